@@ -1,0 +1,386 @@
+//! The HTTP surface: `/sdapi/v1/…` as AUTOMATIC1111's WebUI answers it, our page, the gallery and
+//! the WebSockets.
+
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::{Path, Query, State};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use http::{StatusCode, header};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::jobs::{Made, Recipe};
+use crate::{App, gallery, page, picture, say};
+
+/// The one "model" there is, named so that nobody takes it for a real one.
+const MODEL: &str = "atelier-cpu-stand-in";
+const MODEL_HASH: &str = "0000000000";
+const SAMPLERS: [(&str, &str); 4] =
+    [("Euler a", "k_euler_a"), ("Euler", "k_euler"), ("DPM++ 2M Karras", "k_dpmpp_2m_ka"), ("DDIM", "ddim")];
+/// Pixels of one request in all: keeps a small pod's memory and minute whole.
+const MOST_PIXELS: u64 = 16 * 1024 * 1024;
+
+pub(crate) fn router(app: App) -> Router {
+    Router::new()
+        .route("/", get(index))
+        .route("/internal/ping", get(async || Json(json!({}))))
+        .route("/sdapi/v1/txt2img", post(txt2img))
+        .route("/sdapi/v1/progress", get(progress))
+        .route("/sdapi/v1/interrupt", post(interrupt))
+        .route("/sdapi/v1/options", get(options).post(set_options))
+        .route("/sdapi/v1/sd-models", get(models))
+        .route("/sdapi/v1/samplers", get(samplers))
+        .route("/gallery", get(list))
+        .route("/gallery/{name}", get(show))
+        .route("/ws/progress", get(ws_progress))
+        .route("/ws/echo", get(ws_echo))
+        .fallback(async || fail(StatusCode::NOT_FOUND, "Not Found"))
+        .with_state(app)
+}
+
+/// The options the API shows; others are refused, so that nobody believes one took effect.
+pub(crate) fn default_options() -> Map<String, Value> {
+    let Value::Object(map) = json!({
+        "samples_save": true,
+        "samples_format": "png",
+        "outdir_txt2img_samples": "",
+        "sd_model_checkpoint": format!("{MODEL} [{MODEL_HASH}]"),
+        "sd_checkpoint_hash": MODEL_HASH,
+        "enable_pnginfo": true,
+        "show_progressbar": true,
+        "CLIP_stop_at_last_layers": 1,
+    }) else {
+        return Map::new();
+    };
+    map
+}
+
+/// The error body of FastAPI.
+fn fail(status: StatusCode, detail: impl Into<Value>) -> Response {
+    (status, Json(json!({ "detail": detail.into() }))).into_response()
+}
+
+fn invalid(field: &str, message: &str) -> Response {
+    fail(
+        StatusCode::UNPROCESSABLE_ENTITY,
+        json!([{ "loc": ["body", field], "msg": message, "type": "value_error" }]),
+    )
+}
+
+/// The fields we act on; the rest are accepted and ignored, as unknown ones are by the real API.
+#[derive(Deserialize)]
+#[serde(default)]
+struct Txt2Img {
+    prompt: String,
+    negative_prompt: String,
+    steps: u32,
+    width: u32,
+    height: u32,
+    seed: i64,
+    cfg_scale: f32,
+    batch_size: u32,
+    n_iter: u32,
+    sampler_name: Option<String>,
+    sampler_index: Option<String>,
+    send_images: bool,
+    /// The real API's default is false. Here it is true: keeping the picture on the storage is
+    /// what this image is for; a caller that wants the real one to keep it sends true.
+    save_images: bool,
+}
+
+impl Default for Txt2Img {
+    fn default() -> Self {
+        Self {
+            prompt: String::new(),
+            negative_prompt: String::new(),
+            steps: 50,
+            width: 512,
+            height: 512,
+            seed: -1,
+            cfg_scale: 7.0,
+            batch_size: 1,
+            n_iter: 1,
+            sampler_name: None,
+            sampler_index: None,
+            send_images: true,
+            save_images: true,
+        }
+    }
+}
+
+fn recipe(request: &Txt2Img) -> Result<Recipe, Response> {
+    let within = |field, value: u32, low: u32, high: u32| {
+        if (low..=high).contains(&value) {
+            return Ok(value);
+        }
+        Err(invalid(field, &format!("must be from {low} to {high}")))
+    };
+    let sampler = request.sampler_name.as_deref().or(request.sampler_index.as_deref()).unwrap_or("Euler");
+    if !SAMPLERS.iter().any(|(name, alias)| sampler == *name || sampler == *alias) {
+        return Err(fail(StatusCode::NOT_FOUND, "Sampler not found"));
+    }
+    let seed = match request.seed {
+        -1 => u64::from(rand::random::<u32>()),
+        seed => u64::try_from(seed).map_err(|_| invalid("seed", "must be -1 or from 0 up"))?,
+    };
+    if !request.cfg_scale.is_finite() {
+        return Err(invalid("cfg_scale", "must be a number"));
+    }
+    let made = Recipe {
+        prompt: request.prompt.clone(),
+        negative_prompt: request.negative_prompt.clone(),
+        seed: seed.min(u64::MAX / 2),
+        steps: within("steps", request.steps, 1, 150)?,
+        width: within("width", request.width, 16, 2048)? as usize,
+        height: within("height", request.height, 16, 2048)? as usize,
+        cfg_scale: request.cfg_scale,
+        sampler_name: sampler.to_owned(),
+        batch_size: within("batch_size", request.batch_size, 1, 8)?,
+        n_iter: within("n_iter", request.n_iter, 1, 100)?,
+    };
+    let pixels = u64::from(request.width) * u64::from(request.height);
+    if pixels * u64::from(request.batch_size) * u64::from(request.n_iter) > MOST_PIXELS {
+        return Err(invalid("n_iter", "too many pixels in one request: fewer or smaller pictures"));
+    }
+    Ok(made)
+}
+
+fn infotext(recipe: &Recipe, seed: u64, version: &str) -> String {
+    let mut text = recipe.prompt.clone();
+    if !recipe.negative_prompt.is_empty() {
+        text.push_str("\nNegative prompt: ");
+        text.push_str(&recipe.negative_prompt);
+    }
+    let Recipe { steps, sampler_name, cfg_scale, width, height, .. } = recipe;
+    text.push_str(&format!(
+        "\nSteps: {steps}, Sampler: {sampler_name}, CFG scale: {cfg_scale:?}, Seed: {seed}, Size: {width}x{height}, Model hash: {MODEL_HASH}, Model: {MODEL}, Version: {version}"
+    ));
+    text
+}
+
+async fn txt2img(State(app): State<App>, body: axum::body::Bytes) -> Response {
+    let parsed: Value = match serde_json::from_slice(&body) {
+        Ok(value) => value,
+        Err(error) => return invalid("body", &format!("JSON decode error: {error}")),
+    };
+    let request: Txt2Img = match serde_json::from_value(parsed.clone()) {
+        Ok(request) => request,
+        Err(error) => return invalid("body", &error.to_string()),
+    };
+    let recipe = match recipe(&request) {
+        Ok(recipe) => recipe,
+        Err(refusal) => return refusal,
+    };
+    say(&format!(
+        "txt2img: {:?}, {} steps, {}x{}, seed {}",
+        recipe.prompt, recipe.steps, recipe.width, recipe.height, recipe.seed
+    ));
+    let made = match app.jobs.clone().make(recipe.clone()).await {
+        Ok(made) => made,
+        Err(error) => return broken(&error),
+    };
+    let kept = request.save_images;
+    let worked = tokio::task::spawn_blocking(move || {
+        let (images, infotexts) = encode(&app, &recipe, &made, kept)?;
+        anyhow::Ok(answer(&app, &recipe, &made, &infotexts, images))
+    });
+    match worked.await.map_err(anyhow::Error::from).flatten() {
+        Ok((images, info)) => {
+            let images = if request.send_images { images } else { Vec::new() };
+            Json(json!({ "images": images, "parameters": parsed, "info": info })).into_response()
+        }
+        Err(error) => broken(&error),
+    }
+}
+
+fn broken(error: &anyhow::Error) -> Response {
+    say(&format!("*** API error: {error:#}"));
+    let body = json!({ "error": "OSError", "detail": "", "body": "", "errors": format!("{error:#}") });
+    (StatusCode::INTERNAL_SERVER_ERROR, Json(body)).into_response()
+}
+
+fn encode(
+    app: &App,
+    recipe: &Recipe,
+    made: &[Made],
+    keep: bool,
+) -> anyhow::Result<(Vec<String>, Vec<String>)> {
+    let mut images = Vec::with_capacity(made.len());
+    let mut infotexts = Vec::with_capacity(made.len());
+    for one in made {
+        let text = infotext(recipe, one.seed, &app.version);
+        let png = picture::png((one.size.0, one.size.1, &one.rgb), Some(&text))?;
+        if keep {
+            let name = app.gallery.save(one.seed, &png)?;
+            say(&format!("saved {}", app.gallery.folder().join(name).display()));
+        }
+        images.push(BASE64.encode(png));
+        infotexts.push(text);
+    }
+    Ok((images, infotexts))
+}
+
+/// The images, and the `info` that the real API gives as a string of JSON.
+fn answer(
+    app: &App,
+    recipe: &Recipe,
+    made: &[Made],
+    infotexts: &[String],
+    images: Vec<String>,
+) -> (Vec<String>, String) {
+    let seeds: Vec<u64> = made.iter().map(|one| one.seed).collect();
+    let info = json!({
+        "prompt": recipe.prompt,
+        "all_prompts": vec![&recipe.prompt; seeds.len()],
+        "negative_prompt": recipe.negative_prompt,
+        "all_negative_prompts": vec![&recipe.negative_prompt; seeds.len()],
+        "seed": recipe.seed,
+        "all_seeds": seeds,
+        "subseed": recipe.seed,
+        "all_subseeds": seeds,
+        "subseed_strength": 0,
+        "width": recipe.width,
+        "height": recipe.height,
+        "sampler_name": recipe.sampler_name,
+        "cfg_scale": recipe.cfg_scale,
+        "steps": recipe.steps,
+        "batch_size": recipe.batch_size,
+        "restore_faces": false,
+        "face_restoration_model": null,
+        "sd_model_name": MODEL,
+        "sd_model_hash": MODEL_HASH,
+        "denoising_strength": 0,
+        "extra_generation_params": {},
+        "index_of_first_image": 0,
+        "infotexts": infotexts,
+        "styles": [],
+        "job_timestamp": jiff::Zoned::now().strftime("%Y%m%d%H%M%S").to_string(),
+        "clip_skip": 1,
+        "is_using_inpainting_conditioning": false,
+        "version": &*app.version,
+    });
+    (images, info.to_string())
+}
+
+#[derive(Deserialize)]
+struct ProgressQuery {
+    #[serde(default)]
+    skip_current_image: bool,
+}
+
+async fn progress(State(app): State<App>, Query(query): Query<ProgressQuery>) -> Response {
+    let now = app.jobs.watch().borrow().clone();
+    let image = now
+        .preview
+        .as_ref()
+        .filter(|_| !query.skip_current_image)
+        .and_then(|p| picture::png((p.0, p.1, &p.2), None).ok())
+        .map(|png| BASE64.encode(png));
+    let mut body = json!(now);
+    body["current_image"] = json!(image);
+    body["textinfo"] = Value::Null;
+    Json(body).into_response()
+}
+
+async fn interrupt(State(app): State<App>) -> Json<Value> {
+    app.jobs.interrupt();
+    Json(json!({}))
+}
+
+async fn options(State(app): State<App>) -> Response {
+    let mut map = lock(&app).clone();
+    map["outdir_txt2img_samples"] = json!(app.gallery.folder());
+    Json(map).into_response()
+}
+
+async fn set_options(State(app): State<App>, body: axum::body::Bytes) -> Response {
+    let changes: Map<String, Value> = match serde_json::from_slice(&body) {
+        Ok(map) => map,
+        Err(error) => return invalid("body", &error.to_string()),
+    };
+    let mut map = lock(&app);
+    if let Some(unknown) = changes.keys().find(|key| !map.contains_key(*key)) {
+        return invalid(unknown, "not an option of this stand-in");
+    }
+    map.extend(changes);
+    Json(Value::Null).into_response()
+}
+
+fn lock(app: &App) -> std::sync::MutexGuard<'_, Map<String, Value>> {
+    app.options.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+async fn models() -> Json<Value> {
+    Json(json!([{
+        "title": format!("{MODEL} [{MODEL_HASH}]"),
+        "model_name": MODEL,
+        "hash": MODEL_HASH,
+        "sha256": null,
+        "filename": "(no file: pictures are computed from the prompt on the CPU)",
+        "config": null,
+    }]))
+}
+
+async fn samplers() -> Json<Value> {
+    let all = SAMPLERS.map(|(name, alias)| json!({ "name": name, "aliases": [alias], "options": {} }));
+    Json(Value::from(all.to_vec()))
+}
+
+async fn index(State(app): State<App>) -> Html<String> {
+    Html(page::render(&app.version, MODEL))
+}
+
+async fn list(State(app): State<App>) -> Response {
+    match tokio::task::spawn_blocking(move || app.gallery.newest(gallery::SHOWN)).await {
+        Ok(Ok(names)) => Json(json!({ "items": names })).into_response(),
+        Ok(Err(error)) => broken(&error.into()),
+        Err(error) => broken(&error.into()),
+    }
+}
+
+async fn show(State(app): State<App>, Path(name): Path<String>) -> Response {
+    match tokio::task::spawn_blocking(move || app.gallery.read(&name)).await {
+        Ok(Some(png)) => ([(header::CONTENT_TYPE, "image/png")], png).into_response(),
+        _ => fail(StatusCode::NOT_FOUND, "File not found"),
+    }
+}
+
+async fn ws_progress(State(app): State<App>, upgrade: WebSocketUpgrade) -> Response {
+    upgrade.on_upgrade(move |socket| converse(socket, app, true))
+}
+
+async fn ws_echo(State(app): State<App>, upgrade: WebSocketUpgrade) -> Response {
+    upgrade.on_upgrade(move |socket| converse(socket, app, false))
+}
+
+/// Sends back every text and binary message and, with `push`, the progress at each change of it.
+async fn converse(mut socket: WebSocket, mut app: App, push: bool) {
+    let mut progress = app.jobs.watch();
+    if push {
+        progress.mark_changed();
+    }
+    loop {
+        let reply = tokio::select! {
+            message = socket.recv() => match message {
+                Some(Ok(text @ Message::Text(_))) => text,
+                Some(Ok(binary @ Message::Binary(_))) => binary,
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => continue,
+                Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+            },
+            changed = progress.changed(), if push => {
+                if changed.is_err() {
+                    return;
+                }
+                Message::Text(json!(*progress.borrow_and_update()).to_string().into())
+            }
+            _ = app.stopping.changed() => Message::Close(None),
+        };
+        let last = matches!(reply, Message::Close(_));
+        if socket.send(reply).await.is_err() || last {
+            return;
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The pictures on disk: named by a sequence number and their seed, listed newest first.
+
+use std::collections::BinaryHeap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The most pictures one listing shows; a storage may hold a hundred thousand.
+pub(crate) const SHOWN: usize = 60;
+
+/// The output folder.
+#[derive(Debug, Clone)]
+pub struct Gallery {
+    folder: Arc<Path>,
+}
+
+impl Gallery {
+    /// Makes the folder when it is missing.
+    ///
+    /// # Errors
+    /// When it can be neither found nor made.
+    pub fn open(folder: PathBuf) -> io::Result<Self> {
+        std::fs::create_dir_all(&folder)?;
+        Ok(Self { folder: folder.into() })
+    }
+
+    /// Where the pictures are.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Saves a picture under the next number and returns its file name (`00012-42.png`). A reader
+    /// never sees half a file: the bytes are written aside and then moved into place.
+    ///
+    /// # Errors
+    /// Of the file system: full, read-only, gone.
+    pub(crate) fn save(&self, seed: u64, png: &[u8]) -> io::Result<String> {
+        std::fs::create_dir_all(&self.folder)?;
+        let next = self.newest(1)?.first().and_then(|name| number(name)).map_or(0, |n| n + 1);
+        let name = format!("{next:05}-{seed}.png");
+        let aside = self.folder.join(format!(".{name}.part"));
+        let written =
+            std::fs::write(&aside, png).and_then(|()| std::fs::rename(&aside, self.folder.join(&name)));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&aside);
+        }
+        written.map(|()| name)
+    }
+
+    /// The newest `limit` names, newest first. Reads the folder's names, holds only `limit`.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub(crate) fn newest(&self, limit: usize) -> io::Result<Vec<String>> {
+        let mut kept = BinaryHeap::with_capacity(limit + 1);
+        for entry in std::fs::read_dir(&self.folder)? {
+            let Ok(name) = entry?.file_name().into_string() else {
+                continue;
+            };
+            if let Some(n) = number(&name) {
+                kept.push(std::cmp::Reverse((n, name)));
+                if kept.len() > limit {
+                    kept.pop();
+                }
+            }
+        }
+        Ok(kept.into_sorted_vec().into_iter().map(|std::cmp::Reverse((_, name))| name).collect())
+    }
+
+    /// The bytes of one picture; none when the name is not one of ours or is not there.
+    pub(crate) fn read(&self, name: &str) -> Option<Vec<u8>> {
+        number(name)?;
+        std::fs::read(self.folder.join(name)).ok()
+    }
+}
+
+/// The sequence number, when the name has exactly the form `<digits>-<digits>.png`: which also
+/// means that it names nothing outside the folder.
+fn number(name: &str) -> Option<u64> {
+    let (sequence, seed) = name.strip_suffix(".png")?.split_once('-')?;
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    (digits(sequence) && digits(seed)).then(|| sequence.parse().ok()).flatten()
+}

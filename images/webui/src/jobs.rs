@@ -1,0 +1,165 @@
+//! One picture at a time, as the real WebUI's queue lock has it, and what is known about it while
+//! it is made.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use serde::Serialize;
+use tokio::sync::{Mutex, watch};
+
+use crate::painter::Painter;
+
+/// The recipe of one request, already validated.
+#[derive(Debug, Clone)]
+pub(crate) struct Recipe {
+    pub(crate) prompt: String,
+    pub(crate) negative_prompt: String,
+    pub(crate) seed: u64,
+    pub(crate) steps: u32,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) cfg_scale: f32,
+    pub(crate) sampler_name: String,
+    pub(crate) batch_size: u32,
+    pub(crate) n_iter: u32,
+}
+
+/// A picture that is done: raw rows and the seed that makes it again.
+pub(crate) struct Made {
+    pub(crate) seed: u64,
+    pub(crate) size: (usize, usize),
+    pub(crate) rgb: Vec<u8>,
+}
+
+/// What `/sdapi/v1/progress` tells, and the WebSocket pushes.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Progress {
+    pub(crate) progress: f32,
+    pub(crate) eta_relative: f32,
+    pub(crate) state: State,
+    /// A small preview as raw rows; encoded only for those who ask.
+    #[serde(skip)]
+    pub(crate) preview: Option<std::sync::Arc<(usize, usize, Vec<u8>)>>,
+}
+
+/// The `state` object of the real API.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct State {
+    pub(crate) skipped: bool,
+    pub(crate) interrupted: bool,
+    pub(crate) stopping_generation: bool,
+    pub(crate) job: String,
+    pub(crate) job_count: u32,
+    pub(crate) job_timestamp: String,
+    pub(crate) job_no: u32,
+    pub(crate) sampling_step: u32,
+    pub(crate) sampling_steps: u32,
+}
+
+/// The queue of one and its state.
+pub(crate) struct Jobs {
+    turn: Mutex<()>,
+    progress: watch::Sender<Progress>,
+    interrupted: AtomicBool,
+    shutting_down: AtomicBool,
+}
+
+impl Jobs {
+    pub(crate) fn new() -> Self {
+        Self {
+            turn: Mutex::new(()),
+            progress: watch::Sender::default(),
+            interrupted: AtomicBool::new(false),
+            shutting_down: AtomicBool::new(false),
+        }
+    }
+
+    /// The progress now and every change of it.
+    pub(crate) fn watch(&self) -> watch::Receiver<Progress> {
+        self.progress.subscribe()
+    }
+
+    /// Ends the picture being made at its current step.
+    pub(crate) fn interrupt(&self) {
+        self.interrupted.store(true, Ordering::Relaxed);
+    }
+
+    /// Like [`Jobs::interrupt`], for this and every later picture.
+    pub(crate) fn shut_down(&self) {
+        self.shutting_down.store(true, Ordering::Relaxed);
+    }
+
+    fn stopped(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed) || self.shutting_down.load(Ordering::Relaxed)
+    }
+
+    /// Waits for its turn, then makes the pictures on a blocking thread. An interrupted job gives
+    /// what it has, as the real one does. A caller that goes away does not stop it.
+    pub(crate) async fn make(self: std::sync::Arc<Self>, recipe: Recipe) -> anyhow::Result<Vec<Made>> {
+        let work = tokio::spawn(async move {
+            let _turn = self.turn.lock().await;
+            let jobs = self.clone();
+            tokio::task::spawn_blocking(move || jobs.paint(&recipe)).await
+        });
+        Ok(work.await??)
+    }
+
+    fn paint(&self, recipe: &Recipe) -> Vec<Made> {
+        self.interrupted.store(false, Ordering::Relaxed);
+        let count = recipe.batch_size * recipe.n_iter;
+        let total = (count * recipe.steps) as f32;
+        let started = Instant::now();
+        let stamp = jiff::Zoned::now().strftime("%Y%m%d%H%M%S").to_string();
+        let mut made = Vec::new();
+        for index in 0..count {
+            let mut painter = Painter::new(
+                &recipe.prompt,
+                &recipe.negative_prompt,
+                recipe.seed + u64::from(index),
+                recipe.cfg_scale,
+                (recipe.width, recipe.height),
+                recipe.steps,
+            );
+            let shrink = (recipe.width.max(recipe.height) / 192).max(1);
+            let mut left = 1.0;
+            for step in 0..recipe.steps {
+                if step > 0 && self.stopped() {
+                    break;
+                }
+                painter.step(step);
+                left = 1.0 - (step + 1) as f32 / recipe.steps as f32;
+                let done = (index * recipe.steps + step + 1) as f32 / total;
+                self.progress.send_replace(Progress {
+                    progress: done,
+                    eta_relative: started.elapsed().as_secs_f32() * (1.0 - done) / done,
+                    state: State {
+                        job: format!("Batch {} out of {count}", index + 1),
+                        interrupted: self.stopped(),
+                        job_count: count,
+                        job_timestamp: stamp.clone(),
+                        job_no: index,
+                        sampling_step: step + 1,
+                        sampling_steps: recipe.steps,
+                        ..State::default()
+                    },
+                    preview: Some(std::sync::Arc::new(painter.render(shrink, left))),
+                });
+            }
+            let (width, height, rgb) = painter.render(1, left);
+            made.push(Made { seed: recipe.seed + u64::from(index), size: (width, height), rgb });
+            if self.stopped() {
+                break;
+            }
+        }
+        let seconds = started.elapsed().as_secs_f32();
+        crate::say(&format!(
+            "100%|{}| {}/{} [{seconds:.2}s, {:.1}it/s]",
+            "█".repeat(20),
+            made.len() as u32 * recipe.steps,
+            count * recipe.steps,
+            total / seconds.max(0.001),
+        ));
+        self.progress.send_replace(Progress::default());
+        made
+    }
+}

@@ -1,0 +1,194 @@
+//! The stand-in through its HTTP, as the gateway and the demo meet it.
+#![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
+
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use futures::{SinkExt as _, StreamExt as _};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio_tungstenite::tungstenite::Message;
+
+struct Server {
+    address: std::net::SocketAddr,
+    stop: Option<oneshot::Sender<()>>,
+    task: tokio::task::JoinHandle<anyhow::Result<()>>,
+    folder: tempfile::TempDir,
+    http: reqwest::Client,
+}
+
+impl Server {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let config = atelier_webui::Config {
+            output_dir: folder.path().join("outputs/txt2img-images"),
+            version: "1.6".into(),
+        };
+        let task = tokio::spawn(atelier_webui::serve(config, listener, async {
+            let _ = stopped.await;
+        }));
+        Self { address, stop: Some(stop), task, folder, http: reqwest::Client::new() }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let answer = self.http.get(self.url(path)).send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{path}");
+        answer.json().await.unwrap()
+    }
+
+    async fn post(&self, path: &str, body: Value) -> (u16, Value) {
+        let answer = self.http.post(self.url(path)).json(&body).send().await.unwrap();
+        (answer.status().as_u16(), answer.json().await.unwrap())
+    }
+}
+
+fn picture(body: &Value) -> Vec<u8> {
+    base64::engine::general_purpose::STANDARD.decode(body["images"][0].as_str().unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn a_picture_is_made_saved_and_listed() {
+    let server = Server::start().await;
+    let request = json!({ "prompt": "mountains at sunset", "negative_prompt": "people", "steps": 20,
+        "seed": 42, "sampler_name": "Euler a", "some_extension": {"x": 1} });
+    let started = Instant::now();
+    let (status, body) = server.post("/sdapi/v1/txt2img", request.clone()).await;
+    assert!(started.elapsed() < Duration::from_secs(3), "{:?}", started.elapsed());
+    assert_eq!(status, 200, "{body}");
+    assert_eq!(body["parameters"], request);
+    let info: Value = serde_json::from_str(body["info"].as_str().unwrap()).unwrap();
+    assert_eq!((&info["seed"], &info["all_seeds"]), (&json!(42), &json!([42])));
+
+    let png = picture(&body);
+    let reader = png::Decoder::new(std::io::Cursor::new(&png)).read_info().unwrap();
+    assert_eq!((reader.info().width, reader.info().height), (512, 512));
+    let text = &reader.info().uncompressed_latin1_text[0];
+    assert_eq!(text.keyword, "parameters");
+    assert_eq!(text.text, info["infotexts"][0].as_str().unwrap());
+    assert!(
+        text.text.starts_with("mountains at sunset\nNegative prompt: people\nSteps: 20, Sampler: Euler a")
+    );
+
+    assert_eq!(server.get("/gallery").await["items"], json!(["00000-42.png"]));
+    let saved = server.folder.path().join("outputs/txt2img-images/00000-42.png");
+    assert_eq!(std::fs::read(saved).unwrap(), png);
+    let shown = server.http.get(server.url("/gallery/00000-42.png")).send().await.unwrap();
+    assert_eq!(shown.bytes().await.unwrap(), png);
+
+    let (_, again) = server.post("/sdapi/v1/txt2img", request.clone()).await;
+    assert_eq!(picture(&again), png, "same words and seed, same picture");
+    let mut other = request;
+    other["seed"] = json!(43);
+    let (_, other) = server.post("/sdapi/v1/txt2img", other).await;
+    assert_ne!(picture(&other), png);
+    assert_eq!(
+        server.get("/gallery").await["items"],
+        json!(["00002-43.png", "00001-42.png", "00000-42.png"])
+    );
+}
+
+#[tokio::test]
+async fn the_rest_of_the_api_has_the_real_shapes() {
+    let server = Server::start().await;
+    assert_eq!(server.get("/internal/ping").await, json!({}));
+    assert_eq!(server.get("/sdapi/v1/sd-models").await[0]["model_name"], "atelier-cpu-stand-in");
+    assert_eq!(server.get("/sdapi/v1/samplers").await[0]["name"], "Euler a");
+    let idle = server.get("/sdapi/v1/progress").await;
+    assert_eq!(idle["progress"], json!(0.0));
+    assert_eq!(idle["state"]["sampling_steps"], json!(0));
+    assert_eq!(idle["current_image"], Value::Null);
+    let (status, body) = server.post("/sdapi/v1/options", json!({ "CLIP_stop_at_last_layers": 2 })).await;
+    assert_eq!((status, body), (200, Value::Null));
+    assert_eq!(server.get("/sdapi/v1/options").await["CLIP_stop_at_last_layers"], json!(2));
+    let page = server.http.get(server.url("/")).send().await.unwrap().text().await.unwrap();
+    assert!(page.contains("CPU stand-in") && page.contains("version 1.6"));
+}
+
+#[tokio::test]
+async fn bad_input_is_refused_and_makes_nothing() {
+    let server = Server::start().await;
+    for (body, status) in [
+        (json!({ "steps": 0 }), 422),
+        (json!({ "steps": -5 }), 422),
+        (json!({ "steps": "many" }), 422),
+        (json!({ "width": 100_000 }), 422),
+        (json!({ "width": 2048, "height": 2048, "n_iter": 5 }), 422),
+        (json!({ "seed": -2 }), 422),
+        (json!({ "sampler_name": "nope" }), 404),
+        (json!([1]), 422),
+    ] {
+        let (got, answer) = server.post("/sdapi/v1/txt2img", body.clone()).await;
+        assert_eq!(got, status, "{body} -> {answer}");
+    }
+    let torn = server.http.post(server.url("/sdapi/v1/txt2img")).body("{").send().await.unwrap();
+    assert_eq!(torn.status(), 422);
+    let (status, _) = server.post("/sdapi/v1/options", json!({ "nope": 1 })).await;
+    assert_eq!(status, 422);
+    for path in ["/gallery/..%2f..%2fsecret-1.png", "/gallery/1-2.jpg", "/sdapi/v1/nope"] {
+        assert_eq!(server.http.get(server.url(path)).send().await.unwrap().status(), 404, "{path}");
+    }
+    assert_eq!(server.get("/gallery").await["items"], json!([]));
+}
+
+#[tokio::test]
+async fn the_websocket_pushes_progress_and_echoes() {
+    let server = Server::start().await;
+    let (mut socket, _) =
+        tokio_tungstenite::connect_async(format!("ws://{}/ws/progress", server.address)).await.unwrap();
+    let first = socket.next().await.unwrap().unwrap();
+    let first: Value = serde_json::from_str(first.to_text().unwrap()).unwrap();
+    assert_eq!(first["state"]["job"], "");
+    let post = server.post("/sdapi/v1/txt2img", json!({ "steps": 30, "save_images": false }));
+    let follow = async {
+        loop {
+            let message = socket.next().await.unwrap().unwrap();
+            let now: Value = serde_json::from_str(message.to_text().unwrap()).unwrap();
+            if now["state"]["sampling_step"].as_u64().unwrap() > 0 {
+                assert_eq!(now["state"]["sampling_steps"], 30);
+                return;
+            }
+        }
+    };
+    tokio::join!(post, follow);
+
+    let (mut echo, _) =
+        tokio_tungstenite::connect_async(format!("ws://{}/ws/echo", server.address)).await.unwrap();
+    for message in [Message::text("hello"), Message::binary(vec![0, 255, 7])] {
+        echo.send(message.clone()).await.unwrap();
+        assert_eq!(echo.next().await.unwrap().unwrap(), message);
+    }
+}
+
+#[tokio::test]
+async fn a_stop_ends_the_picture_early_and_closes_the_sockets() {
+    let mut server = Server::start().await;
+    let (mut socket, _) =
+        tokio_tungstenite::connect_async(format!("ws://{}/ws/progress", server.address)).await.unwrap();
+    let http = server.http.clone();
+    let url = server.url("/sdapi/v1/txt2img");
+    let long = tokio::spawn(async move {
+        let body = json!({ "steps": 150, "width": 2048, "height": 2048, "save_images": false });
+        http.post(url).json(&body).send().await.unwrap().status()
+    });
+    loop {
+        let message = socket.next().await.unwrap().unwrap();
+        if message.to_text().unwrap().contains("Batch") {
+            break;
+        }
+    }
+    server.stop.take().unwrap().send(()).unwrap();
+    tokio::time::timeout(Duration::from_secs(20), server.task).await.unwrap().unwrap().unwrap();
+    assert_eq!(long.await.unwrap(), 200);
+    while let Some(Ok(message)) = socket.next().await {
+        if message.is_close() {
+            break;
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! Writes that can be sent again: `Idempotency-Key`
+//! (draft-ietf-httpapi-idempotency-key-header).
+//!
+//! The key is kept in the transaction of its effect, with a hash of the request and the answer. So either
+//! both exist or neither does, whatever is killed when. A missing key is 400, a key whose first request is
+//! still under way 409, a key that comes again with another request 422; the same request gets the stored
+//! answer, marked `Idempotency-Replayed: true`. A request that failed leaves no key behind.
+//!
+//! Each service's schema has the table (see any `migrations/*/0001_*.sql`):
+//! ```sql
+//! create table idempotency_keys (
+//!     scope        text        not null,  -- who: 'ten_…', 'admin', 'service:gpu'
+//!     key          text        not null,
+//!     request_hash bytea       not null,
+//!     status       int         not null,
+//!     headers      jsonb       not null,
+//!     body         jsonb,
+//!     created_at   timestamptz not null default now(),
+//!     primary key (scope, key)
+//! );
+//! ```
+
+use std::fmt::Display;
+
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderName, HeaderValue, StatusCode, header, request::Parts},
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use sqlx::{PgConnection, Postgres, Transaction};
+
+use crate::{etag::ETag, problem::Problem};
+
+/// What a write answers. It can be stored and given again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// The HTTP status, 2xx.
+    pub status: StatusCode,
+    /// `ETag`.
+    pub etag: Option<i64>,
+    /// `Location`.
+    pub location: Option<String>,
+    /// The JSON body; none for 204.
+    pub body: Option<Value>,
+    replayed: bool,
+    unstored: Option<Value>,
+}
+
+impl Reply {
+    /// An answer with a body.
+    ///
+    /// # Errors
+    /// 500 when the value does not serialize.
+    pub fn json(status: StatusCode, body: &impl Serialize) -> Result<Self, Problem> {
+        let body = serde_json::to_value(body).map_err(Problem::internal)?;
+        Ok(Self { status, etag: None, location: None, body: Some(body), replayed: false, unstored: None })
+    }
+
+    /// 204.
+    #[must_use]
+    pub fn no_content() -> Self {
+        Self {
+            status: StatusCode::NO_CONTENT,
+            etag: None,
+            location: None,
+            body: None,
+            replayed: false,
+            unstored: None,
+        }
+    }
+
+    /// With the entity tag of what the body shows.
+    #[must_use]
+    pub fn etag(mut self, generation: i64) -> Self {
+        self.etag = Some(generation);
+        self
+    }
+
+    /// With the address of what was made.
+    #[must_use]
+    pub fn location(mut self, location: impl Into<String>) -> Self {
+        self.location = Some(location.into());
+        self
+    }
+
+    /// With members of the body that are answered now and never again: secrets. They are not stored, and
+    /// a replay shows the body without them.
+    #[must_use]
+    pub fn once_only(mut self, members: Value) -> Self {
+        self.unstored = Some(members);
+        self
+    }
+}
+
+impl IntoResponse for Reply {
+    fn into_response(self) -> Response {
+        let mut body = self.body;
+        if let (Some(Value::Object(body)), Some(Value::Object(secret))) = (&mut body, self.unstored) {
+            body.extend(secret);
+        }
+        let mut response = match body {
+            Some(body) => (self.status, axum::Json(body)).into_response(),
+            None => self.status.into_response(),
+        };
+        let headers = response.headers_mut();
+        if let Some(generation) = self.etag {
+            headers.insert(header::ETAG, ETag(generation).header_value());
+        }
+        if let Some(location) = self.location.and_then(|l| HeaderValue::from_str(&l).ok()) {
+            headers.insert(header::LOCATION, location);
+        }
+        if self.replayed {
+            headers.insert(HeaderName::from_static("idempotency-replayed"), HeaderValue::from_static("true"));
+        }
+        response
+    }
+}
+
+/// The key of one write, with the request's method and path.
+#[derive(Debug, Clone)]
+pub struct IdempotencyKey {
+    key: String,
+    request: String,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let next = "Send `Idempotency-Key` with a value of your own, new for each write (a UUID, say), and \
+                    the same one when you send the same write again.";
+        let Some(value) = parts.headers.get("idempotency-key") else {
+            return Err(Problem::new(
+                StatusCode::BAD_REQUEST,
+                "idempotency-key-required",
+                "Idempotency-Key is missing",
+                "Every write needs the header Idempotency-Key.",
+            )
+            .next(next));
+        };
+        let key = value.to_str().unwrap_or_default().trim().trim_matches('"');
+        if key.is_empty() || key.len() > 255 || !key.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(Problem::new(
+                StatusCode::BAD_REQUEST,
+                "idempotency-key-invalid",
+                "Idempotency-Key is not valid",
+                "The key must be 1 to 255 visible ASCII characters.",
+            )
+            .next(next));
+        }
+        Ok(Self { key: key.to_owned(), request: format!("{} {}", parts.method, parts.uri.path()) })
+    }
+}
+
+impl IdempotencyKey {
+    /// A key made by a program rather than taken from a header, for calls inside a process.
+    pub fn internal(key: impl Into<String>, request: impl Into<String>) -> Self {
+        Self { key: key.into(), request: request.into() }
+    }
+
+    /// The key as the caller sent it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.key
+    }
+
+    /// Carries out `effect` at most once for this key in this `scope` (who asks), within the transaction
+    /// `tx`, and commits it. `body` is the request as it was understood.
+    ///
+    /// # Errors
+    /// 409 or 422 as the module says, or the effect's own problem; nothing has happened then.
+    pub async fn once<F>(
+        &self,
+        mut tx: Transaction<'_, Postgres>,
+        scope: impl Display,
+        body: &impl Serialize,
+        effect: F,
+    ) -> Result<Reply, Problem>
+    where
+        F: AsyncFnOnce(&mut PgConnection) -> Result<Reply, Problem>,
+    {
+        // the key is free again when the caller gets the answer, whatever it is
+        match self.carry_out(&mut tx, &scope.to_string(), body, effect).await {
+            Ok(reply) => {
+                tx.commit().await?;
+                Ok(reply)
+            }
+            Err(problem) => {
+                // what cannot be rolled back ends with its connection
+                let _ = tx.rollback().await;
+                Err(problem)
+            }
+        }
+    }
+
+    async fn carry_out<F>(
+        &self,
+        tx: &mut PgConnection,
+        scope: &str,
+        body: &impl Serialize,
+        effect: F,
+    ) -> Result<Reply, Problem>
+    where
+        F: AsyncFnOnce(&mut PgConnection) -> Result<Reply, Problem>,
+    {
+        let hash = self.hash(body)?;
+        if !store::lock(tx, scope, &self.key).await? {
+            return Err(Problem::conflict(
+                "idempotency-key-in-use",
+                "The first request with this key is still under way",
+                "A request with the same Idempotency-Key is being carried out right now.",
+            )
+            .next("Wait a moment and send the same request with the same key again."));
+        }
+        if let Some(stored) = store::find(tx, scope, &self.key).await? {
+            if stored.request_hash != hash {
+                return Err(Problem::new(
+                    StatusCode::UNPROCESSABLE_ENTITY,
+                    "idempotency-key-reused",
+                    "This key belongs to another request",
+                    "The Idempotency-Key was used before, with another method, path or body.",
+                )
+                .next("Use a new key for a new write."));
+            }
+            return stored.into_reply();
+        }
+        let reply = effect(tx).await?;
+        store::insert(tx, scope, &self.key, &hash, &reply).await?;
+        Ok(reply)
+    }
+
+    fn hash(&self, body: &impl Serialize) -> Result<Vec<u8>, Problem> {
+        let mut hasher = Sha256::new();
+        hasher.update(self.request.as_bytes());
+        hasher.update(b"\n");
+        hasher.update(serde_json::to_vec(body).map_err(Problem::internal)?);
+        Ok(hasher.finalize().to_vec())
+    }
+}
+
+/// Forgets keys older than a day (the time for which a repeated request is recognized), at most `limit`.
+/// Run by the service's worker from time to time.
+///
+/// # Errors
+/// The database's.
+pub async fn forget_old(conn: &mut PgConnection, limit: i64) -> sqlx::Result<u64> {
+    store::forget_old(conn, limit).await
+}
+
+mod store {
+    use serde_json::{Value, json};
+    use sqlx::PgConnection;
+
+    use super::{Reply, StatusCode};
+    use crate::problem::Problem;
+
+    #[derive(sqlx::FromRow)]
+    pub(super) struct Stored {
+        pub(super) request_hash: Vec<u8>,
+        status: i32,
+        headers: Value,
+        body: Option<Value>,
+    }
+
+    impl Stored {
+        pub(super) fn into_reply(self) -> Result<Reply, Problem> {
+            let status = u16::try_from(self.status).map_err(Problem::internal)?;
+            Ok(Reply {
+                status: StatusCode::from_u16(status).map_err(Problem::internal)?,
+                etag: self.headers["etag"].as_i64(),
+                location: self.headers["location"].as_str().map(str::to_owned),
+                body: self.body,
+                replayed: true,
+                unstored: None,
+            })
+        }
+    }
+
+    pub(super) async fn lock(tx: &mut PgConnection, scope: &str, key: &str) -> sqlx::Result<bool> {
+        sqlx::query_scalar(
+            "select pg_try_advisory_xact_lock(hashtextextended(current_schema() || ' ' || $1 || ' ' || $2, 0))",
+        )
+        .bind(scope)
+        .bind(key)
+        .fetch_one(tx)
+        .await
+    }
+
+    pub(super) async fn find(tx: &mut PgConnection, scope: &str, key: &str) -> sqlx::Result<Option<Stored>> {
+        sqlx::query_as(
+            "select request_hash, status, headers, body from idempotency_keys where scope = $1 and key = $2",
+        )
+        .bind(scope)
+        .bind(key)
+        .fetch_optional(tx)
+        .await
+    }
+
+    pub(super) async fn insert(
+        tx: &mut PgConnection,
+        scope: &str,
+        key: &str,
+        hash: &[u8],
+        reply: &Reply,
+    ) -> sqlx::Result<()> {
+        sqlx::query(
+            "insert into idempotency_keys (scope, key, request_hash, status, headers, body)
+             values ($1, $2, $3, $4, $5, $6)",
+        )
+        .bind(scope)
+        .bind(key)
+        .bind(hash)
+        .bind(i32::from(reply.status.as_u16()))
+        .bind(json!({ "etag": reply.etag, "location": reply.location }))
+        .bind(&reply.body)
+        .execute(tx)
+        .await
+        .map(drop)
+    }
+
+    pub(super) async fn forget_old(conn: &mut PgConnection, limit: i64) -> sqlx::Result<u64> {
+        sqlx::query(
+            "delete from idempotency_keys where (scope, key) in (
+                 select scope, key from idempotency_keys
+                 where created_at < now() - interval '1 day' limit $1)",
+        )
+        .bind(limit)
+        .execute(conn)
+        .await
+        .map(|done| done.rows_affected())
+    }
+}

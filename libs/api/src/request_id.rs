@@ -1,0 +1,41 @@
+//! `x-request-id`: one id for a request through every hop, in every log line and answer.
+
+use axum::{
+    extract::Request,
+    http::{HeaderName, HeaderValue},
+    middleware::Next,
+    response::Response,
+};
+use uuid::Uuid;
+
+/// The header.
+pub const HEADER: HeaderName = HeaderName::from_static("x-request-id");
+
+tokio::task_local! {
+    static CURRENT: HeaderValue;
+}
+
+/// The id of the request that the running task serves, for calls to other services made on its behalf.
+#[must_use]
+pub fn current() -> Option<HeaderValue> {
+    CURRENT.try_with(Clone::clone).ok()
+}
+
+/// Middleware: takes the caller's id when it is a sane one, else makes one; puts it on the request, in
+/// the task and on the answer.
+pub async fn layer(mut request: Request, next: Next) -> Response {
+    let given = request.headers().get(&HEADER).filter(|value| {
+        let bytes = value.as_bytes();
+        (8..=64).contains(&bytes.len())
+            && bytes.iter().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(b))
+    });
+    let id = given.cloned().unwrap_or_else(|| {
+        let mut buffer = Uuid::encode_buffer();
+        let text: &str = Uuid::now_v7().simple().encode_lower(&mut buffer);
+        HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static("unknown"))
+    });
+    request.headers_mut().insert(HEADER, id.clone());
+    let mut response = CURRENT.scope(id.clone(), next.run(request)).await;
+    response.headers_mut().insert(HEADER, id);
+    response
+}

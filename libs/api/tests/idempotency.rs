@@ -1,0 +1,107 @@
+//! Writes that are sent again, at the same time, or with another body under the same key.
+
+#![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
+
+use std::sync::Arc;
+
+use atelier_api::{IdempotencyKey, Json, Problem, Reply};
+use axum::{Router, extract::State, http::StatusCode, routing::post};
+use db::Db;
+use serde_json::{Value, json};
+use testkit::{Client, TestDb};
+use tokio::sync::Semaphore;
+
+#[derive(Clone)]
+struct App {
+    db: Db,
+    /// Effects wait for a permit: a test can hold one open.
+    gate: Arc<Semaphore>,
+}
+
+async fn write(
+    State(app): State<App>,
+    key: IdempotencyKey,
+    Json(body): Json<Value>,
+) -> Result<Reply, Problem> {
+    key.once(app.db.platform().await?, "test", &body, async |tx| {
+        let _permit = app.gate.acquire().await.map_err(Problem::internal)?;
+        sqlx::query("insert into notes values ($1)").bind(body.to_string()).execute(&mut *tx).await?;
+        if body["fail"] == true {
+            return Err(Problem::forbidden("as asked"));
+        }
+        Ok(Reply::json(StatusCode::CREATED, &body)?
+            .etag(7)
+            .location("/notes/1")
+            .once_only(json!({ "secret": "s3cret" })))
+    })
+    .await
+}
+
+async fn app(permits: usize) -> (TestDb, App, Client) {
+    let database = TestDb::new().await;
+    let (_, db) = database.open("test", &sqlx::migrate!("tests/migrations")).await;
+    let app = App { db, gate: Arc::new(Semaphore::new(permits)) };
+    let url = testkit::serve(Router::new().route("/notes", post(write)).with_state(app.clone())).await;
+    (database, app, Client::new(&url))
+}
+
+async fn notes(app: &App) -> i64 {
+    let mut tx = app.db.worker().await.unwrap();
+    sqlx::query_scalar("select count(*) from notes").fetch_one(&mut *tx).await.unwrap()
+}
+
+#[tokio::test]
+async fn the_same_write_twice_happens_once_and_tells_no_secret_twice() {
+    let (_database, app, client) = app(10).await;
+    let client = client.key("k1");
+    let first = client.post("/notes", json!({ "a": 1 })).await.expect(201);
+    assert_eq!(first.body, json!({ "a": 1, "secret": "s3cret" }));
+    let again = client.post("/notes", json!({ "a": 1 })).await.expect(201);
+    assert_eq!(again.body, json!({ "a": 1 }));
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    assert_eq!(again.header("etag"), Some("\"7\""));
+    assert_eq!(again.header("location"), Some("/notes/1"));
+    client.post("/notes", json!({ "a": 2 })).await.expect_problem(422, "idempotency-key-reused");
+    assert_eq!(notes(&app).await, 1);
+}
+
+#[tokio::test]
+async fn a_failed_write_leaves_neither_effect_nor_key() {
+    let (_database, app, client) = app(10).await;
+    client.key("k").post("/notes", json!({ "fail": true })).await.expect_problem(403, "forbidden");
+    assert_eq!(notes(&app).await, 0);
+    let _ = client.key("k").post("/notes", json!({ "a": 1 })).await.expect(201);
+    assert_eq!(notes(&app).await, 1);
+}
+
+#[tokio::test]
+async fn while_the_first_is_under_way_the_second_is_told_so() {
+    let (_database, app, client) = app(0).await;
+    let client = client.key("k");
+    let first = tokio::spawn({
+        let client = client.clone();
+        async move { client.post("/notes", json!({ "a": 1 })).await }
+    });
+    testkit::eventually("the first holds the key", async || {
+        let mut tx = app.db.worker().await.ok()?;
+        let locks = "select count(*) from pg_locks where locktype = 'advisory'
+                     and database = (select oid from pg_database where datname = current_database())";
+        let held: i64 = sqlx::query_scalar(locks).fetch_one(&mut *tx).await.ok()?;
+        (held == 1).then_some(())
+    })
+    .await;
+    client.post("/notes", json!({ "a": 1 })).await.expect_problem(409, "idempotency-key-in-use");
+    app.gate.add_permits(10);
+    let _ = first.await.unwrap().expect(201);
+    assert_eq!(notes(&app).await, 1);
+}
+
+#[tokio::test]
+async fn a_write_without_a_key_is_refused() {
+    let (_database, _app, client) = app(1).await;
+    client.key("").post("/notes", json!({})).await.expect_problem(400, "idempotency-key-invalid");
+    let bare = reqwest::Client::new().post(format!("{}/notes", client.base())).json(&json!({}));
+    let answer = bare.send().await.unwrap();
+    assert_eq!(answer.status(), 400);
+    assert!(answer.text().await.unwrap().contains("idempotency-key-required"));
+}

@@ -1,0 +1,184 @@
+//! Verifying access tokens against the issuer's published keys (RS256 only).
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use arc_swap::ArcSwap;
+use jsonwebtoken::{
+    Algorithm, DecodingKey, Validation, decode, decode_header,
+    jwk::{AlgorithmParameters, JwkSet},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use tokio::{sync::Mutex, time::Instant};
+
+use crate::principal::{Principal, Role};
+use api::Problem;
+use ids::UserId;
+
+/// At most one look at the issuer's keys in this time, whatever key ids callers invent.
+const REFRESH_AT_MOST_EVERY: Duration = Duration::from_secs(5);
+
+/// Whose tokens are accepted: our identity service's, or any OpenID Connect issuer's that can put the tenant
+/// and the role into claims.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AuthConfig {
+    /// The exact `iss`.
+    pub issuer: String,
+    /// The exact `aud`.
+    #[serde(default = "default_audience")]
+    pub audience: String,
+    /// Where the keys are; by default as `<issuer>/.well-known/openid-configuration` says.
+    #[serde(default)]
+    pub jwks_url: Option<String>,
+    /// Which claims say what; another issuer may name them otherwise.
+    #[serde(default)]
+    pub claims: ClaimNames,
+}
+
+/// The names of the claims that make a [`Principal`].
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ClaimNames {
+    /// The user: `usr_…`, or whatever the issuer calls its users, from which an id is derived.
+    pub user: String,
+    /// The tenant, `ten_…`.
+    pub tenant: String,
+    /// `owner`, `member` or `viewer`.
+    pub role: String,
+    /// `true` for a platform administrator.
+    pub admin: String,
+}
+
+impl Default for ClaimNames {
+    fn default() -> Self {
+        let [user, tenant, role, admin] = ["sub", "tid", "role", "adm"].map(str::to_owned);
+        Self { user, tenant, role, admin }
+    }
+}
+
+impl ClaimNames {
+    fn principal(&self, issuer: &str, claims: &Map<String, Value>) -> Option<Principal> {
+        let text = |name: &String| claims.get(name).and_then(Value::as_str);
+        let user = text(&self.user)?;
+        let tenant = match text(&self.tenant) {
+            Some(tenant) => Some((tenant.parse().ok()?, Role::from_name(text(&self.role)?)?)),
+            None => None,
+        };
+        Some(Principal {
+            user: user.parse().unwrap_or_else(|_| UserId::derived(&[issuer, user])),
+            tenant,
+            admin: claims.get(&self.admin).and_then(Value::as_bool).unwrap_or(false),
+        })
+    }
+}
+
+fn default_audience() -> String {
+    "atelier".to_owned()
+}
+
+type Keys = HashMap<String, DecodingKey>;
+
+/// Verifies access tokens. Cheap to clone; clones share the keys.
+#[derive(Clone)]
+pub struct Verifier(Arc<Inner>);
+
+struct Inner {
+    config: AuthConfig,
+    http: reqwest::Client,
+    keys: ArcSwap<Keys>,
+    refreshed: Mutex<Option<Instant>>,
+    validation: Validation,
+}
+
+impl Verifier {
+    /// A verifier for tokens of the configured issuer. The keys are fetched when a token first needs one.
+    #[must_use]
+    pub fn new(config: AuthConfig, http: reqwest::Client) -> Self {
+        let mut validation = Validation::new(Algorithm::RS256);
+        validation.set_issuer(&[&config.issuer]);
+        validation.set_audience(&[&config.audience]);
+        validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+        validation.leeway = 5;
+        Self(Arc::new(Inner {
+            config,
+            http,
+            keys: ArcSwap::default(),
+            refreshed: Mutex::new(None),
+            validation,
+        }))
+    }
+
+    /// Who the token was issued to.
+    ///
+    /// # Errors
+    /// 401 when the token is not valid; 503 when its key is not known and the issuer does not answer.
+    pub async fn verify(&self, token: &str) -> Result<Principal, Problem> {
+        let header = decode_header(token).map_err(|_| Problem::unauthenticated("The token is not a JWT."))?;
+        if header.alg != Algorithm::RS256 {
+            return Err(Problem::unauthenticated("The token is not signed with RS256."));
+        }
+        let kid = header.kid.ok_or_else(|| Problem::unauthenticated("The token names no key."))?;
+        if !self.0.keys.load().contains_key(&kid) {
+            self.refresh(&kid).await?;
+        }
+        let keys = self.0.keys.load();
+        let key = keys.get(&kid).ok_or_else(|| Problem::unauthenticated("The token's key is not known."))?;
+        let token = decode::<Map<String, Value>>(token, key, &self.0.validation).map_err(|error| {
+            use jsonwebtoken::errors::ErrorKind;
+            Problem::unauthenticated(match error.kind() {
+                ErrorKind::ExpiredSignature => "The token has expired; refresh it.",
+                ErrorKind::InvalidIssuer | ErrorKind::InvalidAudience => {
+                    "The token is not meant for this platform."
+                }
+                _ => "The token is not valid.",
+            })
+        })?;
+        self.0
+            .config
+            .claims
+            .principal(&self.0.config.issuer, &token.claims)
+            .ok_or_else(|| Problem::unauthenticated("The token does not say who you are here."))
+    }
+
+    async fn refresh(&self, kid: &str) -> Result<(), Problem> {
+        let mut refreshed = self.0.refreshed.lock().await;
+        let recent = refreshed.is_some_and(|at| at.elapsed() < REFRESH_AT_MOST_EVERY);
+        if recent || self.0.keys.load().contains_key(kid) {
+            return Ok(());
+        }
+        let keys = self.fetch().await.map_err(|e| Problem::unavailable("The identity service", e))?;
+        self.0.keys.store(Arc::new(keys));
+        *refreshed = Some(Instant::now());
+        Ok(())
+    }
+
+    async fn fetch(&self) -> Result<Keys, reqwest::Error> {
+        #[derive(Deserialize)]
+        struct Discovery {
+            jwks_uri: String,
+        }
+        let get = |url: String| {
+            let request = self.0.http.get(url).timeout(Duration::from_secs(3));
+            async move { request.send().await?.error_for_status() }
+        };
+        let url = match &self.0.config.jwks_url {
+            Some(url) => url.clone(),
+            None => {
+                let issuer = self.0.config.issuer.trim_end_matches('/');
+                get(format!("{issuer}/.well-known/openid-configuration"))
+                    .await?
+                    .json::<Discovery>()
+                    .await?
+                    .jwks_uri
+            }
+        };
+        let set: JwkSet = get(url).await?.json().await?;
+        Ok(set
+            .keys
+            .iter()
+            .filter(|jwk| matches!(jwk.algorithm, AlgorithmParameters::RSA(_)))
+            .filter_map(|jwk| Some((jwk.common.key_id.clone()?, DecodingKey::from_jwk(jwk).ok()?)))
+            .collect())
+    }
+}

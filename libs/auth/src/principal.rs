@@ -1,0 +1,88 @@
+//! What a verified token says.
+
+use api::Problem;
+use ids::{TenantId, UserId};
+use serde::{Deserialize, Serialize};
+
+/// What a user may do in a tenant. Each role may do what the ones before it may.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, sqlx::Type, utoipa::ToSchema,
+)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum Role {
+    /// Reads.
+    Viewer,
+    /// Makes and runs instances and storages.
+    Member,
+    /// Manages the members.
+    Owner,
+}
+
+impl Role {
+    /// The role of this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "viewer" => Some(Self::Viewer),
+            "member" => Some(Self::Member),
+            "owner" => Some(Self::Owner),
+            _ => None,
+        }
+    }
+}
+
+/// The claims of an access token as our identity service signs it (RFC 9068 where it applies).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Claims {
+    /// Issuer.
+    pub iss: String,
+    /// Audience.
+    pub aud: String,
+    /// The user.
+    pub sub: UserId,
+    /// The tenant that the token is for; absent for an administrator who acts for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tid: Option<TenantId>,
+    /// The user's role in that tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
+    /// Whether the user is a platform administrator.
+    #[serde(default)]
+    pub adm: bool,
+    /// Issued at, seconds since 1970.
+    pub iat: i64,
+    /// Ends at, seconds since 1970.
+    pub exp: i64,
+    /// The token's own id.
+    pub jti: String,
+}
+
+/// The verified caller of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Principal {
+    /// The user.
+    pub user: UserId,
+    /// The tenant for which the user acts, and the role there.
+    pub tenant: Option<(TenantId, Role)>,
+    /// Whether the user is a platform administrator.
+    pub admin: bool,
+}
+
+impl Principal {
+    /// The tenant, if the user has at least `role` in it.
+    ///
+    /// # Errors
+    /// 403 without a tenant or with a lesser role.
+    pub fn tenant_as(&self, role: Role) -> Result<TenantId, Problem> {
+        match self.tenant {
+            Some((tenant, has)) if has >= role => Ok(tenant),
+            Some((_, has)) => Err(Problem::forbidden(format!(
+                "This needs the role {role:?} in the tenant; yours is {has:?}."
+            ))
+            .next("Ask an owner of the tenant to change your role.")),
+            None => Err(Problem::forbidden("Your token is for no tenant.")
+                .next("Sign in with `tenant_id` of a tenant you are a member of.")),
+        }
+    }
+}

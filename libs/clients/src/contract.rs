@@ -1,0 +1,87 @@
+//! What this crate believes about the other services, as data that a test compares with what they say.
+
+use serde_json::{Value, json};
+use utoipa::{
+    OpenApi, ToSchema,
+    openapi::{RefOr, Schema},
+};
+
+use crate::{gpu, stock, storage};
+
+/// One operation that is called.
+#[derive(Debug)]
+pub struct Call {
+    /// Whose: the stem of its document in `openapi/`.
+    pub service: &'static str,
+    /// Lower case, as in OpenAPI.
+    pub method: &'static str,
+    /// With `{parameters}`.
+    pub path: &'static str,
+    /// JSON Schema of what is sent.
+    pub request: Option<Value>,
+    /// JSON Schema of what is read from a 2xx answer.
+    pub response: Option<Value>,
+}
+
+#[derive(OpenApi)]
+#[openapi(components(schemas(
+    stock::ClaimRequest,
+    stock::Claim,
+    stock::GpuSpec,
+    storage::Storage,
+    storage::AttachmentMode,
+    storage::AttachRequest,
+    storage::Attachment,
+    gpu::Route,
+    gpu::RedeemRequest,
+    gpu::Redeemed,
+)))]
+struct Types;
+
+fn schema<T: ToSchema>() -> Option<Value> {
+    let schema: RefOr<Schema> = T::schema();
+    serde_json::to_value(schema).ok()
+}
+
+/// The schemas to which the calls' schemas refer.
+#[must_use]
+pub fn components() -> Value {
+    serde_json::to_value(Types::openapi()).unwrap_or_else(|_| json!({}))
+}
+
+/// Every call of this crate.
+#[must_use]
+pub fn calls() -> Vec<Call> {
+    let call = |service, method, path, request, response| Call { service, method, path, request, response };
+    let claim = "/internal/v1/claims/{instance_id}";
+    let attachment = "/internal/v1/storages/{id}/attachments/{instance_id}";
+    vec![
+        call(
+            "stock",
+            "post",
+            "/internal/v1/claims",
+            schema::<stock::ClaimRequest>(),
+            schema::<stock::Claim>(),
+        ),
+        call("stock", "get", claim, None, schema::<stock::Claim>()),
+        call("stock", "delete", claim, None, None),
+        call("stock", "get", "/internal/v1/gpu-specs/{id}", None, schema::<stock::GpuSpec>()),
+        call("storage", "get", "/v1/storages/{id}", None, schema::<storage::Storage>()),
+        call(
+            "storage",
+            "put",
+            attachment,
+            schema::<storage::AttachRequest>(),
+            schema::<storage::Attachment>(),
+        ),
+        call("storage", "delete", attachment, None, None),
+        call("gpu", "get", "/internal/v1/routes/{host_label}", None, schema::<gpu::Route>()),
+        call(
+            "gpu",
+            "post",
+            "/internal/v1/tickets/redeem",
+            schema::<gpu::RedeemRequest>(),
+            schema::<gpu::Redeemed>(),
+        ),
+    ]
+}

@@ -1,0 +1,163 @@
+//! One call to another service, with what every call carries.
+
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+/// Longer than any call inside the platform takes; a hung peer must not hang the caller.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where a service is and how to be known there; part of the caller's configuration.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Endpoint {
+    /// `http://host:port`.
+    pub url: url::Url,
+    /// The caller's service token.
+    pub token: SecretString,
+}
+
+/// An RFC 9457 problem that another service answered.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct RemoteProblem {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its title.
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// What happened.
+    pub detail: String,
+    /// All further members.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl RemoteProblem {
+    /// Whether it is of the type `slug`.
+    #[must_use]
+    pub fn is(&self, slug: &str) -> bool {
+        self.kind.strip_prefix(api::problem::TYPE_BASE) == Some(slug)
+    }
+
+    /// All its members, to be kept or passed on.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let mut members = Map::new();
+        members.insert("type".to_owned(), self.kind.clone().into());
+        members.insert("title".to_owned(), self.title.clone().into());
+        members.insert("status".to_owned(), self.status.into());
+        members.insert("detail".to_owned(), self.detail.clone().into());
+        members.extend(self.extra.clone());
+        Value::Object(members)
+    }
+}
+
+/// Why a call gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The service refused, and says why.
+    #[error("{} ({}): {}", .0.title, .0.status, .0.detail)]
+    Problem(Box<RemoteProblem>),
+    /// The service is not there, or did not answer in time. Whether it acted is not known.
+    #[error("the service did not answer")]
+    Unreachable(#[source] reqwest::Error),
+    /// The service answered something this client does not understand.
+    #[error("unexpected answer {status}")]
+    Unexpected {
+        /// The HTTP status.
+        status: u16,
+    },
+}
+
+impl Error {
+    /// The problem, if the service answered one of the type `slug`.
+    #[must_use]
+    pub fn problem(&self, slug: &str) -> Option<&RemoteProblem> {
+        match self {
+            Self::Problem(problem) if problem.is(slug) => Some(problem),
+            _ => None,
+        }
+    }
+
+    /// Whether the service says that the thing does not exist.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.problem("not-found").is_some()
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Peer {
+    http: reqwest::Client,
+    endpoint: Endpoint,
+}
+
+impl Peer {
+    pub(crate) fn new(http: reqwest::Client, endpoint: Endpoint) -> Self {
+        Self { http, endpoint }
+    }
+
+    /// Sends, and gives the answer's body; null when it is empty.
+    pub(crate) async fn call<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        key: Option<&str>,
+        body: Option<&impl Serialize>,
+    ) -> Result<T, Error> {
+        self.call_as(self.endpoint.token.expose_secret(), method, path, key, body).await
+    }
+
+    /// As [`Self::call`], with another bearer token: a user's, for what the user may see.
+    pub(crate) async fn call_as<T: DeserializeOwned>(
+        &self,
+        token: &str,
+        method: Method,
+        path: &str,
+        key: Option<&str>,
+        body: Option<&impl Serialize>,
+    ) -> Result<T, Error> {
+        let url = format!("{}{path}", self.endpoint.url.as_str().trim_end_matches('/'));
+        let mut request = self.http.request(method, url).timeout(TIMEOUT).bearer_auth(token);
+        if let Some(key) = key {
+            request = request.header("idempotency-key", key);
+        }
+        if let Some(id) = api::request_id::current() {
+            request = request.header(api::request_id::HEADER, id);
+        }
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let response = request.send().await.map_err(Error::Unreachable)?;
+        let status = response.status();
+        let bytes = response.bytes().await.map_err(Error::Unreachable)?;
+        let unexpected = Error::Unexpected { status: status.as_u16() };
+        if status.is_success() {
+            let text: &[u8] = if status == StatusCode::NO_CONTENT { b"null" } else { &bytes };
+            return serde_json::from_slice(text).map_err(|_| unexpected);
+        }
+        match serde_json::from_slice::<RemoteProblem>(&bytes) {
+            Ok(problem) => Err(Error::Problem(Box::new(problem))),
+            Err(_) => Err(unexpected),
+        }
+    }
+}
+
+/// A key for one call. The operations called here are repeatable by what they name, and their answers
+/// change with time (a unit is claimed, released and claimed again): a stored answer must not be given.
+pub(crate) fn new_key() -> String {
+    ids::OperationId::new().to_string()
+}
+
+/// For calls without a body.
+pub(crate) const NO_BODY: Option<&()> = None;
+
+/// Text from a caller as one segment of a path.
+pub(crate) fn segment(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20")
+}

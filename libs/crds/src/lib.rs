@@ -1,0 +1,50 @@
+//! The custom resources that carry desired state down to a cluster and observed state up from it.
+//!
+//! `GpuUnit` is one slot of stock: the stock service owns its size, the gpu service owns
+//! `spec.instance` (what should run in it, absent for nothing), the operator alone owns `status`.
+//! `GpuStorage` is one volume of a tenant. Both are cluster-scoped. This crate holds shapes, names and
+//! documented reasons only: no client, no decision.
+
+pub mod names;
+mod reason;
+mod storage;
+mod unit;
+
+pub use reason::{FailureReason, HeldReason, InstanceReason, RunEndReason, StorageReason};
+pub use storage::{AccessMode, GpuStorage, GpuStorageSpec, GpuStorageStatus, StoragePhase};
+pub use unit::{
+    Allocation, EnvVar, Gpu, GpuUnit, GpuUnitSpec, GpuUnitStatus, Instance, InstanceStatus, LastFailure,
+    Port, Protocol, Resources, Run, UnitState, Volume,
+};
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use kube::CustomResourceExt as _;
+
+/// Every definition a cluster needs before the services can speak to it, in the order to apply them.
+#[must_use]
+pub fn definitions() -> Vec<CustomResourceDefinition> {
+    let mut definitions = vec![GpuUnit::crd(), GpuStorage::crd()];
+    for version in definitions.iter_mut().flat_map(|definition| &mut definition.spec.versions) {
+        if let Some(schema) = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut()) {
+            forbid_null(schema);
+        }
+    }
+    definitions
+}
+
+/// Absent is the only way to say nothing: a null in a patch removes the field and is never stored, so
+/// that `has(…)` in the rules means what it says.
+fn forbid_null(schema: &mut JSONSchemaProps) {
+    schema.nullable = None;
+    for child in schema.properties.iter_mut().flat_map(|properties| properties.values_mut()) {
+        forbid_null(child);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(child)) = &mut schema.items {
+        forbid_null(child);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(child)) = &mut schema.additional_properties {
+        forbid_null(child);
+    }
+}

@@ -1,0 +1,70 @@
+//! The names that the services, the operator and the clusters agree on.
+
+/// API group of the custom resources.
+pub const GROUP: &str = "atelier.dev";
+/// API version of the custom resources.
+pub const VERSION: &str = "v1alpha1";
+
+/// Field manager of the stock service: everything of a unit's `spec` but `instance`.
+pub const MANAGER_STOCK: &str = "atelier-stock";
+/// Field manager of the gpu service: `spec.instance`.
+pub const MANAGER_GPU: &str = "atelier-gpu";
+/// Field manager of the storage service: a `GpuStorage`'s `spec`.
+pub const MANAGER_STORAGE: &str = "atelier-storage";
+/// Field manager of the operator: `status`, pods, claims, namespaces and policies.
+pub const MANAGER_OPERATOR: &str = "atelier-operator";
+
+/// Namespace of the placeholder pods and of the operator's own records. A unit whose devices are claimed has
+/// a namespace of its own, named after it, for its placeholder and its instance's pod.
+pub const SYSTEM_NAMESPACE: &str = "atelier-system";
+
+/// Priority class of placeholder pods: they hold a place and never take one from others.
+pub const CLASS_PLACEHOLDER: &str = "atelier-placeholder";
+/// Priority class of placeholders that wait for the end of an instance, to take its place back: above all
+/// but instances.
+pub const CLASS_RETURNING: &str = "atelier-returning";
+/// Priority class of instance pods, and of a placeholder whose place has been left and is to be taken now.
+pub const CLASS_INSTANCE: &str = "atelier-instance";
+
+/// Label on pods: the name of the unit whose place they hold; on claims on devices, namespaces and volumes:
+/// the name of the unit that they are for.
+pub const LABEL_UNIT: &str = "atelier.dev/unit";
+/// Label on pods: the instance's name (`inst-…`).
+pub const LABEL_INSTANCE: &str = "atelier.dev/instance";
+/// Label on pods, claims and namespaces: the tenant's name (`ten-…`).
+pub const LABEL_TENANT: &str = "atelier.dev/tenant";
+/// Label on pods: [`ROLE_PLACEHOLDER`] or [`ROLE_INSTANCE`].
+pub const LABEL_ROLE: &str = "atelier.dev/role";
+/// Label on claims: the name of the `GpuStorage` they belong to.
+pub const LABEL_STORAGE: &str = "atelier.dev/storage";
+/// Label on units: the name of the GPU specification, for selection.
+pub const LABEL_GPU_SPEC: &str = "atelier.dev/gpu-spec";
+/// Label on units: who made them (`stock`, or `operator-api` for units made by the Operator API,
+/// which the stock service leaves alone).
+pub const LABEL_MANAGED_BY: &str = "atelier.dev/managed-by";
+/// Value of [`LABEL_MANAGED_BY`] on units of the stock service.
+pub const MANAGED_BY_STOCK: &str = "stock";
+/// Value of [`LABEL_MANAGED_BY`] on units made through the Operator API.
+pub const MANAGED_BY_OPERATOR_API: &str = "operator-api";
+
+/// Value of [`LABEL_ROLE`] on placeholder pods.
+pub const ROLE_PLACEHOLDER: &str = "placeholder";
+/// Value of [`LABEL_ROLE`] on instance pods.
+pub const ROLE_INSTANCE: &str = "instance";
+
+/// Condition of a unit: does it hold its resources (as placeholder or instance)?
+pub const CONDITION_HELD: &str = "Held";
+/// Condition of a unit: has the instance's pod passed its readiness probe?
+pub const CONDITION_INSTANCE_READY: &str = "InstanceReady";
+/// Condition of a storage: can its volume be mounted?
+pub const CONDITION_BOUND: &str = "Bound";
+
+/// Finalizer of a unit: its pods are ended and its run is closed before it goes.
+pub const FINALIZER_UNIT: &str = "atelier.dev/unit";
+/// Finalizer of an instance pod: it stays until the end of its run is recorded in the unit's status.
+pub const FINALIZER_RUN: &str = "atelier.dev/run";
+/// Finalizer of a storage: its volume claim goes first.
+pub const FINALIZER_VOLUME: &str = "atelier.dev/volume";
+
+/// Name of the one container of an instance pod.
+pub const CONTAINER: &str = "main";

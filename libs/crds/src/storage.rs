@@ -1,0 +1,106 @@
+//! `GpuStorage`: one volume of a tenant, independent of the instances that mount it.
+
+#![expect(unreachable_pub, reason = "the schema derive repeats the struct inside a function")]
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::{CustomResource, KubeSchema};
+use serde::{Deserialize, Serialize};
+
+/// What the storage service asks for.
+#[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[kube(
+    group = "atelier.dev",
+    version = "v1alpha1",
+    kind = "GpuStorage",
+    plural = "gpustorages",
+    shortname = "gs",
+    category = "atelier",
+    status = "GpuStorageStatus",
+    derive = "PartialEq",
+    doc = "One volume of a tenant. The operator makes the tenant's namespace and a claim of the same name.",
+    validation = Rule::new("size(self.metadata.name) <= 63").message("the name must fit a label: at most 63 characters"),
+    printcolumn(name = "Tenant", type_ = "string", json_path = ".spec.tenantId"),
+    printcolumn(name = "Size", type_ = "integer", json_path = ".spec.sizeGib"),
+    printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("self.sizeGib >= oldSelf.sizeGib").message("a volume can grow but not shrink"))]
+#[x_kube(validation = Rule::new("has(self.storageClass) == has(oldSelf.storageClass) && (!has(self.storageClass) || self.storageClass == oldSelf.storageClass)").message("storageClass is immutable"))]
+pub struct GpuStorageSpec {
+    /// Name of the tenant that owns it (`ten-<32 hex>`); also its namespace.
+    #[schemars(regex(pattern = r"^ten-[0-9a-f]{32}$"), length(max = 36))]
+    #[x_kube(validation = Rule::new("self == oldSelf").message("tenantId is immutable"))]
+    pub tenant_id: String,
+    /// Size in GiB.
+    #[schemars(range(min = 1, max = 1_048_576))]
+    pub size_gib: i64,
+    /// Storage class of the cluster; its default when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub storage_class: Option<String>,
+    /// How many nodes may mount it at a time.
+    #[serde(default)]
+    #[x_kube(validation = Rule::new("self == oldSelf").message("accessMode is immutable"))]
+    pub access_mode: AccessMode,
+}
+
+/// How many nodes may mount a volume at a time.
+#[derive(Serialize, Deserialize, schemars::JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AccessMode {
+    /// Read and write from one node.
+    ReadWriteOnce,
+    /// Read and write from many nodes.
+    #[default]
+    ReadWriteMany,
+    /// Read from many nodes.
+    ReadOnlyMany,
+}
+
+impl AccessMode {
+    /// The word a `PersistentVolumeClaim` uses.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadWriteOnce => "ReadWriteOnce",
+            Self::ReadWriteMany => "ReadWriteMany",
+            Self::ReadOnlyMany => "ReadOnlyMany",
+        }
+    }
+}
+
+/// What the operator sees.
+#[derive(Serialize, Deserialize, schemars::JsonSchema, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct GpuStorageStatus {
+    /// Where the volume stands.
+    #[serde(default)]
+    pub phase: StoragePhase,
+    /// Namespace of the claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Name of the claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim_name: Option<String>,
+    /// Real capacity in GiB, rounded down; absent until bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity_gib: Option<i64>,
+    /// `Bound`, with a documented reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// Generation of the spec that this status answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+}
+
+/// Where a volume stands.
+#[derive(Serialize, Deserialize, schemars::JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StoragePhase {
+    /// Not bound yet.
+    #[default]
+    Pending,
+    /// Bound: can be mounted.
+    Bound,
+    /// Refused or lost.
+    Failed,
+}

@@ -1,0 +1,458 @@
+//! `GpuUnit`: one slot of stock, what should run in it and what does.
+
+#![expect(unreachable_pub, reason = "the schema derive repeats the struct inside a function")]
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Size of the slot (the stock service's) and what should run in it (the gpu service's).
+#[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[kube(
+    group = "atelier.dev",
+    version = "v1alpha1",
+    kind = "GpuUnit",
+    plural = "gpuunits",
+    shortname = "gu",
+    category = "atelier",
+    status = "GpuUnitStatus",
+    derive = "PartialEq",
+    doc = "One unit of GPU stock: it holds its resources on a node, and an instance can take its place.",
+    validation = Rule::new("size(self.metadata.name) <= 59").message("the name must fit a label and the placeholder's name: at most 59 characters"),
+    printcolumn(name = "Spec", type_ = "string", json_path = ".spec.gpuSpec"),
+    printcolumn(name = "State", type_ = "string", json_path = ".status.state"),
+    printcolumn(name = "Held", type_ = "string", json_path = ".status.conditions[?(@.type==\"Held\")].status"),
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Held\")].reason"),
+    printcolumn(name = "Node", type_ = "string", json_path = ".status.node"),
+    printcolumn(name = "Instance", type_ = "string", json_path = ".status.instance.id"),
+    printcolumn(name = "Datacenter", type_ = "string", json_path = ".spec.datacenter", priority = "1"),
+    printcolumn(name = "IP", type_ = "string", json_path = ".status.instance.podIp", priority = "1"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!has(self.instance) || !has(oldSelf.instance) || self.instance.id == oldSelf.instance.id").message("one instance must be removed before another takes the unit"))]
+#[x_kube(validation = Rule::new("!has(self.instance) || !has(oldSelf.instance) || (self.instance.attempt >= oldSelf.instance.attempt && (self.instance.attempt > oldSelf.instance.attempt || self.instance.restart >= oldSelf.instance.restart))").message("attempt and restart only grow"))]
+#[x_kube(validation = Rule::new("!has(self.instance) || !has(oldSelf.instance) || self.instance.tenantId == oldSelf.instance.tenantId").message("an instance keeps its tenant"))]
+#[x_kube(validation = Rule::new("!has(self.instance) || !has(oldSelf.instance) || (self.resources == oldSelf.resources && self.gpu == oldSelf.gpu)").message("resources and gpu cannot change while an instance uses the unit"))]
+pub struct GpuUnitSpec {
+    /// Name of the GPU specification.
+    #[schemars(length(min = 1, max = 63))]
+    pub gpu_spec: String,
+    /// What the unit holds beside its GPUs.
+    pub resources: Resources,
+    /// The GPUs it holds and how the cluster gives them.
+    pub gpu: Gpu,
+    /// Labels that its node must bear.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 16))]
+    pub node_selector: BTreeMap<String, String>,
+    /// Name of the datacenter, for reading.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 63))]
+    pub datacenter: String,
+    /// What should run in the unit; absent for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<Instance>,
+}
+
+/// CPU, memory and disk as Kubernetes quantities.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct Resources {
+    /// CPU, for example `4` or `4000m`.
+    #[schemars(regex(pattern = r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$"), length(max = 32))]
+    pub cpu: String,
+    /// Memory, for example `16Gi`.
+    #[schemars(regex(pattern = r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$"), length(max = 32))]
+    pub memory: String,
+    /// Temporary disk, for example `50Gi`; not reserved when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$"), length(max = 32))]
+    pub ephemeral_storage: Option<String>,
+}
+
+/// The GPUs of a unit.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct Gpu {
+    /// Model, for reading (`RTX 3080`).
+    #[schemars(length(max = 63))]
+    pub model: String,
+    /// How many.
+    #[schemars(range(min = 0, max = 64))]
+    pub count: i64,
+    /// How the cluster gives them.
+    pub allocation: Allocation,
+}
+
+/// How the cluster gives a GPU to a pod.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Allocation {
+    /// Whole GPUs by a device plugin's resource name (`nvidia.com/gpu`).
+    Device {
+        /// Name of the extended resource.
+        resource: String,
+    },
+    /// A MIG profile by its resource name (`nvidia.com/mig-1g.10gb`).
+    Mig {
+        /// Name of the extended resource.
+        resource: String,
+    },
+    /// A time slice by its resource name (`nvidia.com/gpu.shared`).
+    TimeSlice {
+        /// Name of the extended resource.
+        resource: String,
+    },
+    /// A part of a GPU by HAMi.
+    Hami {
+        /// Memory per GPU in MiB.
+        memory_mib: i64,
+        /// Share of each GPU's cores in percent.
+        cores: i64,
+    },
+    /// Devices of a class by dynamic resource allocation.
+    Dra {
+        /// Name of the `DeviceClass`.
+        device_class: String,
+        /// CEL selectors that each device must meet.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        selectors: Vec<String>,
+    },
+}
+
+/// Structural schemas know no variants: one flat object, with the fields that each kind needs as a rule.
+impl JsonSchema for Allocation {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Allocation".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "object",
+            "description": "How the cluster gives a GPU to a pod.",
+            "required": ["kind"],
+            "properties": {
+                "kind": { "type": "string", "enum": ["device", "mig", "time_slice", "hami", "dra"],
+                    "description": "device: whole GPUs by a device plugin; mig: a MIG profile; time_slice: a time slice; hami: a part of a GPU by HAMi; dra: devices of a DeviceClass." },
+                "resource": { "type": "string", "minLength": 1, "maxLength": 253,
+                    "description": "Name of the extended resource (device, mig, time_slice)." },
+                "memoryMib": { "type": "integer", "format": "int64", "minimum": 1,
+                    "description": "Memory per GPU in MiB (hami)." },
+                "cores": { "type": "integer", "format": "int64", "minimum": 0, "maximum": 100,
+                    "description": "Share of each GPU's cores in percent (hami)." },
+                "deviceClass": { "type": "string", "minLength": 1, "maxLength": 253,
+                    "description": "Name of the DeviceClass (dra)." },
+                "selectors": { "type": "array", "maxItems": 8, "items": { "type": "string", "minLength": 1, "maxLength": 1024 },
+                    "description": "CEL selectors that each device must meet (dra)." }
+            },
+            "x-kubernetes-validations": [
+                { "rule": "!(self.kind in ['device', 'mig', 'time_slice']) || has(self.resource)", "message": "device, mig and time_slice need resource" },
+                { "rule": "self.kind != 'hami' || (has(self.memoryMib) && has(self.cores))", "message": "hami needs memoryMib and cores" },
+                { "rule": "self.kind != 'dra' || has(self.deviceClass)", "message": "dra needs deviceClass" }
+            ]
+        })
+    }
+}
+
+/// What should run in a unit.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct Instance {
+    /// Name of the instance (`inst-<32 hex>`).
+    #[schemars(regex(pattern = r"^inst-[0-9a-f]{32}$"), length(max = 37))]
+    pub id: String,
+    /// Grows with each start. An attempt that failed is not tried again.
+    #[schemars(range(min = 0))]
+    pub attempt: i64,
+    /// Grows with each restart that is asked for.
+    #[serde(default)]
+    #[schemars(range(min = 0))]
+    pub restart: i64,
+    /// Name of the tenant (`ten-<32 hex>`); also its namespace.
+    #[schemars(regex(pattern = r"^ten-[0-9a-f]{32}$"), length(max = 36))]
+    pub tenant_id: String,
+    /// Name of the tenant for people.
+    #[serde(default)]
+    #[schemars(length(max = 253))]
+    pub tenant_name: String,
+    /// Container image.
+    #[schemars(length(min = 1, max = 1024))]
+    pub image: String,
+    /// Entry point; the image's own when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(max = 32768)))]
+    pub command: Vec<String>,
+    /// Arguments; the image's own when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 256), inner(length(max = 32768)))]
+    pub args: Vec<String>,
+    /// Working directory; the image's own when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 4096))]
+    pub working_dir: Option<String>,
+    /// Environment.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 256))]
+    pub env: Vec<EnvVar>,
+    /// Ports the service listens on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32))]
+    pub ports: Vec<Port>,
+    /// Storages to mount.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32))]
+    pub volumes: Vec<Volume>,
+    /// Seconds between the polite and the hard end of the container.
+    #[serde(default = "default_grace")]
+    #[schemars(range(min = 0, max = 3600))]
+    pub termination_grace_period_seconds: i64,
+    /// Size of `/dev/shm` in MiB, counted as memory; the runtime's own (64 MiB) when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 16_777_216))]
+    pub shm_size_mib: Option<i64>,
+    /// RuntimeClass; the cluster's own when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub runtime_class_name: Option<String>,
+    /// The image needs root inside: it gets a user namespace of its own instead of an ordinary user.
+    #[serde(default)]
+    pub root_inside: bool,
+    /// Secret whose keys become environment, in the namespace of the instance's pod
+    /// (`status.instance.namespace`): the tenant's, or the unit's own where its devices are claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub secret_name: Option<String>,
+    /// A start that has not passed its probe after so many seconds has failed.
+    #[serde(default = "default_start_timeout")]
+    #[schemars(range(min = 1, max = 86400))]
+    pub start_timeout_seconds: i64,
+}
+
+fn default_grace() -> i64 {
+    30
+}
+
+fn default_start_timeout() -> i64 {
+    600
+}
+
+/// One environment variable; secrets do not belong here (see `secretName`).
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Eq)]
+pub struct EnvVar {
+    /// Name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// Value, taken as it stands.
+    #[serde(default)]
+    #[schemars(length(max = 32768))]
+    pub value: String,
+}
+
+/// One port of the service.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct Port {
+    /// Number.
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: i32,
+    /// Protocol.
+    #[serde(default)]
+    pub protocol: Protocol,
+    /// Reached by users through the gateway.
+    #[serde(default)]
+    pub is_public: bool,
+    /// The readiness and startup probes ask here.
+    #[serde(default)]
+    pub is_probe: bool,
+    /// Path the service answers under; with `isProbe`, the path that the probe gets. Empty: TCP only.
+    #[serde(default)]
+    #[schemars(length(max = 1024))]
+    pub base_url: String,
+}
+
+/// Transport protocol of a port.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Protocol {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// UDP.
+    Udp,
+    /// SCTP.
+    Sctp,
+}
+
+impl Protocol {
+    /// The word Kubernetes uses.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP",
+            Self::Sctp => "SCTP",
+        }
+    }
+}
+
+/// One mounted storage.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct Volume {
+    /// Name within the pod.
+    #[schemars(regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"), length(max = 61))]
+    pub name: String,
+    /// Absolute path inside the container.
+    #[schemars(regex(pattern = r"^/"), length(max = 4096))]
+    pub mount_path: String,
+    /// Mounted without the right to write.
+    #[serde(default)]
+    pub read_only: bool,
+    /// Name of the `GpuStorage`; a temporary folder of the instance's disk when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub storage: Option<String>,
+}
+
+/// State of a unit, as document 001 draws it.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[serde(rename_all = "lowercase")]
+pub enum UnitState {
+    /// Holds resources (see the condition `Held`), runs nothing.
+    #[default]
+    Init,
+    /// Started, the readiness probe does not pass yet.
+    Ready,
+    /// The readiness probe passes.
+    Running,
+}
+
+impl UnitState {
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Init => "init",
+            Self::Ready => "ready",
+            Self::Running => "running",
+        }
+    }
+}
+
+/// What the operator sees.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct GpuUnitStatus {
+    /// State of the unit.
+    #[serde(default)]
+    pub state: UnitState,
+    /// `Held` and `InstanceReady`, with documented reasons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// Node that the unit's place is on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// UUIDs of its GPUs, where the cluster tells them; of claimed devices `driver/pool/device`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpu_uuids: Vec<String>,
+    /// The instance, exactly while a pod of it exists or is being made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<InstanceStatus>,
+    /// The run that ended last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_run: Option<Run>,
+    /// The runs that ended last, newest first and at most eight: a reader that missed some catches up here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recent_runs: Vec<Run>,
+    /// The start that failed last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<LastFailure>,
+    /// Generation of the spec that this status answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+}
+
+impl GpuUnitStatus {
+    /// The condition of a type, if it was set.
+    #[must_use]
+    pub fn condition(&self, type_: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.type_ == type_)
+    }
+
+    /// Whether the unit holds its resources now.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.condition(crate::names::CONDITION_HELD).is_some_and(|held| held.status == "True")
+    }
+}
+
+/// The instance in a unit.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct InstanceStatus {
+    /// Name of the instance.
+    pub id: String,
+    /// The attempt that this is.
+    pub attempt: i64,
+    /// The restart request that the present pod fulfils.
+    #[serde(default)]
+    pub restart: i64,
+    /// Namespace of the pod: the tenant's, or the unit's own where its devices are claimed.
+    pub namespace: String,
+    /// Name of the pod.
+    pub pod_name: String,
+    /// Address of the pod, known from its first readiness on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_ip: Option<String>,
+    /// When the operator began this attempt (whole seconds).
+    pub started_at: Time,
+    /// Since when the probe has passed without a break (whole seconds); absent while it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running_since: Option<Time>,
+    /// How often the container or the pod was started again in this attempt.
+    #[serde(default)]
+    pub restarts: i64,
+}
+
+/// A span of confirmed running that has ended. Billed seconds are `endedAt - runningSince`.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct Run {
+    /// Name of the instance.
+    pub instance_id: String,
+    /// The attempt it belonged to.
+    pub attempt: i64,
+    /// When the probe passed (whole seconds).
+    pub running_since: Time,
+    /// When it ended (whole seconds), never before `runningSince`.
+    pub ended_at: Time,
+    /// Why it ended, a [`crate::RunEndReason`].
+    pub reason: String,
+}
+
+/// A start that failed.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct LastFailure {
+    /// Name of the instance.
+    pub instance_id: String,
+    /// The attempt that failed; it is not tried again.
+    pub attempt: i64,
+    /// Why, a [`crate::FailureReason`].
+    pub reason: String,
+    /// The same for people, with the cluster's own words.
+    pub message: String,
+    /// The container's last lines; empty when it never ran.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub log_tail: String,
+    /// When it was seen (whole seconds).
+    pub at: Time,
+}

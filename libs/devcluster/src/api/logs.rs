@@ -1,0 +1,183 @@
+//! `pods/log`: the file a container's output goes to, with tail, since, limit and follow.
+
+use super::request::{Query, Target};
+use super::text_response;
+use crate::error::Failure;
+use crate::hub::Hub;
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use std::io::SeekFrom;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
+
+pub(crate) async fn serve(hub: &Arc<Hub>, target: &Target, query: &Query) -> Result<Response, Failure> {
+    let resource = target.resource()?;
+    let pod = hub
+        .store
+        .lock()
+        .get("pods", &target.namespace, &target.name)
+        .ok_or_else(|| resource.not_found(&target.name))?;
+    let container = pod.value["spec"]["containers"][0]["name"].as_str().unwrap_or("");
+    if let Some(asked) = query.get("container").filter(|c| !c.is_empty() && *c != container) {
+        return Err(Failure::bad_request(format!("container {asked} is not valid for pod {}", target.name)));
+    }
+    let previous = query.flag("previous");
+    let status = &pod.value["status"]["containerStatuses"][0];
+    let started = status["state"]["running"].is_object()
+        || status["state"]["terminated"].is_object()
+        || status["lastState"]["terminated"].is_object();
+    if !started {
+        let why = match status["state"]["waiting"]["reason"].as_str() {
+            Some(reason) => {
+                format!("container \"{container}\" in pod \"{}\" is waiting to start: {reason}", target.name)
+            }
+            None => {
+                format!("pod {} does not have a host assigned or its container has not started", target.name)
+            }
+        };
+        return Err(Failure::bad_request(why));
+    }
+    if previous && !status["lastState"]["terminated"].is_object() {
+        let why =
+            format!("previous terminated container \"{container}\" in pod \"{}\" not found", target.name);
+        return Err(Failure::bad_request(why));
+    }
+    let file = hub.nodes.log_file(pod.uid(), previous);
+    let since = match (query.number("sinceSeconds")?, query.get("sinceTime")) {
+        (Some(s), _) => jiff::Timestamp::now().checked_sub(jiff::SignedDuration::from_secs(s)).ok(),
+        (_, Some(t)) => Some(t.parse().map_err(|_| Failure::bad_request("sinceTime must be RFC 3339"))?),
+        _ => None,
+    };
+    let view = View {
+        tail: query.number("tailLines")?.and_then(|n| usize::try_from(n).ok()),
+        limit: query.number("limitBytes")?.and_then(|n| usize::try_from(n).ok()),
+        since,
+        timestamps: query.flag("timestamps"),
+    };
+    let (head, at) = read_from(&file, 0).await?;
+    let shown = view.show(&head);
+    if !query.flag("follow") || previous {
+        return Ok(text_response(shown));
+    }
+    let follow = Follow {
+        hub: hub.clone(),
+        uid: pod.uid().to_owned(),
+        key: (target.namespace.clone(), target.name.clone()),
+        file,
+        at,
+        view,
+        rest: Vec::new(),
+        first: Some(shown),
+    };
+    let body = Body::from_stream(futures::stream::unfold(follow, |mut f| async move {
+        f.next().await.map(|b| (Ok::<_, std::convert::Infallible>(b), f))
+    }));
+    Ok(text_response(body))
+}
+
+struct View {
+    tail: Option<usize>,
+    limit: Option<usize>,
+    since: Option<jiff::Timestamp>,
+    timestamps: bool,
+}
+
+/// Lines of the file are `<RFC 3339 time> <text>`; only the time is added by the node.
+impl View {
+    fn show(&self, raw: &[u8]) -> Vec<u8> {
+        let mut lines: Vec<&[u8]> = raw.split_inclusive(|b| *b == b'\n').collect();
+        if let Some(since) = self.since {
+            lines.retain(|l| {
+                let time = l.split(|b| *b == b' ').next().and_then(|t| std::str::from_utf8(t).ok());
+                time.and_then(|t| t.parse::<jiff::Timestamp>().ok()).is_none_or(|t| t >= since)
+            });
+        }
+        if let Some(tail) = self.tail {
+            lines.drain(..lines.len().saturating_sub(tail));
+        }
+        let mut out = Vec::with_capacity(raw.len());
+        for line in lines {
+            let text = if self.timestamps {
+                line
+            } else {
+                line.iter().position(|b| *b == b' ').map_or(line, |i| &line[i + 1..])
+            };
+            out.extend_from_slice(text);
+        }
+        if let Some(limit) = self.limit {
+            out.truncate(limit);
+        }
+        out
+    }
+}
+
+/// Reads a file from an offset; a missing file is empty.
+async fn read_from(file: &PathBuf, at: u64) -> Result<(Vec<u8>, u64), Failure> {
+    let mut bytes = Vec::new();
+    let Ok(mut open) = tokio::fs::File::open(file).await else { return Ok((bytes, at)) };
+    let fail = |e: std::io::Error| Failure::internal(format!("reading the log: {e}"));
+    let length = open.metadata().await.map_err(fail)?.len();
+    // a restarted container begins a new file
+    let at = if length < at { 0 } else { at };
+    open.seek(SeekFrom::Start(at)).await.map_err(fail)?;
+    open.read_to_end(&mut bytes).await.map_err(fail)?;
+    let end = at + bytes.len() as u64;
+    Ok((bytes, end))
+}
+
+struct Follow {
+    hub: Arc<Hub>,
+    uid: String,
+    key: (String, String),
+    file: PathBuf,
+    at: u64,
+    view: View,
+    rest: Vec<u8>,
+    first: Option<Vec<u8>>,
+}
+
+impl Follow {
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(first) = self.first.take() {
+            self.view.tail = None;
+            return Some(Bytes::from(first));
+        }
+        loop {
+            // the end of the container is looked at before the file, so that its last lines are not missed
+            let over = self.over();
+            let (bytes, at) = read_from(&self.file, self.at).await.ok()?;
+            self.at = at;
+            self.rest.extend_from_slice(&bytes);
+            let whole = if over {
+                self.rest.len()
+            } else {
+                self.rest.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1)
+            };
+            if whole > 0 {
+                let lines: Vec<u8> = self.rest.drain(..whole).collect();
+                return Some(Bytes::from(self.view.show(&lines)));
+            }
+            if over {
+                return None;
+            }
+            let mut grown = self.hub.nodes.log_grew(&self.uid);
+            let stop = self.hub.stop.clone();
+            tokio::select! {
+                () = stop.cancelled() => return None,
+                _ = grown.changed() => {}
+                // the container may end without a last line
+                () = tokio::time::sleep(Duration::from_millis(500)) => {}
+            }
+        }
+    }
+
+    fn over(&self) -> bool {
+        let tx = self.hub.store.lock();
+        tx.get("pods", &self.key.0, &self.key.1).is_none_or(|p| {
+            p.uid() != self.uid || !p.value["status"]["containerStatuses"][0]["state"]["running"].is_object()
+        })
+    }
+}

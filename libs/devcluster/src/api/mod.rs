@@ -1,0 +1,180 @@
+//! The HTTP face: authenticates, authorizes, finds out what a request is about and hands it to the room for it.
+
+pub(crate) mod discovery;
+pub(crate) mod exec;
+pub(crate) mod logs;
+pub(crate) mod objects;
+pub(crate) mod request;
+pub(crate) mod subresources;
+pub(crate) mod table;
+pub(crate) mod tokens;
+pub(crate) mod watch;
+
+use crate::error::Failure;
+use crate::hub::Hub;
+use crate::rbac::{self, Access};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http::{HeaderValue, Method, StatusCode, header};
+use request::{Query, Target};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The application to serve.
+pub(crate) fn router(hub: Arc<Hub>) -> Router {
+    Router::new().fallback(entry).with_state(hub)
+}
+
+async fn entry(State(hub): State<Arc<Hub>>, request: Request) -> Response {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    match Box::pin(serve(&hub, request)).await {
+        Ok(response) => response,
+        Err(failure) => {
+            if failure.code >= 500 {
+                tracing::error!(%method, path, error = %failure, "request failed");
+            }
+            refuse(&failure)
+        }
+    }
+}
+
+/// A failure as a response.
+pub(crate) fn refuse(failure: &Failure) -> Response {
+    let code = StatusCode::from_u16(failure.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = json_response(code, &failure.status());
+    if failure.code == 429 {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+/// A JSON response.
+pub(crate) fn json_response(code: StatusCode, value: &Value) -> Response {
+    bytes_response(code, value.to_string())
+}
+
+pub(crate) fn bytes_response(code: StatusCode, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = code;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+pub(crate) fn text_response(text: impl Into<Body>) -> Response {
+    let mut response = Response::new(text.into());
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+async fn serve(hub: &Arc<Hub>, request: Request) -> Result<Response, Failure> {
+    let path = request.uri().path().to_owned();
+    if matches!(path.as_str(), "/healthz" | "/livez" | "/readyz") {
+        return Ok(text_response("ok"));
+    }
+    let user = tokens::authenticate(hub, request.headers())?;
+    let query = Query::parse(request.uri().query().unwrap_or(""))?;
+    let Some(target) = request::target(hub, &path)? else {
+        let verb = request.method().as_str().to_lowercase();
+        let access = Access { verb: &verb, group: "", resource: "", namespace: "", name: "", path: &path };
+        if !rbac::allowed(&hub.store.lock(), &user, &access) {
+            return Err(rbac::refusal(&user, &access));
+        }
+        if let Some(rest) = path.strip_prefix("/devcluster/nodes/") {
+            return subresources::node_switch(hub, request.method(), rest);
+        }
+        if request.method() != Method::GET {
+            return Err(Failure::no_such_resource());
+        }
+        return discovery::serve(hub, &path, request.headers());
+    };
+    let verb = verb_of(request.method(), &target, &query)?;
+    let resource = target.qualified();
+    let name = target.name.clone();
+    let access = Access {
+        verb,
+        group: &target.group,
+        resource: &resource,
+        namespace: if target.plural == "namespaces" { &name } else { &target.namespace },
+        name: &name,
+        path: &path,
+    };
+    if !rbac::allowed(&hub.store.lock(), &user, &access) {
+        return Err(rbac::refusal(&user, &access));
+    }
+    Box::pin(route(hub, request, target, query, user, verb)).await
+}
+
+fn verb_of(method: &Method, target: &Target, query: &Query) -> Result<&'static str, Failure> {
+    Ok(match *method {
+        Method::GET | Method::HEAD if query.flag("watch") && target.subresource.is_empty() => "watch",
+        Method::GET | Method::HEAD if !target.name.is_empty() => "get",
+        Method::GET | Method::HEAD => "list",
+        Method::POST => "create",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        Method::DELETE if target.name.is_empty() => "deletecollection",
+        Method::DELETE => "delete",
+        _ => return Err(Failure::method_not_allowed()),
+    })
+}
+
+async fn route(
+    hub: &Arc<Hub>,
+    request: Request,
+    target: Target,
+    query: Query,
+    user: rbac::User,
+    verb: &str,
+) -> Result<Response, Failure> {
+    match (target.resource_id(), target.subresource.as_str(), verb) {
+        ("pods", "log", "get") => return logs::serve(hub, &target, &query).await,
+        ("pods", "exec", "get" | "create") => return exec::serve(hub, request, &target, &query).await,
+        ("pods", "attach" | "portforward" | "proxy" | "ephemeralcontainers" | "resize", _) => {
+            let why = format!("the development cluster does not serve pods/{}", target.subresource);
+            return Err(Failure::bad_request(why));
+        }
+        _ => {}
+    }
+    if target.group == "authorization.k8s.io" {
+        let body = request::body(request).await?;
+        return subresources::review(hub, &target, &user, &body);
+    }
+    match (verb, target.subresource.as_str()) {
+        ("watch", "") => watch::serve(hub, &request, &target, &query),
+        ("list", "") => objects::list(hub, &request, &target, &query),
+        ("get", "" | "status") => objects::get(hub, &request, &target),
+        ("deletecollection", "") => {
+            let body = request::body(request).await?;
+            objects::delete_collection(hub, &target, &query, &user, &body)
+        }
+        ("create" | "update" | "patch" | "delete", _) => {
+            let (parts, body) = request.into_parts();
+            let content = request::content_type(&parts.headers);
+            let manager = request::manager(&parts.headers, &query);
+            let body = request::read(body).await?;
+            let call = objects::Call {
+                target: &target,
+                query: &query,
+                user: &user,
+                manager: &manager,
+                content: &content,
+            };
+            match (verb, target.subresource.as_str()) {
+                ("create", "") => objects::create(hub, &call, &body),
+                ("create", _) => subresources::create(hub, &call, &body),
+                ("update", "finalize") if target.resource_id() == "namespaces" => {
+                    subresources::finalize(hub, &call, &body)
+                }
+                ("update", "" | "status") => objects::update(hub, &call, &body),
+                ("patch", "" | "status") => objects::patch(hub, &call, &body),
+                ("delete", "") => objects::delete(hub, &call, &body),
+                _ => Err(Failure::method_not_allowed()),
+            }
+        }
+        _ => Err(Failure::method_not_allowed()),
+    }
+}

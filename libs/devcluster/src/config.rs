@@ -1,0 +1,194 @@
+//! Configuration of a cluster, from code or from a TOML file.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// A development cluster.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Where the API listens; port 0 takes a free one.
+    #[serde(default = "default_listen")]
+    pub listen: SocketAddr,
+    /// Folder of the journal, tokens, kubeconfig, pod folders and volumes.
+    pub data_dir: PathBuf,
+    /// Keep objects across restarts.
+    #[serde(default = "yes")]
+    pub journal: bool,
+    /// Nodes registered at start.
+    #[serde(default)]
+    pub nodes: Vec<NodeConfig>,
+    /// What runs for which image.
+    #[serde(default)]
+    pub images: Vec<ImageConfig>,
+    /// Static bearer tokens beside the generated administrator's.
+    #[serde(default)]
+    pub tokens: Vec<TokenConfig>,
+    /// Seconds from a node's failure to the eviction of its pods.
+    #[serde(default = "default_eviction_seconds")]
+    pub eviction_seconds: u64,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeConfig {
+    pub name: String,
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// Quantities, e.g. `16`, `64Gi`.
+    #[serde(default = "default_cpu")]
+    pub cpu: String,
+    #[serde(default = "default_memory")]
+    pub memory: String,
+    #[serde(default = "default_storage")]
+    pub ephemeral_storage: String,
+    #[serde(default = "default_pods")]
+    pub pods: u32,
+    /// Extended resources, e.g. `nvidia.com/gpu = 8`.
+    #[serde(default)]
+    pub extended: BTreeMap<String, u64>,
+    /// Run no processes: pods become Running and Ready by themselves.
+    #[serde(default)]
+    pub fake: bool,
+}
+
+/// What runs for an image whose name matches `pattern` (`*` stands for anything).
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageConfig {
+    pub pattern: String,
+    /// Replaced by a container's `command`; empty with an empty `cmd` means that the image runs no process.
+    #[serde(default)]
+    pub entrypoint: Vec<String>,
+    /// Replaced by a container's `args`.
+    #[serde(default)]
+    pub cmd: Vec<String>,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    pub working_dir: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenConfig {
+    pub token: String,
+    pub user: String,
+    #[serde(default)]
+    pub groups: Vec<String>,
+}
+
+fn default_listen() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 8086))
+}
+fn yes() -> bool {
+    true
+}
+fn default_cpu() -> String {
+    "16".into()
+}
+fn default_memory() -> String {
+    "64Gi".into()
+}
+fn default_storage() -> String {
+    "200Gi".into()
+}
+fn default_pods() -> u32 {
+    250
+}
+fn default_eviction_seconds() -> u64 {
+    5
+}
+
+impl Config {
+    /// A cluster in a folder with nothing in it, on a free port.
+    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            data_dir: data_dir.into(),
+            journal: true,
+            nodes: Vec::new(),
+            images: Vec::new(),
+            tokens: Vec::new(),
+            eviction_seconds: default_eviction_seconds(),
+        }
+    }
+
+    /// Reads a TOML file; unknown keys are refused.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        use figment::providers::{Format, Toml};
+        Ok(figment::Figment::from(Toml::file_exact(path)).extract()?)
+    }
+}
+
+impl NodeConfig {
+    /// A node with default capacity.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            labels: BTreeMap::new(),
+            cpu: default_cpu(),
+            memory: default_memory(),
+            ephemeral_storage: default_storage(),
+            pods: default_pods(),
+            extended: BTreeMap::new(),
+            fake: false,
+        }
+    }
+    /// A node that runs no processes.
+    pub fn fake(name: impl Into<String>) -> Self {
+        Self { fake: true, ..Self::new(name) }
+    }
+    pub fn extended(mut self, resource: &str, count: u64) -> Self {
+        self.extended.insert(resource.to_owned(), count);
+        self
+    }
+    pub fn label(mut self, key: &str, value: &str) -> Self {
+        self.labels.insert(key.to_owned(), value.to_owned());
+        self
+    }
+}
+
+impl ImageConfig {
+    /// An image that runs a command.
+    pub fn new(pattern: impl Into<String>, entrypoint: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self {
+            pattern: pattern.into(),
+            entrypoint: entrypoint.into_iter().map(Into::into).collect(),
+            cmd: Vec::new(),
+            env: BTreeMap::new(),
+            working_dir: None,
+        }
+    }
+    pub fn env(mut self, key: &str, value: &str) -> Self {
+        self.env.insert(key.to_owned(), value.to_owned());
+        self
+    }
+    /// Whether an image name is meant.
+    pub fn matches(&self, image: &str) -> bool {
+        glob(&self.pattern, image)
+    }
+}
+
+fn glob(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((head, tail)) => {
+            let Some(rest) = text.strip_prefix(head) else { return false };
+            (0..=rest.len()).filter(|&i| rest.is_char_boundary(i)).any(|i| glob(tail, &rest[i..]))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match() {
+        assert!(glob("atelier/webui:*", "atelier/webui:1.6"));
+        assert!(glob("*/pause:*", "registry.k8s.io/pause:3.10"));
+        assert!(!glob("atelier/webui:1", "atelier/webui:1.6"));
+    }
+}

@@ -1,0 +1,176 @@
+//! `x-kubernetes-validations`: CEL rules over `self` and `oldSelf`.
+
+use super::{Kind, Node};
+use crate::error::Cause;
+use cel::{Context, Program, Value as Cel, objects::Map};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A compiled rule.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    program: Program,
+    source: String,
+    message: Option<String>,
+    message_program: Option<Program>,
+    reason: &'static str,
+    field_path: Option<String>,
+    /// Mentions `oldSelf`: runs only when there is an old value.
+    transition: bool,
+}
+
+/// Functions and macros a rule may use; anything else is refused when the definition is written.
+const FUNCTIONS: &[&str] = &[
+    "size",
+    "has",
+    "all",
+    "exists",
+    "exists_one",
+    "map",
+    "filter",
+    "matches",
+    "contains",
+    "startsWith",
+    "endsWith",
+    "string",
+    "int",
+    "uint",
+    "double",
+    "bool",
+    "type",
+    "dyn",
+    "max",
+    "min",
+    "in",
+    "bytes",
+];
+
+impl Rule {
+    /// Compiles one entry of `x-kubernetes-validations`.
+    pub(crate) fn compile(entry: &Value) -> Result<Self, String> {
+        let source = entry["rule"].as_str().unwrap_or_default().to_owned();
+        if entry["optionalOldSelf"] == true {
+            return Err("optionalOldSelf is not served here".into());
+        }
+        let program = compile(&source)?;
+        let transition = program.references().variables().contains(&"oldSelf");
+        let message_program = entry["messageExpression"].as_str().map(compile).transpose()?;
+        Ok(Self {
+            program,
+            source,
+            message: entry["message"].as_str().map(str::to_owned),
+            message_program,
+            reason: match entry["reason"].as_str() {
+                Some("FieldValueForbidden") => "FieldValueForbidden",
+                Some("FieldValueRequired") => "FieldValueRequired",
+                Some("FieldValueDuplicate") => "FieldValueDuplicate",
+                _ => "FieldValueInvalid",
+            },
+            field_path: entry["fieldPath"].as_str().map(str::to_owned),
+            transition,
+        })
+    }
+
+    /// Runs the rule; the error is the message to show.
+    pub(super) fn check(&self, node: &Node, value: &Value, old: Option<&Value>) -> Result<(), String> {
+        if self.transition && old.is_none() {
+            return Ok(());
+        }
+        let mut context = Context::default();
+        context.add_variable_from_value("self", convert(Some(node), value));
+        if let Some(old) = old {
+            context.add_variable_from_value("oldSelf", convert(Some(node), old));
+        }
+        match self.program.execute(&context) {
+            Ok(Cel::Bool(true)) => Ok(()),
+            Ok(Cel::Bool(false)) => {
+                let computed = self.message_program.as_ref().and_then(|p| match p.execute(&context) {
+                    Ok(Cel::String(s)) => Some(s.to_string()),
+                    _ => None,
+                });
+                Err(computed
+                    .or_else(|| self.message.clone())
+                    .unwrap_or_else(|| format!("failed rule: {}", self.source)))
+            }
+            Ok(other) => Err(format!("rule did not evaluate to a boolean: {other:?}")),
+            Err(e) => Err(format!("rule evaluation error: {e}")),
+        }
+    }
+
+    pub(super) fn cause(&self, path: &str, value: &Value, why: String) -> Cause {
+        let field = format!("{path}{}", self.field_path.as_deref().unwrap_or(""));
+        Cause { reason: self.reason, ..Cause::invalid(field.trim_start_matches('.'), value, why) }
+    }
+}
+
+/// A device selector: a rule over `device` (`driver`, `attributes`, `capacity`).
+pub(crate) struct Selector(Program);
+
+impl Selector {
+    pub(crate) fn compile(source: &str) -> Result<Self, String> {
+        compile(source).map(Self)
+    }
+
+    /// Whether a device of a slice is meant. Attributes without a domain belong to the driver's.
+    pub(crate) fn matches(&self, driver: &str, device: &Value) -> Result<bool, String> {
+        let grouped = |field: &str, unwrap: fn(&Value) -> Value| {
+            let mut by_domain = serde_json::Map::new();
+            for (name, v) in device[field].as_object().into_iter().flatten() {
+                let (domain, id) = name.split_once('/').unwrap_or((driver, name));
+                by_domain.entry(domain).or_insert_with(|| Value::Object(serde_json::Map::new()))[id] =
+                    unwrap(v);
+            }
+            Value::Object(by_domain)
+        };
+        let attributes = grouped("attributes", |v| {
+            ["string", "int", "bool", "version"].iter().find_map(|k| v.get(k).cloned()).unwrap_or(Value::Null)
+        });
+        let capacity = grouped("capacity", |v| v["value"].clone());
+        let view = serde_json::json!({ "driver": driver, "attributes": attributes, "capacity": capacity });
+        let mut context = Context::default();
+        context.add_variable_from_value("device", convert(None, &view));
+        match self.0.execute(&context) {
+            Ok(Cel::Bool(b)) => Ok(b),
+            Ok(other) => Err(format!("device selector did not evaluate to a boolean: {other:?}")),
+            Err(e) => Err(format!("device selector: {e}")),
+        }
+    }
+}
+
+fn compile(source: &str) -> Result<Program, String> {
+    let program = Program::compile(source).map_err(|e| e.to_string())?;
+    for function in program.references().functions() {
+        let operator = !function.chars().all(|c| c.is_alphanumeric() || c == '_')
+            || function.starts_with('_')
+            || function.starts_with('@');
+        if !operator && !FUNCTIONS.contains(&function) {
+            return Err(format!("undeclared reference to '{function}'"));
+        }
+    }
+    Ok(program)
+}
+
+/// JSON as CEL sees it through a schema: integers are ints, numbers doubles.
+fn convert(node: Option<&Node>, value: &Value) -> Cel {
+    match value {
+        Value::Null => Cel::Null,
+        Value::Bool(b) => Cel::Bool(*b),
+        Value::Number(n) => match (node.and_then(|n| n.kind), n.as_i64()) {
+            (Some(Kind::Number), _) | (_, None) => Cel::Float(n.as_f64().unwrap_or(f64::NAN)),
+            (_, Some(i)) => Cel::Int(i),
+        },
+        Value::String(s) => Cel::String(Arc::new(s.clone())),
+        Value::Array(items) => {
+            let node = node.and_then(|n| n.items.as_deref());
+            Cel::List(Arc::new(items.iter().map(|i| convert(node, i)).collect()))
+        }
+        Value::Object(map) => {
+            let entries: HashMap<_, Cel> = map
+                .iter()
+                .map(|(k, v)| (k.as_str().into(), convert(node.and_then(|n| n.property(k)), v)))
+                .collect();
+            Cel::Map(Map { map: Arc::new(entries) })
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! The objects of the cluster, in memory behind one lock, with a bounded window of changes per kind that watches
+//! are served from and a journal that a restart reads. Knows nothing of what a kind means: rules live in `verbs`.
+
+pub(crate) mod journal;
+pub(crate) mod selectors;
+
+use crate::error::Failure;
+use bytes::Bytes;
+use journal::Journal;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use tokio::sync::{mpsc, watch};
+
+/// How many changes of one kind a watch may lie behind before it is told 410.
+const WINDOW: usize = 8192;
+
+/// Namespace (empty for cluster-scoped kinds) and name.
+pub(crate) type Key = (String, String);
+
+/// One stored version of an object.
+#[derive(Debug)]
+pub(crate) struct Object {
+    pub rv: u64,
+    pub value: Value,
+    json: OnceLock<Bytes>,
+}
+
+impl Object {
+    /// An object that was made but not stored (dry runs, last states).
+    pub(crate) fn unstored(rv: u64, value: Value) -> Arc<Self> {
+        Arc::new(Self { rv, value, json: OnceLock::new() })
+    }
+    /// The JSON text, made once and shared by every watch and list.
+    pub(crate) fn json(&self) -> Bytes {
+        self.json.get_or_init(|| Bytes::from(self.value.to_string())).clone()
+    }
+    pub(crate) fn meta(&self, field: &str) -> &str {
+        self.value["metadata"][field].as_str().unwrap_or("")
+    }
+    pub(crate) fn name(&self) -> &str {
+        self.meta("name")
+    }
+    pub(crate) fn namespace(&self) -> &str {
+        self.meta("namespace")
+    }
+    pub(crate) fn uid(&self) -> &str {
+        self.meta("uid")
+    }
+    pub(crate) fn key(&self) -> Key {
+        (self.namespace().to_owned(), self.name().to_owned())
+    }
+    /// Whether deletion has begun.
+    pub(crate) fn terminating(&self) -> bool {
+        self.value["metadata"]["deletionTimestamp"].is_string()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Op {
+    Added,
+    Modified,
+    Deleted,
+}
+
+/// One change of one kind. `object` of a deletion is the last state with the deletion's resource version.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub rv: u64,
+    pub op: Op,
+    pub object: Arc<Object>,
+    pub previous: Option<Arc<Object>>,
+}
+
+struct Table {
+    objects: BTreeMap<Key, Arc<Object>>,
+    window: VecDeque<Arc<Change>>,
+    /// Changes up to this version are no longer in the window.
+    forgotten: u64,
+    latest: watch::Sender<u64>,
+}
+
+/// What the garbage collector has to look at.
+#[derive(Debug)]
+pub(crate) enum Upkeep {
+    /// An owner of something disappeared.
+    OwnerGone { uid: String },
+    /// An object was written that names owners or waits for its dependents.
+    Look { kind: String, key: Key },
+}
+
+pub(crate) struct Store {
+    inner: Mutex<Inner>,
+}
+
+/// The state under the lock; verbs read and write through it, so that one request is one atomic step.
+pub(crate) struct Inner {
+    rv: u64,
+    /// The version the process started from: older watches cannot be resumed.
+    base: u64,
+    tables: HashMap<String, Table>,
+    by_uid: HashMap<String, (String, Key)>,
+    dependents: HashMap<String, HashSet<(String, Key)>>,
+    journal: Option<Journal>,
+    upkeep: mpsc::UnboundedSender<Upkeep>,
+}
+
+impl Store {
+    /// Opens the store; with a path, from its journal and writing to it.
+    pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<(Self, mpsc::UnboundedReceiver<Upkeep>)> {
+        let (upkeep, receiver) = mpsc::unbounded_channel();
+        let mut inner = Inner {
+            rv: 1,
+            base: 1,
+            tables: HashMap::new(),
+            by_uid: HashMap::new(),
+            dependents: HashMap::new(),
+            journal: None,
+            upkeep,
+        };
+        if let Some(path) = path {
+            let (rv, objects) = journal::read(path)?;
+            inner.rv = rv.max(1);
+            inner.base = inner.rv;
+            for (kind, key, value) in objects {
+                let rv =
+                    value["metadata"]["resourceVersion"].as_str().and_then(|s| s.parse().ok()).unwrap_or(1);
+                let object = Arc::new(Object { rv, value, json: OnceLock::new() });
+                inner.index(&kind, &key, None, Some(&object));
+                inner.table(&kind).objects.insert(key, object);
+            }
+            let mut journal = Journal::create(path, inner.rv, inner.snapshot())?;
+            journal.forget_growth();
+            inner.journal = Some(journal);
+        }
+        Ok((Self { inner: Mutex::new(inner) }, receiver))
+    }
+
+    /// The lock. Held for microseconds and never across an await.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A change notification for a kind: the value is the version of its latest change.
+    pub(crate) fn follow(&self, kind: &str) -> watch::Receiver<u64> {
+        self.lock().table(kind).latest.subscribe()
+    }
+
+    /// Current objects of a kind with the version they are the state of, and a feed of what comes after.
+    pub(crate) fn subscribe(self: &Arc<Self>, kind: &str) -> (Vec<Arc<Object>>, Feed) {
+        let mut inner = self.lock();
+        let rv = inner.rv;
+        let table = inner.table(kind);
+        let feed =
+            Feed { store: self.clone(), kind: kind.to_owned(), latest: table.latest.subscribe(), seen: rv };
+        (table.objects.values().cloned().collect(), feed)
+    }
+}
+
+/// The changes of one kind in order, for the controllers inside the process.
+pub(crate) struct Feed {
+    store: Arc<Store>,
+    kind: String,
+    latest: watch::Receiver<u64>,
+    seen: u64,
+}
+
+impl Feed {
+    /// Waits for changes. An error means the feed fell out of the window and must be subscribed anew.
+    pub(crate) async fn next(&mut self) -> Result<Vec<Arc<Change>>, Failure> {
+        loop {
+            self.latest.borrow_and_update();
+            let changes = self.store.lock().since(&self.kind, self.seen)?;
+            if let Some(last) = changes.last() {
+                self.seen = last.rv;
+                return Ok(changes);
+            }
+            if self.latest.changed().await.is_err() {
+                return Err(Failure::internal("the store is closed"));
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn table(&mut self, kind: &str) -> &mut Table {
+        let base = self.base;
+        if !self.tables.contains_key(kind) {
+            let table = Table {
+                objects: BTreeMap::new(),
+                window: VecDeque::new(),
+                forgotten: base,
+                latest: watch::Sender::new(base),
+            };
+            self.tables.insert(kind.to_owned(), table);
+        }
+        self.tables.entry(kind.to_owned()).or_insert_with(|| unreachable!("inserted above"))
+    }
+
+    /// The version of the latest change of anything.
+    pub(crate) fn rv(&self) -> u64 {
+        self.rv
+    }
+
+    pub(crate) fn get(&self, kind: &str, namespace: &str, name: &str) -> Option<Arc<Object>> {
+        self.tables.get(kind)?.objects.get(&(namespace.to_owned(), name.to_owned())).cloned()
+    }
+
+    /// Objects of a kind in key order; all namespaces when `namespace` is empty.
+    pub(crate) fn list<'a>(
+        &'a self,
+        kind: &str,
+        namespace: &'a str,
+    ) -> Box<dyn Iterator<Item = &'a Arc<Object>> + 'a> {
+        let Some(table) = self.tables.get(kind) else { return Box::new(std::iter::empty()) };
+        if namespace.is_empty() {
+            return Box::new(table.objects.values());
+        }
+        let from = (namespace.to_owned(), String::new());
+        Box::new(table.objects.range(from..).take_while(move |(k, _)| k.0 == namespace).map(|(_, o)| o))
+    }
+
+    /// Objects after a key (for `continue`).
+    pub(crate) fn list_after<'a>(
+        &'a self,
+        kind: &str,
+        after: Key,
+    ) -> Box<dyn Iterator<Item = &'a Arc<Object>> + 'a> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        match self.tables.get(kind) {
+            Some(table) => Box::new(table.objects.range((Excluded(after), Unbounded)).map(|(_, o)| o)),
+            None => Box::new(std::iter::empty()),
+        }
+    }
+
+    pub(crate) fn count(&self, kind: &str) -> usize {
+        self.tables.get(kind).map_or(0, |t| t.objects.len())
+    }
+
+    /// Kinds that have at least one object in a namespace.
+    pub(crate) fn kinds_in(&self, namespace: &str) -> Vec<String> {
+        let mut kinds: Vec<String> =
+            self.tables.keys().filter(|k| self.list(k, namespace).next().is_some()).cloned().collect();
+        kinds.sort();
+        kinds
+    }
+
+    pub(crate) fn by_uid(&self, uid: &str) -> Option<(String, Key)> {
+        self.by_uid.get(uid).cloned()
+    }
+
+    /// Objects whose owner references name this uid.
+    pub(crate) fn dependents(&self, uid: &str) -> Vec<(String, Key)> {
+        self.dependents.get(uid).map(|d| d.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    /// The changes of a kind after a version.
+    pub(crate) fn since(&self, kind: &str, rv: u64) -> Result<Vec<Arc<Change>>, Failure> {
+        let Some(table) = self.tables.get(kind) else {
+            return if rv < self.base { Err(Failure::expired(rv, self.base)) } else { Ok(Vec::new()) };
+        };
+        if rv < table.forgotten {
+            return Err(Failure::expired(rv, table.forgotten));
+        }
+        let from = table.window.partition_point(|c| c.rv <= rv);
+        Ok(table.window.range(from..).cloned().collect())
+    }
+
+    /// Stores a new version of an object (new or not), stamping its resource version.
+    pub(crate) fn put(&mut self, kind: &str, mut value: Value) -> Arc<Object> {
+        self.rv += 1;
+        let rv = self.rv;
+        value["metadata"]["resourceVersion"] = rv.to_string().into();
+        let object = Arc::new(Object { rv, value, json: OnceLock::new() });
+        let key = object.key();
+        if let Some(journal) = &mut self.journal {
+            journal.put(kind, &object.json());
+        }
+        let previous = self.table(kind).objects.insert(key.clone(), object.clone());
+        self.index(kind, &key, previous.as_ref(), Some(&object));
+        let waits = object.value["metadata"]["ownerReferences"].is_array()
+            || object.terminating() && object.value["metadata"]["finalizers"].is_array();
+        if waits {
+            self.tell(Upkeep::Look { kind: kind.to_owned(), key });
+        }
+        let op = if previous.is_some() { Op::Modified } else { Op::Added };
+        self.announce(kind, Change { rv, op, object: object.clone(), previous });
+        object
+    }
+
+    /// Removes an object; the answer is its last state with the version of the removal.
+    pub(crate) fn remove(&mut self, kind: &str, key: &Key) -> Option<Arc<Object>> {
+        let previous = self.table(kind).objects.remove(key)?;
+        self.rv += 1;
+        let rv = self.rv;
+        let mut value = previous.value.clone();
+        value["metadata"]["resourceVersion"] = rv.to_string().into();
+        let object = Arc::new(Object { rv, value, json: OnceLock::new() });
+        if let Some(journal) = &mut self.journal {
+            journal.remove(kind, key, rv);
+        }
+        self.index(kind, key, Some(&previous), None);
+        if self.dependents.contains_key(previous.uid()) {
+            self.tell(Upkeep::OwnerGone { uid: previous.uid().to_owned() });
+        }
+        // an owner may be waiting for the last of its dependents
+        for owner in previous.value["metadata"]["ownerReferences"].as_array().into_iter().flatten() {
+            if let Some((kind, key)) = owner["uid"].as_str().and_then(|uid| self.by_uid(uid)) {
+                self.tell(Upkeep::Look { kind, key });
+            }
+        }
+        self.announce(kind, Change { rv, op: Op::Deleted, object: object.clone(), previous: Some(previous) });
+        Some(object)
+    }
+
+    fn tell(&self, what: Upkeep) {
+        // a closed channel means the cluster is stopping: nobody is left to collect
+        let _ = self.upkeep.send(what);
+    }
+
+    fn index(&mut self, kind: &str, key: &Key, previous: Option<&Arc<Object>>, now: Option<&Arc<Object>>) {
+        let owners = |o: &Arc<Object>| -> Vec<String> {
+            let refs = o.value["metadata"]["ownerReferences"].as_array();
+            refs.into_iter().flatten().filter_map(|r| r["uid"].as_str().map(str::to_owned)).collect()
+        };
+        if let Some(previous) = previous {
+            for uid in owners(previous) {
+                if let Some(set) = self.dependents.get_mut(&uid) {
+                    set.remove(&(kind.to_owned(), key.clone()));
+                    if set.is_empty() {
+                        self.dependents.remove(&uid);
+                    }
+                }
+            }
+            if now.is_none() {
+                self.by_uid.remove(previous.uid());
+            }
+        }
+        if let Some(now) = now {
+            for uid in owners(now) {
+                self.dependents.entry(uid).or_default().insert((kind.to_owned(), key.clone()));
+            }
+            if previous.is_none() {
+                self.by_uid.insert(now.uid().to_owned(), (kind.to_owned(), key.clone()));
+            }
+        }
+    }
+
+    fn announce(&mut self, kind: &str, change: Change) {
+        let table = self.table(kind);
+        let rv = change.rv;
+        table.window.push_back(Arc::new(change));
+        if table.window.len() > WINDOW
+            && let Some(old) = table.window.pop_front()
+        {
+            table.forgotten = old.rv;
+        }
+        table.latest.send_replace(rv);
+        if self.journal.as_ref().is_some_and(Journal::has_grown) {
+            let snapshot = self.snapshot();
+            let rv = self.rv;
+            if let Some(journal) = &mut self.journal {
+                journal.compact(rv, snapshot);
+            }
+        }
+    }
+
+    fn snapshot(&self) -> Vec<(String, Bytes)> {
+        let mut all: Vec<(u64, String, Bytes)> = self
+            .tables
+            .iter()
+            .flat_map(|(kind, t)| t.objects.values().map(move |o| (o.rv, kind.clone(), o.json())))
+            .collect();
+        all.sort_by_key(|(rv, ..)| *rv);
+        all.into_iter().map(|(_, kind, json)| (kind, json)).collect()
+    }
+}

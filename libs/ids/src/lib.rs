@@ -1,0 +1,214 @@
+//! A typed id for each kind of thing Atelier knows.
+//!
+//! An id is a UUIDv7 (so ids sort by creation time). In Postgres it is a `uuid`; on the wire it is
+//! `<prefix>_<32 hex digits>`, for example `inst_01939f0a7c3d7e6b8a1f4f0d5c2b1a00`; as the name of a
+//! Kubernetes object, where `_` is not allowed, it is `<prefix>-<32 hex digits>`. A bare `Uuid`
+//! appears nowhere outside this crate and the SQL that binds it.
+
+use std::{fmt, str::FromStr};
+
+use uuid::Uuid;
+
+/// Why a text is not an id of the wanted kind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not a valid id: expected `{expected}_` followed by 32 hex digits")]
+pub struct InvalidId {
+    /// The prefix of the wanted kind.
+    pub expected: &'static str,
+}
+
+fn parse(text: &str, prefix: &'static str, separator: char) -> Result<Uuid, InvalidId> {
+    let invalid = InvalidId { expected: prefix };
+    let hex = text
+        .strip_prefix(prefix)
+        .and_then(|rest| rest.strip_prefix(separator))
+        .ok_or_else(|| invalid.clone())?;
+    let canonical = hex.len() == 32 && hex.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    if !canonical {
+        return Err(invalid);
+    }
+    Uuid::try_parse(hex).map_err(|_| invalid)
+}
+
+/// A UUIDv8 (RFC 9562: made as its maker likes) from a hash of the words.
+fn derive(words: &[&str]) -> Uuid {
+    use sha2::{Digest, Sha256};
+    let mut hasher = Sha256::new();
+    for word in words {
+        hasher.update((word.len() as u64).to_be_bytes());
+        hasher.update(word);
+    }
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hasher.finalize()[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
+        #[sqlx(transparent)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// What stands before the `_` on the wire.
+            pub const PREFIX: &'static str = $prefix;
+
+            /// A new id, later in order than all made before it.
+            #[must_use]
+            #[expect(clippy::new_without_default, reason = "an id is never a default value")]
+            pub fn new() -> Self {
+                Self(Uuid::now_v7())
+            }
+
+            /// The id that always stands for these words, for things that another system names.
+            #[must_use]
+            pub fn derived(words: &[&str]) -> Self {
+                Self(derive(words))
+            }
+
+            /// The id that a stored UUID stands for.
+            #[must_use]
+            pub const fn from_uuid(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+
+            /// What is stored.
+            #[must_use]
+            pub const fn uuid(self) -> Uuid {
+                self.0
+            }
+
+            /// The name of the Kubernetes object that stands for this thing.
+            #[must_use]
+            pub fn k8s_name(self) -> String {
+                format!(concat!($prefix, "-{}"), self.0.simple())
+            }
+
+            /// The id in a Kubernetes object's name.
+            ///
+            /// # Errors
+            /// When the name is not one that [`Self::k8s_name`] gives.
+            pub fn from_k8s_name(name: &str) -> Result<Self, InvalidId> {
+                parse(name, $prefix, '-').map(Self)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($prefix, "_{}"), self.0.simple())
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidId;
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                parse(text, $prefix, '_').map(Self)
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                utoipa::openapi::ObjectBuilder::new()
+                    .schema_type(utoipa::openapi::schema::Type::String)
+                    .pattern(Some(concat!("^", $prefix, "_[0-9a-f]{32}$")))
+                    .examples([concat!($prefix, "_01939f0a7c3d7e6b8a1f4f0d5c2b1a00")])
+                    .into()
+            }
+        }
+
+        impl utoipa::ToSchema for $name {
+            fn name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+        }
+    )*
+
+        #[cfg(test)]
+        mod tests {
+            use super::*;
+
+            #[test]
+            fn an_id_reads_back_from_both_of_its_forms() {
+                $(
+                    let id = $name::new();
+                    assert_eq!(id.to_string().parse(), Ok(id));
+                    assert_eq!($name::from_k8s_name(&id.k8s_name()), Ok(id));
+                    assert!(id.k8s_name().len() <= 63, "a DNS label");
+                )*
+            }
+
+            #[test]
+            fn what_is_not_an_id_is_refused() {
+                let good = InstanceId::new().to_string();
+                for bad in ["", "inst_", "inst", "inst_01939F0A7C3D7E6B8A1F4F0D5C2B1A00",
+                            &good.replace("inst", "unit"), &good[..good.len() - 1], &format!("{good}0"),
+                            "inst_01939f0a-7c3d-7e6b-8a1f-4f0d5c2b1a00"] {
+                    assert!(bad.parse::<InstanceId>().is_err(), "{bad:?} was taken for an id");
+                }
+            }
+
+            #[test]
+            fn a_derived_id_is_always_the_same_and_an_id() {
+                let id = UserId::derived(&["https://issuer", "alice"]);
+                assert_eq!(id, UserId::derived(&["https://issuer", "alice"]));
+                assert_ne!(id, UserId::derived(&["https://issuera", "lice"]));
+                assert_eq!(id.to_string().parse(), Ok(id));
+            }
+
+            #[test]
+            fn ids_sort_by_creation() {
+                let ids: Vec<_> = (0..100).map(|_| UnitId::new()).collect();
+                assert!(ids.is_sorted());
+            }
+        }
+    };
+}
+
+ids! {
+    /// The owner of everything a user makes.
+    TenantId = "ten";
+    /// A person who signs in.
+    UserId = "usr";
+    /// A named site with a cluster.
+    DatacenterId = "dc";
+    /// A GPU specification.
+    GpuSpecId = "spec";
+    /// One reserved slot of a specification in a datacenter.
+    UnitId = "unit";
+    /// A tenant's machine.
+    InstanceId = "inst";
+    /// A version of a service in the catalogue.
+    ImageId = "img";
+    /// One interval in which an instance was running, as metered.
+    RunId = "run";
+    /// A storage specification.
+    StorageSpecId = "sspec";
+    /// A volume or a bucket.
+    StorageId = "stor";
+    /// The record of a long action.
+    OperationId = "op";
+    /// A key that signs tokens.
+    SigningKeyId = "key";
+    /// One signed-in session of a user (a family of refresh tokens).
+    SessionId = "ses";
+}

@@ -1,0 +1,62 @@
+//! The command line of a service's binary.
+
+use std::{io::Write as _, path::PathBuf};
+
+use clap::{Parser, Subcommand};
+use serde::de::DeserializeOwned;
+use utoipa::openapi::OpenApi;
+
+use crate::{Shutdown, config, telemetry};
+
+/// `atelier-<service> serve | migrate | openapi`.
+#[derive(Debug, Parser)]
+#[command(version, about = "A service of Atelier")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+impl Cli {
+    /// Does what the command line asks, in the service's own way.
+    ///
+    /// # Errors
+    /// When the configuration is not right, or what was asked for fails.
+    pub async fn run<C: DeserializeOwned>(
+        self,
+        serve: impl AsyncFnOnce(C, Shutdown) -> anyhow::Result<()>,
+        migrate: impl AsyncFnOnce(C) -> anyhow::Result<()>,
+        openapi: impl FnOnce() -> OpenApi,
+    ) -> anyhow::Result<()> {
+        match self.command {
+            Command::Serve { config } => {
+                telemetry::init();
+                Box::pin(serve(config::load(config.as_deref())?, Shutdown::on_signal()?)).await
+            }
+            Command::Migrate { config } => {
+                telemetry::init();
+                Box::pin(migrate(config::load(config.as_deref())?)).await
+            }
+            Command::Openapi => Ok(writeln!(std::io::stdout(), "{}", openapi().to_pretty_json()?)?),
+        }
+    }
+}
+
+/// What a service's binary can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve until SIGTERM or SIGINT.
+    Serve {
+        /// Configuration (TOML); the environment (`ATELIER_…`) overrides it.
+        #[arg(long)]
+        config: Option<PathBuf>,
+    },
+    /// Bring the service's database schema up to date, then exit.
+    Migrate {
+        /// Configuration (TOML); the environment (`ATELIER_…`) overrides it.
+        #[arg(long)]
+        config: Option<PathBuf>,
+    },
+    /// Print the service's OpenAPI document.
+    Openapi,
+}

@@ -1,0 +1,16 @@
+//! Logs: one JSON object a line on standard error.
+
+use tracing_subscriber::{EnvFilter, layer::SubscriberExt, util::SubscriberInitExt};
+
+/// Starts logging for this process. `RUST_LOG` filters (default `info`).
+pub fn init() {
+    let filter =
+        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,sqlx=warn,tower=warn"));
+    let json = tracing_subscriber::fmt::layer()
+        .json()
+        .flatten_event(true)
+        .with_current_span(true)
+        .with_span_list(false)
+        .with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(filter).with(json).init();
+}

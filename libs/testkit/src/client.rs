@@ -1,0 +1,142 @@
+//! An HTTP client that speaks the API's conventions and keeps what a test asserts on.
+
+use reqwest::{
+    Method,
+    header::{HeaderMap, HeaderName, HeaderValue},
+};
+use serde_json::Value;
+
+/// What came back.
+#[derive(Debug)]
+pub struct Answer {
+    /// HTTP status.
+    pub status: u16,
+    /// Headers.
+    pub headers: HeaderMap,
+    /// The body as JSON; null when it is none.
+    pub body: Value,
+    /// The body as text.
+    pub text: String,
+}
+
+impl Answer {
+    /// Asserts the status; the failure shows the body.
+    #[track_caller]
+    #[must_use]
+    pub fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{}", self.text);
+        self
+    }
+
+    /// Asserts a problem of the type `slug` with this status, as RFC 9457 wants it.
+    #[track_caller]
+    pub fn expect_problem(self, status: u16, slug: &str) -> Self {
+        assert_eq!(self.status, status, "{}", self.text);
+        assert_eq!(self.header("content-type"), Some("application/problem+json"), "{}", self.text);
+        assert_eq!(self.body["type"], format!("{}{slug}", api::problem::TYPE_BASE), "{}", self.text);
+        assert_eq!(self.body["status"], status, "{}", self.text);
+        self
+    }
+
+    /// A header's text.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The member `name` of the body, which must be text.
+    #[track_caller]
+    #[must_use]
+    pub fn str(&self, name: &str) -> &str {
+        self.body[name].as_str().unwrap_or_else(|| panic!("no text {name:?} in {}", self.text))
+    }
+}
+
+/// Calls one service as one caller. Writes carry a new `Idempotency-Key` each, unless one is set.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    base: String,
+    token: Option<String>,
+    headers: HeaderMap,
+}
+
+impl Client {
+    /// The service it calls.
+    #[must_use]
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// A client without a token for the service at `base` (no slash at the end).
+    #[must_use]
+    pub fn new(base: &str) -> Self {
+        let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
+        Self { http, base: base.to_owned(), token: None, headers: HeaderMap::new() }
+    }
+
+    /// The same with a bearer token.
+    #[must_use]
+    pub fn token(&self, token: &str) -> Self {
+        Self { token: Some(token.to_owned()), ..self.clone() }
+    }
+
+    /// The same with one more header.
+    #[must_use]
+    pub fn header(&self, name: &'static str, value: &str) -> Self {
+        let mut client = self.clone();
+        client.headers.insert(HeaderName::from_static(name), HeaderValue::from_str(value).unwrap());
+        client
+    }
+
+    /// The same with a fixed `Idempotency-Key`.
+    #[must_use]
+    pub fn key(&self, key: &str) -> Self {
+        self.header("idempotency-key", key)
+    }
+
+    /// Sends a request; `body` is sent as JSON unless it is null.
+    pub async fn send(&self, method: Method, path: &str, body: &Value) -> Answer {
+        let mut request = self.http.request(method.clone(), format!("{}{path}", self.base));
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        if method != Method::GET && !self.headers.contains_key("idempotency-key") {
+            request = request.header("idempotency-key", uuid::Uuid::new_v4().to_string());
+        }
+        request = request.headers(self.headers.clone());
+        if !body.is_null() {
+            request = request.json(body);
+        }
+        let response = request.send().await.unwrap();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let text = response.text().await.unwrap();
+        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Answer { status, headers, body, text }
+    }
+
+    /// GET.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(Method::GET, path, &Value::Null).await
+    }
+
+    /// POST.
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send(Method::POST, path, &body).await
+    }
+
+    /// PUT.
+    pub async fn put(&self, path: &str, body: Value) -> Answer {
+        self.send(Method::PUT, path, &body).await
+    }
+
+    /// PATCH, of the version that `etag` names.
+    pub async fn patch(&self, path: &str, etag: &str, body: Value) -> Answer {
+        self.header("if-match", etag).send(Method::PATCH, path, &body).await
+    }
+
+    /// DELETE.
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.send(Method::DELETE, path, &Value::Null).await
+    }
+}

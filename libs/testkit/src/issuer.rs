@@ -1,0 +1,97 @@
+//! An issuer of access tokens whose keys services can fetch, as they fetch the identity service's.
+
+use auth::{AuthConfig, AuthState, Claims, Role, Verifier};
+use aws_lc_rs::{
+    encoding::AsDer,
+    rsa::{KeyPair, KeySize, PublicKeyComponents},
+    signature::KeyPair as _,
+};
+use axum::{Json, Router, routing::get};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use ids::{TenantId, UserId};
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use serde_json::json;
+
+/// Signs tokens, and serves its public key at a URL of its own.
+pub struct Issuer {
+    url: String,
+    key: EncodingKey,
+}
+
+impl Issuer {
+    /// A new issuer with a new key.
+    pub async fn start() -> Self {
+        let pair = KeyPair::generate(KeySize::Rsa2048).unwrap();
+        let public = PublicKeyComponents::<Vec<u8>>::from(pair.public_key());
+        let jwks = json!({ "keys": [{
+            "kty": "RSA", "use": "sig", "alg": "RS256", "kid": "test",
+            "n": URL_SAFE_NO_PAD.encode(&public.n), "e": URL_SAFE_NO_PAD.encode(&public.e),
+        }]});
+        let url = crate::serve(Router::new().route("/jwks.json", get(|| async { Json(jwks) }))).await;
+        let pkcs8: aws_lc_rs::encoding::Pkcs8V1Der<'_> = pair.as_der().unwrap();
+        Self { url, key: encoding_key(pkcs8.as_ref()) }
+    }
+
+    /// The configuration with which a service accepts its tokens.
+    #[must_use]
+    pub fn config(&self) -> AuthConfig {
+        AuthConfig {
+            issuer: self.url.clone(),
+            audience: "atelier".to_owned(),
+            jwks_url: Some(format!("{}/jwks.json", self.url)),
+            claims: auth::ClaimNames::default(),
+        }
+    }
+
+    /// The state of a service that accepts its tokens and the service token of tests.
+    #[must_use]
+    pub fn auth(&self) -> AuthState {
+        AuthState {
+            verifier: Verifier::new(self.config(), reqwest::Client::new()),
+            callers: crate::callers().into(),
+        }
+    }
+
+    /// The claims of a token that is valid for ten minutes from now.
+    #[must_use]
+    pub fn claims(&self, tenant: Option<(TenantId, Role)>, admin: bool) -> Claims {
+        let now = jiff::Timestamp::now().as_second();
+        Claims {
+            iss: self.url.clone(),
+            aud: "atelier".to_owned(),
+            sub: UserId::new(),
+            tid: tenant.map(|(tenant, _)| tenant),
+            role: tenant.map(|(_, role)| role),
+            adm: admin,
+            iat: now,
+            exp: now + 600,
+            jti: uuid::Uuid::now_v7().to_string(),
+        }
+    }
+
+    /// Signs claims, whatever they say.
+    #[must_use]
+    pub fn sign(&self, claims: &impl serde::Serialize) -> String {
+        let header = Header { kid: Some("test".to_owned()), ..Header::new(Algorithm::RS256) };
+        encode(&header, claims, &self.key).unwrap()
+    }
+
+    /// A token of an administrator who acts for no tenant.
+    #[must_use]
+    pub fn admin(&self) -> String {
+        self.sign(&self.claims(None, true))
+    }
+
+    /// A token of a user with `role` in `tenant`.
+    #[must_use]
+    pub fn user(&self, tenant: TenantId, role: Role) -> String {
+        self.sign(&self.claims(Some((tenant, role)), false))
+    }
+}
+
+/// PKCS#8 to what the JWT library takes: PEM, since it wants PKCS#1 when given DER.
+fn encoding_key(pkcs8: &[u8]) -> EncodingKey {
+    use base64::engine::general_purpose::STANDARD;
+    let pem = format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", STANDARD.encode(pkcs8));
+    EncodingKey::from_rsa_pem(pem.as_bytes()).unwrap()
+}

@@ -1,0 +1,117 @@
+//! Which service serves which part of the API, and who may come without a token.
+
+use axum::http::Method;
+use url::Url;
+
+use crate::config::Services;
+
+/// A service of the platform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Service {
+    Identity,
+    Stock,
+    Gpu,
+    Storage,
+}
+
+impl Service {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Identity => "identity",
+            Self::Stock => "stock",
+            Self::Gpu => "gpu",
+            Self::Storage => "storage",
+        }
+    }
+
+    pub(super) fn url(self, services: &Services) -> &Url {
+        match self {
+            Self::Identity => &services.identity,
+            Self::Stock => &services.stock,
+            Self::Gpu => &services.gpu,
+            Self::Storage => &services.storage,
+        }
+    }
+}
+
+/// Who may come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Whoever has a valid access token.
+    SignedIn,
+    /// Anyone, within the limit for getting in.
+    SignIn,
+    /// Anyone.
+    Public,
+}
+
+/// Where a request goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Route {
+    pub(super) service: Service,
+    pub(super) access: Access,
+}
+
+/// The collections under `/v1/`, and whose they are. What is not here does not exist.
+const COLLECTIONS: [(&str, Service); 17] = [
+    ("sessions", Service::Identity),
+    ("me", Service::Identity),
+    ("tenants", Service::Identity),
+    ("users", Service::Identity),
+    ("signing-keys", Service::Identity),
+    ("datacenters", Service::Stock),
+    ("gpu-specs", Service::Stock),
+    ("stock", Service::Stock),
+    ("stock-operations", Service::Stock),
+    ("stock-units", Service::Stock),
+    ("stock-repairs", Service::Stock),
+    ("services", Service::Gpu),
+    ("instances", Service::Gpu),
+    ("instance-operations", Service::Gpu),
+    ("storage-specs", Service::Storage),
+    ("storages", Service::Storage),
+    ("storage-operations", Service::Storage),
+];
+
+/// Where a request with this path goes. The path must have passed `path::check`.
+pub(super) fn find(method: &Method, path: &str) -> Option<Route> {
+    let identity = |access| Some(Route { service: Service::Identity, access });
+    match path {
+        "/v1/sessions" | "/v1/sessions/refresh" if method == Method::POST => return identity(Access::SignIn),
+        "/.well-known/jwks.json" | "/.well-known/openid-configuration" => return identity(Access::Public),
+        _ => {}
+    }
+    let collection = path.strip_prefix("/v1/")?.split('/').next()?;
+    let (_, service) = COLLECTIONS.iter().find(|(name, _)| *name == collection)?;
+    Some(Route { service: *service, access: Access::SignedIn })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_named_exists() {
+        let to = |path| find(&Method::GET, path).map(|route| route.service);
+        assert_eq!(to("/v1/stock"), Some(Service::Stock));
+        assert_eq!(to("/v1/stock/additions"), Some(Service::Stock));
+        assert_eq!(to("/v1/instances/inst_x/terminal"), Some(Service::Gpu));
+        assert_eq!(to("/v1/storages"), Some(Service::Storage));
+        for path in [
+            "/",
+            "/v1",
+            "/v1/",
+            "/internal/v1/claims",
+            "/v1/internal",
+            "/v1/stockpile",
+            "/V1/stock",
+            "/metrics",
+        ] {
+            assert_eq!(to(path), None, "{path}");
+        }
+        let access = |method, path| find(&method, path).unwrap().access;
+        assert_eq!(access(Method::POST, "/v1/sessions"), Access::SignIn);
+        assert_eq!(access(Method::DELETE, "/v1/sessions/current"), Access::SignedIn);
+        assert_eq!(access(Method::GET, "/v1/sessions"), Access::SignedIn);
+    }
+}

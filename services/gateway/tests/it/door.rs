@@ -1,0 +1,75 @@
+//! The listener itself: what is written by hand onto the wire.
+
+use std::net::SocketAddr;
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use crate::platform::Platform;
+
+/// Sends bytes, reads to the end, gives the status.
+pub(crate) async fn raw_status(address: SocketAddr, request: &str) -> u16 {
+    let text = raw(address, request).await;
+    text.split(' ').nth(1).unwrap_or_else(|| panic!("no answer: {text:?}")).parse().unwrap()
+}
+
+async fn raw(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test]
+async fn requests_that_are_none_are_refused() {
+    let platform = Platform::start().await;
+    for (request, status) in [
+        ("GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n", 400),
+        ("GET /healthz HTTP/1.1\r\nhost: a@b\r\nconnection: close\r\n\r\n", 400),
+        ("CONNECT localhost:1 HTTP/1.1\r\nhost: localhost:1\r\nconnection: close\r\n\r\n", 405),
+        ("TRACE / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n", 405),
+        ("GET http://localhost/healthz HTTP/1.1\r\nhost: other\r\nconnection: close\r\n\r\n", 200),
+        ("GET /healthz HTTP/1.1\r\nhost: localhost.\r\nconnection: close\r\n\r\n", 200),
+    ] {
+        assert_eq!(raw_status(platform.address, request).await, status, "{request}");
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_long_or_too_slow_is_cut_off() {
+    let platform = Platform::with(|config| {
+        config.limits.head_bytes = 8192;
+        config.limits.head_seconds = 1;
+    })
+    .await;
+    let long = format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: {}\r\n\r\n", "x".repeat(20_000));
+    assert_eq!(raw_status(platform.address, &long).await, 431);
+    // never finishes its head: the connection ends, which `raw` waits for
+    let answer = raw(platform.address, "GET /healthz HTTP/1.1\r\nhost: local").await;
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
+}
+
+#[tokio::test]
+async fn the_end_lets_a_request_finish_and_closes_the_rest() {
+    let platform = Platform::start().await;
+    let instance = platform.instance();
+    let opened = platform.cookie(&instance).await;
+    let mut stream = TcpStream::connect(platform.address).await.unwrap();
+    let head = format!(
+        "POST /mirror HTTP/1.1\r\nhost: {}\r\ncookie: {opened}\r\ncontent-length: 6\r\n\r\none",
+        instance.host
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut seen = Vec::new();
+    while !String::from_utf8_lossy(&seen).ends_with("one") {
+        assert_ne!(stream.read_buf(&mut seen).await.unwrap(), 0, "{}", String::from_utf8_lossy(&seen));
+    }
+    platform.shutdown.begin();
+    stream.write_all(b"two").await.unwrap();
+    stream.read_to_end(&mut seen).await.unwrap();
+    assert!(String::from_utf8_lossy(&seen).ends_with("onetwo"), "{}", String::from_utf8_lossy(&seen));
+    platform.served.await.unwrap();
+}

@@ -1,0 +1,263 @@
+use std::sync::atomic::Ordering;
+
+use ids::{InstanceId, TenantId};
+use serde_json::json;
+use testkit::{Answer, eventually};
+
+use crate::platform::{Instance, Platform};
+
+#[tokio::test]
+async fn a_ticket_becomes_a_cookie_and_the_cookie_a_page() {
+    let platform = Platform::start().await;
+    let instance = platform.instance();
+    let (at, ticket) = (platform.at(&instance), platform.ticket(&instance));
+    let path = format!("/.atelier/session?ticket={ticket}");
+    let answer = at.get(&path).await.expect(303);
+    assert_eq!(answer.header("location"), Some("/"));
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    let set = answer.header("set-cookie").unwrap();
+    assert!(set.starts_with("atelier_session=") && !set.contains("Domain"), "{set}");
+    for attribute in ["; Path=/", "; HttpOnly", "; SameSite=Lax", "; Max-Age=28800"] {
+        assert!(set.contains(attribute), "{set}");
+    }
+    let opened = at.header("cookie", &format!("theirs=1; {}; more=2", set.split(';').next().unwrap()));
+    let page = opened.get("/some/path?q=a%2Fb").await.expect(200);
+    assert_eq!((page.str("service"), page.str("uri")), ("pod", "/some/path?q=a%2Fb"));
+    let headers = &page.body["headers"];
+    assert_eq!(headers["host"], instance.host.as_str());
+    assert_eq!(headers["x-forwarded-host"], instance.host.as_str());
+    assert_eq!(headers["x-forwarded-for"], "127.0.0.1");
+    assert_eq!(headers["x-forwarded-proto"], "http");
+    assert_eq!(headers["cookie"], "theirs=1; more=2", "our cookie does not reach the instance");
+    at.get(&path).await.expect_problem(401, "not-opened");
+}
+
+#[tokio::test]
+async fn with_https_the_cookie_is_secure_and_bound_to_its_host() {
+    let platform = Platform::with(|config| {
+        config.public_url = "https://atelier.example".parse().unwrap();
+        config.apps.domain = "apps.example".to_owned();
+    })
+    .await;
+    let instance = platform.instance();
+    let host = format!("{}.apps.example", instance.id.k8s_name());
+    let at = platform.client.header("host", &host);
+    let answer =
+        at.get(&format!("/.atelier/session?ticket={}", platform.ticket(&instance))).await.expect(303);
+    let set = answer.header("set-cookie").unwrap();
+    assert!(set.starts_with("__Host-atelier=") && set.contains("; Secure"), "{set}");
+    let opened = at.header("cookie", set.split(';').next().unwrap());
+    assert_eq!(opened.get("/").await.expect(200).body["headers"]["x-forwarded-proto"], "https");
+    // a name elsewhere is the platform's
+    platform.client.header("host", "inst-x.localhost").get("/").await.expect_problem(404, "no-such-route");
+}
+
+/// An answer without what differs by itself.
+fn essence(answer: &Answer) -> (u16, String, Vec<(String, String)>) {
+    let mut headers: Vec<_> = answer
+        .headers
+        .iter()
+        .filter(|(name, _)| !["x-request-id", "date"].contains(&name.as_str()))
+        .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
+        .collect();
+    headers.sort();
+    (answer.status, answer.text.clone(), headers)
+}
+
+#[tokio::test]
+async fn closed_unknown_and_foreign_instances_look_alike() {
+    let platform = Platform::start().await;
+    let (one, two) = (platform.instance(), platform.instance());
+    let cookie_of_one = platform.cookie(&one).await;
+    let missing = InstanceId::new().k8s_name();
+    let hosts = [
+        two.host.clone(),
+        format!("{missing}.localhost"),
+        "inst-x.localhost".to_owned(),
+        "a.b.localhost".to_owned(),
+    ];
+    for accept in ["text/html,*/*", "application/json"] {
+        let mut seen = Vec::new();
+        for host in &hosts {
+            let client = platform.client.header("host", host).header("accept", accept);
+            for path in ["/", "/readyz", "/v1/stock", "/.atelier/session?ticket=x", "/.atelier/session"] {
+                seen.push(essence(&client.get(path).await));
+                seen.push(essence(&client.header("cookie", &cookie_of_one).get(path).await));
+            }
+        }
+        assert_eq!(seen[0].0, 401);
+        assert_eq!(seen[0].1.contains("<h1>"), accept.starts_with("text/html"));
+        seen.dedup();
+        assert_eq!(seen.len(), 1, "{seen:#?}");
+    }
+    assert_eq!(platform.world.asked_for_routes.load(Ordering::SeqCst), 0, "nobody behind the door was asked");
+}
+
+#[tokio::test]
+async fn a_cookie_ends_with_its_instance_and_is_worthless_when_changed() {
+    let platform = Platform::start().await;
+    let instance = platform.instance();
+    let cookie = platform.cookie(&instance).await;
+    let with = |cookie: &str| platform.at(&instance).header("cookie", cookie);
+    let _ = with(&cookie).get("/").await.expect(200);
+    let mut parts: Vec<_> = cookie.split('.').map(str::to_owned).collect();
+    parts[1] = parts[1].replacen(|c: char| c.is_ascii_lowercase(), "A", 1);
+    with(&parts.join(".")).get("/").await.expect_problem(401, "not-opened");
+    let platform_token = platform.issuer.admin();
+    with(&format!("atelier_session={platform_token}")).get("/").await.expect_problem(401, "not-opened");
+
+    // an id that now belongs to another tenant, and one that is gone
+    let moved = Instance { tenant: TenantId::new(), ..instance.clone() };
+    platform.route(&moved, "running", Some(&platform.pod));
+    eventually("the new owner is known", async || (with(&cookie).get("/").await.status == 401).then_some(()))
+        .await;
+    platform.route(&instance, "running", Some(&platform.pod));
+    eventually("the owner is back", async || (with(&cookie).get("/").await.status == 200).then_some(()))
+        .await;
+    platform.world.routes.lock().unwrap().clear();
+    eventually("the instance is gone", async || (with(&cookie).get("/").await.status == 401).then_some(()))
+        .await;
+}
+
+#[tokio::test]
+async fn an_instance_that_does_not_run_says_so_to_its_user_only() {
+    let platform = Platform::start().await;
+    let instance = platform.instance();
+    platform.route(&instance, "stopped", None);
+    let opened = platform.opened(&instance).await;
+    let page = opened.header("accept", "text/html").get("/").await.expect(503);
+    assert!(page.text.contains("The instance is stopped"), "{}", page.text);
+    let answer = opened.get("/").await.expect_problem(503, "instance-not-running");
+    assert_eq!(answer.header("retry-after"), Some("3"));
+    platform.at(&instance).get("/").await.expect_problem(401, "not-opened");
+
+    platform.route(&instance, "starting", None);
+    eventually("it starts", async || {
+        let page = opened.header("accept", "text/html").get("/").await;
+        (page.status == 503 && page.text.contains("http-equiv=\"refresh\"")).then_some(())
+    })
+    .await;
+    platform.route(&instance, "running", Some(&platform.pod));
+    eventually("it runs", async || (opened.get("/").await.status == 200).then_some(())).await;
+}
+
+#[tokio::test]
+async fn an_address_that_does_not_answer_is_asked_for_again_at_once() {
+    let platform = Platform::start().await;
+    let instance = platform.instance();
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    platform.route(&instance, "running", Some(&gone.local_addr().unwrap().to_string()));
+    drop(gone);
+    let opened = platform.opened(&instance).await;
+    opened.get("/").await.expect_problem(503, "instance-not-running");
+    platform.route(&instance, "running", Some(&platform.pod));
+    let _ = opened.get("/").await.expect(200);
+}
+
+#[tokio::test]
+async fn stopped_and_started_again_it_is_reached_at_once() {
+    use std::io::{Read, Write};
+    let platform = Platform::start().await;
+    let instance = platform.instance();
+    // a pod that answers once, and is then gone
+    let before = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    platform.route(&instance, "running", Some(&before.local_addr().unwrap().to_string()));
+    let answers_once = std::thread::spawn(move || {
+        let (mut stream, _) = before.accept().unwrap();
+        let _ = stream.read(&mut [0; 4096]).unwrap();
+        stream.write_all(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n").unwrap();
+    });
+    let opened = platform.opened(&instance).await;
+    let _ = opened.get("/").await.expect(204);
+    answers_once.join().unwrap();
+    // its address is still remembered
+    platform.route(&instance, "running", Some(&platform.pod));
+    let _ = opened.get("/").await.expect(200);
+
+    // that it did not run is not remembered at all
+    let other = platform.instance();
+    platform.route(&other, "stopped", None);
+    let opened = platform.opened(&other).await;
+    let _ = opened.get("/").await.expect(503);
+    platform.route(&other, "running", Some(&platform.pod));
+    let _ = opened.get("/").await.expect(200);
+}
+
+#[tokio::test]
+async fn instances_stay_reachable_while_the_gpu_service_is_away() {
+    let platform = Platform::start().await;
+    let instance = platform.instance();
+    let opened = platform.opened(&instance).await;
+    let _ = opened.get("/").await.expect(200);
+    platform.world.gpu_away.store(true, Ordering::SeqCst);
+    let before = platform.world.asked_for_routes.load(Ordering::SeqCst);
+    eventually("the gateway has asked again", async || {
+        let _ = opened.get("/").await.expect(200);
+        (platform.world.asked_for_routes.load(Ordering::SeqCst) > before + 1).then_some(())
+    })
+    .await;
+    let unknown = platform.instance();
+    let opened = platform.opened(&unknown).await;
+    opened.get("/").await.expect_problem(503, "unavailable");
+}
+
+#[tokio::test]
+async fn many_requests_ask_for_the_address_once() {
+    let platform = Platform::start().await;
+    let instance = platform.instance();
+    let opened = platform.opened(&instance).await;
+    let all = (0..50).map(|_| {
+        let opened = opened.clone();
+        tokio::spawn(async move { opened.get("/").await.status })
+    });
+    for one in all.collect::<Vec<_>>() {
+        assert_eq!(one.await.unwrap(), 200);
+    }
+    let asked = platform.world.asked_for_routes.load(Ordering::SeqCst);
+    assert!(asked <= 3, "asked {asked} times");
+}
+
+#[tokio::test]
+async fn what_is_the_platforms_does_not_pass_to_the_instance_nor_from_it() {
+    let platform = Platform::start().await;
+    let instance = platform.instance();
+    let opened = platform.opened(&instance).await;
+    let with_token = opened.header("authorization", &format!("Bearer {}", platform.issuer.admin()));
+    assert!(with_token.get("/").await.expect(200).body["headers"].get("authorization").is_none());
+    let own = opened.header("authorization", "Bearer the-instances-own");
+    assert_eq!(own.get("/").await.expect(200).body["headers"]["authorization"], "Bearer the-instances-own");
+    let basic = opened.header("authorization", "Basic eDp5").header("x-atelier-user", "root");
+    let seen = basic.post("/api", json!({ "a": 1 })).await.expect(200).body;
+    assert_eq!(seen["headers"]["authorization"], "Basic eDp5");
+    assert!(seen["headers"].get("x-atelier-user").is_none());
+
+    let cookies = opened.get("/cookies").await.expect(200);
+    let set: Vec<_> = cookies.headers.get_all("set-cookie").iter().map(|v| v.to_str().unwrap()).collect();
+    assert_eq!(set, ["mine=1; Path=/"], "neither our cookie nor one for its siblings");
+    assert_eq!(opened.get("/metrics").await.expect(200).text, "the instance's own");
+    opened.get("/.atelier/other").await.expect_problem(404, "no-such-route");
+    opened.post("/.atelier/session?ticket=x", json!(null)).await.expect_problem(405, "method-not-allowed");
+}
+
+#[tokio::test]
+async fn another_page_neither_changes_anything_nor_opens_a_websocket() {
+    let platform = Platform::start().await;
+    let (instance, sibling) = (platform.instance(), platform.instance());
+    let opened = platform.opened(&instance).await;
+    let own = opened.header("origin", &format!("http://{}", instance.host));
+    let _ = own.post("/api", json!({})).await.expect(200);
+    let _ = opened.post("/api", json!({})).await.expect(200);
+    for origin in [&format!("http://{}", sibling.host), "null", "https://evil.example"] {
+        let foreign = opened.header("origin", origin);
+        foreign.post("/api", json!({})).await.expect_problem(403, "cross-origin");
+        foreign
+            .header("connection", "upgrade")
+            .header("upgrade", "websocket")
+            .get("/ws")
+            .await
+            .expect_problem(403, "cross-origin");
+        let _ = foreign.get("/").await.expect(200);
+        let closed = platform.at(&instance).header("origin", origin);
+        closed.post("/api", json!({})).await.expect_problem(401, "not-opened");
+    }
+}

@@ -1,0 +1,249 @@
+//! A gateway on a free port, with upstreams that tell what reached them.
+
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use atelier_gateway::{Apps, Config, CookieKey, Limits, Services};
+use auth::Role;
+use axum::{
+    Json, Router,
+    body::Body,
+    extract::{
+        Path, Request, State,
+        ws::{Message, WebSocketUpgrade},
+    },
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+    routing::{any, get, post},
+};
+use ids::{InstanceId, TenantId, UserId};
+use serde_json::{Value, json};
+use service::Shutdown;
+use testkit::{Client, Issuer};
+use tokio::net::TcpListener;
+
+/// The service token that the gateway shows to the gpu service.
+const GPU_TOKEN: &str = "gateway-to-gpu";
+
+/// What the pretended gpu service knows, and whether the services are ready.
+#[derive(Default)]
+pub(crate) struct World {
+    pub(crate) routes: Mutex<HashMap<String, Value>>,
+    pub(crate) tickets: Mutex<HashMap<String, Value>>,
+    pub(crate) asked_for_routes: AtomicUsize,
+    pub(crate) gpu_away: AtomicBool,
+    pub(crate) not_ready: AtomicBool,
+}
+
+/// A gateway and what stands behind it.
+pub(crate) struct Platform {
+    pub(crate) issuer: Issuer,
+    pub(crate) world: Arc<World>,
+    pub(crate) address: SocketAddr,
+    pub(crate) metrics: SocketAddr,
+    pub(crate) pod: String,
+    pub(crate) client: Client,
+    pub(crate) shutdown: Shutdown,
+    pub(crate) served: tokio::task::JoinHandle<()>,
+}
+
+/// An instance that exists.
+#[derive(Clone)]
+pub(crate) struct Instance {
+    pub(crate) id: InstanceId,
+    pub(crate) tenant: TenantId,
+    pub(crate) host: String,
+}
+
+/// Tells what reached it.
+async fn tell(service: &'static str, request: Request) -> Json<Value> {
+    let (parts, body) = request.into_parts();
+    let headers: serde_json::Map<_, _> = parts
+        .headers
+        .iter()
+        .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into()))
+        .collect();
+    let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
+    Json(json!({
+        "service": service, "method": parts.method.as_str(), "uri": parts.uri.to_string(),
+        "headers": headers, "bytes": body.len(),
+    }))
+}
+
+/// Sends back every message.
+async fn echo(upgrade: WebSocketUpgrade, headers: HeaderMap) -> Response {
+    let seen = format!("{:?}", headers.get("authorization"));
+    upgrade.protocols(["chat"]).on_upgrade(move |mut socket| async move {
+        let _ = socket.send(Message::Text(seen.into())).await;
+        while let Some(Ok(message)) = socket.recv().await {
+            if matches!(message, Message::Close(_)) || socket.send(message).await.is_err() {
+                break;
+            }
+        }
+    })
+}
+
+/// A service that knows `/readyz` and tells of all else.
+fn service(name: &'static str, world: &Arc<World>) -> Router {
+    let world = Arc::clone(world);
+    let ready = move || async move {
+        if world.not_ready.load(Ordering::SeqCst) { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK }
+    };
+    Router::new().route("/readyz", get(ready)).fallback(move |request| tell(name, request))
+}
+
+fn known(headers: &HeaderMap) -> bool {
+    headers.get("authorization").is_some_and(|v| v == &format!("Bearer {GPU_TOKEN}"))
+}
+
+fn nothing() -> Response {
+    api::Problem::not_found().into_response()
+}
+
+async fn route(State(world): State<Arc<World>>, Path(label): Path<String>, headers: HeaderMap) -> Response {
+    world.asked_for_routes.fetch_add(1, Ordering::SeqCst);
+    if world.gpu_away.load(Ordering::SeqCst) {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
+    let route = world.routes.lock().unwrap().get(&label).cloned();
+    route.filter(|_| known(&headers)).map_or_else(nothing, |route| Json(route).into_response())
+}
+
+async fn redeem(State(world): State<Arc<World>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+    let ticket = body["ticket"].as_str().unwrap();
+    let mut tickets = world.tickets.lock().unwrap();
+    let fits = tickets.get(ticket).is_some_and(|t| t["label"] == body["host_label"]) && known(&headers);
+    if fits { Json(tickets.remove(ticket).unwrap()["redeemed"].clone()).into_response() } else { nothing() }
+}
+
+/// What runs in an instance.
+fn pod() -> Router {
+    let cookies = || async {
+        let set = |text: &'static str| ("set-cookie", text);
+        (
+            axum::response::AppendHeaders([
+                set("mine=1; Path=/; Domain=localhost"),
+                set("atelier_session=stolen; Path=/"),
+            ]),
+            "cookies",
+        )
+    };
+    Router::new()
+        .route("/ws", any(echo))
+        .route("/cookies", get(cookies))
+        .route("/mirror", post(|request: Request| async { Body::new(request.into_body()) }))
+        .route("/metrics", get(|| async { "the instance's own" }))
+        .fallback(|request| tell("pod", request))
+}
+
+impl Platform {
+    pub(crate) async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    pub(crate) async fn with(change: impl FnOnce(&mut Config)) -> Self {
+        let (issuer, world) = (Issuer::start().await, Arc::new(World::default()));
+        let internal = Router::new()
+            .route("/internal/v1/routes/{label}", get(route))
+            .route("/internal/v1/tickets/redeem", post(redeem))
+            .route("/v1/instances/{id}/terminal", any(echo))
+            .route("/v1/instances/{id}/log", post(|r: Request| async { Body::new(r.into_body()) }))
+            .with_state(Arc::clone(&world));
+        let url = async |router| testkit::serve(router).await.parse().unwrap();
+        let (public, internal_listener) = (
+            TcpListener::bind("127.0.0.1:0").await.unwrap(),
+            TcpListener::bind("127.0.0.1:0").await.unwrap(),
+        );
+        let (address, metrics) = (public.local_addr().unwrap(), internal_listener.local_addr().unwrap());
+        let mut config = Config {
+            listen: address,
+            metrics_listen: metrics,
+            public_url: format!("http://localhost:{}", address.port()).parse().unwrap(),
+            apps: Apps::default(),
+            auth: issuer.config(),
+            services: Services {
+                identity: url(service("identity", &world)).await,
+                stock: url(service("stock", &world)).await,
+                gpu: url(service("gpu", &world).merge(internal)).await,
+                storage: url(service("storage", &world)).await,
+            },
+            gpu_token: GPU_TOKEN.into(),
+            cookie_keys: vec![CookieKey {
+                id: "first".to_owned(),
+                key: "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=".into(),
+            }],
+            limits: Limits { requests_per_second: 10_000, request_burst: 10_000, ..Limits::default() },
+        };
+        change(&mut config);
+        let shutdown = Shutdown::default();
+        let end = shutdown.clone();
+        let served = tokio::spawn(async move {
+            atelier_gateway::serve_on(config, public, internal_listener, &end).await.unwrap();
+        });
+        Self {
+            issuer,
+            world,
+            address,
+            metrics,
+            pod: testkit::serve(pod()).await.trim_start_matches("http://").to_owned(),
+            client: Client::new(&format!("http://{address}")),
+            shutdown,
+            served,
+        }
+    }
+
+    /// A client of a member of some tenant.
+    pub(crate) fn member(&self) -> Client {
+        self.client.token(&self.issuer.user(TenantId::new(), Role::Member))
+    }
+
+    /// An instance that runs in the pod.
+    pub(crate) fn instance(&self) -> Instance {
+        let (id, tenant) = (InstanceId::new(), TenantId::new());
+        let instance =
+            Instance { id, tenant, host: format!("{}.localhost:{}", id.k8s_name(), self.address.port()) };
+        self.route(&instance, "running", Some(&self.pod));
+        instance
+    }
+
+    /// What the gpu service says of the instance from now on.
+    pub(crate) fn route(&self, instance: &Instance, state: &str, address: Option<&str>) {
+        let route = json!({
+            "instance_id": instance.id, "tenant_id": instance.tenant, "address": address, "state": state,
+        });
+        self.world.routes.lock().unwrap().insert(instance.id.k8s_name(), route);
+    }
+
+    /// A new ticket for the instance.
+    pub(crate) fn ticket(&self, instance: &Instance) -> String {
+        let ticket = format!("ticket-{}", UserId::new());
+        let redeemed =
+            json!({ "instance_id": instance.id, "tenant_id": instance.tenant, "user_id": UserId::new() });
+        let entry = json!({ "label": instance.id.k8s_name(), "redeemed": redeemed });
+        self.world.tickets.lock().unwrap().insert(ticket.clone(), entry);
+        ticket
+    }
+
+    /// A client at the instance's host name, without a cookie.
+    pub(crate) fn at(&self, instance: &Instance) -> Client {
+        self.client.header("host", &instance.host)
+    }
+
+    /// The cookie (`name=value`) for which a ticket is exchanged.
+    pub(crate) async fn cookie(&self, instance: &Instance) -> String {
+        let ticket = self.ticket(instance);
+        let answer = self.at(instance).get(&format!("/.atelier/session?ticket={ticket}")).await.expect(303);
+        answer.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
+    }
+
+    /// A client that has opened the instance.
+    pub(crate) async fn opened(&self, instance: &Instance) -> Client {
+        self.at(instance).header("cookie", &self.cookie(instance).await)
+    }
+}

@@ -1,0 +1,177 @@
+use std::sync::atomic::Ordering;
+
+use auth::Role;
+use ids::TenantId;
+use serde_json::json;
+use testkit::{Issuer, eventually};
+
+use crate::platform::Platform;
+
+#[tokio::test]
+async fn each_part_of_the_api_reaches_its_service() {
+    let platform = Platform::start().await;
+    let member = platform.member();
+    for (path, service) in [
+        ("/v1/stock?spec_name=4090&limit=2", "stock"),
+        ("/v1/gpu-specs/3080-small-4-1/prices", "stock"),
+        ("/v1/instances", "gpu"),
+        ("/v1/services", "gpu"),
+        ("/v1/storages/stor_x", "storage"),
+        ("/v1/tenants", "identity"),
+        ("/v1/me", "identity"),
+    ] {
+        let answer = member.get(path).await.expect(200);
+        assert_eq!(answer.str("service"), service);
+        assert_eq!(answer.str("uri"), path, "path and query arrive as they were sent");
+        assert!(answer.header("x-request-id").is_some());
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+    }
+    let posted = member.post("/v1/storages", json!({ "name": "x" })).await.expect(200);
+    assert_eq!((posted.str("method"), posted.body["bytes"].as_u64()), ("POST", Some(12)));
+}
+
+#[tokio::test]
+async fn headers_of_the_way_are_ours_and_the_token_passes_unchanged() {
+    let platform = Platform::start().await;
+    let token = platform.issuer.user(TenantId::new(), Role::Viewer);
+    let answer = platform
+        .client
+        .token(&token)
+        .header("x-request-id", "my-own-request-id")
+        .header("x-atelier-tenant", "ten_x")
+        .header("x-forwarded-for", "6.6.6.6")
+        .header("x-forwarded-proto", "gopher")
+        .header("forwarded", "for=6.6.6.6")
+        .header("connection", "x-secret-hop")
+        .header("x-secret-hop", "1")
+        .header("cookie", "atelier_session=x")
+        .get("/v1/me")
+        .await
+        .expect(200);
+    let headers = &answer.body["headers"];
+    assert_eq!(headers["authorization"], format!("Bearer {token}"));
+    assert_eq!(headers["x-request-id"], "my-own-request-id");
+    assert_eq!(answer.header("x-request-id"), Some("my-own-request-id"));
+    assert_eq!(headers["x-forwarded-for"], "127.0.0.1");
+    assert_eq!(headers["x-forwarded-proto"], "http");
+    assert_eq!(headers["x-forwarded-host"], platform.address.to_string());
+    for gone in ["x-atelier-tenant", "forwarded", "x-secret-hop", "connection", "cookie"] {
+        assert!(headers.get(gone).is_none(), "{gone} passed: {headers}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_valid_token_nothing_passes_but_signing_in_and_the_keys() {
+    let platform = Platform::start().await;
+    let client = &platform.client;
+    let mut expired = platform.issuer.claims(None, true);
+    expired.exp -= 3600;
+    let mut elsewhere = platform.issuer.claims(None, true);
+    elsewhere.aud = "another".to_owned();
+    let good = platform.issuer.admin();
+    let changed = good.replacen(&good[good.len() - 6..], "AAAAAA", 1);
+    for token in [
+        platform.issuer.sign(&expired),
+        platform.issuer.sign(&elsewhere),
+        Issuer::start().await.admin(),
+        changed,
+        "rubbish".to_owned(),
+        "eyJhbGciOiJub25lIn0.e30.".to_owned(),
+    ] {
+        let answer = client.token(&token).get("/v1/stock").await.expect_problem(401, "unauthenticated");
+        assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
+    }
+    client.get("/v1/stock").await.expect_problem(401, "unauthenticated");
+    client.header("authorization", "Basic eDp5").get("/v1/me").await.expect_problem(401, "unauthenticated");
+    client.delete("/v1/sessions/current").await.expect_problem(401, "unauthenticated");
+    client.get("/v1/sessions").await.expect_problem(401, "unauthenticated");
+    for path in ["/v1/sessions", "/v1/sessions/refresh"] {
+        assert_eq!(client.post(path, json!({})).await.expect(200).str("service"), "identity");
+    }
+    for path in ["/.well-known/jwks.json", "/.well-known/openid-configuration"] {
+        assert_eq!(client.get(path).await.expect(200).str("service"), "identity");
+    }
+}
+
+#[tokio::test]
+async fn the_inside_is_not_reached_by_any_path() {
+    let platform = Platform::start().await;
+    let admin = platform.client.token(&platform.issuer.admin());
+    for path in ["/internal/v1/routes/x", "/v1/internal", "/metrics", "/v1", "/V1/stock", "/"] {
+        admin.get(path).await.expect_problem(404, "no-such-route");
+    }
+    // reqwest would normalize these, so they are written by hand
+    for path in [
+        "/v1/../internal/v1/routes/x",
+        "/v1/%2e%2e/internal/v1/routes/x",
+        "/v1/stock/..%2f..%2finternal",
+        "/v1/stock%2f..%2f..%2finternal",
+        "//internal/v1/routes/x",
+        "/v1//stock",
+        "/v1/stock\\..\\internal",
+        "/v1/stock/%00",
+    ] {
+        let status = crate::door::raw_status(
+            platform.address,
+            &format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\nconnection: close\r\n\r\n", platform.issuer.admin()),
+        )
+        .await;
+        assert_eq!(status, 400, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_is_away_is_a_503_with_an_invitation_to_come_again() {
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", gone.local_addr().unwrap()).parse().unwrap();
+    drop(gone);
+    let platform = Platform::with(|config| config.services.stock = url).await;
+    let answer = platform.member().get("/v1/stock").await.expect_problem(503, "unavailable");
+    assert_eq!(answer.header("retry-after"), Some("2"));
+    assert!(!answer.text.contains("127.0.0.1"), "no word of the inside: {}", answer.text);
+    let _ = platform.member().get("/v1/instances").await.expect(200);
+}
+
+#[tokio::test]
+async fn a_service_that_does_not_answer_in_time_is_a_504() {
+    // accepts, and says nothing
+    let mute = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", mute.local_addr().unwrap()).parse().unwrap();
+    let platform = Platform::with(|config| {
+        config.services.stock = url;
+        config.limits.answer_seconds = 1;
+    })
+    .await;
+    platform.member().get("/v1/stock").await.expect_problem(504, "no-answer");
+}
+
+#[tokio::test]
+async fn readiness_is_that_of_all_services() {
+    let platform = Platform::start().await;
+    assert_eq!(platform.client.get("/healthz").await.expect(200).text, "ok\n");
+    let _ = platform.client.get("/readyz").await.expect(200);
+    platform.world.not_ready.store(true, Ordering::SeqCst);
+    let text = eventually("the gateway notices", async || {
+        let answer = platform.client.get("/readyz").await;
+        (answer.status == 503).then_some(answer.text)
+    })
+    .await;
+    assert_eq!(text, "waiting for identity, stock, gpu, storage\n");
+    platform.world.not_ready.store(false, Ordering::SeqCst);
+    eventually("the gateway notices", async || {
+        (platform.client.get("/readyz").await.status == 200).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn metrics_are_for_inside_and_the_document_for_all() {
+    let platform = Platform::start().await;
+    let inside = testkit::Client::new(&format!("http://{}", platform.metrics));
+    let _ = platform.client.get("/healthz").await;
+    assert!(inside.get("/metrics").await.expect(200).text.contains("http_server_request_duration_seconds"));
+    let document = platform.client.get("/openapi.json").await.expect(200).body;
+    assert_eq!(document["openapi"], "3.1.0");
+    assert!(document["paths"]["/v1/sessions"].is_object());
+    assert!(document["paths"].as_object().unwrap().keys().all(|path| !path.starts_with("/internal")));
+}

@@ -1,0 +1,95 @@
+use futures::{SinkExt, StreamExt};
+use tokio::net::TcpStream;
+use tokio_tungstenite::{
+    WebSocketStream, client_async,
+    tungstenite::{self, Message, handshake::client::Response, http::Request},
+};
+
+use crate::platform::Platform;
+
+type Opened = Result<(WebSocketStream<TcpStream>, Response), tungstenite::Error>;
+
+async fn connect(platform: &Platform, host: &str, path: &str, headers: &[(&str, &str)]) -> Opened {
+    let mut request = Request::builder()
+        .uri(format!("ws://{host}{path}"))
+        .header("host", host)
+        .header("connection", "Upgrade")
+        .header("upgrade", "websocket")
+        .header("sec-websocket-version", "13")
+        .header("sec-websocket-key", tungstenite::handshake::client::generate_key());
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let stream = TcpStream::connect(platform.address).await.unwrap();
+    client_async(request.body(()).unwrap(), stream).await
+}
+
+fn status(refused: Opened) -> u16 {
+    match refused {
+        Err(tungstenite::Error::Http(answer)) => answer.status().as_u16(),
+        other => panic!("not refused over HTTP: {:?}", other.map(|(_, answer)| answer)),
+    }
+}
+
+async fn echoes(mut socket: WebSocketStream<TcpStream>) -> String {
+    let Some(Ok(Message::Text(seen))) = socket.next().await else { panic!("no greeting") };
+    for message in [Message::text("hello"), Message::binary(vec![7; 300_000])] {
+        socket.send(message.clone()).await.unwrap();
+        assert_eq!(socket.next().await.unwrap().unwrap(), message);
+    }
+    socket.close(None).await.unwrap();
+    while let Some(Ok(_)) = socket.next().await {}
+    seen.to_string()
+}
+
+#[tokio::test]
+async fn an_instances_websocket_goes_both_ways() {
+    let platform = Platform::start().await;
+    let instance = platform.instance();
+    assert_eq!(status(connect(&platform, &instance.host, "/ws", &[]).await), 401);
+    let cookie = platform.cookie(&instance).await;
+    let (socket, answer) =
+        connect(&platform, &instance.host, "/ws", &[("cookie", &cookie), ("sec-websocket-protocol", "chat")])
+            .await
+            .unwrap();
+    assert_eq!(answer.headers()["sec-websocket-protocol"], "chat");
+    assert_eq!(echoes(socket).await, "None");
+}
+
+#[tokio::test]
+async fn the_terminal_takes_the_token_from_a_header() {
+    let platform = Platform::start().await;
+    let host = platform.address.to_string();
+    let path = "/v1/instances/inst_x/terminal?command=sh";
+    let bearer = format!("Bearer {}", platform.issuer.admin());
+    let (socket, _) = connect(&platform, &host, path, &[("authorization", &bearer)]).await.unwrap();
+    assert_eq!(echoes(socket).await, format!("Some({bearer:?})"));
+    assert_eq!(status(connect(&platform, &host, path, &[]).await), 401);
+}
+
+#[tokio::test]
+async fn or_from_a_subprotocol_since_browsers_send_no_such_header() {
+    let platform = Platform::start().await;
+    let host = platform.address.to_string();
+    let path = "/v1/instances/inst_x/terminal";
+    let token = platform.issuer.admin();
+    let offered = format!("atelier.terminal, bearer.{token}");
+    let (socket, answer) =
+        connect(&platform, &host, path, &[("sec-websocket-protocol", &offered)]).await.unwrap();
+    assert_eq!(answer.headers()["sec-websocket-protocol"], "atelier.terminal", "the token is not echoed");
+    assert!(echoes(socket).await.contains(&token));
+    let forged = "atelier.terminal, bearer.x.y.z";
+    assert_eq!(status(connect(&platform, &host, path, &[("sec-websocket-protocol", forged)]).await), 401);
+}
+
+#[tokio::test]
+async fn the_end_cuts_open_websockets() {
+    let platform = Platform::start().await;
+    let instance = platform.instance();
+    let cookie = platform.cookie(&instance).await;
+    let (mut socket, _) = connect(&platform, &instance.host, "/ws", &[("cookie", &cookie)]).await.unwrap();
+    assert!(socket.next().await.unwrap().is_ok());
+    platform.shutdown.begin();
+    while let Some(Ok(_)) = socket.next().await {}
+    platform.served.await.unwrap();
+}

@@ -1,0 +1,64 @@
+//! What is written into a unit for an instance. Pure.
+
+use crds::{EnvVar, Instance as Wanted, Port, Volume};
+use ids::TenantId;
+
+use super::model::Instance;
+
+/// Name of the volume that the user's storage is mounted as.
+const STORAGE_VOLUME: &str = "storage";
+
+/// The variables that each instance finds set: how it is reached.
+const URL_VARIABLE: &str = "ATELIER_INSTANCE_URL";
+
+/// What should run for `instance`, reached at `url`.
+#[must_use]
+pub(super) fn wanted(instance: &Instance, url: &str) -> Wanted {
+    let template = &instance.order.template;
+    // what the user sets comes after the template's own, and stands instead of it
+    let mut env: Vec<EnvVar> = Vec::new();
+    for variable in template.env.iter().chain(&instance.order.env) {
+        env.retain(|present| present.name != variable.name);
+        env.push(EnvVar { name: variable.name.clone(), value: variable.value.clone() });
+    }
+    env.push(EnvVar { name: URL_VARIABLE.to_owned(), value: url.to_owned() });
+    let volumes = match (&template.storage_mount_path, &instance.storage) {
+        (Some(path), Some(storage)) => vec![Volume {
+            name: STORAGE_VOLUME.to_owned(),
+            mount_path: path.clone(),
+            read_only: false,
+            storage: Some(storage.object_name.clone()),
+        }],
+        _ => Vec::new(),
+    };
+    Wanted {
+        id: instance.id.k8s_name(),
+        attempt: instance.attempt,
+        restart: instance.restart,
+        tenant_id: TenantId::k8s_name(instance.tenant),
+        tenant_name: String::new(),
+        image: template.image.clone(),
+        command: template.command.clone(),
+        args: template.args.clone(),
+        working_dir: template.working_dir.clone(),
+        env,
+        ports: template
+            .ports
+            .iter()
+            .map(|port| Port {
+                port: i32::from(port.port),
+                protocol: port.protocol,
+                is_public: port.is_public,
+                is_probe: port.is_probe,
+                base_url: port.base_url.clone(),
+            })
+            .collect(),
+        volumes,
+        termination_grace_period_seconds: template.termination_grace_period_seconds,
+        shm_size_mib: template.shm_size_mib,
+        runtime_class_name: template.runtime_class_name.clone(),
+        root_inside: template.root_inside,
+        secret_name: None,
+        start_timeout_seconds: template.start_timeout_seconds,
+    }
+}

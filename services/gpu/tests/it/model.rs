@@ -1,0 +1,540 @@
+//! The state machine in a small world: random commands, failures and crashes at any point. Nothing is given
+//! twice, nothing is left over, every second is billed once, every instance ends in a legal state.
+
+use std::collections::BTreeMap;
+
+use atelier_gpu::{
+    cluster::{Seen, Unit, Wanted},
+    instance::{
+        Attached, Claim, Commanded, Effects, Failure, Illegal, Instance, Meter, Metering, Place, RunKey,
+        State, Step, Why, decide,
+    },
+    operation::{Kind, Outcome},
+};
+use crds::{InstanceStatus, LastFailure, Run, UnitState};
+use ids::{DatacenterId, InstanceId, OperationId, TenantId, UnitId};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use proptest::prelude::*;
+
+use crate::model_events::{Cut, Event, at, events, order};
+
+/// Runs a unit's status remembers.
+const RECENT: usize = 8;
+
+/// The meter's table for one instance.
+type Ledger = BTreeMap<RunKey, Option<Timestamp>>;
+
+/// A command of an instance.
+type Act = fn(&mut Instance, OperationId) -> Result<(Commanded, Effects), Illegal>;
+
+struct World {
+    clock: i64,
+    instances: Vec<Instance>,
+    operations: BTreeMap<OperationId, Option<Outcome>>,
+    ledgers: Vec<Ledger>,
+    /// Stock's truth: unit → holder.
+    claims: BTreeMap<usize, InstanceId>,
+    attached: Vec<bool>,
+    units: Vec<Unit>,
+    /// What was so one change earlier: a watch that lags.
+    before: Vec<Unit>,
+    /// How long each instance really ran.
+    truth: BTreeMap<InstanceId, i64>,
+    evidence_lost: bool,
+}
+
+/// A pod that is being made.
+fn present(wants: &Wanted, now: Timestamp) -> InstanceStatus {
+    InstanceStatus {
+        id: wants.id.clone(),
+        attempt: wants.attempt,
+        restart: wants.restart,
+        namespace: "ten".into(),
+        pod_name: "pod".into(),
+        pod_ip: None,
+        started_at: Time(now),
+        running_since: None,
+        restarts: 0,
+    }
+}
+
+impl World {
+    fn new() -> Self {
+        let unit = |n: usize| Unit {
+            name: format!("unit-{n}"),
+            resource_version: "1".into(),
+            generation: 1,
+            observed_generation: Some(1),
+            wants: None,
+            state: UnitState::Init,
+            node: Some("node".into()),
+            instance: None,
+            runs: vec![],
+            failure: None,
+            held: Some((true, Why::new("Holding", ""))),
+            ready: Some((false, Why::new("Idle", ""))),
+        };
+        let mut operations = BTreeMap::new();
+        let instances: Vec<Instance> = (0..3)
+            .map(|n| {
+                let operation = OperationId::new();
+                operations.insert(operation, None);
+                Instance {
+                    id: InstanceId::new(),
+                    tenant: TenantId::new(),
+                    name: format!("i{n}"),
+                    order: order(),
+                    state: State::Pending { why: None },
+                    attempt: 1,
+                    restart: 0,
+                    storage: None,
+                    meter: Meter::default(),
+                    last_place: None,
+                    operation: (operation, Kind::Create),
+                    generation: 1,
+                    created_at: at(0),
+                    updated_at: at(0),
+                }
+            })
+            .collect();
+        Self {
+            clock: 0,
+            operations,
+            ledgers: vec![Ledger::new(); instances.len()],
+            attached: vec![false; instances.len()],
+            instances,
+            claims: BTreeMap::new(),
+            units: vec![unit(0), unit(1)],
+            before: vec![unit(0), unit(1)],
+            truth: BTreeMap::new(),
+            evidence_lost: false,
+        }
+    }
+
+    fn change(&mut self, u: usize, change: impl FnOnce(&mut Unit)) {
+        let old = self.units[u].clone();
+        change(&mut self.units[u]);
+        if self.units[u] != old {
+            self.before[u] = old;
+            let version: u64 = self.units[u].resource_version.parse().unwrap();
+            self.units[u].resource_version = (version + 1).to_string();
+        }
+    }
+
+    fn end_run(&mut self, u: usize, reason: &str) {
+        let (now, mut ended) = (at(self.clock), None);
+        if let Some(instance) = &mut self.units[u].instance
+            && let Some(since) = instance.running_since.take()
+        {
+            ended = Some(Run {
+                instance_id: instance.id.clone(),
+                attempt: instance.attempt,
+                running_since: since.clone(),
+                ended_at: Time(now),
+                reason: reason.into(),
+            });
+            let id = InstanceId::from_k8s_name(&instance.id).unwrap();
+            *self.truth.entry(id).or_default() += now.as_second() - since.0.as_second();
+        }
+        if let Some(run) = ended {
+            self.change(u, |unit| {
+                unit.runs.push(run);
+                if unit.runs.len() > RECENT {
+                    unit.runs.remove(0);
+                }
+            });
+            self.evidence_lost |= self.units[u].runs.len() == RECENT;
+        }
+    }
+
+    /// What the operator does, as the contract has it.
+    fn operate(&mut self, u: usize) {
+        let now = at(self.clock);
+        let unit = self.units[u].clone();
+        let lost = unit.held.as_ref().is_some_and(|(held, _)| !held);
+        let gone = |unit: &mut Unit| {
+            unit.instance = None;
+            unit.state = UnitState::Init;
+            unit.observed_generation = Some(unit.generation);
+        };
+        match (&unit.wants, &unit.instance) {
+            (Some(wants), Some(present)) if wants.id == present.id && wants.attempt == present.attempt => {
+                if wants.restart > present.restart {
+                    let restart = wants.restart;
+                    self.end_run(u, "Restarted");
+                    self.change(u, |unit| {
+                        unit.state = UnitState::Ready;
+                        unit.instance.as_mut().unwrap().restart = restart;
+                    });
+                } else if present.running_since.is_none() {
+                    self.change(u, |unit| {
+                        unit.state = UnitState::Running;
+                        let instance = unit.instance.as_mut().unwrap();
+                        instance.running_since = Some(Time(now));
+                        instance.pod_ip = Some("127.0.0.2".into());
+                    });
+                }
+                self.change(u, |unit| unit.observed_generation = Some(unit.generation));
+            }
+            (_, Some(_)) => {
+                self.end_run(u, "Stopped");
+                self.change(u, gone);
+            }
+            (Some(wants), None) => {
+                let failed = unit
+                    .failure
+                    .as_ref()
+                    .is_some_and(|f| f.instance_id == wants.id && f.attempt == wants.attempt);
+                let status = present(wants, now);
+                self.change(u, |unit| {
+                    if !failed && !lost {
+                        unit.instance = Some(status);
+                        unit.state = UnitState::Ready;
+                    }
+                    unit.observed_generation = Some(unit.generation);
+                });
+            }
+            (None, None) => self.change(u, gone),
+        }
+    }
+
+    /// The operator had read the spec before its last change, and now makes the pod it asked for.
+    fn operate_late(&mut self, u: usize) {
+        let (read, now) = (self.before[u].clone(), at(self.clock));
+        let unit = &self.units[u];
+        let unseen = unit.observed_generation.is_none_or(|seen| seen <= read.generation);
+        let lost = unit.held.as_ref().is_some_and(|(held, _)| !held);
+        if let Some(wants) = read.wants
+            && unseen
+            && !lost
+            && unit.instance.is_none()
+            && !unit.failure.as_ref().is_some_and(|f| f.instance_id == wants.id && f.attempt == wants.attempt)
+        {
+            self.change(u, |unit| {
+                unit.instance = Some(present(&wants, now));
+                unit.state = UnitState::Ready;
+                unit.observed_generation = Some(read.generation);
+            });
+        }
+    }
+
+    fn effects(&mut self, i: usize, effects: Effects) {
+        for (operation, outcome) in effects.ended {
+            // what has ended stays as it is
+            let ended = self.operations.get_mut(&operation).unwrap();
+            if ended.is_none() {
+                *ended = Some(outcome);
+            }
+        }
+        for metering in effects.metering {
+            match metering {
+                Metering::Open(key) => {
+                    self.ledgers[i].entry(key).or_insert(None);
+                }
+                Metering::Close(run) => {
+                    let end = self.ledgers[i].entry(run.key).or_insert(None);
+                    *end = Some(end.map_or(run.ended_at, |before| before.max(run.ended_at)));
+                }
+                Metering::CloseUnseen(key) => {
+                    assert!(self.evidence_lost, "the end of a run was missed though the unit told it");
+                    self.ledgers[i].entry(key).and_modify(|end| *end = end.or(Some(key.since)));
+                }
+            }
+        }
+    }
+
+    fn seen(units: &[Unit], instance: &Instance) -> Seen {
+        match instance.state.claim() {
+            None => Seen::Unknown,
+            Some(claim) => units
+                .iter()
+                .find(|unit| unit.name == claim.unit_name)
+                .map_or(Seen::Gone, |unit| Seen::Unit(unit.clone().into())),
+        }
+    }
+
+    /// One step of a replica, as `reconcile.rs` takes it. Gives whether anything was to be done.
+    fn step(&mut self, i: usize, cut: Cut, stale: bool) -> bool {
+        let mut instance = self.instances[i].clone();
+        let name = instance.id.k8s_name();
+        let heard = if stale { &self.before } else { &self.units };
+        let own = instance.state.claim().map(|claim| claim.unit_name.clone());
+        let strays: Vec<String> = heard
+            .iter()
+            .filter(|unit| {
+                unit.wants.as_ref().is_some_and(|w| w.id == name) && Some(&unit.name) != own.as_ref()
+            })
+            .map(|unit| unit.name.clone())
+            .collect();
+        let mut step = decide(&instance, &Self::seen(heard, &instance), &strays, false);
+        if matches!(step, Step::Fail(_) | Step::BeginAgain | Step::BecomeUnready(_) | Step::Release) {
+            step = decide(&instance, &Self::seen(&self.units, &instance), &[], false);
+        }
+        if cut == Cut::BeforeActing {
+            return true;
+        }
+        let number = |name: &str| name.trim_start_matches("unit-").parse::<usize>().unwrap();
+        let result: Result<Effects, Illegal> = match step {
+            Step::Wait(why) => {
+                instance.waits(why);
+                self.instances[i] = instance;
+                return false;
+            }
+            Step::Attach => {
+                self.attached[i] = true;
+                instance.attached(Attached { object_name: "stor-1".into(), cluster: None })
+            }
+            Step::Claim => self.claim(&mut instance),
+            Step::Apply => {
+                let u = number(&own.unwrap());
+                let wants = Wanted { id: name, attempt: instance.attempt, restart: instance.restart };
+                assert!(
+                    self.claims.get(&u) == Some(&instance.id),
+                    "written into a unit that is not the instance's"
+                );
+                let occupied = self.units[u].wants.as_ref().is_some_and(|present| present.id != wants.id);
+                if !occupied {
+                    self.change(u, |unit| {
+                        if unit.wants.as_ref() != Some(&wants) {
+                            unit.wants = Some(wants);
+                            unit.generation += 1;
+                        }
+                    });
+                }
+                return !occupied;
+            }
+            Step::Record(runs) => Ok(instance.record(&runs)),
+            Step::BecomeRunning(pod) => instance.became_running(pod),
+            Step::BecomeUnready(why) => instance.not_ready(why),
+            Step::BeginAgain => instance.begin_again(),
+            Step::Fail(failure) => instance.failed(failure),
+            Step::Vacate => {
+                self.vacate(number(&own.unwrap()), &name);
+                return true;
+            }
+            Step::RemoveStray(stray) => {
+                self.vacate(number(&stray), &name);
+                return true;
+            }
+            Step::Release => {
+                if let Some((&u, _)) = self.claims.iter().find(|(_, holder)| **holder == instance.id) {
+                    let unit = &self.units[u];
+                    assert!(
+                        unit.instance.as_ref().is_none_or(|present| present.id != name)
+                            && unit.wants.as_ref().is_none_or(|wants| wants.id != name),
+                        "given back while in use: {unit:?}"
+                    );
+                    self.claims.remove(&u);
+                }
+                instance.released()
+            }
+            Step::Detach => {
+                self.attached[i] = false;
+                instance.detached()
+            }
+            Step::Settle => unreachable!("no look is due in this world"),
+        };
+        if cut == Cut::AfterActing {
+            return true;
+        }
+        let effects = result.expect("a step that was decided is legal");
+        instance.generation += 1;
+        self.instances[i] = instance;
+        self.effects(i, effects);
+        true
+    }
+
+    fn vacate(&mut self, u: usize, name: &str) {
+        self.change(u, |unit| {
+            if unit.wants.as_ref().is_some_and(|wants| wants.id == name) {
+                unit.wants = None;
+                unit.generation += 1;
+            }
+        });
+    }
+
+    /// The stock service: the instance's unit, or a free one that holds its place.
+    fn claim(&mut self, instance: &mut Instance) -> Result<Effects, Illegal> {
+        let id = instance.id;
+        let mine = self.claims.iter().find(|(_, holder)| **holder == id).map(|(u, _)| *u);
+        let free = (0..self.units.len())
+            .find(|u| !self.claims.contains_key(u) && self.units[*u].held.as_ref().unwrap().0);
+        let Some(u) = mine.or(free) else {
+            let why = Why::new("stock_exhausted", "none is free");
+            return instance.failed(Failure { why, log_tail: None, problem: None });
+        };
+        self.claims.insert(u, id);
+        instance.claimed(Claim {
+            unit_id: UnitId::new(),
+            unit_name: self.units[u].name.clone(),
+            place: Place { datacenter_id: DatacenterId::new(), datacenter_name: "dc".into(), node: None },
+            cluster: "c".into(),
+            price_per_hour: "0.5".parse().unwrap(),
+            currency: "EUR".into(),
+        })
+    }
+
+    fn command(&mut self, i: usize, act: Act) {
+        let operation = OperationId::new();
+        let mut instance = self.instances[i].clone();
+        if let Ok((commanded, effects)) = act(&mut instance, operation) {
+            if commanded == Commanded::New {
+                self.operations.insert(operation, None);
+                instance.generation += 1;
+            }
+            self.instances[i] = instance;
+            self.effects(i, effects);
+        }
+    }
+
+    fn happen(&mut self, event: &Event) {
+        match *event {
+            Event::Start(i) => self.command(i, Instance::start),
+            Event::Stop(i) => self.command(i, Instance::stop),
+            Event::Restart(i) => self.command(i, Instance::restart),
+            Event::Delete(i) => self.command(i, Instance::delete),
+            Event::Step { instance, cut, stale } => {
+                self.step(instance, cut, stale);
+            }
+            Event::Operate(u) => self.operate(u),
+            Event::OperateLate(u) => self.operate_late(u),
+            Event::Crash(u) => {
+                if self.units[u].instance.is_some() {
+                    self.end_run(u, "ContainerExited");
+                    self.change(u, |unit| unit.state = UnitState::Ready);
+                }
+            }
+            Event::FailStart(u) => {
+                let (now, present) = (at(self.clock), self.units[u].instance.clone());
+                if let Some(present) = present.filter(|present| present.running_since.is_none()) {
+                    self.change(u, |unit| {
+                        unit.instance = None;
+                        unit.state = UnitState::Init;
+                        unit.failure = Some(LastFailure {
+                            instance_id: present.id,
+                            attempt: present.attempt,
+                            reason: "ContainerExited".into(),
+                            message: "it ended".into(),
+                            log_tail: "bye".into(),
+                            at: Time(now),
+                        });
+                    });
+                }
+            }
+            Event::NodeLost(u) => {
+                self.end_run(u, "NodeLost");
+                self.change(u, |unit| {
+                    unit.instance = None;
+                    unit.state = UnitState::Init;
+                    unit.held = Some((false, Why::new("NodeLost", "gone")));
+                });
+            }
+            Event::NodeBack(u) => {
+                self.change(u, |unit| unit.held = Some((true, Why::new("Holding", ""))));
+            }
+            Event::EmptiedByHand(u) => {
+                self.change(u, |unit| {
+                    if unit.wants.take().is_some() {
+                        unit.generation += 1;
+                    }
+                });
+            }
+            Event::Time(seconds) => self.clock += i64::from(seconds),
+        }
+        self.check();
+    }
+
+    /// What holds at every moment.
+    fn check(&self) {
+        for (u, unit) in self.units.iter().enumerate() {
+            if let Some(present) = &unit.instance {
+                let holder = self.claims.get(&u).map(|id| id.k8s_name());
+                assert_eq!(holder.as_ref(), Some(&present.id), "runs in a unit that it does not hold");
+            }
+        }
+        for (i, instance) in self.instances.iter().enumerate() {
+            let held = self.claims.values().filter(|holder| **holder == instance.id).count();
+            assert!(held <= 1, "two units for one instance");
+            if matches!(instance.state, State::Stopped { .. } | State::Deleted) {
+                assert_eq!(held, 0, "a unit is left over");
+                assert!(self.ledgers[i].values().all(Option::is_some), "a run is left open");
+            }
+            if matches!(instance.state, State::Deleted) {
+                assert!(!self.attached[i], "a storage is left attached");
+            }
+            // runs, in their order, do not overlap
+            let mut until = None;
+            for (key, end) in &self.ledgers[i] {
+                assert!(until.is_none_or(|until: Option<Timestamp>| until.is_some_and(|u| u <= key.since)));
+                until = Some(*end);
+            }
+        }
+    }
+
+    /// Lets everything come to rest.
+    fn settle(&mut self) {
+        for u in 0..self.units.len() {
+            self.happen(&Event::NodeBack(u));
+        }
+        for _ in 0..200 {
+            let mut busy = false;
+            for i in 0..self.instances.len() {
+                busy |= self.step(i, Cut::No, false);
+                self.check();
+            }
+            let before = self.units.clone();
+            for u in 0..self.units.len() {
+                self.operate(u);
+                self.check();
+            }
+            if !busy && self.units == before {
+                return;
+            }
+        }
+        panic!("it does not come to rest: {:?}", self.instances.iter().map(|i| &i.state).collect::<Vec<_>>());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_is_given_twice_or_left_over(events in events()) {
+        let mut world = World::new();
+        for event in &events {
+            world.happen(event);
+        }
+        world.settle();
+        for i in 0..world.instances.len() {
+            let instance = &world.instances[i];
+            prop_assert!(
+                matches!(instance.state, State::Running { .. } | State::Stopped { .. } | State::Deleted),
+                "not at rest: {:?}", instance.state
+            );
+            // whatever was asked has an end
+            prop_assert!(world.operations[&instance.operation.0].is_some());
+        }
+        prop_assert!(world.operations.values().all(Option::is_some), "an operation never ends");
+        // all stop: every second that was run is billed, once
+        world.clock += 7;
+        for i in 0..world.instances.len() {
+            world.command(i, Instance::stop);
+        }
+        world.settle();
+        prop_assert!(world.claims.is_empty());
+        for (i, instance) in world.instances.iter().enumerate() {
+            prop_assert!(matches!(instance.state, State::Stopped { .. } | State::Deleted), "not down");
+            let billed: i64 = world.ledgers[i]
+                .iter()
+                .map(|(key, end)| end.unwrap().as_second() - key.since.as_second())
+                .sum();
+            let ran = world.truth.get(&instance.id).copied().unwrap_or_default();
+            if world.evidence_lost {
+                prop_assert!(billed <= ran, "billed {billed}, ran {ran}");
+            } else {
+                prop_assert_eq!(billed, ran);
+            }
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The stock and the storage service, played: what they hold, in memory; they can be away.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use api::{Json, Path, Problem};
+use auth::{AuthState, Caller, HasAuth, Member};
+use axum::{
+    Router,
+    extract::{Request, State},
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::{get, post, put},
+};
+use clients::Endpoint;
+use http::StatusCode;
+use ids::{DatacenterId, GpuSpecId, InstanceId, StorageId, TenantId, UnitId};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use testkit::{Issuer, SERVICE_TOKEN};
+
+use crate::harness::CLUSTER;
+
+/// The one specification.
+pub(crate) const SPEC: &str = "3080-small-4-1";
+/// Its price per hour.
+pub(crate) const PRICE: &str = "0.36";
+
+#[derive(Default)]
+struct Holdings {
+    units: Vec<UnitId>,
+    claims: BTreeMap<InstanceId, UnitId>,
+    storages: BTreeMap<StorageId, TenantId>,
+    attachments: BTreeSet<(StorageId, InstanceId)>,
+}
+
+pub(crate) struct Neighbours {
+    spec: GpuSpecId,
+    datacenter: DatacenterId,
+    base: String,
+    holdings: Mutex<Holdings>,
+    away: AtomicBool,
+    /// Calls to claims: what was asked of the stock service.
+    pub(crate) claim_calls: AtomicUsize,
+}
+
+#[derive(Clone)]
+struct Played(Arc<Neighbours>, AuthState);
+
+impl HasAuth for Played {
+    fn auth(&self) -> &AuthState {
+        &self.1
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClaimRequest {
+    instance_id: InstanceId,
+    #[serde(rename = "tenant_id")]
+    _tenant_id: TenantId,
+    gpu_spec_id: GpuSpecId,
+    #[serde(default, rename = "datacenter_id")]
+    _datacenter_id: Option<DatacenterId>,
+    #[serde(default, rename = "preferred_node")]
+    _preferred_node: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AttachRequest {
+    tenant_id: TenantId,
+    #[serde(rename = "mode")]
+    _mode: String,
+}
+
+impl Neighbours {
+    pub(crate) async fn start(issuer: &Issuer) -> Arc<Self> {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let played = Arc::new(Self {
+            spec: GpuSpecId::new(),
+            datacenter: DatacenterId::new(),
+            base: format!("http://{}", listener.local_addr().unwrap()),
+            holdings: Mutex::default(),
+            away: AtomicBool::new(false),
+            claim_calls: AtomicUsize::new(0),
+        });
+        let state = Played(Arc::clone(&played), issuer.auth());
+        let router = Router::new()
+            .route("/internal/v1/gpu-specs/{id}", get(gpu_spec))
+            .route("/internal/v1/claims", post(claim))
+            .route("/internal/v1/claims/{id}", axum::routing::delete(release))
+            .route("/v1/storages/{id}", get(storage))
+            .route("/internal/v1/storages/{id}/attachments/{instance}", put(attach).delete(detach))
+            .layer(middleware::from_fn_with_state(state.clone(), there))
+            .with_state(state);
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        played
+    }
+
+    pub(crate) fn endpoint(&self) -> Endpoint {
+        Endpoint { url: self.base.parse().unwrap(), token: SERVICE_TOKEN.into() }
+    }
+
+    fn holdings(&self) -> std::sync::MutexGuard<'_, Holdings> {
+        self.holdings.lock().unwrap()
+    }
+
+    pub(crate) fn add_unit(&self, unit: UnitId) {
+        self.holdings().units.push(unit);
+    }
+
+    pub(crate) fn add_storage(&self, tenant: TenantId) -> StorageId {
+        let id = StorageId::new();
+        self.holdings().storages.insert(id, tenant);
+        id
+    }
+
+    pub(crate) fn remove_storage(&self, id: StorageId) {
+        self.holdings().storages.remove(&id);
+    }
+
+    pub(crate) fn be_away(&self, away: bool) {
+        self.away.store(away, Ordering::SeqCst);
+    }
+
+    pub(crate) fn claim_of(&self, instance: InstanceId) -> Option<UnitId> {
+        self.holdings().claims.get(&instance).copied()
+    }
+
+    /// As if a claim arrived that was sent long ago.
+    pub(crate) fn claim_late(&self, instance: InstanceId) {
+        let mut holdings = self.holdings();
+        let unit = holdings.units[0];
+        holdings.claims.insert(instance, unit);
+    }
+
+    pub(crate) fn claims(&self) -> usize {
+        self.holdings().claims.len()
+    }
+
+    pub(crate) fn attachments(&self) -> usize {
+        self.holdings().attachments.len()
+    }
+}
+
+async fn there(State(Played(played, _)): State<Played>, request: Request, next: Next) -> Response {
+    if played.away.load(Ordering::SeqCst) {
+        return StatusCode::BAD_GATEWAY.into_response();
+    }
+    next.run(request).await
+}
+
+async fn gpu_spec(
+    State(Played(played, _)): State<Played>,
+    _: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    let state = match id.as_str() {
+        SPEC => "active",
+        "retired" => "retired",
+        other if other == played.spec.to_string() => "active",
+        _ => return Err(Problem::not_found()),
+    };
+    Ok(Json(json!({ "id": played.spec, "name": SPEC, "gpu_model": "RTX 3080", "state": state,
+        "price_per_hour": PRICE, "currency": "EUR" })))
+}
+
+async fn claim(
+    State(Played(played, _)): State<Played>,
+    _: Caller,
+    Json(request): Json<ClaimRequest>,
+) -> Result<(StatusCode, Json<Value>), Problem> {
+    played.claim_calls.fetch_add(1, Ordering::SeqCst);
+    assert_eq!(request.gpu_spec_id, played.spec);
+    let mut holdings = played.holdings();
+    let held = holdings.claims.get(&request.instance_id).copied();
+    let free = holdings.units.iter().find(|unit| !holdings.claims.values().any(|u| u == *unit)).copied();
+    let Some(unit) = held.or(free) else {
+        return Err(Problem::conflict("stock-exhausted", "Nothing is free", "No unit is free.")
+            .with(
+                "alternatives",
+                json!([{ "gpu_spec": "4090-small-8-1", "datacenter": "dev-1",
+                "available": 2, "price_per_hour": "0.6", "currency": "EUR" }]),
+            )
+            .with("waiting", 1));
+    };
+    holdings.claims.insert(request.instance_id, unit);
+    let status = if held.is_some() { StatusCode::OK } else { StatusCode::CREATED };
+    Ok((
+        status,
+        Json(json!({
+            "instance_id": request.instance_id, "unit_id": unit, "unit_name": unit.k8s_name(),
+            "gpu_spec_id": played.spec, "gpu_spec_name": SPEC, "datacenter_id": played.datacenter,
+            "datacenter_name": "dev-1", "cluster": CLUSTER, "node": "node-1", "price_per_hour": PRICE,
+            "currency": "EUR", "claimed_at": "2026-01-01T00:00:00Z",
+        })),
+    ))
+}
+
+async fn release(
+    State(Played(played, _)): State<Played>,
+    _: Caller,
+    Path(id): Path<InstanceId>,
+) -> StatusCode {
+    played.holdings().claims.remove(&id);
+    StatusCode::NO_CONTENT
+}
+
+async fn storage(
+    State(Played(played, _)): State<Played>,
+    member: Member,
+    Path(id): Path<StorageId>,
+) -> Result<Json<Value>, Problem> {
+    match played.holdings().storages.get(&id) {
+        Some(tenant) if *tenant == member.tenant => Ok(Json(json!({ "id": id, "name": "mine" }))),
+        _ => Err(Problem::not_found()),
+    }
+}
+
+async fn attach(
+    State(Played(played, _)): State<Played>,
+    _: Caller,
+    Path((id, instance)): Path<(StorageId, InstanceId)>,
+    Json(request): Json<AttachRequest>,
+) -> Result<Json<Value>, Problem> {
+    let mut holdings = played.holdings();
+    if holdings.storages.get(&id) != Some(&request.tenant_id) {
+        return Err(Problem::not_found());
+    }
+    holdings.attachments.insert((id, instance));
+    Ok(Json(json!({ "kind": "volume", "cluster": CLUSTER, "object_name": id.k8s_name() })))
+}
+
+async fn detach(
+    State(Played(played, _)): State<Played>,
+    _: Caller,
+    Path((id, instance)): Path<(StorageId, InstanceId)>,
+) -> StatusCode {
+    played.holdings().attachments.remove(&(id, instance));
+    StatusCode::NO_CONTENT
+}

@@ -1,0 +1,150 @@
+//! The log and the terminal of an instance, from a real process in the development cluster.
+
+use futures::{SinkExt, StreamExt};
+use ids::InstanceId;
+use k8s_openapi::api::core::v1::{Namespace, Pod};
+use kube::api::{Api, PostParams};
+use serde_json::{Value, json};
+use testkit::eventually;
+use tokio_tungstenite::{
+    connect_async,
+    tungstenite::{Message, client::IntoClientRequest},
+};
+
+use crate::harness::World;
+
+/// A running instance with a real pod, which prints two lines and then one with each that is typed.
+async fn with_pod(world: &World) -> InstanceId {
+    let id = world.ordered(World::order()).await;
+    let unit = world.unit_of(id).await;
+    let namespace = world.tenant.k8s_name();
+    let spaces: Api<Namespace> = Api::all(world.kube.clone());
+    let space = serde_json::from_value(json!({ "metadata": { "name": namespace } })).unwrap();
+    spaces.create(&PostParams::default(), &space).await.unwrap();
+    let pods: Api<Pod> = Api::namespaced(world.kube.clone(), &namespace);
+    let pod = serde_json::from_value(json!({
+        "metadata": { "name": format!("{}-1", id.k8s_name()) },
+        "spec": { "terminationGracePeriodSeconds": 0, "containers": [{
+            "name": "main", "image": "shell:1",
+            "command": ["sh", "-c", "echo first; echo second; while [ ! -e done ]; do sleep 0.1; done; echo third; sleep 1000"],
+        }] },
+    }))
+    .unwrap();
+    pods.create(&PostParams::default(), &pod).await.unwrap();
+    eventually("the pod runs", async || {
+        let pod = pods.get(&format!("{}-1", id.k8s_name())).await.unwrap();
+        (pod.status?.phase? == "Running").then_some(())
+    })
+    .await;
+    world.operator.ready(&unit).await;
+    world.in_state(id, "running").await;
+    id
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_log_is_read_and_followed() {
+    let world = World::start().await;
+    let id = with_pod(&world).await;
+    let member = world.member();
+    let path = format!("/v1/instances/{id}/log");
+    let log = eventually("both lines are there", async || {
+        let log = member.get(&path).await.expect(200);
+        log.text.contains("second").then_some(log)
+    })
+    .await;
+    assert_eq!(log.text, "first\nsecond\n");
+    assert_eq!(log.header("content-type"), Some("text/plain; charset=utf-8"));
+    assert_eq!(member.get(&format!("{path}?tail=1")).await.expect(200).text, "second\n");
+    for bad in ["tail=-1", "tail=10001", "tail=x", "follow=maybe", "surprise=1"] {
+        member.get(&format!("{path}?{bad}")).await.expect_problem(422, "invalid-field");
+    }
+    let token = world.issuer.user(world.tenant, auth::Role::Viewer);
+    let followed = reqwest::Client::new()
+        .get(format!("{}{path}?follow=true&tail=1", world.base))
+        .bearer_auth(&token)
+        .send()
+        .await
+        .unwrap();
+    let mut lines = followed.bytes_stream();
+    let mut seen = String::new();
+    while !seen.contains("second") {
+        seen += std::str::from_utf8(&lines.next().await.unwrap().unwrap()).unwrap();
+    }
+    let (printed, code) = terminal(&world, id, &["touch", "done"], &[]).await;
+    assert_eq!((printed.as_str(), code), ("", 0));
+    while !seen.contains("third") {
+        seen += std::str::from_utf8(&lines.next().await.unwrap().unwrap()).unwrap();
+    }
+    assert_eq!(seen, "second\nthird\n");
+}
+
+/// Runs a command in the instance's terminal; gives what it printed and its exit code.
+async fn terminal(world: &World, id: InstanceId, command: &[&str], sent: &[Message]) -> (String, i64) {
+    let query: String = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(command.iter().map(|word| ("command", word)))
+        .finish();
+    let url = format!("{}/v1/instances/{id}/terminal?{query}", world.base.replace("http", "ws"));
+    let mut request = url.into_client_request().unwrap();
+    let token = world.issuer.user(world.tenant, auth::Role::Member);
+    request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
+    let (mut socket, _) = connect_async(request).await.unwrap();
+    for message in sent {
+        socket.send(message.clone()).await.unwrap();
+    }
+    let (mut printed, mut code) = (Vec::new(), None);
+    while let Some(message) = socket.next().await {
+        match message.unwrap() {
+            Message::Binary(bytes) => {
+                assert!(code.is_none(), "printed after the end");
+                printed.extend_from_slice(&bytes);
+            }
+            Message::Text(text) => {
+                let end: Value = serde_json::from_str(&text).unwrap();
+                code = end["exit_code"].as_i64();
+            }
+            Message::Close(_) => break,
+            _ => {}
+        }
+    }
+    (String::from_utf8(printed).unwrap().replace("\r\n", "\n"), code.expect("an exit code came"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_carries_bytes_both_ways_sizes_and_the_exit_code() {
+    let world = World::start().await;
+    let id = with_pod(&world).await;
+    assert_eq!(terminal(&world, id, &["sh", "-c", "echo hello; exit 3"], &[]).await, ("hello\n".into(), 3));
+    let resize = Message::text(json!({ "resize": { "cols": 101, "rows": 37 } }).to_string());
+    let typed = Message::binary(&b"line\n"[..]);
+    let script = "read -r line; echo \"got $line\"; stty size";
+    let (printed, code) = terminal(&world, id, &["sh", "-c", script], &[resize, typed]).await;
+    assert!(printed.contains("got line\n37 101\n"), "{printed:?}");
+    assert_eq!(code, 0);
+    // much of it arrives whole
+    let (printed, _) = terminal(&world, id, &["sh", "-c", "seq 1 20000"], &[]).await;
+    assert!(printed.starts_with("1\n2\n") && printed.ends_with("19999\n20000\n"));
+    assert_eq!(printed.lines().count(), 20000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_pod_there_is_no_log_and_no_terminal() {
+    let world = World::start().await;
+    let id = world.ordered(World::order()).await;
+    let path = format!("/v1/instances/{id}");
+    world.unit_of(id).await;
+    for part in ["log", "terminal"] {
+        let refused = world.member().get(&format!("{path}/{part}")).await;
+        let refused = refused.expect_problem(409, "instance-not-running");
+        assert!(!refused.body["next"].is_null());
+    }
+    // the operator says that it runs, but its pod is gone
+    world.brought_up(id).await;
+    world.member().get(&format!("{path}/log")).await.expect_problem(409, "instance-not-running");
+    // a terminal without a WebSocket
+    let id = with_pod(&world).await;
+    world
+        .member()
+        .get(&format!("/v1/instances/{id}/terminal"))
+        .await
+        .expect_problem(426, "websocket-required");
+}

@@ -1,0 +1,23 @@
+//! Whose rows a transaction may see, beyond the tenant's that `libs/db` knows: see the migrations.
+
+use ids::{SessionId, TenantId, UserId};
+use sqlx::PgConnection;
+
+async fn set(conn: &mut PgConnection, name: &'static str, value: String) -> sqlx::Result<()> {
+    sqlx::query("select set_config($1, $2, true)").bind(name).bind(value).execute(conn).await.map(drop)
+}
+
+/// From here on the transaction sees this user's memberships and sessions.
+pub(crate) async fn user(conn: &mut PgConnection, user: UserId) -> sqlx::Result<()> {
+    set(conn, "atelier.user", user.uuid().to_string()).await
+}
+
+/// From here on the transaction sees this session and its refresh tokens.
+pub(crate) async fn session(conn: &mut PgConnection, session: SessionId) -> sqlx::Result<()> {
+    set(conn, "atelier.session", session.uuid().to_string()).await
+}
+
+/// From here on the transaction sees this tenant's members.
+pub(crate) async fn tenant(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
+    set(conn, "atelier.tenant", tenant.uuid().to_string()).await
+}

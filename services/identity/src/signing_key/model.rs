@@ -1,0 +1,115 @@
+//! When which key does what. All replicas come to the same answer from the stored times alone.
+
+use ids::SigningKeyId;
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::config::Config;
+
+/// Clocks of replicas and verifiers may differ by this much.
+const SKEW: SignedDuration = SignedDuration::from_secs(60);
+
+/// What a key does now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Stage {
+    /// Published, does not sign yet.
+    Next,
+    /// Signs.
+    Active,
+    /// Signs no more; tokens it signed may still live.
+    Retiring,
+    /// No token of it lives.
+    Ended,
+}
+
+/// A key, as administrators see it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SigningKey {
+    /// `kid` of the tokens it signs.
+    pub(crate) id: SigningKeyId,
+    /// Always `RS256`.
+    pub(crate) algorithm: &'static str,
+    /// What it does now.
+    pub(crate) stage: Stage,
+    /// When it began, or begins, to sign.
+    pub(crate) active_from: Timestamp,
+    /// When it was made.
+    pub(crate) created_at: Timestamp,
+}
+
+/// The rules, from the configuration.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    rotate_every: SignedDuration,
+    publish_before: SignedDuration,
+    token_life: SignedDuration,
+}
+
+impl Rules {
+    pub(crate) fn new(config: &Config) -> Self {
+        let seconds = |s: u32| SignedDuration::from_secs(s.into());
+        Self {
+            rotate_every: seconds(config.signing.rotate_every_seconds),
+            publish_before: seconds(config.signing.publish_before_seconds),
+            token_life: seconds(config.sessions.access_token_seconds),
+        }
+    }
+
+    /// The stage of each key, given when each begins to sign (in ascending order).
+    pub(crate) fn stages(&self, active_from: &[Timestamp], now: Timestamp) -> Vec<Stage> {
+        active_from
+            .iter()
+            .enumerate()
+            .map(|(i, from)| match active_from.get(i + 1) {
+                _ if *from > now => Stage::Next,
+                None => Stage::Active,
+                Some(successor) if *successor > now => Stage::Active,
+                Some(successor) if *successor + self.token_life + SKEW > now => Stage::Retiring,
+                Some(_) => Stage::Ended,
+            })
+            .collect()
+    }
+
+    /// When a new key would begin to sign, if one is to be made now: at once when there is none, else
+    /// after it was published for long enough. None while one is already on its way, or (unless `asked`)
+    /// the present one has not had its time.
+    pub(crate) fn next(&self, active_from: &[Timestamp], now: Timestamp, asked: bool) -> Option<Timestamp> {
+        match active_from.last() {
+            None => Some(now),
+            Some(newest) if *newest > now => None,
+            Some(newest) if asked || *newest + self.rotate_every <= now => Some(now + self.publish_before),
+            Some(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_published_then_signs_then_outlives_its_tokens() {
+        let seconds = SignedDuration::from_secs;
+        let rules =
+            Rules { rotate_every: seconds(1000), publish_before: seconds(100), token_life: seconds(600) };
+        let t0 = Timestamp::UNIX_EPOCH;
+        let at = |s| t0 + seconds(s);
+        assert_eq!(rules.next(&[], t0, false), Some(t0), "the first signs at once");
+        assert_eq!(rules.next(&[t0], at(999), false), None);
+        assert_eq!(rules.next(&[t0], at(1000), false), Some(at(1100)));
+        assert_eq!(rules.next(&[t0], at(5), true), Some(at(105)), "asked for");
+        assert_eq!(rules.next(&[t0, at(105)], at(50), true), None, "one is on its way");
+
+        let keys = [t0, at(1100)];
+        for (now, stages) in [
+            (1050, [Stage::Active, Stage::Next]),
+            (1100, [Stage::Retiring, Stage::Active]),
+            (1759, [Stage::Retiring, Stage::Active]),
+            (1760, [Stage::Ended, Stage::Active]),
+        ] {
+            assert_eq!(rules.stages(&keys, at(now)), stages, "at {now}");
+        }
+    }
+}

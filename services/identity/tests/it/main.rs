@@ -1,0 +1,11 @@
+//! The identity service over HTTP, each test with a database of its own.
+
+#![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
+
+mod bad_input;
+mod isolation;
+mod members;
+mod platform;
+mod sessions;
+mod signing_keys;
+mod users;

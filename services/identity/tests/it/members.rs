@@ -1,0 +1,114 @@
+use serde_json::json;
+
+use crate::platform::Platform;
+
+#[tokio::test]
+async fn owners_manage_members_and_others_only_see_them() {
+    let platform = Platform::start().await;
+    let admin = platform.admin().await;
+    let tenant = platform.tenant(&admin, "studio").await;
+    let owner = platform.user(&admin, "owner@x.test").await;
+    let viewer = platform.user(&admin, "viewer@x.test").await;
+    let newcomer = platform.user(&admin, "newcomer@x.test").await;
+    platform.member(&admin, &tenant, &owner, "owner").await;
+    platform.member(&admin, &tenant, &viewer, "viewer").await;
+    let members = format!("/v1/tenants/{tenant}/members");
+
+    let as_owner = platform.as_user("owner@x.test").await;
+    let body = json!({ "email": "Newcomer@x.test", "role": "member" });
+    let made = as_owner.post(&members, body.clone()).await.expect(201);
+    assert_eq!((made.str("user_id"), made.str("role")), (newcomer.as_str(), "member"));
+    as_owner.post(&members, body).await.expect_problem(409, "already-a-member");
+    let path = made.header("location").unwrap().to_owned();
+    let etag = as_owner.get(&path).await.expect(200).header("etag").unwrap().to_owned();
+    let _ = as_owner.patch(&path, &etag, json!({ "role": "viewer" })).await.expect(200);
+    as_owner.patch(&path, &etag, json!({ "role": "owner" })).await.expect_problem(412, "changed-meanwhile");
+
+    let as_viewer = platform.as_user("viewer@x.test").await;
+    let list = as_viewer.get(&members).await.expect(200);
+    assert_eq!(list.body["items"].as_array().unwrap().len(), 3);
+    as_viewer.patch(&path, "*", json!({ "role": "owner" })).await.expect_problem(403, "forbidden");
+    as_viewer.delete(&path).await.expect_problem(403, "forbidden");
+
+    let _ = as_owner.delete(&path).await.expect(204);
+    as_owner.get(&path).await.expect_problem(404, "not-found");
+    for body in [
+        json!({ "role": "member" }),
+        json!({ "role": "member", "email": "a@b", "user_id": viewer }),
+        json!({ "role": "member", "email": "nobody@x.test" }),
+        json!({ "role": "emperor", "user_id": viewer }),
+    ] {
+        as_owner.post(&members, body).await.expect_problem(422, "invalid-field");
+    }
+}
+
+#[tokio::test]
+async fn the_last_owner_stays() {
+    let platform = Platform::start().await;
+    let admin = platform.admin().await;
+    let tenant = platform.tenant(&admin, "studio").await;
+    let (a, b) = (platform.user(&admin, "a@x.test").await, platform.user(&admin, "b@x.test").await);
+    platform.member(&admin, &tenant, &a, "owner").await;
+    platform.member(&admin, &tenant, &b, "member").await;
+    let path = |user: &str| format!("/v1/tenants/{tenant}/members/{user}");
+    admin.delete(&path(&a)).await.expect_problem(409, "last-owner");
+    admin.patch(&path(&a), "*", json!({ "role": "member" })).await.expect_problem(409, "last-owner");
+    let refused = admin.delete(&format!("/v1/users/{a}")).await.expect_problem(409, "last-owner");
+    assert_eq!(refused.str("tenant_id"), tenant);
+    let _ = admin.patch(&path(&b), "*", json!({ "role": "owner" })).await.expect(200);
+
+    // both leave at once: one of them stays
+    let (one, two) = (path(&a), path(&b));
+    let (left, right) = tokio::join!(admin.delete(&one), admin.delete(&two));
+    let mut statuses = [left.status, right.status];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [204, 409]);
+}
+
+#[tokio::test]
+async fn a_foreign_tenant_looks_like_none() {
+    let platform = Platform::start().await;
+    let admin = platform.admin().await;
+    let (own, foreign) = (platform.tenant(&admin, "own").await, platform.tenant(&admin, "foreign").await);
+    let (me, them) = (platform.user(&admin, "me@x.test").await, platform.user(&admin, "them@x.test").await);
+    platform.member(&admin, &own, &me, "owner").await;
+    platform.member(&admin, &foreign, &them, "owner").await;
+    let client = platform.as_user("me@x.test").await;
+    let missing = ids::TenantId::new().to_string();
+    let mut texts = Vec::new();
+    for tenant in [foreign.as_str(), missing.as_str(), "ten_x", "usr_01939f0a7c3d7e6b8a1f4f0d5c2b1a00"] {
+        let base = format!("/v1/tenants/{tenant}");
+        texts.push(client.get(&base).await.expect_problem(404, "not-found").text);
+        texts.push(client.get(&format!("{base}/members")).await.expect_problem(404, "not-found").text);
+        let member = format!("{base}/members/{them}");
+        texts.push(client.get(&member).await.expect_problem(404, "not-found").text);
+        texts.push(client.delete(&member).await.expect_problem(404, "not-found").text);
+        let role = json!({ "role": "viewer" });
+        texts.push(client.patch(&member, "*", role).await.expect_problem(404, "not-found").text);
+        let new = json!({ "user_id": me, "role": "owner" });
+        texts.push(client.post(&format!("{base}/members"), new).await.expect_problem(404, "not-found").text);
+    }
+    texts.dedup();
+    assert_eq!(texts.len(), 1, "{texts:?}");
+}
+
+#[tokio::test]
+async fn a_tenant_is_removed_only_when_suspended_and_left() {
+    let platform = Platform::start().await;
+    let admin = platform.admin().await;
+    let tenant = platform.tenant(&admin, "Studio").await;
+    admin.post("/v1/tenants", json!({ "name": "studio" })).await.expect_problem(409, "name-taken");
+    let (a, b) = (platform.user(&admin, "a@x.test").await, platform.user(&admin, "b@x.test").await);
+    platform.member(&admin, &tenant, &a, "owner").await;
+    platform.member(&admin, &tenant, &b, "member").await;
+    platform.sign_in("a@x.test").await;
+    let path = format!("/v1/tenants/{tenant}");
+    admin.delete(&path).await.expect_problem(409, "tenant-active");
+    let _ = admin.patch(&path, "*", json!({ "state": "suspended" })).await.expect(200);
+    admin.delete(&path).await.expect_problem(409, "tenant-has-members");
+    let _ = admin.delete(&format!("{path}/members/{b}")).await.expect(204);
+    let _ = admin.delete(&path).await.expect(204);
+    admin.get(&path).await.expect_problem(404, "not-found");
+    let list = admin.get("/v1/tenants?name_prefix=stu&state=suspended").await.expect(200);
+    assert_eq!(list.body["items"], json!([]));
+}

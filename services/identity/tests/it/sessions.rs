@@ -1,0 +1,221 @@
+use serde_json::{Value, json};
+use testkit::Client;
+
+use crate::platform::{ADMIN, PASSWORD, Platform};
+
+async fn try_in(client: &Client, email: &str, password: &str) -> testkit::Answer {
+    client.post("/v1/sessions", json!({ "email": email, "password": password })).await
+}
+
+async fn refresh(client: &Client, session: &Value) -> testkit::Answer {
+    client.post("/v1/sessions/refresh", json!({ "refresh_token": session["refresh_token"] })).await
+}
+
+#[tokio::test]
+async fn an_administrator_without_a_tenant_signs_in() {
+    let platform = Platform::start().await;
+    let answer = try_in(&platform.client, "Admin@Atelier.TEST", PASSWORD).await.expect(200);
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    let session = answer.body;
+    assert_eq!(session["token_type"], "Bearer");
+    assert_eq!(session["expires_in"], 600);
+    assert_eq!(session["user"]["email"], ADMIN);
+    assert_eq!((&session["tenant"], &session["role"]), (&Value::Null, &Value::Null));
+    assert!(session["user"].get("password_hash").is_none());
+    let me = platform.client.token(session["access_token"].as_str().unwrap()).get("/v1/me").await.expect(200);
+    assert_eq!(me.body["user"]["admin"], true);
+    assert_eq!(me.body["memberships"], json!([]));
+}
+
+#[tokio::test]
+async fn an_unknown_address_and_a_wrong_password_answer_alike() {
+    let platform = Platform::start().await;
+    let unknown =
+        try_in(&platform.client, "nobody@x.test", "whatever1").await.expect_problem(401, "wrong-credentials");
+    let wrong = try_in(&platform.client, ADMIN, "whatever1").await.expect_problem(401, "wrong-credentials");
+    assert_eq!(unknown.text, wrong.text);
+}
+
+#[tokio::test]
+async fn guessing_is_slowed_down_alike_for_known_and_unknown_addresses() {
+    let platform = Platform::start().await;
+    for email in [ADMIN, "nobody@x.test"] {
+        for _ in 0..6 {
+            let _ = try_in(&platform.client, email, "whatever1").await.expect(401);
+        }
+        let answer = try_in(&platform.client, email, PASSWORD).await.expect_problem(429, "too-many-attempts");
+        let seconds: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=2).contains(&seconds), "{seconds}");
+    }
+    // it passes, and a success forgets the failures
+    testkit::eventually("the account may be tried again", async || {
+        (try_in(&platform.client, ADMIN, PASSWORD).await.status == 200).then_some(())
+    })
+    .await;
+    let _ = try_in(&platform.client, ADMIN, "whatever1").await.expect(401);
+    let _ = try_in(&platform.client, ADMIN, PASSWORD).await.expect(200);
+}
+
+#[tokio::test]
+async fn many_tries_side_by_side_do_not_slip_by() {
+    let platform = Platform::with(|config| config.passwords.concurrency = 1).await;
+    let tries = (0..20).map(|i| {
+        let client = platform.client.clone();
+        tokio::spawn(async move { try_in(&client, ADMIN, &format!("guess number {i}")).await.status })
+    });
+    let mut refused = 0;
+    for one in tries.collect::<Vec<_>>() {
+        refused += usize::from(one.await.unwrap() == 401);
+    }
+    assert!(refused <= 8, "{refused} of 20 guesses were tried");
+}
+
+#[tokio::test]
+async fn a_refresh_token_works_once_and_gives_the_next() {
+    let platform = Platform::start().await;
+    let first = platform.sign_in(ADMIN).await;
+    let second = refresh(&platform.client, &first).await.expect(200).body;
+    assert_ne!(first["refresh_token"], second["refresh_token"]);
+    let third = refresh(&platform.client, &second).await.expect(200).body;
+    let _ = platform.client.token(third["access_token"].as_str().unwrap()).get("/v1/me").await.expect(200);
+    assert_eq!(first["session_expires_at"], third["session_expires_at"], "refreshing does not prolong");
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_forgiven_for_a_short_time() {
+    let platform = Platform::start().await;
+    let first = platform.sign_in(ADMIN).await;
+    let lost = refresh(&platform.client, &first).await.expect(200).body;
+    let again = refresh(&platform.client, &first).await.expect(200).body;
+    // both children live: two tabs may have asked at once
+    let _ = refresh(&platform.client, &lost).await.expect(200);
+    let _ = refresh(&platform.client, &again).await.expect(200);
+}
+
+#[tokio::test]
+async fn two_tabs_that_refresh_at_once_both_stay_signed_in() {
+    let platform = Platform::start().await;
+    let first = platform.sign_in(ADMIN).await;
+    let (one, two) = tokio::join!(refresh(&platform.client, &first), refresh(&platform.client, &first));
+    for tab in [one, two] {
+        let _ = refresh(&platform.client, &tab.expect(200).body).await.expect(200);
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_comes_again_ends_the_whole_session() {
+    let platform = Platform::with(|config| config.sessions.reuse_grace_seconds = 0).await;
+    let first = platform.sign_in(ADMIN).await;
+    let other = platform.sign_in(ADMIN).await;
+    let second = refresh(&platform.client, &first).await.expect(200).body;
+    refresh(&platform.client, &first).await.expect_problem(401, "session-ended");
+    refresh(&platform.client, &second).await.expect_problem(401, "session-ended");
+    let _ = refresh(&platform.client, &other).await.expect(200);
+}
+
+#[tokio::test]
+async fn what_is_no_refresh_token_is_refused() {
+    let platform = Platform::start().await;
+    let session = platform.sign_in(ADMIN).await;
+    let token = session["refresh_token"].as_str().unwrap();
+    let (id, secret) = token.split_once('.').unwrap();
+    let mut changed = secret.to_owned();
+    changed.replace_range(0..1, if secret.starts_with('A') { "B" } else { "A" });
+    for bad in ["", "x", id, session["access_token"].as_str().unwrap(), &format!("{id}.{changed}")] {
+        let body = json!({ "refresh_token": bad });
+        platform.client.post("/v1/sessions/refresh", body).await.expect_problem(401, "session-ended");
+    }
+    let _ = refresh(&platform.client, &session).await.expect(200);
+}
+
+#[tokio::test]
+async fn signing_out_ends_the_session_of_the_token() {
+    let platform = Platform::start().await;
+    let (session, other) = (platform.sign_in(ADMIN).await, platform.sign_in(ADMIN).await);
+    let client = platform.client.token(session["access_token"].as_str().unwrap());
+    let _ = client.delete("/v1/sessions/current").await.expect(204);
+    let _ = client.delete("/v1/sessions/current").await.expect(204);
+    refresh(&platform.client, &session).await.expect_problem(401, "session-ended");
+    let _ = refresh(&platform.client, &other).await.expect(200);
+    platform.client.delete("/v1/sessions/current").await.expect_problem(401, "unauthenticated");
+}
+
+#[tokio::test]
+async fn the_tenant_is_chosen_at_sign_in_and_changed_by_refreshing() {
+    let platform = Platform::start().await;
+    let admin = platform.admin().await;
+    let user = platform.user(&admin, "designer@x.test").await;
+    let (one, two, foreign) = (
+        platform.tenant(&admin, "one").await,
+        platform.tenant(&admin, "two").await,
+        platform.tenant(&admin, "foreign").await,
+    );
+    platform.member(&admin, &one, &user, "owner").await;
+    platform.member(&admin, &two, &user, "viewer").await;
+
+    let session = platform.sign_in("designer@x.test").await;
+    assert_eq!((&session["tenant"]["id"], &session["role"]), (&json!(one), &json!("owner")));
+    let body = json!({ "email": "designer@x.test", "password": PASSWORD, "tenant_id": two });
+    let for_two = platform.client.post("/v1/sessions", body).await.expect(200).body;
+    assert_eq!((&for_two["tenant"]["id"], &for_two["role"]), (&json!(two), &json!("viewer")));
+    let body = json!({ "refresh_token": session["refresh_token"], "tenant_id": two });
+    let changed = platform.client.post("/v1/sessions/refresh", body).await.expect(200).body;
+    assert_eq!(changed["tenant"]["id"], json!(two));
+    let stays = refresh(&platform.client, &changed).await.expect(200).body;
+    assert_eq!(stays["tenant"]["id"], json!(two));
+    let me =
+        platform.client.token(stays["access_token"].as_str().unwrap()).get("/v1/me").await.expect(200).body;
+    assert_eq!((&me["tenant_id"], &me["role"]), (&json!(two), &json!("viewer")));
+    assert_eq!(me["memberships"].as_array().unwrap().len(), 2);
+
+    let missing = ids::TenantId::new().to_string();
+    let mut answers = Vec::new();
+    for tenant in [&foreign, &missing] {
+        let body = json!({ "email": "designer@x.test", "password": PASSWORD, "tenant_id": tenant });
+        answers
+            .push(platform.client.post("/v1/sessions", body).await.expect_problem(403, "not-a-member").text);
+    }
+    assert_eq!(answers[0], answers[1], "a foreign tenant looks like none");
+}
+
+#[tokio::test]
+async fn a_suspended_tenant_lets_nobody_in_until_it_is_active_again() {
+    let platform = Platform::start().await;
+    let admin = platform.admin().await;
+    let user = platform.user(&admin, "designer@x.test").await;
+    let tenant = platform.tenant(&admin, "studio").await;
+    platform.member(&admin, &tenant, &user, "owner").await;
+    let session = platform.sign_in("designer@x.test").await;
+
+    let path = format!("/v1/tenants/{tenant}");
+    let _ = admin.patch(&path, "*", json!({ "state": "suspended" })).await.expect(200);
+    refresh(&platform.client, &session).await.expect_problem(403, "tenant-suspended");
+    assert_eq!(platform.sign_in("designer@x.test").await["tenant"], Value::Null);
+    let _ = admin.patch(&path, "*", json!({ "state": "active" })).await.expect(200);
+    let _ = refresh(&platform.client, &session).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_session_ends_with_its_membership_and_with_its_user() {
+    let platform = Platform::start().await;
+    let admin = platform.admin().await;
+    let tenant = platform.tenant(&admin, "studio").await;
+    let mut sessions = Vec::new();
+    for (email, role) in [("a@x.test", "owner"), ("b@x.test", "member"), ("c@x.test", "member")] {
+        let user = platform.user(&admin, email).await;
+        platform.member(&admin, &tenant, &user, role).await;
+        sessions.push((user, platform.sign_in(email).await));
+    }
+    let _ = admin.delete(&format!("/v1/tenants/{tenant}/members/{}", sessions[1].0)).await.expect(204);
+    refresh(&platform.client, &sessions[1].1).await.expect_problem(401, "session-ended");
+
+    let path = format!("/v1/users/{}", sessions[2].0);
+    let _ = admin.patch(&path, "*", json!({ "disabled": true })).await.expect(200);
+    refresh(&platform.client, &sessions[2].1).await.expect_problem(401, "session-ended");
+    try_in(&platform.client, "c@x.test", PASSWORD).await.expect_problem(403, "user-disabled");
+    try_in(&platform.client, "c@x.test", "wrong password").await.expect_problem(401, "wrong-credentials");
+    let _ = admin.patch(&path, "*", json!({ "disabled": false })).await.expect(200);
+    let _ = try_in(&platform.client, "c@x.test", PASSWORD).await.expect(200);
+    refresh(&platform.client, &sessions[2].1).await.expect_problem(401, "session-ended");
+    let _ = refresh(&platform.client, &sessions[0].1).await.expect(200);
+}

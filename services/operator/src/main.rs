@@ -1,0 +1,70 @@
+//! `atelier-operator`: the operator's process.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use atelier_operator::{Config, definitions_yaml, openapi, serve};
+use clap::{Parser, Subcommand};
+use service::{Shutdown, config, telemetry};
+
+#[derive(Debug, Parser)]
+#[command(version, about = "The operator of Atelier")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Watch, lead and serve the Operator API until SIGTERM or SIGINT.
+    Serve {
+        /// Configuration (TOML); the environment (`ATELIER_…`) overrides it.
+        #[arg(long)]
+        config: Option<PathBuf>,
+    },
+    /// Install the custom resource definitions, the system namespace and the priority classes, then exit.
+    Install {
+        /// Configuration (TOML); the environment (`ATELIER_…`) overrides it.
+        #[arg(long)]
+        config: Option<PathBuf>,
+    },
+    /// Print the custom resource definitions as one YAML stream.
+    Crds {
+        /// Write one file for each into this folder instead.
+        #[arg(long)]
+        out: Option<PathBuf>,
+    },
+    /// Print the OpenAPI document of the Operator API.
+    Openapi,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let mut out = std::io::stdout();
+    match Cli::parse().command {
+        Command::Serve { config: file } => {
+            telemetry::init();
+            let config: Config = config::load(file.as_deref())?;
+            Box::pin(serve(config, Shutdown::on_signal()?)).await
+        }
+        Command::Install { config: file } => {
+            telemetry::init();
+            let config: Config = config::load(file.as_deref())?;
+            atelier_operator::run::install(&config.client().await?).await
+        }
+        Command::Crds { out: None } => {
+            for (_, text) in definitions_yaml()? {
+                write!(out, "---\n{text}")?;
+            }
+            Ok(())
+        }
+        Command::Crds { out: Some(folder) } => {
+            std::fs::create_dir_all(&folder)?;
+            for (name, text) in definitions_yaml()? {
+                std::fs::write(folder.join(format!("{name}.yaml")), text)?;
+            }
+            Ok(())
+        }
+        Command::Openapi => Ok(writeln!(out, "{}", openapi().to_pretty_json()?)?),
+    }
+}

@@ -1,0 +1,110 @@
+//! What the operator counts, in Prometheus' terms.
+
+use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Kind {
+    kind: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Outcome {
+    kind: String,
+    outcome: &'static str,
+}
+
+/// The operator's metrics; clones share them.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    reconciles: Family<Outcome, Counter<u64, AtomicU64>>,
+    duration: Histogram,
+    start_to_pod: Histogram,
+    writes: Family<Kind, Counter<u64, AtomicU64>>,
+    watch_failures: Family<Kind, Counter<u64, AtomicU64>>,
+    queue: Gauge<i64, AtomicI64>,
+    leader: Gauge<i64, AtomicI64>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+        Self {
+            reconciles: Family::default(),
+            duration: Histogram::new(seconds),
+            start_to_pod: Histogram::new(seconds),
+            writes: Family::default(),
+            watch_failures: Family::default(),
+            queue: Gauge::default(),
+            leader: Gauge::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// Registers them all.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "operator_reconciles",
+            "Looks at an object, by kind and outcome",
+            self.reconciles.clone(),
+        );
+        registry.register(
+            "operator_reconcile_duration_seconds",
+            "Time of one look at an object",
+            self.duration.clone(),
+        );
+        registry.register(
+            "operator_start_to_pod_seconds",
+            "Time from hearing of a start or restart to its pod being made",
+            self.start_to_pod.clone(),
+        );
+        registry.register("operator_writes", "Writes to the Kubernetes API, by action", self.writes.clone());
+        registry.register(
+            "operator_watch_failures",
+            "Watches that broke and began again, by kind",
+            self.watch_failures.clone(),
+        );
+        registry.register("operator_queue_depth", "Objects that wait for a worker", self.queue.clone());
+        registry.register("operator_leader", "1 where this replica leads", self.leader.clone());
+    }
+
+    pub(crate) fn reconciled(&self, kind: &str, failed: bool, took: Duration) {
+        let outcome = if failed { "error" } else { "ok" };
+        self.reconciles.get_or_create(&Outcome { kind: kind.to_owned(), outcome }).inc();
+        self.duration.observe(took.as_secs_f64());
+    }
+
+    pub(crate) fn pod_made(&self, after: Duration) {
+        self.start_to_pod.observe(after.as_secs_f64());
+    }
+
+    pub(crate) fn wrote(&self, action: &str) {
+        self.writes.get_or_create(&Kind { kind: action.to_owned() }).inc();
+    }
+
+    /// How many writes of this action there were since the process began.
+    #[must_use]
+    pub fn writes(&self, action: &str) -> u64 {
+        self.writes.get_or_create(&Kind { kind: action.to_owned() }).get()
+    }
+
+    pub(crate) fn watch_failed(&self, kind: &str) {
+        self.watch_failures.get_or_create(&Kind { kind: kind.to_owned() }).inc();
+    }
+
+    pub(crate) fn queue_depth(&self, depth: usize) {
+        self.queue.set(i64::try_from(depth).unwrap_or(i64::MAX));
+    }
+
+    pub(crate) fn leads(&self, leads: bool) {
+        self.leader.set(i64::from(leads));
+    }
+}

@@ -1,0 +1,95 @@
+//! What the cluster needs once: the system namespace and the priority classes, and the definitions where
+//! the operator may install them itself.
+
+use crds::names;
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::{Value, json};
+
+/// Priority of fresh placeholders: below everything that has not chosen a lower one itself.
+const PRIORITY_PLACEHOLDER: i32 = -1000;
+/// Priority of the placeholders that wait for the end of an instance.
+const PRIORITY_RETURNING: i32 = 999_000;
+/// Priority of instances, and of the placeholders whose place has just been left.
+const PRIORITY_INSTANCE: i32 = 1_000_000;
+
+/// The priority classes; neither evicts anybody.
+fn priority_classes() -> Vec<Value> {
+    let class = |name: &str, value: i32, description: &str| {
+        json!({
+            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
+            "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": names::MANAGER_OPERATOR}},
+            "value": value, "preemptionPolicy": "Never", "globalDefault": false, "description": description,
+        })
+    };
+    vec![
+        class(names::CLASS_PLACEHOLDER, PRIORITY_PLACEHOLDER, "Holds the place of an idle GPU unit."),
+        class(
+            names::CLASS_RETURNING,
+            PRIORITY_RETURNING,
+            "Waits for the end of an instance, to take its place back.",
+        ),
+        class(
+            names::CLASS_INSTANCE,
+            PRIORITY_INSTANCE,
+            "Instances of tenants, and placeholders whose place has just been left.",
+        ),
+    ]
+}
+
+/// Reads first and writes only what is missing or differs, so that a restart writes nothing.
+pub(crate) async fn ensure(client: &Client) -> Result<(), kube::Error> {
+    let params = PatchParams::apply(names::MANAGER_OPERATOR).force();
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    if namespaces.get_opt(names::SYSTEM_NAMESPACE).await?.is_none() {
+        let body = json!({
+            "apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": names::SYSTEM_NAMESPACE, "labels": {"app.kubernetes.io/managed-by": names::MANAGER_OPERATOR}},
+        });
+        namespaces.patch(names::SYSTEM_NAMESPACE, &params, &Patch::Apply(&body)).await?;
+    }
+    let classes: Api<PriorityClass> = Api::all(client.clone());
+    for body in priority_classes() {
+        let name = body["metadata"]["name"].as_str().unwrap_or_default();
+        let found = classes.get_opt(name).await?;
+        let same = found.is_some_and(|found| {
+            Some(i64::from(found.value)) == body["value"].as_i64()
+                && found.preemption_policy.as_deref() == Some("Never")
+        });
+        if !same {
+            classes.patch(name, &params, &Patch::Apply(&body)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Installs or updates the definitions of the custom resources, the system namespace and the priority
+/// classes, and waits until the cluster serves them. For development clusters and `atelier-operator install`;
+/// the operator itself runs without the right to do this.
+///
+/// # Errors
+/// When the cluster refuses, or does not serve the definitions within a minute.
+pub async fn install(client: &Client) -> anyhow::Result<()> {
+    let params = PatchParams::apply(names::MANAGER_OPERATOR).force();
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    for definition in crds::definitions() {
+        let mut body = serde_json::to_value(&definition)?;
+        body["apiVersion"] = json!("apiextensions.k8s.io/v1");
+        body["kind"] = json!("CustomResourceDefinition");
+        api.patch(&definition.name_any(), &params, &Patch::Apply(&body)).await?;
+    }
+    for definition in crds::definitions() {
+        let name = definition.name_any();
+        let served = kube::runtime::wait::await_condition(
+            api.clone(),
+            &name,
+            kube::runtime::conditions::is_crd_established(),
+        );
+        tokio::time::timeout(std::time::Duration::from_secs(60), served).await??;
+    }
+    ensure(client).await?;
+    Ok(())
+}

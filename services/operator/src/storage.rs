@@ -1,0 +1,191 @@
+//! What to do next for one storage, as a value: its namespace, its claim, its status.
+
+use std::collections::BTreeMap;
+
+use crds::{GpuStorage, GpuStorageStatus, StoragePhase, StorageReason, names};
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+use serde_json::{Value, json};
+
+use crate::unit::status::set_condition;
+use crate::view::ClaimView;
+
+const GIB: u64 = 1 << 30;
+
+/// One write to the cluster.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Keep the storage from vanishing before its claim.
+    AddFinalizer,
+    /// Let the storage go.
+    RemoveFinalizer,
+    /// The tenant's namespace.
+    EnsureTenant(String),
+    /// Apply the claim.
+    ApplyClaim(Value),
+    /// Delete the claim.
+    DeleteClaim {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// What to do for a storage: the actions, then the status if it differs.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Writes, in this order.
+    pub actions: Vec<Action>,
+    /// The status as it should be.
+    pub status: GpuStorageStatus,
+}
+
+/// Decides for one storage.
+#[must_use]
+pub fn plan(storage: &GpuStorage, claim: Option<&ClaimView>, now: Timestamp) -> Plan {
+    let mut plan = Plan { actions: Vec::new(), status: storage.status.clone().unwrap_or_default() };
+    let name = storage.name_any();
+    let namespace = storage.spec.tenant_id.clone();
+    let has_finalizer = storage.finalizers().iter().any(|finalizer| finalizer == names::FINALIZER_VOLUME);
+    let wanted = u64::try_from(storage.spec.size_gib).unwrap_or(0).saturating_mul(GIB);
+    let deleting = storage.metadata.deletion_timestamp.is_some();
+
+    if deleting {
+        match claim {
+            Some(claim) if !claim.deleting => {
+                plan.actions.push(Action::DeleteClaim { namespace: namespace.clone(), name: name.clone() });
+            }
+            Some(_) => {}
+            None if has_finalizer => plan.actions.push(Action::RemoveFinalizer),
+            None => {}
+        }
+    } else {
+        if !has_finalizer {
+            plan.actions.push(Action::AddFinalizer);
+        }
+        let fits = claim.is_some_and(|claim| claim.requested.is_some_and(|requested| requested >= wanted));
+        let going = claim.is_some_and(|claim| claim.deleting);
+        if !fits && !going {
+            plan.actions.push(Action::EnsureTenant(namespace.clone()));
+            plan.actions.push(Action::ApplyClaim(claim_of(storage)));
+        }
+    }
+
+    let (phase, reason, message) = match claim.map(|claim| claim.phase.as_str()) {
+        _ if deleting => (StoragePhase::Pending, StorageReason::Deleting, "the volume is being removed"),
+        Some("Bound") => (StoragePhase::Bound, StorageReason::Bound, ""),
+        Some("Lost") => (StoragePhase::Failed, StorageReason::Failed, "the claim lost its volume"),
+        _ => (
+            StoragePhase::Pending,
+            StorageReason::Pending,
+            "waits for its first instance or for the provisioner",
+        ),
+    };
+    let status = &mut plan.status;
+    status.phase = phase;
+    status.namespace = Some(namespace);
+    status.claim_name = Some(name);
+    status.capacity_gib =
+        claim.and_then(|claim| claim.capacity).and_then(|bytes| i64::try_from(bytes / GIB).ok());
+    status.observed_generation = storage.metadata.generation;
+    let bound = phase == StoragePhase::Bound;
+    set_condition(
+        &mut status.conditions,
+        names::CONDITION_BOUND,
+        bound,
+        reason.as_str(),
+        message,
+        storage.metadata.generation,
+        now,
+    );
+    plan
+}
+
+fn claim_of(storage: &GpuStorage) -> Value {
+    let name = storage.name_any();
+    let labels = BTreeMap::from([
+        ("app.kubernetes.io/managed-by", names::MANAGER_OPERATOR),
+        (names::LABEL_STORAGE, name.as_str()),
+        (names::LABEL_TENANT, storage.spec.tenant_id.as_str()),
+    ]);
+    let mut spec = json!({
+        "accessModes": [storage.spec.access_mode.as_str()],
+        "resources": {"requests": {"storage": format!("{}Gi", storage.spec.size_gib)}},
+    });
+    if let Some(class) = &storage.spec.storage_class {
+        spec["storageClassName"] = json!(class);
+    }
+    json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": storage.spec.tenant_id, "labels": labels},
+        "spec": spec,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::GpuStorageSpec;
+
+    use super::*;
+
+    fn storage(size_gib: i64) -> GpuStorage {
+        let mut storage = GpuStorage::new(
+            "stor-1",
+            GpuStorageSpec {
+                tenant_id: "ten-1".to_owned(),
+                size_gib,
+                storage_class: None,
+                access_mode: crds::AccessMode::default(),
+            },
+        );
+        storage.metadata.finalizers = Some(vec![names::FINALIZER_VOLUME.to_owned()]);
+        storage
+    }
+
+    fn claim(gib: u64, phase: &str) -> ClaimView {
+        let bytes = Some(gib * GIB);
+        ClaimView {
+            namespace: "ten-1".to_owned(),
+            phase: phase.to_owned(),
+            volume: None,
+            capacity: bytes,
+            requested: bytes,
+            deleting: false,
+        }
+    }
+
+    #[test]
+    fn a_bound_claim_of_the_right_size_needs_nothing() {
+        let mut storage = storage(10);
+        let bound = claim(10, "Bound");
+        let first = plan(&storage, Some(&bound), Timestamp::UNIX_EPOCH);
+        assert_eq!(first.actions, []);
+        assert_eq!((first.status.phase, first.status.capacity_gib), (StoragePhase::Bound, Some(10)));
+        storage.status = Some(first.status.clone());
+        assert_eq!(
+            plan(&storage, Some(&bound), Timestamp::MAX).status,
+            first.status,
+            "nothing to write later"
+        );
+    }
+
+    #[test]
+    fn growing_applies_the_claim_again() {
+        let actions = plan(&storage(20), Some(&claim(10, "Bound")), Timestamp::UNIX_EPOCH).actions;
+        assert!(matches!(&actions[..], [Action::EnsureTenant(_), Action::ApplyClaim(body)]
+            if body["spec"]["resources"]["requests"]["storage"] == "20Gi"));
+    }
+
+    #[test]
+    fn the_claim_goes_before_its_storage() {
+        let mut storage = storage(10);
+        storage.metadata.deletion_timestamp =
+            Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH));
+        let there = plan(&storage, Some(&claim(10, "Bound")), Timestamp::UNIX_EPOCH).actions;
+        assert!(matches!(there[..], [Action::DeleteClaim { .. }]));
+        let going = ClaimView { deleting: true, ..claim(10, "Bound") };
+        assert_eq!(plan(&storage, Some(&going), Timestamp::UNIX_EPOCH).actions, []);
+        assert_eq!(plan(&storage, None, Timestamp::UNIX_EPOCH).actions, [Action::RemoveFinalizer]);
+    }
+}

@@ -1,0 +1,202 @@
+//! The namespaces that instances run in and what stands in them, as values: who may speak with an instance,
+//! how much a namespace may hold, and how its pods are confined.
+
+use std::collections::BTreeMap;
+
+use crds::{GpuUnit, names};
+use kube::ResourceExt as _;
+use serde_json::{Value, json};
+
+use crate::settings::Settings;
+use crate::unit::pods::{owned_by, short_hash};
+
+/// Annotation on what the operator applies: hash of what it applied.
+pub const ANNOTATION_APPLIED: &str = "atelier.dev/applied";
+/// Label of Pod Security admission.
+pub const LABEL_ENFORCE: &str = "pod-security.kubernetes.io/enforce";
+
+/// The most pods in a unit's home: two placeholders, an instance and its predecessor, and some to spare.
+const HOME_PODS: u32 = 8;
+
+/// Whose namespace it is.
+#[derive(Clone, Copy, Debug)]
+pub enum Owner<'a> {
+    /// A tenant's, by its name.
+    Tenant(&'a str),
+    /// A unit's own, see [`crate::unit::devices`]; it goes with the unit.
+    Home(&'a GpuUnit),
+}
+
+impl Owner<'_> {
+    /// Name of the namespace.
+    #[must_use]
+    pub fn namespace(self) -> String {
+        match self {
+            Self::Tenant(name) => name.to_owned(),
+            Self::Home(unit) => unit.name_any(),
+        }
+    }
+}
+
+/// One object of a namespace, ready to apply.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object {
+    /// `Namespace`, `NetworkPolicy` or `ResourceQuota`.
+    pub kind: &'static str,
+    /// Name.
+    pub name: String,
+    /// Hash that its annotation carries.
+    pub hash: String,
+    /// The whole object.
+    pub body: Value,
+}
+
+impl Object {
+    /// How the cache calls it.
+    #[must_use]
+    pub fn key(&self) -> String {
+        format!("{}/{}", self.kind, self.name)
+    }
+}
+
+/// Everything that stands in a namespace from its first use on, the namespace first.
+#[must_use]
+pub fn objects(owner: Owner<'_>, root_inside: bool, settings: &Settings) -> Vec<Object> {
+    let namespace = owner.namespace();
+    let level = if root_inside { "baseline" } else { "restricted" };
+    let (label, pods) = match owner {
+        Owner::Tenant(_) => (names::LABEL_TENANT, settings.tenant_pods),
+        Owner::Home(_) => (names::LABEL_UNIT, HOME_PODS),
+    };
+    let labels = json!({
+        "app.kubernetes.io/managed-by": names::MANAGER_OPERATOR,
+        (label): namespace,
+    });
+    let mut of_namespace = labels.clone();
+    for (label, value) in [
+        (LABEL_ENFORCE, level),
+        ("pod-security.kubernetes.io/warn", level),
+        ("pod-security.kubernetes.io/audit", "restricted"),
+    ] {
+        of_namespace[label] = json!(value);
+    }
+    let mut metadata = json!({"name": namespace, "labels": of_namespace});
+    if let Owner::Home(unit) = owner {
+        metadata["ownerReferences"] = json!([owned_by(unit)]);
+    }
+    let policy = |name: &str, spec: Value| {
+        let metadata = json!({"name": name, "namespace": namespace, "labels": labels});
+        object(
+            "NetworkPolicy",
+            name,
+            json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": spec}),
+        )
+    };
+    let (v6, v4): (Vec<&String>, Vec<&String>) =
+        settings.private_ranges.iter().partition(|range| range.contains(':'));
+    vec![
+        object(
+            "Namespace",
+            &namespace,
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}),
+        ),
+        policy("default-deny", json!({"podSelector": {}, "policyTypes": ["Ingress", "Egress"]})),
+        policy(
+            "from-gateway",
+            json!({
+                "podSelector": {"matchLabels": {(names::LABEL_ROLE): names::ROLE_INSTANCE}},
+                "policyTypes": ["Ingress"],
+                "ingress": [{"from": [{
+                    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": settings.gateway_namespace}},
+                    "podSelector": {"matchLabels": {"app.kubernetes.io/name": settings.gateway_name}},
+                }]}],
+            }),
+        ),
+        policy(
+            "to-internet",
+            json!({
+                "podSelector": {"matchLabels": {(names::LABEL_ROLE): names::ROLE_INSTANCE}},
+                "policyTypes": ["Egress"],
+                "egress": [
+                    {
+                        "to": [{
+                            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
+                            "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
+                        }],
+                        "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}],
+                    },
+                    {"to": [
+                        {"ipBlock": {"cidr": "0.0.0.0/0", "except": v4}},
+                        {"ipBlock": {"cidr": "::/0", "except": v6}},
+                    ]},
+                ],
+            }),
+        ),
+        object(
+            "ResourceQuota",
+            "tenant",
+            json!({
+                "apiVersion": "v1", "kind": "ResourceQuota",
+                "metadata": {"name": "tenant", "namespace": namespace, "labels": labels},
+                "spec": {"hard": {
+                    "pods": pods.to_string(),
+                    "services.nodeports": "0",
+                    "services.loadbalancers": "0",
+                }},
+            }),
+        ),
+    ]
+}
+
+fn object(kind: &'static str, name: &str, mut body: Value) -> Object {
+    let hash = short_hash(body.to_string().as_bytes());
+    body["metadata"]["annotations"] = json!(BTreeMap::from([(ANNOTATION_APPLIED, &hash)]));
+    Object { kind, name: name.to_owned(), hash, body }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{Namespace, ResourceQuota};
+    use k8s_openapi::api::networking::v1::NetworkPolicy;
+
+    use super::*;
+
+    #[test]
+    fn the_objects_are_what_they_claim_to_be_and_their_hash_is_stable() {
+        let settings = Settings::default();
+        let all = objects(Owner::Tenant("ten-1"), false, &settings);
+        assert_eq!(all, objects(Owner::Tenant("ten-1"), false, &settings));
+        for object in &all {
+            match object.kind {
+                "Namespace" => drop(serde_json::from_value::<Namespace>(object.body.clone()).unwrap()),
+                "NetworkPolicy" => {
+                    let policy: NetworkPolicy = serde_json::from_value(object.body.clone()).unwrap();
+                    assert!(policy.spec.is_some());
+                }
+                "ResourceQuota" => {
+                    drop(serde_json::from_value::<ResourceQuota>(object.body.clone()).unwrap());
+                }
+                other => panic!("{other}"),
+            }
+        }
+        assert_ne!(all[0].hash, objects(Owner::Tenant("ten-1"), true, &settings)[0].hash);
+        assert_eq!(all[0].body["metadata"]["labels"][LABEL_ENFORCE], "restricted");
+    }
+
+    #[test]
+    fn no_private_range_can_be_reached() {
+        let settings = Settings::default();
+        let all = objects(Owner::Tenant("ten-1"), false, &settings);
+        let blocks = &all[3].body["spec"]["egress"][1]["to"];
+        let excepted: Vec<_> =
+            (0..2).flat_map(|n| blocks[n]["ipBlock"]["except"].as_array().unwrap().clone()).collect();
+        assert_eq!(excepted.len(), settings.private_ranges.len());
+        assert!(
+            blocks[0]["ipBlock"]["except"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|range| !range.as_str().unwrap().contains(':'))
+        );
+    }
+}

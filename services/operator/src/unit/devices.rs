@@ -1,0 +1,167 @@
+//! The devices of a unit whose GPUs are allocated by claim (dynamic resource allocation), as values: the
+//! claim itself, the unit's home and the mirrors of storages.
+//!
+//! A claim can be used in its own namespace only. So such a unit has a namespace of its own, its home, for
+//! the claim, the placeholder and the instance's pod; an instance's storages are mirrored into it.
+
+use std::collections::BTreeMap;
+
+use crds::{Allocation, GpuUnit, GpuUnitSpec, names};
+use k8s_openapi::api::core::v1::{
+    ObjectReference, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec,
+    PersistentVolumeSpec, VolumeResourceRequirements,
+};
+use k8s_openapi::api::resource::v1::{
+    CELDeviceSelector, DeviceClaim, DeviceRequest, DeviceSelector, ExactDeviceRequest, ResourceClaim,
+    ResourceClaimSpec,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::ResourceExt as _;
+
+use super::pods::{owned_by, short_hash};
+use crate::view::{ANNOTATION_MIRRORS, ANNOTATION_TEMPLATE};
+
+/// The one request of a claim, and what pods call the claim.
+pub const REQUEST: &str = "gpu";
+/// The most devices that one claim can have.
+const DEVICES_MOST: i64 = 32;
+/// What the name of a unit with a home begins with: a home must not be a namespace of somebody else.
+const HOME_PREFIX: &str = "unit-";
+
+/// Whether the unit's GPUs are allocated by claim.
+#[must_use]
+pub fn are_claimed(spec: &GpuUnitSpec) -> bool {
+    spec.gpu.count > 0 && matches!(spec.gpu.allocation, Allocation::Dra { .. })
+}
+
+/// The namespace that is the unit's own, if it has one.
+#[must_use]
+pub fn home(unit: &GpuUnit) -> Option<String> {
+    are_claimed(&unit.spec).then(|| unit.name_any())
+}
+
+/// Checks what the schema cannot.
+pub(super) fn check(unit: &GpuUnit) -> Result<(), String> {
+    if unit.spec.gpu.count > DEVICES_MOST {
+        return Err(format!("gpu.count: a claim can have at most {DEVICES_MOST} devices"));
+    }
+    if !unit.name_any().starts_with(HOME_PREFIX) {
+        return Err(format!(
+            "the name of a unit whose devices are claimed must begin with {HOME_PREFIX}: its namespace bears it"
+        ));
+    }
+    Ok(())
+}
+
+/// What the unit's claim asks for.
+fn claim_spec(spec: &GpuUnitSpec) -> Option<ResourceClaimSpec> {
+    let Allocation::Dra { device_class, selectors } = &spec.gpu.allocation else { return None };
+    let selectors = selectors
+        .iter()
+        .map(|expression| DeviceSelector { cel: Some(CELDeviceSelector { expression: expression.clone() }) });
+    let selectors: Vec<_> = selectors.collect();
+    let exactly = ExactDeviceRequest {
+        device_class_name: device_class.clone(),
+        allocation_mode: Some("ExactCount".to_owned()),
+        count: Some(spec.gpu.count),
+        selectors: (!selectors.is_empty()).then_some(selectors),
+        ..ExactDeviceRequest::default()
+    };
+    let request =
+        DeviceRequest { name: REQUEST.to_owned(), exactly: Some(exactly), ..DeviceRequest::default() };
+    Some(ResourceClaimSpec {
+        devices: Some(DeviceClaim { requests: Some(vec![request]), ..DeviceClaim::default() }),
+    })
+}
+
+/// Hash of what the unit's claim asks for; `None` where nothing is claimed.
+#[must_use]
+pub fn template_hash(spec: &GpuUnitSpec) -> Option<String> {
+    let claim = serde_json::json!(claim_spec(spec).filter(|_| are_claimed(spec))?);
+    Some(short_hash(claim.to_string().as_bytes()))
+}
+
+/// The unit's claim under one of its names.
+#[must_use]
+pub fn claim(unit: &GpuUnit, name: &str) -> ResourceClaim {
+    let annotation = template_hash(&unit.spec).map(|hash| (ANNOTATION_TEMPLATE.to_owned(), hash));
+    ResourceClaim {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            namespace: home(unit),
+            labels: Some(labels(unit)),
+            annotations: Some(annotation.into_iter().collect()),
+            owner_references: Some(vec![owned_by(unit)]),
+            ..ObjectMeta::default()
+        },
+        spec: claim_spec(&unit.spec).unwrap_or_default(),
+        status: None,
+    }
+}
+
+/// A mirror of a storage's volume: the same volume once more, for a claim in the unit's home. It takes
+/// nothing with it when it goes.
+#[must_use]
+pub fn mirror(unit: &GpuUnit, storage: &str, source: &PersistentVolume) -> PersistentVolume {
+    let claim = ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("PersistentVolumeClaim".to_owned()),
+        namespace: home(unit),
+        name: Some(storage.to_owned()),
+        ..ObjectReference::default()
+    };
+    PersistentVolume {
+        metadata: ObjectMeta {
+            name: Some(mirror_name(unit, storage)),
+            labels: Some(labels(unit)),
+            annotations: Some(BTreeMap::from([(ANNOTATION_MIRRORS.to_owned(), source.name_any())])),
+            owner_references: Some(vec![owned_by(unit)]),
+            ..ObjectMeta::default()
+        },
+        spec: source.spec.clone().map(|spec| PersistentVolumeSpec {
+            claim_ref: Some(claim),
+            persistent_volume_reclaim_policy: Some("Retain".to_owned()),
+            ..spec
+        }),
+        status: None,
+    }
+}
+
+/// The claim in the unit's home that is bound to a storage's mirror; it bears the storage's name.
+#[must_use]
+pub fn mirror_claim(unit: &GpuUnit, storage: &str, source: &PersistentVolume) -> PersistentVolumeClaim {
+    let spec = source.spec.clone().unwrap_or_default();
+    PersistentVolumeClaim {
+        metadata: ObjectMeta {
+            name: Some(storage.to_owned()),
+            namespace: home(unit),
+            labels: Some(labels(unit)),
+            owner_references: Some(vec![owned_by(unit)]),
+            ..ObjectMeta::default()
+        },
+        spec: Some(PersistentVolumeClaimSpec {
+            access_modes: spec.access_modes,
+            // an empty class asks nobody to provision
+            storage_class_name: Some(spec.storage_class_name.unwrap_or_default()),
+            volume_mode: spec.volume_mode,
+            volume_name: Some(mirror_name(unit, storage)),
+            resources: Some(VolumeResourceRequirements {
+                requests: spec.capacity,
+                ..VolumeResourceRequirements::default()
+            }),
+            ..PersistentVolumeClaimSpec::default()
+        }),
+        status: None,
+    }
+}
+
+fn mirror_name(unit: &GpuUnit, storage: &str) -> String {
+    format!("{}-{storage}", unit.name_any())
+}
+
+fn labels(unit: &GpuUnit) -> BTreeMap<String, String> {
+    BTreeMap::from([
+        ("app.kubernetes.io/managed-by".to_owned(), names::MANAGER_OPERATOR.to_owned()),
+        (names::LABEL_UNIT.to_owned(), unit.name_any()),
+    ])
+}

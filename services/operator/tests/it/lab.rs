@@ -1,0 +1,551 @@
+//! A cluster for one test, with nodes of its own, and operators that can be counted and killed.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use atelier_operator::run::leader::LeaseSettings;
+use atelier_operator::run::{Hook, Metrics, Operator, Options, Units, install};
+use atelier_operator::settings::Settings;
+use crds::{GpuUnit, GpuUnitStatus, UnitState, names};
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, ready};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::client::ClientBuilder;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, ResourceExt as _};
+use serde_json::{Value, json};
+use testkit::eventually;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tower::layer::layer_fn;
+
+/// The image whose containers are given their command; both clusters have it.
+pub(crate) const IMAGE: &str = "atelier.local/busybox:1";
+const NODE_LABEL: &str = "atelier.test/lab";
+
+/// Requests that an operator sent.
+#[derive(Clone, Default)]
+pub(crate) struct Counts {
+    pub(crate) reads: Arc<AtomicU64>,
+    pub(crate) writes: Arc<AtomicU64>,
+    pub(crate) renewals: Arc<AtomicU64>,
+}
+
+impl Counts {
+    fn count(&self, request: &Request) {
+        let path = request.uri().path();
+        let query = request.uri().query().unwrap_or_default();
+        let counter = if path.contains("/leases/") {
+            if request.method() == http::Method::GET {
+                return;
+            }
+            &self.renewals
+        } else if request.method() != http::Method::GET {
+            &self.writes
+        } else if query.contains("watch=") {
+            return;
+        } else {
+            &self.reads
+        };
+        counter.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Answers a request of an operator in the API server's place, if it wants to.
+pub(crate) type Answer = Arc<dyn Fn(&Request) -> Option<Response> + Send + Sync>;
+pub(crate) type Request = http::Request<kube::client::Body>;
+pub(crate) type Response = http::Response<Box<kube::client::DynBody>>;
+
+/// Between an operator and the API server.
+struct Between<S> {
+    inner: S,
+    counts: Counts,
+    answer: Option<Answer>,
+}
+
+impl<S> tower::Service<Request> for Between<S>
+where
+    S: tower::Service<Request, Response = Response>,
+    S::Future: Send + 'static,
+    S::Error: Send + 'static,
+{
+    type Response = Response;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<Response, S::Error>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        self.counts.count(&request);
+        match self.answer.as_ref().and_then(|answer| answer(&request)) {
+            Some(response) => ready(Ok(response)).boxed(),
+            None => self.inner.call(request).boxed(),
+        }
+    }
+}
+
+pub(crate) struct Lab {
+    pub(crate) client: Client,
+    pub(crate) id: String,
+    pub(crate) cluster: Option<devcluster::Cluster>,
+    folder: tempfile::TempDir,
+    kubeconfig: PathBuf,
+    /// On a cluster that tests share, one test at a time.
+    _turn: Option<std::fs::File>,
+}
+
+/// A running operator.
+pub(crate) struct Running {
+    task: JoinHandle<()>,
+    stop: CancellationToken,
+    pub(crate) counts: Counts,
+    pub(crate) units: Units,
+    leads: tokio::sync::watch::Receiver<bool>,
+}
+
+impl Running {
+    /// Until it leads.
+    pub(crate) async fn leads(&mut self) {
+        let led = tokio::time::timeout(Duration::from_secs(30), self.leads.wait_for(|leads| *leads)).await;
+        assert!(led.is_ok_and(|led| led.is_ok()), "it never led");
+    }
+
+    pub(crate) fn is_leading(&self) -> bool {
+        *self.leads.borrow()
+    }
+
+    /// As kill -9.
+    pub(crate) fn kill(self) {
+        self.task.abort();
+    }
+
+    /// Until a hook has killed it.
+    pub(crate) async fn dead(self) {
+        tokio::time::timeout(Duration::from_secs(30), self.task).await.expect("it did not die").unwrap();
+    }
+
+    pub(crate) fn has_died(&self) -> bool {
+        self.task.is_finished()
+    }
+
+    pub(crate) async fn stop(self) {
+        self.stop.cancel();
+        self.task.await.unwrap();
+    }
+}
+
+fn dev_config(folder: &std::path::Path) -> devcluster::Config {
+    let mut config = devcluster::Config::new(folder);
+    config.nodes = vec![
+        devcluster::NodeConfig::new("real-0").extended("nvidia.com/gpu", 8).label("atelier.dev/real", "true"),
+    ];
+    config.images = vec![devcluster::ImageConfig::new("atelier.local/busybox:*", ["sh"])];
+    config.eviction_seconds = 1;
+    config
+}
+
+impl Lab {
+    /// A cluster with `nodes` nodes of `gpus` GPUs each that run no processes, and one that does.
+    pub(crate) async fn new(nodes: usize, gpus: usize) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let given = std::env::var_os("TEST_KUBECONFIG").map(PathBuf::from);
+        let (cluster, kubeconfig, turn) = match given {
+            Some(kubeconfig) => {
+                let turn =
+                    std::fs::File::create(std::env::temp_dir().join("atelier-operator-tests.lock")).unwrap();
+                let turn =
+                    tokio::task::spawn_blocking(move || turn.lock().map(|()| turn)).await.unwrap().unwrap();
+                (None, kubeconfig, Some(turn))
+            }
+            None => {
+                let cluster = devcluster::start(dev_config(folder.path())).await.unwrap();
+                let kubeconfig = cluster.kubeconfig_path().to_path_buf();
+                (Some(cluster), kubeconfig, None)
+            }
+        };
+        let client = client(&kubeconfig, None).await;
+        let id = format!("{:08x}", rand::random::<u32>());
+        let lab = Self { client, id, cluster, folder, kubeconfig, _turn: turn };
+        install(&lab.client).await.unwrap();
+        lab.clean().await;
+        for n in 0..nodes {
+            lab.add_node(n, gpus).await;
+        }
+        lab
+    }
+
+    pub(crate) fn is_dev(&self) -> bool {
+        self.cluster.is_some()
+    }
+
+    pub(crate) fn node_name(&self, n: usize) -> String {
+        format!("lab-{}-{n}", self.id)
+    }
+
+    /// A node that runs no processes.
+    pub(crate) async fn add_node(&self, n: usize, gpus: usize) {
+        let nodes: Api<Node> = Api::all(self.client.clone());
+        let node: Node = serde_json::from_value(json!({
+            "metadata": {
+                "name": self.node_name(n),
+                "labels": {(NODE_LABEL): self.id, "atelier.dev/fake": "true"},
+                "annotations": {"devcluster.atelier.dev/fake": "true"},
+            },
+        }))
+        .unwrap();
+        nodes.create(&PostParams::default(), &node).await.unwrap();
+        let now = Timestamp::now().to_string();
+        let room = json!({"cpu": "64", "memory": "256Gi", "pods": "110", "nvidia.com/gpu": gpus.to_string()});
+        let status = json!({"status": {"capacity": room, "allocatable": room, "conditions": [
+            {"type": "Ready", "status": "True", "reason": "Test", "message": "", "lastHeartbeatTime": now, "lastTransitionTime": now}]}});
+        nodes
+            .patch_status(&self.node_name(n), &PatchParams::default(), &Patch::Merge(&status))
+            .await
+            .unwrap();
+        // the node controller's taint of a new node goes
+        eventually("the node takes pods", async || {
+            let node = nodes.get(&self.node_name(n)).await.ok()?;
+            node.spec.unwrap_or_default().taints.unwrap_or_default().is_empty().then_some(())
+        })
+        .await;
+    }
+
+    /// What earlier tests may have left on a cluster that is shared.
+    async fn clean(&self) {
+        if self.is_dev() {
+            return;
+        }
+        let everything = (DeleteParams::default(), ListParams::default());
+        for unit in self.units().list(&everything.1).await.unwrap() {
+            let free = json!({"metadata": {"finalizers": null}});
+            self.units().patch(&unit.name_any(), &PatchParams::default(), &Patch::Merge(&free)).await.ok();
+            self.units().delete(&unit.name_any(), &everything.0).await.ok();
+        }
+        let pods: Api<Pod> = Api::all(self.client.clone());
+        for pod in pods.list(&ListParams::default().labels(names::LABEL_ROLE)).await.unwrap() {
+            let api: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace().unwrap());
+            let free = json!({"metadata": {"finalizers": null}});
+            api.patch(&pod.name_any(), &PatchParams::default(), &Patch::Merge(&free)).await.ok();
+            api.delete(&pod.name_any(), &DeleteParams::default().grace_period(0)).await.ok();
+        }
+        let nodes: Api<Node> = Api::all(self.client.clone());
+        for node in nodes.list(&ListParams::default().labels(NODE_LABEL)).await.unwrap() {
+            nodes.delete(&node.name_any(), &DeleteParams::default()).await.ok();
+        }
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        for namespace in namespaces.list(&ListParams::default().labels(names::LABEL_TENANT)).await.unwrap() {
+            namespaces.delete(&namespace.name_any(), &DeleteParams::default()).await.ok();
+        }
+    }
+
+    pub(crate) fn settings() -> Settings {
+        Settings {
+            pause_image: "atelier.local/busybox:1".to_owned(),
+            node_lost_seconds: 1,
+            hand_off_seconds: 3,
+            ..Settings::default()
+        }
+    }
+
+    /// An operator with the administrator's rights.
+    pub(crate) async fn operator(&self, identity: &str, hook: Option<Hook>) -> Running {
+        self.operator_as(identity, hook, None).await
+    }
+
+    /// An operator with the rights of a token.
+    pub(crate) async fn operator_as(
+        &self,
+        identity: &str,
+        hook: Option<Hook>,
+        token: Option<String>,
+    ) -> Running {
+        self.operator_with(identity, hook, token, Self::settings()).await
+    }
+
+    /// An operator some of whose requests are answered here.
+    pub(crate) async fn operator_behind(&self, identity: &str, answer: Answer) -> Running {
+        self.launch(identity, None, None, Self::settings(), Some(answer)).await
+    }
+
+    /// An operator with settings of its own.
+    pub(crate) async fn operator_with(
+        &self,
+        identity: &str,
+        hook: Option<Hook>,
+        token: Option<String>,
+        settings: Settings,
+    ) -> Running {
+        self.launch(identity, hook, token, settings, None).await
+    }
+
+    async fn launch(
+        &self,
+        identity: &str,
+        hook: Option<Hook>,
+        token: Option<String>,
+        settings: Settings,
+        answer: Option<Answer>,
+    ) -> Running {
+        let counts = Counts::default();
+        let config = config(&self.kubeconfig, token).await;
+        let seen = counts.clone();
+        let layer = layer_fn(|inner| Between { inner, counts: seen.clone(), answer: answer.clone() });
+        let client = ClientBuilder::try_from(config).unwrap().with_layer(&layer).build();
+        let options = Options {
+            identity: identity.to_owned(),
+            workers: 16,
+            lease: LeaseSettings { duration: Duration::from_secs(2), ..LeaseSettings::default() },
+            clock: Timestamp::now,
+            hook,
+        };
+        let operator = Operator::new(client, settings, options, Metrics::default());
+        let (leads, units) = (operator.leads(), operator.units());
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(operator.run(stop.clone()));
+        Running { task, stop, counts, units, leads }
+    }
+
+    pub(crate) fn units(&self) -> Api<GpuUnit> {
+        Api::all(self.client.clone())
+    }
+
+    pub(crate) fn unit_name(&self, n: usize) -> String {
+        format!("unit-{}{n:024x}", self.id)
+    }
+
+    pub(crate) fn instance_name(&self, n: usize) -> String {
+        format!("inst-{}{n:024x}", self.id)
+    }
+
+    pub(crate) fn tenant(&self) -> String {
+        format!("ten-{}{:024x}", self.id, 7)
+    }
+
+    /// Units on the lab's own nodes, which run no processes.
+    pub(crate) async fn make_units(&self, count: usize) {
+        for n in 0..count {
+            self.make_unit(n, json!({(NODE_LABEL): self.id})).await;
+        }
+    }
+
+    /// The `n`th unit on the lab's own nodes.
+    pub(crate) async fn make_nth_unit(&self, n: usize) {
+        self.make_unit(n, json!({(NODE_LABEL): self.id})).await;
+    }
+
+    /// A unit on the node that runs processes.
+    pub(crate) async fn make_real_unit(&self, n: usize) {
+        self.make_unit(n, json!({"atelier.dev/real": "true"})).await;
+    }
+
+    async fn make_unit(&self, n: usize, selector: Value) {
+        let unit = serde_json::from_value(json!({
+            "apiVersion": "atelier.dev/v1alpha1", "kind": "GpuUnit",
+            "metadata": {"name": self.unit_name(n)},
+            "spec": {
+                "gpuSpec": "lab", "resources": {"cpu": "100m", "memory": "64Mi"}, "nodeSelector": selector,
+                "gpu": {"model": "RTX 3080", "count": 1, "allocation": {"kind": "device", "resource": "nvidia.com/gpu"}},
+            },
+        }))
+        .unwrap();
+        self.units().create(&PostParams::default(), &unit).await.unwrap();
+    }
+
+    /// An instance that does nothing, and is ready as soon as it runs.
+    pub(crate) fn instance(&self, n: usize, attempt: i64) -> Value {
+        json!({
+            "id": self.instance_name(n), "attempt": attempt, "tenantId": self.tenant(), "image": IMAGE,
+            "command": ["sh", "-c", "echo up; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done"],
+            "terminationGracePeriodSeconds": 5, "startTimeoutSeconds": 60,
+        })
+    }
+
+    /// `Some` to start, `None` to stop.
+    pub(crate) async fn wish(&self, n: usize, instance: Option<Value>) {
+        let body = json!({"spec": {"instance": instance}});
+        self.patch(n, &body).await;
+    }
+
+    pub(crate) async fn patch(&self, n: usize, body: &Value) {
+        self.units().patch(&self.unit_name(n), &PatchParams::default(), &Patch::Merge(body)).await.unwrap();
+    }
+
+    pub(crate) async fn status(&self, n: usize) -> GpuUnitStatus {
+        self.units().get(&self.unit_name(n)).await.unwrap().status.unwrap_or_default()
+    }
+
+    /// Until the status is as wished; gives it.
+    pub(crate) async fn until(
+        &self,
+        n: usize,
+        what: &str,
+        wished: impl Fn(&GpuUnitStatus) -> bool,
+    ) -> GpuUnitStatus {
+        let found = tokio::time::timeout(Duration::from_secs(60), async {
+            loop {
+                let unit = self.units().get(&self.unit_name(n)).await.unwrap();
+                let fresh = unit
+                    .status
+                    .as_ref()
+                    .is_some_and(|status| status.observed_generation == unit.metadata.generation);
+                if let Some(status) = unit.status.filter(|status| fresh && wished(status)) {
+                    return status;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        });
+        match found.await {
+            Ok(status) => status,
+            Err(_) => panic!("unit {n} never {what}: {:#?}\n{:#?}", self.status(n).await, self.pods(n).await),
+        }
+    }
+
+    pub(crate) async fn held(&self, n: usize) -> GpuUnitStatus {
+        self.until(n, "held its place", is_idle).await
+    }
+
+    pub(crate) async fn running(&self, n: usize, attempt: i64) -> GpuUnitStatus {
+        self.until(n, "ran", |status| {
+            status.state == UnitState::Running
+                && status.instance.as_ref().is_some_and(|own| own.attempt == attempt)
+        })
+        .await
+    }
+
+    /// The pods of a unit.
+    pub(crate) async fn pods(&self, n: usize) -> Vec<Pod> {
+        let pods: Api<Pod> = Api::all(self.client.clone());
+        let selector = format!("{}={}", names::LABEL_UNIT, self.unit_name(n));
+        pods.list(&ListParams::default().labels(&selector)).await.unwrap().items
+    }
+
+    /// Pods of a class between placeholders and instances that want one GPU of the lab each.
+    pub(crate) async fn thieves(&self, count: usize) {
+        let classes: Api<PriorityClass> = Api::all(self.client.clone());
+        let class: PriorityClass = serde_json::from_value(json!({
+            "metadata": {"name": "atelier-test-middle"}, "value": 1000, "preemptionPolicy": "Never",
+        }))
+        .unwrap();
+        classes.create(&PostParams::default(), &class).await.ok();
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), "default");
+        for n in 0..count {
+            let pod: Pod = serde_json::from_value(json!({
+                "metadata": {"name": format!("thief-{}-{n}", self.id), "labels": {"atelier.test/thief": self.id}},
+                "spec": {
+                    "priorityClassName": "atelier-test-middle", "preemptionPolicy": "Never", "terminationGracePeriodSeconds": 0,
+                    "nodeSelector": {(NODE_LABEL): self.id},
+                    "containers": [{"name": "main", "image": IMAGE, "resources": {"limits": {"nvidia.com/gpu": "1", "cpu": "10m", "memory": "1Mi"}}}],
+                },
+            }))
+            .unwrap();
+            pods.create(&PostParams::default(), &pod).await.unwrap();
+        }
+    }
+
+    /// Nodes that thieves sit on.
+    pub(crate) async fn stolen(&self) -> usize {
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), "default");
+        let all = pods
+            .list(&ListParams::default().labels(&format!("atelier.test/thief={}", self.id)))
+            .await
+            .unwrap();
+        all.iter().filter(|pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some())).count()
+    }
+
+    /// The events of a unit, for messages.
+    pub(crate) async fn events(&self, n: usize) -> String {
+        let events: Api<Event> = Api::all(self.client.clone());
+        let all = events.list(&ListParams::default()).await.unwrap();
+        let name = Some(self.unit_name(n));
+        let of_unit = all.iter().filter(|event| event.regarding.as_ref().is_some_and(|it| it.name == name));
+        let mut lines: Vec<_> = of_unit
+            .map(|event| {
+                let time = event.event_time.as_ref().map(|time| time.0.to_string()).unwrap_or_default();
+                let words = [&event.reason, &event.note].map(|word| word.clone().unwrap_or_default());
+                format!("{time} {}", words.join(": "))
+            })
+            .collect();
+        lines.sort();
+        lines.join("\n")
+    }
+
+    /// Removes everything and checks that nothing is left over.
+    pub(crate) async fn end(self, operator: Running, units: usize) {
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), "default");
+        let thieves = ListParams::default().labels(&format!("atelier.test/thief={}", self.id));
+        pods.delete_collection(&DeleteParams::default().grace_period(0), &thieves).await.ok();
+        for n in 0..units {
+            self.units().delete(&self.unit_name(n), &DeleteParams::default()).await.ok();
+        }
+        for n in 0..units {
+            eventually("the unit and its pods are gone", async || {
+                let gone = self.units().get_opt(&self.unit_name(n)).await.unwrap().is_none();
+                (gone && self.pods(n).await.is_empty()).then_some(())
+            })
+            .await;
+        }
+        operator.stop().await;
+        self.clean().await;
+        if let Some(cluster) = self.cluster {
+            cluster.stop().await;
+        }
+        drop(self.folder);
+    }
+
+    /// Ends the API server and starts it again with what it had stored. Of a cluster that is given, only
+    /// `TEST_RESTART_CLUSTER`, a shell command, knows how: false without it.
+    pub(crate) async fn restart_cluster(&mut self) -> bool {
+        let Some(cluster) = self.cluster.take() else {
+            let Ok(command) = std::env::var("TEST_RESTART_CLUSTER") else { return false };
+            let ended = tokio::process::Command::new("sh").args(["-c", &command]).status().await.unwrap();
+            assert!(ended.success(), "{command}: {ended}");
+            return true;
+        };
+        let listen = cluster.url.trim_start_matches("http://").parse().unwrap();
+        cluster.stop().await;
+        let mut config = dev_config(self.folder.path());
+        config.listen = listen;
+        self.cluster = Some(devcluster::start(config).await.unwrap());
+        true
+    }
+}
+
+pub(crate) fn is_idle(status: &GpuUnitStatus) -> bool {
+    let holding = status.condition(names::CONDITION_HELD).is_some_and(|held| held.reason == "Holding");
+    status.is_held() && holding && status.state == UnitState::Init && status.instance.is_none()
+}
+
+/// The message of a condition's reason.
+pub(crate) fn reason(status: &GpuUnitStatus, condition: &str) -> String {
+    status.condition(condition).map(|condition| condition.reason.clone()).unwrap_or_default()
+}
+
+async fn config(kubeconfig: &std::path::Path, token: Option<String>) -> kube::Config {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
+    let mut config =
+        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    if let Some(token) = token {
+        config.auth_info =
+            kube::config::AuthInfo { token: Some(token.into()), ..kube::config::AuthInfo::default() };
+    }
+    config
+}
+
+async fn client(kubeconfig: &std::path::Path, token: Option<String>) -> Client {
+    Client::try_from(config(kubeconfig, token).await).unwrap()
+}
+
+/// The role of each pod, for messages.
+pub(crate) fn roles(pods: &[Pod]) -> BTreeMap<String, String> {
+    pods.iter().map(|pod| (pod.name_any(), pod.labels()[names::LABEL_ROLE].clone())).collect()
+}

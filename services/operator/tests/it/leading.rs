@@ -1,0 +1,95 @@
+//! Several operators, API servers that go away, and an operator that has nothing to do.
+
+use std::sync::atomic::Ordering;
+
+use testkit::eventually;
+
+use crate::lab::Lab;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_operators_one_leads_and_the_other_follows_it() {
+    let lab = Lab::new(1, 4).await;
+    let mut one = lab.operator("one", None).await;
+    one.leads().await;
+    let mut two = lab.operator("two", None).await;
+    lab.make_units(2).await;
+    lab.held(0).await;
+    lab.held(1).await;
+    assert!(one.is_leading() && !two.is_leading());
+    assert_eq!(two.counts.writes.load(Ordering::SeqCst), 0, "who does not lead does not write");
+    // killed: the other waits for the lease to run out
+    one.kill();
+    lab.wish(0, Some(lab.instance(0, 1))).await;
+    two.leads().await;
+    lab.running(0, 1).await;
+    // an orderly end: the next need not wait
+    let mut three = lab.operator("three", None).await;
+    two.stop().await;
+    three.leads().await;
+    lab.wish(0, None).await;
+    lab.held(0).await;
+    lab.end(three, 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_with_nothing_to_do_writes_nothing_and_reads_nothing() {
+    let lab = Lab::new(4, 10).await;
+    let operator = lab.operator("one", None).await;
+    lab.make_units(30).await;
+    for n in 0..30 {
+        lab.held(n).await;
+    }
+    lab.wish(0, Some(lab.instance(0, 1))).await;
+    lab.running(0, 1).await;
+    let quiet_for = async |renewals: u64| {
+        let (begun, writes, reads) = (
+            operator.counts.renewals.load(Ordering::SeqCst),
+            operator.counts.writes.load(Ordering::SeqCst),
+            operator.counts.reads.load(Ordering::SeqCst),
+        );
+        eventually("the lease was renewed so often", async || {
+            (operator.counts.renewals.load(Ordering::SeqCst) >= begun + renewals).then_some(())
+        })
+        .await;
+        (
+            operator.counts.writes.load(Ordering::SeqCst) - writes,
+            operator.counts.reads.load(Ordering::SeqCst) - reads,
+        )
+    };
+    // events and the last echoes of its own writes
+    quiet_for(2).await;
+    assert_eq!(quiet_for(5).await, (0, 0));
+
+    // the next operator finds everything as it should be
+    operator.stop().await;
+    let mut next = lab.operator("next", None).await;
+    next.leads().await;
+    let renewals = next.counts.renewals.load(Ordering::SeqCst);
+    eventually("it has looked at everything", async || {
+        (next.counts.renewals.load(Ordering::SeqCst) >= renewals + 3).then_some(())
+    })
+    .await;
+    assert_eq!(next.counts.writes.load(Ordering::SeqCst), 0, "a restart writes nothing");
+    lab.end(next, 30).await;
+}
+
+/// A start that was asked for just before is carried out after; nothing is done twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_api_server_may_go_away_and_come_back() {
+    let mut lab = Lab::new(1, 2).await;
+    let operator = lab.operator("one", None).await;
+    lab.make_units(2).await;
+    let held = [lab.held(0).await, lab.held(1).await];
+    lab.wish(0, Some(lab.instance(0, 1))).await;
+    if !lab.restart_cluster().await {
+        eprintln!("skipped: this cluster cannot be restarted (TEST_RESTART_CLUSTER)");
+        return lab.end(operator, 2).await;
+    }
+    eventually("the API server answers", async || lab.client.apiserver_version().await.ok()).await;
+    assert_eq!(lab.running(0, 1).await.node, held[0].node);
+    lab.wish(1, Some(lab.instance(1, 1))).await;
+    assert_eq!(lab.running(1, 1).await.node, held[1].node);
+    lab.wish(0, None).await;
+    assert_eq!(lab.held(0).await.node, held[0].node);
+    lab.end(operator, 2).await;
+}

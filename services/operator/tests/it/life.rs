@@ -1,0 +1,159 @@
+//! The life of a unit where nothing goes wrong.
+
+use crds::{UnitState, names};
+use kube::api::{DeleteParams, ListParams};
+use kube::{Api, ResourceExt as _};
+use serde_json::json;
+use testkit::eventually;
+
+use crate::lab::{Lab, reason, roles};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_unit_holds_its_place_gives_it_to_an_instance_and_takes_it_back() {
+    let lab = Lab::new(0, 0).await;
+    let operator = lab.operator("one", None).await;
+    lab.make_real_unit(0).await;
+    let held = lab.held(0).await;
+    assert!(roles(&lab.pods(0).await).values().all(|role| role == names::ROLE_PLACEHOLDER));
+
+    lab.wish(0, Some(lab.instance(0, 1))).await;
+    let running = lab.running(0, 1).await;
+    assert_eq!(running.node, held.node, "the instance took that very place");
+    let own = running.instance.clone().unwrap();
+    assert_eq!(
+        (own.id.as_str(), own.namespace.as_str()),
+        (lab.instance_name(0).as_str(), lab.tenant().as_str())
+    );
+    assert!(own.pod_ip.is_some() && own.running_since.is_some());
+    assert_eq!(roles(&lab.pods(0).await).len(), 1, "the placeholder is gone");
+
+    lab.wish(0, None).await;
+    let back = lab.held(0).await;
+    assert_eq!(back.node, held.node, "the unit took its place back");
+    let run = back.last_run.unwrap();
+    assert_eq!((run.running_since.clone(), run.reason.as_str()), (own.running_since.unwrap(), "Stopped"));
+    assert!(run.ended_at.0 >= run.running_since.0);
+    eventually("only the placeholder is left", async || {
+        let left = roles(&lab.pods(0).await);
+        (left.len() == 1 && left.values().all(|role| role == names::ROLE_PLACEHOLDER)).then_some(())
+    })
+    .await;
+
+    lab.wish(0, Some(lab.instance(0, 2))).await;
+    lab.running(0, 2).await;
+    lab.end(operator, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_keeps_the_place_and_closes_the_run() {
+    let lab = Lab::new(0, 0).await;
+    let operator = lab.operator("one", None).await;
+    lab.make_real_unit(0).await;
+    lab.held(0).await;
+    lab.wish(0, Some(lab.instance(0, 1))).await;
+    let before = lab.running(0, 1).await;
+    lab.patch(0, &json!({"spec": {"instance": {"restart": 1}}})).await;
+    let after = lab
+        .until(0, "restarted", |status| {
+            status.state == UnitState::Running && status.instance.as_ref().is_some_and(|own| own.restart == 1)
+        })
+        .await;
+    assert_eq!(after.node, before.node);
+    let (run, own) = (after.last_run.unwrap(), after.instance.unwrap());
+    assert_eq!(run.reason, "Restarted");
+    assert_eq!(run.running_since, before.instance.unwrap().running_since.unwrap());
+    assert!(own.running_since.unwrap().0 >= run.ended_at.0, "no second is counted twice");
+    lab.end(operator, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_storage_is_a_claim_in_its_tenants_namespace_and_goes_with_it() {
+    use crds::{GpuStorage, GpuStorageSpec};
+    use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+    let lab = Lab::new(0, 0).await;
+    let operator = lab.operator("one", None).await;
+    let storages: Api<GpuStorage> = Api::all(lab.client.clone());
+    let claims: Api<PersistentVolumeClaim> = Api::namespaced(lab.client.clone(), &lab.tenant());
+    let name = format!("stor-{}{:024x}", lab.id, 1);
+    let spec = GpuStorageSpec {
+        tenant_id: lab.tenant(),
+        size_gib: 1,
+        storage_class: None,
+        access_mode: crds::AccessMode::default(),
+    };
+    storages.create(&kube::api::PostParams::default(), &GpuStorage::new(&name, spec)).await.unwrap();
+    let size = async |gib: &str| {
+        eventually("the claim asks for its size", async || {
+            let claim = claims.get_opt(&name).await.unwrap()?;
+            let asked = claim.spec?.resources?.requests?.get("storage")?.0.clone();
+            (asked == gib).then_some(())
+        })
+        .await;
+    };
+    size("1Gi").await;
+    eventually("the storage has a status", async || {
+        storages.get(&name).await.unwrap().status.and_then(|status| status.claim_name)
+    })
+    .await;
+    if lab.is_dev() {
+        storages
+            .patch(
+                &name,
+                &kube::api::PatchParams::default(),
+                &kube::api::Patch::Merge(json!({"spec": {"sizeGib": 2}})),
+            )
+            .await
+            .unwrap();
+        size("2Gi").await;
+    }
+
+    // an instance of another tenant cannot have it
+    lab.make_real_unit(0).await;
+    lab.held(0).await;
+    let mut foreign = lab.instance(0, 1);
+    foreign["tenantId"] = json!(format!("ten-{:032x}", 99));
+    foreign["volumes"] = json!([{"name": "data", "mountPath": "/data", "storage": name}]);
+    lab.wish(0, Some(foreign)).await;
+    let failed =
+        lab.until(0, "failed", |status| status.last_failure.is_some() && status.instance.is_none()).await;
+    assert_eq!(failed.last_failure.unwrap().reason, "StorageForbidden");
+
+    storages.delete(&name, &DeleteParams::default()).await.unwrap();
+    eventually("the storage and its claim are gone", async || {
+        let gone = storages.get_opt(&name).await.unwrap().is_none()
+            && claims.list(&ListParams::default()).await.unwrap().items.is_empty();
+        gone.then_some(())
+    })
+    .await;
+    lab.end(operator, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenants_namespace_is_closed_and_its_pods_are_confined() {
+    use k8s_openapi::api::core::v1::Namespace;
+    use k8s_openapi::api::networking::v1::NetworkPolicy;
+    let lab = Lab::new(1, 1).await;
+    let operator = lab.operator("one", None).await;
+    lab.make_units(1).await;
+    lab.held(0).await;
+    lab.wish(0, Some(lab.instance(0, 1))).await;
+    lab.running(0, 1).await;
+    let namespaces: Api<Namespace> = Api::all(lab.client.clone());
+    let namespace = namespaces.get(&lab.tenant()).await.unwrap();
+    assert_eq!(namespace.labels()["pod-security.kubernetes.io/enforce"], "restricted");
+    let policies: Api<NetworkPolicy> = Api::namespaced(lab.client.clone(), &lab.tenant());
+    let mut found: Vec<_> =
+        policies.list(&ListParams::default()).await.unwrap().iter().map(|policy| policy.name_any()).collect();
+    found.sort();
+    assert_eq!(found, ["default-deny", "from-gateway", "to-internet"]);
+    let pod = lab.pods(0).await.remove(0).spec.unwrap();
+    assert_eq!(pod.automount_service_account_token, Some(false));
+    assert_eq!(pod.security_context.unwrap().run_as_non_root, Some(true));
+    assert_eq!(pod.containers[0].security_context.clone().unwrap().allow_privilege_escalation, Some(false));
+    let status = lab.status(0).await;
+    assert_eq!(
+        (reason(&status, "Held"), reason(&status, "InstanceReady")),
+        ("Claimed".to_owned(), "Running".to_owned())
+    );
+    lab.end(operator, 1).await;
+}

@@ -1,0 +1,241 @@
+//! Additions, removals and the watch, against a development cluster.
+
+use kube::ResourceExt;
+use serde_json::{Value, json};
+use testkit::eventually;
+
+use crate::{
+    operator::{Cluster, unit_id},
+    world::{World, instance},
+};
+
+async fn world(cluster: &Cluster) -> World {
+    World::with_cluster(Some(cluster.kubeconfig())).await
+}
+
+#[tokio::test]
+async fn an_addition_makes_objects_and_counts_what_is_held() {
+    let cluster = Cluster::start().await;
+    let world = world(&cluster).await;
+    let replica = world.replica().await;
+    let spec_id = replica.spec("3080-small-4-1", "0.2").await;
+    let _ = replica.datacenter("uk-1").await;
+    let operation = replica.add("3080-small-4-1", "uk-1", 5).await;
+    let objects = cluster.until(5).await;
+    let object = &objects[0];
+    assert_eq!(object.labels()["atelier.dev/managed-by"], "stock");
+    assert_eq!(object.labels()["atelier.dev/gpu-spec"], "3080-small-4-1");
+    let spec = serde_json::to_value(&object.spec).unwrap();
+    assert_eq!(
+        spec,
+        json!({
+            "gpuSpec": "3080-small-4-1", "datacenter": "uk-1",
+            "resources": { "cpu": "4000m", "memory": "8192Mi", "ephemeralStorage": "50Gi" },
+            "gpu": { "model": "NVIDIA-GeForce-RTX-3080", "count": 1,
+                     "allocation": { "kind": "device", "resource": "nvidia.com/gpu" } },
+        })
+    );
+    assert_eq!(object.managed_fields()[0].manager.as_deref(), Some("atelier-stock"));
+
+    // two hold, one does not, two have not been judged: making is not stock, the operation goes on
+    cluster.hold(&objects[..2]).await;
+    cluster.say_more(&objects[2].name_any(), false, "Unschedulable", json!({})).await;
+    cluster.say_more(&objects[3].name_any(), false, "Scheduling", json!({})).await;
+    replica.until_numbers([2, 1, 0, 3]).await;
+    let path = format!("/v1/stock-operations/{operation}");
+    let running = eventually("the operation tells", async || {
+        let answer = replica.admin.get(&path).await.expect(200);
+        (answer.body["progress"]["held"] == 2 && answer.body["progress"]["made"] == 5).then_some(answer)
+    })
+    .await;
+    assert_eq!(running.str("state"), "running");
+    assert_eq!(
+        running.body["progress"]["failed"],
+        json!([{ "unit_id": unit_id(&objects[2]), "reason": "Unschedulable", "message": "message of Unschedulable" }])
+    );
+    let page = replica.admin.get(&format!("/v1/stock-units/{}", unit_id(&objects[0]))).await.expect(200);
+    assert_eq!((page.str("state"), page.str("node")), ("available", "node-1"));
+    assert_eq!(page.body["gpu_uuids"], json!([format!("GPU-{}", objects[0].name_any())]));
+
+    cluster.hold(&objects).await;
+    let ended = replica.ended(&operation).await;
+    assert_eq!((&ended["state"], &ended["progress"]["held"]), (&json!("succeeded"), &json!(5)));
+    assert_eq!(ended["progress"]["failed"], json!([]));
+    replica.until_numbers([5, 0, 0, 5]).await;
+
+    // the cluster changes its mind, of a free unit and of a used one
+    let claim = replica.claim(&instance(), &spec_id).await.expect(201);
+    let used = claim.str("unit_name").to_owned();
+    let free = objects.iter().find(|o| o.name_any() != used).unwrap().name_any();
+    cluster.say(&free, false, "NodeLost").await;
+    cluster.say(&used, false, "NodeLost").await;
+    replica.until_numbers([3, 1, 1, 5]).await;
+    eventually("the used unit's page says why", async || {
+        let page = replica.admin.get(&format!("/v1/stock-units/{}", claim.str("unit_id"))).await.expect(200);
+        (page.str("state") == "used" && page.body["reason"] == "NodeLost").then_some(())
+    })
+    .await;
+    cluster.say(&free, true, "Holding").await;
+    cluster.say(&used, true, "Holding").await;
+    replica.until_numbers([4, 0, 1, 5]).await;
+    world.assert_sound().await;
+    replica.shutdown.begin();
+}
+
+#[tokio::test]
+async fn what_is_not_held_in_time_is_named_and_comes_later_by_itself() {
+    let cluster = Cluster::start().await;
+    let mut world = world(&cluster).await;
+    world.tuning.hold_deadline_seconds = 1;
+    let replica = world.replica().await;
+    let _ = replica.spec("a", "1").await;
+    let _ = replica.datacenter("uk-1").await;
+    let operation = replica.add("a", "uk-1", 3).await;
+    let objects = cluster.until(3).await;
+    cluster.say(&objects[0].name_any(), true, "Holding").await;
+    cluster.say(&objects[1].name_any(), false, "Unschedulable").await;
+    let ended = replica.ended(&operation).await;
+    assert_eq!(ended["state"], "failed");
+    assert_eq!(ended["problem"]["type"], "https://atelier.dev/problems/stock-not-held");
+    let progress = &ended["progress"];
+    assert_eq!((&progress["held"], &progress["failed_count"]), (&json!(1), &json!(2)));
+    let mut reasons: Vec<_> =
+        progress["failed"].as_array().unwrap().iter().map(|f| f["reason"].as_str().unwrap()).collect();
+    reasons.sort_unstable();
+    assert_eq!(reasons, ["NotInTime", "Unschedulable"]);
+    cluster.hold(&objects).await;
+    replica.until_numbers([3, 0, 0, 3]).await;
+    world.assert_sound().await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_refuses_is_quoted() {
+    let cluster = Cluster::start().await;
+    let mut world = world(&cluster).await;
+    world.tuning.hold_deadline_seconds = 2;
+    let replica = world.replica().await;
+    // something that gets past our own checks: put into the table
+    let _ = replica.spec("a", "1").await;
+    let _ = replica.datacenter("uk-1").await;
+    world.sql("update stock.gpu_specs set gpu_count = 65").await;
+    let operation = replica.add("a", "uk-1", 1).await;
+    let ended = replica.ended(&operation).await;
+    let failed = &ended["progress"]["failed"][0];
+    assert_eq!((&ended["state"], &failed["reason"]), (&json!("failed"), &json!("ClusterRefused")), "{ended}");
+    assert!(failed["message"].as_str().unwrap().contains("count"), "{failed}");
+    // it is put right; the unit is tried again by itself
+    world.sql("update stock.gpu_specs set gpu_count = 1").await;
+    cluster.until(1).await;
+    // and can be removed though it never was held
+    let one = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 1 });
+    let removal = replica.admin.post("/v1/stock/removals", one).await.expect(202).str("id").to_owned();
+    assert_eq!(replica.ended(&removal).await["state"], "succeeded");
+    cluster.until(0).await;
+}
+
+#[tokio::test]
+async fn a_removal_waits_until_the_objects_are_gone() {
+    let cluster = Cluster::start().await;
+    let world = world(&cluster).await;
+    let replica = world.replica().await;
+    let spec_id = replica.spec("a", "1").await;
+    let _ = replica.datacenter("uk-1").await;
+    let operation = replica.add("a", "uk-1", 4).await;
+    let holding = cluster.hold_all();
+    assert_eq!(replica.ended(&operation).await["state"], "succeeded");
+    drop(holding);
+    let claim = replica.claim(&instance(), &spec_id).await.expect(201);
+
+    // the operator has something to end first
+    let keep: Vec<_> =
+        cluster.all().await.into_iter().filter(|o| o.name_any() != claim.str("unit_name")).collect();
+    let finalizers = |list: Value| kube::api::Patch::Merge(json!({ "metadata": { "finalizers": list } }));
+    let params = kube::api::PatchParams::default();
+    for object in &keep {
+        cluster
+            .units
+            .patch(&object.name_any(), &params, &finalizers(json!(["atelier.dev/unit"])))
+            .await
+            .unwrap();
+    }
+    let body = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 4 });
+    let refused = replica.admin.post("/v1/stock/removals", body).await.expect_problem(409, "stock-in-use");
+    assert_eq!(refused.body["free"], 3);
+    let body = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 3 });
+    let removal = replica.admin.post("/v1/stock/removals", body).await.expect(202).str("id").to_owned();
+    eventually("the objects are being deleted", async || {
+        let all = cluster.all().await;
+        (all.iter().filter(|o| o.metadata.deletion_timestamp.is_some()).count() == 3).then_some(())
+    })
+    .await;
+    assert_eq!(replica.numbers().await, [0, 0, 1, 1]);
+    let open = replica.admin.get(&format!("/v1/stock-operations/{removal}")).await.expect(200);
+    assert_eq!((open.str("state"), &open.body["progress"]["removed"]), ("running", &json!(0)));
+    for object in &keep {
+        cluster.units.patch(&object.name_any(), &params, &finalizers(Value::Null)).await.unwrap();
+    }
+    let ended = replica.ended(&removal).await;
+    assert_eq!((&ended["state"], &ended["progress"]["removed"]), (&json!("succeeded"), &json!(3)));
+    let left = cluster.until(1).await;
+    assert_eq!(left[0].name_any(), claim.str("unit_name"));
+    assert_eq!(world.count("select count(*) from stock.units").await, 1);
+    assert_eq!(world.count("select count(*) from stock.operation_units").await, 0);
+    world.assert_sound().await;
+}
+
+#[tokio::test]
+async fn an_addition_survives_whoever_carries_it_out() {
+    let cluster = Cluster::start().await;
+    let mut world = world(&cluster).await;
+    world.tuning.lease_seconds = 2;
+    world.tuning.cluster_concurrency = 1;
+    let (first, process) = world.doomed().await;
+    let _ = first.spec("a", "1").await;
+    let _ = first.datacenter("uk-1").await;
+    let operation = first.add("a", "uk-1", 120).await;
+    eventually("some are made", async || (cluster.all().await.len() > 5).then_some(())).await;
+    // killed in the midst of it: what it had leased stays leased until that runs out
+    process.shutdown_background();
+    let so_far = cluster.all().await.len();
+    let leased = "select count(*) from stock.units where work_at is not null";
+    assert!(so_far < 120 && world.count(leased).await > 0, "it was killed too late: {so_far}");
+
+    let replicas = [world.replica().await, world.replica().await];
+    let _holding = cluster.hold_all();
+    let ended = replicas[0].ended(&operation).await;
+    assert_eq!((&ended["state"], &ended["progress"]["held"]), (&json!("succeeded"), &json!(120)));
+    assert_eq!(cluster.all().await.len(), 120);
+    replicas[1].until_numbers([120, 0, 0, 120]).await;
+    // those that were made and not noted are made again, which changes nothing
+    eventually("nothing is left to do", async || (world.count(leased).await == 0).then_some(())).await;
+    assert_eq!(cluster.all().await.len(), 120);
+    world.assert_sound().await;
+}
+
+#[tokio::test]
+async fn a_removal_survives_whoever_carries_it_out() {
+    let cluster = Cluster::start().await;
+    let mut world = world(&cluster).await;
+    world.tuning.lease_seconds = 2;
+    world.tuning.cluster_concurrency = 1;
+    let (first, process) = world.doomed().await;
+    let _ = first.spec("a", "1").await;
+    let _ = first.datacenter("uk-1").await;
+    let operation = first.add("a", "uk-1", 60).await;
+    let holding = cluster.hold_all();
+    assert_eq!(first.ended(&operation).await["state"], "succeeded");
+    drop(holding);
+    let body = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 50 });
+    let removal = first.admin.post("/v1/stock/removals", body).await.expect(202).str("id").to_owned();
+    eventually("some are gone", async || (cluster.all().await.len() < 57).then_some(())).await;
+    process.shutdown_background();
+    let going = world.count("select count(*) from stock.units where state = 'removing'").await;
+    assert!(going > 0, "it was killed too late");
+
+    let second = world.replica().await;
+    let ended = second.ended(&removal).await;
+    assert_eq!((&ended["state"], &ended["progress"]["removed"]), (&json!("succeeded"), &json!(50)));
+    cluster.until(10).await;
+    assert_eq!(world.count("select count(*) from stock.units").await, 10);
+    world.assert_sound().await;
+}

@@ -1,0 +1,11 @@
+//! The stock service through its HTTP API, on a real Postgres and a development cluster.
+
+#![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
+
+mod catalogue;
+mod claims;
+mod cluster;
+mod operator;
+mod repair;
+mod stock;
+mod world;

@@ -1,0 +1,157 @@
+//! The list of stock, units' pages, additions and removals as records (the cluster is in `cluster`).
+
+use auth::Role;
+use serde_json::json;
+
+use crate::world::{World, instance, spec};
+
+#[tokio::test]
+async fn the_list_is_the_page_of_stock() {
+    let world = World::new().await;
+    let replica = world.replica().await;
+    let spec_id = replica.spec("3080-small-4-1", "0.2").await;
+    let _ = replica.spec("3080-large-8-2", "0.5").await;
+    let _ = replica.spec("4090-small-8-1", "0.9").await;
+    for name in ["uk-1", "de-1"] {
+        let _ = replica.datacenter(name).await;
+    }
+    let user = world.user(&replica, Role::Viewer);
+    assert_eq!(user.get("/v1/stock").await.expect(200).body, json!({ "items": [], "next_cursor": null }));
+
+    world.units("3080-small-4-1", "uk-1", 40).await;
+    world.units("3080-small-4-1", "de-1", 1).await;
+    world.units("3080-large-8-2", "de-1", 2).await;
+    world.units("4090-small-8-1", "uk-1", 3).await;
+    for _ in 0..32 {
+        let _ = replica.claim(&instance(), &spec_id).await.expect(201);
+    }
+    let one = user.get("/v1/stock?spec_name=3080-small&datacenter=uk-1").await.expect(200);
+    let items = one.body["items"].as_array().unwrap();
+    assert_eq!(items.len(), 1, "{}", one.text);
+    let row = &items[0];
+    assert_eq!(row["gpu_spec"]["name"], "3080-small-4-1");
+    assert_eq!(
+        row["gpu_spec"]["summary"],
+        "1 GPU / 1 x 10GB Video RAM / 4 CPU / 8GB Memory / 50GB Temporary Storage"
+    );
+    assert_eq!(row["datacenter"]["name"], "uk-1");
+    let numbers = ["available", "inactive", "used", "total"].map(|n| row[n].as_i64().unwrap());
+    assert_eq!(numbers, [8, 0, 32, 40]);
+    assert_eq!((&row["price_per_hour"], &row["currency"]), (&json!("0.2"), &json!("USD")));
+
+    let mut seen = Vec::new();
+    let mut path = "/v1/stock?limit=1".to_owned();
+    loop {
+        let page = user.get(&path).await.expect(200);
+        for row in page.body["items"].as_array().unwrap() {
+            seen.push((
+                row["gpu_spec"]["name"].as_str().unwrap().to_owned(),
+                row["datacenter"]["name"].as_str().unwrap().to_owned(),
+            ));
+        }
+        let Some(cursor) = page.body["next_cursor"].as_str() else { break };
+        path = format!("/v1/stock?limit=1&cursor={cursor}");
+    }
+    let expected = [
+        ("3080-large-8-2", "de-1"),
+        ("3080-small-4-1", "de-1"),
+        ("3080-small-4-1", "uk-1"),
+        ("4090-small-8-1", "uk-1"),
+    ];
+    assert_eq!(seen, expected.map(|(s, d)| (s.to_owned(), d.to_owned())));
+    for (query, count) in
+        [("datacenter=de-1", 2), ("spec_name=3080", 3), ("spec_name=x", 0), ("datacenter=x", 0)]
+    {
+        let page = user.get(&format!("/v1/stock?{query}")).await.expect(200);
+        assert_eq!(page.body["items"].as_array().unwrap().len(), count, "{query}");
+    }
+    world.assert_sound().await;
+}
+
+#[tokio::test]
+async fn additions_and_removals_are_checked_before_anything_happens() {
+    let world = World::new().await;
+    let replica = world.replica().await;
+    let spec_id = replica.spec("a", "1").await;
+    let dc_id = replica.datacenter("uk-1").await;
+    for (body, pointer) in [
+        (json!({ "gpu_spec": "b", "datacenter": "uk-1", "count": 1 }), "/gpu_spec"),
+        (json!({ "gpu_spec": "a", "datacenter": "uk-2", "count": 1 }), "/datacenter"),
+        (json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 0 }), "/count"),
+        (json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": -3 }), "/count"),
+        (json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 10001 }), "/count"),
+        (json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": i64::MAX }), "/count"),
+        (json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 1, "force": true }), "/force"),
+    ] {
+        for path in ["/v1/stock/additions", "/v1/stock/removals"] {
+            let answer = replica.admin.post(path, body.clone()).await.expect_problem(422, "invalid-field");
+            assert_eq!(answer.body["errors"][0]["pointer"], pointer);
+        }
+    }
+    assert_eq!(world.count("select count(*) from stock.units").await, 0);
+
+    // by id as well as by name, once for each key
+    let admin = replica.admin.key("add");
+    let body = json!({ "gpu_spec": spec_id, "datacenter": dc_id, "count": 3 });
+    let first = admin.post("/v1/stock/additions", body.clone()).await.expect(202);
+    assert_eq!(first.header("location").unwrap(), format!("/v1/stock-operations/{}", first.str("id")));
+    assert_eq!((first.str("kind"), first.str("state")), ("add_stock", "pending"));
+    assert_eq!(first.body["progress"]["requested"], 3);
+    let again = admin.post("/v1/stock/additions", body).await.expect(202);
+    assert_eq!(again.str("id"), first.str("id"));
+    assert_eq!(world.count("select count(*) from stock.units where state = 'making'").await, 3);
+    let page = replica
+        .admin
+        .get("/v1/stock-units?state=making&gpu_spec=a&datacenter=uk-1&limit=2")
+        .await
+        .expect(200);
+    assert_eq!(page.body["items"].as_array().unwrap().len(), 2);
+    let next = page.str("next_cursor").to_owned();
+    let page = replica.admin.get(&format!("/v1/stock-units?state=making&cursor={next}")).await.expect(200);
+    assert_eq!(page.body["items"].as_array().unwrap().len(), 1);
+    let none = replica.admin.get("/v1/stock-units?gpu_spec=zzz").await.expect(200);
+    assert!(none.body["items"].as_array().unwrap().is_empty());
+
+    // what is used is never removed
+    world.sql("update stock.units set state = 'available', held = true, work_at = null").await;
+    let holder = instance();
+    let claim = replica.claim(&holder, &spec_id).await.expect(201);
+    let much = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 3 });
+    let refused = replica.admin.post("/v1/stock/removals", much).await.expect_problem(409, "stock-in-use");
+    assert_eq!(refused.body["free"], 2);
+    assert_eq!(world.count("select count(*) from stock.units where state = 'available'").await, 2);
+    let some = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 2 });
+    let _ = replica.admin.post("/v1/stock/removals", some).await.expect(202);
+    let page = replica.admin.get(&format!("/v1/stock-units/{}", claim.str("unit_id"))).await.expect(200);
+    assert_eq!((page.str("state"), &page.body["holder"]["instance_id"]), ("used", &json!(holder)));
+    replica.claim(&instance(), &spec_id).await.expect_problem(409, "stock-exhausted");
+    world.assert_sound().await;
+
+    let list = replica.admin.get("/v1/stock-operations").await.expect(200);
+    let kinds: Vec<_> =
+        list.body["items"].as_array().unwrap().iter().map(|o| o["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["remove_stock", "add_stock"]);
+    let op = "op_01939f0a7c3d7e6b8a1f4f0d5c2b1a00";
+    replica.admin.get(&format!("/v1/stock-operations/{op}")).await.expect_problem(404, "not-found");
+}
+
+#[tokio::test]
+async fn what_is_worth_least_goes_first() {
+    let world = World::new().await;
+    let replica = world.replica().await;
+    let _ = replica.spec("a", "1").await;
+    let _ = replica.datacenter("uk-1").await;
+    world.units("a", "uk-1", 5).await;
+    world
+        .sql(
+            "update stock.units set state = 'inactive', held = false, reason = 'NodeLost'
+             where id in (select id from stock.units order by id desc limit 2)",
+        )
+        .await;
+    assert_eq!(replica.numbers().await, [3, 2, 0, 5]);
+    let three = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 3 });
+    let _ = replica.admin.post("/v1/stock/removals", three).await.expect(202);
+    assert_eq!(replica.numbers().await, [2, 0, 0, 2]);
+    world.assert_sound().await;
+    replica.admin.post("/v1/gpu-specs", spec("a", "1")).await.expect_problem(409, "name-taken");
+}

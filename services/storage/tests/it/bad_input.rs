@@ -1,0 +1,115 @@
+//! What cannot be is a 4xx that says what to do, and makes nothing.
+
+use ids::TenantId;
+use serde_json::{Value, json};
+
+use crate::world::{World, ended, make, remove, specs};
+
+#[tokio::test]
+async fn wrong_orders_are_refused_and_make_nothing() {
+    let world = World::new().await;
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let good = json!({ "name": "art", "storage_spec": "archive", "size_gib": 1 });
+    for (field, value, pointer) in [
+        ("name", json!(""), "/name"),
+        ("name", json!(" x"), "/name"),
+        ("name", json!("x".repeat(101)), "/name"),
+        ("name", json!(null), "/name"),
+        ("storage_spec", json!("nope"), "/storage_spec"),
+        ("storage_spec", json!("sspec_01939f0a7c3d7e6b8a1f4f0d5c2b1a00"), "/storage_spec"),
+        ("size_gib", json!(0), "/size_gib"),
+        ("size_gib", json!(-1), "/size_gib"),
+        ("size_gib", json!(51), "/size_gib"),
+        ("size_gib", json!(null), "/size_gib"),
+        ("size_gib", json!(1.5), "/size_gib"),
+        ("size_gib", json!("1"), "/size_gib"),
+        ("size_gib", json!(1e30), "/size_gib"),
+        ("datacenter", json!("uk-1"), "/datacenter"),
+        ("colour", json!("red"), "/colour"),
+    ] {
+        let mut body = good.clone();
+        body[field] = value.clone();
+        let refused = member.post("/v1/storages", body).await.expect_problem(422, "invalid-field");
+        assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{value}: {}", refused.text);
+    }
+    // without a cluster no volumes
+    let volume = json!({ "name": "v", "storage_spec": "ssd", "size_gib": 1 });
+    let refused = member.post("/v1/storages", volume).await.expect_problem(422, "invalid-field");
+    assert_eq!(refused.body["errors"][0]["pointer"], "/datacenter");
+    member.post("/v1/storages", Value::Null).await.expect_problem(415, "unsupported-media-type");
+    member
+        .post("/v1/storages", json!({ "name": "x".repeat(300_000) }))
+        .await
+        .expect_problem(413, "body-too-large");
+    for query in ["limit=0", "limit=201", "limit=x", "cursor=x", "state=gone", "colour=red"] {
+        member.get(&format!("/v1/storages?{query}")).await.expect_problem(422, "invalid-field");
+    }
+    member.get("/v1/nothing").await.expect_problem(404, "no-such-route");
+    assert_eq!(member.get("/v1/storages").await.expect(200).body["items"], json!([]));
+    assert_eq!(member.get("/v1/storage-operations").await.expect(200).body["items"], json!([]));
+    assert_eq!(world.user_keys(tenant).await, None);
+}
+
+#[tokio::test]
+async fn an_order_sent_again_is_carried_out_once() {
+    let world = World::new().await;
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let body = json!({ "name": "art", "storage_spec": "archive", "size_gib": 1 });
+    let same = member.key("order-1");
+    let first = same.post("/v1/storages", body.clone()).await.expect(202);
+    let again = same.post("/v1/storages", body.clone()).await.expect(202);
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    assert_eq!((again.str("id"), again.header("location")), (first.str("id"), first.header("location")));
+    let mut other = body.clone();
+    other["size_gib"] = json!(2);
+    same.post("/v1/storages", other).await.expect_problem(422, "idempotency-key-reused");
+    member
+        .key("bad key")
+        .post("/v1/storages", body.clone())
+        .await
+        .expect_problem(400, "idempotency-key-invalid");
+    member.post("/v1/storages", body.clone()).await.expect_problem(409, "name-taken");
+    // another tenant's key of the same name is another key
+    let stranger = world.member(&service, TenantId::new()).key("order-1");
+    let theirs = stranger.post("/v1/storages", body).await.expect(202);
+    assert_ne!(theirs.str("id"), first.str("id"));
+
+    let http = reqwest::Client::new();
+    let url = format!("{}/v1/storages", service.client.base());
+    let token = world.issuer.user(tenant, auth::Role::Member);
+    let keyless = http.post(&url).bearer_auth(&token).json(&json!({})).send().await.unwrap();
+    assert_eq!(keyless.status(), 400);
+    let torn = http
+        .post(&url)
+        .bearer_auth(&token)
+        .header("idempotency-key", "t")
+        .header("content-type", "application/json");
+    assert_eq!(torn.body("{").send().await.unwrap().status(), 400);
+
+    ended(&member, first.str("operation_id")).await;
+    let path = format!("/v1/storages/{}", first.str("id"));
+    let etagless = member.send(reqwest::Method::PATCH, &path, &json!({ "name": "b" })).await;
+    etagless.expect_problem(428, "if-match-required");
+    remove(&member, first.str("id")).await;
+}
+
+#[tokio::test]
+async fn a_bucket_is_not_a_volume() {
+    let world = World::with_cluster().await;
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let member = world.member(&service, TenantId::new());
+    let volume = make(&member, "v", "ssd", 1).await;
+    let path = format!("/v1/storages/{}/credentials", volume.str("id"));
+    member.post(&path, Value::Null).await.expect_problem(409, "not-a-bucket");
+    let elsewhere = json!({ "name": "w", "storage_spec": "ssd", "size_gib": 1, "datacenter": "mars-1" });
+    let refused = member.post("/v1/storages", elsewhere).await.expect_problem(422, "invalid-field");
+    assert_eq!(refused.body["errors"][0]["pointer"], "/datacenter");
+    remove(&member, volume.str("id")).await;
+}

@@ -1,0 +1,255 @@
+//! Buckets, their keys and their limits.
+
+use aws_sdk_s3::config::{BehaviorVersion, Region, RequestChecksumCalculation};
+use aws_sdk_s3::error::ProvideErrorMetadata as _;
+use futures::StreamExt as _;
+use ids::{StorageId, TenantId};
+use serde_json::{Value, json};
+use testkit::{Answer, eventually};
+
+use crate::world::{World, ended, make, remove, specs, state};
+
+fn s3(credential: &Value) -> aws_sdk_s3::Client {
+    let text = |name: &str| credential[name].as_str().unwrap();
+    let keys = aws_credential_types::Credentials::new(
+        text("access_key_id"),
+        text("secret_access_key"),
+        None,
+        None,
+        "test",
+    );
+    let config = aws_sdk_s3::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .endpoint_url(text("endpoint"))
+        .region(Region::new(text("region").to_owned()))
+        .force_path_style(true)
+        .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
+        .retry_config(aws_sdk_s3::config::retry::RetryConfig::disabled())
+        .credentials_provider(keys)
+        .build();
+    aws_sdk_s3::Client::from_conf(config)
+}
+
+async fn put(s3: &aws_sdk_s3::Client, bucket: &str, key: &str, size: usize) -> Result<(), String> {
+    let call = s3.put_object().bucket(bucket).key(key).body(vec![7; size].into());
+    call.send().await.map(drop).map_err(|error| error.code().unwrap_or_default().to_owned())
+}
+
+#[tokio::test]
+async fn a_bucket_is_made_used_grown_and_removed() {
+    let world = World::new().await;
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let made = make(&member, "art", "archive", 2).await;
+    let id = made.str("id");
+    let bucket = made.body["bucket"]["name"].as_str().unwrap();
+    assert_eq!(bucket, id.parse::<StorageId>().unwrap().k8s_name());
+    let limit = async || {
+        let (_, shown) = world.rgw("GET", "bucket", &[("bucket", bucket), ("stats", "true")]).await;
+        shown["bucket_quota"]["max_size_kb"].as_i64().unwrap()
+    };
+    assert_eq!(limit().await, 2 * 1024 * 1024);
+
+    let path = format!("/v1/storages/{id}");
+    let credential = member.post(&format!("{path}/credentials"), Value::Null).await.expect(201);
+    let s3 = s3(&credential.body);
+    for n in 0..5 {
+        put(&s3, bucket, &format!("pictures/{n}.png"), 100).await.unwrap();
+    }
+    s3.create_multipart_upload().bucket(bucket).key("never finished").send().await.unwrap();
+
+    // a bucket that a tenant makes past the platform holds nothing
+    let own = format!("own-{}", tenant.k8s_name());
+    s3.create_bucket().bucket(&own).send().await.unwrap();
+    assert_eq!(put(&s3, &own, "free", 1).await, Err("QuotaExceeded".to_owned()));
+
+    let growing = member.patch(&path, "*", json!({ "size_gib": 3 })).await.expect(202);
+    let grown = ended(&member, growing.str("operation_id")).await;
+    assert_eq!(grown.str("state"), "succeeded");
+    assert_eq!(limit().await, 3 * 1024 * 1024);
+
+    // a limit changed behind our back is put right by the comparison
+    let careless = [
+        ("quota", ""),
+        ("uid", &tenant.k8s_name()),
+        ("bucket", bucket),
+        ("max-size-kb", "7"),
+        ("enabled", "true"),
+    ];
+    assert_eq!(world.rgw("PUT", "bucket", &careless).await.0, 200);
+    eventually("the limit is right again", async || (limit().await == 3 * 1024 * 1024).then_some(())).await;
+
+    remove(&member, id).await;
+    assert_eq!(world.user_keys(tenant).await, None, "the last bucket takes the user with it");
+    assert_eq!(world.buckets(tenant).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn the_user_stays_while_a_bucket_stays() {
+    let world = World::new().await;
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let first = make(&member, "one", "archive", 1).await;
+    let second = make(&member, "two", "archive", 1).await;
+    let credentials = |made: &Answer| format!("/v1/storages/{}/credentials", made.str("id"));
+    let of_first = member.post(&credentials(&first), Value::Null).await.expect(201);
+    let of_second = member.post(&credentials(&second), Value::Null).await.expect(201);
+    remove(&member, first.str("id")).await;
+    let keys = world.user_keys(tenant).await.unwrap();
+    assert!(!keys.contains(&of_first.str("access_key_id").to_owned()), "a removed bucket's keys go");
+    assert!(keys.contains(&of_second.str("access_key_id").to_owned()));
+    put(&s3(&of_second.body), of_second.str("bucket"), "k", 1).await.unwrap();
+    remove(&member, second.str("id")).await;
+    assert_eq!(world.user_keys(tenant).await, None);
+}
+
+#[tokio::test]
+async fn a_secret_is_shown_once() {
+    let world = World::new().await;
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let made = make(&member, "art", "archive", 1).await;
+    let path = format!("/v1/storages/{}/credentials", made.str("id"));
+    let once = member.key("my-key-1");
+    let first = once.post(&path, Value::Null).await.expect(201);
+    assert_eq!(first.str("secret_access_key").len(), 40);
+    let again = once.post(&path, Value::Null).await.expect(201);
+    assert_eq!(again.header("idempotency-replayed"), Some("true"));
+    assert_eq!(again.str("access_key_id"), first.str("access_key_id"));
+    assert_eq!(again.body.get("secret_access_key"), None, "{}", again.text);
+    // and the pair still works: the repetition made nothing
+    put(&s3(&first.body), first.str("bucket"), "k", 1).await.unwrap();
+
+    let other = member.post(&path, Value::Null).await.expect(201);
+    assert_ne!(other.str("access_key_id"), first.str("access_key_id"));
+    let listed = member.get(&path).await.expect(200);
+    assert_eq!(listed.body["items"].as_array().unwrap().len(), 2);
+    assert!(!listed.text.contains("secret"), "{}", listed.text);
+    let mut admin = world.db.admin().await;
+    let stored: i64 = sqlx::query_scalar(
+        "select count(*) from storage.idempotency_keys where body::text like '%' || $1 || '%'",
+    )
+    .bind(first.str("secret_access_key"))
+    .fetch_one(&mut admin)
+    .await
+    .unwrap();
+    assert_eq!(stored, 0, "the secret is not kept");
+
+    let one = format!("{path}/{}", first.str("access_key_id"));
+    let _ = member.delete(&one).await.expect(204);
+    assert_eq!(
+        put(&s3(&first.body), first.str("bucket"), "k", 1).await,
+        Err("InvalidAccessKeyId".to_owned())
+    );
+    member.delete(&one).await.expect_problem(404, "not-found");
+    put(&s3(&other.body), other.str("bucket"), "k", 1).await.unwrap();
+    remove(&member, made.str("id")).await;
+}
+
+#[tokio::test]
+async fn an_object_store_that_is_away_is_said_and_waited_for() {
+    let mut world = World::new().await;
+    let real = world.objects.endpoint.clone();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    world.config.object_store.as_mut().unwrap().endpoint = format!("http://{free}");
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let body = json!({ "name": "art", "storage_spec": "archive", "size_gib": 1 });
+    let ordered = member.post("/v1/storages", body).await.expect(202);
+    let id = ordered.str("id");
+    eventually("the reason is said", async || {
+        let seen = member.get(&format!("/v1/storages/{id}")).await;
+        (seen.body["reason"] == "ObjectStoreUnavailable").then_some(())
+    })
+    .await;
+    member
+        .post(&format!("/v1/storages/{id}/credentials"), Value::Null)
+        .await
+        .expect_problem(409, "storage-not-available");
+    service.stop().await;
+    world.config.object_store.as_mut().unwrap().endpoint = real;
+    let service = world.start().await;
+    let member = world.member(&service, tenant);
+    state(&member, id, "available").await;
+    remove(&member, id).await;
+}
+
+#[tokio::test]
+async fn a_full_bucket_is_emptied_page_by_page() {
+    let world = World::new().await;
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let made = make(&member, "art", "archive", 1).await;
+    let path = format!("/v1/storages/{}/credentials", made.str("id"));
+    let credential = member.post(&path, Value::Null).await.expect(201);
+    let (s3, bucket) = (&s3(&credential.body), credential.str("bucket"));
+    futures::stream::iter(0..1100)
+        .for_each_concurrent(
+            16,
+            |n| async move { put(s3, bucket, &format!("many/{n:05}"), 10).await.unwrap() },
+        )
+        .await;
+    remove(&member, made.str("id")).await;
+    assert!(world.buckets(tenant).await.is_empty());
+}
+
+#[tokio::test]
+async fn keys_that_a_kill_left_behind_go() {
+    let world = World::new().await;
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let made = make(&member, "art", "archive", 1).await;
+    let id: StorageId = made.str("id").parse().unwrap();
+    let path = format!("/v1/storages/{id}/credentials");
+    let kept = member.post(&path, Value::Null).await.expect(201);
+    let half = format!("ATC{}", &TenantId::new().k8s_name()[20..]).to_uppercase();
+    let unknown = format!("ATC{}", &TenantId::new().k8s_name()[19..]).to_uppercase();
+    // one cut short between its record and its answer, one of which even the record is gone
+    let mut admin = world.db.admin().await;
+    sqlx::query(
+        "insert into storage.credentials (access_key_id, storage_id, tenant_id, state, created_at)
+         values ($1, $2, $3, 'making', now() - interval '3 minutes')",
+    )
+    .bind(&half)
+    .bind(id)
+    .bind(tenant)
+    .execute(&mut admin)
+    .await
+    .unwrap();
+    for access in [&half, &unknown] {
+        let uid = tenant.k8s_name();
+        let query = [
+            ("key", ""),
+            ("uid", uid.as_str()),
+            ("access-key", access),
+            ("secret-key", "s"),
+            ("generate-key", "false"),
+        ];
+        assert_eq!(world.rgw("PUT", "user", &query).await.0, 200);
+    }
+    eventually("they are gone", async || {
+        let keys = world.user_keys(tenant).await.unwrap();
+        (!keys.contains(&half) && !keys.contains(&unknown)).then_some(())
+    })
+    .await;
+    let keys = world.user_keys(tenant).await.unwrap();
+    assert!(keys.contains(&kept.str("access_key_id").to_owned()), "{keys:?}");
+    eventually("and so is the record", async || {
+        let listed = member.get(&path).await.expect(200);
+        (listed.body["items"].as_array().unwrap().len() == 1).then_some(())
+    })
+    .await;
+    remove(&member, made.str("id")).await;
+}

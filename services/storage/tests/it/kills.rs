@@ -1,0 +1,192 @@
+//! Death at each step: whatever a worker did last, another goes on, and nothing is left over.
+
+use atelier_storage::Faults;
+use futures::FutureExt as _;
+use ids::TenantId;
+use serde_json::{Value, json};
+use testkit::{Client, eventually};
+
+use crate::world::{World, make, remove, specs, state};
+
+/// Waits until the worker is dead (true) or the work is done (false).
+async fn dead_or(faults: &Faults, what: &str, mut done: impl AsyncFnMut() -> bool) -> bool {
+    eventually(what, async || {
+        if faults.fired() {
+            return Some(true);
+        }
+        done().await.then_some(false)
+    })
+    .await
+}
+
+async fn is(client: &Client, id: &str, wanted: &str) -> bool {
+    let seen = client.get(&format!("/v1/storages/{id}")).await;
+    seen.body["state"] == wanted
+}
+
+/// Orders `spec` with a worker that dies after `n` effects; another one ends it. False when there was
+/// nothing left to die of.
+async fn killed_while_making(world: &World, spec: &str, n: u32) -> bool {
+    let faults = Faults::after(n);
+    let service = world.serve(&faults).await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let body = json!({ "name": "x", "storage_spec": spec, "size_gib": 1 });
+    let ordered = member.post("/v1/storages", body).await.expect(202);
+    let id = ordered.str("id");
+    let killed = dead_or(&faults, "made or killed", async || is(&member, id, "available").await).await;
+    service.stop().await;
+    let service = world.start().await;
+    let member = world.member(&service, tenant);
+    state(&member, id, "available").await;
+    if spec == "archive" {
+        assert_eq!(world.buckets(tenant).await.len(), 1, "one bucket, after {n} effects");
+    }
+    remove(&member, id).await;
+    assert_eq!(world.user_keys(tenant).await, None, "nothing is left, after {n} effects");
+    service.stop().await;
+    killed
+}
+
+/// The same while removing.
+async fn killed_while_removing(world: &World, spec: &str, n: u32) -> bool {
+    let service = world.start().await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let made = make(&member, "x", spec, 1).await;
+    let path = format!("/v1/storages/{}", made.str("id"));
+    if spec == "archive" {
+        let _ = member.post(&format!("{path}/credentials"), Value::Null).await.expect(201);
+    }
+    service.stop().await;
+    let faults = Faults::after(n);
+    let service = world.serve(&faults).await;
+    let member = world.member(&service, tenant);
+    let ordered = member.delete(&path).await.expect(202);
+    let killed = dead_or(&faults, "removed or killed", async || member.get(&path).await.status == 404).await;
+    service.stop().await;
+    let service = world.start().await;
+    let member = world.member(&service, tenant);
+    let operation = crate::world::ended(&member, ordered.str("operation_id")).await;
+    assert_eq!(operation.str("state"), "succeeded", "after {n} effects: {}", operation.text);
+    member.get(&path).await.expect_problem(404, "not-found");
+    assert_eq!(world.user_keys(tenant).await, None, "no user, after {n} effects");
+    assert!(world.buckets(tenant).await.is_empty(), "no bucket, after {n} effects");
+    service.stop().await;
+    killed
+}
+
+async fn specs_of(world: &World) {
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn making_a_bucket_survives_every_kill() {
+    let world = World::new().await;
+    specs_of(&world).await;
+    let mut n = 1;
+    while killed_while_making(&world, "archive", n).await {
+        n += 1;
+    }
+    assert!(n > 3, "only {} effects", n - 1);
+}
+
+#[tokio::test]
+async fn removing_a_bucket_survives_every_kill() {
+    let world = World::new().await;
+    specs_of(&world).await;
+    let mut n = 1;
+    while killed_while_removing(&world, "archive", n).await {
+        n += 1;
+    }
+    assert!(n > 6, "only {} effects", n - 1);
+}
+
+#[tokio::test]
+async fn a_volume_survives_every_kill() {
+    let world = World::with_cluster().await;
+    specs_of(&world).await;
+    assert!(killed_while_making(&world, "ssd", 1).await);
+    assert!(!killed_while_making(&world, "ssd", 2).await);
+    assert!(killed_while_removing(&world, "ssd", 1).await);
+    assert!(!killed_while_removing(&world, "ssd", 2).await);
+    let left = world.gpu_storages().list(&kube::api::ListParams::default()).await.unwrap();
+    assert!(left.items.is_empty(), "{left:?}");
+}
+
+#[tokio::test]
+async fn work_that_outlasts_its_lease_is_not_begun_twice() {
+    let mut world = World::new().await;
+    specs_of(&world).await;
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    world.objects.endpoint = format!("http://{}", silent.local_addr().unwrap());
+    world.config.object_store = Some(world.objects.clone());
+    let replicas = [world.start().await, world.start().await];
+    let member = world.member(&replicas[0], TenantId::new());
+    let body = json!({ "name": "x", "storage_spec": "archive", "size_gib": 1 });
+    let _ = member.post("/v1/storages", body).await.expect(202);
+    let _asked = silent.accept().await.unwrap();
+    let mut admin = world.db.admin().await;
+    eventually("the lease has been renewed beyond its first end", async || {
+        let renewed = "select lease_until > updated_at + interval '2.5 seconds' from storage.storages";
+        let renewed: bool = sqlx::query_scalar(renewed).fetch_one(&mut admin).await.unwrap();
+        renewed.then_some(())
+    })
+    .await;
+    assert!(silent.accept().now_or_never().is_none(), "a second worker has begun");
+}
+
+#[tokio::test]
+async fn several_replicas_share_the_work() {
+    let world = World::new().await;
+    specs_of(&world).await;
+    let replicas = [world.start().await, world.start().await, world.start().await];
+    let tenant = TenantId::new();
+    let mut ids = Vec::new();
+    for n in 0..12 {
+        let member = world.member(&replicas[n % 3], tenant);
+        let body = json!({ "name": format!("s{n}"), "storage_spec": "archive", "size_gib": 1 });
+        ids.push(member.post("/v1/storages", body).await.expect(202).str("id").to_owned());
+    }
+    let member = world.member(&replicas[0], tenant);
+    for id in &ids {
+        state(&member, id, "available").await;
+    }
+    assert_eq!(world.buckets(tenant).await.len(), 12);
+    for id in &ids {
+        let _ = member.delete(&format!("/v1/storages/{id}")).await.expect(202);
+    }
+    eventually("all are gone", async || {
+        let left = member.get("/v1/storages").await.expect(200);
+        left.body["items"].as_array().unwrap().is_empty().then_some(())
+    })
+    .await;
+    assert_eq!(world.user_keys(tenant).await, None, "removed together, the user goes too");
+}
+
+#[tokio::test]
+async fn a_new_bucket_beside_the_last_ones_removal_is_made() {
+    let world = World::new().await;
+    specs_of(&world).await;
+    let service = world.start().await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let mut last = make(&member, "b0", "archive", 1).await;
+    for n in 1..12 {
+        let path = format!("/v1/storages/{}", last.str("id"));
+        let body = json!({ "name": format!("b{n}"), "storage_spec": "archive", "size_gib": 1 });
+        let (deleting, ordered) = tokio::join!(member.delete(&path), member.post("/v1/storages", body));
+        let (deleting, ordered) = (deleting.expect(202), ordered.expect(202));
+        for order in [&deleting, &ordered] {
+            let operation = crate::world::ended(&member, order.str("operation_id")).await;
+            assert_eq!(operation.str("state"), "succeeded", "{}", operation.text);
+        }
+        last = state(&member, ordered.str("id"), "available").await;
+        let credentials = format!("/v1/storages/{}/credentials", ordered.str("id"));
+        let _ = member.post(&credentials, Value::Null).await.expect(201);
+    }
+    remove(&member, last.str("id")).await;
+    assert_eq!(world.user_keys(tenant).await, None);
+}

@@ -1,0 +1,13 @@
+//! The storage service over HTTP, each test with a database of its own; volumes in a development cluster
+//! with a stand-in for the operator, buckets in the embedded object store, or in a real Ceph RGW when
+//! `RGW_ENDPOINT`, `RGW_ACCESS_KEY` and `RGW_SECRET_KEY` are set.
+
+#![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
+
+mod bad_input;
+mod buckets;
+mod isolation;
+mod kills;
+mod specs;
+mod volumes;
+mod world;

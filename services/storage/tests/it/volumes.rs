@@ -1,0 +1,150 @@
+//! Volumes, from order to removal.
+
+use ids::{InstanceId, StorageId, TenantId};
+use kube::api::DeleteParams;
+use serde_json::json;
+use testkit::{SERVICE_TOKEN, eventually};
+
+use crate::world::{World, ended, make, remove, specs, state};
+
+#[tokio::test]
+async fn a_volume_is_made_grown_and_removed() {
+    let world = World::with_cluster().await;
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+
+    let body = json!({ "name": "models", "storage_spec": "ssd", "size_gib": 20 });
+    let ordered = member.post("/v1/storages", body).await.expect(202);
+    assert_eq!(ordered.str("state"), "pending");
+    let operation = ended(&member, ordered.str("operation_id")).await;
+    assert_eq!((operation.str("kind"), operation.str("state")), ("create_storage", "succeeded"));
+    let location = format!("/v1/storage-operations/{}", ordered.str("operation_id"));
+    assert_eq!(ordered.header("location"), Some(location.as_str()));
+    let id = ordered.str("id");
+    let path = format!("/v1/storages/{id}");
+    let made = member.get(&path).await.expect(200);
+    assert_eq!((made.str("state"), made.str("datacenter")), ("available", "uk-1"));
+    assert_eq!(made.body["capacity_gib"], 20);
+
+    let name = id.parse::<StorageId>().unwrap().k8s_name();
+    let resource = world.gpu_storages().get(&name).await.unwrap();
+    assert_eq!((resource.spec.tenant_id, resource.spec.size_gib), (tenant.k8s_name(), 20));
+
+    let etag = made.header("etag").unwrap();
+    let _ = member.patch(&path, etag, json!({ "name": "checkpoints" })).await.expect(200);
+    member.patch(&path, etag, json!({ "size_gib": 30 })).await.expect_problem(412, "changed-meanwhile");
+    let growing = member.patch(&path, "*", json!({ "size_gib": 30 })).await.expect(202);
+    assert_eq!(growing.str("state"), "resizing");
+    let grown = ended(&member, growing.str("operation_id")).await;
+    assert_eq!((grown.str("kind"), grown.str("state")), ("resize_storage", "succeeded"));
+    assert_eq!(state(&member, id, "available").await.body["capacity_gib"], 30);
+    for size in [29, 101] {
+        member.patch(&path, "*", json!({ "size_gib": size })).await.expect_problem(422, "invalid-field");
+    }
+
+    remove(&member, id).await;
+    assert!(world.gpu_storages().get_opt(&name).await.unwrap().is_none());
+    assert_eq!(member.get("/v1/storages").await.expect(200).body["items"], json!([]));
+}
+
+#[tokio::test]
+async fn a_volume_in_use_is_not_deleted() {
+    let world = World::with_cluster().await;
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let made = make(&member, "models", "ssd", 5).await;
+    let id = made.str("id");
+    let peer = service.client.token(SERVICE_TOKEN);
+    let instance = InstanceId::new();
+    let attachment = format!("/internal/v1/storages/{id}/attachments/{instance}");
+    let request = json!({ "tenant_id": tenant, "mode": "read_write" });
+    for _ in 0..2 {
+        let attached = peer.put(&attachment, request.clone()).await.expect(200);
+        let name = id.parse::<StorageId>().unwrap().k8s_name();
+        assert_eq!(attached.body, json!({ "kind": "volume", "cluster": "uk-1", "object_name": name }));
+    }
+    let shown = member.get(&format!("/v1/storages/{id}")).await.expect(200);
+    assert_eq!(shown.body["attachments"][0]["instance_id"], instance.to_string());
+    let refused = member.delete(&format!("/v1/storages/{id}")).await.expect_problem(409, "storage-in-use");
+    assert_eq!(refused.body["instance_ids"], json!([instance]));
+
+    let foreign = json!({ "tenant_id": TenantId::new(), "mode": "read_only" });
+    peer.put(&attachment, foreign).await.expect_problem(404, "not-found");
+    member.put(&attachment, request.clone()).await.expect_problem(401, "unauthenticated");
+    for _ in 0..2 {
+        let _ = peer.delete(&attachment).await.expect(204);
+    }
+    let deleting = member.delete(&format!("/v1/storages/{id}")).await.expect(202);
+    let late = peer.put(&attachment, request).await;
+    assert!(late.status == 409 || late.status == 404, "{}", late.text);
+    ended(&member, deleting.str("operation_id")).await;
+}
+
+#[tokio::test]
+async fn a_volume_removed_by_hand_is_reported_and_not_made_again() {
+    let world = World::with_cluster().await;
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let member = world.member(&service, TenantId::new());
+    let made = make(&member, "models", "ssd", 5).await;
+    let name = made.str("id").parse::<StorageId>().unwrap().k8s_name();
+    world.gpu_storages().delete(&name, &DeleteParams::default()).await.unwrap();
+    let lost = state(&member, made.str("id"), "failed").await;
+    assert_eq!(lost.str("reason"), "VolumeLost");
+    eventually("the resource is gone", async || {
+        world.gpu_storages().get_opt(&name).await.unwrap().is_none().then_some(())
+    })
+    .await;
+    remove(&member, made.str("id")).await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_away_is_said_and_waited_for() {
+    let mut world = World::with_cluster().await;
+    let real = world.config.clusters["uk-1"].clone();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let moving = elsewhere.path().join("kubeconfig");
+    world.config.clusters = [("uk-1".to_owned(), moving.clone())].into();
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let member = world.member(&service, TenantId::new());
+    let body = json!({ "name": "models", "storage_spec": "ssd", "size_gib": 5 });
+    let ordered = member.post("/v1/storages", body).await.expect(202);
+    let path = format!("/v1/storages/{}", ordered.str("id"));
+    eventually("the reason is said", async || {
+        (member.get(&path).await.body["reason"] == "ClusterUnavailable").then_some(())
+    })
+    .await;
+    std::fs::copy(real, moving).unwrap();
+    state(&member, ordered.str("id"), "available").await;
+}
+
+#[tokio::test]
+async fn a_volume_that_cannot_be_says_why_and_recovers() {
+    let world = World::with_cluster().await;
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let member = world.member(&service, TenantId::new());
+    let made = make(&member, "models", "ssd", 5).await;
+    let name = made.str("id").parse::<StorageId>().unwrap().k8s_name();
+    let condition = json!({ "type": "Bound", "status": "False", "reason": "Failed",
+        "message": "the claim lost its volume", "lastTransitionTime": "2026-01-01T00:00:00Z" });
+    for (phase, conditions, wanted) in
+        [("Failed", json!([condition]), "failed"), ("Bound", json!([]), "available")]
+    {
+        let status =
+            kube::api::Patch::Merge(json!({ "status": { "phase": phase, "conditions": conditions } }));
+        world.gpu_storages().patch_status(&name, &kube::api::PatchParams::default(), &status).await.unwrap();
+        let seen = state(&member, made.str("id"), wanted).await;
+        if wanted == "failed" {
+            assert_eq!((seen.str("reason"), seen.str("message")), ("Failed", "the claim lost its volume"));
+        }
+    }
+    let metrics = service.client.get("/metrics").await.expect(200);
+    assert!(metrics.text.contains("storage_reconcile_passes_total"), "{}", metrics.text);
+    remove(&member, made.str("id")).await;
+}

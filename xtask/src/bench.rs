@@ -1,0 +1,70 @@
+//! `cargo xtask bench NAME`: figures that anyone can measure again. Each prints a table and one last line
+//! `NAME: key=value …`.
+
+use anyhow::bail;
+use nix::sys::signal::Signal;
+
+use crate::{
+    packages::{self, Consent},
+    postgres::{Options, Postgres},
+    process::{self, Running},
+};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// What to measure
+    name: Bench,
+    /// Passed on to the benchmark
+    #[arg(last = true)]
+    rest: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Bench {
+    /// Claims of one hot specification over HTTP, against pgbench on the same Postgres
+    Claims,
+    /// 5,000 units: starts, API calls, steady state, memory
+    Operator,
+}
+
+pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+    let (package, example) = match args.name {
+        Bench::Claims => ("atelier-stock", "bench_claims"),
+        Bench::Operator => ("atelier-operator", "bench_operator"),
+    };
+    let mut build = tokio::process::Command::new("cargo");
+    build.current_dir(crate::root()).args(["build", "--release", "--package", package, "--example", example]);
+    if !build.status().await?.success() {
+        bail!("the build failed");
+    }
+    let mut bench = process::command("cargo", Signal::SIGINT);
+    bench.current_dir(crate::root()).args(["run", "--release", "--quiet", "--package", package]);
+    bench.args(["--example", example, "--"]).args(&args.rest);
+
+    let folder = std::env::temp_dir().join(format!("atelier-bench-{}", std::process::id()));
+    let postgres = match args.name {
+        Bench::Operator => None,
+        Bench::Claims => {
+            let bin = packages::postgres(Consent { given: false }, &folder.join("download")).await?;
+            let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+            let postgres = Postgres::start(&Options {
+                bin: &bin,
+                data: folder.join("postgres"),
+                port,
+                password: "bench",
+                fsync: true,
+                max_connections: 300,
+            })
+            .await?;
+            bench.env("BENCH_POSTGRES", postgres.admin_url()).env("BENCH_POSTGRES_BIN", &bin);
+            Some(postgres)
+        }
+    };
+    let ended = Running::spawn("the benchmark", bench)?.ended().await;
+    if let Some(postgres) = postgres {
+        postgres.stop().await;
+        crate::postgres::remove(&folder.join("postgres"))?;
+        std::fs::remove_dir_all(&folder)?;
+    }
+    if ended == "exit status: 0" { Ok(()) } else { bail!("the benchmark failed ({ended})") }
+}

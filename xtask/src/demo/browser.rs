@@ -1,0 +1,91 @@
+//! An instance's own URL, as a browser uses it: a one-time ticket, a cookie, pages, the API, a WebSocket.
+//!
+//! `*.localhost` is this machine, which not every system's resolver knows: the address is given.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use anyhow::{Context, ensure};
+use futures::{SinkExt, StreamExt};
+use reqwest::{Method, header};
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio_tungstenite::{
+    MaybeTlsStream, WebSocketStream, client_async,
+    tungstenite::{Message, client::IntoClientRequest, http::HeaderValue},
+};
+use url::Url;
+
+pub(crate) struct Browser {
+    http: reqwest::Client,
+    base: Url,
+    address: SocketAddr,
+    cookie: String,
+}
+
+type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+/// A WebSocket to `url` at `address`, with one more header.
+pub(crate) async fn websocket(
+    url: &str,
+    address: SocketAddr,
+    header: (&'static str, &str),
+) -> anyhow::Result<Socket> {
+    let mut request = url.into_client_request()?;
+    request.headers_mut().insert(header.0, HeaderValue::from_str(header.1)?);
+    let stream = TcpStream::connect(address).await?;
+    let (socket, _) = Box::pin(client_async(request, MaybeTlsStream::Plain(stream))).await?;
+    Ok(socket)
+}
+
+impl Browser {
+    /// Opens an instance with the URL of a ticket: it works once, and leaves a cookie for this host only.
+    pub(crate) async fn open(ticket_url: &str) -> anyhow::Result<Self> {
+        let url: Url = ticket_url.parse()?;
+        let host = url.host_str().context("a URL without a host")?.to_owned();
+        let address =
+            SocketAddr::from((Ipv4Addr::LOCALHOST, url.port_or_known_default().context("no port")?));
+        let http = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .resolve(&host, address)
+            .build()?;
+        let answer = http.get(url.clone()).send().await?;
+        ensure!(answer.status() == 303, "the ticket does not open the instance: {}", answer.status());
+        let set = answer.headers().get(header::SET_COOKIE).context("no cookie")?.to_str()?.to_owned();
+        ensure!(set.contains("HttpOnly") && !set.contains("Domain="), "not a host-locked cookie: {set}");
+        let cookie = set.split(';').next().unwrap_or_default().to_owned();
+        let again = http.get(url.clone()).send().await?;
+        ensure!(again.status() != 303, "the ticket opens the instance twice");
+        Ok(Self { http, base: url.join("/")?, address, cookie })
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> anyhow::Result<(u16, String)> {
+        let answer = self.http.get(self.base.join(path)?).header(header::COOKIE, &self.cookie).send().await?;
+        Ok((answer.status().as_u16(), answer.text().await?))
+    }
+
+    /// What the page answers to someone without the cookie.
+    pub(crate) async fn get_as_stranger(&self, path: &str) -> anyhow::Result<u16> {
+        Ok(self.http.get(self.base.join(path)?).send().await?.status().as_u16())
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let request = self.http.request(Method::POST, self.base.join(path)?).json(body);
+        let answer = request.header(header::COOKIE, &self.cookie).send().await?.error_for_status()?;
+        Ok(answer.json().await?)
+    }
+
+    /// Sends a text over the WebSocket at `path` and waits for it to come back.
+    pub(crate) async fn echo(&self, path: &str, text: &str) -> anyhow::Result<()> {
+        let mut url = self.base.join(path)?;
+        url.set_scheme("ws").map_err(|()| anyhow::anyhow!("no WebSocket URL"))?;
+        let mut socket = websocket(url.as_str(), self.address, ("cookie", &self.cookie)).await?;
+        socket.send(Message::text(text)).await?;
+        while let Some(message) = socket.next().await {
+            if message?.to_text().is_ok_and(|got| got.contains(text)) {
+                socket.close(None).await?;
+                return Ok(());
+            }
+        }
+        anyhow::bail!("the WebSocket closed without an echo")
+    }
+}

@@ -1,0 +1,159 @@
+//! The public API as one signed-in person uses it, with the time of each call kept.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, bail, ensure};
+use reqwest::Method;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::SignIn;
+
+/// The slowest call so far: its milliseconds and what it was.
+type Slowest = Arc<Mutex<(f64, String)>>;
+
+/// How long an operation may take before the story is said to be stuck.
+const OPERATION_LIMIT: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Clone)]
+pub(crate) struct Api {
+    http: reqwest::Client,
+    pub(crate) base: String,
+    pub(crate) token: Option<String>,
+    slowest: Slowest,
+}
+
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) etag: Option<String>,
+    pub(crate) body: Value,
+    pub(crate) text: String,
+}
+
+impl Api {
+    pub(crate) fn new(base: &str) -> anyhow::Result<Self> {
+        let http = reqwest::Client::builder().timeout(Duration::from_secs(30)).build()?;
+        Ok(Self { http, base: base.to_owned(), token: None, slowest: Slowest::default() })
+    }
+
+    /// The same API for the person who signs in.
+    pub(crate) async fn sign_in(&self, who: &SignIn) -> anyhow::Result<Self> {
+        let credentials = json!({ "email": who.email, "password": who.password });
+        // hashing a password is slow on purpose: its time is no measure of the API
+        let answer = self.http.post(format!("{}/v1/sessions", self.base)).json(&credentials).send().await?;
+        let status = answer.status();
+        let body: Value = answer.json().await?;
+        ensure!(status.is_success(), "{} cannot sign in: {body}", who.email);
+        let token = body["access_token"].as_str().context("no access token")?.to_owned();
+        Ok(Self { token: Some(token), ..self.clone() })
+    }
+
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        etag: Option<&str>,
+        body: Option<Value>,
+    ) -> anyhow::Result<Answer> {
+        let mut request = self.http.request(method.clone(), format!("{}{path}", self.base));
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        if method != Method::GET {
+            request = request.header("idempotency-key", Uuid::new_v4().to_string());
+        }
+        if let Some(etag) = etag {
+            request = request.header("if-match", etag);
+        }
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let begun = Instant::now();
+        let response = request.send().await?;
+        let status = response.status().as_u16();
+        let etag = response.headers().get("etag").and_then(|v| v.to_str().ok()).map(str::to_owned);
+        let text = response.text().await?;
+        let took = begun.elapsed().as_secs_f64() * 1000.0;
+        let mut slowest = self.slowest.lock().unwrap_or_else(PoisonError::into_inner);
+        if took > slowest.0 {
+            *slowest = (took, format!("{method} {path}"));
+        }
+        let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Ok(Answer { status, etag, body, text })
+    }
+
+    /// The slowest call of all clients made from the same first one.
+    pub(crate) fn slowest(&self) -> (f64, String) {
+        self.slowest.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        self.send(Method::GET, path, None, None).await?.with(200, path)
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: Value, status: u16) -> anyhow::Result<Value> {
+        self.send(Method::POST, path, None, Some(body)).await?.with(status, path)
+    }
+
+    /// A POST without a body: an action on what the path names.
+    pub(crate) async fn act(&self, path: &str, status: u16) -> anyhow::Result<Value> {
+        self.send(Method::POST, path, None, None).await?.with(status, path)
+    }
+
+    pub(crate) async fn delete(&self, path: &str, status: u16) -> anyhow::Result<Value> {
+        self.send(Method::DELETE, path, None, None).await?.with(status, path)
+    }
+
+    /// Changes the newest version.
+    pub(crate) async fn patch(&self, path: &str, body: Value) -> anyhow::Result<Value> {
+        let read = self.send(Method::GET, path, None, None).await?;
+        let etag = read.etag.context("no ETag")?;
+        self.send(Method::PATCH, path, Some(&etag), Some(body)).await?.with(200, path)
+    }
+
+    /// All items of a list, page by page.
+    pub(crate) async fn list(&self, path: &str) -> anyhow::Result<Vec<Value>> {
+        let mut items = Vec::new();
+        let mut cursor = String::new();
+        loop {
+            let join = if path.contains('?') { '&' } else { '?' };
+            let page = self.get(&format!("{path}{join}limit=100{cursor}")).await?;
+            items.extend(page["items"].as_array().context("no items")?.iter().cloned());
+            match page["next_cursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return Ok(items),
+            }
+        }
+    }
+
+    /// Follows an operation to its end, which must be success.
+    pub(crate) async fn follow(&self, collection: &str, id: &Value) -> anyhow::Result<Value> {
+        let id = id.as_str().context("no operation id")?;
+        let begun = Instant::now();
+        loop {
+            let operation = self.get(&format!("/v1/{collection}/{id}")).await?;
+            match operation["state"].as_str() {
+                Some("succeeded") => return Ok(operation),
+                Some("failed" | "cancelled") => bail!("the operation did not succeed: {operation}"),
+                _ => ensure!(begun.elapsed() < OPERATION_LIMIT, "the operation does not end: {operation}"),
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+impl Answer {
+    pub(crate) fn with(self, status: u16, path: &str) -> anyhow::Result<Value> {
+        ensure!(self.status == status, "{path}: {status} was expected, {} came: {}", self.status, self.text);
+        Ok(self.body)
+    }
+}
+
+/// The text of a member.
+pub(crate) fn text<'a>(value: &'a Value, name: &str) -> anyhow::Result<&'a str> {
+    value[name].as_str().with_context(|| format!("no text `{name}` in {value}"))
+}

@@ -1,0 +1,86 @@
+//! `cargo xtask demo`: the whole story, lived through the gateway's public API by an administrator and a
+//! designer. Each step says how long it took; the first expectation that fails ends it.
+
+mod browser;
+pub(crate) mod client;
+mod story;
+
+use std::time::Instant;
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+
+use crate::config::Config;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+/// Where the platform is and who can sign in; `up` writes it to `demo.json` in the data folder.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Sights {
+    pub(crate) gateway: String,
+    pub(crate) administrator: SignIn,
+    pub(crate) designer: SignIn,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SignIn {
+    pub(crate) email: String,
+    pub(crate) password: String,
+}
+
+impl Sights {
+    pub(crate) const FILE: &str = "demo.json";
+}
+
+pub(crate) async fn run(_: Args) -> anyhow::Result<()> {
+    let (config, _) = Config::load()?;
+    let file = config.data().join(Sights::FILE);
+    let text = std::fs::read_to_string(&file)
+        .with_context(|| format!("{} is not there; is the platform up? (cargo xtask up)", file.display()))?;
+    let sights: Sights = serde_json::from_str(&text)?;
+    let begun = Instant::now();
+    let mut steps = Steps::default();
+    Box::pin(story::live(&sights, &mut steps)).await?;
+    steps.summary(begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// Prints the steps as they happen, and remembers what is worth a last line.
+#[derive(Debug, Default)]
+pub(crate) struct Steps {
+    count: u32,
+    figures: Vec<(&'static str, String)>,
+}
+
+impl Steps {
+    /// Does one step and prints its time.
+    pub(crate) async fn step<T>(
+        &mut self,
+        what: &str,
+        does: impl Future<Output = anyhow::Result<T>>,
+    ) -> anyhow::Result<T> {
+        self.count += 1;
+        let begun = Instant::now();
+        match does.await {
+            Ok(done) => {
+                println!("{:3}. {what:<66} {:>8.1} ms", self.count, begun.elapsed().as_secs_f64() * 1000.0);
+                Ok(done)
+            }
+            Err(error) => {
+                println!("{:3}. {what:<66}   FAILED", self.count);
+                Err(error.context(what.to_owned()))
+            }
+        }
+    }
+
+    /// Keeps a figure for the last line.
+    pub(crate) fn figure(&mut self, name: &'static str, value: impl std::fmt::Display) {
+        self.figures.push((name, value.to_string()));
+    }
+
+    fn summary(&self, seconds: f64) {
+        let figures: Vec<_> = self.figures.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        println!("demo: steps={} seconds={seconds:.2} {}", self.count, figures.join(" "));
+    }
+}

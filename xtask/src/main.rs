@@ -1,0 +1,76 @@
+//! `cargo xtask …`: everything a developer does with this repository, in one place.
+#![expect(clippy::print_stdout, reason = "a command-line program talks to its user")]
+
+mod bench;
+mod build;
+mod config;
+mod demo;
+mod generate;
+mod packages;
+mod postgres;
+mod process;
+mod rgw;
+mod test;
+mod up;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", about = "Atelier's developer commands")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Bring the whole platform up on this machine, and keep it up until Ctrl-C
+    Up(up::Args),
+    /// Live through the whole story against a running platform, through its public API
+    Demo(demo::Args),
+    /// Run all tests, against a real Postgres and a real Ceph RGW
+    Test(test::Args),
+    /// Write the services' OpenAPI documents to openapi/
+    Openapi(generate::Args),
+    /// Write the custom resource definitions to deploy/crds/
+    Crds(generate::Args),
+    /// Measure: `claims` or `operator`
+    Bench(bench::Args),
+}
+
+fn main() -> ExitCode {
+    // one thread only: what is spawned dies with the thread that spawned it
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("cannot start: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let done = runtime.block_on(async {
+        match Cli::parse().command {
+            Command::Up(args) => up::run(args).await,
+            Command::Demo(args) => demo::run(args).await,
+            Command::Test(args) => test::run(args).await,
+            Command::Openapi(args) => generate::openapi(&args).await,
+            Command::Crds(args) => generate::crds(&args).await,
+            Command::Bench(args) => bench::run(args).await,
+        }
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("\nerror: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The repository's root folder.
+fn root() -> PathBuf {
+    let mut path = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    path.pop();
+    path
+}

@@ -1,0 +1,120 @@
+//! What this machine must have, and getting it: said first, and asked unless `--yes`.
+
+use std::{
+    io::{IsTerminal, Write},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, bail};
+use tokio::process::Command;
+
+/// Whether the user is asked before something is installed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Consent {
+    pub(crate) given: bool,
+}
+
+impl Consent {
+    fn ask(self, what: &str) -> anyhow::Result<()> {
+        println!("  this installs {what}");
+        if self.given {
+            return Ok(());
+        }
+        if !std::io::stdin().is_terminal() {
+            bail!("{what} is needed: say --yes to install it");
+        }
+        print!("  go on? [y/N] ");
+        std::io::stdout().flush()?;
+        let mut answer = String::new();
+        std::io::stdin().read_line(&mut answer)?;
+        if !matches!(answer.trim(), "y" | "Y" | "yes") {
+            bail!("{what} is needed, and was not installed");
+        }
+        Ok(())
+    }
+}
+
+fn on_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
+}
+
+/// The newest `/usr/lib/postgresql/<major>/bin` (Debian keeps the server's programs off the PATH).
+fn debian_postgres() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
+    versions
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let major: u32 = entry.file_name().to_str()?.parse().ok()?;
+            let bin = entry.path().join("bin");
+            (major >= 15 && bin.join("initdb").is_file()).then_some((major, bin))
+        })
+        .max()
+        .map(|(_, bin)| bin)
+}
+
+fn found_postgres() -> Option<PathBuf> {
+    debian_postgres().or_else(|| {
+        let initdb = std::fs::canonicalize(on_path("initdb")?).ok()?;
+        Some(initdb.parent()?.to_owned())
+    })
+}
+
+/// The folder with Postgres' server programs: found, or installed, or downloaded to `download`.
+pub(crate) async fn postgres(consent: Consent, download: &Path) -> anyhow::Result<PathBuf> {
+    if let Some(bin) = found_postgres() {
+        return Ok(bin);
+    }
+    if apt_works() {
+        apt(consent, &["postgresql"]).await?;
+    } else if on_path("brew").is_some() {
+        consent.ask("postgresql@17 (brew)")?;
+        let mut brew = Command::new("brew");
+        brew.args(["install", "postgresql@17"]);
+        crate::process::run("brew install", brew).await?;
+        let prefix = Command::new("brew").args(["--prefix", "postgresql@17"]).output().await?;
+        return Ok(Path::new(String::from_utf8(prefix.stdout)?.trim()).join("bin"));
+    } else {
+        consent.ask("PostgreSQL's programs (the embedded download)")?;
+        let mut settings = postgresql_embedded::Settings::new();
+        download.clone_into(&mut settings.installation_dir);
+        let mut embedded = postgresql_embedded::PostgreSQL::new(settings);
+        embedded.setup().await.context("the embedded download of PostgreSQL failed")?;
+        return Ok(embedded.settings().binary_dir());
+    }
+    found_postgres().context("postgresql was installed, and its programs were not found")
+}
+
+/// The programs of a one-node Ceph cluster with an object gateway (Debian and Ubuntu only).
+pub(crate) async fn ceph(consent: Consent) -> anyhow::Result<()> {
+    if ["ceph-mon", "ceph-osd", "radosgw", "radosgw-admin"].iter().all(|p| on_path(p).is_some()) {
+        return Ok(());
+    }
+    if !apt_works() {
+        bail!("Ceph's programs (ceph-mon, ceph-osd, radosgw) are not here, and only apt can bring them");
+    }
+    apt(consent, &["ceph-mon", "ceph-osd", "radosgw"]).await
+}
+
+fn apt_works() -> bool {
+    on_path("apt-get").is_some() && (nix::unistd::geteuid().is_root() || on_path("sudo").is_some())
+}
+
+async fn apt(consent: Consent, packages: &[&str]) -> anyhow::Result<()> {
+    consent.ask(&format!("{} (apt-get)", packages.join(", ")))?;
+    let apt = |arguments: &[&str]| {
+        let mut command = if nix::unistd::geteuid().is_root() {
+            Command::new("apt-get")
+        } else {
+            let mut sudo = Command::new("sudo");
+            sudo.arg("apt-get");
+            sudo
+        };
+        command.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    };
+    crate::process::run("apt-get update", apt(&["update"])).await?;
+    let mut install = vec!["install", "-y", "--no-install-recommends"];
+    install.extend(packages);
+    crate::process::run("apt-get install", apt(&install)).await
+}

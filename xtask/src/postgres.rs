@@ -1,0 +1,252 @@
+//! A Postgres of the project's own: its data in a folder, its life that of the command that started it.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use anyhow::{Context, bail};
+use nix::{
+    errno::Errno,
+    sys::signal::{Signal, kill},
+    unistd::{Gid, Pid, Uid, User, chown, geteuid},
+};
+use sqlx::{Connection, PgConnection, postgres::PgConnectOptions};
+
+use crate::process::{self, Running};
+
+/// A running server.
+#[derive(Debug)]
+pub(crate) struct Postgres {
+    pub(crate) process: Running,
+    port: u16,
+    password: String,
+}
+
+/// How it is run.
+#[derive(Debug)]
+pub(crate) struct Options<'a> {
+    /// The folder of `postgres` and `initdb`.
+    pub(crate) bin: &'a Path,
+    pub(crate) data: PathBuf,
+    pub(crate) port: u16,
+    pub(crate) password: &'a str,
+    /// Off for tests only: then a crash of the machine may lose data.
+    pub(crate) fsync: bool,
+    pub(crate) max_connections: u32,
+}
+
+/// Postgres refuses to run as root: the user it runs as instead, when this program is root.
+fn unprivileged_user() -> anyhow::Result<Option<(Uid, Gid)>> {
+    if !geteuid().is_root() {
+        return Ok(None);
+    }
+    if let Some(uid) = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse().ok())
+        && uid != 0
+        && let Some(user) = User::from_uid(Uid::from_raw(uid))?
+    {
+        return Ok(Some((user.uid, user.gid)));
+    }
+    for name in ["postgres", "nobody"] {
+        if let Some(user) = User::from_name(name)? {
+            return Ok(Some((user.uid, user.gid)));
+        }
+    }
+    bail!("Postgres refuses to run as root, and there is no user `postgres` or `nobody`")
+}
+
+/// In the wanted folder: where the data is instead.
+const ELSEWHERE: &str = "elsewhere";
+
+/// Removes a data folder, and the one that stands in for it.
+pub(crate) fn remove(data: &Path) -> anyhow::Result<()> {
+    if let Ok(elsewhere) = std::fs::read_to_string(data.join(ELSEWHERE)) {
+        match std::fs::remove_dir_all(elsewhere) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
+    match std::fs::remove_dir_all(data) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// A data folder that the user can reach: `wanted`, or, when a folder above it is closed to that user, one
+/// under /var/lib. Its name is new, and noted in `wanted`: a checkout that is made again has data of its own.
+async fn reachable(wanted: PathBuf, user: Option<(Uid, Gid)>) -> anyhow::Result<PathBuf> {
+    std::fs::create_dir_all(&wanted)?;
+    let Some((uid, gid)) = user else { return Ok(wanted) };
+    let mut look = tokio::process::Command::new("test");
+    look.arg("-x").arg(&wanted).uid(uid.as_raw()).gid(gid.as_raw());
+    let note = wanted.join(ELSEWHERE);
+    let folder = if let Ok(elsewhere) = std::fs::read_to_string(&note) {
+        PathBuf::from(elsewhere)
+    } else if look.status().await.is_ok_and(|status| status.success()) {
+        wanted
+    } else {
+        let folder = Path::new("/var/lib/atelier").join(uuid::Uuid::now_v7().simple().to_string());
+        std::fs::write(&note, folder.to_string_lossy().as_bytes())?;
+        println!("  Postgres' user cannot reach {}: its data is in {}", wanted.display(), folder.display());
+        folder
+    };
+    std::fs::create_dir_all(&folder)?;
+    chown(&folder, Some(uid), Some(gid))?;
+    Ok(folder)
+}
+
+impl Postgres {
+    /// Starts it, with what data the folder holds, or none yet.
+    pub(crate) async fn start(options: &Options<'_>) -> anyhow::Result<Self> {
+        let user = unprivileged_user()?;
+        let folder = reachable(options.data.clone(), user).await?;
+        let data = folder.join("data");
+        end_leftover(&data).await?;
+        if !data.join("PG_VERSION").exists() {
+            initialize(options, &folder, &data, user).await?;
+        }
+        let mut command = process::command(options.bin.join("postgres"), Signal::SIGINT);
+        process::unprivileged(&mut command, user);
+        let log = std::fs::File::create(folder.join("postgres.log"))?;
+        command
+            .arg("-D")
+            .arg(&data)
+            .args(["-p", &options.port.to_string()])
+            .args(["-c", "listen_addresses=127.0.0.1", "-c", "shared_buffers=64MB"])
+            .args(["-c", &format!("max_connections={}", options.max_connections)])
+            .args(["-c", &format!("fsync={}", if options.fsync { "on" } else { "off" })])
+            .arg("-c")
+            .arg(format!("unix_socket_directories={}", short_socket_folder(&folder)))
+            .current_dir(&folder)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        let mut process = Running::spawn("postgres", command)?;
+        let connect = connect_options(options.port, options.password);
+        process::until("Postgres answers", Duration::from_secs(60), async || {
+            if let Some(how) = process.has_ended() {
+                let log = std::fs::read_to_string(folder.join("postgres.log")).unwrap_or_default();
+                bail!("Postgres has ended ({how}):\n{log}");
+            }
+            match PgConnection::connect_with(&connect).await {
+                Ok(conn) => {
+                    conn.close().await?;
+                    Ok(true)
+                }
+                Err(_) => Ok(false),
+            }
+        })
+        .await?;
+        Ok(Self { process, port: options.port, password: options.password.to_owned() })
+    }
+
+    /// A superuser's connection options.
+    pub(crate) fn admin(&self) -> PgConnectOptions {
+        connect_options(self.port, &self.password)
+    }
+
+    /// A superuser's address.
+    pub(crate) fn admin_url(&self) -> String {
+        format!("postgres://postgres:{}@127.0.0.1:{}/postgres", self.password, self.port)
+    }
+
+    pub(crate) async fn stop(self) {
+        // SIGINT is Postgres' "fast shutdown": it ends sessions and writes everything down
+        self.process.stop(Signal::SIGINT, Duration::from_secs(20)).await;
+    }
+}
+
+fn connect_options(port: u16, password: &str) -> PgConnectOptions {
+    PgConnectOptions::new_without_pgpass()
+        .host("127.0.0.1")
+        .port(port)
+        .username("postgres")
+        .password(password)
+        .database("postgres")
+}
+
+/// Unix sockets have short names (107 bytes); no socket at all where the folder's name is too long.
+fn short_socket_folder(folder: &Path) -> String {
+    let text = folder.to_string_lossy().into_owned();
+    if text.len() <= 80 { text } else { String::new() }
+}
+
+async fn initialize(
+    options: &Options<'_>,
+    folder: &Path,
+    data: &Path,
+    user: Option<(Uid, Gid)>,
+) -> anyhow::Result<()> {
+    // a half-made folder of an initdb that was killed
+    if data.exists() {
+        std::fs::remove_dir_all(data)?;
+    }
+    let password = folder.join("password");
+    std::fs::write(&password, options.password)?;
+    if let Some((uid, gid)) = user {
+        chown(&password, Some(uid), Some(gid))?;
+    }
+    let mut initdb = process::command(options.bin.join("initdb"), Signal::SIGKILL);
+    process::unprivileged(&mut initdb, user);
+    initdb
+        .arg("-D")
+        .arg(data)
+        .args(["-U", "postgres", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync"])
+        .arg("--pwfile")
+        .arg(&password)
+        .current_dir(folder);
+    let made = process::run("initdb", initdb).await;
+    std::fs::remove_file(&password)?;
+    made
+}
+
+/// Ends a server that an earlier, killed command left on this data.
+async fn end_leftover(data: &Path) -> anyhow::Result<()> {
+    let Ok(text) = std::fs::read_to_string(data.join("postmaster.pid")) else { return Ok(()) };
+    let Some(pid) = text.lines().next().and_then(|line| line.trim().parse::<i32>().ok()) else {
+        return Ok(());
+    };
+    let pid = Pid::from_raw(pid);
+    if !may_be_postgres(pid) {
+        return Ok(());
+    }
+    match kill(pid, Signal::SIGINT) {
+        Ok(()) | Err(Errno::ESRCH) => {}
+        Err(error) => return Err(error).context("cannot stop the Postgres that is left over"),
+    }
+    process::until("the Postgres that was left over ends", Duration::from_secs(20), async || {
+        Ok(!may_be_postgres(pid))
+    })
+    .await
+}
+
+/// Whether there is a process of that number, and no other program's: one that is about to end has no
+/// command line any more, and Postgres minds it until it is gone.
+fn may_be_postgres(pid: Pid) -> bool {
+    let exists = kill(pid, None) != Err(Errno::ESRCH);
+    let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    exists && (command.is_empty() || command.contains("postgres"))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_server_that_is_ending_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ending = std::process::Command::new("true").spawn().unwrap();
+        let pid = ending.id();
+        std::fs::write(folder.path().join("postmaster.pid"), format!("{pid}\n/data\n")).unwrap();
+        let is_over = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") Z ");
+        process::until("it is over, and not yet gone", Duration::from_secs(5), async || Ok(is_over()))
+            .await
+            .unwrap();
+
+        let mut waits = Box::pin(end_leftover(folder.path()));
+        assert!(futures::poll!(&mut waits).is_pending(), "it was taken for gone");
+        ending.wait().unwrap();
+        waits.await.unwrap();
+    }
+}

@@ -1,0 +1,129 @@
+//! Child processes that live no longer than they should.
+
+use std::{
+    os::unix::process::CommandExt,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, bail};
+use nix::{
+    sys::signal::{Signal, killpg},
+    unistd::{Gid, Pid, Uid},
+};
+use tokio::process::{Child, Command};
+
+/// A command in a process group of its own (Ctrl-C reaches this program only, which stops its children in
+/// order), that gets `death` when this program dies without having stopped it.
+pub(crate) fn command(program: impl Into<PathBuf>, death: Signal) -> Command {
+    let mut command = std::process::Command::new(program.into());
+    command.process_group(0);
+    #[cfg(target_os = "linux")]
+    {
+        let set = move || nix::sys::prctl::set_pdeathsig(death).map_err(std::io::Error::from);
+        #[expect(unsafe_code, reason = "between fork and exec only this one system call is made")]
+        unsafe {
+            command.pre_exec(set);
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = death;
+    Command::from(command)
+}
+
+/// Runs the command as an unprivileged user, if this program runs as root.
+pub(crate) fn unprivileged(command: &mut Command, user: Option<(Uid, Gid)>) {
+    if let Some((uid, gid)) = user {
+        command.uid(uid.as_raw()).gid(gid.as_raw());
+    }
+}
+
+/// A running child.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) name: &'static str,
+    child: Child,
+    pid: Pid,
+}
+
+impl Running {
+    pub(crate) fn spawn(name: &'static str, mut command: Command) -> anyhow::Result<Self> {
+        let child = command.spawn().with_context(|| format!("cannot start {name}"))?;
+        let pid = child.id().and_then(|id| i32::try_from(id).ok()).context("a child without a pid")?;
+        Ok(Self { name, child, pid: Pid::from_raw(pid) })
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Waits until it has ended; gives how, in words.
+    pub(crate) async fn ended(&mut self) -> String {
+        match self.child.wait().await {
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    /// Whether it has ended already, and how.
+    pub(crate) fn has_ended(&mut self) -> Option<String> {
+        self.child.try_wait().ok().flatten().map(|status| status.to_string())
+    }
+
+    /// Asks it to end, and makes it after `grace`.
+    pub(crate) async fn stop(mut self, signal: Signal, grace: Duration) {
+        if self.has_ended().is_some() {
+            return;
+        }
+        // it may have ended in between: then there is nobody to signal
+        let _ = killpg(self.pid, signal);
+        if tokio::time::timeout(grace, self.child.wait()).await.is_err() {
+            let _ = killpg(self.pid, Signal::SIGKILL);
+            let _ = self.child.wait().await;
+        }
+    }
+}
+
+/// Runs a command to its end; its output is shown only when it fails.
+pub(crate) async fn run(what: &str, mut command: Command) -> anyhow::Result<()> {
+    let output = command.output().await.with_context(|| format!("cannot run: {what}"))?;
+    if !output.status.success() {
+        bail!(
+            "{what} failed ({}):\n{}{}",
+            output.status,
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    Ok(())
+}
+
+/// Asks again every few milliseconds until it is so, or `limit` has passed.
+pub(crate) async fn until(
+    what: &str,
+    limit: Duration,
+    mut so: impl AsyncFnMut() -> anyhow::Result<bool>,
+) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    while !so().await? {
+        if begun.elapsed() > limit {
+            bail!("{what}: not so after {} s", limit.as_secs());
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Ok(())
+}
+
+/// Memory of a process and its children that no other process shares (PSS), in bytes. Linux only.
+pub(crate) fn memory(pid: Pid) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = text.lines().find(|line| line.starts_with("Pss:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// The children of a process. Linux only.
+pub(crate) fn children(pid: Pid) -> Vec<Pid> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    text.split_whitespace().filter_map(|pid| pid.parse().ok()).map(Pid::from_raw).collect()
+}

@@ -1,0 +1,230 @@
+//! The processes of the platform, and the order in which they start.
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, bail};
+use nix::sys::signal::Signal;
+use secrecy::SecretString;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+
+use super::{
+    secrets::Secrets,
+    settings,
+    supervise::{self, Supervised, logged},
+};
+use crate::{
+    config::Config,
+    postgres::{Options, Postgres},
+    process,
+};
+
+/// The services that keep something in Postgres.
+const STATEFUL: [&str; 4] = ["identity", "stock", "storage", "gpu"];
+
+/// All of it.
+pub(crate) struct Platform {
+    pub(crate) config: Config,
+    pub(crate) data: PathBuf,
+    pub(crate) secrets: Secrets,
+    programs: PathBuf,
+    postgres: Option<Postgres>,
+    processes: Vec<Supervised>,
+    http: reqwest::Client,
+}
+
+fn say(what: &str, begun: Instant) {
+    println!("  {what:<28} {:>6.2} s", begun.elapsed().as_secs_f64());
+}
+
+impl Platform {
+    pub(crate) fn new(config: Config, data: PathBuf, programs: PathBuf, secrets: Secrets) -> Self {
+        Self {
+            config,
+            data,
+            secrets,
+            programs,
+            postgres: None,
+            processes: Vec::new(),
+            http: reqwest::Client::new(),
+        }
+    }
+
+    /// Postgres, the cluster and the object store.
+    pub(crate) async fn start_foundations(&mut self, postgres_bin: &Path) -> anyhow::Result<()> {
+        println!("starting");
+        for folder in ["config", "log"] {
+            std::fs::create_dir_all(self.data.join(folder))?;
+        }
+        let cluster = settings::cluster(&self.config, &self.data, &self.programs);
+        self.start("devcluster", &cluster)?;
+        let object_store = settings::object_store(&self.config, &self.data, &self.secrets);
+        self.start("devs3", &object_store)?;
+
+        let begun = Instant::now();
+        let options = Options {
+            bin: postgres_bin,
+            data: self.data.join("postgres"),
+            port: self.config.ports.postgres,
+            password: &self.secrets.postgres_password,
+            fsync: true,
+            max_connections: 200,
+        };
+        self.postgres = Some(Postgres::start(&options).await?);
+        say("Postgres", begun);
+        let ports = &self.config.ports;
+        let (cluster, object_store) = (ports.cluster, ports.object_store);
+        self.wait_for("devcluster", &format!("http://127.0.0.1:{cluster}/readyz")).await?;
+        say("development cluster", begun);
+        self.wait_for("devs3", &format!("http://127.0.0.1:{object_store}/")).await?;
+        say("object store", begun);
+        Ok(())
+    }
+
+    /// Roles, schemas, migrations, and the definitions of the custom resources.
+    pub(crate) async fn migrate(&mut self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        let postgres = self.postgres.as_ref().context("Postgres is not up")?;
+        let mut admin = PgConnection::connect_with(&postgres.admin()).await?;
+        let exists: bool = sqlx::query_scalar("select exists(select from pg_database where datname = $1)")
+            .bind(settings::DATABASE)
+            .fetch_one(&mut admin)
+            .await?;
+        if !exists {
+            let create = AssertSqlSafe(format!("create database {}", settings::DATABASE));
+            sqlx::raw_sql(create).execute(&mut admin).await?;
+        }
+        admin.close().await?;
+        let mut admin = PgConnection::connect_with(&postgres.admin().database(settings::DATABASE)).await?;
+        let password = || SecretString::from(self.secrets.database_password.clone());
+        for service in STATEFUL {
+            let passwords = db::Passwords { owner: password(), app: password(), worker: password() };
+            db::provision(&mut admin, service, &passwords).await?;
+        }
+        admin.close().await?;
+        let migrations = STATEFUL.map(|service| {
+            let text = settings::service(service, &self.config, &self.data, &self.secrets);
+            let file = self.config_file(service);
+            let program = self.programs.join(format!("atelier-{service}"));
+            async move {
+                super::secrets::write_private(&file, text.as_bytes())?;
+                let mut command = process::command(program, Signal::SIGKILL);
+                command.args(["migrate", "--config"]).arg(&file);
+                process::run(&format!("the migration of {service}"), command).await
+            }
+        });
+        let definitions = async {
+            let file = self.config_file("operator");
+            let text = settings::service("operator", &self.config, &self.data, &self.secrets);
+            super::secrets::write_private(&file, text.as_bytes())?;
+            let mut command = process::command(self.programs.join("atelier-operator"), Signal::SIGKILL);
+            command.args(["install", "--config"]).arg(&file);
+            process::run("the installation of the custom resources", command).await
+        };
+        futures::future::try_join(futures::future::try_join_all(migrations), definitions).await?;
+        say("schemas", begun);
+        Ok(())
+    }
+
+    /// The operator, the services and the gateway.
+    pub(crate) async fn start_services(&mut self) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        for service in ["operator", "identity", "stock", "storage", "gpu", "gateway"] {
+            let text = settings::service(service, &self.config, &self.data, &self.secrets);
+            self.start(service, &text)?;
+        }
+        let ports = self.config.ports.clone();
+        for (service, port) in [
+            ("operator", ports.operator),
+            ("identity", ports.identity),
+            ("stock", ports.stock),
+            ("storage", ports.storage),
+            ("gpu", ports.gpu),
+            ("gateway", ports.gateway),
+        ] {
+            self.wait_for(service, &format!("http://127.0.0.1:{port}/readyz")).await?;
+            say(service, begun);
+        }
+        Ok(())
+    }
+
+    fn config_file(&self, name: &str) -> PathBuf {
+        self.data.join(format!("config/{name}.toml"))
+    }
+
+    fn start(&mut self, name: &'static str, config: &str) -> anyhow::Result<()> {
+        let file = self.config_file(name);
+        super::secrets::write_private(&file, config.as_bytes())?;
+        let program = self.programs.join(format!("atelier-{name}"));
+        let log = self.data.join(format!("log/{name}.log"));
+        let serves = !matches!(name, "devcluster" | "devs3");
+        self.processes.push(Supervised::start(name, move || {
+            let mut command = process::command(&program, Signal::SIGTERM);
+            if serves {
+                command.arg("serve");
+            }
+            command.arg("--config").arg(&file);
+            logged(command, &log)
+        })?);
+        Ok(())
+    }
+
+    /// Until the address answers; fails, with the end of its log, when the process ends before.
+    async fn wait_for(&mut self, name: &'static str, url: &str) -> anyhow::Result<()> {
+        let log = self.data.join(format!("log/{name}.log"));
+        let (http, processes) = (&self.http, &mut self.processes);
+        process::until(&format!("{name} is ready"), Duration::from_secs(30), async || {
+            for process in processes.iter_mut() {
+                if let Some(running) = process.running()
+                    && running.name == name
+                    && let Some(how) = running.has_ended()
+                {
+                    bail!("{name} has ended ({how}):\n{}", last_lines(&log));
+                }
+            }
+            // the object store answers strangers with 403: it is up
+            Ok(http.get(url).send().await.is_ok_and(|answer| !answer.status().is_server_error()))
+        })
+        .await
+        .map_err(|error| error.context(format!("see {}", log.display())))
+    }
+
+    /// Keeps everything up until `interrupted`.
+    pub(crate) async fn watch(&mut self, interrupted: impl Future<Output = ()>) -> anyhow::Result<()> {
+        let postgres = self.postgres.as_mut().context("Postgres is not up")?;
+        tokio::select! {
+            () = interrupted => Ok(()),
+            () = supervise::keep_up(&mut self.processes) => Ok(()),
+            how = postgres.process.ended() => bail!("Postgres has ended ({how})"),
+        }
+    }
+
+    /// Memory of the platform's processes, and of Postgres', in bytes.
+    pub(crate) fn memory(&mut self) -> Option<(u64, u64)> {
+        let mut platform = 0;
+        for process in &mut self.processes {
+            platform += process::memory(process.running()?.pid())?;
+        }
+        let postgres = self.postgres.as_ref()?.process.pid();
+        let backends: u64 = process::children(postgres).into_iter().filter_map(process::memory).sum();
+        Some((platform, process::memory(postgres)? + backends))
+    }
+
+    /// Everything, the last started first; Postgres last of all.
+    pub(crate) async fn stop(&mut self) {
+        while let Some(process) = self.processes.pop() {
+            process.stop().await;
+        }
+        if let Some(postgres) = self.postgres.take() {
+            postgres.stop().await;
+        }
+    }
+}
+
+fn last_lines(log: &Path) -> String {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<_> = text.lines().collect();
+    lines[lines.len().saturating_sub(10)..].join("\n")
+}

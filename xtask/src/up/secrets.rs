@@ -1,0 +1,75 @@
+//! The secrets of the one-command platform: made at random once, kept where only their owner reads.
+
+use std::{fs::OpenOptions, io::Write, os::unix::fs::OpenOptionsExt, path::Path};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use rand::{Rng, RngExt};
+use serde::{Deserialize, Serialize};
+
+/// All of them.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Secrets {
+    pub(crate) administrator_password: String,
+    pub(crate) designer_password: String,
+    pub(crate) postgres_password: String,
+    /// Of the services' database roles.
+    pub(crate) database_password: String,
+    /// The gpu service's, for stock and storage.
+    pub(crate) gpu_token: String,
+    /// The gateway's, for gpu.
+    pub(crate) gateway_token: String,
+    /// For scripts that use the Operator API.
+    pub(crate) operator_token: String,
+    /// Signs the gateway's instance cookies; 32 bytes in base64.
+    pub(crate) cookie_key: String,
+    /// Encrypts the identity service's signing keys; 32 bytes in base64.
+    pub(crate) encryption_key: String,
+    pub(crate) object_store_access_key: String,
+    pub(crate) object_store_secret_key: String,
+}
+
+fn word(length: usize) -> String {
+    let mut random = rand::rng();
+    (0..length).map(|_| char::from(b"abcdefghijkmnpqrstuvwxyz23456789"[random.random_range(0..32)])).collect()
+}
+
+fn key() -> String {
+    let mut bytes = [0; 32];
+    rand::rng().fill_bytes(&mut bytes);
+    STANDARD.encode(bytes)
+}
+
+impl Secrets {
+    /// Those of an earlier `up`, or new ones.
+    pub(crate) fn load_or_make(data: &Path) -> anyhow::Result<Self> {
+        let file = data.join("secrets.json");
+        if let Ok(text) = std::fs::read(&file) {
+            return Ok(serde_json::from_slice(&text)?);
+        }
+        let secrets = Self {
+            administrator_password: word(16),
+            designer_password: word(16),
+            postgres_password: word(32),
+            database_password: word(32),
+            gpu_token: word(40),
+            gateway_token: word(40),
+            operator_token: word(40),
+            cookie_key: key(),
+            encryption_key: key(),
+            object_store_access_key: word(20).to_uppercase(),
+            object_store_secret_key: word(40),
+        };
+        write_private(&file, &serde_json::to_vec_pretty(&secrets)?)?;
+        Ok(secrets)
+    }
+}
+
+/// Writes a file that only its owner can read; whole, or not at all.
+pub(crate) fn write_private(file: &Path, content: &[u8]) -> anyhow::Result<()> {
+    let new = file.with_extension("new");
+    let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    out.write_all(content)?;
+    std::fs::rename(new, file)?;
+    Ok(())
+}

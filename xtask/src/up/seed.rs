@@ -1,0 +1,125 @@
+//! What a new platform begins with, made through its public API. What is there already stays as it is.
+
+use std::time::Instant;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+use super::settings::DATACENTER;
+use crate::demo::{
+    Sights,
+    client::{Api, text},
+};
+
+const TENANT: &str = "atelier-studio";
+
+pub(crate) async fn seed(sights: &Sights) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    let admin = Api::new(&sights.gateway)?.sign_in(&sights.administrator).await?;
+    ensure(
+        &admin,
+        "/v1/datacenters",
+        DATACENTER,
+        json!({ "name": DATACENTER, "region": "local", "cluster": DATACENTER }),
+    )
+    .await?;
+    for spec in gpu_specs() {
+        let name = text(&spec, "name")?.to_owned();
+        ensure(&admin, "/v1/gpu-specs", &name, spec).await?;
+        if admin.list(&format!("/v1/stock?spec_name={name}")).await?.is_empty() {
+            let body = json!({ "gpu_spec": name, "datacenter": DATACENTER, "count": 2 });
+            admin.post("/v1/stock/additions", body, 202).await?;
+        }
+    }
+    for spec in storage_specs() {
+        let name = text(&spec, "name")?.to_owned();
+        ensure(&admin, "/v1/storage-specs", &name, spec).await?;
+    }
+    let there = admin.list("/v1/services").await?;
+    for image in catalogue() {
+        let same =
+            |other: &&Value| (&other["service"], &other["version"]) == (&image["service"], &image["version"]);
+        if there.iter().find(same).is_none() {
+            admin.post("/v1/services", image, 201).await?;
+        }
+    }
+    designer(&admin, sights).await?;
+    println!("  {:<28} {:>6.2} s", "demo data", begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// The thing with this name in the collection: found, or made.
+async fn ensure(admin: &Api, collection: &str, name: &str, body: Value) -> anyhow::Result<Value> {
+    match admin.list(collection).await?.into_iter().find(|thing| thing["name"] == name) {
+        Some(thing) => Ok(thing),
+        None => admin.post(collection, body, 201).await,
+    }
+}
+
+async fn designer(admin: &Api, sights: &Sights) -> anyhow::Result<()> {
+    let tenant = ensure(admin, "/v1/tenants", TENANT, json!({ "name": TENANT })).await?;
+    let email = &sights.designer.email;
+    let user = match admin.list("/v1/users").await?.into_iter().find(|user| user["email"] == email.as_str()) {
+        Some(user) => user,
+        None => {
+            let body = json!({
+                "email": email, "password": sights.designer.password, "display_name": "Designer",
+            });
+            admin.post("/v1/users", body, 201).await?
+        }
+    };
+    let members = format!("/v1/tenants/{}/members", text(&tenant, "id")?);
+    let user_id = text(&user, "id").context("the designer has no id")?;
+    if !admin.list(&members).await?.iter().any(|member| member["user_id"] == user_id) {
+        admin.post(&members, json!({ "user_id": user_id, "role": "owner" }), 201).await?;
+    }
+    Ok(())
+}
+
+fn gpu_specs() -> [Value; 2] {
+    let spec = |name, model, cores, video_memory, cpus: u32, memory: u32, price| {
+        json!({
+            "name": name, "gpu_model": model, "gpu_count": 1, "gpu_cores": cores,
+            "video_memory_mib": video_memory, "cpu_millis": cpus * 1000, "memory_mib": memory,
+            "disk_gib": 50, "price_per_hour": price, "currency": "USD",
+            "allocation": { "kind": "device", "resource": "nvidia.com/gpu" },
+        })
+    };
+    [
+        spec("3080-small-4-1", "NVIDIA-GeForce-RTX-3080", 8704, 10_240, 4, 8192, "0.2"),
+        spec("4090-small-8-1", "NVIDIA-GeForce-RTX-4090", 16_384, 24_576, 8, 32_768, "0.6"),
+    ]
+}
+
+fn storage_specs() -> [Value; 2] {
+    [
+        json!({ "name": "ssd", "kind": "volume", "min_size_gib": 1, "max_size_gib": 2048,
+                "price_per_gib_month": "0.1", "currency": "USD" }),
+        json!({ "name": "archive", "kind": "bucket", "min_size_gib": 1, "max_size_gib": 10_240,
+                "price_per_gib_month": "0.02", "currency": "USD" }),
+    ]
+}
+
+/// The stand-in that draws on the CPU, as two versions of the WebUI, and a Jupyter of the same kind. A real
+/// platform has real images here instead.
+fn catalogue() -> [Value; 3] {
+    let entry = |service: &str, version: &str, description: &str| {
+        json!({
+            "service": service, "version": version, "description": description,
+            "template": {
+                "image": format!("atelier/webui:{version}"),
+                "ports": [{ "port": 7860, "protocol": "TCP", "is_public": true, "is_probe": true,
+                            "base_url": "/internal/ping" }],
+                "env": [{ "name": "SD_VERSION", "value": version }],
+                "working_dir": "/workspace",
+                "storage_mount_path": "/workspace/storage",
+                "start_timeout_seconds": 60,
+            },
+        })
+    };
+    [
+        entry("stable-diffusion-webui", "1.6", "Stand-in for Stable Diffusion WebUI 1.6 that needs no GPU"),
+        entry("stable-diffusion-webui", "1.10", "Stand-in for Stable Diffusion WebUI 1.10 that needs no GPU"),
+        entry("jupyter", "4.2", "Stand-in for JupyterLab 4.2 that needs no GPU"),
+    ]
+}
