@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crds::{HeldReason, names};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::action::Action;
 use super::plan::{Leaving, Planner};
@@ -157,12 +157,13 @@ impl Planner<'_> {
     }
 
     /// Since when the place that the pod waits for may have been its own: an earlier pod of the unit may have
-    /// ended long after this one was made, and may not have gone yet.
+    /// ended long after this one was made, and may not have gone yet. Clusters give ends in whole seconds: it
+    /// ended before the next one.
     pub(super) fn free_since(&self, pod: &PodView) -> Timestamp {
-        let ends = self
-            .instances()
-            .filter(|other| other.uid != pod.uid && other.is_over())
-            .map(|ended| ended.exit.as_ref().and_then(|exit| exit.at).unwrap_or(self.observed.now));
+        let ends = self.instances().filter(|other| other.uid != pod.uid && other.is_over()).map(|ended| {
+            let second = ended.exit.as_ref().and_then(|exit| exit.at);
+            second.map_or(self.observed.now, |at| at + SignedDuration::from_secs(1))
+        });
         ends.fold(pod.created_at.max(self.observed.settled_since), Timestamp::max)
     }
 
