@@ -46,7 +46,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         Bench::Operator => None,
         Bench::Claims => {
             let bin = packages::postgres(Consent { given: false }, &folder.join("download")).await?;
-            let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+            let port = process::free_port()?;
             let postgres = Postgres::start(&Options {
                 bin: &bin,
                 data: folder.join("postgres"),

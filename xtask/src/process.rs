@@ -1,6 +1,7 @@
 //! Child processes that live no longer than they should.
 
 use std::{
+    net::TcpListener,
     os::unix::process::CommandExt,
     path::PathBuf,
     time::{Duration, Instant},
@@ -84,8 +85,19 @@ impl Running {
     }
 }
 
-/// Runs a command to its end; its output is shown only when it fails.
+/// A port of 127.0.0.1 that nobody listens on, below those that systems give to outgoing connections: none of
+/// these takes it before the program it is for does.
+pub(crate) fn free_port() -> anyhow::Result<u16> {
+    std::iter::repeat_with(|| rand::random_range(20_000..30_000))
+        .take(100)
+        .find(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok())
+        .context("no port of 127.0.0.1 is free")
+}
+
+/// Runs a command to its end, which comes at once when nobody waits for it any more; its output is shown only
+/// when it fails.
 pub(crate) async fn run(what: &str, mut command: Command) -> anyhow::Result<()> {
+    command.kill_on_drop(true);
     let output = command.output().await.with_context(|| format!("cannot run: {what}"))?;
     if !output.status.success() {
         bail!(

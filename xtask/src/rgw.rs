@@ -5,18 +5,21 @@
 //! concerns what clients of the gateway see.
 
 use std::{
-    net::TcpListener,
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
 };
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use nix::sys::signal::Signal;
 use tokio::process::Command;
 use uuid::Uuid;
 
 use crate::process::{self, Running};
+
+/// Each step takes less than a second. After a step that is not done by then, it is made anew, this often.
+const PATIENCE: Duration = Duration::from_secs(30);
+const TRIES: u32 = 3;
 
 /// A running gateway.
 #[derive(Debug)]
@@ -26,10 +29,6 @@ pub(crate) struct Rgw {
     pub(crate) endpoint: String,
     pub(crate) access_key: String,
     pub(crate) secret_key: String,
-}
-
-fn free_port() -> std::io::Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 /// Settings of the cluster: what differs from Ceph's defaults, and why.
@@ -106,17 +105,28 @@ rgw_gc_processor_period = 5
     )
 }
 
+async fn step(what: &str, command: Command) -> anyhow::Result<()> {
+    let ended = tokio::time::timeout(PATIENCE, process::run(what, command)).await;
+    ended.with_context(|| format!("{what}: not done after {} s", PATIENCE.as_secs()))?
+}
+
 impl Rgw {
-    /// Starts it, empty, in a new folder of the system's temporary one (unix sockets need a short path).
-    pub(crate) async fn start() -> anyhow::Result<Self> {
-        let folder = std::env::temp_dir().join(format!("atelier-rgw-{}", std::process::id()));
+    /// Starts it, empty, in a folder that it makes; its path is to be short, unix sockets are made below it.
+    pub(crate) async fn start(folder: &Path) -> anyhow::Result<Self> {
+        for _ in 1..TRIES {
+            match Self::attempt(folder.to_owned()).await {
+                Ok(rgw) => return Ok(rgw),
+                Err(error) => eprintln!("  {error:#}\n  once more"),
+            }
+        }
+        Self::attempt(folder.to_owned()).await
+    }
+
+    async fn attempt(folder: PathBuf) -> anyhow::Result<Self> {
         for part in ["mon", "osd", "log", "run"] {
             std::fs::create_dir_all(folder.join(part))?;
         }
-        let (fsid, osd_id) = (Uuid::new_v4(), Uuid::new_v4());
-        let (monitor, gateway) = (free_port()?, free_port()?);
-        let conf = folder.join("ceph.conf");
-        std::fs::write(&conf, settings(&folder, &fsid, monitor, gateway))?;
+        let (monitor, gateway) = (process::free_port()?, process::free_port()?);
         let mut rgw = Self {
             daemons: Vec::new(),
             endpoint: format!("http://127.0.0.1:{gateway}"),
@@ -124,39 +134,42 @@ impl Rgw {
             secret_key: format!("{}{}", Uuid::new_v4().simple(), &Uuid::new_v4().simple().to_string()[..8]),
             folder,
         };
-        if let Err(error) = rgw.bring_up(&conf, fsid, osd_id, monitor).await {
-            let log = std::fs::read_to_string(rgw.folder.join("log/daemons.out")).unwrap_or_default();
+        if let Err(error) = rgw.bring_up(monitor, gateway).await {
+            let logs = rgw.logs();
             rgw.stop().await;
-            bail!("Ceph did not start: {error:#}\n{log}");
+            bail!("Ceph did not start: {error:#}\n{logs}");
         }
         Ok(rgw)
     }
 
-    async fn bring_up(&mut self, conf: &Path, fsid: Uuid, osd_id: Uuid, monitor: u16) -> anyhow::Result<()> {
+    async fn bring_up(&mut self, monitor: u16, gateway: u16) -> anyhow::Result<()> {
+        let (fsid, osd_id) = (Uuid::new_v4(), Uuid::new_v4());
+        let conf = self.folder.join("ceph.conf");
+        std::fs::write(&conf, settings(&self.folder, &fsid, monitor, gateway))?;
         let ceph = |program: &str| {
             let mut command = process::command(program, Signal::SIGKILL);
-            command.arg("-c").arg(conf);
+            command.arg("-c").arg(&conf);
             command
         };
         let map = self.folder.join("monmap");
         let mut monmap = process::command("monmaptool", Signal::SIGKILL);
         monmap.args(["--create", "--fsid", &fsid.to_string(), "--addv", "a"]);
         monmap.arg(format!("[v2:127.0.0.1:{monitor}/0]")).arg(&map);
-        process::run("monmaptool", monmap).await?;
+        step("monmaptool", monmap).await?;
         let mut mkfs = ceph("ceph-mon");
         mkfs.args(["-i", "a", "--mkfs", "--monmap"]).arg(&map);
-        process::run("ceph-mon --mkfs", mkfs).await?;
+        step("ceph-mon --mkfs", mkfs).await?;
         let mut mkfs = ceph("ceph-osd");
         // --no-mon-config: the monitor is not up yet, and would be asked for minutes
         mkfs.args(["-i", "0", "--no-mon-config", "--mkfs", "--osd-uuid", &osd_id.to_string()]);
-        process::run("ceph-osd --mkfs", mkfs).await?;
+        step("ceph-osd --mkfs", mkfs).await?;
 
         let mut mon = ceph("ceph-mon");
         mon.args(["-i", "a", "-f"]);
         self.launch("ceph-mon", mon)?;
         let mut new = ceph("ceph");
-        new.args(["--connect-timeout", "60", "osd", "new", &osd_id.to_string(), "0"]);
-        process::run("ceph osd new", new).await?;
+        new.args(["osd", "new", &osd_id.to_string(), "0"]);
+        step("ceph osd new", new).await?;
         let mut osd = ceph("ceph-osd");
         osd.args(["-i", "0", "-f"]);
         self.launch("ceph-osd", osd)?;
@@ -164,13 +177,13 @@ impl Rgw {
         user.args(["user", "create", "--uid=admin", "--display-name=admin"]);
         user.args(["--access-key", &self.access_key, "--secret-key", &self.secret_key]);
         user.arg("--caps=users=*;buckets=*;usage=*;metadata=*");
-        process::run("radosgw-admin user create", user).await?;
+        step("radosgw-admin user create", user).await?;
         let mut gateway = ceph("radosgw");
         gateway.args(["-n", "client.rgw", "-f"]);
         self.launch("radosgw", gateway)?;
 
         let http = reqwest::Client::new();
-        process::until("the object gateway answers", Duration::from_secs(60), async || {
+        process::until("the object gateway answers", PATIENCE, async || {
             for daemon in &mut self.daemons {
                 if let Some(how) = daemon.has_ended() {
                     bail!("{} has ended ({how})", daemon.name);
@@ -179,6 +192,18 @@ impl Rgw {
             Ok(http.get(&self.endpoint).send().await.is_ok_and(|answer| answer.status().is_success()))
         })
         .await
+    }
+
+    /// The last lines of each of its logs.
+    fn logs(&self) -> String {
+        let files = std::fs::read_dir(self.folder.join("log")).into_iter().flatten().flatten();
+        let tails = files.map(|file| {
+            let log = std::fs::read_to_string(file.path()).unwrap_or_default();
+            let lines: Vec<&str> = log.lines().collect();
+            let tail = lines[lines.len().saturating_sub(20)..].join("\n");
+            format!("  {}:\n{tail}\n", file.file_name().display())
+        });
+        tails.collect()
     }
 
     fn launch(&mut self, name: &'static str, mut command: Command) -> anyhow::Result<()> {

@@ -1,9 +1,16 @@
 //! `cargo xtask test`: all tests, on what is real: a Postgres and a Ceph RGW started for this run.
 
-use std::{path::PathBuf, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use anyhow::bail;
-use nix::sys::signal::Signal;
+use nix::{
+    errno::Errno,
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 
 use crate::{
     packages::{self, Consent},
@@ -11,6 +18,13 @@ use crate::{
     process::{self, Running},
     rgw::Rgw,
 };
+
+/// More than the files of a run come to, in bytes.
+#[cfg(target_os = "linux")]
+const SCRATCH: u64 = 4 << 30;
+
+/// How the folder of a run is called, before the process id.
+const FOLDER: &str = "atelier-test-";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -27,7 +41,9 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let consent = Consent { given: args.yes || std::env::var_os("CI").is_some() };
-    let folder = std::env::temp_dir().join(format!("atelier-test-{}", std::process::id()));
+    let scratch = scratch();
+    sweep(&scratch)?;
+    let folder = scratch.join(format!("{FOLDER}{}", std::process::id()));
     let bin = packages::postgres(consent, &folder.join("download")).await?;
     packages::ceph(consent).await?;
 
@@ -47,9 +63,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     crate::build::programs().await?;
 
     let begun = Instant::now();
-    std::fs::create_dir_all(&folder)?;
+    std::fs::create_dir_all(folder.join("tmp"))?;
     world_readable(&folder)?;
-    let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let port = process::free_port()?;
     let options = Options {
         bin: &bin,
         data: folder.join("postgres"),
@@ -59,9 +75,10 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         max_connections: 500,
     };
     let postgres = Postgres::start(&options).await?;
-    let rgw = Rgw::start().await?;
+    let rgw = Rgw::start(&folder.join("ceph")).await?;
     println!("Postgres and Ceph RGW are up ({:.1} s)", begun.elapsed().as_secs_f64());
     cargo
+        .env("TMPDIR", folder.join("tmp"))
         .env("TEST_POSTGRES", postgres.admin_url())
         .env("TEST_POSTGRES_BIN", &bin)
         .env("RGW_ENDPOINT", &rgw.endpoint)
@@ -86,8 +103,34 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     }
 }
 
+/// Where a run keeps its files: in memory, where the system has room for them there. Ceph's monitor and many a
+/// test wait for each write to be on the disk, and a disk may have much else to do.
+fn scratch() -> PathBuf {
+    #[cfg(target_os = "linux")]
+    if let Ok(memory) = nix::sys::statvfs::statvfs("/dev/shm")
+        && memory.blocks_available() * memory.fragment_size() >= SCRATCH
+    {
+        return PathBuf::from("/dev/shm");
+    }
+    std::env::temp_dir()
+}
+
+/// Removes what runs that were killed have left there.
+fn sweep(scratch: &Path) -> anyhow::Result<()> {
+    for entry in std::fs::read_dir(scratch)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let pid = name.to_str().and_then(|name| name.strip_prefix(FOLDER)).and_then(|pid| pid.parse().ok());
+        if pid.is_some_and(|pid| kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH)) {
+            crate::postgres::remove(&entry.path().join("postgres"))?;
+            std::fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 /// Postgres may run as another user, who must reach its folder.
-fn world_readable(folder: &std::path::Path) -> std::io::Result<()> {
+fn world_readable(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))
 }
