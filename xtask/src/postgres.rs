@@ -16,6 +16,10 @@ use sqlx::{Connection, PgConnection, postgres::PgConnectOptions};
 
 use crate::process::{self, Running};
 
+/// How long a server may take to start or to end where the disk is slow: after a crash it makes sure of each of
+/// its files, and an orderly end writes down all that is in memory.
+const SLOW: Duration = Duration::from_secs(300);
+
 /// A running server.
 #[derive(Debug)]
 pub(crate) struct Postgres {
@@ -56,21 +60,26 @@ fn unprivileged_user() -> anyhow::Result<Option<(Uid, Gid)>> {
     bail!("Postgres refuses to run as root, and there is no user `postgres` or `nobody`")
 }
 
+/// In the folder: what the server itself keeps.
+const DATA: &str = "data";
+
 /// In the wanted folder: where the data is instead.
 const ELSEWHERE: &str = "elsewhere";
 
+/// The folder that stands in for `wanted`, if one does.
+fn elsewhere(wanted: &Path) -> Option<PathBuf> {
+    std::fs::read_to_string(wanted.join(ELSEWHERE)).ok().map(PathBuf::from)
+}
+
 /// Removes a data folder, and the one that stands in for it.
 pub(crate) fn remove(data: &Path) -> anyhow::Result<()> {
-    if let Ok(elsewhere) = std::fs::read_to_string(data.join(ELSEWHERE)) {
-        match std::fs::remove_dir_all(elsewhere) {
+    for folder in elsewhere(data).into_iter().chain([data.to_owned()]) {
+        match std::fs::remove_dir_all(folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
     }
-    match std::fs::remove_dir_all(data) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// A data folder that the user can reach: `wanted`, or, when a folder above it is closed to that user, one
@@ -80,14 +89,13 @@ async fn reachable(wanted: PathBuf, user: Option<(Uid, Gid)>) -> anyhow::Result<
     let Some((uid, gid)) = user else { return Ok(wanted) };
     let mut look = tokio::process::Command::new("test");
     look.arg("-x").arg(&wanted).uid(uid.as_raw()).gid(gid.as_raw());
-    let note = wanted.join(ELSEWHERE);
-    let folder = if let Ok(elsewhere) = std::fs::read_to_string(&note) {
-        PathBuf::from(elsewhere)
+    let folder = if let Some(elsewhere) = elsewhere(&wanted) {
+        elsewhere
     } else if look.status().await.is_ok_and(|status| status.success()) {
         wanted
     } else {
         let folder = Path::new("/var/lib/atelier").join(uuid::Uuid::now_v7().simple().to_string());
-        std::fs::write(&note, folder.to_string_lossy().as_bytes())?;
+        std::fs::write(wanted.join(ELSEWHERE), folder.to_string_lossy().as_bytes())?;
         println!("  Postgres' user cannot reach {}: its data is in {}", wanted.display(), folder.display());
         folder
     };
@@ -101,9 +109,8 @@ impl Postgres {
     pub(crate) async fn start(options: &Options<'_>) -> anyhow::Result<Self> {
         let user = unprivileged_user()?;
         let folder = reachable(options.data.clone(), user).await?;
-        let data = folder.join("data");
-        end_leftover(&data).await?;
-        if !data.join("PG_VERSION").exists() {
+        let data = folder.join(DATA);
+        if !data.exists() {
             initialize(options, &folder, &data, user).await?;
         }
         let mut command = process::command(options.bin.join("postgres"), Signal::SIGINT);
@@ -124,7 +131,7 @@ impl Postgres {
             .stderr(log);
         let mut process = Running::spawn("postgres", command)?;
         let connect = connect_options(options.port, options.password);
-        process::until("Postgres answers", Duration::from_secs(60), async || {
+        process::until("Postgres answers", SLOW, async || {
             if let Some(how) = process.has_ended() {
                 let log = std::fs::read_to_string(folder.join("postgres.log")).unwrap_or_default();
                 bail!("Postgres has ended ({how}):\n{log}");
@@ -178,9 +185,10 @@ async fn initialize(
     data: &Path,
     user: Option<(Uid, Gid)>,
 ) -> anyhow::Result<()> {
-    // a half-made folder of an initdb that was killed
-    if data.exists() {
-        std::fs::remove_dir_all(data)?;
+    // made beside, and then renamed: an initdb that is killed leaves nothing that looks like data
+    let made = folder.join("initdb");
+    if made.exists() {
+        std::fs::remove_dir_all(&made)?;
     }
     let password = folder.join("password");
     std::fs::write(&password, options.password)?;
@@ -191,19 +199,22 @@ async fn initialize(
     process::unprivileged(&mut initdb, user);
     initdb
         .arg("-D")
-        .arg(data)
+        .arg(&made)
         .args(["-U", "postgres", "--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync"])
         .arg("--pwfile")
         .arg(&password)
         .current_dir(folder);
-    let made = process::run("initdb", initdb).await;
+    let done = process::run("initdb", initdb).await;
     std::fs::remove_file(&password)?;
-    made
+    done?;
+    Ok(std::fs::rename(&made, data)?)
 }
 
-/// Ends a server that an earlier, killed command left on this data.
-async fn end_leftover(data: &Path) -> anyhow::Result<()> {
-    let Ok(text) = std::fs::read_to_string(data.join("postmaster.pid")) else { return Ok(()) };
+/// Ends a server that an earlier, killed command left on the data of this folder.
+pub(crate) async fn end_leftover(wanted: &Path) -> anyhow::Result<()> {
+    let folder = elsewhere(wanted).unwrap_or_else(|| wanted.to_owned());
+    let file = folder.join(DATA).join("postmaster.pid");
+    let Ok(text) = std::fs::read_to_string(file) else { return Ok(()) };
     let Some(pid) = text.lines().next().and_then(|line| line.trim().parse::<i32>().ok()) else {
         return Ok(());
     };
@@ -215,10 +226,8 @@ async fn end_leftover(data: &Path) -> anyhow::Result<()> {
         Ok(()) | Err(Errno::ESRCH) => {}
         Err(error) => return Err(error).context("cannot stop the Postgres that is left over"),
     }
-    process::until("the Postgres that was left over ends", Duration::from_secs(20), async || {
-        Ok(!may_be_postgres(pid))
-    })
-    .await
+    println!("waiting for the Postgres of the last `up` to end");
+    process::until("the Postgres that was left over ends", SLOW, async || Ok(!may_be_postgres(pid))).await
 }
 
 /// Whether there is a process of that number, and no other program's: one that is about to end has no
@@ -238,7 +247,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut ending = std::process::Command::new("true").spawn().unwrap();
         let pid = ending.id();
-        std::fs::write(folder.path().join("postmaster.pid"), format!("{pid}\n/data\n")).unwrap();
+        let data = folder.path().join(DATA);
+        std::fs::create_dir(&data).unwrap();
+        std::fs::write(data.join("postmaster.pid"), format!("{pid}\n/data\n")).unwrap();
         let is_over = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") Z ");
         process::until("it is over, and not yet gone", Duration::from_secs(5), async || Ok(is_over()))
             .await

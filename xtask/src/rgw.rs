@@ -17,8 +17,9 @@ use uuid::Uuid;
 
 use crate::process::{self, Running};
 
-/// Each step takes less than a second. After a step that is not done by then, it is made anew, this often.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Each step takes less than a second, where a disk is quick: the monitor waits for it some forty times before
+/// it answers. After a step that is not done by then all is made anew, and is tried this often.
+const PATIENCE: Duration = Duration::from_secs(90);
 const TRIES: u32 = 3;
 
 /// A running gateway.

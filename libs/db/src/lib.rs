@@ -59,7 +59,8 @@ impl DbConfig {
             .options([
                 ("search_path", service),
                 ("timezone", "UTC"),
-                ("statement_timeout", "30s"),
+                // a migration may take long, and waits for those of other services to end
+                ("statement_timeout", if role == "owner" { "0" } else { "30s" }),
                 ("idle_in_transaction_session_timeout", "60s"),
             ]))
     }

@@ -35,6 +35,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let data = config.data();
     std::fs::create_dir_all(&data)?;
     let _lock = lock(&data)?;
+    crate::postgres::end_leftover(&data.join("postgres")).await?;
     if args.fresh {
         clear(&data)?;
         println!("starting over: {} is empty", data.display());

@@ -1,0 +1,34 @@
+//! Migrations, on a real database.
+
+#![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
+
+use std::borrow::Cow;
+
+use sqlx::{
+    SqlStr,
+    migrate::{Migration, MigrationType, Migrator},
+};
+use testkit::TestDb;
+
+/// A large table is not altered in seconds, and each service waits for the migrations of the others.
+#[tokio::test]
+async fn a_migration_takes_the_time_it_needs_and_a_request_does_not() {
+    let note = "create table seen as select current_setting('statement_timeout') as value;
+        grant select on seen to atelier_stock_app";
+    let migrations = Migrator::with_migrations(vec![Migration::new(
+        1,
+        Cow::Borrowed("note the limit"),
+        MigrationType::Simple,
+        SqlStr::from_static(note),
+        false,
+    )]);
+    let database = TestDb::new().await;
+    let (_, db) = database.open("stock", &migrations).await;
+    let mut tx = db.platform().await.unwrap();
+    let limits: (String, String) =
+        sqlx::query_as("select value, current_setting('statement_timeout') from seen")
+            .fetch_one(&mut *tx)
+            .await
+            .unwrap();
+    assert_eq!(limits, ("0".to_owned(), "30s".to_owned()));
+}
