@@ -210,24 +210,35 @@ async fn initialize(
     Ok(std::fs::rename(&made, data)?)
 }
 
-/// Ends a server that an earlier, killed command left on the data of this folder.
+/// Ends a server that an earlier, killed command left on the data of this folder, and waits for what a server
+/// that was killed itself has left: Postgres starts beside neither.
 pub(crate) async fn end_leftover(wanted: &Path) -> anyhow::Result<()> {
     let folder = elsewhere(wanted).unwrap_or_else(|| wanted.to_owned());
-    let file = folder.join(DATA).join("postmaster.pid");
-    let Ok(text) = std::fs::read_to_string(file) else { return Ok(()) };
-    let Some(pid) = text.lines().next().and_then(|line| line.trim().parse::<i32>().ok()) else {
-        return Ok(());
-    };
-    let pid = Pid::from_raw(pid);
-    if !may_be_postgres(pid) {
-        return Ok(());
+    let Ok(data) = folder.join(DATA).canonicalize() else { return Ok(()) };
+    let server = server_of(&data).filter(|&pid| may_be_postgres(pid));
+    if let Some(pid) = server {
+        match kill(pid, Signal::SIGINT) {
+            Ok(()) | Err(Errno::ESRCH) => {}
+            Err(error) => return Err(error).context("cannot stop the Postgres that is left over"),
+        }
     }
-    match kill(pid, Signal::SIGINT) {
-        Ok(()) | Err(Errno::ESRCH) => {}
-        Err(error) => return Err(error).context("cannot stop the Postgres that is left over"),
+    let is_left = || server.is_some_and(may_be_postgres) || is_worked_in(&data);
+    if is_left() {
+        println!("waiting for the Postgres of the last `up` to end");
     }
-    println!("waiting for the Postgres of the last `up` to end");
-    process::until("the Postgres that was left over ends", SLOW, async || Ok(!may_be_postgres(pid))).await
+    process::until("the Postgres that was left over ends", SLOW, async || Ok(!is_left())).await
+}
+
+/// The server that runs on the data, or ran when it was killed.
+fn server_of(data: &Path) -> Option<Pid> {
+    let text = std::fs::read_to_string(data.join("postmaster.pid")).ok()?;
+    text.lines().next()?.trim().parse().ok().map(Pid::from_raw)
+}
+
+/// Whether the data is the working folder of a process, as it is of each of a server's. Linux only.
+fn is_worked_in(data: &Path) -> bool {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes.into_iter().any(|process| process.path().join("cwd").read_link().is_ok_and(|cwd| cwd == data))
 }
 
 /// Whether there is a process of that number, and no other program's: one that is about to end has no
@@ -245,10 +256,10 @@ mod tests {
     #[tokio::test]
     async fn a_server_that_is_ending_is_waited_for() {
         let folder = tempfile::tempdir().unwrap();
-        let mut ending = std::process::Command::new("true").spawn().unwrap();
-        let pid = ending.id();
         let data = folder.path().join(DATA);
         std::fs::create_dir(&data).unwrap();
+        let mut ending = std::process::Command::new("true").spawn().unwrap();
+        let pid = ending.id();
         std::fs::write(data.join("postmaster.pid"), format!("{pid}\n/data\n")).unwrap();
         let is_over = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") Z ");
         process::until("it is over, and not yet gone", Duration::from_secs(5), async || Ok(is_over()))
@@ -258,6 +269,20 @@ mod tests {
         let mut waits = Box::pin(end_leftover(folder.path()));
         assert!(futures::poll!(&mut waits).is_pending(), "it was taken for gone");
         ending.wait().unwrap();
+        waits.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_a_killed_server_left_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join(DATA);
+        std::fs::create_dir(&data).unwrap();
+        let mut left = std::process::Command::new("sleep").arg("1000").current_dir(&data).spawn().unwrap();
+
+        let mut waits = Box::pin(end_leftover(folder.path()));
+        assert!(futures::poll!(&mut waits).is_pending(), "it was not seen");
+        left.kill().unwrap();
+        left.wait().unwrap();
         waits.await.unwrap();
     }
 }

@@ -1,7 +1,5 @@
 //! Migrations, on a real database.
 
-#![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
-
 use std::borrow::Cow;
 
 use sqlx::{
