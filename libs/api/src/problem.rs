@@ -214,6 +214,10 @@ impl From<sqlx::Error> for Problem {
                 Self::bad_request("A text in the request holds the character U+0000.")
                     .next("Send it without that character.")
             }
+            // a time of a cursor that no list gave, before or after all that Postgres knows
+            sqlx::Error::Database(e) if e.code().as_deref() == Some("22008") => {
+                Self::bad_request("A time in the request is out of range.")
+            }
             other => Self::internal(other),
         }
     }

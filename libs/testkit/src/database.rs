@@ -31,6 +31,19 @@ impl TestDb {
         PgConnection::connect_with(&self.admin.clone().database(&self.name)).await.unwrap()
     }
 
+    /// Waits until somebody waits for a lock in it: what a test holds up has come that far.
+    pub async fn a_lock_is_waited_for(&self) {
+        let mut conn = self.admin().await;
+        crate::eventually("somebody waits for a lock", async || {
+            let waits = "select exists(select from pg_stat_activity
+                         where datname = current_database() and wait_event_type = 'Lock')";
+            let waits: bool = sqlx::query_scalar(waits).fetch_one(&mut conn).await.unwrap();
+            waits.then_some(())
+        })
+        .await;
+        conn.close().await.unwrap();
+    }
+
     /// Makes the roles and schema of `service`, migrates it, and gives the configuration to reach it.
     pub async fn service(&self, service: &'static str, migrations: &Migrator) -> DbConfig {
         let password = || SecretString::from("test");

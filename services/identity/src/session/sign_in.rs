@@ -32,9 +32,9 @@ pub(super) async fn sign_in(app: &App, credentials: Credentials) -> Result<Sessi
     let mut tx = app.db.platform().await?;
     let found = user::sign_in(&mut tx, &credentials.email).await?;
     tx.commit().await?;
-    let (id, hash) = found.map(|found| (found.id, found.password_hash)).unzip();
+    let hash = found.as_ref().map(|found| found.password_hash.clone());
     let right = turn.verify(credentials.password, hash).await?;
-    let Some(id) = id.filter(|_| right) else {
+    let Some(user::SignIn { id, password_hash }) = found.filter(|_| right) else {
         guess.wrong(app).await?;
         return Err(refused());
     };
@@ -48,7 +48,8 @@ pub(super) async fn sign_in(app: &App, credentials: Credentials) -> Result<Sessi
     let mut tx = app.db.platform().await?;
     scope::user(&mut tx, id).await?;
     scope::session(&mut tx, session).await?;
-    let user = user::find(&mut tx, id).await?.ok_or_else(refused)?;
+    // a password that was changed meanwhile has ended its sessions: it opens none after that
+    let user = user::find_with_password(&mut tx, id, &password_hash).await?.ok_or_else(refused)?;
     if user.disabled {
         return Err(Problem::new(
             StatusCode::FORBIDDEN,

@@ -5,6 +5,7 @@ use auth::{Admin, User};
 use axum::{extract::State, http::StatusCode};
 use ids::TenantId;
 use serde::Deserialize;
+use sqlx::error::ErrorKind;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -139,13 +140,9 @@ async fn update_tenant(
     key.once(app.db.platform().await?, principal.user, &change, async |tx| {
         let tenant = store::lock(tx, id).await?.ok_or_else(Problem::not_found)?;
         if_match.check(tenant.generation)?;
-        if let Some(name) = &change.name
-            && store::name_taken(tx, id, name).await?
-        {
-            return Err(name_taken());
-        }
         let tenant = store::update(tx, id, tenant.generation, &change)
-            .await?
+            .await
+            .map_err(Problem::violated(ErrorKind::UniqueViolation, name_taken))?
             .ok_or_else(|| Problem::internal("a locked tenant has changed"))?;
         reply(StatusCode::OK, &tenant)
     })

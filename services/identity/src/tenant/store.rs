@@ -113,15 +113,6 @@ pub(super) async fn update(
     Ok(row.map(Into::into))
 }
 
-/// Whether another tenant has the name.
-pub(super) async fn name_taken(conn: &mut PgConnection, id: TenantId, name: &str) -> sqlx::Result<bool> {
-    sqlx::query_scalar("select exists(select from tenants where lower(name) = lower($2) and id <> $1)")
-        .bind(id)
-        .bind(name)
-        .fetch_one(conn)
-        .await
-}
-
 /// Removes the tenant. Its members must be gone.
 pub(super) async fn delete(conn: &mut PgConnection, id: TenantId) -> sqlx::Result<()> {
     sqlx::query("delete from tenants where id = $1").bind(id).execute(conn).await.map(drop)

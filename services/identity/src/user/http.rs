@@ -210,8 +210,11 @@ async fn delete_user(
         keep_an_admin(tx, &user).await?;
         scope::user(tx, id).await?;
         for membership in membership::of_user(tx, id).await? {
+            tenant::lock(tx, membership.tenant.id).await?;
+        }
+        // as the roles are now, and stay
+        for membership in membership::of_user(tx, id).await? {
             if membership.role == Role::Owner {
-                tenant::lock(tx, membership.tenant.id).await?;
                 scope::tenant(tx, membership.tenant.id).await?;
                 if membership::owners(tx, membership.tenant.id).await? == 1 {
                     return Err(membership::last_owner().with("tenant_id", membership.tenant.id));

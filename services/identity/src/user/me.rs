@@ -93,36 +93,38 @@ async fn change_password(
     tx.commit().await?;
     password::check("/new_password", &change.new_password, &user.email)?;
 
-    let guess = session::Guess::begin(&app, &user.email).await?;
+    // the turn is taken first: so tries beyond the limit cannot slip by side by side
     let turn = app.hasher.turn().await?;
+    let guess = session::Guess::begin(&app, &user.email).await?;
     let right = turn.verify(change.current_password.clone(), stored.clone()).await?;
-    // the same request again finds the new password in place: then only a stored answer can be right
-    let again = !right && app.hasher.turn().await?.verify(change.new_password.clone(), stored).await?;
-    if right || again {
-        guess.right(&app).await?;
-    } else {
-        guess.wrong(&app).await?;
-        return Err(wrong_password());
-    }
-
-    let hash = app.hasher.turn().await?.hash(change.new_password.clone()).await?;
+    let hash =
+        if right { Some(app.hasher.turn().await?.hash(change.new_password.clone()).await?) } else { None };
     let recognized_by = json!([
         app.vault.fingerprint(change.current_password.expose_secret()),
         app.vault.fingerprint(change.new_password.expose_secret())
     ]);
-    key.once(app.db.platform().await?, principal.user, &recognized_by, async |tx| {
-        if !right {
-            return Err(wrong_password());
-        }
-        let user = store::lock(tx, user.id).await?.ok_or_else(gone)?;
-        let update = store::Update { password_hash: Some(&hash), ..store::Update::default() };
-        store::update(tx, user.id, user.generation, &update)
-            .await?
-            .ok_or_else(|| Problem::internal("a locked user has changed"))?;
-        session::end_all(tx, user.id, session::current(&headers), EndReason::PasswordChanged).await?;
-        Ok(Reply::no_content())
-    })
-    .await
+    let reply = key
+        .once(app.db.platform().await?, principal.user, &recognized_by, async |tx| {
+            let hash = hash.as_deref().ok_or_else(wrong_password)?;
+            let user = store::lock(tx, user.id).await?.ok_or_else(gone)?;
+            if store::password_hash(tx, user.id).await? != stored {
+                return Err(wrong_password());
+            }
+            let update = store::Update { password_hash: Some(hash), ..store::Update::default() };
+            store::update(tx, user.id, user.generation, &update)
+                .await?
+                .ok_or_else(|| Problem::internal("a locked user has changed"))?;
+            session::end_all(tx, user.id, session::current(&headers), EndReason::PasswordChanged).await?;
+            Ok(Reply::no_content())
+        })
+        .await;
+    // the same request again finds the new password in place: it gets the stored answer, and was no guess
+    if right {
+        guess.right(&app).await?;
+    } else if reply.is_err() {
+        guess.wrong(&app).await?;
+    }
+    reply
 }
 
 fn wrong_password() -> Problem {

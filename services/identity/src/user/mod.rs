@@ -8,7 +8,7 @@ mod store;
 
 pub(crate) use bootstrap::bootstrap;
 pub(crate) use model::User;
-pub(crate) use store::{find, find_by_email, sign_in};
+pub(crate) use store::{SignIn, find, find_by_email, find_with_password, sign_in};
 
 use crate::app::App;
 use utoipa_axum::router::OpenApiRouter;

@@ -44,6 +44,23 @@ pub(crate) async fn find(conn: &mut PgConnection, id: UserId) -> sqlx::Result<Op
     Ok(row.map(Into::into))
 }
 
+/// The user whose password still has this hash, and keeps it to the end of the transaction.
+pub(crate) async fn find_with_password(
+    conn: &mut PgConnection,
+    id: UserId,
+    hash: &str,
+) -> sqlx::Result<Option<User>> {
+    let row: Option<Row> = sqlx::query_as(
+        "select id, email, display_name, admin, disabled, generation, created_at, updated_at
+         from users where id = $1 and password_hash = $2 for share",
+    )
+    .bind(id)
+    .bind(hash)
+    .fetch_optional(conn)
+    .await?;
+    Ok(row.map(Into::into))
+}
+
 /// The user, locked to the end of the transaction.
 pub(super) async fn lock(conn: &mut PgConnection, id: UserId) -> sqlx::Result<Option<User>> {
     let row: Option<Row> = sqlx::query_as(

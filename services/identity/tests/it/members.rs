@@ -1,4 +1,5 @@
 use serde_json::json;
+use sqlx::Connection as _;
 
 use crate::platform::Platform;
 
@@ -111,4 +112,49 @@ async fn a_tenant_is_removed_only_when_suspended_and_left() {
     admin.get(&path).await.expect_problem(404, "not-found");
     let list = admin.get("/v1/tenants?name_prefix=stu&state=suspended").await.expect(200);
     assert_eq!(list.body["items"], json!([]));
+}
+
+#[tokio::test]
+async fn a_user_who_becomes_the_last_owner_meanwhile_stays() {
+    let platform = Platform::start().await;
+    let admin = platform.admin().await;
+    let tenant = platform.tenant(&admin, "studio").await;
+    let (a, b) = (platform.user(&admin, "a@x.test").await, platform.user(&admin, "b@x.test").await);
+    platform.member(&admin, &tenant, &a, "owner").await;
+    platform.member(&admin, &tenant, &b, "member").await;
+    // as two requests that manage the members do it, and have not ended yet
+    let mut managing = platform.db.admin().await;
+    let mut managed = managing.begin().await.unwrap();
+    for change in [
+        "select 1 from identity.tenants for update",
+        "update identity.members set role = 'owner'",
+        "delete from identity.members where user_id = (select id from identity.users where email = 'a@x.test')",
+    ] {
+        sqlx::query(change).execute(&mut *managed).await.unwrap();
+    }
+    let leaving = tokio::spawn(async move { admin.delete(&format!("/v1/users/{b}")).await });
+    platform.db.a_lock_is_waited_for().await;
+    managed.commit().await.unwrap();
+    leaving.await.unwrap().expect_problem(409, "last-owner");
+}
+
+#[tokio::test]
+async fn a_name_that_another_tenant_takes_meanwhile_is_taken() {
+    let platform = Platform::start().await;
+    let admin = platform.admin().await;
+    let (one, two) = (platform.tenant(&admin, "one").await, platform.tenant(&admin, "two").await);
+    let mut naming = platform.db.admin().await;
+    let mut named = naming.begin().await.unwrap();
+    let rename = "update identity.tenants set name = 'Three' where name = 'two'";
+    sqlx::query(rename).execute(&mut *named).await.unwrap();
+    let renaming = {
+        let admin = admin.clone();
+        tokio::spawn(async move {
+            admin.patch(&format!("/v1/tenants/{one}"), "*", json!({ "name": "three" })).await
+        })
+    };
+    platform.db.a_lock_is_waited_for().await;
+    named.commit().await.unwrap();
+    renaming.await.unwrap().expect_problem(409, "name-taken");
+    let _ = admin.patch(&format!("/v1/tenants/{two}"), "*", json!({ "name": "three" })).await.expect(200);
 }

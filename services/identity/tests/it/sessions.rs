@@ -1,4 +1,5 @@
 use serde_json::{Value, json};
+use sqlx::Connection as _;
 use testkit::Client;
 
 use crate::platform::{ADMIN, PASSWORD, Platform};
@@ -218,4 +219,22 @@ async fn a_session_ends_with_its_membership_and_with_its_user() {
     let _ = try_in(&platform.client, "c@x.test", PASSWORD).await.expect(200);
     refresh(&platform.client, &sessions[2].1).await.expect_problem(401, "session-ended");
     let _ = refresh(&platform.client, &sessions[0].1).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_password_that_was_changed_meanwhile_opens_no_session() {
+    let platform = Platform::start().await;
+    let admin = platform.admin().await;
+    let user = platform.user(&admin, "designer@x.test").await;
+    // holds signing in up between the check of the password and the new session
+    let mut holding = platform.db.admin().await;
+    let mut held = holding.begin().await.unwrap();
+    sqlx::query("lock table identity.sign_in_failures in exclusive mode").execute(&mut *held).await.unwrap();
+    let client = platform.client.clone();
+    let signing_in = tokio::spawn(async move { try_in(&client, "designer@x.test", PASSWORD).await });
+    platform.db.a_lock_is_waited_for().await;
+    let change = json!({ "password": "another good password" });
+    let _ = admin.patch(&format!("/v1/users/{user}"), "*", change).await.expect(200);
+    held.commit().await.unwrap();
+    signing_in.await.unwrap().expect_problem(401, "wrong-credentials");
 }

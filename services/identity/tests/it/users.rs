@@ -1,4 +1,5 @@
 use serde_json::json;
+use sqlx::Connection as _;
 
 use crate::platform::{ADMIN, PASSWORD, Platform};
 
@@ -118,6 +119,46 @@ async fn a_changed_password_ends_the_other_sessions() {
         .post("/v1/sessions", json!({ "email": ADMIN, "password": "a new password" }))
         .await
         .expect(200);
+}
+
+#[tokio::test]
+async fn of_two_changes_of_one_password_the_first_holds() {
+    let platform = Platform::start().await;
+    let client = platform.admin().await;
+    let to = |new: &str| json!({ "current_password": PASSWORD, "new_password": new });
+    let mut holding = platform.db.admin().await;
+    let mut held = holding.begin().await.unwrap();
+    sqlx::query("lock table identity.idempotency_keys in access exclusive mode")
+        .execute(&mut *held)
+        .await
+        .unwrap();
+    let second = {
+        let (client, change) = (client.clone(), to("the second password"));
+        tokio::spawn(async move { client.put("/v1/me/password", change).await })
+    };
+    // it has found the present password right, and has yet to put the new one in its place
+    platform.db.a_lock_is_waited_for().await;
+    let first = "update identity.users set password_hash = 'the first, of another request'";
+    sqlx::query(first).execute(&mut *held).await.unwrap();
+    held.commit().await.unwrap();
+    second.await.unwrap().expect_problem(422, "invalid-field");
+}
+
+#[tokio::test]
+async fn a_stolen_session_does_not_try_many_passwords_side_by_side() {
+    let platform = Platform::with(|config| config.passwords.concurrency = 1).await;
+    let client = platform.admin().await;
+    let tries = (0..20).map(|i| {
+        let client = client.clone();
+        let guess =
+            json!({ "current_password": format!("guess number {i}"), "new_password": "a new password" });
+        tokio::spawn(async move { client.put("/v1/me/password", guess).await.status })
+    });
+    let mut refused = 0;
+    for one in tries.collect::<Vec<_>>() {
+        refused += usize::from(one.await.unwrap() == 422);
+    }
+    assert!(refused <= 8, "{refused} of 20 guesses were tried");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use auth::Member;
 use axum::{extract::State, http::StatusCode};
 use ids::{StorageId, TenantId};
 use serde::Deserialize;
-use sqlx::PgConnection;
+use sqlx::{PgConnection, error::ErrorKind};
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -247,10 +247,8 @@ async fn update_storage(
             return Err(deleting());
         }
         if let Some(name) = &change.name {
-            if store::name_taken(tx, tenant, Some(id), name).await? {
-                return Err(name_taken());
-            }
-            store::rename(tx, id, name).await?;
+            let renamed = store::rename(tx, id, name).await;
+            renamed.map_err(Problem::violated(ErrorKind::UniqueViolation, name_taken))?;
         }
         let mut status = StatusCode::OK;
         if let Some(size) = change.size_gib

@@ -135,24 +135,6 @@ pub(super) async fn list(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// Whether another storage of the tenant, not being deleted, has the name.
-pub(super) async fn name_taken(
-    conn: &mut PgConnection,
-    tenant: TenantId,
-    id: Option<StorageId>,
-    name: &str,
-) -> sqlx::Result<bool> {
-    sqlx::query_scalar(
-        "select exists(select from storages where tenant_id = $1 and lower(name) = lower($3)
-                       and state <> 'deleting' and ($2::uuid is null or id <> $2))",
-    )
-    .bind(tenant)
-    .bind(id)
-    .bind(name)
-    .fetch_one(conn)
-    .await
-}
-
 /// What is ordered.
 pub(super) struct Order<'a> {
     pub(super) id: StorageId,

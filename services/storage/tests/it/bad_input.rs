@@ -2,6 +2,7 @@
 
 use ids::TenantId;
 use serde_json::{Value, json};
+use sqlx::Connection as _;
 
 use crate::world::{World, ended, make, remove, specs};
 
@@ -100,6 +101,29 @@ async fn an_order_sent_again_is_carried_out_once() {
 }
 
 #[tokio::test]
+async fn a_name_that_another_storage_takes_meanwhile_is_taken() {
+    let world = World::new().await;
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let member = world.member(&service, TenantId::new());
+    let (one, two) = (make(&member, "one", "archive", 1).await, make(&member, "two", "archive", 1).await);
+    let mut naming = world.db.admin().await;
+    let mut named = naming.begin().await.unwrap();
+    let rename = "update storage.storages set name = 'Three' where name = 'two'";
+    sqlx::query(rename).execute(&mut *named).await.unwrap();
+    let renaming = {
+        let (member, path) = (member.clone(), format!("/v1/storages/{}", one.str("id")));
+        tokio::spawn(async move { member.patch(&path, "*", json!({ "name": "three" })).await })
+    };
+    world.db.a_lock_is_waited_for().await;
+    named.commit().await.unwrap();
+    renaming.await.unwrap().expect_problem(409, "name-taken");
+    for made in [one, two] {
+        remove(&member, made.str("id")).await;
+    }
+}
+
+#[tokio::test]
 async fn a_bucket_is_not_a_volume() {
     let world = World::with_cluster().await;
     let service = world.start().await;
@@ -112,4 +136,17 @@ async fn a_bucket_is_not_a_volume() {
     let refused = member.post("/v1/storages", elsewhere).await.expect_problem(422, "invalid-field");
     assert_eq!(refused.body["errors"][0]["pointer"], "/datacenter");
     remove(&member, volume.str("id")).await;
+}
+
+#[tokio::test]
+async fn a_cursor_of_a_time_that_cannot_be_is_no_server_error() {
+    let world = World::new().await;
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let member = world.member(&service, TenantId::new());
+    let bucket = make(&member, "art", "archive", 1).await;
+    let cursor = api::Cursor::encode(&("-009999-06-01T00:00:00Z", "ATC"));
+    let path = format!("/v1/storages/{}/credentials?cursor={cursor}", bucket.str("id"));
+    member.get(&path).await.expect_problem(400, "bad-request");
+    remove(&member, bucket.str("id")).await;
 }
