@@ -145,7 +145,8 @@ impl ObjectStore {
         self.admin(Method::DELETE, "bucket", &query, limit).await.map(drop)
     }
 
-    /// Removes an emptied bucket; gone already is as good. What S3 does not list (old versions) goes too.
+    /// Removes an emptied bucket; gone already is as good. What S3 does not list (old versions), or does not
+    /// let go (by a policy), goes too.
     pub(crate) async fn remove_bucket(&self, name: &str) -> Result<(), Error> {
         let first = match self.delete_bucket(name, false, SHORT).await {
             Err(error) if error.is("BucketNotEmpty") => self.delete_bucket(name, true, LONG).await,

@@ -100,7 +100,12 @@ impl ObjectStore {
                 .build()
                 .map_err(|error| Error::Away(Box::new(error)))?;
             let call = self.s3.delete_objects().bucket(bucket).delete(delete);
-            call.customize().config_override(as_user(key)).send().await.map_err(refused)?;
+            let done = call.customize().config_override(as_user(key)).send().await.map_err(refused)?;
+            // the answer as a whole says 200 all the same
+            if let Some(error) = done.errors().first() {
+                let code = error.code().unwrap_or_default().to_owned();
+                return Err(Error::Refused { status: 200, code });
+            }
             if begun.elapsed() > budget {
                 return Ok(false);
             }

@@ -66,21 +66,16 @@ pub(crate) async fn reconcile(app: App, token: CancellationToken) {
     poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         let free = settings.concurrency.max(1) - passes.len();
-        let mut more = false;
         if free > 0 {
             let asked = Instant::now();
             match take(&app, &owner, settings.lease(), free).await {
                 Ok(leased) => {
-                    more = leased.len() == free;
                     for one in leased {
                         passes.spawn(held(app.clone(), owner.clone(), one, asked));
                     }
                 }
                 Err(error) => tracing::warn!(%error, "due storages cannot be read"),
             }
-        }
-        if more && passes.is_empty() {
-            continue;
         }
         tokio::select! {
             () = token.cancelled() => break,

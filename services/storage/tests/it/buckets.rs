@@ -253,3 +253,29 @@ async fn keys_that_a_kill_left_behind_go() {
     .await;
     remove(&member, made.str("id")).await;
 }
+
+#[tokio::test]
+async fn a_bucket_whose_policy_lets_nobody_delete_is_removed() {
+    let world = World::new().await;
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let made = make(&member, "art", "archive", 1).await;
+    let path = format!("/v1/storages/{}/credentials", made.str("id"));
+    let credential = member.post(&path, Value::Null).await.expect(201);
+    let (s3, bucket) = (s3(&credential.body), credential.str("bucket"));
+    put(&s3, bucket, "kept", 10).await.unwrap();
+    let policy = json!({ "Version": "2012-10-17", "Statement": [{
+        "Effect": "Deny", "Principal": "*", "Action": ["s3:DeleteObject", "s3:DeleteBucketPolicy"],
+        "Resource": [format!("arn:aws:s3:::{bucket}"), format!("arn:aws:s3:::{bucket}/*")],
+    }] });
+    match s3.put_bucket_policy().bucket(bucket).policy(policy.to_string()).send().await {
+        // the embedded object store knows no policies
+        Err(error) if error.code() == Some("NotImplemented") => {}
+        set => drop(set.unwrap()),
+    }
+    remove(&member, made.str("id")).await;
+    assert_eq!(world.user_keys(tenant).await, None);
+    assert!(world.buckets(tenant).await.is_empty());
+}
