@@ -78,6 +78,7 @@ pub(crate) async fn reconcile(app: App, token: CancellationToken) {
             }
         }
         tokio::select! {
+            biased;
             () = token.cancelled() => break,
             Some(done) = passes.join_next() => {
                 if matches!(done, Ok(Err(Killed))) {

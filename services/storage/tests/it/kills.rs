@@ -1,5 +1,7 @@
 //! Death at each step: whatever a worker did last, another goes on, and nothing is left over.
 
+use std::time::Duration;
+
 use atelier_storage::Faults;
 use futures::FutureExt as _;
 use ids::TenantId;
@@ -136,6 +138,21 @@ async fn work_that_outlasts_its_lease_is_not_begun_twice() {
     })
     .await;
     assert!(silent.accept().now_or_never().is_none(), "a second worker has begun");
+}
+
+#[tokio::test]
+async fn a_worker_that_waits_for_the_database_ends_when_told() {
+    let mut world = World::new().await;
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    world.config.database.url = format!("postgres://{}/none", silent.local_addr().unwrap());
+    let mut replicas = Vec::new();
+    for _ in 0..8 {
+        replicas.push(world.start().await);
+    }
+    let told = std::time::Instant::now();
+    futures::future::join_all(replicas.into_iter().map(crate::world::Service::stop)).await;
+    // each has waited for a connection once, which takes 5 s, and not twice
+    assert!(told.elapsed() < Duration::from_secs(9), "{:?}", told.elapsed());
 }
 
 #[tokio::test]
