@@ -1,7 +1,10 @@
 //! The story itself, step by step. What it makes is called `demo-…`, so that what a killed run left over can
 //! be told from everything else, and is swept away first.
 
-use std::{net::SocketAddr, time::Instant};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, bail, ensure};
 use futures::StreamExt;
@@ -47,6 +50,7 @@ pub(crate) async fn live(sights: &Sights, steps: &mut Steps) -> anyhow::Result<(
         )
         .await?;
     steps.figure("create_to_running_ms", format!("{:.0}", begun.elapsed().as_secs_f64() * 1000.0));
+    let running_since = Instant::now();
     steps.step("the stock shows Available 2, Used 1", stock_is(&admin, &spec, 2, 1)).await?;
 
     let browser = steps.step("opens the instance's URL", open(&designer, &instance)).await?;
@@ -62,12 +66,16 @@ pub(crate) async fn live(sights: &Sights, steps: &mut Steps) -> anyhow::Result<(
         )
         .await?;
 
+    let at_least = running_since.elapsed();
     let stop = steps.step("stops the instance", act(&designer, &instance, "stop")).await?;
     steps.step("it stops", followed(&designer, &stop)).await?;
+    let first = Ran { at_least, at_most: begun.elapsed() };
     steps.step("the stock has its unit back", stock_is(&admin, &spec, 3, 0)).await?;
     let url = text(&designer.get(&format!("/v1/instances/{instance}")).await?, "url")?.to_owned();
+    let begun = Instant::now();
     let start = steps.step("starts it again", act(&designer, &instance, "start")).await?;
     steps.step("it runs again", running(&designer, &instance, &start)).await?;
+    let running_since = Instant::now();
     steps
         .step(
             "same id, same URL, and the file is still there",
@@ -78,9 +86,13 @@ pub(crate) async fn live(sights: &Sights, steps: &mut Steps) -> anyhow::Result<(
     let rival = steps.step("a second tenant's designer signs in", second_tenant(&admin, &visitor)).await?;
     steps.step("and sees none of it", sees_nothing(&rival, &instance, &storage, &stop)).await?;
 
+    let at_least = running_since.elapsed();
     let stop = act(&designer, &instance, "stop").await?;
     steps.step("the first designer stops the instance", followed(&designer, &stop)).await?;
-    let seconds = steps.step("billed seconds equal running seconds", billed(&designer, &instance)).await?;
+    let second = Ran { at_least, at_most: begun.elapsed() };
+    let seconds = steps
+        .step("billed seconds equal running seconds", billed(&designer, &instance, &[second, first]))
+        .await?;
     steps.figure("billed_seconds", seconds);
     steps.step("deletes the instance", delete_instance(&designer, &instance)).await?;
     steps.step("deletes the storage", delete_storage(&designer, &storage)).await?;
@@ -162,7 +174,7 @@ async fn stock_is(admin: &Api, spec: &str, available: u64, used: u64) -> anyhow:
             return Ok(());
         }
         ensure!(begun.elapsed().as_secs() < 10, "the stock shows {row}");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
@@ -352,21 +364,32 @@ async fn sees_nothing(rival: &Api, instance: &str, storage: &str, operation: &Va
     rival.delete(&format!("/v1/instances/{instance}"), 404).await.map(drop)
 }
 
-/// The seconds of both runs, as billed, against the runs' own ends.
-async fn billed(designer: &Api, instance: &str) -> anyhow::Result<i64> {
+/// For how long an instance ran, as it was seen from here.
+struct Ran {
+    at_least: Duration,
+    at_most: Duration,
+}
+
+/// The seconds that are billed for the runs, the newest first: whole ones, between what was seen.
+async fn billed(designer: &Api, instance: &str, seen: &[Ran]) -> anyhow::Result<i64> {
     let usage = designer.get(&format!("/v1/instances/{instance}/usage")).await?;
-    let runs = usage["items"].as_array().or(usage["runs"].as_array()).context("no runs")?;
-    ensure!(runs.len() == 2, "two runs were expected: {usage}");
-    let mut seconds = 0;
-    for run in runs {
+    let runs = usage["items"].as_array().context("no runs")?;
+    ensure!(runs.len() == seen.len(), "{} runs were expected: {usage}", seen.len());
+    let mut total = 0;
+    for (run, seen) in runs.iter().zip(seen) {
         let (from, to): (jiff::Timestamp, jiff::Timestamp) =
             (text(run, "started_at")?.parse()?, text(run, "ended_at")?.parse()?);
-        let ran = to.as_second() - from.as_second();
-        ensure!(run["seconds"] == ran, "billed {}, ran {ran}: {run}", run["seconds"]);
+        let seconds = to.as_second() - from.as_second();
+        ensure!(run["seconds"] == seconds, "billed {}, ran {seconds}: {run}", run["seconds"]);
+        let (at_least, at_most) = (seen.at_least.as_secs_f64(), seen.at_most.as_secs_f64());
+        // both ends are whole seconds
+        let can_be = at_least - 1.0..at_most + 1.0;
+        ensure!(can_be.contains(&(seconds as f64)), "it ran {at_least:.1} to {at_most:.1} s: {run}");
         ensure!(run["price_per_hour"] == PRICE, "not at the price of the claim: {run}");
-        seconds += ran;
+        total += seconds;
     }
-    Ok(seconds)
+    ensure!(usage["total_seconds"] == total, "not the sum of the runs: {usage}");
+    Ok(total)
 }
 
 async fn delete_instance(designer: &Api, id: &str) -> anyhow::Result<()> {
