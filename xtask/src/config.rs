@@ -1,10 +1,16 @@
 //! `atelier.toml` at the repository's root, all of it optional: ports and folders of the one-command
-//! platform.
+//! platform. The environment overrides it: `ATELIER_PORTS__GATEWAY` is `ports.gateway`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io::ErrorKind,
+    net::TcpListener,
+    path::{Path, PathBuf},
+};
 
-use anyhow::Context;
+use anyhow::bail;
 use serde::Deserialize;
+
+use crate::process;
 
 /// The whole file.
 #[derive(Debug, Clone, Deserialize)]
@@ -72,17 +78,24 @@ impl Ports {
         ]
     }
 
-    /// Fails, naming the port and where to change it, unless all are free.
+    /// Fails, naming the port and where to change it, unless all are free, and each is another.
     pub(crate) fn check_free(&self, file: &Path) -> anyhow::Result<()> {
+        let mut seen: Vec<(&str, u16)> = Vec::new();
         for (name, port) in self.all() {
-            std::net::TcpListener::bind(("127.0.0.1", port)).with_context(|| {
-                format!(
-                    "port {port} (ports.{name}) is taken by another program; stop it, or write another \
-                     port into {}:\n\n[ports]\n{name} = {}\n",
-                    file.display(),
-                    port + 1000
-                )
-            })?;
+            let another = process::free_port()?;
+            let another =
+                format!("write another port into {}:\n\n[ports]\n{name} = {another}\n", file.display());
+            if let Some((other, _)) = seen.iter().find(|(_, taken)| *taken == port) {
+                bail!("ports.{other} and ports.{name} are both {port}; {another}");
+            }
+            seen.push((name, port));
+            match TcpListener::bind(("127.0.0.1", port)) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::AddrInUse => {
+                    bail!("port {port} (ports.{name}) is taken by another program; stop it, or {another}")
+                }
+                Err(error) => bail!("port {port} (ports.{name}) cannot be used ({error}); {another}"),
+            }
         }
         Ok(())
     }
@@ -99,5 +112,31 @@ impl Config {
     /// The data folder.
     pub(crate) fn data(&self) -> PathBuf {
         crate::root().join(&self.data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(ports: &Ports) -> String {
+        ports.check_free(Path::new("atelier.toml")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_port_that_cannot_be_used_is_named_and_another_is_offered() {
+        // the last port there is, whoever has it
+        let _taken = TcpListener::bind(("127.0.0.1", u16::MAX));
+        let error = refusal(&Ports { gateway: u16::MAX, ..Ports::default() });
+        assert!(error.starts_with("port 65535 (ports.gateway) is taken by another program"), "{error}");
+        let offered = error.split("[ports]\ngateway = ").nth(1).unwrap();
+        assert!(TcpListener::bind(("127.0.0.1", offered.trim().parse().unwrap())).is_ok(), "{error}");
+    }
+
+    #[test]
+    fn a_port_that_is_given_twice_is_named() {
+        let port = process::free_port().unwrap();
+        let error = refusal(&Ports { gateway: port, stock: port, ..Ports::default() });
+        assert!(error.starts_with("ports.gateway and ports.stock are both"), "{error}");
     }
 }

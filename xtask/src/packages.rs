@@ -8,6 +8,9 @@ use std::{
 use anyhow::{Context, bail};
 use tokio::process::Command;
 
+/// The oldest major version of Postgres that will do.
+const OLDEST_POSTGRES: u32 = 15;
+
 /// Whether the user is asked before something is installed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Consent {
@@ -47,7 +50,7 @@ fn debian_postgres() -> Option<PathBuf> {
             let entry = entry.ok()?;
             let major: u32 = entry.file_name().to_str()?.parse().ok()?;
             let bin = entry.path().join("bin");
-            (major >= 15 && bin.join("initdb").is_file()).then_some((major, bin))
+            (major >= OLDEST_POSTGRES && bin.join("initdb").is_file()).then_some((major, bin))
         })
         .max()
         .map(|(_, bin)| bin)
@@ -56,17 +59,29 @@ fn debian_postgres() -> Option<PathBuf> {
 fn found_postgres() -> Option<PathBuf> {
     debian_postgres().or_else(|| {
         let initdb = std::fs::canonicalize(on_path("initdb")?).ok()?;
-        Some(initdb.parent()?.to_owned())
+        let version = std::process::Command::new(&initdb).arg("--version").output().ok()?;
+        let new_enough = major(&String::from_utf8_lossy(&version.stdout))? >= OLDEST_POSTGRES;
+        new_enough.then(|| initdb.parent().map(Path::to_owned)).flatten()
     })
 }
 
-/// The folder with Postgres' server programs: found, or installed, or downloaded to `download`.
+/// The major version that `initdb --version` says.
+fn major(text: &str) -> Option<u32> {
+    let number = text.strip_prefix("initdb (PostgreSQL) ")?;
+    number.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// The folder with Postgres' server programs: found, or installed, or (where the system's are too old, too)
+/// downloaded to `download`.
 pub(crate) async fn postgres(consent: Consent, download: &Path) -> anyhow::Result<PathBuf> {
     if let Some(bin) = found_postgres() {
         return Ok(bin);
     }
     if apt_works() {
         apt(consent, &["postgresql"]).await?;
+        if let Some(bin) = found_postgres() {
+            return Ok(bin);
+        }
     } else if on_path("brew").is_some() {
         consent.ask("postgresql@17 (brew)")?;
         let mut brew = Command::new("brew");
@@ -74,15 +89,13 @@ pub(crate) async fn postgres(consent: Consent, download: &Path) -> anyhow::Resul
         crate::process::run("brew install", brew).await?;
         let prefix = Command::new("brew").args(["--prefix", "postgresql@17"]).output().await?;
         return Ok(Path::new(String::from_utf8(prefix.stdout)?.trim()).join("bin"));
-    } else {
-        consent.ask("PostgreSQL's programs (the embedded download)")?;
-        let mut settings = postgresql_embedded::Settings::new();
-        download.clone_into(&mut settings.installation_dir);
-        let mut embedded = postgresql_embedded::PostgreSQL::new(settings);
-        embedded.setup().await.context("the embedded download of PostgreSQL failed")?;
-        return Ok(embedded.settings().binary_dir());
     }
-    found_postgres().context("postgresql was installed, and its programs were not found")
+    consent.ask("PostgreSQL's programs (the embedded download)")?;
+    let mut settings = postgresql_embedded::Settings::new();
+    download.clone_into(&mut settings.installation_dir);
+    let mut embedded = postgresql_embedded::PostgreSQL::new(settings);
+    embedded.setup().await.context("the embedded download of PostgreSQL failed")?;
+    Ok(embedded.settings().binary_dir())
 }
 
 /// The programs of a one-node Ceph cluster with an object gateway (Debian and Ubuntu only).
@@ -117,4 +130,16 @@ async fn apt(consent: Consent, packages: &[&str]) -> anyhow::Result<()> {
     let mut install = vec!["install", "-y", "--no-install-recommends"];
     install.extend(packages);
     crate::process::run("apt-get install", apt(&install)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::major;
+
+    #[test]
+    fn the_version_of_a_postgres_is_read() {
+        assert_eq!(major("initdb (PostgreSQL) 14.13 (Ubuntu 14.13-0ubuntu0.22.04.1)\n"), Some(14));
+        assert_eq!(major("initdb (PostgreSQL) 18beta1\n"), Some(18));
+        assert_eq!(major("initdb: command not found"), None);
+    }
 }

@@ -1,6 +1,8 @@
 //! A Postgres of the project's own: its data in a folder, its life that of the command that started it.
 
 use std::{
+    io::Write as _,
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
@@ -24,6 +26,7 @@ const SLOW: Duration = Duration::from_secs(300);
 #[derive(Debug)]
 pub(crate) struct Postgres {
     pub(crate) process: Running,
+    log: PathBuf,
     port: u16,
     password: String,
 }
@@ -105,8 +108,15 @@ async fn reachable(wanted: PathBuf, user: Option<(Uid, Gid)>) -> anyhow::Result<
 }
 
 impl Postgres {
-    /// Starts it, with what data the folder holds, or none yet.
+    /// Starts it, and waits until it answers.
     pub(crate) async fn start(options: &Options<'_>) -> anyhow::Result<Self> {
+        let mut started = Self::launch(options).await?;
+        started.answers().await?;
+        Ok(started)
+    }
+
+    /// Starts it, with what data the folder holds, or none yet. It does not answer yet.
+    pub(crate) async fn launch(options: &Options<'_>) -> anyhow::Result<Self> {
         let user = unprivileged_user()?;
         let folder = reachable(options.data.clone(), user).await?;
         let data = folder.join(DATA);
@@ -115,7 +125,8 @@ impl Postgres {
         }
         let mut command = process::command(options.bin.join("postgres"), Signal::SIGINT);
         process::unprivileged(&mut command, user);
-        let log = std::fs::File::create(folder.join("postgres.log"))?;
+        let log = folder.join("postgres.log");
+        let out = std::fs::File::create(&log)?;
         command
             .arg("-D")
             .arg(&data)
@@ -123,17 +134,22 @@ impl Postgres {
             .args(["-c", "listen_addresses=127.0.0.1", "-c", "shared_buffers=64MB"])
             .args(["-c", &format!("max_connections={}", options.max_connections)])
             .args(["-c", &format!("fsync={}", if options.fsync { "on" } else { "off" })])
-            .arg("-c")
-            .arg(format!("unix_socket_directories={}", short_socket_folder(&folder)))
+            // everybody comes by TCP: no socket with a name that is too long for some folders
+            .args(["-c", "unix_socket_directories="])
             .current_dir(&folder)
             .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log);
-        let mut process = Running::spawn("postgres", command)?;
-        let connect = connect_options(options.port, options.password);
+            .stdout(out.try_clone()?)
+            .stderr(out);
+        let process = Running::spawn("postgres", command)?;
+        Ok(Self { process, log, port: options.port, password: options.password.to_owned() })
+    }
+
+    /// Waits until it answers.
+    pub(crate) async fn answers(&mut self) -> anyhow::Result<()> {
+        let connect = self.admin();
         process::until("Postgres answers", SLOW, async || {
-            if let Some(how) = process.has_ended() {
-                let log = std::fs::read_to_string(folder.join("postgres.log")).unwrap_or_default();
+            if let Some(how) = self.process.has_ended() {
+                let log = std::fs::read_to_string(&self.log).unwrap_or_default();
                 bail!("Postgres has ended ({how}):\n{log}");
             }
             match PgConnection::connect_with(&connect).await {
@@ -141,16 +157,23 @@ impl Postgres {
                     conn.close().await?;
                     Ok(true)
                 }
+                Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("28P01") => {
+                    bail!("the data was made with another password than the one beside it; start over with --fresh")
+                }
                 Err(_) => Ok(false),
             }
         })
-        .await?;
-        Ok(Self { process, port: options.port, password: options.password.to_owned() })
+        .await
     }
 
     /// A superuser's connection options.
     pub(crate) fn admin(&self) -> PgConnectOptions {
-        connect_options(self.port, &self.password)
+        PgConnectOptions::new_without_pgpass()
+            .host("127.0.0.1")
+            .port(self.port)
+            .username("postgres")
+            .password(&self.password)
+            .database("postgres")
     }
 
     /// A superuser's address.
@@ -162,21 +185,6 @@ impl Postgres {
         // SIGINT is Postgres' "fast shutdown": it ends sessions and writes everything down
         self.process.stop(Signal::SIGINT, Duration::from_secs(20)).await;
     }
-}
-
-fn connect_options(port: u16, password: &str) -> PgConnectOptions {
-    PgConnectOptions::new_without_pgpass()
-        .host("127.0.0.1")
-        .port(port)
-        .username("postgres")
-        .password(password)
-        .database("postgres")
-}
-
-/// Unix sockets have short names (107 bytes); no socket at all where the folder's name is too long.
-fn short_socket_folder(folder: &Path) -> String {
-    let text = folder.to_string_lossy().into_owned();
-    if text.len() <= 80 { text } else { String::new() }
 }
 
 async fn initialize(
@@ -191,7 +199,9 @@ async fn initialize(
         std::fs::remove_dir_all(&made)?;
     }
     let password = folder.join("password");
-    std::fs::write(&password, options.password)?;
+    let mut file =
+        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&password)?;
+    file.write_all(options.password.as_bytes())?;
     if let Some((uid, gid)) = user {
         chown(&password, Some(uid), Some(gid))?;
     }

@@ -15,9 +15,14 @@ use nix::{
 use tokio::process::{Child, Command};
 
 /// A command in a process group of its own (Ctrl-C reaches this program only, which stops its children in
-/// order), that gets `death` when this program dies without having stopped it.
+/// order), that gets `death` when this program dies without having stopped it. What the environment says about
+/// the configuration (`ATELIER_…`) is said to this program, and would be wrong for the services.
 pub(crate) fn command(program: impl Into<PathBuf>, death: Signal) -> Command {
     let mut command = std::process::Command::new(program.into());
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"ATELIER_"))
+    {
+        command.env_remove(name);
+    }
     command.process_group(0);
     #[cfg(target_os = "linux")]
     {

@@ -115,15 +115,15 @@ fn scratch() -> PathBuf {
     std::env::temp_dir()
 }
 
-/// Removes what runs that were killed have left there.
-fn sweep(scratch: &Path) -> anyhow::Result<()> {
-    for entry in std::fs::read_dir(scratch)? {
-        let entry = entry?;
+/// Removes what runs that were killed have left there, as far as that goes: it may be another user's, or be
+/// removed by another run at the same time.
+fn sweep(scratch: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(scratch)?.flatten() {
         let name = entry.file_name();
         let pid = name.to_str().and_then(|name| name.strip_prefix(FOLDER)).and_then(|pid| pid.parse().ok());
         if pid.is_some_and(|pid| kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH)) {
-            crate::postgres::remove(&entry.path().join("postgres"))?;
-            std::fs::remove_dir_all(entry.path())?;
+            let _ = crate::postgres::remove(&entry.path().join("postgres"));
+            let _ = std::fs::remove_dir_all(entry.path());
         }
     }
     Ok(())
@@ -133,4 +133,25 @@ fn sweep(scratch: &Path) -> anyhow::Result<()> {
 fn world_readable(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_and_cannot_be_removed_does_not_stop_a_run() {
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        let name = format!("{FOLDER}{}", ended.id());
+        ended.wait().unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        // as good as a folder of another user's: it is not removed like one of ours
+        std::fs::write(scratch.path().join(&name), "").unwrap();
+        sweep(scratch.path()).unwrap();
+
+        std::fs::remove_file(scratch.path().join(&name)).unwrap();
+        std::fs::create_dir_all(scratch.path().join(&name).join("postgres/data")).unwrap();
+        sweep(scratch.path()).unwrap();
+        assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 0);
+    }
 }

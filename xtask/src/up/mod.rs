@@ -8,11 +8,12 @@ mod supervise;
 
 use std::{path::Path, time::Instant};
 
+use anyhow::Context;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::{
     config::Config,
-    demo::{Sights, SignIn},
+    demo::{Sights, SignIn, client::Api},
     packages::{self, Consent},
 };
 use secrets::Secrets;
@@ -33,7 +34,6 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let (config, config_file) = Config::load()?;
     let data = config.data();
-    std::fs::create_dir_all(&data)?;
     let _lock = lock(&data)?;
     crate::postgres::end_leftover(&data.join("postgres")).await?;
     if args.fresh {
@@ -73,15 +73,20 @@ async fn bring_up(platform: &mut platform::Platform, postgres_bin: &Path) -> any
     platform.migrate().await?;
     platform.start_services().await?;
     let sights = sights(&platform.config, &platform.secrets);
-    seed::seed(&sights).await?;
     let file = platform.data.join(Sights::FILE);
-    secrets::write_private(&file, &serde_json::to_vec_pretty(&sights)?)?;
-    Ok(())
+    match Api::new(&sights.gateway)?.sign_in(&sights.administrator).await {
+        Ok(admin) => seed::seed(&admin, &sights).await?,
+        // another password, say: that is the administrator's own affair once the platform has been up
+        Err(error) if file.exists() => println!("  the demo data is left as it is: {error:#}"),
+        Err(error) => return Err(error),
+    }
+    secrets::write_private(&file, &serde_json::to_vec_pretty(&sights)?)
 }
 
 /// One `up` at a time for one data folder. The lock goes with the process, however it ends.
 fn lock(data: &Path) -> anyhow::Result<Flock<std::fs::File>> {
-    let file = std::fs::File::create(data.join("lock"))?;
+    let file = std::fs::create_dir_all(data).and_then(|()| std::fs::File::create(data.join("lock")));
+    let file = file.with_context(|| format!("the data folder {} cannot be written to", data.display()))?;
     Flock::lock(file, FlockArg::LockExclusiveNonblock)
         .map_err(|_| anyhow::anyhow!("the platform is up already (with the data in {})", data.display()))
 }

@@ -72,7 +72,8 @@ impl Platform {
             fsync: true,
             max_connections: 200,
         };
-        self.postgres = Some(Postgres::start(&options).await?);
+        // kept before it answers: an interruption stops it, too
+        self.postgres.insert(Postgres::launch(&options).await?).answers().await?;
         say("Postgres", begun);
         let ports = &self.config.ports;
         let (cluster, object_store) = (ports.cluster, ports.object_store);
@@ -123,7 +124,12 @@ impl Platform {
             command.args(["install", "--config"]).arg(&file);
             process::run("the installation of the custom resources", command).await
         };
-        futures::future::try_join(futures::future::try_join_all(migrations), definitions).await?;
+        futures::future::try_join(futures::future::try_join_all(migrations), definitions)
+            .await
+            .with_context(|| {
+                let data = self.data.display();
+                format!("if the data in {data} is another version's: `cargo xtask up --fresh` starts over")
+            })?;
         say("schemas", begun);
         Ok(())
     }

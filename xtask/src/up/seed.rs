@@ -13,11 +13,10 @@ use crate::demo::{
 
 const TENANT: &str = "atelier-studio";
 
-pub(crate) async fn seed(sights: &Sights) -> anyhow::Result<()> {
+pub(crate) async fn seed(admin: &Api, sights: &Sights) -> anyhow::Result<()> {
     let begun = Instant::now();
-    let admin = Api::new(&sights.gateway)?.sign_in(&sights.administrator).await?;
     ensure(
-        &admin,
+        admin,
         "/v1/datacenters",
         DATACENTER,
         json!({ "name": DATACENTER, "region": "local", "cluster": DATACENTER }),
@@ -25,7 +24,7 @@ pub(crate) async fn seed(sights: &Sights) -> anyhow::Result<()> {
     .await?;
     for spec in gpu_specs() {
         let name = text(&spec, "name")?.to_owned();
-        ensure(&admin, "/v1/gpu-specs", &name, spec).await?;
+        ensure(admin, "/v1/gpu-specs", &name, spec).await?;
         if admin.list(&format!("/v1/stock?spec_name={name}")).await?.is_empty() {
             let body = json!({ "gpu_spec": name, "datacenter": DATACENTER, "count": 2 });
             admin.post("/v1/stock/additions", body, 202).await?;
@@ -33,7 +32,7 @@ pub(crate) async fn seed(sights: &Sights) -> anyhow::Result<()> {
     }
     for spec in storage_specs() {
         let name = text(&spec, "name")?.to_owned();
-        ensure(&admin, "/v1/storage-specs", &name, spec).await?;
+        ensure(admin, "/v1/storage-specs", &name, spec).await?;
     }
     let there = admin.list("/v1/services").await?;
     for image in catalogue() {
@@ -43,7 +42,7 @@ pub(crate) async fn seed(sights: &Sights) -> anyhow::Result<()> {
             admin.post("/v1/services", image, 201).await?;
         }
     }
-    designer(&admin, sights).await?;
+    designer(admin, sights).await?;
     println!("  {:<28} {:>6.2} s", "demo data", begun.elapsed().as_secs_f64());
     Ok(())
 }
