@@ -34,6 +34,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, limits: &Limits
         .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
         .keep_alive_interval(Duration::from_secs(30));
     let (builder, token) = (Arc::new(builder), shutdown.token());
+    let patience = Duration::from_secs(limits.head_seconds.into());
     let connections = Arc::new(Semaphore::new(limits.connections.max(1)));
     loop {
         let accepted = async {
@@ -46,7 +47,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, limits: &Limits
             Ok((stream, peer)) => {
                 let (builder, router, token) = (Arc::clone(&builder), router.clone(), token.clone());
                 shutdown.spawn(async move {
-                    connection(stream, peer, &builder, router, &token).await;
+                    connection(stream, peer, &builder, router, patience, &token).await;
                     drop(permit);
                 });
             }
@@ -64,20 +65,31 @@ async fn connection(
     peer: SocketAddr,
     builder: &auto::Builder<TokioExecutor>,
     router: Router,
+    patience: Duration,
     end: &CancellationToken,
 ) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY was refused");
     }
+    let asked = CancellationToken::new();
+    let asks = asked.clone();
     let service = service_fn(move |request: Request<Incoming>| {
+        asks.cancel();
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
         let router = router.clone();
         router.oneshot(request)
     });
     let mut connection = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
+    // hyper's own timer begins when it knows which protocol is spoken, which takes some bytes to tell
+    let silence = async {
+        if tokio::time::timeout(patience, asked.cancelled()).await.is_ok() {
+            std::future::pending::<()>().await;
+        }
+    };
     let result = tokio::select! {
         result = connection.as_mut() => result,
+        () = silence => return tracing::debug!(%peer, "a connection asked for nothing"),
         () = end.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await

@@ -1,6 +1,6 @@
 //! The listener itself: what is written by hand onto the wire.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -50,6 +50,17 @@ async fn a_head_that_is_too_long_or_too_slow_is_cut_off() {
     // never finishes its head: the connection ends, which `raw` waits for
     let answer = raw(platform.address, "GET /healthz HTTP/1.1\r\nhost: local").await;
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
+}
+
+#[tokio::test]
+async fn who_says_nothing_is_not_waited_for() {
+    let platform = Platform::with(|config| config.limits.head_seconds = 1).await;
+    let whole = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    for said in ["", "PRI * HT", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", whole] {
+        let answer = tokio::time::timeout(Duration::from_secs(20), raw(platform.address, said)).await;
+        let answer = answer.unwrap_or_else(|_| panic!("waited for after {said:?}"));
+        assert_eq!(answer.starts_with("HTTP/1.1 200"), said == whole, "{answer}");
+    }
 }
 
 #[tokio::test]
