@@ -7,7 +7,7 @@ use axum::{
     Router,
     body::Body,
     extract::{ConnectInfo, Request, State},
-    http::{HeaderValue, Method, StatusCode, header},
+    http::{Method, StatusCode, header},
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -67,10 +67,6 @@ async fn split(State(ways): State<Ways>, mut request: Request) -> Response {
             "CONNECT and TRACE are not served.",
         )
         .into_response();
-    }
-    // HTTP/2 has no Host header; what is behind speaks HTTP/1.1
-    if let Ok(host) = HeaderValue::from_str(&came.authority) {
-        request.headers_mut().insert(header::HOST, host);
     }
     let config = &ways.gateway.0.config;
     let own = config.public_url.host_str().is_some_and(|own| own.eq_ignore_ascii_case(&came.host));

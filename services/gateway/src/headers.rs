@@ -49,7 +49,8 @@ pub(crate) struct Via<'a> {
     pub(crate) host: &'a str,
 }
 
-/// Removes what only the platform may say, and says how the request came.
+/// Removes what only the platform may say, and says how the request came. To be done after
+/// [`strip_hop_by_hop`]: a caller can name any header in `Connection`.
 pub(crate) fn sanitize(headers: &mut HeaderMap, via: &Via<'_>) {
     let ours: Vec<HeaderName> = headers
         .keys()
@@ -66,7 +67,12 @@ pub(crate) fn sanitize(headers: &mut HeaderMap, via: &Via<'_>) {
     headers.remove("x-real-ip");
     // hyper has answered it already
     headers.remove(header::EXPECT);
+    if let Some(id) = ::api::request_id::current() {
+        headers.insert(::api::request_id::HEADER, id);
+    }
     for (name, value) in [
+        // HTTP/2 has none; what is behind speaks HTTP/1.1
+        ("host", via.host),
         ("x-forwarded-for", via.peer.to_canonical().to_string().as_str()),
         ("x-forwarded-proto", via.scheme),
         ("x-forwarded-host", via.host),
@@ -129,7 +135,12 @@ mod tests {
         left.sort_unstable();
         assert_eq!(
             left,
-            [("x-forwarded-for", "10.0.0.9"), ("x-forwarded-host", "a.test"), ("x-forwarded-proto", "https")]
+            [
+                ("host", "a.test"),
+                ("x-forwarded-for", "10.0.0.9"),
+                ("x-forwarded-host", "a.test"),
+                ("x-forwarded-proto", "https")
+            ]
         );
     }
 }

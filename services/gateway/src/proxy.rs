@@ -14,7 +14,7 @@ use hyper_util::{
 
 use tokio_util::sync::CancellationToken;
 
-use crate::headers;
+use crate::headers::{self, Via};
 
 /// The pool of connections to whatever is behind the door.
 pub(crate) struct Proxy {
@@ -73,8 +73,9 @@ impl Proxy {
     }
 
     /// Sends the request to `authority` (`host:port`), path and query as they are, and gives the answer
-    /// when its head has come, within `limit` if there is one. What belongs to a connection is left out;
-    /// all else in the headers is the caller's to decide before and after.
+    /// when its head has come, within `limit` if there is one. What belongs to a connection is left out,
+    /// and what is said of the way is what `via` says; all else in the headers is the caller's to decide
+    /// before and after.
     ///
     /// # Errors
     /// When no answer came.
@@ -82,6 +83,7 @@ impl Proxy {
         &self,
         mut request: Request<Body>,
         authority: &str,
+        via: &Via<'_>,
         limit: Option<Duration>,
     ) -> Result<Response<Body>, Failure> {
         let upgrade = headers::upgrade(request.headers()).filter(|_| request.version() == Version::HTTP_11);
@@ -97,6 +99,7 @@ impl Proxy {
         parts.version = Version::HTTP_11;
         parts.extensions.clear();
         headers::strip_hop_by_hop(&mut parts.headers);
+        headers::sanitize(&mut parts.headers, via);
         if let Some(protocol) = upgrade {
             parts.headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
             parts.headers.insert(header::UPGRADE, protocol);

@@ -64,7 +64,6 @@ async fn try_forward(gateway: &Gateway, came: &Came, mut request: Request) -> Re
             Some(gateway.0.rates.user(principal.user)?)
         }
     };
-    headers::sanitize(request.headers_mut(), &came.via(gateway));
     // who calls the platform's API says so in a header: cookies of other pages are no business of services
     request.headers_mut().remove(header::COOKIE);
 
@@ -73,7 +72,7 @@ async fn try_forward(gateway: &Gateway, came: &Came, mut request: Request) -> Re
     let mut response = gateway
         .0
         .proxy
-        .send(request, upstream.authority(), Some(limit))
+        .send(request, upstream.authority(), &came.via(gateway), Some(limit))
         .await
         .map_err(|failure| failed(route.service.name(), failure))?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS

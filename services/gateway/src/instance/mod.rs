@@ -172,13 +172,13 @@ async fn carry(
         )
         .into_response();
     }
-    headers::sanitize(request.headers_mut(), &came.via(gateway));
     this.cookies.remove(request.headers_mut());
     if headers::bearer(request.headers()).is_some_and(|token| is_of(token, &this.issuer)) {
         request.headers_mut().remove(header::AUTHORIZATION);
     }
     let again = same_again(&request);
-    let mut sent = gateway.0.proxy.send(request, &address, None).await;
+    let via = came.via(gateway);
+    let mut sent = gateway.0.proxy.send(request, &address, &via, None).await;
     if let Err(Failure::Connect(_)) = &sent {
         this.routes.forget(label).await;
         // stopped and started again a moment ago, it is elsewhere now
@@ -187,7 +187,7 @@ async fn carry(
             && (now.instance_id, now.tenant_id) == (route.instance_id, route.tenant_id)
             && let Some(address) = now.address.as_ref().filter(|now| **now != address)
         {
-            sent = gateway.0.proxy.send(request, address, None).await;
+            sent = gateway.0.proxy.send(request, address, &via, None).await;
         }
     }
     match sent {

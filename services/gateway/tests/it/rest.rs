@@ -42,7 +42,10 @@ async fn headers_of_the_way_are_ours_and_the_token_passes_unchanged() {
         .header("x-forwarded-for", "6.6.6.6")
         .header("x-forwarded-proto", "gopher")
         .header("forwarded", "for=6.6.6.6")
-        .header("connection", "x-secret-hop")
+        .header(
+            "connection",
+            "x-secret-hop, host, x-request-id, x-forwarded-for, x-forwarded-proto, x-forwarded-host",
+        )
         .header("x-secret-hop", "1")
         .header("cookie", "atelier_session=x")
         .get("/v1/me")
@@ -52,6 +55,7 @@ async fn headers_of_the_way_are_ours_and_the_token_passes_unchanged() {
     assert_eq!(headers["authorization"], format!("Bearer {token}"));
     assert_eq!(headers["x-request-id"], "my-own-request-id");
     assert_eq!(answer.header("x-request-id"), Some("my-own-request-id"));
+    assert_eq!(headers["host"], platform.address.to_string());
     assert_eq!(headers["x-forwarded-for"], "127.0.0.1");
     assert_eq!(headers["x-forwarded-proto"], "http");
     assert_eq!(headers["x-forwarded-host"], platform.address.to_string());
