@@ -99,8 +99,8 @@ impl Cookies {
     /// module above): one that is valid is enough.
     pub(super) fn find(&self, headers: &HeaderMap, instance: InstanceId) -> Option<Pass> {
         pairs(headers)
-            .filter_map(|(name, value)| (name == self.name()).then_some(value))
-            .filter_map(|token| self.verify(token))
+            .filter_map(|pair| pair.strip_prefix(self.name().as_bytes())?.strip_prefix(b"="))
+            .filter_map(|token| self.verify(std::str::from_utf8(token).ok()?))
             .find(|pass| pass.instance == instance)
     }
 
@@ -113,20 +113,14 @@ impl Cookies {
 
     /// Takes our cookies out of a request: what runs in the instance must not have them.
     pub(super) fn remove(&self, headers: &mut HeaderMap) {
-        let others: Vec<String> = headers
-            .get_all(header::COOKIE)
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(';'))
-            .map(str::trim)
-            .filter(|pair| !pair.is_empty() && !ours(pair.split('=').next().unwrap_or_default()))
-            .map(str::to_owned)
-            .collect();
+        let others: Vec<&[u8]> =
+            pairs(headers).filter(|pair| !pair.is_empty() && !ours(name_of(pair))).collect();
+        let others = HeaderValue::from_bytes(&others.join(b"; ".as_slice()));
         headers.remove(header::COOKIE);
-        if let Ok(value) = HeaderValue::from_str(&others.join("; "))
+        if let Ok(others) = others
             && !others.is_empty()
         {
-            headers.insert(header::COOKIE, value);
+            headers.insert(header::COOKIE, others);
         }
     }
 
@@ -142,34 +136,36 @@ impl Cookies {
 }
 
 /// Cookie names that are ours in either scheme. Browsers do not regard the case of the prefix.
-fn ours(name: &str) -> bool {
-    [SECURE_NAME, PLAIN_NAME].iter().any(|own| own.eq_ignore_ascii_case(name.trim()))
+fn ours(name: &[u8]) -> bool {
+    [SECURE_NAME, PLAIN_NAME].iter().any(|own| own.as_bytes().eq_ignore_ascii_case(name))
+}
+
+/// The name in `name=value`, or in an attribute.
+fn name_of(pair: &[u8]) -> &[u8] {
+    pair.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii()
 }
 
 fn guarded(value: &HeaderValue) -> Option<HeaderValue> {
     let bytes = value.as_bytes();
     let mut parts = bytes.split(|byte| *byte == b';');
     let pair = parts.next()?;
-    let name = pair.split(|byte| *byte == b'=').next()?;
+    let name = name_of(pair);
     // a cookie without a name is sent as its bare value, which may then read like another one's pair
-    if ours(&String::from_utf8_lossy(name)) || (name.trim_ascii().is_empty() && pair.contains(&b'=')) {
+    if ours(name) || (name.is_empty() && pair.contains(&b'=')) {
         return None;
     }
-    let attributes = parts.filter(|attribute| {
-        let name = attribute.split(|byte| *byte == b'=').next().unwrap_or_default();
-        !name.trim_ascii().eq_ignore_ascii_case(b"domain")
-    });
+    let attributes = parts.filter(|attribute| !name_of(attribute).eq_ignore_ascii_case(b"domain"));
     let kept: Vec<&[u8]> = std::iter::once(pair).chain(attributes).collect();
     HeaderValue::from_bytes(&kept.join(&b';')).ok()
 }
 
-fn pairs(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
+/// The request's cookies, `name=value` each. What instances set need not be ASCII.
+fn pairs(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
     headers
         .get_all(header::COOKIE)
         .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b';'))
+        .map(<[u8]>::trim_ascii)
 }
 
 #[cfg(test)]
@@ -229,6 +225,16 @@ mod tests {
         let mut headers = request(&["a=1; atelier_session=x; b=2", "__Host-atelier=y"]);
         cookies.remove(&mut headers);
         assert_eq!(headers[header::COOKIE], "a=1; b=2");
+        // whatever bytes an instance's own cookies have, they are no obstacle to ours and stay as they are
+        let own = pass();
+        let ours = pair(&cookies.make(own).unwrap());
+        let odd = [b"name=J\xc3\xbcrgen; ".as_slice(), ours.as_bytes(), b"; raw=\xff"].concat();
+        let mut headers = HeaderMap::new();
+        headers.insert(header::COOKIE, HeaderValue::from_bytes(&odd).unwrap());
+        assert_eq!(cookies.find(&headers, own.instance), Some(own));
+        cookies.remove(&mut headers);
+        assert_eq!(headers[header::COOKIE].as_bytes(), b"name=J\xc3\xbcrgen; raw=\xff");
+
         let mut headers = request(&["atelier_session=x"]);
         cookies.remove(&mut headers);
         assert!(!headers.contains_key(header::COOKIE));
