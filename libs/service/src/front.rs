@@ -100,7 +100,7 @@ async fn observe(
     let route = response.extensions().get::<RouteName>().map_or(route, |name| name.0.to_owned());
     let status = response.status().as_u16();
     let took = begun.elapsed();
-    metrics.observe(method.as_str(), &route, status, took);
+    metrics.observe(&method, &route, status, took);
     span.in_scope(|| {
         tracing::info!(http.status = status, took_ms = took.as_secs_f64() * 1000.0, "answered");
     });

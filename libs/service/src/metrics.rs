@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use axum::http::Method;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{family::Family, histogram::Histogram},
@@ -46,7 +47,20 @@ impl Metrics {
         f(&mut self.registry.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    pub(crate) fn observe(&self, method: &str, route: &str, status: u16, took: Duration) {
+    pub(crate) fn observe(&self, method: &Method, route: &str, status: u16, took: Duration) {
+        // callers can make up methods; each would be kept for ever
+        let method = match *method {
+            Method::GET
+            | Method::HEAD
+            | Method::POST
+            | Method::PUT
+            | Method::PATCH
+            | Method::DELETE
+            | Method::OPTIONS
+            | Method::CONNECT
+            | Method::TRACE => method.as_str(),
+            _ => "_OTHER",
+        };
         let labels = RequestLabels { method: method.to_owned(), route: route.to_owned(), status };
         self.requests.get_or_create(&labels).observe(took.as_secs_f64());
     }

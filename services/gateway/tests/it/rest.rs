@@ -173,6 +173,9 @@ async fn metrics_are_for_inside_and_the_document_for_all() {
     let platform = Platform::start().await;
     let inside = testkit::Client::new(&format!("http://{}", platform.metrics));
     let _ = platform.client.get("/healthz").await;
+    let _ = platform.client.send("INVENTED".parse().unwrap(), "/healthz", &json!(null)).await.expect(405);
+    let metrics = inside.get("/metrics").await.expect(200).text;
+    assert!(!metrics.contains("INVENTED") && metrics.contains("method=\"_OTHER\""), "{metrics}");
     assert!(inside.get("/metrics").await.expect(200).text.contains("http_server_request_duration_seconds"));
     let document = platform.client.get("/openapi.json").await.expect(200).body;
     assert_eq!(document["openapi"], "3.1.0");
