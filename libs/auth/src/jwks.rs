@@ -17,6 +17,8 @@ use ids::UserId;
 
 /// At most one look at the issuer's keys in this time, whatever key ids callers invent.
 const REFRESH_AT_MOST_EVERY: Duration = Duration::from_secs(5);
+/// How long an issuer that did not answer is left alone: those who wait for it do not wait one after another.
+const AWAY: Duration = Duration::from_secs(1);
 
 /// Whose tokens are accepted: our identity service's, or any OpenID Connect issuer's that can put the tenant
 /// and the role into claims.
@@ -31,6 +33,10 @@ pub struct AuthConfig {
     /// Where the keys are; by default as `<issuer>/.well-known/openid-configuration` says.
     #[serde(default)]
     pub jwks_url: Option<String>,
+    /// For how many seconds keys are believed before they are asked for again (default 300): a key that the
+    /// issuer has withdrawn is good for so long at most.
+    #[serde(default = "default_keys_seconds")]
+    pub keys_seconds: u64,
     /// Which claims say what; another issuer may name them otherwise.
     #[serde(default)]
     pub claims: ClaimNames,
@@ -77,7 +83,16 @@ fn default_audience() -> String {
     "atelier".to_owned()
 }
 
-type Keys = HashMap<String, DecodingKey>;
+fn default_keys_seconds() -> u64 {
+    300
+}
+
+/// The issuer's keys, as it last gave them.
+#[derive(Default)]
+struct Keys {
+    by_id: HashMap<String, DecodingKey>,
+    since: Option<Instant>,
+}
 
 /// Verifies access tokens. Cheap to clone; clones share the keys.
 #[derive(Clone)]
@@ -87,7 +102,8 @@ struct Inner {
     config: AuthConfig,
     http: reqwest::Client,
     keys: ArcSwap<Keys>,
-    refreshed: Mutex<Option<Instant>>,
+    /// When the issuer was last asked, and whether it answered.
+    asked: Mutex<Option<(Instant, bool)>>,
     validation: Validation,
 }
 
@@ -99,14 +115,9 @@ impl Verifier {
         validation.set_issuer(&[&config.issuer]);
         validation.set_audience(&[&config.audience]);
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+        validation.validate_nbf = true;
         validation.leeway = 5;
-        Self(Arc::new(Inner {
-            config,
-            http,
-            keys: ArcSwap::default(),
-            refreshed: Mutex::new(None),
-            validation,
-        }))
+        Self(Arc::new(Inner { config, http, keys: ArcSwap::default(), asked: Mutex::new(None), validation }))
     }
 
     /// Who the token was issued to.
@@ -119,11 +130,10 @@ impl Verifier {
             return Err(Problem::unauthenticated("The token is not signed with RS256."));
         }
         let kid = header.kid.ok_or_else(|| Problem::unauthenticated("The token names no key."))?;
-        if !self.0.keys.load().contains_key(&kid) {
-            self.refresh(&kid).await?;
-        }
+        self.refresh(&kid).await?;
         let keys = self.0.keys.load();
-        let key = keys.get(&kid).ok_or_else(|| Problem::unauthenticated("The token's key is not known."))?;
+        let key =
+            keys.by_id.get(&kid).ok_or_else(|| Problem::unauthenticated("The token's key is not known."))?;
         let token = decode::<Map<String, Value>>(token, key, &self.0.validation).map_err(|error| {
             use jsonwebtoken::errors::ErrorKind;
             Problem::unauthenticated(match error.kind() {
@@ -141,16 +151,42 @@ impl Verifier {
             .ok_or_else(|| Problem::unauthenticated("The token does not say who you are here."))
     }
 
+    /// Asks the issuer for its keys if this one is not among those that are known, or they are old. Known
+    /// keys go on being used while it does not answer.
     async fn refresh(&self, kid: &str) -> Result<(), Problem> {
-        let mut refreshed = self.0.refreshed.lock().await;
-        let recent = refreshed.is_some_and(|at| at.elapsed() < REFRESH_AT_MOST_EVERY);
-        if recent || self.0.keys.load().contains_key(kid) {
+        let state = || {
+            let keys = self.0.keys.load();
+            let life = Duration::from_secs(self.0.config.keys_seconds);
+            (keys.by_id.contains_key(kid), keys.since.is_some_and(|since| since.elapsed() <= life))
+        };
+        let (known, fresh) = state();
+        if known && fresh {
             return Ok(());
         }
-        let keys = self.fetch().await.map_err(|e| Problem::unavailable("The identity service", e))?;
-        self.0.keys.store(Arc::new(keys));
-        *refreshed = Some(Instant::now());
-        Ok(())
+        let mut asked = match self.0.asked.try_lock() {
+            Ok(asked) => asked,
+            // somebody asks just now
+            Err(_) if known => return Ok(()),
+            Err(_) => self.0.asked.lock().await,
+        };
+        if state() == (true, true) {
+            return Ok(());
+        }
+        let who = "The identity service";
+        let answer = match *asked {
+            Some((at, true)) if at.elapsed() < REFRESH_AT_MOST_EVERY => Ok(()),
+            Some((at, false)) if at.elapsed() < AWAY => {
+                Err(Problem::unavailable(who, "it did not answer a moment ago"))
+            }
+            _ => {
+                let fetched = self.fetch().await;
+                *asked = Some((Instant::now(), fetched.is_ok()));
+                fetched
+                    .map(|keys| self.0.keys.store(Arc::new(keys)))
+                    .map_err(|error| Problem::unavailable(who, error))
+            }
+        };
+        if known { Ok(()) } else { answer }
     }
 
     async fn fetch(&self) -> Result<Keys, reqwest::Error> {
@@ -174,11 +210,12 @@ impl Verifier {
             }
         };
         let set: JwkSet = get(url).await?.json().await?;
-        Ok(set
+        let by_id = set
             .keys
             .iter()
             .filter(|jwk| matches!(jwk.algorithm, AlgorithmParameters::RSA(_)))
             .filter_map(|jwk| Some((jwk.common.key_id.clone()?, DecodingKey::from_jwk(jwk).ok()?)))
-            .collect())
+            .collect();
+        Ok(Keys { by_id, since: Some(Instant::now()) })
     }
 }

@@ -1,13 +1,22 @@
 //! Tokens as callers send them, good and bad, against a service that verifies.
 
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
 use atelier_auth::{
     Admin, AuthConfig, AuthState, Caller, ClaimNames, Claims, HasAuth, Member, Role, User, Verifier,
 };
-use axum::{Router, routing::get};
+use axum::{Json, Router, routing::get};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ids::TenantId;
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::{Client, Issuer, SERVICE_TOKEN};
+use tokio::{net::TcpListener, task::JoinSet};
 
 #[derive(Clone)]
 struct App(AuthState);
@@ -70,6 +79,11 @@ async fn a_token_that_is_not_quite_right_is_refused() {
     let other_payload = URL_SAFE_NO_PAD.encode(serde_json::to_vec(&issuer.claims(None, true)).unwrap());
     let bad = [
         ("expired", issuer.sign(&Claims { exp: good.iat - 60, ..good.clone() })),
+        ("not yet valid", {
+            let mut claims = serde_json::to_value(&good).unwrap();
+            claims["nbf"] = json!(good.iat + 60);
+            issuer.sign(&claims)
+        }),
         ("other issuer", issuer.sign(&Claims { iss: "https://evil".into(), ..good.clone() })),
         ("other audience", issuer.sign(&Claims { aud: "other".into(), ..good.clone() })),
         ("other key", stranger.sign(&good)),
@@ -111,4 +125,43 @@ async fn another_issuer_may_name_its_claims_otherwise() {
         "atelier_tenant": tenant, "role": "emperor", "exp": ours.exp,
     }));
     assert_eq!(verifier.verify(&odd_role).await.unwrap_err().status, 401);
+}
+
+#[tokio::test]
+async fn a_key_that_was_withdrawn_is_refused_and_an_issuer_that_is_away_is_not_waited_for() {
+    let issuer = Issuer::start().await;
+    let published = reqwest::get(issuer.config().jwks_url.unwrap()).await.unwrap();
+    let keys: Value = published.json().await.unwrap();
+    let gone = Arc::new(AtomicBool::new(false));
+    let withdrawn = Arc::clone(&gone);
+    let serves = Router::new().route(
+        "/jwks.json",
+        get(async move || {
+            Json(if withdrawn.load(Ordering::SeqCst) { json!({ "keys": [] }) } else { keys.clone() })
+        }),
+    );
+    let url = format!("{}/jwks.json", testkit::serve(serves).await);
+    let config = AuthConfig { jwks_url: Some(url), keys_seconds: 0, ..issuer.config() };
+    let verifier = Verifier::new(config, reqwest::Client::new());
+    verifier.verify(&issuer.admin()).await.unwrap();
+    gone.store(true, Ordering::SeqCst);
+    testkit::eventually("the key is refused", async || {
+        verifier.verify(&issuer.admin()).await.err().map(|refused| assert_eq!(refused.status, 401))
+    })
+    .await;
+
+    // takes connections, and says nothing
+    let mute = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", mute.local_addr().unwrap());
+    let verifier =
+        Verifier::new(AuthConfig { jwks_url: Some(url), ..issuer.config() }, reqwest::Client::new());
+    let all: JoinSet<_> = (0..5)
+        .map(|_| {
+            let (verifier, token) = (verifier.clone(), issuer.admin());
+            async move { verifier.verify(&token).await }
+        })
+        .collect();
+    let all = tokio::time::timeout(Duration::from_secs(10), all.join_all()).await;
+    let all = all.expect("they do not wait one after another");
+    assert!(all.into_iter().all(|refused| refused.unwrap_err().status == 503));
 }

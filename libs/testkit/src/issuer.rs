@@ -39,6 +39,7 @@ impl Issuer {
             issuer: self.url.clone(),
             audience: "atelier".to_owned(),
             jwks_url: Some(format!("{}/jwks.json", self.url)),
+            keys_seconds: 300,
             claims: auth::ClaimNames::default(),
         }
     }

@@ -51,6 +51,7 @@ impl Platform {
                 issuer: "http://atelier.test".to_owned(),
                 audience: "atelier".to_owned(),
                 jwks_url: None,
+                keys_seconds: 300,
                 claims: auth::ClaimNames::default(),
             },
             callers: testkit::callers(),

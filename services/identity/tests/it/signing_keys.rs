@@ -38,6 +38,7 @@ async fn tokens_verify_against_the_published_keys() {
         issuer: "http://atelier.test".to_owned(),
         audience: "atelier".to_owned(),
         jwks_url: Some(format!("{}/.well-known/jwks.json", platform.client.base())),
+        keys_seconds: 300,
         claims: auth::ClaimNames::default(),
     };
     let verifier = Verifier::new(config, reqwest::Client::new());
