@@ -15,7 +15,7 @@ use axum::{
     },
     response::Response,
 };
-use futures::{SinkExt, StreamExt};
+use futures::{FutureExt, SinkExt, StreamExt};
 use http::StatusCode;
 use ids::InstanceId;
 use kube::api::TerminalSize;
@@ -23,7 +23,8 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    time::{Instant, sleep_until},
+    sync::watch,
+    time::timeout,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -124,56 +125,70 @@ async fn bridge(socket: WebSocket, mut exec: Exec, idle: Duration, ending: Cance
     else {
         return;
     };
+    let status = status.shared();
     let mut sizes = exec.terminal_size();
     let (mut to_user, mut from_user) = socket.split();
-    let mut printed = vec![0; CHUNK];
-    let mut quiet_until = Instant::now() + idle;
-    let end = loop {
-        tokio::select! {
-            read = stdout.read(&mut printed) => match read {
-                Ok(count @ 1..) => {
-                    quiet_until = Instant::now() + idle;
-                    let bytes = printed.get(..count).unwrap_or_default().to_vec();
-                    if to_user.send(Message::Binary(bytes.into())).await.is_err() {
-                        break End::Left;
-                    }
-                }
-                _ => break End::Exited,
-            },
-            frame = from_user.next() => {
-                quiet_until = Instant::now() + idle;
-                match frame {
-                    Some(Ok(Message::Binary(bytes))) => {
-                        // the command may have closed its input; what it prints still counts
-                        let _ = stdin.write_all(&bytes).await;
-                        let _ = stdin.flush().await;
-                    }
-                    Some(Ok(Message::Text(text))) => match serde_json::from_str::<Control>(&text) {
-                        Ok(Control { resize: Size { cols, rows } }) if cols > 0 && rows > 0 => {
-                            if let Some(sizes) = &mut sizes {
-                                // a size that does not arrive is not worth an end
-                                let _ = sizes.send(TerminalSize { width: cols, height: rows }).await;
-                            }
-                        }
-                        _ => break End::Closed(close_code::INVALID, "a text frame must be {\"resize\":{\"cols\":…,\"rows\":…}}"),
-                    },
-                    Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
-                    Some(Ok(Message::Close(_)) | Err(_)) | None => break End::Left,
-                }
+    let (used, mut use_seen) = watch::channel(());
+    // neither direction waits for the other: what is typed comes back before more of it is taken
+    let down = async {
+        let mut printed = vec![0; CHUNK];
+        while let Ok(count @ 1..) = stdout.read(&mut printed).await {
+            used.send_replace(());
+            let bytes = printed.get(..count).unwrap_or_default().to_vec();
+            if to_user.send(Message::Binary(bytes.into())).await.is_err() {
+                return End::Left;
             }
-            () = sleep_until(quiet_until) => break End::Closed(close_code::POLICY, "idle for too long"),
-            () = ending.cancelled() => break End::Closed(close_code::RESTART, "the service is restarting; connect again"),
         }
+        End::Exited
     };
-    let frame = match end {
+    let up = async {
+        while let Some(Ok(frame)) = from_user.next().await {
+            used.send_replace(());
+            match frame {
+                Message::Binary(bytes) => {
+                    // the command may have closed its input; what it prints still counts
+                    let _ = stdin.write_all(&bytes).await;
+                    let _ = stdin.flush().await;
+                }
+                Message::Text(text) => match serde_json::from_str::<Control>(&text) {
+                    Ok(Control { resize: Size { cols, rows } }) if cols > 0 && rows > 0 => {
+                        if let Some(sizes) = &mut sizes {
+                            // a size that does not arrive is not worth an end
+                            let _ = sizes.send(TerminalSize { width: cols, height: rows }).await;
+                        }
+                    }
+                    _ => {
+                        return End::Closed(
+                            close_code::INVALID,
+                            "a text frame must be {\"resize\":{\"cols\":…,\"rows\":…}}",
+                        );
+                    }
+                },
+                Message::Ping(_) | Message::Pong(_) => {}
+                Message::Close(_) => break,
+            }
+        }
+        End::Left
+    };
+    let quiet = async { while timeout(idle, use_seen.changed()).await.is_ok() {} };
+    let end = tokio::select! {
+        biased;
+        () = ending.cancelled() => End::Closed(close_code::RESTART, "the service is restarting; connect again"),
+        end = down => end,
+        end = up => end,
+        // the cluster broke off, and nothing says that nothing more will be printed
+        None = status.clone() => End::Exited,
+        () = quiet => End::Closed(close_code::POLICY, "idle for too long"),
+    };
+    let mut last = Vec::new();
+    let close = match end {
         End::Left => {
             exec.abort();
             return;
         }
         End::Exited => {
             let code = status.await.map_or(-1, |status| exit_code(&status));
-            // the user may be gone
-            let _ = to_user.send(Message::Text(json!({ "exit_code": code }).to_string().into())).await;
+            last.push(Message::Text(json!({ "exit_code": code }).to_string().into()));
             CloseFrame { code: close_code::NORMAL, reason: "".into() }
         }
         End::Closed(code, reason) => {
@@ -181,9 +196,13 @@ async fn bridge(socket: WebSocket, mut exec: Exec, idle: Duration, ending: Cance
             CloseFrame { code, reason: reason.into() }
         }
     };
-    let _ = to_user.send(Message::Close(Some(frame))).await;
+    last.push(Message::Close(Some(close)));
     // until the other side has closed too, or does not
-    let _ = tokio::time::timeout(Duration::from_secs(2), async {
+    let _ = timeout(Duration::from_secs(2), async {
+        for message in last {
+            // the user may be gone
+            let _ = to_user.send(message).await;
+        }
         while let Some(Ok(_)) = from_user.next().await {}
     })
     .await;

@@ -1,13 +1,16 @@
 //! The log and the terminal of an instance, from a real process in the development cluster.
 
-use futures::{SinkExt, StreamExt};
+use std::time::Duration;
+
+use futures::{SinkExt, StreamExt, stream::SplitStream};
 use ids::InstanceId;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use testkit::eventually;
+use tokio::net::TcpStream;
 use tokio_tungstenite::{
-    connect_async,
+    MaybeTlsStream, WebSocketStream, connect_async,
     tungstenite::{Message, client::IntoClientRequest},
 };
 
@@ -78,8 +81,18 @@ async fn the_log_is_read_and_followed() {
     assert_eq!(seen, "second\nthird\n");
 }
 
+type Terminal = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
 /// Runs a command in the instance's terminal; gives what it printed and its exit code.
 async fn terminal(world: &World, id: InstanceId, command: &[&str], sent: &[Message]) -> (String, i64) {
+    let mut socket = opened(world, id, command).await;
+    for message in sent {
+        socket.send(message.clone()).await.unwrap();
+    }
+    ended(socket.split().1).await
+}
+
+async fn opened(world: &World, id: InstanceId, command: &[&str]) -> Terminal {
     let query: String = url::form_urlencoded::Serializer::new(String::new())
         .extend_pairs(command.iter().map(|word| ("command", word)))
         .finish();
@@ -87,13 +100,13 @@ async fn terminal(world: &World, id: InstanceId, command: &[&str], sent: &[Messa
     let mut request = url.into_client_request().unwrap();
     let token = world.issuer.user(world.tenant, auth::Role::Member);
     request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
-    let (mut socket, _) = connect_async(request).await.unwrap();
-    for message in sent {
-        socket.send(message.clone()).await.unwrap();
-    }
+    connect_async(request).await.unwrap().0
+}
+
+async fn ended(mut socket: SplitStream<Terminal>) -> (String, i64) {
     let (mut printed, mut code) = (Vec::new(), None);
-    while let Some(message) = socket.next().await {
-        match message.unwrap() {
+    while let Some(message) = said(&mut socket).await {
+        match message {
             Message::Binary(bytes) => {
                 assert!(code.is_none(), "printed after the end");
                 printed.extend_from_slice(&bytes);
@@ -107,6 +120,11 @@ async fn terminal(world: &World, id: InstanceId, command: &[&str], sent: &[Messa
         }
     }
     (String::from_utf8(printed).unwrap().replace("\r\n", "\n"), code.expect("an exit code came"))
+}
+
+async fn said(socket: &mut SplitStream<Terminal>) -> Option<Message> {
+    let next = tokio::time::timeout(Duration::from_secs(30), socket.next()).await;
+    next.expect("the terminal goes on").map(Result::unwrap)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -124,6 +142,20 @@ async fn a_terminal_carries_bytes_both_ways_sizes_and_the_exit_code() {
     let (printed, _) = terminal(&world, id, &["sh", "-c", "seq 1 20000"], &[]).await;
     assert!(printed.starts_with("1\n2\n") && printed.ends_with("19999\n20000\n"));
     assert_eq!(printed.lines().count(), 20000);
+    // and while much is printed, much can be typed
+    let script = "stty -echo; seq 1 300000 & echo \"took $(head -n 60000 | wc -l)\"; wait";
+    let (mut typing, mut socket) = opened(&world, id, &["sh", "-c", script]).await.split();
+    assert!(matches!(said(&mut socket).await, Some(Message::Binary(_))));
+    tokio::spawn(async move {
+        let lines = Message::binary("as long as a line that somebody types\n".repeat(1500));
+        for _ in 0..40 {
+            typing.send(lines.clone()).await.unwrap();
+        }
+        std::future::pending::<()>().await;
+    });
+    let (printed, code) = ended(socket).await;
+    assert!(printed.contains("took 60000\n") && printed.contains("\n300000\n"));
+    assert_eq!(code, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
