@@ -55,7 +55,11 @@ impl Cluster {
     /// # Errors
     /// When the cluster does not answer.
     pub async fn look(&self, unit: &str) -> Result<Option<Arc<Unit>>, WriteError> {
-        Ok(self.units().get_opt(unit).await?.map(|unit| self.learn(unit)))
+        let now = self.units().get_opt(unit).await?.map(|unit| self.learn(unit));
+        if now.is_none() {
+            self.change(|cache| cache.remove(unit));
+        }
+        Ok(now)
     }
 
     fn learn(&self, unit: GpuUnit) -> Arc<Unit> {

@@ -27,6 +27,8 @@ use crate::{
 
 /// A step that takes longer is given up and tried again later.
 const STEP: Duration = Duration::from_secs(8);
+/// How long a look that is due waits for the cluster's own word, where it can go by what was last heard.
+const ASK: Duration = Duration::from_secs(2);
 /// How long another replica waits for one that died.
 const LEASE: Duration = Duration::from_secs(5);
 /// Look again at what waits for an event, in case the event is lost.
@@ -120,7 +122,11 @@ impl Reconciler {
         let mut looked = Looked::Done;
         let mut settled = false;
         for nth in 0..MOST_STEPS {
-            let step = self.decide(&instance, due && nth == 0);
+            let due = due && nth == 0;
+            let mut step = self.decide(&instance, due);
+            if due && let Step::Wait(_) = step {
+                step = self.asked(&instance, step).await;
+            }
             tracing::debug!(instance.id = %id, state = instance.state.name(), ?step, "step");
             settled = step == Step::Settle;
             let stepped = tokio::time::timeout(STEP, Box::pin(self.take(&mut instance, step))).await;
@@ -279,6 +285,16 @@ impl Reconciler {
                 Ok(if written { Stepped::On } else { Stepped::Overtaken })
             }
             Err(illegal) => Ok(impossible(&illegal)),
+        }
+    }
+
+    /// What is to be done by what the cluster says now, if it answers at once: what was last heard may lack
+    /// an event that never came.
+    async fn asked(&self, instance: &Instance, step: Step) -> Step {
+        let confirmed = self.confirmed(instance, step.clone());
+        match tokio::time::timeout(ASK, Box::pin(confirmed)).await {
+            Ok(Ok(confirmed)) => confirmed,
+            Ok(Err(_)) | Err(_) => step,
         }
     }
 

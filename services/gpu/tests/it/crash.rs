@@ -2,10 +2,12 @@
 
 use std::{future::poll_fn, pin::pin, task::Poll};
 
-use atelier_gpu::instance::Looked;
+use atelier_gpu::{app, instance::Looked};
 use ids::InstanceId;
 use serde_json::json;
+use service::Metrics;
 use testkit::eventually;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     harness::{Wish, World},
@@ -150,6 +152,31 @@ async fn is_taken_over() -> bool {
         replica.begin();
     }
     cut
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_watch_does_not_tell_is_asked_when_a_look_is_due() {
+    let world = World::with(Wish { units: 1, worker: false }).await;
+    let id = world.ordered(World::order()).await;
+    looked_until(&world, id, "starting").await;
+    let unit = world.unit_of(id).await;
+    // this replica's watch never hears anything
+    let deaf = app(world.config.clone(), Metrics::default(), CancellationToken::new()).await.unwrap();
+    let mut admin = world.db.admin().await;
+    let due = "update gpu.instances set wake_at = now() - interval '1 second'";
+    let path = format!("/v1/instances/{id}");
+    for state in ["running", "stopped"] {
+        match state {
+            "running" => world.operator.ready(&unit).await,
+            _ => world.operator.delete(&unit).await,
+        }
+        eventually(&format!("the instance is {state}"), async || {
+            sqlx::query(due).execute(&mut admin).await.unwrap();
+            deaf.reconciler.look(id).await.unwrap();
+            (world.member().get(&path).await.body["state"] == state).then_some(())
+        })
+        .await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
