@@ -16,6 +16,7 @@ use prometheus_client::{
 use service::{Metrics, Shutdown};
 use tokio::{
     sync::{Semaphore, mpsc},
+    task::AbortHandle,
     time::{MissedTickBehavior, interval},
 };
 
@@ -69,6 +70,50 @@ struct Slot {
     again: bool,
 }
 
+/// What is to be tried again. However many look at an instance in vain meanwhile, it is woken once.
+#[derive(Clone)]
+struct Retries {
+    wakes: Wakes,
+    pending: Arc<Mutex<HashMap<InstanceId, Retry>>>,
+}
+
+struct Retry {
+    /// How long to wait when it fails next.
+    pause: Duration,
+    waits: AbortHandle,
+}
+
+impl Retries {
+    /// Wakes the instance after a pause, which it gives; it grows with each failure in a row.
+    fn after_a_pause(&self, id: InstanceId) -> Duration {
+        let mut pending = lock(&self.pending);
+        let before = pending.remove(&id);
+        let pause = before.as_ref().map_or(FIRST_PAUSE, |before| before.pause);
+        // half of it is left to chance, taken from the id, so that many do not come back at once
+        let share = f64::from(id.uuid().as_bytes()[15]) / 255.0;
+        let wait = pause.mul_f64(0.5 + share / 2.0);
+        if let Some(before) = before {
+            before.waits.abort();
+        }
+        let wakes = self.wakes.clone();
+        // not waited for at the end: the row says that it is due
+        let waits = tokio::spawn(async move {
+            tokio::time::sleep(wait).await;
+            wakes.wake(id);
+        });
+        let next = Retry { pause: (pause * 2).min(LONGEST_PAUSE), waits: waits.abort_handle() };
+        pending.insert(id, next);
+        wait
+    }
+
+    /// It did not fail: there is nothing to try again.
+    fn forget(&self, id: InstanceId) {
+        if let Some(retry) = lock(&self.pending).remove(&id) {
+            retry.waits.abort();
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StateLabel {
     state: String,
@@ -82,7 +127,7 @@ pub struct Worker {
     reconciler: Reconciler,
     wakes: Wakes,
     slots: Arc<Mutex<HashMap<InstanceId, Slot>>>,
-    pauses: Arc<Mutex<HashMap<InstanceId, Duration>>>,
+    retries: Retries,
     room: Arc<Semaphore>,
     failures: Counter,
     states: Family<StateLabel, Gauge>,
@@ -93,6 +138,7 @@ impl Worker {
     #[must_use]
     pub fn new(db: Db, clusters: Clusters, reconciler: Reconciler, wakes: Wakes, metrics: &Metrics) -> Self {
         let (failures, states) = (Counter::default(), Family::<StateLabel, Gauge>::default());
+        let retries = Retries { wakes: wakes.clone(), pending: Arc::default() };
         metrics.register(|registry| {
             registry.register(
                 "instance_reconcile_failures",
@@ -107,7 +153,7 @@ impl Worker {
             reconciler,
             wakes,
             slots: Arc::default(),
-            pauses: Arc::default(),
+            retries,
             room: Arc::new(Semaphore::new(AT_ONCE)),
             failures,
             states,
@@ -161,7 +207,7 @@ impl Worker {
         loop {
             match Box::pin(self.reconciler.look(id)).await {
                 Ok(Looked::Done | Looked::Missing | Looked::Elsewhere) => {
-                    lock(&self.pauses).remove(&id);
+                    self.retries.forget(id);
                 }
                 Ok(Looked::Later { cause }) => self.later(id, &cause),
                 Err(error) => self.later(id, &chain(&error)),
@@ -177,26 +223,11 @@ impl Worker {
         }
     }
 
-    /// Looks again after a pause that grows with each failure in a row.
+    /// Looks again after a pause.
     fn later(&self, id: InstanceId, cause: &str) {
         self.failures.inc();
-        let pause = {
-            let mut pauses = lock(&self.pauses);
-            let pause = pauses.entry(id).or_insert(FIRST_PAUSE);
-            let now = *pause;
-            *pause = (now * 2).min(LONGEST_PAUSE);
-            now
-        };
-        // half of it is left to chance, taken from the id, so that many do not come back at once
-        let share = f64::from(id.uuid().as_bytes()[15]) / 255.0;
-        let pause = pause.mul_f64(0.5 + share / 2.0);
+        let pause = self.retries.after_a_pause(id);
         tracing::warn!(instance.id = %id, cause, again_in_ms = pause.as_millis(), "to be tried again");
-        let wakes = self.wakes.clone();
-        // not waited for at the end: the row says that it is due
-        tokio::spawn(async move {
-            tokio::time::sleep(pause).await;
-            wakes.wake(id);
-        });
     }
 
     /// Hears what other replicas' requests have changed.
@@ -270,4 +301,26 @@ impl Worker {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn however_often_it_fails_it_is_tried_again_once() {
+        let (wakes, mut woken) = Wakes::channel();
+        let retries = Retries { wakes, pending: Arc::default() };
+        let (often, once) = (InstanceId::new(), InstanceId::new());
+        for _ in 0..3 {
+            retries.after_a_pause(often);
+        }
+        retries.after_a_pause(once);
+        retries.forget(once);
+        // this one comes after all that any of those would have been woken for
+        let last = InstanceId::new();
+        while retries.after_a_pause(last) <= 4 * FIRST_PAUSE {}
+        assert_eq!((woken.recv().await, woken.recv().await), (Some(often), Some(last)));
+        assert!(woken.try_recv().is_err());
+    }
 }
