@@ -64,6 +64,8 @@ pub struct Cluster {
 struct Cache {
     /// Whether all units have been listed once.
     synced: bool,
+    /// Whether the watch goes on, as far as is known: what is here is so now.
+    heard: bool,
     units: HashMap<String, Arc<Unit>>,
     /// Instance → the units whose spec names it.
     named: HashMap<InstanceId, HashSet<String>>,
@@ -188,12 +190,15 @@ impl Clusters {
         self.0.values().filter(|c| !c.cached(|cache| cache.synced)).map(|c| c.name.clone()).collect()
     }
 
-    /// The instances that run now, by the newest that is known.
+    /// The instances that run now, as the clusters say that can be heard.
     #[must_use]
     pub fn running(&self) -> Vec<InstanceId> {
         let mut running = Vec::new();
         for cluster in self.0.values() {
-            cluster.cached(|cache| running.extend(cache.units.values().filter_map(|u| u.running_instance())));
+            cluster.cached(|cache| {
+                let units = cache.units.values().filter(|_| cache.heard);
+                running.extend(units.filter_map(|unit| unit.running_instance()));
+            });
         }
         running
     }

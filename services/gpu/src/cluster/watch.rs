@@ -19,6 +19,7 @@ pub(super) async fn follow(cluster: &Cluster, woken: &mpsc::UnboundedSender<Inst
     let mut events = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff());
     let mut listed: Option<HashSet<String>> = None;
     while let Some(event) = events.next().await {
+        cluster.change(|cache| cache.heard = event.is_ok());
         match event {
             Ok(watcher::Event::Init) => listed = Some(HashSet::new()),
             Ok(watcher::Event::InitApply(unit)) => {
