@@ -32,7 +32,8 @@ pub(crate) struct World {
     pub(crate) config: Config,
     pub(crate) reconciler: Reconciler,
     shutdown: Shutdown,
-    _cluster: devcluster::Cluster,
+    /// Until a test stops it.
+    pub(crate) cluster: Option<devcluster::Cluster>,
     _folder: tempfile::TempDir,
 }
 
@@ -108,7 +109,7 @@ impl World {
             config,
             reconciler,
             shutdown,
-            _cluster: cluster,
+            cluster: Some(cluster),
             _folder: folder,
         };
         let _ = world.admin().post("/v1/services", service()).await.expect(201);

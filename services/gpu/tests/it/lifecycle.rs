@@ -1,7 +1,10 @@
 //! The life of an instance, as its tenant sees it and as its neighbours are left behind.
 
+use atelier_gpu::app;
 use serde_json::{Value, json};
+use service::{Metrics, Shutdown};
 use testkit::eventually;
+use tokio::sync::mpsc;
 
 use crate::{
     harness::{Wish, World},
@@ -109,6 +112,19 @@ async fn running_time_is_metered_by_the_clusters_evidence_to_the_second() {
     let second = world.member().get(&next).await.expect(200);
     assert_eq!(second.body["items"][0], *run);
     assert_eq!(second.body["next_cursor"], Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_cluster_that_is_away_said_last_confirms_no_running() {
+    let mut world = World::start().await;
+    let id = world.running().await;
+    let (shutdown, (woken, _)) = (Shutdown::default(), mpsc::unbounded_channel());
+    let clusters = app(world.config.clone(), Metrics::default(), shutdown.token()).await.unwrap().clusters;
+    clusters.follow(&woken, &shutdown);
+    eventually("it is heard to run", async || (clusters.running() == [id]).then_some(())).await;
+    world.cluster.take().unwrap().stop().await;
+    eventually("nothing is heard", async || clusters.running().is_empty().then_some(())).await;
+    shutdown.begin();
 }
 
 #[tokio::test(flavor = "multi_thread")]
