@@ -100,13 +100,15 @@ impl Client {
         self.0.call(Method::GET, &format!("/internal/v1/claims/{instance}"), None, NO_BODY).await
     }
 
-    /// Gives the unit back. Repeatable.
+    /// Gives the unit back that was claimed at this time, and no other: however late the call arrives, what
+    /// was claimed since stays. Repeatable.
     ///
     /// # Errors
     /// Those of every call.
-    pub async fn release(&self, instance: InstanceId) -> Result<(), Error> {
+    pub async fn release(&self, instance: InstanceId, claimed_at: Timestamp) -> Result<(), Error> {
         let key = crate::http::new_key();
-        self.0.call(Method::DELETE, &format!("/internal/v1/claims/{instance}"), Some(&key), NO_BODY).await
+        let path = format!("/internal/v1/claims/{instance}?claimed_at={claimed_at}");
+        self.0.call(Method::DELETE, &path, Some(&key), NO_BODY).await
     }
 
     /// The specification with this id or name.

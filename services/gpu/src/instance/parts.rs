@@ -51,6 +51,9 @@ pub struct Claim {
     pub price_per_hour: Decimal,
     /// Of that price.
     pub currency: String,
+    /// When it was claimed, as the stock service says. Claims that were written down before this was have none.
+    #[serde(default)]
+    pub claimed_at: Option<Timestamp>,
 }
 
 impl From<stock::Claim> for Claim {
@@ -66,6 +69,7 @@ impl From<stock::Claim> for Claim {
             cluster: claim.cluster,
             price_per_hour: claim.price_per_hour,
             currency: claim.currency,
+            claimed_at: Some(claim.claimed_at),
         }
     }
 }

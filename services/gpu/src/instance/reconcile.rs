@@ -269,9 +269,9 @@ impl Reconciler {
                     Err(later) => later,
                 });
             }
-            Step::Release => match self.stock.release(instance.id).await {
+            Step::Release => match self.release(instance).await {
                 Ok(()) => instance.released(),
-                Err(error) => return Ok(neighbour("stock_unavailable", "The stock service", &error)),
+                Err(later) => return Ok(later),
             },
             Step::Detach => match self.detach(instance).await {
                 Ok(()) => instance.detached(),
@@ -417,6 +417,22 @@ impl Reconciler {
         cluster.vacate(unit, &instance.id.k8s_name()).await.map_err(|error| away(&error))
     }
 
+    /// Gives back the very claim that is known, or found: a call that is held up on its way must not take the
+    /// unit with which the instance has been started again meanwhile.
+    async fn release(&self, instance: &Instance) -> Result<(), Stepped> {
+        let away = |error| neighbour("stock_unavailable", "The stock service", &error);
+        let claimed_at = match instance.state.claim().and_then(|claim| claim.claimed_at) {
+            Some(claimed_at) => claimed_at,
+            None => match self.stock.find_claim(instance.id).await {
+                Ok(claim) => claim.claimed_at,
+                // it holds none; that it waits for one is forgotten
+                Err(error) if error.is_not_found() => Timestamp::UNIX_EPOCH,
+                Err(error) => return Err(away(error)),
+            },
+        };
+        self.stock.release(instance.id, claimed_at).await.map_err(away)
+    }
+
     async fn detach(&self, instance: &Instance) -> Result<(), Stepped> {
         let Some(storage) = instance.order.storage_id else { return Ok(()) };
         match self.storage.detach(storage, instance.id).await {
@@ -427,8 +443,8 @@ impl Reconciler {
     }
 
     async fn settle(&self, instance: &Instance) -> sqlx::Result<Stepped> {
-        if let Err(error) = self.stock.release(instance.id).await {
-            return Ok(neighbour("stock_unavailable", "The stock service", &error));
+        if let Err(later) = self.release(instance).await {
+            return Ok(later);
         }
         if matches!(instance.state, State::Deleted)
             && let Err(later) = self.detach(instance).await

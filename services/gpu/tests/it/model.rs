@@ -372,6 +372,7 @@ impl World {
             cluster: "c".into(),
             price_per_hour: "0.5".parse().unwrap(),
             currency: "EUR".into(),
+            claimed_at: None,
         })
     }
 

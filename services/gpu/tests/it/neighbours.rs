@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use api::{Json, Path, Problem};
+use api::{Json, Path, Problem, Query};
 use auth::{AuthState, Caller, HasAuth, Member};
 use axum::{
     Router,
@@ -20,6 +20,7 @@ use axum::{
 use clients::Endpoint;
 use http::StatusCode;
 use ids::{DatacenterId, GpuSpecId, InstanceId, StorageId, TenantId, UnitId};
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use testkit::{Issuer, SERVICE_TOKEN};
@@ -34,7 +35,8 @@ pub(crate) const PRICE: &str = "0.36";
 #[derive(Default)]
 struct Holdings {
     units: Vec<UnitId>,
-    claims: BTreeMap<InstanceId, UnitId>,
+    /// Holder → unit, and since when.
+    claims: BTreeMap<InstanceId, (UnitId, Timestamp)>,
     storages: BTreeMap<StorageId, TenantId>,
     attachments: BTreeSet<(StorageId, InstanceId)>,
 }
@@ -94,7 +96,7 @@ impl Neighbours {
         let router = Router::new()
             .route("/internal/v1/gpu-specs/{id}", get(gpu_spec))
             .route("/internal/v1/claims", post(claim))
-            .route("/internal/v1/claims/{id}", axum::routing::delete(release))
+            .route("/internal/v1/claims/{id}", get(claimed).delete(release))
             .route("/v1/storages/{id}", get(storage))
             .route("/internal/v1/storages/{id}/attachments/{instance}", put(attach).delete(detach))
             .layer(middleware::from_fn_with_state(state.clone(), there))
@@ -130,14 +132,23 @@ impl Neighbours {
     }
 
     pub(crate) fn claim_of(&self, instance: InstanceId) -> Option<UnitId> {
-        self.holdings().claims.get(&instance).copied()
+        self.holdings().claims.get(&instance).map(|(unit, _)| *unit)
+    }
+
+    fn claim(&self, instance: InstanceId, (unit, claimed_at): (UnitId, Timestamp)) -> Value {
+        json!({
+            "instance_id": instance, "unit_id": unit, "unit_name": unit.k8s_name(),
+            "gpu_spec_id": self.spec, "gpu_spec_name": SPEC, "datacenter_id": self.datacenter,
+            "datacenter_name": "dev-1", "cluster": CLUSTER, "node": "node-1", "price_per_hour": PRICE,
+            "currency": "EUR", "claimed_at": claimed_at,
+        })
     }
 
     /// As if a claim arrived that was sent long ago.
     pub(crate) fn claim_late(&self, instance: InstanceId) {
         let mut holdings = self.holdings();
         let unit = holdings.units[0];
-        holdings.claims.insert(instance, unit);
+        holdings.claims.insert(instance, (unit, Timestamp::now()));
     }
 
     pub(crate) fn claims(&self) -> usize {
@@ -180,8 +191,8 @@ async fn claim(
     assert_eq!(request.gpu_spec_id, played.spec);
     let mut holdings = played.holdings();
     let held = holdings.claims.get(&request.instance_id).copied();
-    let free = holdings.units.iter().find(|unit| !holdings.claims.values().any(|u| u == *unit)).copied();
-    let Some(unit) = held.or(free) else {
+    let free = holdings.units.iter().find(|unit| !holdings.claims.values().any(|(u, _)| u == *unit)).copied();
+    let Some(claimed) = held.or(free.map(|unit| (unit, Timestamp::now()))) else {
         return Err(Problem::conflict("stock-exhausted", "Nothing is free", "No unit is free.")
             .with(
                 "alternatives",
@@ -190,25 +201,36 @@ async fn claim(
             )
             .with("waiting", 1));
     };
-    holdings.claims.insert(request.instance_id, unit);
+    holdings.claims.insert(request.instance_id, claimed);
     let status = if held.is_some() { StatusCode::OK } else { StatusCode::CREATED };
-    Ok((
-        status,
-        Json(json!({
-            "instance_id": request.instance_id, "unit_id": unit, "unit_name": unit.k8s_name(),
-            "gpu_spec_id": played.spec, "gpu_spec_name": SPEC, "datacenter_id": played.datacenter,
-            "datacenter_name": "dev-1", "cluster": CLUSTER, "node": "node-1", "price_per_hour": PRICE,
-            "currency": "EUR", "claimed_at": "2026-01-01T00:00:00Z",
-        })),
-    ))
+    Ok((status, Json(played.claim(request.instance_id, claimed))))
+}
+
+async fn claimed(
+    State(Played(played, _)): State<Played>,
+    _: Caller,
+    Path(id): Path<InstanceId>,
+) -> Result<Json<Value>, Problem> {
+    let held = played.holdings().claims.get(&id).copied();
+    held.map(|held| Json(played.claim(id, held))).ok_or_else(Problem::not_found)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReleaseQuery {
+    claimed_at: Timestamp,
 }
 
 async fn release(
     State(Played(played, _)): State<Played>,
     _: Caller,
     Path(id): Path<InstanceId>,
+    Query(query): Query<ReleaseQuery>,
 ) -> StatusCode {
-    played.holdings().claims.remove(&id);
+    let mut holdings = played.holdings();
+    if holdings.claims.get(&id).is_some_and(|held| held.1 == query.claimed_at) {
+        holdings.claims.remove(&id);
+    }
     StatusCode::NO_CONTENT
 }
 

@@ -8,7 +8,7 @@ use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId, UnitId};
 use super::{
     batch::{Batcher, Work},
     model::{Exhausted, Outcome},
-    store::{self, Asks, Claimed},
+    store::{self, Asks, Claimed, Release},
 };
 use crate::telemetry::Counters;
 
@@ -49,8 +49,8 @@ impl Desk {
     }
 
     /// Gives back what the instance holds, if anything.
-    pub(crate) async fn release(&self, instance: InstanceId) -> Option<Result<(), Arc<sqlx::Error>>> {
-        self.releases.submit((), instance).await
+    pub(crate) async fn release(&self, release: Release) -> Option<Result<(), Arc<sqlx::Error>>> {
+        self.releases.submit((), release).await
     }
 }
 
@@ -223,21 +223,21 @@ struct Releases {
 
 impl Work for Releases {
     type Key = ();
-    type Item = InstanceId;
+    type Item = Release;
     type Answer = Result<(), Arc<sqlx::Error>>;
 
-    async fn run(&self, (): &(), instances: Vec<InstanceId>) -> Vec<Self::Answer> {
-        let result = self.release(&instances).await.map_err(Arc::new);
-        instances.iter().map(|_| result.clone()).collect()
+    async fn run(&self, (): &(), releases: Vec<Release>) -> Vec<Self::Answer> {
+        let result = self.release(&releases).await.map_err(Arc::new);
+        releases.iter().map(|_| result.clone()).collect()
     }
 }
 
 impl Releases {
-    async fn release(&self, instances: &[InstanceId]) -> sqlx::Result<()> {
+    async fn release(&self, releases: &[Release]) -> sqlx::Result<()> {
         let mut tries = 0;
         loop {
             let mut tx = self.db.worker().await?;
-            match store::release(&mut tx, instances).await {
+            match store::release(&mut tx, releases).await {
                 Ok(()) => return tx.commit().await,
                 Err(error) if tries < TRIES && is_collision(&error) => tries += 1,
                 Err(error) => return Err(error),

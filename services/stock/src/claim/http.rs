@@ -1,16 +1,19 @@
 //! `/internal/v1/claims`, for the gpu service.
 
-use api::{Json, Path, Problem};
+use api::{Json, Path, Problem, Query};
 use auth::Caller;
 use axum::{extract::State, http::StatusCode};
 use ids::InstanceId;
+use jiff::Timestamp;
+use serde::Deserialize;
 use sqlx::error::ErrorKind;
+use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     desk::Ask,
     model::{Claim, ClaimRequest, Outcome, TransferRequest, holds_another},
-    store,
+    store::{self, Release},
 };
 use crate::{App, check::is_dns_subdomain};
 
@@ -79,16 +82,29 @@ async fn get_claim(
     store::find(&mut tx, instance).await?.map(Json).ok_or_else(Problem::not_found)
 }
 
+/// Which claim is given back.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ReleaseQuery {
+    /// Its `claimed_at`: what the instance claimed since then it keeps, however late this call arrives. Any
+    /// claim when absent.
+    #[param(value_type = Option<String>, format = DateTime)]
+    claimed_at: Option<Timestamp>,
+}
+
 /// Gives the unit of an instance back. Repeatable; also when it holds none.
 #[utoipa::path(delete, path = "/internal/v1/claims/{instance_id}", tag = "internal",
-    params(("instance_id" = InstanceId, Path, description = "The instance")),
+    params(("instance_id" = InstanceId, Path, description = "The instance"), ReleaseQuery),
     responses((status = 204, description = "It holds none now")))]
 async fn delete_claim(
     State(app): State<App>,
     _: Caller,
     Path(instance): Path<InstanceId>,
+    Query(query): Query<ReleaseQuery>,
 ) -> Result<StatusCode, Problem> {
-    let released = app.desk().release(instance).await.ok_or_else(interrupted)?;
+    let release = Release { instance, claimed_at: query.claimed_at };
+    let released = app.desk().release(release).await.ok_or_else(interrupted)?;
     released.map_err(|error| failed(&error))?;
     Ok(StatusCode::NO_CONTENT)
 }

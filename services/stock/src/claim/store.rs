@@ -1,6 +1,8 @@
 //! SQL of claims. Each statement is a transaction of its own, of a whole batch.
 
 use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId, UnitId};
+use jiff::Timestamp;
+use jiff_sqlx::ToSqlx;
 use rust_decimal::Decimal;
 use sqlx::{FromRow, PgConnection};
 
@@ -239,13 +241,27 @@ pub(crate) async fn find(conn: &mut PgConnection, instance: InstanceId) -> sqlx:
     Ok(row.and_then(Row::claim).map(|(claim, _)| claim))
 }
 
+/// What is given back.
+pub(crate) struct Release {
+    /// What this instance holds.
+    pub(crate) instance: InstanceId,
+    /// Only if it was claimed then.
+    pub(crate) claimed_at: Option<Timestamp>,
+}
+
 /// Takes the units of these instances back, into stock if they are held and empty. Those who wait no more
 /// are forgotten.
-pub(crate) async fn release(conn: &mut PgConnection, instances: &[InstanceId]) -> sqlx::Result<()> {
+pub(crate) async fn release(conn: &mut PgConnection, releases: &[Release]) -> sqlx::Result<()> {
+    let instances: Vec<_> = releases.iter().map(|release| release.instance).collect();
+    let times: Vec<_> = releases.iter().map(|release| release.claimed_at.map(ToSqlx::to_sqlx)).collect();
     sqlx::query(
         "with old as (
-             select id, holder_instance, holder_tenant, holder_since from units
-             where holder_instance = any($1) order by id for update),
+             select id, holder_instance, holder_tenant, holder_since from units u
+             where holder_instance = any($1) and exists (
+                 select from unnest($1::uuid[], $2::timestamptz[]) as r(instance_id, claimed_at)
+                 where r.instance_id = u.holder_instance
+                   and (r.claimed_at is null or r.claimed_at = u.holder_since))
+             order by id for update),
          freed as (
              update units u set state = case when u.held then 'available' else 'inactive' end, since = now(),
                  holder_instance = null, holder_tenant = null, holder_since = null
@@ -257,6 +273,7 @@ pub(crate) async fn release(conn: &mut PgConnection, instances: &[InstanceId]) -
          from old join freed using (id)",
     )
     .bind(instances)
+    .bind(times)
     .execute(conn)
     .await
     .map(drop)

@@ -63,6 +63,22 @@ async fn a_claim_is_the_instances_until_it_gives_it_back() {
     assert_eq!(page.body["history"].as_array().unwrap().last().unwrap()["instance_id"], json!(holder));
     assert_eq!(world.count("select count(*) from stock.unit_holders").await, 2);
 
+    // a release that was held up on its way does not take what was claimed since
+    let early = replica.claim(&holder, &spec_id).await.expect(201);
+    let early = format!("{path}?claimed_at={}", early.str("claimed_at"));
+    let _ = replica.service.delete(&early).await.expect(204);
+    assert_eq!(replica.numbers().await, [3, 0, 0, 3]);
+    let late = replica.claim(&holder, &spec_id).await.expect(201);
+    let _ = replica.service.delete(&early).await.expect(204);
+    assert_eq!(replica.service.get(&path).await.expect(200).body, late.body);
+    let of_none = format!("{path}?claimed_at=1970-01-01T00:00:00Z");
+    let _ = replica.service.delete(&of_none).await.expect(204);
+    assert_eq!(replica.numbers().await, [2, 0, 1, 3]);
+    replica.service.delete(&format!("{path}?claimed_at=x")).await.expect_problem(422, "invalid-field");
+    let _ =
+        replica.service.delete(&format!("{path}?claimed_at={}", late.str("claimed_at"))).await.expect(204);
+    assert_eq!(replica.numbers().await, [3, 0, 0, 3]);
+
     // a unit that was lost meanwhile comes back as what it is
     let _ = replica.claim(&holder, &spec_id).await.expect(201);
     world.sql("update stock.units set held = false where state = 'used'").await;
