@@ -8,6 +8,7 @@ use api::Problem;
 use crds::names::MANAGER_STOCK;
 use futures::{StreamExt, stream};
 use kube::api::{DeleteParams, Patch, PatchParams};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -48,14 +49,25 @@ enum Outcome {
 
 /// Works on what is due. Whether there was anything.
 async fn work(app: &App, stop: &CancellationToken) -> Result<bool, Problem> {
+    let lease = app.tuning().lease_seconds.max(2);
+    // the leases must outlive the calls, or another worker begins beside this one: none begins after a
+    // quarter of the time, none takes longer than half of it
+    let patience = Duration::from_secs(lease.into()) / 2;
+    let begin_until = Instant::now() + patience / 2;
     let mut tx = app.db().worker().await?;
-    let leased = cluster_store::lease(&mut tx, BATCH, app.tuning().lease_seconds).await?;
+    let leased = cluster_store::lease(&mut tx, BATCH, lease).await?;
     tx.commit().await?;
     if leased.is_empty() {
         return Ok(false);
     }
     let outcomes: Vec<Outcome> = stream::iter(leased)
-        .map(|unit| act(app, unit, stop))
+        .map(async |unit| {
+            if stop.is_cancelled() || Instant::now() >= begin_until {
+                // for another replica, or for the next time, at once
+                return later(&unit, 0.0, None);
+            }
+            act(app, unit, patience).await
+        })
         .buffer_unordered(app.tuning().cluster_concurrency.max(1))
         .collect()
         .await;
@@ -81,20 +93,11 @@ async fn work(app: &App, stop: &CancellationToken) -> Result<bool, Problem> {
     Ok(true)
 }
 
-async fn act(app: &App, unit: Leased, stop: &CancellationToken) -> Outcome {
-    if stop.is_cancelled() {
-        // for another replica, at once
-        return Outcome::Later(Setback { unit: unit.id, until: unit.until, again_in: 0.0, trouble: None });
-    }
-    // the lease must outlive the call, or another worker begins beside this one
-    let patience = Duration::from_secs(u64::from(app.tuning().lease_seconds.max(2))) / 2;
-    let result = tokio::time::timeout(patience, apply(app, &unit)).await;
-    match result {
+async fn act(app: &App, unit: Leased, patience: Duration) -> Outcome {
+    match tokio::time::timeout(patience, apply(app, &unit)).await {
         Ok(Ok(Done::Made)) => Outcome::Made(unit),
         Ok(Ok(Done::Gone)) => Outcome::Gone(unit),
-        Ok(Ok(Done::Going)) => {
-            Outcome::Later(Setback { unit: unit.id, until: unit.until, again_in: STILL_THERE, trouble: None })
-        }
+        Ok(Ok(Done::Going)) => later(&unit, STILL_THERE, None),
         Ok(Err(trouble)) => put_off(&unit, trouble),
         Err(_) => put_off(&unit, ("ClusterUnreachable", "the cluster does not answer".to_owned())),
     }
@@ -102,12 +105,11 @@ async fn act(app: &App, unit: Leased, stop: &CancellationToken) -> Outcome {
 
 fn put_off(unit: &Leased, trouble: (&'static str, String)) -> Outcome {
     tracing::warn!(unit.id = %unit.id, reason = trouble.0, message = trouble.1, "unit put off");
-    Outcome::Later(Setback {
-        unit: unit.id,
-        until: unit.until,
-        again_in: backoff(unit.tries, unit.id.uuid().as_u128()),
-        trouble: Some(trouble),
-    })
+    later(unit, backoff(unit.tries, unit.id.uuid().as_u128()), Some(trouble))
+}
+
+fn later(unit: &Leased, again_in: f64, trouble: Option<(&'static str, String)>) -> Outcome {
+    Outcome::Later(Setback { unit: unit.id, until: unit.until, again_in, trouble })
 }
 
 /// Seconds until the next try: doubling from one half to sixty, the units spread over half of it.

@@ -1,5 +1,12 @@
 //! Additions, removals and the watch, against a development cluster.
 
+use std::{
+    collections::HashMap,
+    future::pending,
+    sync::{Arc, Mutex},
+};
+
+use axum::http::{Method, StatusCode, Uri};
 use kube::ResourceExt;
 use serde_json::{Value, json};
 use testkit::eventually;
@@ -238,4 +245,63 @@ async fn a_removal_survives_whoever_carries_it_out() {
     cluster.until(10).await;
     assert_eq!(world.count("select count(*) from stock.units").await, 10);
     world.assert_sound().await;
+}
+
+/// A cluster that takes every request and answers none; it tells whether two were about one object at once.
+#[derive(Clone, Default)]
+struct Silent(Arc<Mutex<HashMap<String, usize>>>, Arc<Mutex<Vec<String>>>);
+
+impl Silent {
+    async fn take(self, path: String) -> StatusCode {
+        struct UnderWay(Silent, String);
+        impl Drop for UnderWay {
+            fn drop(&mut self) {
+                *self.0.0.lock().unwrap().get_mut(&self.1).unwrap() -= 1;
+            }
+        }
+        let at_once = {
+            let mut under_way = self.0.lock().unwrap();
+            let count = under_way.entry(path.clone()).or_default();
+            *count += 1;
+            *count
+        };
+        if at_once > 1 {
+            self.1.lock().unwrap().push(path.clone());
+        }
+        let _under_way = UnderWay(self, path);
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_two_workers_are_at_one_unit_though_the_cluster_is_silent() {
+    let silent = Silent::default();
+    let cluster = silent.clone();
+    let router = axum::Router::new().fallback(move |method: Method, uri: Uri| {
+        let cluster = cluster.clone();
+        async move {
+            // the watch and the comparison of each replica are at the collection
+            if method == Method::PATCH { cluster.take(uri.path().to_owned()).await } else { pending().await }
+        }
+    });
+    let url = testkit::serve(router).await;
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    let config = json!({
+        "clusters": [{ "name": "a", "cluster": { "server": url } }], "users": [{ "name": "a", "user": {} }],
+        "contexts": [{ "name": "a", "context": { "cluster": "a", "user": "a" } }], "current-context": "a",
+    });
+    std::fs::write(&kubeconfig, config.to_string()).unwrap();
+    let mut world = World::with_cluster(Some(kubeconfig)).await;
+    world.tuning.lease_seconds = 2;
+    world.tuning.cluster_concurrency = 1;
+    let replicas = [world.replica().await, world.replica().await];
+    let _ = replicas[0].spec("a", "1").await;
+    let _ = replicas[0].datacenter("uk-1").await;
+    let _ = replicas[0].add("a", "uk-1", 6).await;
+    eventually("each was tried", async || {
+        (world.count("select count(*) from stock.units where work_tries > 0").await == 6).then_some(())
+    })
+    .await;
+    assert_eq!(*silent.1.lock().unwrap(), Vec::<String>::new(), "two were at these at once");
 }
