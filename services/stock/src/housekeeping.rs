@@ -1,17 +1,17 @@
 //! What is done from time to time and concerns no single slice: counts that are off are put right, old
 //! idempotency keys and forgotten waits are cleared away. Any replica may do it at any time.
 
-use std::time::Duration;
-
 use tokio_util::sync::CancellationToken;
 
 use crate::{App, claim, unit::cluster_store};
 
+/// The counts among the comparisons: no cluster is called so.
+const COUNTS: &str = "the counts";
 /// Rows cleared away in one transaction, at most.
 const BATCH: i64 = 1000;
 
 pub(crate) async fn run(app: App, stop: CancellationToken) {
-    let every = app.tuning().compare_every().max(Duration::from_secs(1));
+    let every = app.tuning().compare_every();
     loop {
         if let Err(error) = tidy(&app).await {
             tracing::warn!(%error, "housekeeping failed");
@@ -25,7 +25,10 @@ pub(crate) async fn run(app: App, stop: CancellationToken) {
 
 async fn tidy(app: &App) -> sqlx::Result<()> {
     let mut tx = app.db().worker().await?;
-    let off = cluster_store::repair_counts(&mut tx).await?;
+    // once, by whichever replica comes first: two that add the same difference put nothing right
+    let due =
+        cluster_store::begin_comparison(&mut tx, COUNTS, app.tuning().compare_every().as_secs_f64()).await?;
+    let off = if due { cluster_store::repair_counts(&mut tx).await? } else { Vec::new() };
     for count in &off {
         let detail = format!(
             "counts of {} in {} were off by {} available, {} inactive, {} used, {} changing",

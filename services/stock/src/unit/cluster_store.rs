@@ -364,7 +364,8 @@ pub(crate) struct CountRepair {
 }
 
 /// Compares the kept counts with the units, in one snapshot, and adds what is missing. Gives what was off.
-/// Changes that commit meanwhile change both alike, so the difference stays right.
+/// Changes that commit meanwhile change both alike, so the difference stays right. Not for two at once: both
+/// would add it.
 pub(crate) async fn repair_counts(conn: &mut PgConnection) -> sqlx::Result<Vec<CountRepair>> {
     sqlx::query_as(
         "with d as (

@@ -10,6 +10,7 @@ use std::{
 };
 
 use crds::GpuUnit;
+use db::Tx;
 use ids::{GpuSpecId, UnitId};
 use kube::{
     Api, ResourceExt,
@@ -220,30 +221,37 @@ async fn repair(
             _ => orphans.push(found),
         }
     }
-    tx.commit().await?;
+    note(app, tx, cluster, &repairs).await?;
+    let mut removed: Vec<Repair> = Vec::new();
     for found in orphans {
-        if remove_orphan(units, found).await? {
-            let detail = format!("the object {} had no unit; it was removed", found.name);
-            repairs.push(("object_orphaned", found.unit, detail));
+        match remove_orphan(units, found).await {
+            Ok(true) => {
+                let detail = format!("the object {} had no unit; it was removed", found.name);
+                removed.push(("object_orphaned", found.unit, detail));
+            }
+            // it went, or changed: the next comparison looks again
+            Ok(false) => {}
+            Err(error) => {
+                tracing::warn!(cluster, name = found.name, %error, "an object without a unit stays");
+            }
         }
     }
-    note(app, cluster, &repairs).await?;
+    note(app, app.db().worker().await?, cluster, &removed).await?;
     Ok(())
 }
 
-async fn note(app: &App, cluster: &str, repairs: &[Repair]) -> sqlx::Result<()> {
-    if repairs.is_empty() {
-        return Ok(());
-    }
-    let mut tx = app.db().worker().await?;
+/// Records the repairs in the transaction that made them, and ends it.
+async fn note(app: &App, mut tx: Tx, cluster: &str, repairs: &[Repair]) -> sqlx::Result<()> {
     for (kind, unit, detail) in repairs {
         cluster_store::record_repair(&mut tx, Some(cluster), kind, *unit, detail).await?;
         tracing::warn!(cluster, kind, unit.id = unit.map(|id| id.to_string()), "drift repaired");
         app.counters().repaired(kind);
     }
     tx.commit().await?;
-    app.work().notify_one();
-    app.settle().notify_one();
+    if !repairs.is_empty() {
+        app.work().notify_one();
+        app.settle().notify_one();
+    }
     Ok(())
 }
 
@@ -251,14 +259,13 @@ async fn note(app: &App, cluster: &str, repairs: &[Repair]) -> sqlx::Result<()> 
 type Repair = (&'static str, Option<UnitId>, String);
 
 /// Removes an idle object, exactly as it was seen. Whether that was done.
-async fn remove_orphan(units: &Api<GpuUnit>, found: &Found) -> anyhow::Result<bool> {
+async fn remove_orphan(units: &Api<GpuUnit>, found: &Found) -> kube::Result<bool> {
     let exactly = Preconditions { uid: found.uid.clone(), resource_version: found.version.clone() };
     let params = DeleteParams { preconditions: Some(exactly), ..DeleteParams::default() };
     match units.delete(&found.name, &params).await {
         Ok(_) => Ok(true),
-        // it went, or changed: the next comparison looks again
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(false),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     }
 }
 

@@ -1,17 +1,24 @@
 //! The operator's part in these tests: a cluster, and somebody who says what becomes of units in it.
 
 use crds::GpuUnit;
+use devcluster::TokenConfig;
 use futures::StreamExt;
 use ids::UnitId;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::{
+    api::rbac::v1::{ClusterRole, ClusterRoleBinding},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
 use kube::{
     Api, Client, ResourceExt,
-    api::{DeleteParams, ListParams, Patch, PatchParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
     config::{KubeConfigOptions, Kubeconfig},
     runtime::{WatchStreamExt, watcher},
 };
 use serde_json::{Value, json};
 use testkit::eventually;
+
+/// Somebody whom the cluster knows and who may do nothing there by default; also the token.
+const STRANGER: &str = "stranger";
 
 /// A development cluster with the units' definition.
 pub(crate) struct Cluster {
@@ -23,7 +30,9 @@ pub(crate) struct Cluster {
 impl Cluster {
     pub(crate) async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let cluster = devcluster::start(devcluster::Config::new(folder.path())).await.unwrap();
+        let mut config = devcluster::Config::new(folder.path());
+        config.tokens.push(TokenConfig { token: STRANGER.into(), user: STRANGER.into(), groups: vec![] });
+        let cluster = devcluster::start(config).await.unwrap();
         let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig_path()).unwrap();
         let config =
             kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
@@ -40,6 +49,29 @@ impl Cluster {
 
     pub(crate) fn kubeconfig(&self) -> std::path::PathBuf {
         self.folder.path().join("kubeconfig")
+    }
+
+    /// For a user who may do this to units, and nothing else.
+    pub(crate) async fn kubeconfig_with(&self, verbs: &[&str]) -> std::path::PathBuf {
+        let role: ClusterRole = serde_json::from_value(json!({
+            "metadata": { "name": STRANGER },
+            "rules": [{ "apiGroups": ["atelier.dev"], "resources": ["gpuunits"], "verbs": verbs }],
+        }))
+        .unwrap();
+        let binding: ClusterRoleBinding = serde_json::from_value(json!({
+            "metadata": { "name": STRANGER },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": STRANGER },
+            "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": STRANGER }],
+        }))
+        .unwrap();
+        let client = self.units.clone().into_client();
+        Api::all(client.clone()).create(&PostParams::default(), &role).await.unwrap();
+        Api::all(client).create(&PostParams::default(), &binding).await.unwrap();
+        let mut kubeconfig = serde_json::to_value(Kubeconfig::read_from(self.kubeconfig()).unwrap()).unwrap();
+        kubeconfig["users"][0]["user"] = json!({ "token": STRANGER });
+        let file = self.folder.path().join("kubeconfig-stranger");
+        std::fs::write(&file, kubeconfig.to_string()).unwrap();
+        file
     }
 
     pub(crate) async fn all(&self) -> Vec<GpuUnit> {

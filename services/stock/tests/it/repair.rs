@@ -142,6 +142,32 @@ async fn an_object_without_a_unit_is_removed_unless_somebody_is_in_it() {
 }
 
 #[tokio::test]
+async fn what_cannot_be_removed_keeps_nothing_else_from_being_put_right() {
+    let cluster = Cluster::start().await;
+    let kubeconfig = cluster.kubeconfig_with(&["get", "list", "watch", "create", "patch"]).await;
+    let mut world = World::with_cluster(Some(kubeconfig)).await;
+    world.tuning.compare_every_seconds = 1;
+    let replica = world.replica().await;
+    let _ = replica.spec("a", "1").await;
+    let _ = replica.datacenter("uk-1").await;
+    let stray = serde_json::from_value(json!({
+        "metadata": { "name": ids::UnitId::new().k8s_name(), "labels": { "atelier.dev/managed-by": "stock" } },
+        "spec": {
+            "gpuSpec": "a", "resources": { "cpu": "1", "memory": "1Gi" },
+            "gpu": { "model": "x", "count": 1, "allocation": { "kind": "device", "resource": "nvidia.com/gpu" } },
+        },
+    }));
+    cluster.units.create(&PostParams::default(), &stray.unwrap()).await.unwrap();
+    world.units("a", "uk-1", 1).await;
+    repaired(&replica, "object_missing").await;
+    let finished = "select count(*) from stock.comparisons where finished_at is not null";
+    eventually("a comparison comes to its end", async || (world.count(finished).await == 1).then_some(()))
+        .await;
+    assert_eq!(world.count("select count(*) from stock.repairs where kind = 'object_orphaned'").await, 0);
+    assert_eq!(cluster.until(2).await.len(), 2);
+}
+
+#[tokio::test]
 async fn counts_that_are_off_are_put_right_and_it_is_recorded() {
     let cluster = Cluster::start().await;
     let (world, replica) = start(&cluster).await;
@@ -152,6 +178,35 @@ async fn counts_that_are_off_are_put_right_and_it_is_recorded() {
     let repair = repaired(&replica, "counts").await;
     assert!(repair["detail"].as_str().unwrap().contains("-5 available"), "{repair}");
     world.assert_sound().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn counts_that_two_find_off_at_once_are_put_right_once() {
+    let cluster = Cluster::start().await;
+    let (world, first) = start(&cluster).await;
+    let _second = world.replica().await;
+    let _ = first.spec("a", "1").await;
+    let _ = first.datacenter("uk-1").await;
+    world.units("a", "uk-1", 3).await;
+    // both are held up between seeing what is off and putting it right
+    world.sql("update stock.stock_counts set shard = 0").await;
+    let mut blocker = world.db.admin().await;
+    let hold = "begin; update stock.stock_counts set used = used";
+    sqlx::raw_sql(hold).execute(&mut blocker).await.unwrap();
+    world
+        .sql(
+            "insert into stock.stock_counts (gpu_spec_id, datacenter_id, shard, available)
+             select distinct gpu_spec_id, datacenter_id, 1, 5 from stock.units",
+        )
+        .await;
+    let at_it = "select count(*) from pg_stat_activity
+         where datname = current_database() and usename = 'atelier_stock_worker' and wait_event_type = 'Lock'";
+    eventually("both repair", async || (world.count(at_it).await == 2).then_some(())).await;
+    sqlx::raw_sql("commit").execute(&mut blocker).await.unwrap();
+    eventually("both are done", async || (world.count(at_it).await == 0).then_some(())).await;
+    let _ = repaired(&first, "counts").await;
+    world.assert_sound().await;
+    assert_eq!(world.count("select count(*) from stock.repairs where kind = 'counts'").await, 1);
 }
 
 /// The statement that writes up what the cluster says, and the rules in `UnitState`, are the same rules:
