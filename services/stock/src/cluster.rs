@@ -14,9 +14,11 @@ use kube::{
 
 use crate::config::ClusterConfig;
 
-/// A cluster that does not answer must not hold a worker for long. Watches are not bound by it: each
-/// event, and the server's bookmarks, begin it anew.
+/// A cluster that does not answer must not hold a worker for long.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Nor for ever one that took the request. Longer than the silence of a healthy watch, which the API server
+/// ends by itself.
+const READ_TIMEOUT: Duration = Duration::from_secs(330);
 
 /// Why a cluster cannot be spoken to.
 #[derive(Debug, thiserror::Error)]
@@ -94,5 +96,6 @@ async fn connect(config: &ClusterConfig) -> anyhow::Result<Client> {
         None => kube::Config::incluster()?,
     };
     kube.connect_timeout = Some(CONNECT_TIMEOUT);
+    kube.read_timeout = Some(READ_TIMEOUT);
     Ok(Client::try_from(kube)?)
 }
