@@ -10,6 +10,7 @@ use axum::{
 };
 use bytes::Bytes;
 use serde::{Serialize, de::DeserializeOwned};
+use serde_path_to_error::Segment;
 
 use crate::problem::Problem;
 
@@ -58,14 +59,9 @@ fn body_rejected(rejection: BytesRejection) -> Problem {
 fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let path = error.path().to_string();
+        let pointer = pointer(error.path());
         let inner = error.into_inner();
         if inner.is_data() {
-            let pointer = if path == "." {
-                String::new()
-            } else {
-                format!("/{}", path.replace(['.', '['], "/").replace(']', ""))
-            };
             let text = inner.to_string();
             let detail = text.split(" at line ").next().unwrap_or_default();
             Problem::invalid_field(pointer, detail)
@@ -75,6 +71,18 @@ fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     })?;
     deserializer.end().map_err(|e| Problem::bad_request(format!("The body is not valid JSON: {e}.")))?;
     Ok(value)
+}
+
+/// A JSON pointer (RFC 6901).
+fn pointer(path: &serde_path_to_error::Path) -> String {
+    let token = |segment: &Segment| match segment {
+        Segment::Map { key } | Segment::Enum { variant: key } => {
+            format!("/{}", key.replace('~', "~0").replace('/', "~1"))
+        }
+        Segment::Seq { index } => format!("/{index}"),
+        Segment::Unknown => String::new(),
+    };
+    path.iter().map(token).collect()
 }
 
 impl<T: Serialize> IntoResponse for Json<T> {
@@ -131,6 +139,8 @@ mod tests {
     struct Body {
         name: String,
         items: Vec<Item>,
+        #[serde(default)]
+        labels: std::collections::BTreeMap<String, String>,
     }
 
     #[derive(Debug, Deserialize)]
@@ -147,6 +157,11 @@ mod tests {
             (r#"{"name":7,"items":[]}"#, 422, "/name"),
             (r#"{"name":"a","items":[],"more":1}"#, 422, "/more"),
             (r#"{"name":"a"}"#, 422, ""),
+            (
+                r#"{"name":"a","items":[],"labels":{"atelier.dev/a[0]~":7}}"#,
+                422,
+                "/labels/atelier.dev~1a[0]~0",
+            ),
         ] {
             let problem = from_slice::<Body>(text.as_bytes()).unwrap_err();
             assert_eq!(problem.status.as_u16(), status, "{text}");
