@@ -157,7 +157,28 @@ pub(crate) fn new_key() -> String {
 /// For calls without a body.
 pub(crate) const NO_BODY: Option<&()> = None;
 
-/// Text from a caller as one segment of a path.
+/// Text from a caller as one segment of a path. A URL cannot have `.` or `..` as a segment, however it is
+/// written, and would lead elsewhere: they, and nothing at all, are sent as a blank, which names nothing.
 pub(crate) fn segment(text: &str) -> String {
+    let text = if matches!(text, "" | "." | "..") { " " } else { text };
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_leads_to_another_path() {
+        let base: url::Url = "http://stock/internal/v1/gpu-specs/".parse().unwrap();
+        for text in
+            ["a", "", "a/b", "..", ".", "%2e%2e", "../claims", "a?b", "a#b", "ü ~+*", "\\..\\x", "a;b"]
+        {
+            let url: url::Url = format!("{base}{}", segment(text)).parse().unwrap();
+            let segments: Vec<_> = url.path_segments().unwrap().collect();
+            assert_eq!(segments.len(), 4, "{text}: {url}");
+            assert!(url.path().starts_with(base.path()) && !segments[3].is_empty(), "{text}: {url}");
+            assert_eq!((url.query(), url.fragment()), (None, None), "{text}: {url}");
+        }
+    }
 }
