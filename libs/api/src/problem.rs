@@ -3,6 +3,8 @@
 //! What the caller reads (`title`, `detail`, `next`) and what happened inside (`cause`) are two things.
 //! The cause is logged once, when the problem becomes a response, and never leaves the process.
 
+use std::sync::Arc;
+
 use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -205,20 +207,28 @@ impl std::error::Error for Problem {
 
 impl From<sqlx::Error> for Problem {
     fn from(error: sqlx::Error) -> Self {
-        match error {
-            sqlx::Error::PoolTimedOut | sqlx::Error::Io(_) | sqlx::Error::PoolClosed => {
+        Arc::new(error).into()
+    }
+}
+
+/// An error that several requests share.
+impl From<Arc<sqlx::Error>> for Problem {
+    fn from(error: Arc<sqlx::Error>) -> Self {
+        let code = error.as_database_error().and_then(|cause| cause.code()).unwrap_or_default();
+        match (&*error, code.as_ref()) {
+            (sqlx::Error::PoolTimedOut | sqlx::Error::Io(_) | sqlx::Error::PoolClosed, _) => {
                 Self::unavailable("The database", error)
             }
             // U+0000, which JSON and URLs can carry and Postgres cannot store, as text or in jsonb
-            sqlx::Error::Database(e) if matches!(e.code().as_deref(), Some("22021" | "22P05")) => {
-                Self::bad_request("A text in the request holds the character U+0000.")
-                    .next("Send it without that character.")
-            }
+            (_, "22021" | "22P05") => Self::bad_request("A text in the request holds the character U+0000.")
+                .next("Send it without that character."),
             // a time of a cursor that no list gave, before or after all that Postgres knows
-            sqlx::Error::Database(e) if e.code().as_deref() == Some("22008") => {
-                Self::bad_request("A time in the request is out of range.")
+            (_, "22008") => Self::bad_request("A time in the request is out of range."),
+            // by class: rolled back for the sake of another, short of something, shutting down
+            (_, code) if ["40", "53", "57"].iter().any(|class| code.starts_with(class)) => {
+                Self::unavailable("The database", error)
             }
-            other => Self::internal(other),
+            _ => Self::internal(error),
         }
     }
 }

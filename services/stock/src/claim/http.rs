@@ -28,15 +28,6 @@ fn interrupted() -> Problem {
     Problem::unavailable("The stock", "a batch of claims came to nothing")
 }
 
-fn failed(error: &sqlx::Error) -> Problem {
-    match error {
-        sqlx::Error::PoolTimedOut | sqlx::Error::Io(_) | sqlx::Error::PoolClosed => {
-            Problem::unavailable("The database", error.to_string())
-        }
-        other => Problem::internal(other.to_string()),
-    }
-}
-
 /// Claims a unit for an instance, or gives the one it holds. Idempotent by the instance's id.
 #[utoipa::path(post, path = "/internal/v1/claims", tag = "internal", request_body = ClaimRequest,
     responses((status = 201, description = "Claimed", body = Claim),
@@ -64,7 +55,7 @@ async fn create_claim(
         Outcome::Exhausted(exhausted) => Err(exhausted.problem()),
         Outcome::NoSpec => Err(Problem::invalid_field("/gpu_spec_id", "is not a GPU specification's id")),
         Outcome::NoDatacenter => Err(Problem::invalid_field("/datacenter_id", "is not a datacenter's id")),
-        Outcome::Failed(error) => Err(failed(&error)),
+        Outcome::Failed(error) => Err(error.into()),
     }
 }
 
@@ -104,8 +95,7 @@ async fn delete_claim(
     Query(query): Query<ReleaseQuery>,
 ) -> Result<StatusCode, Problem> {
     let release = Release { instance, claimed_at: query.claimed_at };
-    let released = app.desk().release(release).await.ok_or_else(interrupted)?;
-    released.map_err(|error| failed(&error))?;
+    app.desk().release(release).await.ok_or_else(interrupted)??;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -2,7 +2,7 @@
 
 use auth::Role;
 use serde_json::{Value, json};
-use testkit::Client;
+use testkit::{Client, eventually};
 
 use crate::world::{World, spec};
 
@@ -386,4 +386,32 @@ async fn no_text_brings_the_service_down() {
     replica.service.post("/internal/v1/claims", claim).await.expect_problem(409, "stock-exhausted");
     let big = json!({ "name": "x".repeat(300_000) });
     replica.admin.post("/v1/gpu-specs", big).await.expect_problem(413, "body-too-large");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_ends_a_connection_is_away_and_not_our_mistake() {
+    let world = World::new().await;
+    let replica = world.replica().await;
+    let path = format!("/v1/gpu-specs/{}", replica.spec("a", "1").await);
+    let mut holder = world.db.admin().await;
+    sqlx::raw_sql("begin; update stock.gpu_specs set state = state").execute(&mut holder).await.unwrap();
+    let admin = replica.admin.clone();
+    let patch = {
+        let path = path.clone();
+        tokio::spawn(async move { admin.patch(&path, "*", json!({ "state": "retired" })).await })
+    };
+    eventually("the request waits, and its connection is ended", async || {
+        let ended = world
+            .count(
+                "select count(pg_terminate_backend(pid)) from pg_stat_activity
+                 where datname = current_database() and wait_event_type = 'Lock'",
+            )
+            .await;
+        (ended > 0).then_some(())
+    })
+    .await;
+    let answer = patch.await.unwrap().expect_problem(503, "unavailable");
+    assert!(answer.header("retry-after").is_some());
+    sqlx::raw_sql("rollback").execute(&mut holder).await.unwrap();
+    let _ = replica.admin.patch(&path, "*", json!({ "state": "retired" })).await.expect(200);
 }
