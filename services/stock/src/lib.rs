@@ -157,7 +157,7 @@ pub fn openapi() -> OpenApi {
         .version("1")
         .description(Some("GPU specifications, datacenters, stock and its hand-out."))
         .build();
-    document
+    auth::secured(document)
 }
 
 /// Serves until `shutdown` begins.

@@ -249,8 +249,9 @@ pub(crate) struct Release {
     pub(crate) claimed_at: Option<Timestamp>,
 }
 
-/// Takes the units of these instances back, into stock if they are held and empty. Those who wait no more
-/// are forgotten.
+/// Takes the units of these instances back, into stock if they are held. Who releases has seen that the
+/// instance has left the unit; the cluster's word on it may come later here. Those who wait no more are
+/// forgotten.
 pub(crate) async fn release(conn: &mut PgConnection, releases: &[Release]) -> sqlx::Result<()> {
     let instances: Vec<_> = releases.iter().map(|release| release.instance).collect();
     let times: Vec<_> = releases.iter().map(|release| release.claimed_at.map(ToSqlx::to_sqlx)).collect();
@@ -261,7 +262,7 @@ pub(crate) async fn release(conn: &mut PgConnection, releases: &[Release]) -> sq
                  select from unnest($1::uuid[], $2::timestamptz[]) as r(instance_id, claimed_at)
                  where r.instance_id = u.holder_instance
                    and (r.claimed_at is null or r.claimed_at = u.holder_since))
-             order by id for update),
+             order by claim_key for update),
          freed as (
              update units u set state = case when u.held then 'available' else 'inactive' end, since = now(),
                  holder_instance = null, holder_tenant = null, holder_since = null
@@ -295,7 +296,8 @@ pub(crate) async fn transfer(
              where holder_instance = $1 for update),
          given as (
              update units u set holder_instance = $2, holder_tenant = $3, holder_since = now()
-             from old where u.id = old.id returning u.id)
+             from old where u.id = old.id returning u.id),
+         served as (delete from claim_waits w using given where w.instance_id = $2)
          insert into unit_holders (unit_id, instance_id, tenant_id, claimed_at)
          select old.id, old.holder_instance, old.holder_tenant, old.holder_since
          from old join given using (id)",

@@ -161,7 +161,7 @@ pub(crate) async fn removed(conn: &mut PgConnection, units: &[UnitId]) -> sqlx::
 /// Writes up what the cluster says, where that is newer than what is known and says something else. Gives
 /// the units that changed.
 ///
-/// The state follows [`UnitState::seen`].
+/// The state follows [`UnitState::seen`]. The rows are locked in the order in which claims lock them.
 pub(crate) async fn seen(conn: &mut PgConnection, sights: &[Observation]) -> sqlx::Result<Vec<UnitId>> {
     if sights.is_empty() {
         return Ok(Vec::new());
@@ -190,7 +190,7 @@ pub(crate) async fn seen(conn: &mut PgConnection, sights: &[Observation]) -> sql
                     or (not s.held and (u.reason, u.message) is distinct from (s.reason, s.message))
                     or (u.state = 'making' and not s.undecided)
                     or (u.state = 'available') is distinct from (s.held and not s.occupied and u.state not in ('used', 'removing')))
-             order by u.id for update of u),
+             order by u.claim_key for update of u),
          w as (
              update units u set held = n.held, occupied = n.occupied, node = n.node, gpu_uuids = n.gpu_uuids,
                  object_uid = n.uid, object_version = n.version, state = n.state,

@@ -251,7 +251,7 @@ mod tests {
 
     proptest! {
         /// Whatever happens in whatever order: a unit in use stays in use until it is given back, one that is
-        /// being removed never comes back, and what is available is really held and empty.
+        /// being removed never comes back, and what is available is really held.
         #[test]
         fn a_unit_is_given_once_and_never_lost(events in prop::collection::vec(event(), 0..60)) {
             let (mut state, mut last, mut holders) = (UnitState::Making, None::<Sight>, 0);

@@ -1,7 +1,7 @@
 //! SQL of stock as requests see it: the list, the units' pages, additions and removals.
 
 use ids::{DatacenterId, GpuSpecId, InstanceId, OperationId, TenantId, UnitId};
-use sqlx::{FromRow, PgConnection, Postgres, QueryBuilder, Row as _, postgres::PgRow};
+use sqlx::{Connection, FromRow, PgConnection, Postgres, QueryBuilder, Row as _, postgres::PgRow};
 
 use super::model::{DatacenterRef, GpuSpecRef, Holder, PastHolder, Repair, StockRow, StockUnit, UnitState};
 use crate::{datacenter::model::DatacenterState, spec};
@@ -205,9 +205,10 @@ pub(crate) async fn insert_units(
     .map(drop)
 }
 
-/// Takes up to `count` units that nobody has out of stock, those of the least worth first, and gives them.
-/// They are removed from the cluster by the maker. A unit that something else is writing at the moment is
-/// waited for only when the others do not suffice.
+/// Takes up to `count` units that nobody has and no instance stands in out of stock, those of the least worth
+/// first, and gives them. They are removed from the cluster by the maker. When there are fewer, none is taken,
+/// and those are given that could be. A unit that something else is writing at the moment is waited for only
+/// when the others do not suffice.
 pub(crate) async fn take_out(
     conn: &mut PgConnection,
     spec: GpuSpecId,
@@ -220,6 +221,7 @@ pub(crate) async fn take_out(
                 "with idle as (
                      select id from units
                      where gpu_spec_id = $1 and datacenter_id = $2 and state in ('making', 'inactive')
+                       and not occupied
                      order by state desc, id limit $3 for update ",
                 $wait,
                 "), free as (
@@ -237,22 +239,23 @@ pub(crate) async fn take_out(
         };
     }
     let mut taken = Vec::new();
-    let (mut statement, mut patient) = (take_out!("skip locked"), false);
-    loop {
-        let left = count - i64::try_from(taken.len()).unwrap_or(i64::MAX);
-        let more: Vec<UnitId> = sqlx::query_scalar(statement)
+    // the last look is for a unit that became available while it was waited for
+    for statement in [take_out!("skip locked"), take_out!(""), take_out!("")] {
+        let mut look = conn.begin().await?;
+        taken = sqlx::query_scalar(statement)
             .bind(spec)
             .bind(datacenter)
-            .bind(left)
-            .fetch_all(&mut *conn)
+            .bind(count)
+            .fetch_all(&mut *look)
             .await?;
-        let none = more.is_empty();
-        taken.extend(more);
-        if i64::try_from(taken.len()).is_ok_and(|n| n >= count) || (none && patient) {
-            return Ok(taken);
+        if i64::try_from(taken.len()).is_ok_and(|n| n >= count) {
+            look.commit().await?;
+            break;
         }
-        (statement, patient) = (take_out!(""), true);
+        // given back before others are waited for, who may be waiting for these
+        look.rollback().await?;
     }
+    Ok(taken)
 }
 
 /// Ends what other operations still waited for from units that are being removed now.

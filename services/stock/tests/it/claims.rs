@@ -234,6 +234,12 @@ async fn a_unit_is_handed_over() {
     let (from, to, third) = (instance(), instance(), instance());
     let first = replica.claim(&from, &a).await.expect(201);
     let _ = replica.claim(&third, &a).await.expect(201);
+    // the other has asked in vain before, and waits
+    let last = instance();
+    let _ = replica.claim(&last, &a).await.expect(201);
+    replica.claim(&to, &a).await.expect_problem(409, "stock-exhausted");
+    replica.release(&last).await;
+    assert_eq!(world.count("select count(*) from stock.claim_waits").await, 1);
     let path = format!("/internal/v1/claims/{from}/transfer");
     let give =
         |to: &str| json!({ "to_instance_id": to, "to_tenant_id": "ten_01939f0a7c3d7e6b8a1f4f0d5c2b1a01" });
@@ -244,6 +250,7 @@ async fn a_unit_is_handed_over() {
         assert_eq!(given.str("instance_id"), to);
         assert_eq!(given.str("tenant_id"), "ten_01939f0a7c3d7e6b8a1f4f0d5c2b1a01");
     }
+    assert_eq!(world.count("select count(*) from stock.claim_waits").await, 0);
     replica.service.get(&format!("/internal/v1/claims/{from}")).await.expect_problem(404, "not-found");
     let never = format!("/internal/v1/claims/{}/transfer", instance());
     replica.service.post(&never, give(&third)).await.expect_problem(404, "not-found");

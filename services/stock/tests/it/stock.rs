@@ -2,6 +2,7 @@
 
 use auth::Role;
 use serde_json::json;
+use testkit::eventually;
 
 use crate::world::{World, instance, spec};
 
@@ -154,4 +155,60 @@ async fn what_is_worth_least_goes_first() {
     assert_eq!(replica.numbers().await, [2, 0, 0, 2]);
     world.assert_sound().await;
     replica.admin.post("/v1/gpu-specs", spec("a", "1")).await.expect_problem(409, "name-taken");
+}
+
+#[tokio::test]
+async fn what_somebody_stands_in_is_not_removed() {
+    let world = World::new().await;
+    let replica = world.replica().await;
+    let _ = replica.spec("a", "1").await;
+    let _ = replica.datacenter("uk-1").await;
+    world.units("a", "uk-1", 3).await;
+    // as the comparison leaves what it has adopted: no claim, but an instance runs in it
+    let adopted = "update stock.units set state = 'inactive', occupied = true, reason = 'Occupied'
+         where id in (select id from stock.units limit 1)";
+    world.sql(adopted).await;
+    let removal = |count: i64| json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": count });
+    let refused =
+        replica.admin.post("/v1/stock/removals", removal(3)).await.expect_problem(409, "stock-in-use");
+    assert_eq!(refused.body["free"], 2);
+    let _ = replica.admin.post("/v1/stock/removals", removal(2)).await.expect(202);
+    assert_eq!(
+        world.count("select count(*) from stock.units where state = 'inactive' and occupied").await,
+        1
+    );
+    assert_eq!(replica.numbers().await, [0, 1, 0, 1]);
+    world.assert_sound().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removal_that_waits_keeps_nobody_else_waiting() {
+    let world = World::new().await;
+    let replica = world.replica().await;
+    let _ = replica.spec("a", "1").await;
+    let _ = replica.datacenter("uk-1").await;
+    world.units("a", "uk-1", 2).await;
+    world
+        .sql(
+            "update stock.units u set claim_key = n from (select id, row_number() over () as n from stock.units) o
+             where o.id = u.id",
+        )
+        .await;
+    let mut writer = world.role("worker").await;
+    let write = async |conn: &mut sqlx::PgConnection, sql: &'static str| {
+        sqlx::raw_sql(sql).execute(conn).await.unwrap();
+    };
+    write(&mut writer, "begin; update units set message = 'x' where claim_key = 1").await;
+    let admin = replica.admin.clone();
+    let both = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 2 });
+    let removal = tokio::spawn(async move { admin.post("/v1/stock/removals", both).await });
+    eventually("the removal waits for the one", async || {
+        let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
+        (world.count(waiting).await > 0).then_some(())
+    })
+    .await;
+    // the other is to be had meanwhile
+    write(&mut writer, "update units set message = 'x' where claim_key = 2; commit").await;
+    let _ = removal.await.unwrap().expect(202);
+    world.assert_sound().await;
 }
