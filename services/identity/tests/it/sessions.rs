@@ -238,3 +238,20 @@ async fn a_password_that_was_changed_meanwhile_opens_no_session() {
     held.commit().await.unwrap();
     signing_in.await.unwrap().expect_problem(401, "wrong-credentials");
 }
+
+#[tokio::test]
+async fn however_many_failures_are_old_all_are_forgotten() {
+    let platform = Platform::start().await;
+    let mut admin = platform.db.admin().await;
+    let old = "insert into identity.sign_in_failures
+               select decode(md5(n::text), 'hex'), 1, now() - interval '2 days', now() - interval '2 days'
+               from generate_series(1, 2500) n";
+    sqlx::query(old).execute(&mut admin).await.unwrap();
+    let _replica = platform.replica().await;
+    testkit::eventually("all are forgotten", async || {
+        let left = "select count(*) from identity.sign_in_failures";
+        let left: i64 = sqlx::query_scalar(left).fetch_one(&mut admin).await.unwrap();
+        (left == 0).then_some(())
+    })
+    .await;
+}

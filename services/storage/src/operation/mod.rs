@@ -34,25 +34,37 @@ impl Kind {
     }
 }
 
+/// How often old idempotency keys are looked for.
+const EVERY: Duration = Duration::from_secs(600);
+/// Keys forgotten in one transaction, at most.
+const AT_ONCE: u32 = 10_000;
+
 /// Forgets idempotency keys that are a day old, until `token` is cancelled.
 pub(crate) async fn clean_up(app: App, token: CancellationToken) {
-    let mut every = tokio::time::interval(Duration::from_secs(600));
     loop {
+        let wait = match forget_old_keys(&app).await {
+            Ok(0) => EVERY,
+            Ok(forgotten) => {
+                tracing::info!(forgotten, "old idempotency keys forgotten");
+                // what is left after as many may be many more
+                if forgotten >= AT_ONCE.into() { Duration::ZERO } else { EVERY }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "old idempotency keys are not forgotten");
+                EVERY
+            }
+        };
         tokio::select! {
+            biased;
             () = token.cancelled() => return,
-            _ = every.tick() => {}
-        }
-        match forget_old_keys(&app).await {
-            Ok(0) => {}
-            Ok(forgotten) => tracing::info!(forgotten, "old idempotency keys forgotten"),
-            Err(error) => tracing::warn!(%error, "old idempotency keys are not forgotten"),
+            () = tokio::time::sleep(wait) => {}
         }
     }
 }
 
 async fn forget_old_keys(app: &App) -> sqlx::Result<u64> {
     let mut tx = app.db.worker().await?;
-    let forgotten = api::idempotency::forget_old(&mut tx, 10_000).await?;
+    let forgotten = api::idempotency::forget_old(&mut tx, AT_ONCE.into()).await?;
     tx.commit().await?;
     Ok(forgotten)
 }

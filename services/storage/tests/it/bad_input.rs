@@ -101,6 +101,23 @@ async fn an_order_sent_again_is_carried_out_once() {
 }
 
 #[tokio::test]
+async fn however_many_keys_are_old_all_are_forgotten() {
+    let world = World::new().await;
+    let mut admin = world.db.admin().await;
+    let old = "insert into storage.idempotency_keys
+               select 'ten_x', n::text, '', 202, '{}', null, now() - interval '2 days'
+               from generate_series(1, 10500) n";
+    sqlx::query(old).execute(&mut admin).await.unwrap();
+    let _service = world.start().await;
+    testkit::eventually("all are forgotten", async || {
+        let left = "select count(*) from storage.idempotency_keys";
+        let left: i64 = sqlx::query_scalar(left).fetch_one(&mut admin).await.unwrap();
+        (left == 0).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_name_that_another_storage_takes_meanwhile_is_taken() {
     let world = World::new().await;
     let service = world.start().await;
