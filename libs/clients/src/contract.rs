@@ -28,6 +28,7 @@ pub struct Call {
     stock::ClaimRequest,
     stock::Claim,
     stock::GpuSpec,
+    stock::Datacenter,
     storage::Storage,
     storage::AttachmentMode,
     storage::AttachRequest,
@@ -66,6 +67,7 @@ pub fn calls() -> Vec<Call> {
         call("stock", "get", claim, None, schema::<stock::Claim>()),
         call("stock", "delete", claim, None, None),
         call("stock", "get", "/internal/v1/gpu-specs/{id}", None, schema::<stock::GpuSpec>()),
+        call("stock", "get", "/v1/datacenters/{id}", None, schema::<stock::Datacenter>()),
         call("storage", "get", "/v1/storages/{id}", None, schema::<storage::Storage>()),
         call(
             "storage",

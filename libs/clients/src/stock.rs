@@ -72,6 +72,13 @@ pub struct GpuSpec {
     pub currency: String,
 }
 
+/// A datacenter that there is.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct Datacenter {
+    /// Its id.
+    pub id: DatacenterId,
+}
+
 /// The stock service.
 #[derive(Debug, Clone)]
 pub struct Client(Peer);
@@ -118,5 +125,13 @@ impl Client {
     pub async fn gpu_spec(&self, id_or_name: &str) -> Result<GpuSpec, Error> {
         let path = format!("/internal/v1/gpu-specs/{}", crate::http::segment(id_or_name));
         self.0.call(Method::GET, &path, None, NO_BODY).await
+    }
+
+    /// The datacenter, asked as a user (`token` is the user's access token).
+    ///
+    /// # Errors
+    /// The problem `not-found`, and the errors of every call.
+    pub async fn datacenter(&self, id: DatacenterId, token: &str) -> Result<Datacenter, Error> {
+        self.0.call_as(token, Method::GET, &format!("/v1/datacenters/{id}"), None, NO_BODY).await
     }
 }

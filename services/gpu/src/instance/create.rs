@@ -75,7 +75,8 @@ impl NewInstance {
         if errors.is_empty() { Ok(()) } else { Err(Problem::invalid(errors)) }
     }
 
-    /// What only the neighbours know: the specification, and whether the user sees the storage.
+    /// What only the neighbours know: the specification, whether there is the datacenter, and whether the user
+    /// sees the storage.
     pub(super) async fn ask(&self, app: &AppState, token: &str) -> Result<GpuSpec, Problem> {
         let spec = match app.stock.gpu_spec(&self.gpu_spec).await {
             Ok(spec) if spec.state == "active" => spec,
@@ -85,6 +86,15 @@ impl NewInstance {
             }
             Err(error) => return Err(Error::Neighbour { what: "The stock service", error }.into()),
         };
+        if let Some(datacenter) = self.datacenter {
+            match app.stock.datacenter(datacenter, token).await {
+                Ok(_) => {}
+                Err(error) if error.is_not_found() => {
+                    return Err(invalid("/datacenter", "there is no such datacenter"));
+                }
+                Err(error) => return Err(Error::Neighbour { what: "The stock service", error }.into()),
+            }
+        }
         if let Some(storage) = self.storage_id {
             match app.storage.find(storage, token).await {
                 Ok(_) => {}

@@ -204,6 +204,7 @@ async fn nonsense_is_refused_with_the_place_and_makes_nothing() {
         ("/storage_id", json!(ids::StorageId::new())),
         ("/storage_id", json!(foreign)),
         ("/datacenter", json!("uk-1")),
+        ("/datacenter", json!(ids::DatacenterId::new())),
         ("/env", json!({})),
         ("/env/0/name", json!([{ "name": "9", "value": "" }])),
         ("/env/1/name", json!([{ "name": "A" }, { "name": "A" }])),
@@ -239,6 +240,9 @@ async fn nonsense_is_refused_with_the_place_and_makes_nothing() {
     }
     assert_eq!(member.get("/v1/instances").await.expect(200).body["items"], json!([]));
     assert_eq!(world.neighbours.attachments(), 0);
+    let mut order = World::order();
+    order["datacenter"] = json!(world.neighbours.datacenter);
+    let _ = member.post("/v1/instances", order).await.expect(202);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,7 +9,7 @@ use std::{
 };
 
 use api::{Json, Path, Problem, Query};
-use auth::{AuthState, Caller, HasAuth, Member};
+use auth::{AuthState, Caller, HasAuth, Member, User};
 use axum::{
     Router,
     extract::{Request, State},
@@ -43,7 +43,7 @@ struct Holdings {
 
 pub(crate) struct Neighbours {
     spec: GpuSpecId,
-    datacenter: DatacenterId,
+    pub(crate) datacenter: DatacenterId,
     base: String,
     holdings: Mutex<Holdings>,
     away: AtomicBool,
@@ -97,6 +97,7 @@ impl Neighbours {
             .route("/internal/v1/gpu-specs/{id}", get(gpu_spec))
             .route("/internal/v1/claims", post(claim))
             .route("/internal/v1/claims/{id}", get(claimed).delete(release))
+            .route("/v1/datacenters/{id}", get(datacenter))
             .route("/v1/storages/{id}", get(storage))
             .route("/internal/v1/storages/{id}/attachments/{instance}", put(attach).delete(detach))
             .layer(middleware::from_fn_with_state(state.clone(), there))
@@ -232,6 +233,14 @@ async fn release(
         holdings.claims.remove(&id);
     }
     StatusCode::NO_CONTENT
+}
+
+async fn datacenter(
+    State(Played(played, _)): State<Played>,
+    _: User,
+    Path(id): Path<DatacenterId>,
+) -> Result<Json<Value>, Problem> {
+    if id == played.datacenter { Ok(Json(json!({ "id": id }))) } else { Err(Problem::not_found()) }
 }
 
 async fn storage(
