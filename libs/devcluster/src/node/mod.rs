@@ -41,7 +41,8 @@ struct Addresses {
     used: HashSet<String>,
 }
 
-/// Pods' addresses are 127.64.0.0/10: every address of 127.0.0.0/8 is this machine on Linux.
+/// Pods' addresses are 127.64.0.0/10: every address of 127.0.0.0/8 is this machine on Linux. Chance says where
+/// in it a cluster begins: another cluster of the machine uses them, too.
 const FIRST: u32 = 0x7f40_0000;
 const COUNT: u32 = 1 << 22;
 
@@ -54,7 +55,7 @@ impl Nodes {
             running: Mutex::default(),
             logs: Mutex::default(),
             failed: watch::Sender::new(HashSet::new()),
-            addresses: Mutex::new(Addresses { next: 2, used: HashSet::new() }),
+            addresses: Mutex::new(Addresses { next: rand::random_range(0..COUNT), used: HashSet::new() }),
         })
     }
     pub(crate) fn pod_dir(&self, uid: &str) -> PathBuf {

@@ -28,6 +28,18 @@ fn container(p: &Pod) -> Value {
 }
 
 #[tokio::test]
+async fn pods_of_two_clusters_of_one_machine_have_addresses_of_their_own() {
+    let mut addresses = Vec::new();
+    let clusters = [Test::with(real).await, Test::with(real).await];
+    for t in &clusters {
+        create(&t.pods(), shell("p", "exec sleep 1000", json!({}))).await;
+        let p = until(&t.pods(), "p", is_ready).await;
+        addresses.push(p.status.unwrap().pod_ip.unwrap());
+    }
+    assert_ne!(addresses[0], addresses[1]);
+}
+
+#[tokio::test]
 async fn a_process_gets_ready_speaks_and_ends() {
     let t = Test::with(real).await;
     let pods = t.pods();
@@ -38,7 +50,8 @@ async fn a_process_gets_ready_speaks_and_ends() {
     create(&pods, shell("p", script, probe)).await;
     let p = until(&pods, "p", is_ready).await;
     assert!(begun.elapsed() < Duration::from_secs(5));
-    assert!(p.status.as_ref().unwrap().pod_ip.as_ref().unwrap().starts_with("127.64."));
+    let address: std::net::Ipv4Addr = p.status.as_ref().unwrap().pod_ip.as_ref().unwrap().parse().unwrap();
+    assert!(matches!(address.octets(), [127, 64..128, ..]), "{address}");
     assert_eq!(pods.logs("p", &LogParams::default()).await.unwrap(), "hello\n");
     let stamped = pods
         .logs("p", &LogParams { timestamps: true, tail_lines: Some(1), ..LogParams::default() })
