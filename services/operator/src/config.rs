@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use auth::Callers;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use crds::ClusterConfig;
 use serde::Deserialize;
 
 use crate::run::leader::LeaseSettings;
@@ -71,18 +71,7 @@ impl Config {
     /// # Errors
     /// When the credentials cannot be read.
     pub async fn client(&self) -> anyhow::Result<kube::Client> {
-        let mut config = match &self.kubeconfig {
-            Some(file) => {
-                let options =
-                    KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
-                kube::Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &options).await?
-            }
-            None => kube::Config::incluster()?,
-        };
-        config.connect_timeout = Some(Duration::from_secs(5));
-        // longer than the silence of a healthy watch, which the API server ends by itself
-        config.read_timeout = Some(Duration::from_secs(330));
-        config.write_timeout = Some(Duration::from_secs(30));
-        Ok(kube::Client::try_from(config)?)
+        let cluster = ClusterConfig { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() };
+        cluster.client().await
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use crds::{GpuStorage, GpuStorageStatus, GpuUnit, GpuUnitStatus, names};
+use futures::AsyncReadExt as _;
 use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim, Pod, ResourceQuota};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -545,8 +546,14 @@ impl Applier {
                 previous,
                 ..LogParams::default()
             };
-            match api.logs(&of.pod.name, &params).await {
-                Ok(text) => return last_bytes(&text).to_owned(),
+            let mut bytes = Vec::new();
+            let read = async {
+                let mut log = api.log_stream(&of.pod.name, &params).await?;
+                log.read_to_end(&mut bytes).await?;
+                anyhow::Ok(())
+            };
+            match read.await {
+                Ok(()) => return last_words(&bytes),
                 Err(error) => tracing::debug!(pod = of.pod.name, previous, %error, "log not available"),
             }
         }
@@ -577,10 +584,7 @@ fn finalizers<K: Resource>(object: &K, finalizer: &str, wanted: bool) -> Option<
     Some(json!({"metadata": {"finalizers": all, "resourceVersion": object.resource_version()}}))
 }
 
-fn last_bytes(text: &str) -> &str {
-    let mut from = text.len().saturating_sub(LOG_BYTES);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    text[from..].trim_end()
+fn last_words(log: &[u8]) -> String {
+    let last = &log[log.len().saturating_sub(LOG_BYTES)..];
+    String::from_utf8_lossy(last).trim_end().replace('\0', "\u{fffd}")
 }

@@ -65,6 +65,16 @@ async fn a_container_that_ends_at_once_fails_the_start_with_its_last_words() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn last_words_that_are_no_text_are_kept_as_far_as_they_are() {
+    let garbled = json!(["sh", "-c", "printf 'no\\377text\\000here'; exit 3"]);
+    let failed =
+        fails_with(json!({"command": garbled, "ports": [{"port": 9, "isProbe": true}]}), "ContainerExited")
+            .await;
+    // and nothing that no database takes for text
+    assert_eq!(failed.last_failure.unwrap().log_tail, "no\u{fffd}text\u{fffd}here");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_probe_that_never_passes_fails_the_start() {
     let port = json!([{"port": 9, "isProbe": true}]);
     let failed = fails_with(json!({"ports": port, "startTimeoutSeconds": 3}), "ProbeFailed").await;
