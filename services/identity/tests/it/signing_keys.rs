@@ -52,7 +52,8 @@ async fn tokens_verify_against_the_published_keys() {
 #[tokio::test]
 async fn replicas_agree_on_one_first_key_and_on_the_next() {
     let platform = Platform::with(|config| {
-        config.signing.publish_before_seconds = 3;
+        // long enough to sign in before it is over
+        config.signing.publish_before_seconds = 8;
         config.signing.poll_seconds = 1;
     })
     .await;
