@@ -2,14 +2,16 @@
 //!
 //! `GpuUnit` is one slot of stock: the stock service owns its size, the gpu service owns
 //! `spec.instance` (what should run in it, absent for nothing), the operator alone owns `status`.
-//! `GpuStorage` is one volume of a tenant. Both are cluster-scoped. This crate holds shapes, names and
-//! documented reasons only: no client, no decision.
+//! `GpuStorage` is one volume of a tenant. Both are cluster-scoped. This crate holds shapes, names,
+//! documented reasons, and how to reach a cluster that has them: no decision.
 
+mod cluster;
 pub mod names;
 mod reason;
 mod storage;
 mod unit;
 
+pub use cluster::ClusterConfig;
 pub use reason::{FailureReason, HeldReason, InstanceReason, RunEndReason, StorageReason};
 pub use storage::{AccessMode, GpuStorage, GpuStorageSpec, GpuStorageStatus, StoragePhase};
 pub use unit::{

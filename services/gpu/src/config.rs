@@ -4,11 +4,10 @@ use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use auth::{AuthConfig, Callers};
 use clients::Endpoint;
+use crds::ClusterConfig;
 use db::DbConfig;
 use ids::InstanceId;
 use serde::Deserialize;
-
-use crate::cluster::ClusterConfig;
 
 /// All of it.
 #[derive(Debug, Clone, Deserialize)]

@@ -3,22 +3,10 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
-use crds::GpuUnit;
-use kube::{
-    Api, Client,
-    config::{KubeConfigOptions, Kubeconfig},
-};
-
-use crate::config::ClusterConfig;
-
-/// A cluster that does not answer must not hold a worker for long.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Nor for ever one that took the request. Longer than the silence of a healthy watch, which the API server
-/// ends by itself.
-const READ_TIMEOUT: Duration = Duration::from_secs(330);
+use crds::{ClusterConfig, GpuUnit};
+use kube::{Api, Client};
 
 /// Why a cluster cannot be spoken to.
 #[derive(Debug, thiserror::Error)]
@@ -78,24 +66,11 @@ impl Clusters {
         let client = match known {
             Some(client) => client,
             None => {
-                let client = connect(&entry.config).await.map_err(ClusterError::Credentials)?;
+                let client = entry.config.client().await.map_err(ClusterError::Credentials)?;
                 *entry.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(client.clone());
                 client
             }
         };
         Ok(Api::all(client))
     }
-}
-
-async fn connect(config: &ClusterConfig) -> anyhow::Result<Client> {
-    let mut kube = match &config.kubeconfig {
-        Some(file) => {
-            let options = KubeConfigOptions { context: config.context.clone(), ..Default::default() };
-            kube::Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &options).await?
-        }
-        None => kube::Config::incluster()?,
-    };
-    kube.connect_timeout = Some(CONNECT_TIMEOUT);
-    kube.read_timeout = Some(READ_TIMEOUT);
-    Ok(Client::try_from(kube)?)
 }

@@ -1,8 +1,9 @@
 //! What can be configured.
 
-use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use auth::{AuthConfig, Callers};
+use crds::ClusterConfig;
 use db::DbConfig;
 use serde::Deserialize;
 
@@ -30,18 +31,6 @@ pub struct Config {
 
 fn default_listen() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 8081))
-}
-
-/// How to reach a cluster.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ClusterConfig {
-    /// A kubeconfig file; without one, the service account of the pod the service runs in.
-    #[serde(default)]
-    pub kubeconfig: Option<PathBuf>,
-    /// A context of that file; by default its current one.
-    #[serde(default)]
-    pub context: Option<String>,
 }
 
 /// How patient and how thorough the service is.

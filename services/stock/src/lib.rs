@@ -29,7 +29,7 @@ use utoipa::openapi::{InfoBuilder, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 pub use cluster::Clusters;
-pub use config::{ClusterConfig, Config, Tuning};
+pub use config::{Config, Tuning};
 
 /// The service's name: its schema, its roles, its document.
 pub const SERVICE: &str = "stock";

@@ -2,22 +2,21 @@
 
 use std::{
     collections::BTreeMap,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
 
-use crds::{GpuStorage, names};
+use crds::{ClusterConfig, GpuStorage, names};
 use kube::{
-    Api, Client, Config,
+    Api, Client,
     api::{DeleteParams, Patch, PatchParams},
-    config::{KubeConfigOptions, Kubeconfig},
 };
 
 /// The configured clusters, with a client for each that has answered once.
 pub(crate) struct Clusters(BTreeMap<String, Cluster>);
 
 struct Cluster {
-    kubeconfig: PathBuf,
+    config: ClusterConfig,
     client: Arc<Mutex<Option<Client>>>,
 }
 
@@ -28,8 +27,8 @@ pub(crate) enum Error {
     #[error("the cluster {0:?} is not configured")]
     Unknown(String),
     /// Its kubeconfig is missing or wrong.
-    #[error("kubeconfig of the cluster {0:?}")]
-    Kubeconfig(String, #[source] kube::config::KubeconfigError),
+    #[error("the credentials of the cluster {0:?} cannot be used")]
+    Credentials(String, #[source] anyhow::Error),
     /// It refused, or did not answer.
     #[error(transparent)]
     Kube(#[from] kube::Error),
@@ -44,7 +43,10 @@ impl Error {
 
 impl Clusters {
     pub(crate) fn new(kubeconfigs: &BTreeMap<String, PathBuf>) -> Self {
-        let cluster = |path: &PathBuf| Cluster { kubeconfig: path.clone(), client: Arc::default() };
+        let cluster = |path: &PathBuf| Cluster {
+            config: ClusterConfig { kubeconfig: Some(path.clone()), context: None },
+            client: Arc::default(),
+        };
         Self(kubeconfigs.iter().map(|(name, path)| (name.clone(), cluster(path))).collect())
     }
 
@@ -59,7 +61,8 @@ impl Clusters {
         if let Some(client) = known {
             return Ok(Api::all(client));
         }
-        let client = connect(name, &cluster.kubeconfig).await?;
+        let wrong = |error| Error::Credentials(name.to_owned(), error);
+        let client = cluster.config.client().await.map_err(wrong)?;
         *cluster.client.lock().unwrap_or_else(PoisonError::into_inner) = Some(client.clone());
         Ok(Api::all(client))
     }
@@ -90,12 +93,4 @@ impl Clusters {
             other => Ok(other.map(drop)?),
         }
     }
-}
-
-async fn connect(name: &str, path: &Path) -> Result<Client, Error> {
-    let wrong = |error| Error::Kubeconfig(name.to_owned(), error);
-    let kubeconfig = Kubeconfig::read_from(path).map_err(wrong)?;
-    let config =
-        Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(wrong)?;
-    Ok(Client::try_from(config)?)
 }

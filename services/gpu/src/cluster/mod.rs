@@ -8,17 +8,13 @@ mod write;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    path::PathBuf,
     sync::{Arc, PoisonError, RwLock},
 };
 
 use anyhow::Context;
+use crds::ClusterConfig;
 use ids::InstanceId;
-use kube::{
-    Client,
-    config::{KubeConfigOptions, Kubeconfig},
-};
-use serde::Deserialize;
+use kube::Client;
 use service::Shutdown;
 use tokio::sync::mpsc;
 
@@ -26,37 +22,11 @@ pub use pods::{Exec, PodRef};
 pub use unit::{Seen, Unit, Wanted};
 pub use write::WriteError;
 
-/// How to reach one cluster.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ClusterConfig {
-    /// A kubeconfig file; absent, the service account of the pod this runs in.
-    #[serde(default)]
-    pub kubeconfig: Option<PathBuf>,
-    /// Context in that file; its current one by default.
-    #[serde(default)]
-    pub context: Option<String>,
-}
-
-impl ClusterConfig {
-    async fn client(&self) -> anyhow::Result<Client> {
-        let config = match &self.kubeconfig {
-            Some(path) => {
-                let file = Kubeconfig::read_from(path)
-                    .with_context(|| format!("cannot read the kubeconfig {}", path.display()))?;
-                let options = KubeConfigOptions { context: self.context.clone(), ..Default::default() };
-                kube::Config::from_custom_kubeconfig(file, &options).await?
-            }
-            None => kube::Config::incluster()?,
-        };
-        Ok(Client::try_from(config)?)
-    }
-}
-
-/// One cluster: a client, and the newest that is known of its units.
+/// One cluster: clients, and the newest that is known of its units.
 pub struct Cluster {
     name: String,
     client: Client,
+    streams: Client,
     cache: RwLock<Cache>,
 }
 
@@ -135,8 +105,9 @@ impl Clusters {
     pub async fn connect(config: &BTreeMap<String, ClusterConfig>) -> anyhow::Result<Self> {
         let mut clusters = BTreeMap::new();
         for (name, config) in config {
-            let client = config.client().await.with_context(|| format!("clusters.{name}"))?;
-            let cluster = Cluster { name: name.clone(), client, cache: RwLock::default() };
+            let clients = async { anyhow::Ok((config.client().await?, config.client_for_streams().await?)) };
+            let (client, streams) = clients.await.with_context(|| format!("clusters.{name}"))?;
+            let cluster = Cluster { name: name.clone(), client, streams, cache: RwLock::default() };
             clusters.insert(name.clone(), Arc::new(cluster));
         }
         Ok(Self(Arc::new(clusters)))

@@ -52,7 +52,7 @@ impl Cluster {
             tail_lines: Some(tail),
             ..LogParams::default()
         };
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
+        let pods: Api<Pod> = Api::namespaced(self.streams.clone(), &pod.namespace);
         let reader = Box::pin(pods.log_stream(&pod.name, &params).await?);
         Ok(stream::try_unfold(reader, |mut reader| async move {
             let mut chunk = vec![0; CHUNK];
@@ -67,7 +67,7 @@ impl Cluster {
     /// # Errors
     /// The cluster's.
     pub async fn exec(&self, pod: &PodRef, command: &[String]) -> kube::Result<Exec> {
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
+        let pods: Api<Pod> = Api::namespaced(self.streams.clone(), &pod.namespace);
         let params = AttachParams::interactive_tty().container(CONTAINER);
         pods.exec(&pod.name, command.to_vec(), &params).await
     }

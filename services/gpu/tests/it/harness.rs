@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use atelier_gpu::{
-    App, Apps, Config, MIGRATIONS, TerminalConfig, app, cluster::ClusterConfig, instance::Reconciler,
-};
+use atelier_gpu::{App, Apps, Config, MIGRATIONS, TerminalConfig, app, instance::Reconciler};
 use auth::Role;
-use crds::GpuUnit;
+use crds::{ClusterConfig, GpuUnit};
 use ids::{InstanceId, TenantId, UnitId};
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};

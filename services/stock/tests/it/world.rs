@@ -2,8 +2,9 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use atelier_stock::{App, ClusterConfig, Config, MIGRATIONS, SERVICE, Tuning};
+use atelier_stock::{App, Config, MIGRATIONS, SERVICE, Tuning};
 use auth::Role;
+use crds::ClusterConfig;
 use db::DbConfig;
 use ids::TenantId;
 use serde_json::{Value, json};
