@@ -1,5 +1,5 @@
 //! Where running instances are, as the gpu service says: remembered for a second, asked once for all who wait,
-//! and for some minutes longer while the gpu service is away.
+//! and for a minute while the gpu service is away.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,9 @@ use moka::future::Cache;
 pub(super) type Known = gpu::Route;
 
 const FRESH: Duration = Duration::from_secs(1);
-const WHILE_AWAY: Duration = Duration::from_secs(600);
+/// Long enough for the gpu service to be restarted. Not longer: an address that a pod has let go may become
+/// another tenant's.
+const WHILE_AWAY: Duration = Duration::from_secs(60);
 const HOSTS: u64 = 100_000;
 
 pub(super) struct Routes {
