@@ -6,32 +6,32 @@ use clap::{Parser, Subcommand};
 use serde::de::DeserializeOwned;
 use utoipa::openapi::OpenApi;
 
-use crate::{Shutdown, config, telemetry};
+use crate::{Process, config, telemetry};
 
 /// `atelier-<service> serve | migrate | openapi`.
 #[derive(Debug, Parser)]
 #[command(version, about = "A service of Atelier")]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
 impl Cli {
-    /// Does what the command line asks, in the service's own way.
+    /// Runs the command: `serve` until shutdown, `migrate` or `openapi` once.
     ///
     /// # Errors
-    /// When the configuration is not right, or what was asked for fails.
+    /// If the configuration is not valid, or the command's own.
     pub async fn run<C: DeserializeOwned>(
         self,
-        serve: impl AsyncFnOnce(C, Shutdown) -> anyhow::Result<()>,
+        serve: impl AsyncFnOnce(C, Process) -> anyhow::Result<()>,
         migrate: impl AsyncFnOnce(C) -> anyhow::Result<()>,
         openapi: impl FnOnce() -> OpenApi,
     ) -> anyhow::Result<()> {
         match self.command {
             Command::Serve { config } => {
                 telemetry::init();
-                Box::pin(serve(config::load(config.as_deref())?, Shutdown::on_signal()?)).await
+                Box::pin(serve(config::load(config.as_deref())?, Process::on_signal()?)).await
             }
             Command::Migrate { config } => {
                 telemetry::init();
@@ -42,7 +42,7 @@ impl Cli {
     }
 }
 
-/// What a service's binary can do.
+/// The commands of a service's binary.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve until SIGTERM or SIGINT.

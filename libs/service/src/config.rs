@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 /// `database.url`. `T` and what it contains must `deny_unknown_fields`.
 ///
 /// # Errors
-/// Names the key that is missing, unknown or not as it should be, and where it stands.
+/// Names the key that is missing, unknown or invalid, and its source.
 pub fn load<T: DeserializeOwned>(file: Option<&Path>) -> anyhow::Result<T> {
     let mut figment = Figment::new();
     if let Some(file) = file {

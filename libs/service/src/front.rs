@@ -1,4 +1,4 @@
-//! The front door of a service: what stands before its own routes.
+//! The HTTP front of a service: health, metrics, and the layers around its own routes.
 
 use std::{pin::Pin, sync::Arc, time::Instant};
 
@@ -14,9 +14,9 @@ use axum::{
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument;
 
-use crate::metrics::Metrics;
+use crate::{Metrics, Process, Workers, workers::panic_message};
 
-/// The largest JSON body that is read, in bytes.
+/// The largest JSON body, in bytes.
 const BODY_LIMIT: usize = 256 * 1024;
 
 type Check = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync>;
@@ -25,29 +25,37 @@ type Check = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + S
 #[derive(Clone)]
 pub struct Front {
     metrics: Metrics,
+    workers: Workers,
     ready: Check,
 }
 
 impl Front {
-    /// `ready` says whether the service can do its work now, or what it waits for.
-    pub fn new<F, R>(metrics: Metrics, ready: F) -> Self
+    /// The front of `process`. `ready` returns what the service waits for, if it cannot work now.
+    pub fn new<F, R>(process: &Process, ready: F) -> Self
     where
         F: Fn() -> R + Send + Sync + 'static,
         R: Future<Output = Result<(), String>> + Send + 'static,
     {
-        Self { metrics, ready: Arc::new(move || Box::pin(ready())) }
+        Self {
+            metrics: process.metrics.clone(),
+            workers: process.workers.clone(),
+            ready: Arc::new(move || Box::pin(ready())),
+        }
     }
 
-    /// `/healthz` (the process lives) and `/readyz` (it can work).
+    /// `/healthz`: 503 once a worker has been failing for minutes, so that the process is restarted.
+    /// `/readyz`: 503 while a dependency is missing or a worker keeps failing.
     pub fn health_routes(&self) -> Router {
-        let ready = Arc::clone(&self.ready);
-        Router::new().route("/healthz", get(|| async { "ok\n" })).route(
+        let (ready, workers) = (Arc::clone(&self.ready), self.workers.clone());
+        let alive = self.workers.clone();
+        Router::new().route("/healthz", get(move || async move { answer(alive.healthy(), "ok\n") })).route(
             "/readyz",
             get(move || async move {
-                match ready().await {
-                    Ok(()) => "ready\n".into_response(),
-                    Err(waits_for) => (StatusCode::SERVICE_UNAVAILABLE, waits_for + "\n").into_response(),
-                }
+                let checked = match ready().await {
+                    Ok(()) => workers.ready(),
+                    waiting => waiting,
+                };
+                answer(checked, "ready\n")
             }),
         )
     }
@@ -63,7 +71,7 @@ impl Front {
         )
     }
 
-    /// The layers alone: request id, log span, metrics, body limit, a panic as a 500 problem.
+    /// The layers alone: request id, log span, metrics, body limit, panics as 500 problems.
     pub fn wrap(&self, routes: Router) -> Router {
         routes
             .layer(DefaultBodyLimit::max(BODY_LIMIT))
@@ -72,7 +80,7 @@ impl Front {
             .layer(middleware::from_fn(request_id::layer))
     }
 
-    /// An internal service's whole front: its routes, health, metrics, layers and fallbacks.
+    /// The complete front of an internal service: its routes, health, metrics, layers and fallbacks.
     pub fn serve(&self, routes: Router) -> Router {
         let routes =
             routes.fallback(problem::no_such_route).method_not_allowed_fallback(problem::no_such_method);
@@ -80,8 +88,15 @@ impl Front {
     }
 }
 
-/// Put into an answer's extensions, it names the route in logs and metrics where no route of a router
-/// matched: a gateway forwards by rules of its own.
+fn answer(checked: Result<(), String>, good: &'static str) -> Response {
+    match checked {
+        Ok(()) => good.into_response(),
+        Err(cause) => (StatusCode::SERVICE_UNAVAILABLE, cause + "\n").into_response(),
+    }
+}
+
+/// A response extension that names the route in logs and metrics, for services such as the gateway whose routes
+/// are not all in a router.
 #[derive(Debug, Clone, Copy)]
 pub struct RouteName(pub &'static str);
 
@@ -107,12 +122,7 @@ async fn observe(
     response
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the layer asks for this shape")]
+#[expect(clippy::needless_pass_by_value, reason = "the layer requires this signature")]
 fn panicked(cause: Box<dyn std::any::Any + Send>) -> Response {
-    let text = cause
-        .downcast_ref::<String>()
-        .map(String::as_str)
-        .or_else(|| cause.downcast_ref::<&str>().copied())
-        .unwrap_or("a panic without words");
-    Problem::internal(format!("panic: {text}")).into_response()
+    Problem::internal(format!("panic: {}", panic_message(&*cause))).into_response()
 }

@@ -1,14 +1,20 @@
-//! What every service's process has: a command line, configuration, logs, metrics, health, a front door
-//! that answers in problems, and an orderly end. Nothing of any one service's business.
+//! What every service's process has: a command line, configuration, logs, metrics, health, supervised workers, an
+//! HTTP front that answers errors as problems, and an orderly shutdown. Nothing here belongs to one service.
 
 pub mod cli;
 pub mod config;
 pub mod front;
+mod http_client;
 pub mod metrics;
+mod process;
 pub mod run;
 pub mod telemetry;
+pub mod workers;
 
 pub use cli::{Cli, Command};
 pub use front::{Front, RouteName};
+pub use http_client::http_client;
 pub use metrics::Metrics;
+pub use process::Process;
 pub use run::{Shutdown, serve};
+pub use workers::{Round, Workers};

@@ -19,7 +19,7 @@ struct RequestLabels {
     status: u16,
 }
 
-/// The registry of one service, and the metrics every front door keeps. Clones share them.
+/// The metrics registry of one process, with the request metrics of its HTTP front. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Metrics {
     registry: Arc<Mutex<Registry>>,
@@ -34,7 +34,7 @@ impl Default for Metrics {
         let mut registry = Registry::default();
         registry.register(
             "http_server_request_duration_seconds",
-            "Time to answer a request",
+            "Duration of HTTP server requests",
             requests.clone(),
         );
         Self { registry: Arc::new(Mutex::new(registry)), requests }
@@ -48,7 +48,7 @@ impl Metrics {
     }
 
     pub(crate) fn observe(&self, method: &Method, route: &str, status: u16, took: Duration) {
-        // callers can make up methods; each would be kept for ever
+        // clients can invent methods, and each label value is kept
         let method = match *method {
             Method::GET
             | Method::HEAD
@@ -65,7 +65,7 @@ impl Metrics {
         self.requests.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
-    /// All metrics as text.
+    /// All metrics in OpenMetrics text format.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();

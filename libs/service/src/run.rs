@@ -1,4 +1,4 @@
-//! Serving until told to stop, then ending in order.
+//! Serving until shutdown, and the orderly end.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -10,10 +10,10 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// How long requests and workers get to finish after the signal.
+/// Time for requests and workers to finish after the signal.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// Tells every part of a process to end, and waits for those that have something to finish.
+/// The end of a process: cancels a token, then waits for the tasks that are tracked.
 #[derive(Debug, Clone, Default)]
 pub struct Shutdown {
     token: CancellationToken,
@@ -21,10 +21,10 @@ pub struct Shutdown {
 }
 
 impl Shutdown {
-    /// Begins when the process gets SIGTERM or SIGINT.
+    /// A shutdown that begins on SIGTERM or SIGINT.
     ///
     /// # Errors
-    /// When the signals cannot be listened for.
+    /// If the signal handlers cannot be installed.
     pub fn on_signal() -> anyhow::Result<Self> {
         let shutdown = Self::default();
         let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -40,36 +40,37 @@ impl Shutdown {
         Ok(shutdown)
     }
 
-    /// Cancelled when the end begins; give it to workers.
+    /// The token that is cancelled when shutdown begins.
     #[must_use]
     pub fn token(&self) -> CancellationToken {
         self.token.clone()
     }
 
-    /// Runs a worker for which the end waits.
-    pub fn spawn(&self, worker: impl Future<Output = ()> + Send + 'static) {
-        self.tasks.spawn(worker);
+    /// Runs a task that [`Self::finish`] waits for. Long-running tasks go through [`crate::Workers`], which
+    /// supervises them; this is for work with an end of its own, such as one connection.
+    pub fn track(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(task);
     }
 
-    /// Begins the end.
+    /// Begins shutdown.
     pub fn begin(&self) {
         self.token.cancel();
     }
 
-    /// Waits for the workers, for as long as the grace lasts.
+    /// Waits for the tracked tasks, at most 20 seconds.
     pub async fn finish(&self) {
         self.tasks.close();
         if tokio::time::timeout(GRACE, self.tasks.wait()).await.is_err() {
-            tracing::warn!(left = self.tasks.len(), "workers did not finish in time");
+            tracing::warn!(left = self.tasks.len(), "tasks did not finish in time");
         }
     }
 }
 
-/// Serves `router` at `listen` until `shutdown` begins; then lets requests under way finish, for as long as
-/// the grace lasts, and waits for the workers.
+/// Serves `router` at `listen` until `shutdown` begins. Then waits for open requests and tracked tasks, at most
+/// 20 seconds each.
 ///
 /// # Errors
-/// When the address cannot be bound.
+/// If the address cannot be bound.
 pub async fn serve(listen: SocketAddr, router: Router, shutdown: &Shutdown) -> anyhow::Result<()> {
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
     tracing::info!(%listen, "listening");

@@ -1,8 +1,8 @@
-//! Logs: one JSON object a line on standard error.
+//! Logs: one JSON object per line on standard error.
 
 use tracing_subscriber::{EnvFilter, layer::SubscriberExt, util::SubscriberInitExt};
 
-/// Starts logging for this process. `RUST_LOG` filters (default `info`).
+/// Starts logging for this process, panics included. `RUST_LOG` filters (default `info`).
 pub fn init() {
     let filter =
         EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,sqlx=warn,tower=warn"));
@@ -13,4 +13,9 @@ pub fn init() {
         .with_span_list(false)
         .with_writer(std::io::stderr);
     tracing_subscriber::registry().with(filter).with(json).init();
+    std::panic::set_hook(Box::new(|panic| {
+        let location = panic.location().map(ToString::to_string);
+        let message = crate::workers::panic_message(panic.payload());
+        tracing::error!(panic.message = message, panic.location = location, "panic");
+    }));
 }

@@ -19,7 +19,7 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::Context;
 use axum::Router;
-use service::{Front, Metrics, Shutdown};
+use service::{Front, Process, Shutdown};
 use tokio::net::TcpListener;
 
 pub use config::{Apps, Config, CookieKey, Limits, Services};
@@ -79,7 +79,7 @@ pub async fn serve_on(
     let front = app.front();
     let metrics = front.metrics_routes().merge(front.health_routes());
     let token = shutdown.token();
-    shutdown.spawn({
+    shutdown.track({
         let token = token.clone();
         async move {
             let served = axum::serve(internal, metrics).with_graceful_shutdown(token.cancelled_owned());
@@ -88,7 +88,7 @@ pub async fn serve_on(
             }
         }
     });
-    shutdown.spawn({
+    shutdown.track({
         let (app, token) = (app.clone(), token.clone());
         async move {
             while token.run_until_cancelled(tokio::time::sleep(Duration::from_secs(60))).await.is_some() {
@@ -112,7 +112,7 @@ struct Inner {
     proxy: proxy::Proxy,
     instances: instance::Instances,
     ready: ready::Ready,
-    metrics: Metrics,
+    process: Process,
     openapi: bytes::Bytes,
 }
 
@@ -125,7 +125,7 @@ impl Gateway {
             proxy: proxy::Proxy::new(shutdown.token()),
             instances: instance::Instances::new(&config, http.clone())?,
             ready: ready::Ready::new(&config.services, http),
-            metrics: Metrics::default(),
+            process: Process::default(),
             openapi: serde_json::to_vec(&openapi()?)?.into(),
             config,
         })))
@@ -133,7 +133,7 @@ impl Gateway {
 
     fn front(&self) -> Front {
         let app = self.clone();
-        Front::new(self.0.metrics.clone(), move || {
+        Front::new(&self.0.process, move || {
             let app = app.clone();
             async move { app.0.ready.check().await }
         })

@@ -46,7 +46,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, limits: &Limits
         match accepted {
             Ok((stream, peer)) => {
                 let (builder, router, token) = (Arc::clone(&builder), router.clone(), token.clone());
-                shutdown.spawn(async move {
+                shutdown.track(async move {
                     connection(stream, peer, &builder, router, patience, &token).await;
                     drop(permit);
                 });

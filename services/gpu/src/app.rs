@@ -7,7 +7,7 @@ use auth::{AuthState, HasAuth, Verifier};
 use axum::Router;
 use clients::{stock, storage};
 use db::Db;
-use service::{Front, Metrics, Shutdown};
+use service::{Front, Metrics, Process};
 use sqlx::migrate::Migrator;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -127,7 +127,7 @@ pub async fn app(config: Config, metrics: Metrics, ending: CancellationToken) ->
         async move { db.ping().await.map_err(|error| format!("the database does not answer: {error}")) }
     };
     let (router, _) = routes().with_state(state).split_for_parts();
-    let router = Front::new(metrics, ready).serve(router);
+    let router = Front::new(&Process { metrics, ..Process::default() }, ready).serve(router);
     Ok(App { router, worker, woken, reconciler, clusters })
 }
 
@@ -135,9 +135,10 @@ pub async fn app(config: Config, metrics: Metrics, ending: CancellationToken) ->
 ///
 /// # Errors
 /// When the configuration names what is not there, or the address cannot be bound.
-pub async fn serve(config: Config, shutdown: Shutdown) -> anyhow::Result<()> {
+pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
+    let shutdown = process.shutdown;
     let listen = config.listen;
-    let app = app(config, Metrics::default(), shutdown.token()).await?;
+    let app = app(config, process.metrics, shutdown.token()).await?;
     app.worker.run(app.woken, &shutdown);
     service::serve(listen, app.router, &shutdown).await
 }

@@ -12,7 +12,7 @@ use std::{
 use auth::{AuthConfig, AuthState, HasAuth, Verifier};
 use axum::Router;
 use db::Db;
-use service::{Front, Metrics, Shutdown};
+use service::{Front, Process, Shutdown};
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -33,7 +33,7 @@ pub struct Inner {
     pub(crate) vault: Vault,
     pub(crate) hasher: Hasher,
     pub(crate) ring: Ring,
-    metrics: Metrics,
+    process: Process,
     /// Whether the first administrator is there, or none is asked for.
     bootstrapped: AtomicBool,
 }
@@ -84,7 +84,7 @@ impl App {
             vault: Vault::new(&config.encryption_keys)?,
             hasher: Hasher::new(config.passwords.concurrency)?,
             ring: Ring::default(),
-            metrics: Metrics::default(),
+            process: Process::default(),
             bootstrapped: AtomicBool::new(config.bootstrap_admin.is_none()),
             config,
         })))
@@ -110,15 +110,15 @@ impl App {
                 Ok(())
             }
         };
-        Front::new(self.metrics.clone(), ready).serve(routes.with_state(self.clone()))
+        Front::new(&self.process, ready).serve(routes.with_state(self.clone()))
     }
 
     /// Starts what runs beside the requests; it ends with `shutdown`.
     pub fn start_workers(&self, shutdown: &Shutdown) {
-        shutdown.spawn(signing_key::keep(self.clone(), shutdown.token()));
-        shutdown.spawn(session::clean_up(self.clone(), shutdown.token()));
+        shutdown.track(signing_key::keep(self.clone(), shutdown.token()));
+        shutdown.track(session::clean_up(self.clone(), shutdown.token()));
         if let Some(admin) = self.config.bootstrap_admin.clone() {
-            shutdown.spawn(user::bootstrap(self.clone(), admin, shutdown.token()));
+            shutdown.track(user::bootstrap(self.clone(), admin, shutdown.token()));
         }
     }
 }

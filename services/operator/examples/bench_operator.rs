@@ -61,7 +61,7 @@ fn main() -> anyhow::Result<()> {
         match args.operator {
             Some(file) => {
                 let config = service::config::load(Some(file.as_path()))?;
-                Box::pin(atelier_operator::serve(config, service::Shutdown::on_signal()?)).await
+                Box::pin(atelier_operator::serve(config, service::Process::on_signal()?)).await
             }
             None => Box::pin(measure(&args)).await,
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use atelier_operator::{Config, definitions_yaml, openapi, serve};
 use clap::{Parser, Subcommand};
-use service::{Shutdown, config, telemetry};
+use service::{Process, config, telemetry};
 
 #[derive(Debug, Parser)]
 #[command(version, about = "The operator of Atelier")]
@@ -45,7 +45,7 @@ async fn main() -> anyhow::Result<()> {
         Command::Serve { config: file } => {
             telemetry::init();
             let config: Config = config::load(file.as_deref())?;
-            Box::pin(serve(config, Shutdown::on_signal()?)).await
+            Box::pin(serve(config, Process::on_signal()?)).await
         }
         Command::Install { config: file } => {
             telemetry::init();

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use auth::{AuthState, HasAuth, Verifier};
 use axum::Router;
 use db::Db;
-use service::{Front, Metrics, Shutdown};
+use service::{Front, Process, Shutdown};
 use sqlx::migrate::Migrator;
 use tokio::sync::Notify;
 use utoipa::openapi::{InfoBuilder, OpenApi};
@@ -47,7 +47,7 @@ struct Inner {
     clusters: Clusters,
     claims: claim::Desk,
     tuning: Tuning,
-    metrics: Metrics,
+    process: Process,
     counters: telemetry::Counters,
     /// Rings when units want work in the cluster.
     work: Notify,
@@ -72,8 +72,8 @@ impl App {
             verifier: Verifier::new(config.auth, reqwest::Client::new()),
             callers: config.callers.into(),
         };
-        let metrics = Metrics::default();
-        let counters = telemetry::Counters::register(&metrics);
+        let process = Process::default();
+        let counters = telemetry::Counters::register(&process.metrics);
         let claims = claim::Desk::new(db.clone(), counters.clone());
         Ok(Self(Arc::new(Inner {
             db,
@@ -81,7 +81,7 @@ impl App {
             clusters: Clusters::new(config.clusters),
             claims,
             tuning: config.stock,
-            metrics,
+            process,
             counters,
             work: Notify::new(),
             settle: Notify::new(),
@@ -91,7 +91,7 @@ impl App {
     /// The service's whole HTTP front.
     pub fn router(&self) -> Router {
         let app = self.clone();
-        let front = Front::new(self.0.metrics.clone(), move || {
+        let front = Front::new(&self.0.process, move || {
             let app = app.clone();
             async move { app.0.db.ping().await.map_err(|_| "waits for the database".to_owned()) }
         });
@@ -101,12 +101,12 @@ impl App {
     /// Starts the workers: making and removing units, watching the clusters, comparing, settling
     /// operations. Any number of replicas may run them.
     pub fn spawn_workers(&self, shutdown: &Shutdown) {
-        shutdown.spawn(unit::maker::run(self.clone(), shutdown.token()));
-        shutdown.spawn(operation::settle::run(self.clone(), shutdown.token()));
-        shutdown.spawn(housekeeping::run(self.clone(), shutdown.token()));
+        shutdown.track(unit::maker::run(self.clone(), shutdown.token()));
+        shutdown.track(operation::settle::run(self.clone(), shutdown.token()));
+        shutdown.track(housekeeping::run(self.clone(), shutdown.token()));
         for name in self.0.clusters.names() {
-            shutdown.spawn(unit::watch::run(self.clone(), name.to_owned(), shutdown.token()));
-            shutdown.spawn(unit::compare::run(self.clone(), name.to_owned(), shutdown.token()));
+            shutdown.track(unit::watch::run(self.clone(), name.to_owned(), shutdown.token()));
+            shutdown.track(unit::compare::run(self.clone(), name.to_owned(), shutdown.token()));
         }
     }
 
@@ -164,7 +164,8 @@ pub fn openapi() -> OpenApi {
 ///
 /// # Errors
 /// When the configuration is not usable or the address is taken.
-pub async fn serve(config: Config, shutdown: Shutdown) -> anyhow::Result<()> {
+pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
+    let shutdown = process.shutdown;
     let listen = config.listen;
     let app = App::new(config)?;
     app.spawn_workers(&shutdown);

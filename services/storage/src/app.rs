@@ -9,7 +9,7 @@ use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family},
 };
-use service::{Front, Metrics, Shutdown};
+use service::{Front, Process, Shutdown};
 use tokio::sync::Notify;
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
@@ -45,7 +45,7 @@ pub struct Inner {
     /// Calls this process' reconciler.
     pub(crate) nudge: Notify,
     auth: AuthState,
-    metrics: Metrics,
+    process: Process,
     pub(crate) passes: Passes,
 }
 
@@ -74,8 +74,8 @@ impl App {
                 "datacenters.{datacenter} names the cluster {cluster:?}, which is not among `clusters`"
             );
         }
-        let (metrics, passes) = (Metrics::default(), Passes::default());
-        metrics.register(|registry| {
+        let (process, passes) = (Process::default(), Passes::default());
+        process.metrics.register(|registry| {
             let help = "Passes of the reconciler over a storage";
             registry.register("storage_reconcile_passes", help, passes.clone());
         });
@@ -90,7 +90,7 @@ impl App {
                 verifier: Verifier::new(config.auth.clone(), http),
                 callers: Arc::new(config.callers.clone()),
             },
-            metrics,
+            process,
             passes,
             config,
         })))
@@ -104,17 +104,17 @@ impl App {
             let app = app.clone();
             async move { app.db.ping().await.map_err(|_| "waiting for the database".to_owned()) }
         };
-        Front::new(self.metrics.clone(), ready).serve(routes.with_state(self.clone()))
+        Front::new(&self.process, ready).serve(routes.with_state(self.clone()))
     }
 
     /// Starts what runs beside the requests; it ends with `shutdown`.
     pub fn start_workers(&self, shutdown: &Shutdown) {
         for cluster in self.clusters.names() {
-            shutdown.spawn(storage::follow_cluster(self.clone(), cluster, shutdown.token()));
+            shutdown.track(storage::follow_cluster(self.clone(), cluster, shutdown.token()));
         }
-        shutdown.spawn(storage::listen(self.clone(), shutdown.token()));
-        shutdown.spawn(storage::reconcile(self.clone(), shutdown.token()));
-        shutdown.spawn(operation::clean_up(self.clone(), shutdown.token()));
+        shutdown.track(storage::listen(self.clone(), shutdown.token()));
+        shutdown.track(storage::reconcile(self.clone(), shutdown.token()));
+        shutdown.track(operation::clean_up(self.clone(), shutdown.token()));
     }
 }
 

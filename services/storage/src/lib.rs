@@ -30,7 +30,8 @@ pub static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/storage");
 ///
 /// # Errors
 /// When the configuration is not right or the address cannot be bound.
-pub async fn serve(config: Config, shutdown: service::Shutdown) -> anyhow::Result<()> {
+pub async fn serve(config: Config, process: service::Process) -> anyhow::Result<()> {
+    let shutdown = process.shutdown;
     let listen = config.listen;
     let app = App::new(config, Faults::default())?;
     app.start_workers(&shutdown);

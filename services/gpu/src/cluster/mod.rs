@@ -146,7 +146,7 @@ impl Clusters {
     pub fn follow(&self, woken: &mpsc::UnboundedSender<InstanceId>, shutdown: &Shutdown) {
         for cluster in self.0.values() {
             let (cluster, woken, token) = (Arc::clone(cluster), woken.clone(), shutdown.token());
-            shutdown.spawn(async move {
+            shutdown.track(async move {
                 tokio::select! {
                     () = watch::follow(&cluster, &woken) => {}
                     () = token.cancelled() => {}

@@ -171,11 +171,11 @@ impl Worker {
             }
         };
         let (listener, sweeper, keeper) = (self.clone(), self.clone(), self.clone());
-        shutdown.spawn(until(shutdown.token(), Box::pin(async move { listener.listen().await })));
-        shutdown.spawn(until(shutdown.token(), Box::pin(async move { sweeper.sweep().await })));
-        shutdown.spawn(until(shutdown.token(), Box::pin(async move { keeper.keep().await })));
+        shutdown.track(until(shutdown.token(), Box::pin(async move { listener.listen().await })));
+        shutdown.track(until(shutdown.token(), Box::pin(async move { sweeper.sweep().await })));
+        shutdown.track(until(shutdown.token(), Box::pin(async move { keeper.keep().await })));
         let (token, tasks) = (shutdown.token(), shutdown.clone());
-        shutdown.spawn(async move { self.work(woken, token, tasks).await });
+        shutdown.track(async move { self.work(woken, token, tasks).await });
     }
 
     async fn work(
@@ -197,7 +197,7 @@ impl Worker {
             lock(&self.slots).insert(id, Slot::default());
             let worker = self.clone();
             // what is begun is finished: the end of the process waits for it
-            tasks.spawn(async move { worker.attend(id).await });
+            tasks.track(async move { worker.attend(id).await });
         }
     }
 
