@@ -45,7 +45,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let postgres = match args.name {
         Bench::Operator => None,
         Bench::Claims => {
-            let bin = packages::postgres(Consent { given: false }, &folder.join("download")).await?;
+            let bin = packages::postgres(Consent::new(false), &folder.join("download")).await?;
             let port = process::free_port()?;
             let postgres = Postgres::start(&Options {
                 bin: &bin,

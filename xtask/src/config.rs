@@ -8,6 +8,10 @@ use std::{
 };
 
 use anyhow::bail;
+use figment::{
+    Figment,
+    providers::{Env, Format, Toml},
+};
 use serde::Deserialize;
 
 use crate::process;
@@ -105,8 +109,9 @@ impl Config {
     /// Reads the file, if there is one.
     pub(crate) fn load() -> anyhow::Result<(Self, PathBuf)> {
         let file = crate::root().join("atelier.toml");
-        let config: Self = service::config::load(file.exists().then_some(file.as_path()))?;
-        Ok((config, file))
+        let config =
+            Figment::new().merge(Toml::file_exact(&file)).merge(Env::prefixed("ATELIER_").split("__"));
+        Ok((config.extract()?, file))
     }
 
     /// The data folder.

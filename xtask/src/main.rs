@@ -9,7 +9,9 @@ mod generate;
 mod packages;
 mod postgres;
 mod process;
+mod queries;
 mod rgw;
+mod scratch;
 mod test;
 mod up;
 
@@ -36,6 +38,8 @@ enum Command {
     Openapi(generate::Args),
     /// Write the custom resource definitions to deploy/crds/
     Crds(generate::Args),
+    /// Check the SQL of the query macros against a real schema, and write .sqlx/
+    Sqlx(queries::Args),
     /// Measure: `claims` or `operator`
     Bench(bench::Args),
 }
@@ -56,6 +60,7 @@ fn main() -> ExitCode {
             Command::Test(args) => test::run(args).await,
             Command::Openapi(args) => generate::openapi(&args).await,
             Command::Crds(args) => generate::crds(&args).await,
+            Command::Sqlx(args) => queries::run(args).await,
             Command::Bench(args) => bench::run(args).await,
         }
     });

@@ -14,10 +14,15 @@ const OLDEST_POSTGRES: u32 = 15;
 /// Whether the user is asked before something is installed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Consent {
-    pub(crate) given: bool,
+    given: bool,
 }
 
 impl Consent {
+    /// `--yes`, or a run in CI, counts as consent.
+    pub(crate) fn new(yes: bool) -> Self {
+        Self { given: yes || std::env::var_os("CI").is_some() }
+    }
+
     fn ask(self, what: &str) -> anyhow::Result<()> {
         println!("  this installs {what}");
         if self.given {

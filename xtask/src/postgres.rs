@@ -178,7 +178,12 @@ impl Postgres {
 
     /// A superuser's address.
     pub(crate) fn admin_url(&self) -> String {
-        format!("postgres://postgres:{}@127.0.0.1:{}/postgres", self.password, self.port)
+        self.url("postgres")
+    }
+
+    /// A superuser's address of a database.
+    pub(crate) fn url(&self, database: &str) -> String {
+        format!("postgres://postgres:{}@127.0.0.1:{}/{database}", self.password, self.port)
     }
 
     pub(crate) async fn stop(self) {

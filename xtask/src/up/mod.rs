@@ -40,7 +40,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         clear(&data)?;
         println!("starting over: {} is empty", data.display());
     }
-    let bin = packages::postgres(Consent { given: args.yes }, &data.join("postgresql")).await?;
+    let bin = packages::postgres(Consent::new(args.yes), &data.join("postgresql")).await?;
     println!("building (the first time takes minutes)");
     let begun = Instant::now();
     let programs = crate::build::programs().await?;

@@ -5,49 +5,26 @@ use sqlx::PgConnection;
 
 use super::model::{NewTenant, Tenant, TenantChange, TenantState};
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    id: TenantId,
-    name: String,
-    state: TenantState,
-    generation: i64,
-    created_at: jiff_sqlx::Timestamp,
-    updated_at: jiff_sqlx::Timestamp,
-}
-
-impl From<Row> for Tenant {
-    fn from(row: Row) -> Self {
-        Self {
-            id: row.id,
-            name: row.name,
-            state: row.state,
-            generation: row.generation,
-            created_at: row.created_at.to_jiff(),
-            updated_at: row.updated_at.to_jiff(),
-        }
-    }
-}
-
 /// The tenant.
 pub(crate) async fn find(conn: &mut PgConnection, id: TenantId) -> sqlx::Result<Option<Tenant>> {
-    let row: Option<Row> = sqlx::query_as(
+    sqlx::query_as!(
+        Tenant,
         "select id, name, state, generation, created_at, updated_at from tenants where id = $1",
+        id as TenantId,
     )
-    .bind(id)
     .fetch_optional(conn)
-    .await?;
-    Ok(row.map(Into::into))
+    .await
 }
 
 /// The tenant, locked to the end of the transaction: whoever changes its members takes this first.
 pub(crate) async fn lock(conn: &mut PgConnection, id: TenantId) -> sqlx::Result<Option<Tenant>> {
-    let row: Option<Row> = sqlx::query_as(
+    sqlx::query_as!(
+        Tenant,
         "select id, name, state, generation, created_at, updated_at from tenants where id = $1 for update",
+        id as TenantId,
     )
-    .bind(id)
     .fetch_optional(conn)
-    .await?;
-    Ok(row.map(Into::into))
+    .await
 }
 
 /// Tenants after `after`, whose names begin with `name_prefix`.
@@ -58,20 +35,20 @@ pub(super) async fn list(
     state: Option<TenantState>,
     limit: i64,
 ) -> sqlx::Result<Vec<Tenant>> {
-    let rows: Vec<Row> = sqlx::query_as(
+    sqlx::query_as!(
+        Tenant,
         "select id, name, state, generation, created_at, updated_at from tenants
          where ($1::uuid is null or id > $1)
            and ($2::text is null or starts_with(lower(name), lower($2)))
            and ($3::text is null or state = $3)
          order by id limit $4",
+        after as Option<TenantId>,
+        name_prefix,
+        state as Option<TenantState>,
+        limit,
     )
-    .bind(after)
-    .bind(name_prefix)
-    .bind(state)
-    .bind(limit)
     .fetch_all(conn)
-    .await?;
-    Ok(rows.into_iter().map(Into::into).collect())
+    .await
 }
 
 /// Adds a tenant; none when the name is taken.
@@ -80,15 +57,15 @@ pub(super) async fn insert(
     id: TenantId,
     new: &NewTenant,
 ) -> sqlx::Result<Option<Tenant>> {
-    let row: Option<Row> = sqlx::query_as(
+    sqlx::query_as!(
+        Tenant,
         "insert into tenants (id, name) values ($1, $2) on conflict (lower(name)) do nothing
          returning id, name, state, generation, created_at, updated_at",
+        id as TenantId,
+        new.name,
     )
-    .bind(id)
-    .bind(&new.name)
     .fetch_optional(conn)
-    .await?;
-    Ok(row.map(Into::into))
+    .await
 }
 
 /// Changes the tenant of this generation; none when it has moved on.
@@ -98,22 +75,22 @@ pub(super) async fn update(
     generation: i64,
     change: &TenantChange,
 ) -> sqlx::Result<Option<Tenant>> {
-    let row: Option<Row> = sqlx::query_as(
+    sqlx::query_as!(
+        Tenant,
         "update tenants set name = coalesce($3, name), state = coalesce($4, state),
                 generation = generation + 1, updated_at = now()
          where id = $1 and generation = $2
          returning id, name, state, generation, created_at, updated_at",
+        id as TenantId,
+        generation,
+        change.name.as_deref(),
+        change.state as Option<TenantState>,
     )
-    .bind(id)
-    .bind(generation)
-    .bind(&change.name)
-    .bind(change.state)
     .fetch_optional(conn)
-    .await?;
-    Ok(row.map(Into::into))
+    .await
 }
 
 /// Removes the tenant. Its members must be gone.
 pub(super) async fn delete(conn: &mut PgConnection, id: TenantId) -> sqlx::Result<()> {
-    sqlx::query("delete from tenants where id = $1").bind(id).execute(conn).await.map(drop)
+    sqlx::query!("delete from tenants where id = $1", id as TenantId).execute(conn).await.map(drop)
 }
