@@ -1,6 +1,11 @@
-//! How a service reaches a cluster.
+//! How a service reaches its clusters.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use anyhow::Context;
 use kube::{
@@ -9,30 +14,29 @@ use kube::{
 };
 use serde::Deserialize;
 
-/// A cluster that does not answer must not hold a worker for long.
+/// A cluster that does not answer must not block a worker for long.
 const CONNECT: Duration = Duration::from_secs(5);
 const WRITE: Duration = Duration::from_secs(30);
-/// Nor for ever one that took the request. Longer than the silence of a healthy watch, which the API server
-/// ends by itself.
+/// Longer than the silence of a healthy watch, which the API server ends by itself.
 const READ: Duration = Duration::from_secs(330);
 
 /// How to reach a cluster.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterConfig {
-    /// A kubeconfig file; without one, the service account of the pod the service runs in.
+    /// Path of a kubeconfig; without one, the service account of the pod that the service runs in.
     #[serde(default)]
     pub kubeconfig: Option<PathBuf>,
-    /// A context of that file; by default its current one.
+    /// Context of the kubeconfig; its current context when absent.
     #[serde(default)]
     pub context: Option<String>,
 }
 
 impl ClusterConfig {
-    /// A client for objects: to read, watch and write them.
+    /// A client that reads, watches and writes objects.
     ///
     /// # Errors
-    /// When the credentials cannot be read.
+    /// If the credentials cannot be read.
     pub async fn client(&self) -> anyhow::Result<Client> {
         let mut config = self.config().await?;
         config.read_timeout = Some(READ);
@@ -40,10 +44,10 @@ impl ClusterConfig {
         Ok(Client::try_from(config)?)
     }
 
-    /// A client for what may rightly be silent for long: a log that is followed, a terminal.
+    /// A client without read timeout, for streams that may be silent: followed logs, terminals.
     ///
     /// # Errors
-    /// When the credentials cannot be read.
+    /// If the credentials cannot be read.
     pub async fn client_for_streams(&self) -> anyhow::Result<Client> {
         Ok(Client::try_from(self.config().await?)?)
     }
@@ -60,5 +64,103 @@ impl ClusterConfig {
         };
         config.connect_timeout = Some(CONNECT);
         Ok(config)
+    }
+}
+
+/// Why a cluster has no client.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// No cluster of this name is configured.
+    #[error("no cluster {0:?} is configured")]
+    Unknown(String),
+    /// The kubeconfig is missing or not valid (yet).
+    #[error("the credentials of cluster {cluster:?} cannot be used")]
+    Credentials {
+        /// Name of the cluster.
+        cluster: String,
+        /// What is wrong with them.
+        #[source]
+        cause: anyhow::Error,
+    },
+}
+
+/// The configured clusters. A client is made when it is first needed and kept until [`Clusters::forget`]; a missing
+/// kubeconfig is no error before that, so a service starts without its clusters. Clones share the clients.
+#[derive(Clone, Default)]
+pub struct Clusters(Arc<BTreeMap<String, Cluster>>);
+
+struct Cluster {
+    config: ClusterConfig,
+    clients: Mutex<Option<Clients>>,
+}
+
+#[derive(Clone)]
+struct Clients {
+    objects: Client,
+    streams: Client,
+}
+
+impl Clusters {
+    /// The clusters by their names.
+    #[must_use]
+    pub fn new(config: &BTreeMap<String, ClusterConfig>) -> Self {
+        let cluster = |config: &ClusterConfig| Cluster { config: config.clone(), clients: Mutex::default() };
+        Self(Arc::new(config.iter().map(|(name, config)| (name.clone(), cluster(config))).collect()))
+    }
+
+    /// Names of the clusters, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// Whether a cluster of this name is configured.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// A client that reads, watches and writes objects of the cluster.
+    ///
+    /// # Errors
+    /// If the cluster is not configured or its credentials cannot be read.
+    pub async fn client(&self, name: &str) -> Result<Client, ClusterError> {
+        self.clients(name).await.map(|clients| clients.objects)
+    }
+
+    /// A client for streams of the cluster that may be silent: followed logs, terminals.
+    ///
+    /// # Errors
+    /// If the cluster is not configured or its credentials cannot be read.
+    pub async fn client_for_streams(&self, name: &str) -> Result<Client, ClusterError> {
+        self.clients(name).await.map(|clients| clients.streams)
+    }
+
+    /// Drops the clients of the cluster: the kubeconfig is read again for the next one. Call it when the cluster
+    /// does not answer, since it may have a new address or new credentials.
+    pub fn forget(&self, name: &str) {
+        if let Some(cluster) = self.0.get(name) {
+            *cluster.lock() = None;
+        }
+    }
+
+    async fn clients(&self, name: &str) -> Result<Clients, ClusterError> {
+        let cluster = self.0.get(name).ok_or_else(|| ClusterError::Unknown(name.to_owned()))?;
+        let known = cluster.lock().clone();
+        if let Some(clients) = known {
+            return Ok(clients);
+        }
+        let unusable = |cause| ClusterError::Credentials { cluster: name.to_owned(), cause };
+        let clients = Clients {
+            objects: cluster.config.client().await.map_err(unusable)?,
+            streams: cluster.config.client_for_streams().await.map_err(unusable)?,
+        };
+        *cluster.lock() = Some(clients.clone());
+        Ok(clients)
+    }
+}
+
+impl Cluster {
+    fn lock(&self) -> MutexGuard<'_, Option<Clients>> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,17 +1,19 @@
-//! The custom resources that carry desired state down to a cluster and observed state up from it.
+//! The custom resources that carry desired state to a cluster and actual state back.
 //!
-//! `GpuUnit` is one slot of stock: the stock service owns its size, the gpu service owns
-//! `spec.instance` (what should run in it, absent for nothing), the operator alone owns `status`.
-//! `GpuStorage` is one volume of a tenant. Both are cluster-scoped. This crate holds shapes, names,
-//! documented reasons, and how to reach a cluster that has them: no decision.
+//! `GpuUnit` is one slot of stock: the stock service owns its size, the gpu service owns `spec.instance` (what
+//! should run in it; absent for nothing), the operator owns `status`. `GpuStorage` is one volume of a tenant. Both
+//! are cluster-scoped. This crate holds types, names, documented reasons, quantities, and clients of the clusters:
+//! no decisions.
 
 mod cluster;
 pub mod names;
+mod quantity;
 mod reason;
 mod storage;
 mod unit;
 
-pub use cluster::ClusterConfig;
+pub use cluster::{ClusterConfig, ClusterError, Clusters};
+pub use quantity::{InvalidQuantity, Quantity};
 pub use reason::{FailureReason, HeldReason, InstanceReason, RunEndReason, StorageReason};
 pub use storage::{AccessMode, GpuStorage, GpuStorageSpec, GpuStorageStatus, StoragePhase};
 pub use unit::{
@@ -24,7 +26,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use kube::CustomResourceExt as _;
 
-/// Every definition a cluster needs before the services can speak to it, in the order to apply them.
+/// The definitions that a cluster needs, in the order to apply them.
 #[must_use]
 pub fn definitions() -> Vec<CustomResourceDefinition> {
     let mut definitions = vec![GpuUnit::crd(), GpuStorage::crd()];
@@ -36,8 +38,7 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
     definitions
 }
 
-/// Absent is the only way to say nothing: a null in a patch removes the field and is never stored, so
-/// that `has(…)` in the rules means what it says.
+/// A null in a patch then removes the field and is never stored, so that `has(…)` in the rules is reliable.
 fn forbid_null(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
     for child in schema.properties.iter_mut().flat_map(|properties| properties.values_mut()) {

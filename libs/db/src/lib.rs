@@ -9,6 +9,7 @@
 
 pub mod lease;
 mod provision;
+pub mod queue;
 
 use std::time::Duration;
 

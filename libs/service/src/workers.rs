@@ -281,7 +281,7 @@ async fn recovered(worker: &Worker) {
         state.failures_in_a_row = 0;
         state.failing_since = None;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 const MAX_DELAY: Duration = Duration::from_secs(30);

@@ -1,0 +1,322 @@
+//! The row queue, on a real database with several replicas.
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up must fail loudly")]
+
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use atelier_db::{
+    Db, DbConfig,
+    queue::{Leased, Outcome, Queue, Settings, Table},
+};
+use ids::InstanceId;
+use service::Process;
+use sqlx::{
+    SqlStr,
+    migrate::{Migration, MigrationType, Migrator},
+};
+use testkit::{TestDb, eventually};
+use tokio::sync::Semaphore;
+
+const JOBS: Table = Table { name: "jobs", channel: "jobs", lane: "q.cluster" };
+
+struct World {
+    database: TestDb,
+    config: DbConfig,
+    db: Db,
+}
+
+impl World {
+    async fn new() -> Self {
+        let schema = "create table jobs (id uuid primary key, cluster text not null, wake_at timestamptz,
+                lease_owner uuid, lease_until timestamptz, failures int not null default 0);
+            create index jobs_due on jobs (coalesce(lease_until, wake_at))
+                where coalesce(lease_until, wake_at) is not null";
+        let migration = Migration::new(
+            1,
+            Cow::Borrowed("jobs"),
+            MigrationType::Simple,
+            SqlStr::from_static(schema),
+            false,
+        );
+        let database = TestDb::new().await;
+        let (config, db) = database.open("stock", &Migrator::with_migrations(vec![migration])).await;
+        Self { database, config, db }
+    }
+
+    fn settings() -> Settings {
+        Settings {
+            lease: Duration::from_millis(600),
+            poll: Duration::from_secs(20),
+            min_delay: Duration::from_millis(20),
+            max_delay: Duration::from_millis(80),
+            ..Settings::default()
+        }
+    }
+
+    fn queue(&self, settings: Settings, process: &Process) -> Queue<InstanceId> {
+        Queue::new(&self.db, JOBS, settings, &process.metrics)
+    }
+
+    /// A replica that reconciles until its process ends.
+    fn replica<R>(
+        &self,
+        settings: Settings,
+        reconcile: impl Fn(Leased<InstanceId>) -> R + Clone + Send + Sync + 'static,
+    ) -> (Process, Queue<InstanceId>)
+    where
+        R: Future<Output = anyhow::Result<Outcome>> + Send + 'static,
+    {
+        let process = Process::default();
+        let queue = self.queue(settings, &process);
+        queue.start(&process.workers, "test", reconcile);
+        (process, queue)
+    }
+
+    async fn insert(&self, ids: &[InstanceId], cluster: &str, due: bool) {
+        let mut tx = self.db.worker().await.unwrap();
+        sqlx::query(
+            "insert into jobs (id, cluster, wake_at) select id, $2, case when $3 then now() end from unnest($1) id",
+        )
+        .bind(ids.to_vec())
+        .bind(cluster)
+        .bind(due)
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+        JOBS.notify(&mut tx).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    async fn enqueue(&self, id: InstanceId) {
+        let mut tx = self.db.worker().await.unwrap();
+        JOBS.enqueue(&mut tx, &[id]).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// Waits until no row is leased or due.
+    async fn quiet(&self) {
+        eventually("nothing is leased or due", async || {
+            let mut tx = self.db.worker().await.unwrap();
+            let busy: bool = sqlx::query_scalar(
+                "select exists(select from jobs where lease_until is not null or wake_at is not null)",
+            )
+            .fetch_one(&mut *tx)
+            .await
+            .unwrap();
+            (!busy).then_some(())
+        })
+        .await;
+    }
+
+    async fn failures(&self, id: InstanceId) -> i32 {
+        let mut tx = self.db.worker().await.unwrap();
+        sqlx::query_scalar("select failures from jobs where id = $1")
+            .bind(id)
+            .fetch_one(&mut *tx)
+            .await
+            .unwrap()
+    }
+}
+
+fn ids(count: usize) -> Vec<InstanceId> {
+    (0..count).map(|_| InstanceId::new()).collect()
+}
+
+async fn end(process: Process) {
+    process.shutdown.begin();
+    process.shutdown.finish().await;
+}
+
+#[tokio::test]
+async fn each_due_row_is_reconciled_once_by_one_of_the_replicas() {
+    let world = World::new().await;
+    let rows = ids(200);
+    let seen: Arc<Mutex<HashMap<InstanceId, usize>>> = Arc::default();
+    let replicas: Vec<_> = (0..3)
+        .map(|_| {
+            let seen = Arc::clone(&seen);
+            world.replica(Settings { concurrency: 8, ..World::settings() }, move |leased| {
+                *seen.lock().unwrap().entry(leased.key).or_default() += 1;
+                async { Ok(Outcome::Done) }
+            })
+        })
+        .collect();
+    world.insert(&rows, "uk-1", true).await;
+    world.quiet().await;
+    let seen = seen.lock().unwrap().clone();
+    assert_eq!(seen.len(), rows.len());
+    assert!(seen.values().all(|times| *times == 1), "{seen:?}");
+    for (process, _) in replicas {
+        end(process).await;
+    }
+    drop(world.database);
+}
+
+#[tokio::test]
+async fn what_is_enqueued_during_a_reconcile_is_reconciled_again() {
+    let world = World::new().await;
+    let row = InstanceId::new();
+    let (started, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
+    let (count, wait) = (Arc::clone(&started), Arc::clone(&gate));
+    let (process, queue) = world.replica(World::settings(), move |_| {
+        count.fetch_add(1, Ordering::SeqCst);
+        let wait = Arc::clone(&wait);
+        async move {
+            wait.acquire().await?.forget();
+            Ok(Outcome::RequeueAfter(Duration::from_secs(3600)))
+        }
+    });
+    let reaches = async |times: usize| {
+        eventually("the reconcile has started", async || {
+            (started.load(Ordering::SeqCst) == times).then_some(())
+        })
+        .await;
+    };
+    world.insert(&[row], "uk-1", true).await;
+    reaches(1).await;
+    world.enqueue(row).await;
+    gate.add_permits(1);
+    reaches(2).await;
+    queue.poke(row);
+    gate.add_permits(1);
+    reaches(3).await;
+    gate.add_permits(1);
+    // idle and not due: a poke reconciles it all the same
+    eventually("the row is released", async || {
+        queue.poke(row);
+        (started.load(Ordering::SeqCst) >= 4).then_some(())
+    })
+    .await;
+    gate.add_permits(10);
+    end(process).await;
+}
+
+#[tokio::test]
+async fn a_poison_row_is_retried_with_backoff_and_delays_no_other() {
+    let world = World::new().await;
+    let rows = ids(50);
+    let (panics, fails) = (rows[0], rows[1]);
+    let tries = Arc::new(AtomicUsize::new(0));
+    let done: Arc<Mutex<Vec<InstanceId>>> = Arc::default();
+    let (counted, finished) = (Arc::clone(&tries), Arc::clone(&done));
+    let settings = Settings { concurrency: 1, ..World::settings() };
+    let (process, _) = world.replica(settings, move |leased| {
+        let poison = leased.key == panics && counted.fetch_add(1, Ordering::SeqCst) < 5;
+        let finished = Arc::clone(&finished);
+        async move {
+            assert!(!poison, "poison");
+            anyhow::ensure!(leased.key != fails || leased.failures >= 2, "not yet");
+            finished.lock().unwrap().push(leased.key);
+            Ok(Outcome::Done)
+        }
+    });
+    world.insert(&rows, "uk-1", true).await;
+    eventually("all rows are done", async || (done.lock().unwrap().len() == rows.len()).then_some(())).await;
+    assert_eq!(tries.load(Ordering::SeqCst), 6);
+    let order = done.lock().unwrap().clone();
+    assert!(!order[..40].contains(&panics), "healthy rows come first");
+    world.quiet().await;
+    assert_eq!(
+        (world.failures(panics).await, world.failures(fails).await),
+        (0, 0),
+        "success clears failures"
+    );
+    let metrics = process.metrics.text();
+    assert!(metrics.contains("queue_reconciles_total{queue=\"jobs\",result=\"failed\"} 7"), "{metrics}");
+    assert_eq!(process.workers.status("test.queue"), Some((true, 0)), "the worker itself has not failed");
+    end(process).await;
+}
+
+#[tokio::test]
+async fn a_lane_that_hangs_leaves_room_for_the_others() {
+    let world = World::new().await;
+    let (hung, sound) = (ids(40), ids(40));
+    let all_hung = hung.clone();
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let done = Arc::new(AtomicUsize::new(0));
+    let (now, peak, count) = (Arc::clone(&running), Arc::clone(&most), Arc::clone(&done));
+    let settings = Settings { concurrency: 8, lane_concurrency: 3, ..World::settings() };
+    let (process, _) = world.replica(settings, move |leased| {
+        let hangs = all_hung.contains(&leased.key);
+        let (now, peak, count) = (Arc::clone(&now), Arc::clone(&peak), Arc::clone(&count));
+        async move {
+            if hangs {
+                peak.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                std::future::pending::<()>().await;
+            }
+            count.fetch_add(1, Ordering::SeqCst);
+            Ok(Outcome::Done)
+        }
+    });
+    world.insert(&hung, "hung", true).await;
+    world.insert(&sound, "sound", true).await;
+    eventually("the sound lane is done", async || (done.load(Ordering::SeqCst) == 40).then_some(())).await;
+    assert_eq!((running.load(Ordering::SeqCst), most.load(Ordering::SeqCst)), (3, 3));
+    process.shutdown.begin();
+}
+
+#[tokio::test]
+async fn the_rows_of_a_killed_replica_are_taken_over() {
+    let world = World::new().await;
+    let row = InstanceId::new();
+    let taken = Arc::new(AtomicUsize::new(0));
+    // a runtime of its own, so that everything in it can be dropped at once
+    let doomed = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let (config, count) = (world.config.clone(), Arc::clone(&taken));
+    doomed.spawn(async move {
+        let (process, db) = (Process::default(), Db::connect("stock", &config).unwrap());
+        let queue: Queue<InstanceId> = Queue::new(&db, JOBS, World::settings(), &process.metrics);
+        queue.start(&process.workers, "test", move |_| {
+            count.fetch_add(1, Ordering::SeqCst);
+            std::future::pending()
+        });
+        process.shutdown.token().cancelled().await;
+    });
+    world.insert(&[row], "uk-1", true).await;
+    eventually("the first replica has it", async || (taken.load(Ordering::SeqCst) == 1).then_some(())).await;
+    let done = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&done);
+    let settings = Settings { poll: Duration::from_millis(100), ..World::settings() };
+    let (process, _) = world.replica(settings, move |_| {
+        count.fetch_add(1, Ordering::SeqCst);
+        async { Ok(Outcome::Done) }
+    });
+    tokio::time::sleep(3 * World::settings().lease).await;
+    assert_eq!(done.load(Ordering::SeqCst), 0, "the lease is renewed while the work lasts");
+    doomed.shutdown_background();
+    eventually("the other replica has done it", async || (done.load(Ordering::SeqCst) == 1).then_some(()))
+        .await;
+    end(process).await;
+}
+
+#[tokio::test]
+async fn a_row_can_be_released_in_the_transaction_of_its_result() {
+    let world = World::new().await;
+    let rows = ids(20);
+    let (db, done) = (world.db.clone(), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&done);
+    let (process, _) = world.replica(World::settings(), move |leased| {
+        let (db, count) = (db.clone(), Arc::clone(&count));
+        async move {
+            let mut tx = db.worker().await?;
+            anyhow::ensure!(leased.release(&mut tx, None).await?, "lease lost");
+            tx.commit().await?;
+            count.fetch_add(1, Ordering::SeqCst);
+            Ok(Outcome::Released)
+        }
+    });
+    world.insert(&rows, "uk-1", true).await;
+    world.quiet().await;
+    assert_eq!(done.load(Ordering::SeqCst), rows.len());
+    world.insert(&[InstanceId::new()], "uk-1", false).await;
+    world.quiet().await;
+    assert_eq!(done.load(Ordering::SeqCst), rows.len(), "a row without a time is not due");
+    end(process).await;
+}
