@@ -1,16 +1,15 @@
-//! Work that one worker does at a time, under a lease: its row names the worker and a time, which the worker
-//! puts off for as long as it works. A short time is enough, then, for however long the work takes, and is
-//! all that the others wait for when the worker dies.
+//! Work under a lease: a row names its worker and a time, which the worker extends while it works. The lease can be
+//! short, then, however long the work takes, and a crash delays the row by no more than one lease.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// Does `work` under a lease that was asked for at `asked` and lasts for `time`; `renew` makes it last for
-/// `time` from now, and says whether it is still the worker's own.
+/// Runs `work` under a lease of `time` that was requested at `asked`. `renew` extends the lease to `time` from now and
+/// returns false if another worker has taken it.
 ///
-/// `None` when the lease could not be kept. The work has been dropped by then, wherever it was: what it was
-/// doing must bear that, as it must bear the death of the process.
+/// Returns none if the lease is lost. The work is dropped then at whatever await point it has reached, as it would be
+/// in a crash.
 pub async fn hold<T, R>(
     asked: Instant,
     time: Duration,
@@ -27,7 +26,7 @@ where
     }
 }
 
-/// Ends when the lease is another's, or runs out because the database does not answer.
+/// Completes when the lease is another worker's, or has expired because the database does not answer.
 async fn lost<R>(mut until: Instant, time: Duration, mut renew: impl FnMut() -> R)
 where
     R: Future<Output = sqlx::Result<bool>>,

@@ -1,11 +1,12 @@
-//! A service's door to its own Postgres schema.
+//! A service's access to its own Postgres schema: pools, transactions by caller, leases, the row queue.
 //!
 //! Each service has three roles, none of which can bypass row-level security:
 //! - `atelier_<service>_owner` owns the schema and runs its migrations;
-//! - `atelier_<service>_app` serves requests: it sees one tenant's rows, that of the transaction;
-//! - `atelier_<service>_worker` reconciles: policies let it see all tenants' rows.
+//! - `atelier_<service>_app` serves requests: it sees the rows of the transaction's tenant, or, in an administrator's
+//!   transaction, those that a policy shows to administrators;
+//! - `atelier_<service>_worker` reconciles: it sees the rows of all tenants.
 //!
-//! No role of one service has any right in another's schema.
+//! No role of one service has any right in the schema of another.
 
 pub mod lease;
 mod provision;
@@ -27,20 +28,20 @@ pub use provision::{Passwords, provision};
 /// A transaction on the service's schema.
 pub type Tx = Transaction<'static, Postgres>;
 
-/// How to reach the service's schema: one database, three roles.
+/// Connection settings of a service's schema: one database, three roles.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DbConfig {
     /// `postgres://host:port/database`, without user and password.
     pub url: String,
-    /// Password of the role that serves requests.
+    /// Password of the role `app`.
     pub app_password: SecretString,
-    /// Password of the role that reconciles.
+    /// Password of the role `worker`.
     pub worker_password: SecretString,
-    /// Password of the role that migrates; needed by `migrate` only.
+    /// Password of the role `owner`; needed by `migrate` only.
     #[serde(default)]
     pub owner_password: Option<SecretString>,
-    /// Connections for requests, at most.
+    /// Largest number of connections of each pool.
     #[serde(default = "default_connections")]
     pub max_connections: u32,
 }
@@ -60,16 +61,16 @@ impl DbConfig {
             .options([
                 ("search_path", service),
                 ("timezone", "UTC"),
-                // a migration may take long, and waits for those of other services to end
+                // a migration may take long, and waits for the migrations of other services
                 ("statement_timeout", if role == "owner" { "0" } else { "30s" }),
                 ("idle_in_transaction_session_timeout", "60s"),
             ]))
     }
 
-    /// Brings the service's schema up to date, as its owner.
+    /// Applies the missing migrations to the service's schema, as its owner.
     ///
     /// # Errors
-    /// When the owner's password is not configured, or the database refuses.
+    /// If the owner's password is not configured, and the database's.
     pub async fn migrate(&self, service: &'static str, migrations: &Migrator) -> anyhow::Result<()> {
         let password = self
             .owner_password
@@ -90,11 +91,11 @@ pub struct Db {
 }
 
 impl Db {
-    /// Opens the pools. Connections are made when first needed, so a database that is still starting is
-    /// no error here; [`Db::ping`] tells.
+    /// Opens the pools. Connections are made when they are first needed, so the database may still be starting; see
+    /// [`Db::ping`].
     ///
     /// # Errors
-    /// When the configured address is not one.
+    /// If the configured URL is not valid.
     pub fn connect(service: &'static str, config: &DbConfig) -> sqlx::Result<Self> {
         let pool = |role, password, connections| -> sqlx::Result<PgPool> {
             Ok(PgPoolOptions::new()
@@ -121,7 +122,7 @@ impl Db {
         Ok(tx)
     }
 
-    /// A transaction of the request path that concerns no tenant: platform tables only, no tenant's row.
+    /// A transaction of a request that concerns no tenant: platform tables only.
     ///
     /// # Errors
     /// The database's.
@@ -129,7 +130,19 @@ impl Db {
         self.app.begin().await
     }
 
-    /// A transaction of a reconciler, which sees every tenant's rows. Never for a user's request.
+    /// A transaction of an administrator's request. It reads the rows of all tenants where a table has a policy
+    /// for `atelier.admin`, and writes platform tables only.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn admin(&self) -> sqlx::Result<Tx> {
+        let mut tx = self.app.begin().await?;
+        sqlx::query("select set_config('atelier.admin', 'on', true)").execute(&mut *tx).await?;
+        Ok(tx)
+    }
+
+    /// A transaction of a worker or of another service's call. It sees the rows of all tenants; never use it for a
+    /// person's request.
     ///
     /// # Errors
     /// The database's.
@@ -147,15 +160,15 @@ impl Db {
         Ok(listener)
     }
 
-    /// Whether the database answers.
+    /// Checks that the database answers.
     ///
     /// # Errors
-    /// When it does not.
+    /// If it does not.
     pub async fn ping(&self) -> sqlx::Result<()> {
         sqlx::query("select 1").execute(&self.app).await.map(drop)
     }
 
-    /// Closes the pools and waits for what is under way.
+    /// Closes the pools after the open transactions.
     pub async fn close(&self) {
         self.app.close().await;
         self.worker.close().await;

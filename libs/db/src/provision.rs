@@ -1,4 +1,4 @@
-//! What a database administrator does once for each service: its roles and its schema.
+//! Creates the roles and the schema of a service, as a database administrator.
 
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -6,27 +6,26 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 /// The passwords of a service's three roles.
 #[derive(Debug, Clone)]
 pub struct Passwords {
-    /// Of the role that migrates.
+    /// Of the role `owner`.
     pub owner: SecretString,
-    /// Of the role that serves requests.
+    /// Of the role `app`.
     pub app: SecretString,
-    /// Of the role that reconciles.
+    /// Of the role `worker`.
     pub worker: SecretString,
 }
 
-/// Makes the roles and the schema of `service` in the database of `admin`, a superuser's connection.
-/// Repeatable: what exists is brought to the wanted state.
+/// Creates the roles and the schema of `service` in the database of `admin`, a superuser's connection. Repeatable.
 ///
 /// # Errors
-/// The database's, or a service name that is not plain lower-case letters.
+/// If the name of the service is not plain lower-case letters, and the database's.
 pub async fn provision(admin: &mut PgConnection, service: &str, passwords: &Passwords) -> anyhow::Result<()> {
     anyhow::ensure!(
         !service.is_empty() && service.bytes().all(|b| b.is_ascii_lowercase()),
         "{service:?} is not a service's name"
     );
     let mut tx = admin.begin().await?;
-    // roles belong to the whole server, advisory locks to one database: two runs in two databases must
-    // not change the same role at once
+    // roles belong to the server, advisory locks to one database: two runs in two databases must not change the
+    // same role at the same time
     sqlx::query("lock table pg_catalog.pg_authid in share row exclusive mode").execute(&mut *tx).await?;
     for (role, password) in
         [("owner", &passwords.owner), ("app", &passwords.app), ("worker", &passwords.worker)]
@@ -77,7 +76,7 @@ pub async fn provision(admin: &mut PgConnection, service: &str, passwords: &Pass
     Ok(())
 }
 
-/// Runs a statement put together from a checked service name and quoted values.
+/// Runs a statement that was built from a checked service name and quoted values.
 async fn execute(conn: &mut PgConnection, statement: String) -> sqlx::Result<()> {
     sqlx::raw_sql(AssertSqlSafe(statement)).execute(conn).await.map(drop)
 }

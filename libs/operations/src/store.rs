@@ -1,0 +1,168 @@
+//! SQL of operations. The statements run in several schemas, on tables of the same shape.
+
+use api::{Operation, OperationState};
+use ids::{OperationId, TenantId};
+use jiff_sqlx::Timestamp;
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use crate::{End, Filter, NewOperation};
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: OperationId,
+    target: String,
+    kind: String,
+    state: OperationState,
+    progress: Value,
+    problem: Option<Value>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    finished_at: Option<Timestamp>,
+}
+
+impl From<Row> for Operation {
+    fn from(row: Row) -> Self {
+        Self {
+            id: row.id,
+            kind: row.kind,
+            target: row.target,
+            state: row.state,
+            progress: row.progress,
+            problem: row.problem,
+            created_at: row.created_at.to_jiff(),
+            updated_at: row.updated_at.to_jiff(),
+            finished_at: row.finished_at.map(Timestamp::to_jiff),
+        }
+    }
+}
+
+pub(crate) async fn insert(conn: &mut PgConnection, new: &NewOperation<'_>) -> sqlx::Result<Operation> {
+    let row: Row = sqlx::query_as(
+        "insert into operations (id, tenant_id, target, kind, state, progress)
+         values ($1, $2, $3, $4, 'pending', $5)
+         returning id, target, kind, state, progress, problem, created_at, updated_at, finished_at",
+    )
+    .bind(new.id)
+    .bind(new.tenant)
+    .bind(&new.target)
+    .bind(new.kind)
+    .bind(&new.progress)
+    .fetch_one(conn)
+    .await?;
+    Ok(row.into())
+}
+
+/// Records the progress of an open operation and that it runs. Writes nothing if that is recorded already.
+///
+/// # Errors
+/// The database's.
+pub async fn report(conn: &mut PgConnection, id: OperationId, progress: &Value) -> sqlx::Result<()> {
+    sqlx::query(
+        "update operations set state = 'running', progress = $2, updated_at = now()
+         where id = $1 and finished_at is null and (state, progress) is distinct from ('running', $2)",
+    )
+    .bind(id)
+    .bind(progress)
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Finishes an open operation. False if it has finished before; it stays as it is then.
+///
+/// # Errors
+/// The database's.
+pub async fn finish(conn: &mut PgConnection, id: OperationId, end: &End) -> sqlx::Result<bool> {
+    let (state, problem) = match end {
+        End::Succeeded => (OperationState::Succeeded, None),
+        End::Failed(problem) => (OperationState::Failed, Some(problem)),
+        End::Cancelled => (OperationState::Cancelled, None),
+    };
+    sqlx::query(
+        "update operations set state = $2, problem = $3, updated_at = now(), finished_at = now()
+         where id = $1 and finished_at is null",
+    )
+    .bind(id)
+    .bind(state)
+    .bind(problem)
+    .execute(conn)
+    .await
+    .map(|done| done.rows_affected() == 1)
+}
+
+/// Cancels the open operations on `target`.
+///
+/// # Errors
+/// The database's.
+pub async fn cancel_open(conn: &mut PgConnection, target: &str) -> sqlx::Result<()> {
+    sqlx::query(
+        "update operations set state = 'cancelled', updated_at = now(), finished_at = now()
+         where target = $1 and finished_at is null",
+    )
+    .bind(target)
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Returns an operation of `tenant`, or of the platform if that is none.
+///
+/// # Errors
+/// The database's.
+pub async fn find(
+    conn: &mut PgConnection,
+    tenant: Option<TenantId>,
+    id: OperationId,
+) -> sqlx::Result<Option<Operation>> {
+    let row: Option<Row> = sqlx::query_as(
+        "select id, target, kind, state, progress, problem, created_at, updated_at, finished_at
+         from operations where id = $1 and tenant_id is not distinct from $2",
+    )
+    .bind(id)
+    .bind(tenant)
+    .fetch_optional(conn)
+    .await?;
+    Ok(row.map(Operation::from))
+}
+
+/// Returns operations before `before`, newest first.
+///
+/// # Errors
+/// The database's.
+pub async fn list(
+    conn: &mut PgConnection,
+    filter: &Filter,
+    before: Option<OperationId>,
+    limit: i64,
+) -> sqlx::Result<Vec<Operation>> {
+    let rows: Vec<Row> = sqlx::query_as(
+        "select id, target, kind, state, progress, problem, created_at, updated_at, finished_at
+         from operations
+         where tenant_id is not distinct from $1 and ($2::text is null or target = $2)
+           and ($3::uuid is null or id < $3)
+         order by id desc limit $4",
+    )
+    .bind(filter.tenant)
+    .bind(&filter.target)
+    .bind(before)
+    .bind(limit)
+    .fetch_all(conn)
+    .await?;
+    Ok(rows.into_iter().map(Operation::from).collect())
+}
+
+/// Deletes up to `limit` operations that finished more than 90 days ago; returns how many.
+///
+/// # Errors
+/// The database's.
+pub async fn prune(conn: &mut PgConnection, limit: i64) -> sqlx::Result<u64> {
+    sqlx::query(
+        "delete from operations where id in (
+             select id from operations where finished_at < now() - interval '90 days' limit $1)",
+    )
+    .bind(limit)
+    .execute(conn)
+    .await
+    .map(|done| done.rows_affected())
+}
