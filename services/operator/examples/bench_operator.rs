@@ -86,7 +86,7 @@ async fn measure(args: &Args) -> anyhow::Result<()> {
     let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig_path())?;
     let kube = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     let client = Client::try_from(kube)?;
-    atelier_operator::run::install(&client).await?;
+    atelier_operator::controller::install(&client).await?;
     let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let file = folder.path().join("operator.toml");
     let text =

@@ -8,7 +8,7 @@ use auth::Callers;
 use crds::ClusterConfig;
 use serde::Deserialize;
 
-use crate::run::leader::LeaseSettings;
+use crate::controller::election::LeaseSettings;
 use crate::settings::Settings;
 
 /// All of it.

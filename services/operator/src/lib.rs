@@ -4,20 +4,20 @@
 //! on; `run` watches, applies and leads; `http` is the Operator API. Nothing but `run::apply` writes for
 //! the custom resources.
 
+pub mod app;
 mod config;
+pub mod controller;
 pub mod http;
 pub mod quantity;
-pub mod run;
-mod serve;
 pub mod settings;
 pub mod storage;
 pub mod tenant;
 pub mod unit;
 pub mod view;
 
+pub use app::serve;
 pub use config::Config;
 pub use http::openapi;
-pub use serve::serve;
 
 /// The custom resource definitions as YAML documents, by name.
 ///

@@ -50,7 +50,7 @@ async fn main() -> anyhow::Result<()> {
         Command::Install { config: file } => {
             telemetry::init();
             let config: Config = config::load(file.as_deref())?;
-            atelier_operator::run::install(&config.client().await?).await
+            atelier_operator::controller::install(&config.client().await?).await
         }
         Command::Crds { out: None } => {
             for (_, text) in definitions_yaml()? {

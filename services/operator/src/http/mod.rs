@@ -23,7 +23,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ComponentsBuilder, InfoBuilder, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::run::Units;
+use crate::controller::Units;
 use record::Records;
 
 /// What its handlers share.
@@ -54,9 +54,9 @@ impl Api {
         Self(Arc::new(Inner { client, records, units, callers, gpu_resource, clock }))
     }
 
-    /// Forgets old records of operations, for as long as it is polled.
-    pub async fn tend(&self) {
-        self.0.records.tend(self.0.clock).await;
+    /// Starts the worker that deletes old records of operations.
+    pub fn start_workers(&self, workers: &service::Workers) {
+        self.0.records.start_workers(workers, self.0.clock);
     }
 
     /// Forgets the records of operations that are done and were begun before `time`; gives how many.

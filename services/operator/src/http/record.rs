@@ -12,14 +12,16 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, PostParams, Preconditions};
 
+use service::{Round, Workers};
+
 use super::names::digest;
 
 /// Label that marks them.
 const LABEL: &str = "atelier.dev/record";
 /// For so long a repeated call is known.
 const KEPT: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// How often the old ones are looked for.
-const PAUSE: Duration = Duration::from_secs(60 * 60);
+/// Time between two deletions of old records.
+const PERIOD: Duration = Duration::from_secs(60 * 60);
 /// How many are read at a time.
 const PAGE: u32 = 200;
 
@@ -97,14 +99,16 @@ impl Records {
         }
     }
 
-    /// Forgets what is old and done, for as long as it is polled.
-    pub(crate) async fn tend(&self, clock: fn() -> Timestamp) {
-        loop {
-            tokio::time::sleep(PAUSE).await;
-            if let Err(error) = self.forget_before(clock() - KEPT).await {
-                tracing::warn!(%error, "old records of operations are not forgotten yet");
+    /// Starts the worker that deletes old records of completed operations.
+    pub(crate) fn start_workers(&self, workers: &Workers, clock: fn() -> Timestamp) {
+        let records = self.clone();
+        workers.spawn_periodic("operator.records", PERIOD, move || {
+            let records = records.clone();
+            async move {
+                records.forget_before(clock() - KEPT).await?;
+                Ok(Round::Done)
             }
-        }
+        });
     }
 
     /// Forgets the records of operations that are done and were begun before `time`; gives how many.

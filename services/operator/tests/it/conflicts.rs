@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use atelier_operator::run::{Hook, Step, Verdict};
+use atelier_operator::controller::{Hook, Step, Verdict};
 use crds::{GpuUnit, Run, names};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -70,7 +70,7 @@ fn hook(other: Arc<Other>) -> Hook {
                 tokio::runtime::Handle::current().block_on(other.writes(word, name));
             });
         }
-        Verdict::Go
+        Verdict::Continue
     })
 }
 

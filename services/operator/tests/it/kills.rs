@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use atelier_operator::run::{Hook, Step, Verdict};
+use atelier_operator::controller::{Hook, Step, Verdict};
 use crds::UnitState;
 use serde_json::json;
 
@@ -13,9 +13,9 @@ pub(crate) fn dies_once(step: Step, word: &'static str) -> Hook {
     let done = AtomicBool::new(false);
     Arc::new(move |at, action, _| {
         if at == step && action == word && !done.swap(true, Ordering::SeqCst) {
-            Verdict::Die
+            Verdict::Hang
         } else {
-            Verdict::Go
+            Verdict::Continue
         }
     })
 }
@@ -34,8 +34,8 @@ impl Revived<'_> {
                 done = &mut work => return done,
                 () = tokio::time::sleep(std::time::Duration::from_millis(20)) => {}
             }
-            if self.running.as_ref().is_some_and(Running::has_died) {
-                self.running.take().unwrap().dead().await;
+            if self.running.as_ref().is_some_and(Running::hangs) {
+                self.running.take().unwrap().kill();
                 self.running = Some(self.lab.operator("one", None).await);
             }
         }

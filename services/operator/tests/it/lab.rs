@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use atelier_operator::run::leader::LeaseSettings;
-use atelier_operator::run::{Hook, Metrics, Operator, Options, Units, install};
+use atelier_operator::controller::election::LeaseSettings;
+use atelier_operator::controller::{Hook, Metrics, Options, Replica, Units, Verdict, install};
 use atelier_operator::settings::Settings;
 use crds::{GpuUnit, GpuUnitStatus, UnitState, names};
 use futures::FutureExt as _;
@@ -22,8 +22,9 @@ use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
+use service::Process;
 use testkit::eventually;
-use tokio::task::JoinHandle;
+use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use tower::layer::layer_fn;
 
@@ -104,44 +105,64 @@ pub(crate) struct Lab {
     _turn: Option<std::fs::File>,
 }
 
-/// A running operator.
+/// A running operator, in a runtime of its own: dropping it stops it as `kill -9` does.
 pub(crate) struct Running {
-    task: JoinHandle<()>,
-    stop: CancellationToken,
+    runtime: Option<Runtime>,
+    pub(crate) process: Process,
     pub(crate) counts: Counts,
     pub(crate) units: Units,
     leads: tokio::sync::watch::Receiver<bool>,
+    /// Cancelled once a hook has answered `Hang`.
+    hung: CancellationToken,
 }
 
 impl Running {
-    /// Until it leads.
+    /// Waits until it leads.
     pub(crate) async fn leads(&mut self) {
         let led = tokio::time::timeout(Duration::from_secs(30), self.leads.wait_for(|leads| *leads)).await;
-        assert!(led.is_ok_and(|led| led.is_ok()), "it never led");
+        assert!(led.is_ok_and(|led| led.is_ok()), "the operator never led");
     }
 
     pub(crate) fn is_leading(&self) -> bool {
         *self.leads.borrow()
     }
 
-    /// As kill -9.
+    /// As `kill -9`.
     pub(crate) fn kill(self) {
-        self.task.abort();
+        drop(self);
     }
 
-    /// Until a hook has killed it.
-    pub(crate) async fn dead(self) {
-        tokio::time::timeout(Duration::from_secs(30), self.task).await.expect("it did not die").unwrap();
-    }
-
-    pub(crate) fn has_died(&self) -> bool {
-        self.task.is_finished()
+    /// Whether a hook has stopped it.
+    pub(crate) fn hangs(&self) -> bool {
+        self.hung.is_cancelled()
     }
 
     pub(crate) async fn stop(self) {
-        self.stop.cancel();
-        self.task.await.unwrap();
+        self.process.shutdown.begin();
+        self.process.shutdown.finish().await;
     }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// The hook, and after its first `Hang` no write at all.
+fn hang_for_good(hook: Hook, hung: CancellationToken) -> Hook {
+    Arc::new(move |step, word, name| {
+        if hung.is_cancelled() {
+            return Verdict::Hang;
+        }
+        let verdict = hook(step, word, name);
+        if verdict == Verdict::Hang {
+            hung.cancel();
+        }
+        verdict
+    })
 }
 
 fn dev_config(folder: &std::path::Path) -> devcluster::Config {
@@ -182,6 +203,10 @@ impl Lab {
             lab.add_node(n, gpus).await;
         }
         lab
+    }
+
+    pub(crate) fn kubeconfig(&self) -> &std::path::Path {
+        &self.kubeconfig
     }
 
     pub(crate) fn is_dev(&self) -> bool {
@@ -300,19 +325,26 @@ impl Lab {
         let config = config(&self.kubeconfig, token).await;
         let seen = counts.clone();
         let layer = layer_fn(|inner| Between { inner, counts: seen.clone(), answer: answer.clone() });
-        let client = ClientBuilder::try_from(config).unwrap().with_layer(&layer).build();
+        let hung = CancellationToken::new();
         let options = Options {
             identity: identity.to_owned(),
-            workers: 16,
+            concurrency: 16,
             lease: LeaseSettings { duration: Duration::from_secs(2), ..LeaseSettings::default() },
             clock: Timestamp::now,
-            hook,
+            hook: hook.map(|hook| hang_for_good(hook, hung.clone())),
         };
-        let operator = Operator::new(client, settings, options, Metrics::default());
-        let (leads, units) = (operator.leads(), operator.units());
-        let stop = CancellationToken::new();
-        let task = tokio::spawn(operator.run(stop.clone()));
-        Running { task, stop, counts, units, leads }
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let (process, leads, units) = {
+            let _in_its_runtime = runtime.enter();
+            let client = ClientBuilder::try_from(config).unwrap().with_layer(&layer).build();
+            let (process, metrics) = (Process::default(), Metrics::default());
+            process.metrics.register(|registry| metrics.register(registry));
+            let replica = Replica::new(client, settings, options, metrics);
+            replica.start_workers(&process.workers);
+            (process, replica.leads(), replica.units())
+        };
+        Running { runtime: Some(runtime), process, counts, units, leads, hung }
     }
 
     pub(crate) fn units(&self) -> Api<GpuUnit> {

@@ -17,4 +17,5 @@ mod mirrors;
 mod model;
 mod repair;
 mod rights;
+mod supervision;
 mod watches;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use atelier_operator::run::Step;
+use atelier_operator::controller::Step;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams};
@@ -143,7 +143,7 @@ async fn killed_at_any_write_the_next_operator_goes_on() {
     for (word, step) in words.into_iter().flat_map(|word| [(word, Step::Before), (word, Step::After)]) {
         let met = std::sync::Arc::new(AtomicUsize::new(0));
         let (dies, seen) = (dies_once(step, word), std::sync::Arc::clone(&met));
-        let hook: atelier_operator::run::Hook = std::sync::Arc::new(move |at, action, name| {
+        let hook: atelier_operator::controller::Hook = std::sync::Arc::new(move |at, action, name| {
             if at == step && action == word {
                 seen.fetch_add(1, Ordering::SeqCst);
             }

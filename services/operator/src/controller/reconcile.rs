@@ -8,7 +8,7 @@ use kube::Resource as _;
 use kube::ResourceExt as _;
 use kube::runtime::events::{Event, EventType, Recorder};
 
-use super::apply::{Applier, ApplyError};
+use super::apply::{Applier, WriteError};
 use super::cache::Key;
 use crate::storage;
 use crate::tenant::Owner;
@@ -20,7 +20,16 @@ use crate::view::Role;
 /// Pause before trying again what the API server does not take for what the spec says.
 const INVALID_PAUSE: Duration = Duration::from_secs(60);
 
-/// Looks at objects on behalf of the leader.
+/// The outcome of a reconcile that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Nothing to do until something changes.
+    Done,
+    /// To be reconciled again after a time, even if nothing changes.
+    RequeueAfter(Duration),
+}
+
+/// Reconciles objects on behalf of the leader.
 #[derive(Clone)]
 pub(crate) struct Reconciler {
     pub(crate) applier: Applier,
@@ -29,28 +38,29 @@ pub(crate) struct Reconciler {
 }
 
 impl Reconciler {
-    /// One look; gives when to look again although nothing changed.
-    pub(crate) async fn look(&self, key: &Key) -> Result<Option<Duration>, ApplyError> {
+    /// Compares the desired with the observed state of one object and writes the next step.
+    pub(crate) async fn reconcile(&self, key: &Key) -> Result<Outcome, WriteError> {
         match key {
             Key::Unit(name) => self.unit(name).await,
-            Key::Storage(name) => self.storage(name).await.map(|()| None),
-            Key::Tenant(namespace) => self.tenant(namespace).await.map(|()| None),
+            Key::Storage(name) => self.storage(name).await.map(|()| Outcome::Done),
+            Key::Tenant(namespace) => self.tenant(namespace).await.map(|()| Outcome::Done),
         }
     }
 
-    async fn unit(&self, name: &str) -> Result<Option<Duration>, ApplyError> {
+    async fn unit(&self, name: &str) -> Result<Outcome, WriteError> {
         let Some(mut unit) = self.applier.cache.unit(name) else {
-            return self.orphans(name).await.map(|()| None);
+            return self.orphans(name).await.map(|()| Outcome::Done);
         };
         let observed = self.applier.cache.observe(&unit, (self.clock)());
         let mut plan = plan::plan(&unit, &observed, &self.applier.settings);
         for action in &plan.first {
             match self.applier.unit_action(&unit, action).await {
                 Ok(()) => {}
-                Err(ApplyError::Refused(message)) => {
-                    return self.refused(&unit, &message).await.map(|()| Some(Duration::ZERO));
+                Err(WriteError::Rejected(message)) => {
+                    self.refused(&unit, &message).await?;
+                    return Ok(Outcome::RequeueAfter(Duration::ZERO));
                 }
-                Err(ApplyError::Invalid(message)) => {
+                Err(WriteError::Invalid(message)) => {
                     status::set_condition(
                         &mut plan.status.conditions,
                         names::CONDITION_HELD,
@@ -63,7 +73,8 @@ impl Reconciler {
                     if unit.status.as_ref() != Some(&plan.status) {
                         self.applier.unit_status(&unit, &plan.status).await?;
                     }
-                    return Ok(Some(plan.again.map_or(INVALID_PAUSE, |again| again.min(INVALID_PAUSE))));
+                    let delay = plan.again.map_or(INVALID_PAUSE, |again| again.min(INVALID_PAUSE));
+                    return Ok(Outcome::RequeueAfter(delay));
                 }
                 Err(error) => {
                     // the time of a start runs also while its pod cannot be made
@@ -71,7 +82,7 @@ impl Reconciler {
                         status.instance.as_ref().map(|own| (own.id.clone(), own.attempt))
                     };
                     let known = unit.status.as_ref().and_then(began);
-                    if matches!(error, ApplyError::Api(_)) && began(&plan.status) != known {
+                    if matches!(error, WriteError::Api(_)) && began(&plan.status) != known {
                         self.applier.unit_status(&unit, &plan.status).await?;
                     }
                     return Err(error);
@@ -84,7 +95,7 @@ impl Reconciler {
                     .cache
                     .unit(name)
                     .filter(|newer| newer.metadata.generation == unit.metadata.generation);
-                unit = newer.ok_or(ApplyError::Stale)?;
+                unit = newer.ok_or(WriteError::Conflict)?;
             }
         }
         if let Some(of) = &plan.log_of
@@ -101,11 +112,11 @@ impl Reconciler {
             let unit = self.applier.cache.unit(name).unwrap_or_else(|| unit.clone());
             self.applier.unit_action(&unit, action).await?;
         }
-        Ok(plan.again)
+        Ok(plan.again.map_or(Outcome::Done, Outcome::RequeueAfter))
     }
 
     /// The API server will not have the instance's pod: the attempt has failed.
-    async fn refused(&self, unit: &GpuUnit, message: &str) -> Result<(), ApplyError> {
+    async fn refused(&self, unit: &GpuUnit, message: &str) -> Result<(), WriteError> {
         let reason = if message.contains("exceeded quota") || message.contains("PodSecurity") {
             FailureReason::PodRejected
         } else {
@@ -121,7 +132,7 @@ impl Reconciler {
 
     /// Pods and claims whose unit is gone, finalizer and all: nothing may be left over. What the cluster
     /// itself collects goes once the claims are not reserved any more.
-    async fn orphans(&self, name: &str) -> Result<(), ApplyError> {
+    async fn orphans(&self, name: &str) -> Result<(), WriteError> {
         let unit = || {
             GpuUnit::new(
                 name,
@@ -159,14 +170,14 @@ impl Reconciler {
         Ok(())
     }
 
-    async fn storage(&self, name: &str) -> Result<(), ApplyError> {
+    async fn storage(&self, name: &str) -> Result<(), WriteError> {
         let Some((storage, claim)) = self.applier.cache.storage(name) else { return Ok(()) };
         let plan = storage::plan(&storage, claim.as_ref(), (self.clock)());
         for action in &plan.actions {
             match action {
                 storage::Action::AddFinalizer => {
                     self.applier.storage_finalizer(&storage, true).await?;
-                    return Err(ApplyError::Stale);
+                    return Err(WriteError::Conflict);
                 }
                 storage::Action::RemoveFinalizer => {
                     return self.applier.storage_finalizer(&storage, false).await;
@@ -189,7 +200,7 @@ impl Reconciler {
     }
 
     /// Puts back what somebody took or changed in the namespace of a tenant that is in use, or in a home.
-    async fn tenant(&self, namespace: &str) -> Result<(), ApplyError> {
+    async fn tenant(&self, namespace: &str) -> Result<(), WriteError> {
         let known = self.applier.cache.applied(namespace);
         if let Some(unit) = self.applier.cache.at_home(namespace).filter(|_| !known.is_empty()) {
             return match unit.metadata.deletion_timestamp {

@@ -1,4 +1,4 @@
-//! What the operator counts, in Prometheus' terms.
+//! The operator's Prometheus metrics.
 
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Duration;
@@ -21,7 +21,25 @@ struct Outcome {
     outcome: &'static str,
 }
 
-/// The operator's metrics; clones share them.
+/// How a reconcile ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReconcileResult {
+    Ok,
+    Error,
+    Panic,
+}
+
+impl ReconcileResult {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Panic => "panic",
+        }
+    }
+}
+
+/// The operator's metrics. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     reconciles: Family<Outcome, Counter<u64, AtomicU64>>,
@@ -49,40 +67,39 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Registers them all.
+    /// Registers all metrics.
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "operator_reconciles",
-            "Looks at an object, by kind and outcome",
+            "Reconciles, by kind of object and outcome",
             self.reconciles.clone(),
         );
         registry.register(
             "operator_reconcile_duration_seconds",
-            "Time of one look at an object",
+            "Duration of one reconcile",
             self.duration.clone(),
         );
         registry.register(
             "operator_start_to_pod_seconds",
-            "Time from hearing of a start or restart to its pod being made",
+            "Time from the observation of a start or restart to the creation of its pod",
             self.start_to_pod.clone(),
         );
         registry.register("operator_writes", "Writes to the Kubernetes API, by action", self.writes.clone());
         registry.register(
             "operator_watch_failures",
-            "Watches that broke and began again, by kind",
+            "Errors of watches, by kind",
             self.watch_failures.clone(),
         );
-        registry.register("operator_queue_depth", "Objects that wait for a worker", self.queue.clone());
-        registry.register("operator_leader", "1 where this replica leads", self.leader.clone());
+        registry.register("operator_queue_depth", "Objects that wait for a reconcile", self.queue.clone());
+        registry.register("operator_leader", "1 if this replica leads", self.leader.clone());
     }
 
-    pub(crate) fn reconciled(&self, kind: &str, failed: bool, took: Duration) {
-        let outcome = if failed { "error" } else { "ok" };
-        self.reconciles.get_or_create(&Outcome { kind: kind.to_owned(), outcome }).inc();
+    pub(crate) fn reconciled(&self, kind: &str, result: ReconcileResult, took: Duration) {
+        self.reconciles.get_or_create(&Outcome { kind: kind.to_owned(), outcome: result.as_str() }).inc();
         self.duration.observe(took.as_secs_f64());
     }
 
-    pub(crate) fn pod_made(&self, after: Duration) {
+    pub(crate) fn pod_created(&self, after: Duration) {
         self.start_to_pod.observe(after.as_secs_f64());
     }
 
@@ -90,7 +107,7 @@ impl Metrics {
         self.writes.get_or_create(&Kind { kind: action.to_owned() }).inc();
     }
 
-    /// How many writes of this action there were since the process began.
+    /// Number of writes of this action since the process started.
     #[must_use]
     pub fn writes(&self, action: &str) -> u64 {
         self.writes.get_or_create(&Kind { kind: action.to_owned() }).get()

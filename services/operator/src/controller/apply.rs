@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::cache::Cache;
-use super::leader::Fence;
+use super::election::Fence;
 use super::metrics::Metrics;
 use super::watch::applied;
 use crate::settings::Settings;
@@ -27,7 +27,7 @@ use crate::view::{ClaimRef, MirrorView, PodRef, UNITS};
 /// Most bytes of a log tail that a status carries.
 const LOG_BYTES: usize = 4096;
 
-/// A moment at which a test may stop the operator dead.
+/// A point at which a test can intervene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Just before the write.
@@ -36,37 +36,34 @@ pub enum Step {
     After,
 }
 
-/// What a hook answers.
+/// The decision of a hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Go on.
-    Go,
-    /// Stop as if the process had been killed.
-    Die,
+    /// The operator continues.
+    Continue,
+    /// The write never returns, as if the process had been killed at this point.
+    Hang,
 }
 
-/// Asked around every write with the action's word and the object's name; tests inject faults here.
+/// Called around every write with the word of the action and the name of the object. Tests inject faults here.
 pub type Hook = Arc<dyn Fn(Step, &str, &str) -> Verdict + Send + Sync>;
 
-/// Why a write did not happen.
+/// Why a write failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ApplyError {
-    /// Not the leader (any more).
+pub(crate) enum WriteError {
+    /// This replica does not lead.
     #[error("this replica does not lead")]
     Fenced,
-    /// A hook stopped the operator.
-    #[error("stopped by a hook")]
-    Killed,
-    /// What was decided on has changed meanwhile: decide anew.
+    /// The object changed after it was observed.
     #[error("the object changed meanwhile")]
-    Stale,
-    /// The API server refused an instance's pod for what it is.
-    #[error("refused: {0}")]
-    Refused(String),
-    /// The API server refused a claim for what the unit's spec asks for.
-    #[error("not valid: {0}")]
+    Conflict,
+    /// The API server rejected an instance's pod as invalid or not allowed.
+    #[error("rejected: {0}")]
+    Rejected(String),
+    /// The API server rejected a claim as invalid for the unit's spec.
+    #[error("invalid: {0}")]
     Invalid(String),
-    /// Anything else of the API server.
+    /// Any other error of the API server.
     #[error("{}", words(.0))]
     Api(kube::Error),
 }
@@ -102,17 +99,17 @@ fn gone(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
-fn conflict(error: kube::Error) -> ApplyError {
+fn conflict(error: kube::Error) -> WriteError {
     match error {
-        kube::Error::Api(status) if status.code == 409 => ApplyError::Stale,
-        other => ApplyError::Api(other),
+        kube::Error::Api(status) if status.code == 409 => WriteError::Conflict,
+        other => WriteError::Api(other),
     }
 }
 
 /// Made now, or by an earlier life of this operator.
-fn made<T>(result: Result<T, ApplyError>) -> Result<(), ApplyError> {
+fn made<T>(result: Result<T, WriteError>) -> Result<(), WriteError> {
     match result {
-        Err(ApplyError::Api(kube::Error::Api(status))) if status.code == 409 => Ok(()),
+        Err(WriteError::Api(kube::Error::Api(status))) if status.code == 409 => Ok(()),
         other => other.map(drop),
     }
 }
@@ -123,21 +120,20 @@ impl Applier {
         word: &str,
         name: &str,
         request: impl Future<Output = Result<T, kube::Error>>,
-    ) -> Result<T, ApplyError> {
+    ) -> Result<T, WriteError> {
         if !self.fence.is_open() {
-            return Err(ApplyError::Fenced);
+            return Err(WriteError::Fenced);
         }
-        self.ask(Step::Before, word, name)?;
+        self.call_hook(Step::Before, word, name).await;
         self.metrics.wrote(word);
         let result = request.await;
-        self.ask(Step::After, word, name)?;
-        result.map_err(ApplyError::Api)
+        self.call_hook(Step::After, word, name).await;
+        result.map_err(WriteError::Api)
     }
 
-    fn ask(&self, step: Step, word: &str, name: &str) -> Result<(), ApplyError> {
-        match self.hook.as_ref().map(|hook| hook(step, word, name)) {
-            Some(Verdict::Die) => Err(ApplyError::Killed),
-            _ => Ok(()),
+    async fn call_hook(&self, step: Step, word: &str, name: &str) {
+        if self.hook.as_ref().is_some_and(|hook| hook(step, word, name) == Verdict::Hang) {
+            std::future::pending().await
         }
     }
 
@@ -150,7 +146,7 @@ impl Applier {
     }
 
     /// One action of a unit's plan.
-    pub(crate) async fn unit_action(&self, unit: &GpuUnit, action: &Action) -> Result<(), ApplyError> {
+    pub(crate) async fn unit_action(&self, unit: &GpuUnit, action: &Action) -> Result<(), WriteError> {
         match action {
             Action::AddFinalizer => self.finalizer(unit, names::FINALIZER_UNIT, true).await.map(|unit| {
                 if let Some(unit) = unit {
@@ -182,7 +178,7 @@ impl Applier {
     }
 
     /// Pods are made, not applied: what a pod is does not change, and making one that exists must fail.
-    async fn create_pod(&self, unit: &GpuUnit, pod: &Pod) -> Result<(), ApplyError> {
+    async fn create_pod(&self, unit: &GpuUnit, pod: &Pod) -> Result<(), WriteError> {
         let api = self.pods(&pod.namespace().unwrap_or_default());
         let is_instance =
             pod.labels().get(names::LABEL_ROLE).is_some_and(|role| role == names::ROLE_INSTANCE);
@@ -190,28 +186,28 @@ impl Applier {
         match self.write(word, &pod.name_any(), api.create(&post_params(), pod)).await {
             Ok(made) => {
                 if is_instance && let Some(asked) = self.cache.asked_at(&unit.name_any()) {
-                    self.metrics.pod_made(asked.elapsed());
+                    self.metrics.pod_created(asked.elapsed());
                 }
                 self.cache.put_created(&made);
                 Ok(())
             }
-            Err(ApplyError::Api(kube::Error::Api(status))) => match status.code {
+            Err(WriteError::Api(kube::Error::Api(status))) => match status.code {
                 // made already by an earlier life of this operator, or the namesake has not gone yet
-                409 => Err(ApplyError::Stale),
+                409 => Err(WriteError::Conflict),
                 404 => {
                     self.forget_namespace(&pod.namespace().unwrap_or_default());
-                    Err(ApplyError::Stale)
+                    Err(WriteError::Conflict)
                 }
                 400 | 403 | 422 if is_instance && !is_passing(&status) => {
-                    Err(ApplyError::Refused(status.message))
+                    Err(WriteError::Rejected(status.message))
                 }
-                _ => Err(ApplyError::Api(kube::Error::Api(status))),
+                _ => Err(WriteError::Api(kube::Error::Api(status))),
             },
             Err(error) => Err(error),
         }
     }
 
-    async fn nominate(&self, pod: &PodRef, node: &str) -> Result<(), ApplyError> {
+    async fn nominate(&self, pod: &PodRef, node: &str) -> Result<(), WriteError> {
         let api = self.pods(&pod.namespace);
         let mut body = json!({"status": {"nominatedNodeName": node}});
         if let Some(uid) = &pod.uid {
@@ -223,18 +219,18 @@ impl Applier {
         match self.write("nominate", &pod.name, api.patch_status(&pod.name, &params, &patch)).await {
             Ok(_) => Ok(()),
             // the scheduler was faster: the pod has its place
-            Err(ApplyError::Api(kube::Error::Api(status)))
+            Err(WriteError::Api(kube::Error::Api(status)))
                 if status.code == 422 && status.message.contains("already bound") =>
             {
                 Ok(())
             }
-            Err(ApplyError::Api(error)) if gone(&error) => Err(ApplyError::Stale),
-            Err(ApplyError::Api(error)) => Err(conflict(error)),
+            Err(WriteError::Api(error)) if gone(&error) => Err(WriteError::Conflict),
+            Err(WriteError::Api(error)) => Err(conflict(error)),
             Err(error) => Err(error),
         }
     }
 
-    async fn delete_pod(&self, pod: &PodRef, grace: Option<u32>) -> Result<(), ApplyError> {
+    async fn delete_pod(&self, pod: &PodRef, grace: Option<u32>) -> Result<(), WriteError> {
         let params = DeleteParams {
             grace_period_seconds: grace,
             preconditions: pod
@@ -246,15 +242,15 @@ impl Applier {
         let api = self.pods(&pod.namespace);
         match self.write("delete_pod", &pod.name, api.delete(&pod.name, &params)).await {
             // gone, or another of the same name: the very pod does not exist any more
-            Err(ApplyError::Api(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => Ok(()),
+            Err(WriteError::Api(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => Ok(()),
             other => other.map(drop),
         }
     }
 
-    async fn release_pod(&self, pod: &PodRef) -> Result<(), ApplyError> {
+    async fn release_pod(&self, pod: &PodRef) -> Result<(), WriteError> {
         let api = self.pods(&pod.namespace);
         // a merge patch cannot remove one element: the list is read from the cluster, and must not have changed
-        let body = match api.get_opt(&pod.name).await.map_err(ApplyError::Api)? {
+        let body = match api.get_opt(&pod.name).await.map_err(WriteError::Api)? {
             Some(found) if found.uid().as_deref() == pod.uid.as_deref() => {
                 finalizers(&found, names::FINALIZER_RUN, false)
             }
@@ -264,8 +260,8 @@ impl Applier {
         let params = PatchParams::default();
         match self.write("release_pod", &pod.name, api.patch(&pod.name, &params, &Patch::Merge(&body))).await
         {
-            Err(ApplyError::Api(error)) if gone(&error) => Ok(()),
-            Err(ApplyError::Api(error)) => Err(conflict(error)),
+            Err(WriteError::Api(error)) if gone(&error) => Ok(()),
+            Err(WriteError::Api(error)) => Err(conflict(error)),
             other => other.map(drop),
         }
     }
@@ -275,26 +271,26 @@ impl Applier {
         self.cache.put_applied(name, &format!("Namespace/{name}"), None, false);
     }
 
-    async fn create_claim(&self, claim: &ResourceClaim) -> Result<(), ApplyError> {
+    async fn create_claim(&self, claim: &ResourceClaim) -> Result<(), WriteError> {
         let api = self.claims(&claim.namespace().unwrap_or_default());
         match self.write("create_claim", &claim.name_any(), api.create(&post_params(), claim)).await {
             Ok(made) => {
                 self.cache.put_device_claim(&made);
                 Ok(())
             }
-            Err(ApplyError::Api(kube::Error::Api(status))) if status.code == 422 => {
-                Err(ApplyError::Invalid(status.message))
+            Err(WriteError::Api(kube::Error::Api(status))) if status.code == 422 => {
+                Err(WriteError::Invalid(status.message))
             }
-            Err(ApplyError::Api(error)) if gone(&error) => {
+            Err(WriteError::Api(error)) if gone(&error) => {
                 self.forget_namespace(&claim.namespace().unwrap_or_default());
-                Err(ApplyError::Stale)
+                Err(WriteError::Conflict)
             }
-            Err(ApplyError::Api(error)) => Err(conflict(error)),
+            Err(WriteError::Api(error)) => Err(conflict(error)),
             Err(error) => Err(error),
         }
     }
 
-    async fn reserve_claim(&self, unit: &GpuUnit, claim: &ClaimRef) -> Result<(), ApplyError> {
+    async fn reserve_claim(&self, unit: &GpuUnit, claim: &ClaimRef) -> Result<(), WriteError> {
         let user = json!({
             "apiGroup": names::GROUP, "resource": UNITS, "name": unit.name_any(), "uid": unit.uid(),
         });
@@ -309,16 +305,16 @@ impl Applier {
             .write("reserve_claim", &claim.name, api.patch_status(&claim.name, &apply_params(), &patch))
             .await
         {
-            Err(ApplyError::Api(error)) if gone(&error) => Err(ApplyError::Stale),
-            Err(ApplyError::Api(error)) => Err(conflict(error)),
+            Err(WriteError::Api(error)) if gone(&error) => Err(WriteError::Conflict),
+            Err(WriteError::Api(error)) => Err(conflict(error)),
             other => other.map(drop),
         }
     }
 
     /// Takes every unit's reservation, also that of an earlier unit of the same name.
-    async fn unreserve_claim(&self, claim: &ClaimRef) -> Result<(), ApplyError> {
+    async fn unreserve_claim(&self, claim: &ClaimRef) -> Result<(), WriteError> {
         let api = self.claims(&claim.namespace);
-        let found = api.get_opt(&claim.name).await.map_err(ApplyError::Api)?;
+        let found = api.get_opt(&claim.name).await.map_err(WriteError::Api)?;
         let Some(found) = found.filter(|found| found.uid().as_ref() == Some(&claim.uid)) else {
             return Ok(());
         };
@@ -343,28 +339,28 @@ impl Applier {
             )
             .await
         {
-            Err(ApplyError::Api(error)) if gone(&error) => Ok(()),
-            Err(ApplyError::Api(error)) => Err(conflict(error)),
+            Err(WriteError::Api(error)) if gone(&error) => Ok(()),
+            Err(WriteError::Api(error)) => Err(conflict(error)),
             other => other.map(drop),
         }
     }
 
-    async fn delete_device_claim(&self, claim: &ClaimRef) -> Result<(), ApplyError> {
+    async fn delete_device_claim(&self, claim: &ClaimRef) -> Result<(), WriteError> {
         let params = DeleteParams {
             preconditions: Some(Preconditions { uid: Some(claim.uid.clone()), resource_version: None }),
             ..DeleteParams::default()
         };
         let api = self.claims(&claim.namespace);
         match self.write("delete_device_claim", &claim.name, api.delete(&claim.name, &params)).await {
-            Err(ApplyError::Api(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => Ok(()),
+            Err(WriteError::Api(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => Ok(()),
             other => other.map(drop),
         }
     }
 
     /// The copy first: it is what tells that there is something to take away again.
-    async fn mirror(&self, unit: &GpuUnit, storage: &str, volume: &str) -> Result<(), ApplyError> {
+    async fn mirror(&self, unit: &GpuUnit, storage: &str, volume: &str) -> Result<(), WriteError> {
         let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
-        let source = volumes.get_opt(volume).await.map_err(ApplyError::Api)?.ok_or(ApplyError::Stale)?;
+        let source = volumes.get_opt(volume).await.map_err(WriteError::Api)?.ok_or(WriteError::Conflict)?;
         let copy = devices::mirror(unit, storage, &source);
         let claim = devices::mirror_claim(unit, storage, &source);
         let claims: Api<PersistentVolumeClaim> =
@@ -374,19 +370,19 @@ impl Applier {
     }
 
     /// The claim first: the copy is what tells that there is something to take away.
-    async fn drop_mirror(&self, mirror: &MirrorView) -> Result<(), ApplyError> {
+    async fn drop_mirror(&self, mirror: &MirrorView) -> Result<(), WriteError> {
         self.delete_claim(&mirror.namespace, &mirror.storage).await?;
         let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
         match self
             .write("drop_mirror", &mirror.name, volumes.delete(&mirror.name, &DeleteParams::default()))
             .await
         {
-            Err(ApplyError::Api(error)) if gone(&error) => Ok(()),
+            Err(WriteError::Api(error)) if gone(&error) => Ok(()),
             other => other.map(drop),
         }
     }
 
-    async fn finalizer<K>(&self, object: &K, finalizer: &str, wanted: bool) -> Result<Option<K>, ApplyError>
+    async fn finalizer<K>(&self, object: &K, finalizer: &str, wanted: bool) -> Result<Option<K>, WriteError>
     where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
     {
@@ -402,8 +398,8 @@ impl Applier {
             .await
         {
             Ok(object) => Ok(Some(object)),
-            Err(ApplyError::Api(error)) if gone(&error) => Ok(None),
-            Err(ApplyError::Api(error)) => Err(conflict(error)),
+            Err(WriteError::Api(error)) if gone(&error) => Ok(None),
+            Err(WriteError::Api(error)) => Err(conflict(error)),
             Err(error) => Err(error),
         }
     }
@@ -413,7 +409,7 @@ impl Applier {
         &self,
         storage: &GpuStorage,
         wanted: bool,
-    ) -> Result<(), ApplyError> {
+    ) -> Result<(), WriteError> {
         self.finalizer(storage, names::FINALIZER_VOLUME, wanted).await.map(|storage| {
             if let Some(storage) = storage {
                 self.cache.put_storage(storage);
@@ -422,7 +418,7 @@ impl Applier {
     }
 
     /// Stores a unit's status, if the unit is still the one it was decided on.
-    pub(crate) async fn unit_status(&self, unit: &GpuUnit, status: &GpuUnitStatus) -> Result<(), ApplyError> {
+    pub(crate) async fn unit_status(&self, unit: &GpuUnit, status: &GpuUnitStatus) -> Result<(), WriteError> {
         let stored = self.status(unit, status, "unit_status").await?;
         if let Some(stored) = stored {
             self.cache.put_unit(stored);
@@ -435,7 +431,7 @@ impl Applier {
         &self,
         storage: &GpuStorage,
         status: &GpuStorageStatus,
-    ) -> Result<(), ApplyError> {
+    ) -> Result<(), WriteError> {
         let stored = self.status(storage, status, "storage_status").await?;
         if let Some(stored) = stored {
             self.cache.put_storage(stored);
@@ -448,7 +444,7 @@ impl Applier {
         object: &K,
         status: &impl Serialize,
         word: &str,
-    ) -> Result<Option<K>, ApplyError>
+    ) -> Result<Option<K>, WriteError>
     where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
     {
@@ -461,8 +457,8 @@ impl Applier {
         let name = object.name_any();
         match self.write(word, &name, api.patch_status(&name, &apply_params(), &Patch::Apply(&body))).await {
             Ok(stored) => Ok(Some(stored)),
-            Err(ApplyError::Api(error)) if gone(&error) => Ok(None),
-            Err(ApplyError::Api(error)) => Err(conflict(error)),
+            Err(WriteError::Api(error)) if gone(&error) => Ok(None),
+            Err(WriteError::Api(error)) => Err(conflict(error)),
             Err(error) => Err(error),
         }
     }
@@ -473,7 +469,7 @@ impl Applier {
         owner: Owner<'_>,
         root_inside: bool,
         repair: bool,
-    ) -> Result<(), ApplyError> {
+    ) -> Result<(), WriteError> {
         let namespace = owner.namespace();
         let namespace = namespace.as_str();
         let known = self.cache.applied(namespace);
@@ -495,7 +491,7 @@ impl Applier {
                     let stored = self.write("tenant", name, api.patch(name, &params, &patch)).await?;
                     // it is going: nothing can be made in it, and to know it would outlive it
                     if stored.metadata.deletion_timestamp.is_some() {
-                        return Err(ApplyError::Stale);
+                        return Err(WriteError::Conflict);
                     }
                     Ok(applied(&stored))
                 }
@@ -522,15 +518,15 @@ impl Applier {
         namespace: &str,
         name: &str,
         body: &Value,
-    ) -> Result<(), ApplyError> {
+    ) -> Result<(), WriteError> {
         let api: Api<PersistentVolumeClaim> = Api::namespaced(self.client.clone(), namespace);
         self.write("claim", name, api.patch(name, &apply_params(), &Patch::Apply(body))).await.map(drop)
     }
 
-    pub(crate) async fn delete_claim(&self, namespace: &str, name: &str) -> Result<(), ApplyError> {
+    pub(crate) async fn delete_claim(&self, namespace: &str, name: &str) -> Result<(), WriteError> {
         let api: Api<PersistentVolumeClaim> = Api::namespaced(self.client.clone(), namespace);
         match self.write("delete_claim", name, api.delete(name, &DeleteParams::default())).await {
-            Err(ApplyError::Api(error)) if gone(&error) => Ok(()),
+            Err(WriteError::Api(error)) if gone(&error) => Ok(()),
             other => other.map(drop),
         }
     }

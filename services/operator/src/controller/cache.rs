@@ -28,6 +28,17 @@ pub(crate) enum Key {
     Tenant(String),
 }
 
+impl Key {
+    /// The kind of object, for metrics.
+    pub(crate) const fn kind(&self) -> &'static str {
+        match self {
+            Self::Unit(_) => "unit",
+            Self::Storage(_) => "storage",
+            Self::Tenant(_) => "tenant",
+        }
+    }
+}
+
 /// An object of a tenant's namespace that the operator applied: its hash and the version it is known in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Applied {

@@ -1,0 +1,84 @@
+//! The wiring of the process: client, replica, Operator API.
+
+use anyhow::Context as _;
+use jiff::Timestamp;
+use kube::Client;
+use service::{Front, Process};
+
+use crate::config::Config;
+use crate::controller::{self, Metrics, Options, Replica};
+use crate::http::{self, Api};
+
+/// The operator of one cluster.
+pub struct App {
+    process: Process,
+    client: Client,
+    replica: Replica,
+    api: Api,
+}
+
+impl App {
+    /// Wires the operator. Starts nothing.
+    ///
+    /// # Errors
+    /// If the cluster's credentials cannot be read.
+    pub async fn new(config: &Config, process: Process) -> anyhow::Result<Self> {
+        let client = config.client().await.context("cannot use the cluster's credentials")?;
+        let clock = Timestamp::now;
+        let identity =
+            config.identity.clone().unwrap_or_else(|| format!("operator-{}", uuid::Uuid::new_v4().simple()));
+        let metrics = Metrics::default();
+        process.metrics.register(|registry| metrics.register(registry));
+        let options =
+            Options { identity, concurrency: config.workers, lease: config.lease(), clock, hook: None };
+        let replica = Replica::new(client.clone(), config.settings.clone(), options, metrics);
+        let api = Api::new(
+            client.clone(),
+            replica.units(),
+            config.callers.clone(),
+            config.gpu_resource.clone(),
+            clock,
+        );
+        Ok(Self { process, client, replica, api })
+    }
+
+    /// The Operator API, with health and metrics.
+    pub fn router(&self) -> axum::Router {
+        let (client, replica) = (self.client.clone(), self.replica.clone());
+        let front = Front::new(&self.process, move || {
+            let (client, replica) = (client.clone(), replica.clone());
+            async move {
+                client
+                    .apiserver_version()
+                    .await
+                    .map_err(|error| format!("the Kubernetes API does not answer: {error}"))?;
+                if replica.has_synced() {
+                    Ok(())
+                } else {
+                    Err("the first list of a watch is not complete".to_owned())
+                }
+            }
+        });
+        front.serve(http::router(self.api.clone()))
+    }
+
+    /// Starts the background workers.
+    pub fn start_workers(&self) {
+        self.replica.start_workers(&self.process.workers);
+        self.api.start_workers(&self.process.workers);
+    }
+}
+
+/// Runs the operator and its API until shutdown.
+///
+/// # Errors
+/// If the cluster's credentials cannot be read, the definitions cannot be installed, or the address cannot be bound.
+pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
+    let shutdown = process.shutdown.clone();
+    let app = App::new(&config, process).await?;
+    if config.install {
+        controller::install(&app.client).await.context("cannot install the custom resource definitions")?;
+    }
+    app.start_workers();
+    service::serve(config.listen, app.router(), &shutdown).await
+}

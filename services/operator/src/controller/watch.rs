@@ -1,0 +1,419 @@
+//! Watches: one worker per kind puts what it observes into the cache and enqueues the objects that this concerns. An
+//! expired or failed watch lists again; what is missing from the new list is dropped from the cache.
+
+use std::collections::HashSet;
+use std::fmt::Debug;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crds::{GpuStorage, GpuUnit, names};
+use futures::{StreamExt as _, pin_mut};
+use k8s_openapi::api::core::v1::{
+    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceQuota,
+};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::resource::v1::ResourceClaim;
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Api, Client, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
+use service::Workers;
+use service::workers::panic_message;
+use tokio::sync::watch;
+
+use super::cache::{Applied, Cache, Key};
+use super::metrics::Metrics;
+use super::queue::Queue;
+use crate::tenant;
+use crate::view::{ClaimView, Dra, MirrorView, NodeView};
+
+/// Pause before a new list after a version has expired.
+const RELIST_PAUSE: Duration = Duration::from_millis(100);
+
+/// Pause before the cluster is asked again whether it serves resource claims.
+const DRA_PAUSE: Duration = Duration::from_secs(300);
+
+/// Pause before a new list of what the operator was not allowed to read.
+const FORBIDDEN_PAUSE: Duration = Duration::from_secs(10);
+
+/// Which watches have had their first complete list. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct Synced(Arc<Mutex<Vec<watch::Receiver<bool>>>>);
+
+impl Synced {
+    fn add(&self) -> watch::Sender<bool> {
+        let (sender, receiver) = watch::channel(false);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(receiver);
+        sender
+    }
+
+    fn receivers(&self) -> Vec<watch::Receiver<bool>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        let watches = self.receivers();
+        !watches.is_empty() && watches.iter().all(|synced| *synced.borrow())
+    }
+
+    /// Waits for the first complete list of every watch.
+    pub(crate) async fn wait(&self) -> anyhow::Result<()> {
+        for mut synced in self.receivers() {
+            synced.wait_for(|synced| *synced).await?;
+        }
+        Ok(())
+    }
+}
+
+/// What all watches share.
+#[derive(Clone)]
+pub(crate) struct Watches {
+    pub(crate) client: Client,
+    pub(crate) cache: Cache,
+    pub(crate) queue: Arc<Queue<Key>>,
+    pub(crate) metrics: Metrics,
+    pub(crate) clock: fn() -> jiff::Timestamp,
+    pub(crate) synced: Synced,
+}
+
+/// A change of one kind.
+enum Change<'a, K> {
+    Put(K),
+    Drop(&'a K),
+    /// The complete list was read; these are the identities of its objects.
+    Retain(&'a HashSet<String>),
+}
+
+/// Whether every cluster serves the kind and the operator must be able to read it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    Required,
+    /// Only units with claimed devices need it. The operator works without it where the cluster does not serve
+    /// resource claims or the operator may not read them.
+    ForDra,
+}
+
+impl Watches {
+    /// Starts one worker per kind.
+    pub(crate) fn start_workers(&self, workers: &Workers) {
+        self.cache.begin((self.clock)());
+        self.watch_units(workers);
+        self.watch_pods(workers);
+        self.watch_nodes(workers);
+        self.watch_storages(workers);
+        self.watch_volume_claims(workers);
+        self.watch_resource_claims(workers);
+        self.watch_mirrors(workers);
+        self.watch_applied::<Namespace>(workers);
+        self.watch_applied::<NetworkPolicy>(workers);
+        self.watch_applied::<ResourceQuota>(workers);
+    }
+
+    fn watch_units(&self, workers: &Workers) {
+        let cache = self.cache.clone();
+        self.spawn::<GpuUnit>(
+            workers,
+            watcher::Config::default(),
+            Need::Required,
+            move |change| match change {
+                Change::Put(unit) => cache.put_unit(unit),
+                Change::Drop(unit) => cache.drop_unit(&unit.name_any(), unit.uid().as_deref()),
+                Change::Retain(seen) => cache.keep_units(seen),
+            },
+        );
+    }
+
+    fn watch_pods(&self, workers: &Workers) {
+        let (cache, clock) = (self.cache.clone(), self.clock);
+        let of_units = watcher::Config::default().labels(names::LABEL_ROLE);
+        self.spawn::<Pod>(workers, of_units, Need::Required, move |change| match change {
+            Change::Put(pod) => cache.put_pod(&pod),
+            Change::Drop(pod) => cache.drop_pod(pod, clock()),
+            Change::Retain(seen) => cache.keep_pods(seen, clock()),
+        });
+    }
+
+    fn watch_nodes(&self, workers: &Workers) {
+        let cache = self.cache.clone();
+        self.spawn::<Node>(workers, watcher::Config::default(), Need::Required, move |change| match change {
+            Change::Put(node) => cache.put_node(&node.name_any(), Some(NodeView::of(&node))),
+            Change::Drop(node) => cache.put_node(&node.name_any(), None),
+            Change::Retain(seen) => missing(cache.node_names(), seen, |name| cache.put_node(name, None)),
+        });
+    }
+
+    fn watch_storages(&self, workers: &Workers) {
+        let cache = self.cache.clone();
+        self.spawn::<GpuStorage>(workers, watcher::Config::default(), Need::Required, move |change| {
+            match change {
+                Change::Put(storage) => cache.put_storage(storage),
+                Change::Drop(storage) => cache.drop_storage(&storage.name_any()),
+                Change::Retain(seen) => missing(cache.storage_names(), seen, |name| cache.drop_storage(name)),
+            }
+        });
+    }
+
+    fn watch_volume_claims(&self, workers: &Workers) {
+        let cache = self.cache.clone();
+        let of_storages = watcher::Config::default().labels(names::LABEL_STORAGE);
+        self.spawn::<PersistentVolumeClaim>(
+            workers,
+            of_storages,
+            Need::Required,
+            move |change| match change {
+                Change::Put(claim) => ClaimView::of(&claim)
+                    .map_or_else(Vec::new, |(name, view)| cache.put_claim(&name, Some(view))),
+                Change::Drop(claim) => {
+                    ClaimView::of(claim).map_or_else(Vec::new, |(name, _)| cache.put_claim(&name, None))
+                }
+                Change::Retain(seen) => {
+                    missing(cache.claim_names(), seen, |name| cache.put_claim(name, None))
+                }
+            },
+        );
+    }
+
+    fn watch_resource_claims(&self, workers: &Workers) {
+        let cache = self.cache.clone();
+        let of_units = watcher::Config::default().labels(names::LABEL_UNIT);
+        self.spawn::<ResourceClaim>(workers, of_units, Need::ForDra, move |change| match change {
+            Change::Put(claim) => cache.put_device_claim(&claim),
+            Change::Drop(claim) => claim.labels().get(names::LABEL_UNIT).map_or_else(Vec::new, |unit| {
+                cache.drop_device_claim(unit, &claim.uid().unwrap_or_default())
+            }),
+            Change::Retain(seen) => cache.keep_device_claims(seen),
+        });
+    }
+
+    fn watch_mirrors(&self, workers: &Workers) {
+        let cache = self.cache.clone();
+        let of_units = watcher::Config::default().labels(names::LABEL_UNIT);
+        self.spawn::<PersistentVolume>(workers, of_units, Need::ForDra, move |change| match change {
+            Change::Put(volume) => {
+                MirrorView::of(&volume).map_or_else(Vec::new, |mirror| cache.put_mirror(mirror))
+            }
+            Change::Drop(volume) => volume
+                .labels()
+                .get(names::LABEL_UNIT)
+                .map_or_else(Vec::new, |unit| cache.drop_mirror(unit, &volume.name_any())),
+            Change::Retain(seen) => cache.keep_mirrors(seen),
+        });
+    }
+
+    /// Watches a kind of object that the operator applies to namespaces of instances.
+    fn watch_applied<K>(&self, workers: &Workers)
+    where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
+    {
+        let cache = self.cache.clone();
+        let kind = K::kind(&());
+        let ours = format!("app.kubernetes.io/managed-by={}", names::MANAGER_OPERATOR);
+        let location = move |object: &K| {
+            let namespace = object.namespace().unwrap_or_else(|| object.name_any());
+            (namespace, format!("{kind}/{}", object.name_any()))
+        };
+        let config = watcher::Config::default().labels(&ours);
+        self.spawn::<K>(workers, config, Need::Required, move |change| match change {
+            Change::Put(object) => {
+                let (namespace, name) = location(&object);
+                let seen = (object.meta().deletion_timestamp.is_none()).then(|| applied(&object));
+                cache.put_applied(&namespace, &name, seen, false)
+            }
+            Change::Drop(object) => {
+                let (namespace, name) = location(object);
+                cache.put_applied(&namespace, &name, None, false)
+            }
+            Change::Retain(seen) => {
+                let known = cache.applied_names(&format!("{}/", K::kind(&())));
+                let gone = known.into_iter().filter(|(namespace, object)| {
+                    let name = object.split_once('/').map_or("", |(_, name)| name);
+                    !seen.contains(name) && !seen.contains(&format!("{namespace}/{name}"))
+                });
+                gone.flat_map(|(namespace, object)| cache.put_applied(&namespace, &object, None, false))
+                    .collect()
+            }
+        });
+    }
+
+    /// Starts the worker of one kind. `observe` puts a change into the cache and returns the objects it concerns.
+    fn spawn<K>(
+        &self,
+        workers: &Workers,
+        config: watcher::Config,
+        need: Need,
+        observe: impl Fn(Change<'_, K>) -> Vec<Key> + Send + Sync + 'static,
+    ) where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
+    {
+        let name = format!("operator.watch.{}", K::plural(&()));
+        let watch =
+            Arc::new(KindWatch { shared: self.clone(), config, need, synced: self.synced.add(), observe });
+        workers.spawn(name, move |shutdown| {
+            let watch = Arc::clone(&watch);
+            async move {
+                shutdown.run_until_cancelled(watch.run::<K>()).await;
+                Ok(())
+            }
+        });
+    }
+}
+
+/// The observations of the names that are missing from a complete list.
+fn missing(known: Vec<String>, seen: &HashSet<String>, drop: impl Fn(&str) -> Vec<Key>) -> Vec<Key> {
+    known.iter().filter(|name| !seen.contains(*name)).flat_map(|name| drop(name)).collect()
+}
+
+/// The watch of one kind.
+struct KindWatch<F> {
+    shared: Watches,
+    config: watcher::Config,
+    need: Need,
+    synced: watch::Sender<bool>,
+    observe: F,
+}
+
+impl<F> KindWatch<F> {
+    /// Lists and watches until dropped.
+    async fn run<K>(&self)
+    where
+        F: Fn(Change<'_, K>) -> Vec<Key>,
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
+    {
+        if self.need == Need::ForDra {
+            self.wait_until_served::<K>().await;
+        }
+        loop {
+            let pause = self.list_and_watch::<K>().await;
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Waits until the cluster serves resource claims.
+    async fn wait_until_served<K: Resource<DynamicType = ()>>(&self) {
+        loop {
+            let version = ResourceClaim::api_version(&());
+            match self.shared.client.list_api_group_resources(&version).await {
+                Ok(_) => return,
+                Err(kube::Error::Api(status)) if status.code == 404 => {
+                    self.put_dra::<K>(Dra::NotServed);
+                    self.synced.send_replace(true);
+                    tokio::time::sleep(DRA_PAUSE).await;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "discovery failed, retrying");
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            }
+        }
+    }
+
+    /// Returns the pause before the next list.
+    async fn list_and_watch<K>(&self) -> Duration
+    where
+        F: Fn(Change<'_, K>) -> Vec<Key>,
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
+    {
+        let api: Api<K> = Api::all(self.shared.client.clone());
+        let kind = K::kind(&());
+        let mut seen = HashSet::new();
+        let stream = watcher(api, self.config.clone()).default_backoff();
+        pin_mut!(stream);
+        while let Some(event) = stream.next().await {
+            match event {
+                Ok(watcher::Event::Init) => seen.clear(),
+                Ok(watcher::Event::InitApply(object)) => {
+                    seen.insert(identity(&object));
+                    self.observe(Change::Put(object));
+                }
+                Ok(watcher::Event::InitDone) => {
+                    self.observe(Change::Retain(&seen));
+                    seen = HashSet::new();
+                    if self.need == Need::ForDra {
+                        self.put_dra::<K>(Dra::Served);
+                    }
+                    self.synced.send_replace(true);
+                }
+                Ok(watcher::Event::Apply(object)) => self.observe(Change::Put(object)),
+                Ok(watcher::Event::Delete(object)) => self.observe(Change::Drop(&object)),
+                Err(error) => {
+                    self.shared.metrics.watch_failed(&kind);
+                    if self.need == Need::ForDra && is_forbidden(&error) {
+                        self.put_dra::<K>(Dra::Forbidden);
+                        self.synced.send_replace(true);
+                        return FORBIDDEN_PAUSE;
+                    }
+                    tracing::warn!(%kind, %error, "watch failed, retrying");
+                    // reported as an HTTP status and not as an event, the watcher would ask for the same expired
+                    // version forever
+                    if is_expired(&error) {
+                        return RELIST_PAUSE;
+                    }
+                }
+            }
+        }
+        RELIST_PAUSE
+    }
+
+    /// Puts one change into the cache. A panic skips this change and does not stop the watch of other objects.
+    fn observe<K>(&self, change: Change<'_, K>)
+    where
+        F: Fn(Change<'_, K>) -> Vec<Key>,
+        K: Resource<DynamicType = ()>,
+    {
+        match std::panic::catch_unwind(AssertUnwindSafe(|| (self.observe)(change))) {
+            Ok(keys) => self.enqueue(keys),
+            Err(panic) => {
+                let kind = K::kind(&());
+                self.shared.metrics.watch_failed(&kind);
+                tracing::error!(%kind, cause = panic_message(&*panic), "observation panicked");
+            }
+        }
+    }
+
+    fn put_dra<K: Resource<DynamicType = ()>>(&self, dra: Dra) {
+        self.enqueue(self.shared.cache.put_dra(&K::kind(&()), dra));
+    }
+
+    fn enqueue(&self, keys: Vec<Key>) {
+        for key in keys {
+            self.shared.queue.add(key);
+        }
+    }
+}
+
+/// Whether the version that a watch would continue from is too old.
+fn is_expired(error: &watcher::Error) -> bool {
+    matches!(error, watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410)
+}
+
+fn is_forbidden(error: &watcher::Error) -> bool {
+    let (watcher::Error::InitialListFailed(error)
+    | watcher::Error::WatchStartFailed(error)
+    | watcher::Error::WatchFailed(error)) = error
+    else {
+        return false;
+    };
+    matches!(error, kube::Error::Api(status) if status.code == 403)
+}
+
+/// Identity of an object in a list of its kind: the UID of pods and resource claims, the namespace and name of policies
+/// and quotas, the name of others.
+fn identity<K: Resource<DynamicType = ()>>(object: &K) -> String {
+    match K::kind(&()).as_ref() {
+        "Pod" | "ResourceClaim" => object.uid().unwrap_or_default(),
+        "NetworkPolicy" | "ResourceQuota" => {
+            format!("{}/{}", object.namespace().unwrap_or_default(), object.name_any())
+        }
+        _ => object.name_any(),
+    }
+}
+
+/// What the cache keeps of an applied object.
+pub(crate) fn applied<K: Resource<DynamicType = ()>>(object: &K) -> Applied {
+    Applied {
+        hash: object.annotations().get(tenant::ANNOTATION_APPLIED).cloned().unwrap_or_default(),
+        version: object.resource_version().unwrap_or_default(),
+        tampered: false,
+        root_inside: object.labels().get(tenant::LABEL_ENFORCE).is_some_and(|level| level == "baseline"),
+    }
+}
