@@ -133,7 +133,7 @@ impl Applier {
 
     async fn call_hook(&self, step: Step, word: &str, name: &str) {
         if self.hook.as_ref().is_some_and(|hook| hook(step, word, name) == Verdict::Hang) {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

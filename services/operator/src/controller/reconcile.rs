@@ -41,7 +41,7 @@ impl Reconciler {
     /// Compares the desired with the observed state of one object and writes the next step.
     pub(crate) async fn reconcile(&self, key: &Key) -> Result<Outcome, WriteError> {
         match key {
-            Key::Unit(name) => self.unit(name).await,
+            Key::Unit(name) => Box::pin(self.unit(name)).await,
             Key::Storage(name) => self.storage(name).await.map(|()| Outcome::Done),
             Key::Tenant(namespace) => self.tenant(namespace).await.map(|()| Outcome::Done),
         }
@@ -49,7 +49,7 @@ impl Reconciler {
 
     async fn unit(&self, name: &str) -> Result<Outcome, WriteError> {
         let Some(mut unit) = self.applier.cache.unit(name) else {
-            return self.orphans(name).await.map(|()| Outcome::Done);
+            return Box::pin(self.orphans(name)).await.map(|()| Outcome::Done);
         };
         let observed = self.applier.cache.observe(&unit, (self.clock)());
         let mut plan = plan::plan(&unit, &observed, &self.applier.settings);

@@ -210,7 +210,8 @@ async fn lane(reconciler: Reconciler, queue: Arc<Queue<Key>>, metrics: Metrics) 
         let key = queue.next().await;
         metrics.queue_depth(queue.depth());
         let begun = tokio::time::Instant::now();
-        let ended = AssertUnwindSafe(reconciler.reconcile(&key)).catch_unwind().await;
+        let reconcile = AssertUnwindSafe(reconciler.reconcile(&key)).catch_unwind();
+        let ended = Box::pin(reconcile).await;
         let counted = match &ended {
             Ok(Ok(_) | Err(WriteError::Conflict | WriteError::Fenced)) => ReconcileResult::Ok,
             Ok(Err(_)) => ReconcileResult::Error,

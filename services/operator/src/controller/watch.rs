@@ -260,7 +260,7 @@ impl Watches {
 
 /// The observations of the names that are missing from a complete list.
 fn missing(known: Vec<String>, seen: &HashSet<String>, drop: impl Fn(&str) -> Vec<Key>) -> Vec<Key> {
-    known.iter().filter(|name| !seen.contains(*name)).flat_map(|name| drop(name)).collect()
+    known.into_iter().filter(|name| !seen.contains(name)).flat_map(|name| drop(&name)).collect()
 }
 
 /// The watch of one kind.
