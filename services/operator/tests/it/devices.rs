@@ -217,7 +217,7 @@ impl Lab {
         }
         self.clean_devices().await;
         std::fs::remove_dir_all(self.volume_folder()).ok();
-        self.end(operator, units).await;
+        Box::pin(self.end(operator, units)).await;
     }
 
     /// A unit's home with all that was in it, and its mirrors, are gone.
