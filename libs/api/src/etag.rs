@@ -1,19 +1,19 @@
-//! Entity tags of mutable resources, and the precondition that a writer has seen the newest one.
+//! Entity tags of mutable resources, and the precondition that a writer has read the current version.
 
 use axum::{
     extract::FromRequestParts,
-    http::{HeaderValue, StatusCode, header, request::Parts},
+    http::{HeaderValue, header, request::Parts},
     response::{IntoResponseParts, ResponseParts},
 };
 
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemType};
 
-/// The version of a resource: its row's generation, which grows by one with each change.
+/// The version of a resource: its generation, which grows by one with each change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ETag(pub i64);
 
 impl ETag {
-    /// As it stands in the header.
+    /// Returns the header's value.
     #[must_use]
     pub fn header_value(self) -> HeaderValue {
         HeaderValue::from_str(&format!("\"{}\"", self.0)).unwrap_or(HeaderValue::from_static("\"0\""))
@@ -28,17 +28,17 @@ impl IntoResponseParts for ETag {
     }
 }
 
-/// The generation that the caller saw (`If-Match: "7"`), or any (`If-Match: *`).
+/// The generation that the caller read (`If-Match: "7"`), or any (`If-Match: *`).
 ///
-/// Missing: 428. Not an entity tag of ours: 412, since it cannot match.
+/// Without the header: 428. With an entity tag of another form: 412, since it cannot match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IfMatch(pub Option<i64>);
 
 impl IfMatch {
-    /// Refuses with 412 unless the resource is still as the caller saw it.
+    /// Compares the caller's generation with the current one.
     ///
     /// # Errors
-    /// The 412 problem.
+    /// Returns 412 if they differ.
     pub fn check(self, current: i64) -> Result<(), Problem> {
         match self.0 {
             Some(seen) if seen != current => Err(changed()),
@@ -48,13 +48,7 @@ impl IfMatch {
 }
 
 fn changed() -> Problem {
-    Problem::new(
-        StatusCode::PRECONDITION_FAILED,
-        "changed-meanwhile",
-        "It has changed since you read it",
-        "The entity tag in If-Match is not the current one.",
-    )
-    .next("Read it again, apply your change to what you read, and send its new ETag as If-Match.")
+    Problem::new(ProblemType::ChangedMeanwhile, "The entity tag in If-Match is not the current one.")
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
@@ -63,12 +57,9 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let Some(value) = parts.headers.get(header::IF_MATCH) else {
             return Err(Problem::new(
-                StatusCode::PRECONDITION_REQUIRED,
-                "if-match-required",
-                "If-Match is missing",
-                "A change to this resource needs the ETag of the version it is meant for.",
-            )
-            .next("Read the resource and send its ETag as `If-Match`, or `If-Match: *` to overwrite."));
+                ProblemType::IfMatchRequired,
+                "A change to this resource needs the ETag of the version that it changes.",
+            ));
         };
         let text = value.to_str().unwrap_or_default().trim();
         if text == "*" {

@@ -1,24 +1,27 @@
-//! Axum's extractors with our errors: what cannot be read is a 4xx problem that names the place.
+//! Axum's extractors with problems as their rejections.
 
 use axum::{
     extract::{
         FromRequest, FromRequestParts, Request,
         rejection::{BytesRejection, FailedToBufferBody},
     },
-    http::{StatusCode, header, request::Parts},
+    http::{header, request::Parts},
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_path_to_error::Segment;
 
-use crate::problem::Problem;
+use crate::{
+    checks::pointer_to,
+    problem::{Problem, ProblemType},
+};
 
-/// A JSON body, in or out.
+/// A JSON body of a request or response.
 ///
-/// Reading it fails with 415 for another content type, 413 for too many bytes, 400 for text that is not
-/// JSON, and 422, with a pointer to the field, for JSON of another shape (unknown fields included, where
-/// the type denies them).
+/// Rejects another content type with 415, too many bytes with 413, text that is not JSON with 400, and JSON
+/// of another shape with 422 and a pointer to the field (unknown fields included, where the type denies
+/// them).
 #[derive(Debug, Clone, Copy)]
 pub struct Json<T>(pub T);
 
@@ -30,13 +33,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
             request.headers().get(header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or_default();
         let essence = content_type.split(';').next().unwrap_or_default().trim();
         if !essence.eq_ignore_ascii_case("application/json") {
-            return Err(Problem::new(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "unsupported-media-type",
-                "The body is not JSON",
-                "The request needs a JSON body.",
-            )
-            .next("Send it with the header `Content-Type: application/json`."));
+            return Err(Problem::new(ProblemType::UnsupportedMediaType, "The request needs a JSON body."));
         }
         let bytes = Bytes::from_request(request, state).await.map_err(body_rejected)?;
         from_slice(&bytes).map(Self)
@@ -45,14 +42,10 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
 
 fn body_rejected(rejection: BytesRejection) -> Problem {
     match rejection {
-        BytesRejection::FailedToBufferBody(FailedToBufferBody::LengthLimitError(_)) => Problem::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "body-too-large",
-            "The body is too large",
-            "The request's body is larger than this operation accepts.",
-        )
-        .next("Send less; files go to a storage, not through this API."),
-        other => Problem::bad_request("The request's body did not arrive whole.").caused_by(other),
+        BytesRejection::FailedToBufferBody(FailedToBufferBody::LengthLimitError(_)) => {
+            Problem::new(ProblemType::BodyTooLarge, "The request body is larger than this operation accepts.")
+        }
+        other => Problem::bad_request("The request body is incomplete.").caused_by(other),
     }
 }
 
@@ -73,16 +66,12 @@ fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
-/// A JSON pointer (RFC 6901).
 fn pointer(path: &serde_path_to_error::Path) -> String {
-    let token = |segment: &Segment| match segment {
-        Segment::Map { key } | Segment::Enum { variant: key } => {
-            format!("/{}", key.replace('~', "~0").replace('/', "~1"))
-        }
-        Segment::Seq { index } => format!("/{index}"),
-        Segment::Unknown => String::new(),
-    };
-    path.iter().map(token).collect()
+    path.iter().fold(String::new(), |parent, segment| match segment {
+        Segment::Map { key } | Segment::Enum { variant: key } => pointer_to(&parent, key),
+        Segment::Seq { index } => pointer_to(&parent, index),
+        Segment::Unknown => parent,
+    })
 }
 
 impl<T: Serialize> IntoResponse for Json<T> {
@@ -91,7 +80,7 @@ impl<T: Serialize> IntoResponse for Json<T> {
     }
 }
 
-/// Path parameters. What does not parse cannot exist: the same 404 as a missing thing.
+/// Path parameters. An id that does not parse is 404, the same as an id that does not exist.
 #[derive(Debug, Clone, Copy)]
 pub struct Path<T>(pub T);
 
@@ -106,7 +95,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
     }
 }
 
-/// Query parameters; 422 naming what is wrong.
+/// Query parameters. Rejects invalid ones with 422.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<T>(pub T);
 
@@ -151,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_wrong_field_is_named() {
+    fn an_invalid_field_is_named_by_its_pointer() {
         for (text, status, pointer) in [
             (r#"{"name":"a","items":[{"count":-1}]}"#, 422, "/items/0/count"),
             (r#"{"name":7,"items":[]}"#, 422, "/name"),

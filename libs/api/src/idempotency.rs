@@ -32,7 +32,10 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use sqlx::{PgConnection, Postgres, Transaction};
 
-use crate::{etag::ETag, problem::Problem};
+use crate::{
+    etag::ETag,
+    problem::{Problem, ProblemType},
+};
 
 /// What a write answers. It can be stored and given again.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,37 +133,24 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let next = "Send `Idempotency-Key` with a value of your own, new for each write (a UUID, say), and \
-                    the same one when you send the same write again.";
         let Some(value) = parts.headers.get("idempotency-key") else {
             return Err(Problem::new(
-                StatusCode::BAD_REQUEST,
-                "idempotency-key-required",
-                "Idempotency-Key is missing",
+                ProblemType::IdempotencyKeyRequired,
                 "Every write needs the header Idempotency-Key.",
-            )
-            .next(next));
+            ));
         };
         let key = value.to_str().unwrap_or_default().trim().trim_matches('"');
         if key.is_empty() || key.len() > 255 || !key.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(Problem::new(
-                StatusCode::BAD_REQUEST,
-                "idempotency-key-invalid",
-                "Idempotency-Key is not valid",
+                ProblemType::IdempotencyKeyInvalid,
                 "The key must be 1 to 255 visible ASCII characters.",
-            )
-            .next(next));
+            ));
         }
         Ok(Self { key: key.to_owned(), request: format!("{} {}", parts.method, parts.uri.path()) })
     }
 }
 
 impl IdempotencyKey {
-    /// A key made by a program rather than taken from a header, for calls inside a process.
-    pub fn internal(key: impl Into<String>, request: impl Into<String>) -> Self {
-        Self { key: key.into(), request: request.into() }
-    }
-
     /// The key as the caller sent it.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -208,22 +198,17 @@ impl IdempotencyKey {
     {
         let hash = self.hash(body)?;
         if !store::lock(tx, scope, &self.key).await? {
-            return Err(Problem::conflict(
-                "idempotency-key-in-use",
-                "The first request with this key is still under way",
-                "A request with the same Idempotency-Key is being carried out right now.",
-            )
-            .next("Wait a moment and send the same request with the same key again."));
+            return Err(Problem::new(
+                ProblemType::IdempotencyKeyInUse,
+                "A request with the same Idempotency-Key is in progress.",
+            ));
         }
         if let Some(stored) = store::find(tx, scope, &self.key).await? {
             if stored.request_hash != hash {
                 return Err(Problem::new(
-                    StatusCode::UNPROCESSABLE_ENTITY,
-                    "idempotency-key-reused",
-                    "This key belongs to another request",
+                    ProblemType::IdempotencyKeyReused,
                     "The Idempotency-Key was used before, with another method, path or body.",
-                )
-                .next("Use a new key for a new write."));
+                ));
             }
             return stored.into_reply();
         }

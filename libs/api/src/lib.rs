@@ -1,6 +1,8 @@
 //! The wire conventions of `docs/API-DESIGN.md`, shared by every service: problems, request bodies,
-//! idempotent writes, lists, entity tags, operations. No policy of any one service belongs here.
+//! field checks, idempotent writes, lists, entity tags, operations. No policy of one service belongs here.
 
+pub mod checks;
+pub mod error_chain;
 pub mod etag;
 pub mod extract;
 pub mod idempotency;
@@ -9,9 +11,11 @@ pub mod page;
 pub mod problem;
 pub mod request_id;
 
+pub use checks::Checks;
+pub use error_chain::ErrorChain;
 pub use etag::{ETag, IfMatch};
 pub use extract::{Json, Path, Query};
 pub use idempotency::{IdempotencyKey, Reply};
-pub use operation::{Operation, OperationState};
+pub use operation::{Operation, OperationProgress, OperationState};
 pub use page::{Cursor, Page, PageParams, PageRequest};
-pub use problem::{FieldError, Problem};
+pub use problem::{FieldError, Problem, ProblemDetails, ProblemType};

@@ -1,56 +1,76 @@
-//! The record of a long action, as callers see it.
+//! The record of a long-running action, as callers see it.
 
 use ids::OperationId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-/// Where a long action stands.
+use crate::problem::ProblemDetails;
+
+/// The state of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum OperationState {
-    /// Recorded; nobody has begun.
+    /// Recorded; work has not begun.
     Pending,
-    /// Under way.
+    /// In progress.
     Running,
-    /// Done as asked.
+    /// Completed as requested.
     Succeeded,
-    /// Ended otherwise; `problem` says why.
+    /// Ended with a `problem`.
     Failed,
-    /// Overtaken by a later action on the same thing (a stop while starting, say).
+    /// Superseded by a later action on the same target, for example a stop while starting.
     Cancelled,
 }
 
 impl OperationState {
-    /// Whether it will not change any more.
+    /// Returns whether the state is final.
     #[must_use]
     pub fn is_final(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled)
     }
 }
 
-/// A long action: what was asked, how far it is, how it ended.
+/// How far an operation is. Kinds of operations may add members of their own.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct OperationProgress {
+    /// Current phase of the target, for example `starting`; null if the kind has no phases.
+    pub phase: Option<String>,
+    /// Completed share in percent; null if it is not known.
+    #[schema(minimum = 0, maximum = 100)]
+    pub percent: Option<u8>,
+    /// Machine-readable reason why the operation waits, or null.
+    pub reason: Option<String>,
+    /// The reason in a sentence for a person, or null.
+    pub message: Option<String>,
+    /// Members of the operation's kind.
+    #[serde(flatten)]
+    pub members: Map<String, Value>,
+}
+
+/// A long-running action: what was requested, how far it is, how it ended.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Operation {
-    /// Its id.
+    /// Operation id.
     pub id: OperationId,
-    /// What was asked, for example `start_instance`.
+    /// The action, for example `start_instance`.
     pub kind: String,
-    /// The id of the thing it acts on.
+    /// Id of the resource that the action changes.
     pub target: String,
-    /// Where it stands.
+    /// Current state.
     pub state: OperationState,
-    /// How far it is, in the kind's own terms.
-    pub progress: Value,
-    /// Why it failed (RFC 9457 members), when it did.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub problem: Option<Value>,
-    /// When it was asked.
+    /// How far the operation is.
+    pub progress: OperationProgress,
+    /// Why the operation failed; null unless `state` is `failed`.
+    #[schema(value_type = Option<ProblemDetails>)]
+    pub problem: Option<ProblemDetails>,
+    /// Time of the request.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
-    /// When it ended.
+    /// Time at which the state became final; null before.
     pub finished_at: Option<Timestamp>,
 }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use api::{ProblemDetails, ProblemType};
 use reqwest::{Method, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::{Map, Value};
 
-/// Longer than any call inside the platform takes; a hung peer must not hang the caller.
+/// Limit of one call. Longer than any call inside the platform takes.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where a service is and how to be known there; part of the caller's configuration.
+/// Address of a service and the caller's token for it; part of the caller's configuration.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Endpoint {
@@ -20,53 +20,16 @@ pub struct Endpoint {
     pub token: SecretString,
 }
 
-/// An RFC 9457 problem that another service answered.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct RemoteProblem {
-    /// Its type.
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Its title.
-    pub title: String,
-    /// The HTTP status.
-    pub status: u16,
-    /// What happened.
-    pub detail: String,
-    /// All further members.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
-}
-
-impl RemoteProblem {
-    /// Whether it is of the type `slug`.
-    #[must_use]
-    pub fn is(&self, slug: &str) -> bool {
-        self.kind.strip_prefix(api::problem::TYPE_BASE) == Some(slug)
-    }
-
-    /// All its members, to be kept or passed on.
-    #[must_use]
-    pub fn to_value(&self) -> Value {
-        let mut members = Map::new();
-        members.insert("type".to_owned(), self.kind.clone().into());
-        members.insert("title".to_owned(), self.title.clone().into());
-        members.insert("status".to_owned(), self.status.into());
-        members.insert("detail".to_owned(), self.detail.clone().into());
-        members.extend(self.extra.clone());
-        Value::Object(members)
-    }
-}
-
-/// Why a call gave no answer.
+/// Why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The service refused, and says why.
+    /// The service answered with a problem.
     #[error("{} ({}): {}", .0.title, .0.status, .0.detail)]
-    Problem(Box<RemoteProblem>),
-    /// The service is not there, or did not answer in time. Whether it acted is not known.
+    Problem(Box<ProblemDetails>),
+    /// The service did not answer in time. It may have carried out the call.
     #[error("the service did not answer")]
     Unreachable(#[source] reqwest::Error),
-    /// The service answered something this client does not understand.
+    /// The service answered something that this client cannot parse.
     #[error("unexpected answer {status}")]
     Unexpected {
         /// The HTTP status.
@@ -75,19 +38,19 @@ pub enum Error {
 }
 
 impl Error {
-    /// The problem, if the service answered one of the type `slug`.
+    /// Returns the problem, if the service answered one of this type.
     #[must_use]
-    pub fn problem(&self, slug: &str) -> Option<&RemoteProblem> {
+    pub fn problem(&self, kind: ProblemType) -> Option<&ProblemDetails> {
         match self {
-            Self::Problem(problem) if problem.is(slug) => Some(problem),
+            Self::Problem(problem) if problem.is(kind) => Some(problem),
             _ => None,
         }
     }
 
-    /// Whether the service says that the thing does not exist.
+    /// Returns whether the service answered `not-found`.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
-        self.problem("not-found").is_some()
+        self.problem(ProblemType::NotFound).is_some()
     }
 }
 
@@ -102,7 +65,7 @@ impl Peer {
         Self { http, endpoint }
     }
 
-    /// Sends, and gives the answer's body; null when it is empty.
+    /// Sends a request and returns the body of the response, null if it is empty.
     pub(crate) async fn call<T: DeserializeOwned>(
         &self,
         method: Method,
@@ -141,7 +104,7 @@ impl Peer {
             let text: &[u8] = if status == StatusCode::NO_CONTENT { b"null" } else { &bytes };
             return serde_json::from_slice(text).map_err(|_| unexpected);
         }
-        match serde_json::from_slice::<RemoteProblem>(&bytes) {
+        match serde_json::from_slice::<ProblemDetails>(&bytes) {
             Ok(problem) => Err(Error::Problem(Box::new(problem))),
             Err(_) => Err(unexpected),
         }

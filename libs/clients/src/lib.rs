@@ -9,4 +9,4 @@ pub mod http;
 pub mod stock;
 pub mod storage;
 
-pub use http::{Endpoint, Error, RemoteProblem};
+pub use http::{Endpoint, Error};

@@ -56,6 +56,16 @@ pub struct Claim {
     pub claimed_at: Timestamp,
 }
 
+/// State of a GPU specification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GpuSpecState {
+    /// Offered to tenants.
+    Active,
+    /// Not offered any more; existing units remain.
+    Retired,
+}
+
 /// What the gpu service needs to know of a specification.
 #[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
 pub struct GpuSpec {
@@ -63,8 +73,8 @@ pub struct GpuSpec {
     pub id: GpuSpecId,
     /// Its name.
     pub name: String,
-    /// `active` or `retired`.
-    pub state: String,
+    /// Whether new instances may use it.
+    pub state: GpuSpecState,
     /// Price per hour now.
     #[schema(value_type = String)]
     pub price_per_hour: Decimal,

@@ -7,6 +7,16 @@ use utoipa::ToSchema;
 
 use crate::http::{Endpoint, Error, NO_BODY, Peer};
 
+/// Kind of a storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StorageKind {
+    /// Mounted by one instance.
+    Volume,
+    /// Accessed over S3.
+    Bucket,
+}
+
 /// How an instance uses a storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -29,8 +39,8 @@ pub struct AttachRequest {
 /// Where an attached storage is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 pub struct Attachment {
-    /// `volume` or `bucket`.
-    pub kind: String,
+    /// Volume or bucket.
+    pub kind: StorageKind,
     /// The configured name of the cluster that has the volume; null for a bucket.
     pub cluster: Option<String>,
     /// The name of the `GpuStorage`, or of the bucket.

@@ -33,7 +33,8 @@ impl Answer {
     pub fn expect_problem(self, status: u16, slug: &str) -> Self {
         assert_eq!(self.status, status, "{}", self.text);
         assert_eq!(self.header("content-type"), Some("application/problem+json"), "{}", self.text);
-        assert_eq!(self.body["type"], format!("{}{slug}", api::problem::TYPE_BASE), "{}", self.text);
+        let kind = api::ProblemType::from_slug(slug).unwrap_or_else(|| panic!("{slug} is not registered"));
+        assert_eq!(self.body["type"], kind.uri(), "{}", self.text);
         assert_eq!(self.body["status"], status, "{}", self.text);
         self
     }

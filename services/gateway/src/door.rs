@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use ::api::Problem;
+use ::api::{Problem, ProblemType};
 use axum::{
     Router,
     body::Body,
     extract::{ConnectInfo, Request, State},
-    http::{Method, StatusCode, header},
+    http::{Method, header},
     response::{IntoResponse, Response},
     routing::get,
 };
@@ -60,13 +60,8 @@ async fn split(State(ways): State<Ways>, mut request: Request) -> Response {
         return Problem::bad_request("The request names no host.").into_response();
     };
     if *request.method() == Method::CONNECT || *request.method() == Method::TRACE {
-        return Problem::new(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "method-not-allowed",
-            "This method is not allowed here",
-            "CONNECT and TRACE are not served.",
-        )
-        .into_response();
+        return Problem::new(ProblemType::MethodNotAllowed, "CONNECT and TRACE are not served.")
+            .into_response();
     }
     let config = &ways.gateway.0.config;
     let own = config.public_url.host_str().is_some_and(|own| own.eq_ignore_ascii_case(&came.host));

@@ -6,10 +6,10 @@ use std::{
     time::Duration,
 };
 
-use ::api::Problem;
+use ::api::{Problem, ProblemType};
 use anyhow::Context;
 use axum::{
-    http::{HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderName, HeaderValue, header},
     response::{IntoResponse, Response},
 };
 use governor::{
@@ -79,12 +79,9 @@ impl<K: std::hash::Hash + Eq + Clone> Named<K> {
                 let wait = not_until.wait_time_from(DefaultClock::default().now());
                 let seconds = wait.as_secs() + 1;
                 let problem = Problem::new(
-                    StatusCode::TOO_MANY_REQUESTS,
-                    "too-many-requests",
-                    "Too many requests",
+                    ProblemType::TooManyRequests,
                     "You are sending requests faster than the platform allows you to.",
-                )
-                .next("Wait for as long as Retry-After says, then go on more slowly.");
+                );
                 let mut response = ([(header::RETRY_AFTER, seconds.to_string())], problem).into_response();
                 Left { policy: self.policy.clone(), state: format!("\"{}\";r=0;t={seconds}", self.name) }
                     .tell(&mut response);

@@ -1,20 +1,8 @@
 //! What can go wrong in this service, and how each is said to callers. One mapping, here.
 
-use api::Problem;
+use api::{Problem, ProblemType};
 
 use crate::instance::Illegal;
-
-/// An error and its causes in one line, for logs.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
-}
 
 /// Why a request was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -52,9 +40,8 @@ impl From<Error> for Problem {
                     ("restart", _) => "Start it, or wait until it runs.",
                     _ => "Wait until the operation under way (`operation_id`) has ended, then try again.",
                 };
-                Self::conflict(
-                    "instance-state",
-                    "The instance's state does not allow this",
+                Self::new(
+                    ProblemType::InstanceState,
                     format!(
                         "To {} an instance is not possible while it is {}.",
                         illegal.action, illegal.state
@@ -64,24 +51,20 @@ impl From<Error> for Problem {
                 .next(next)
             }
             Error::Neighbour { what, error } => Self::unavailable(what, error),
-            Error::NothingRuns => Self::conflict(
-                "instance-not-running",
-                "The instance is not running",
+            Error::NothingRuns => Self::new(
+                ProblemType::InstanceNotRunning,
                 "There is no running container whose log or terminal could be shown.",
-            )
-            .next("Start the instance. After a failed start, its `log_tail` shows the last lines."),
+            ),
             Error::Pod(error) => match *error {
                 kube::Error::Api(status) if status.is_not_found() || status.code == 400 => {
                     Self::from(Error::NothingRuns).with("message", status.message.clone())
                 }
                 other => Self::unavailable("The cluster", other),
             },
-            Error::ImageExists => Self::conflict(
-                "service-version-exists",
-                "The catalogue has this version",
+            Error::ImageExists => Self::new(
+                ProblemType::ServiceVersionExists,
                 "This version of this service is in the catalogue.",
-            )
-            .next("Change that entry, or choose another version."),
+            ),
         }
     }
 }

@@ -11,7 +11,6 @@ pub mod operation;
 pub mod spec;
 pub mod unit;
 
-mod check;
 mod cluster;
 mod config;
 mod housekeeping;

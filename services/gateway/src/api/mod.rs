@@ -7,7 +7,7 @@ mod websocket;
 
 use std::time::Duration;
 
-use ::api::Problem;
+use ::api::{Problem, ProblemType};
 use axum::{
     Extension,
     extract::{Request, State},
@@ -94,12 +94,9 @@ fn failed(service: &'static str, failure: Failure) -> Problem {
     match failure {
         Failure::Connect(_) | Failure::Broken(_) => Problem::unavailable(&what, failure),
         Failure::Late => Problem::new(
-            StatusCode::GATEWAY_TIMEOUT,
-            "no-answer",
-            "A part of the platform did not answer in time",
+            ProblemType::NoAnswer,
             format!("{what} did not answer in time. Whether it acted is not known."),
         )
-        .next("Send the same request again with the same Idempotency-Key.")
         .caused_by(failure),
         Failure::Request => Problem::bad_request("The request cannot be passed on."),
     }

@@ -28,7 +28,7 @@ mod routes;
 
 use std::sync::Arc;
 
-use ::api::Problem;
+use ::api::{Problem, ProblemType};
 use axum::{
     body::{Body, HttpBody},
     extract::Request,
@@ -96,12 +96,9 @@ fn closed(gateway: &Gateway, headers: &HeaderMap) -> Response {
         (StatusCode::UNAUTHORIZED, pages::closed(&gateway.0.config.public_url)).into_response()
     } else {
         Problem::new(
-            StatusCode::UNAUTHORIZED,
-            "not-opened",
-            "You have not opened this instance",
+            ProblemType::NotOpened,
             "The request has no valid cookie for this host name, or nothing is here.",
         )
-        .next("Make a ticket with POST /v1/instances/{id}/tickets and open its URL.")
         .into_response()
     };
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -165,9 +162,7 @@ async fn carry(
     };
     if !from_own_page(&request, came) {
         return Problem::new(
-            StatusCode::FORBIDDEN,
-            "cross-origin",
-            "This comes from another page",
+            ProblemType::CrossOrigin,
             "A page of another origin may neither change anything here nor open a WebSocket.",
         )
         .into_response();

@@ -1,6 +1,6 @@
 //! The few pages that the gateway itself shows on an instance's host name.
 
-use ::api::Problem;
+use ::api::{Problem, ProblemType};
 use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{Html, IntoResponse, Response},
@@ -37,16 +37,17 @@ pub(super) fn closed(public_url: &Url) -> Html<String> {
 }
 
 fn unavailable(
-    slug: &'static str,
-    title: &'static str,
+    kind: ProblemType,
+    status: StatusCode,
+    title: &str,
     detail: &str,
     as_page: bool,
     reload: bool,
 ) -> Response {
     let mut response = if as_page {
-        (StatusCode::SERVICE_UNAVAILABLE, page(title, detail, reload)).into_response()
+        (status, page(title, detail, reload)).into_response()
     } else {
-        Problem::new(StatusCode::SERVICE_UNAVAILABLE, slug, title, detail).into_response()
+        Problem::new(kind, format!("{title}. {detail}")).status(status).into_response()
     };
     let headers = response.headers_mut();
     headers.insert(header::RETRY_AFTER, HeaderValue::from_static("3"));
@@ -54,7 +55,7 @@ fn unavailable(
     response
 }
 
-/// To its own user: the instance is there, and does not run.
+/// For its own user: the instance exists and does not run.
 pub(super) fn not_running(state: &str, as_page: bool) -> Response {
     let (title, detail, reload) = match state {
         "pending" | "starting" => ("The instance is starting", "This page tries again by itself.", true),
@@ -66,13 +67,13 @@ pub(super) fn not_running(state: &str, as_page: bool) -> Response {
         }
         _ => ("The instance is stopped", "Start it from the console.", false),
     };
-    unavailable("instance-not-running", title, detail, as_page, reload)
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    unavailable(ProblemType::InstanceNotRunning, status, title, detail, as_page, reload)
 }
 
-/// The instance broke off before it answered.
+/// The instance closed the connection before it responded.
 pub(super) fn broken(as_page: bool) -> Response {
-    let detail = "The connection to it broke before an answer came. Whether it acted is not known.";
-    let mut response = unavailable("instance-broke-off", "The instance broke off", detail, as_page, false);
-    *response.status_mut() = StatusCode::BAD_GATEWAY;
-    response
+    let detail = "The connection ended before a response arrived. The request may have taken effect.";
+    let kind = ProblemType::InstanceBrokeOff;
+    unavailable(kind, kind.status(), kind.title(), detail, as_page, false)
 }

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use api::{Path, Problem};
+use api::{Path, Problem, ProblemType};
 use auth::Member;
 use axum::{
     extract::{
@@ -16,7 +16,6 @@ use axum::{
     response::Response,
 };
 use futures::{FutureExt, SinkExt, StreamExt};
-use http::StatusCode;
 use ids::InstanceId;
 use kube::api::TerminalSize;
 use serde::Deserialize;
@@ -94,15 +93,8 @@ pub(crate) async fn open_instance_terminal(
     member.writer()?;
     let (cluster, pod) = super::pod(&app, member.tenant, id).await?;
     let words = command(query.as_deref().unwrap_or_default())?;
-    let upgrade = upgrade.map_err(|_| {
-        Problem::new(
-            StatusCode::UPGRADE_REQUIRED,
-            "websocket-required",
-            "This is a WebSocket",
-            "The terminal speaks WebSocket only.",
-        )
-        .next("Connect with a WebSocket client, with the same Authorization header.")
-    })?;
+    let upgrade = upgrade
+        .map_err(|_| Problem::new(ProblemType::WebsocketRequired, "The terminal speaks WebSocket only."))?;
     let exec = cluster.exec(&pod, &words).await.map_err(|error| Error::Pod(Box::new(error)))?;
     tracing::info!(instance.id = %id, user.id = %member.principal.user, "terminal opened");
     let (idle, ending) = (app.config.terminal.idle(), app.ending.clone());

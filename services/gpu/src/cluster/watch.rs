@@ -45,7 +45,7 @@ pub(super) async fn follow(cluster: &Cluster, woken: &mpsc::UnboundedSender<Inst
             Ok(watcher::Event::Apply(unit)) => put(cluster, unit, woken),
             Ok(watcher::Event::Delete(unit)) => remove(cluster, &unit.name_any(), woken),
             Err(error) => {
-                tracing::warn!(cluster = cluster.name, error = %crate::error::chain(&error), "watch interrupted");
+                tracing::warn!(cluster = cluster.name, error = %api::ErrorChain(&error), "watch interrupted");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Ordering an instance: what is asked for is checked against its neighbours before anything is made.
 
 use api::{FieldError, Problem};
-use clients::stock::GpuSpec;
+use clients::stock::{GpuSpec, GpuSpecState};
 use ids::{DatacenterId, InstanceId, OperationId, StorageId, TenantId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,7 @@ impl NewInstance {
     /// sees the storage.
     pub(super) async fn ask(&self, app: &AppState, token: &str) -> Result<GpuSpec, Problem> {
         let spec = match app.stock.gpu_spec(&self.gpu_spec).await {
-            Ok(spec) if spec.state == "active" => spec,
+            Ok(spec) if spec.state == GpuSpecState::Active => spec,
             Ok(_) => return Err(invalid("/gpu_spec", "this GPU specification is retired; choose another")),
             Err(error) if error.is_not_found() => {
                 return Err(invalid("/gpu_spec", "there is no such GPU specification"));

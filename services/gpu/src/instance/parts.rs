@@ -1,11 +1,11 @@
 //! What an instance is made of: the order, the claim, the pod, failures, the meter. Values only.
 
+use api::ProblemDetails;
 use clients::stock;
 use ids::{DatacenterId, GpuSpecId, ImageId, StorageId, UnitId};
 use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::catalogue::{EnvVar, Template};
 
@@ -132,7 +132,7 @@ pub struct Failure {
     pub log_tail: Option<String>,
     /// The operation's problem, where another service gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub problem: Option<Value>,
+    pub problem: Option<Box<ProblemDetails>>,
 }
 
 /// One interval of confirmed running, by the cluster's evidence.

@@ -5,7 +5,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use clients::{stock, storage};
+use api::{ErrorChain, ProblemDetails, ProblemType};
+use clients::{
+    stock,
+    storage::{self, StorageKind},
+};
 use db::Db;
 use ids::InstanceId;
 use jiff::{SignedDuration, Timestamp};
@@ -22,7 +26,6 @@ use super::{
 use crate::{
     cluster::{Clusters, Seen, WriteError},
     config::Apps,
-    error::chain,
 };
 
 /// A step that takes longer is given up and tried again later.
@@ -322,33 +325,36 @@ impl Reconciler {
         let request =
             storage::AttachRequest { tenant_id: instance.tenant, mode: storage::AttachmentMode::ReadWrite };
         match self.storage.attach(storage, instance.id, &request).await {
-            Ok(attachment) if attachment.kind == "volume" => {
+            Ok(attachment) if attachment.kind == StorageKind::Volume => {
                 let storage = Attached { object_name: attachment.object_name, cluster: attachment.cluster };
                 Ok(Box::new(move |instance| instance.attached(storage)))
             }
-            Ok(attachment) => Ok(fail(Failure {
+            Ok(_) => Ok(fail(Failure {
                 why: Why::new(
                     "storage_not_mountable",
-                    format!("A storage of the kind {} cannot be mounted; choose a volume.", attachment.kind),
+                    "Only a volume can be mounted. Choose a storage of the kind volume.",
                 ),
                 log_tail: None,
                 problem: None,
             })),
             // a storage that is being made may be a moment away
             Err(clients::Error::Problem(problem))
-                if problem.is("storage-not-available")
+                if problem.is(ProblemType::StorageNotAvailable)
                     && instance.updated_at + STORAGE_WAIT > Timestamp::now() =>
             {
                 let why = Why::new("storage_not_available", problem.detail.clone());
                 Err(Stepped::Later(why, problem.detail))
             }
             Err(clients::Error::Problem(problem)) if refused(&problem) => {
-                let reason =
-                    if problem.is("not-found") { "storage_not_found" } else { "storage_not_available" };
+                let reason = if problem.is(ProblemType::NotFound) {
+                    "storage_not_found"
+                } else {
+                    "storage_not_available"
+                };
                 Ok(fail(Failure {
                     why: Why::new(reason, problem.detail.clone()),
                     log_tail: None,
-                    problem: Some(problem.to_value()),
+                    problem: Some(problem),
                 }))
             }
             Err(error) => Err(neighbour("storage_unavailable", "The storage service", &error)),
@@ -379,11 +385,12 @@ impl Reconciler {
                 Ok(Box::new(move |instance| instance.claimed(claim.into())))
             }
             Err(clients::Error::Problem(problem)) if refused(&problem) => {
-                let reason = if problem.is("stock-exhausted") { "stock_exhausted" } else { "stock_refused" };
+                let reason =
+                    if problem.is(ProblemType::StockExhausted) { "stock_exhausted" } else { "stock_refused" };
                 Ok(fail(Failure {
                     why: Why::new(reason, problem.detail.clone()),
                     log_tail: None,
-                    problem: Some(problem.to_value()),
+                    problem: Some(problem),
                 }))
             }
             Err(error) => Err(neighbour("stock_unavailable", "The stock service", &error)),
@@ -462,13 +469,21 @@ fn fail(failure: Failure) -> Change {
 }
 
 /// Whether a neighbour's answer is about the instance, rather than about itself or how it was called.
-fn refused(problem: &clients::RemoteProblem) -> bool {
-    let about_the_call = ["bad-request", "no-such-route", "idempotency-key-in-use", "idempotency-key-reused"];
-    matches!(problem.status, 404 | 409 | 410 | 422) && !about_the_call.iter().any(|slug| problem.is(slug))
+fn refused(problem: &ProblemDetails) -> bool {
+    let about_the_call = [
+        ProblemType::BadRequest,
+        ProblemType::NoSuchRoute,
+        ProblemType::IdempotencyKeyInUse,
+        ProblemType::IdempotencyKeyReused,
+    ];
+    matches!(problem.status, 404 | 409 | 410 | 422) && !about_the_call.iter().any(|kind| problem.is(*kind))
 }
 
 fn neighbour(reason: &str, who: &str, error: &clients::Error) -> Stepped {
-    Stepped::Later(Why::new(reason, format!("{who} does not answer; it is being tried again.")), chain(error))
+    Stepped::Later(
+        Why::new(reason, format!("{who} does not answer; it is being tried again.")),
+        ErrorChain(error).to_string(),
+    )
 }
 
 fn away(error: &WriteError) -> Stepped {
@@ -479,7 +494,7 @@ fn away(error: &WriteError) -> Stepped {
             "The cluster of its datacenter does not answer; it is being tried again.",
         ),
     };
-    Stepped::Later(why, chain(error))
+    Stepped::Later(why, ErrorChain(error).to_string())
 }
 
 fn not_configured(cluster: &str) -> Stepped {

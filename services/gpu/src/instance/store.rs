@@ -240,11 +240,13 @@ pub(crate) async fn advance(
         usage::store::meter(&mut *conn, before, metering).await?;
     }
     if effects.ended.is_empty() {
-        let mut progress = serde_json::json!({ "state": instance.state.name() });
-        if let (Some(why), Some(members)) = (instance.state.why(), progress.as_object_mut()) {
-            members.insert("reason".to_owned(), why.reason.clone().into());
-            members.insert("message".to_owned(), why.message.clone().into());
-        }
+        let why = instance.state.why();
+        let progress = api::OperationProgress {
+            phase: Some(instance.state.name().to_owned()),
+            reason: why.map(|why| why.reason.clone()),
+            message: why.map(|why| why.message.clone()),
+            ..api::OperationProgress::default()
+        };
         operation::store::progress(&mut *conn, instance.operation.0, &progress).await?;
     }
     for (operation, outcome) in &effects.ended {

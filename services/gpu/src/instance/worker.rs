@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use api::ErrorChain;
 use db::Db;
 use ids::InstanceId;
 use prometheus_client::{
@@ -24,7 +25,7 @@ use super::{
     reconcile::{Looked, Reconciler},
     store,
 };
-use crate::{cluster::Clusters, error::chain, route, usage};
+use crate::{cluster::Clusters, route, usage};
 
 /// Instances looked at at once.
 const AT_ONCE: usize = 64;
@@ -210,7 +211,7 @@ impl Worker {
                     self.retries.forget(id);
                 }
                 Ok(Looked::Later { cause }) => self.later(id, &cause),
-                Err(error) => self.later(id, &chain(&error)),
+                Err(error) => self.later(id, &ErrorChain(&error).to_string()),
             }
             let mut slots = lock(&self.slots);
             match slots.get_mut(&id) {
@@ -241,7 +242,7 @@ impl Worker {
                         }
                     }
                 }
-                Err(error) => tracing::warn!(error = %chain(&error), "cannot listen to the database"),
+                Err(error) => tracing::warn!(error = %ErrorChain(&error), "cannot listen to the database"),
             }
             // the sweep finds what is missed meanwhile
             tokio::time::sleep(SWEEP).await;
@@ -256,7 +257,7 @@ impl Worker {
             ticks.tick().await;
             match self.due().await {
                 Ok(due) => due.into_iter().for_each(|id| self.wakes.wake(id)),
-                Err(error) => tracing::warn!(error = %chain(&error), "cannot look for what is due"),
+                Err(error) => tracing::warn!(error = %ErrorChain(&error), "cannot look for what is due"),
             }
         }
     }
@@ -275,7 +276,7 @@ impl Worker {
         loop {
             ticks.tick().await;
             if let Err(error) = self.keep_once().await {
-                tracing::warn!(error = %chain(&error), "cannot keep the tables");
+                tracing::warn!(error = %ErrorChain(&error), "cannot keep the tables");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Kinds of long actions on an instance, and how they end. Pure.
 
+use api::{Problem, ProblemDetails, ProblemType};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use crate::instance::Failure;
 
@@ -43,21 +43,15 @@ pub enum Outcome {
     Cancelled,
 }
 
-/// The problem of an operation that failed: another service's own words, or ours.
+/// Returns the problem of a failed operation: the one that another service answered, or `instance-failed`.
 #[must_use]
-pub fn problem_of(failure: &Failure) -> Value {
-    failure.problem.clone().unwrap_or_else(|| {
-        let mut problem = json!({
-            "type": format!("{}instance-failed", api::problem::TYPE_BASE),
-            "title": "The instance could not run",
-            "status": 409,
-            "detail": failure.why.message,
-            "reason": failure.why.reason,
-            "next": "Read the instance's reason and log_tail, change what they name, and start it again.",
-        });
-        if let (Some(tail), Some(members)) = (&failure.log_tail, problem.as_object_mut()) {
-            members.insert("log_tail".to_owned(), tail.clone().into());
+pub fn problem_of(failure: &Failure) -> ProblemDetails {
+    failure.problem.as_deref().cloned().unwrap_or_else(|| {
+        let problem = Problem::new(ProblemType::InstanceFailed, &failure.why.message)
+            .with("reason", &failure.why.reason);
+        match &failure.log_tail {
+            Some(tail) => problem.with("log_tail", tail).into(),
+            None => problem.into(),
         }
-        problem
     })
 }

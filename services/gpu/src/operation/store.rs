@@ -1,10 +1,9 @@
 //! SQL of operations.
 
-use api::{Operation, OperationState};
+use api::{Operation, OperationProgress, OperationState, ProblemDetails};
 use ids::{InstanceId, OperationId, TenantId};
 use jiff_sqlx::Timestamp;
-use serde_json::Value;
-use sqlx::PgConnection;
+use sqlx::{PgConnection, types::Json};
 
 use super::{Kind, Outcome, problem_of};
 
@@ -14,8 +13,10 @@ struct Row {
     instance_id: InstanceId,
     kind: String,
     state: OperationState,
-    progress: Value,
-    problem: Option<Value>,
+    #[sqlx(json)]
+    progress: OperationProgress,
+    #[sqlx(json(nullable))]
+    problem: Option<ProblemDetails>,
     created_at: Timestamp,
     updated_at: Timestamp,
     finished_at: Option<Timestamp>,
@@ -58,13 +59,17 @@ pub(crate) async fn insert(
 }
 
 /// Records how far it is, unless it has ended.
-pub(crate) async fn progress(conn: &mut PgConnection, id: OperationId, progress: &Value) -> sqlx::Result<()> {
+pub(crate) async fn progress(
+    conn: &mut PgConnection,
+    id: OperationId,
+    progress: &OperationProgress,
+) -> sqlx::Result<()> {
     sqlx::query(
         "update operations set state = 'running', progress = $2, updated_at = now()
          where id = $1 and finished_at is null and (state, progress) is distinct from ('running', $2)",
     )
     .bind(id)
-    .bind(progress)
+    .bind(Json(progress))
     .execute(conn)
     .await
     .map(drop)
@@ -83,7 +88,7 @@ pub(crate) async fn end(conn: &mut PgConnection, id: OperationId, outcome: &Outc
     )
     .bind(id)
     .bind(state)
-    .bind(problem)
+    .bind(problem.map(Json))
     .execute(conn)
     .await
     .map(drop)

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use api::{Json, Path, Problem, Query};
+use api::{Json, Path, Problem, ProblemType, Query};
 use auth::{AuthState, Caller, HasAuth, Member, User};
 use axum::{
     Router,
@@ -194,7 +194,7 @@ async fn claim(
     let held = holdings.claims.get(&request.instance_id).copied();
     let free = holdings.units.iter().find(|unit| !holdings.claims.values().any(|(u, _)| u == *unit)).copied();
     let Some(claimed) = held.or(free.map(|unit| (unit, Timestamp::now()))) else {
-        return Err(Problem::conflict("stock-exhausted", "Nothing is free", "No unit is free.")
+        return Err(Problem::new(ProblemType::StockExhausted, "No unit is free.")
             .with(
                 "alternatives",
                 json!([{ "gpu_spec": "4090-small-8-1", "datacenter": "dev-1",

@@ -1,6 +1,6 @@
 //! Members over HTTP.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, Query, Reply};
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::{Role, User};
 use axum::{extract::State, http::StatusCode};
 use ids::{TenantId, UserId};
@@ -101,12 +101,7 @@ async fn add_member(
         tenant::lock(tx, id).await?.ok_or_else(Problem::not_found)?;
         let user = wanted_user(tx, &new).await?;
         if !store::insert(tx, id, user, new.role).await? {
-            return Err(Problem::conflict(
-                "already-a-member",
-                "The user is a member already",
-                "The user belongs to this tenant.",
-            )
-            .next("Change the role with PATCH /v1/tenants/{id}/members/{user_id}."));
+            return Err(Problem::new(ProblemType::AlreadyAMember, "The user belongs to this tenant."));
         }
         let member = found(tx, id, user).await?;
         let location = format!("/v1/tenants/{id}/members/{user}");

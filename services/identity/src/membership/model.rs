@@ -1,6 +1,6 @@
 //! What a membership is, and who may touch it.
 
-use api::Problem;
+use api::{Problem, ProblemType};
 use auth::{Principal, Role};
 use ids::{TenantId, UserId};
 use jiff::Timestamp;
@@ -81,6 +81,5 @@ pub(super) fn may_manage(principal: &Principal, tenant: TenantId) -> Result<(), 
 
 /// The tenant must keep an owner.
 pub(crate) fn last_owner() -> Problem {
-    Problem::conflict("last-owner", "A tenant needs an owner", "This is the tenant's only owner.")
-        .next("Make another member an owner first.")
+    Problem::new(ProblemType::LastOwner, "This is the tenant's only owner.")
 }

@@ -1,6 +1,6 @@
 //! Sessions and their tokens.
 
-use api::Problem;
+use api::{Problem, ProblemType};
 use auth::{Claims, Role};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ids::{SessionId, TenantId};
@@ -183,22 +183,10 @@ pub(super) fn choose(
         return Ok(memberships.into_iter().find(|m| m.state == TenantState::Active));
     };
     let membership = memberships.into_iter().find(|m| m.tenant.id == wanted).ok_or_else(|| {
-        Problem::new(
-            axum::http::StatusCode::FORBIDDEN,
-            "not-a-member",
-            "You are not a member of this tenant",
-            "There is no tenant with this id among yours.",
-        )
-        .next("Leave tenant_id out, or see GET /v1/me for your tenants.")
+        Problem::new(ProblemType::NotAMember, "There is no tenant with this id among yours.")
     })?;
     if membership.state == TenantState::Suspended {
-        return Err(Problem::new(
-            axum::http::StatusCode::FORBIDDEN,
-            "tenant-suspended",
-            "The tenant is suspended",
-            "Nobody can act for this tenant at present.",
-        )
-        .next("Ask the platform's administrators."));
+        return Err(Problem::new(ProblemType::TenantSuspended, "Nobody can act for this tenant at present."));
     }
     Ok(Some(membership))
 }
@@ -236,8 +224,8 @@ mod tests {
         ];
         assert_eq!(choose(all.clone(), None).unwrap().unwrap().tenant.id, all[1].tenant.id);
         assert_eq!(choose(all.clone(), Some(all[2].tenant.id)).unwrap().unwrap().tenant.id, all[2].tenant.id);
-        assert!(choose(all.clone(), Some(all[0].tenant.id)).unwrap_err().is("tenant-suspended"));
-        assert!(choose(all, Some(TenantId::new())).unwrap_err().is("not-a-member"));
+        assert!(choose(all.clone(), Some(all[0].tenant.id)).unwrap_err().is(ProblemType::TenantSuspended));
+        assert!(choose(all, Some(TenantId::new())).unwrap_err().is(ProblemType::NotAMember));
         assert!(choose(Vec::new(), None).unwrap().is_none());
     }
 }

@@ -1,7 +1,6 @@
 //! Exchanging a refresh token for new tokens.
 
-use api::Problem;
-use axum::http::StatusCode;
+use api::{Problem, ProblemType};
 use jiff::{SignedDuration, Timestamp};
 use secrecy::ExposeSecret;
 
@@ -12,13 +11,7 @@ use super::{
 use crate::{app::App, membership, scope, user};
 
 fn ended() -> Problem {
-    Problem::new(
-        StatusCode::UNAUTHORIZED,
-        "session-ended",
-        "The session has ended",
-        "The refresh token is not known, or its session has ended.",
-    )
-    .next("Sign in again with POST /v1/sessions.")
+    Problem::new(ProblemType::SessionEnded, "The refresh token is not known, or its session has ended.")
 }
 
 /// # Errors

@@ -1,7 +1,6 @@
 //! Making a session from a password.
 
-use api::Problem;
-use axum::http::StatusCode;
+use api::{Problem, ProblemType};
 use ids::SessionId;
 use jiff::{SignedDuration, Timestamp};
 
@@ -14,13 +13,7 @@ use crate::{app::App, membership, scope, user};
 
 /// The same answer, after the same work, for an unknown address and a wrong password.
 fn refused() -> Problem {
-    Problem::new(
-        StatusCode::UNAUTHORIZED,
-        "wrong-credentials",
-        "The address or the password is wrong",
-        "No user has this address and this password.",
-    )
-    .next("Check both; an administrator can set a new password.")
+    Problem::new(ProblemType::WrongCredentials, "No user has this address and this password.")
 }
 
 /// # Errors
@@ -51,13 +44,7 @@ pub(super) async fn sign_in(app: &App, credentials: Credentials) -> Result<Sessi
     // a password that was changed meanwhile has ended its sessions: it opens none after that
     let user = user::find_with_password(&mut tx, id, &password_hash).await?.ok_or_else(refused)?;
     if user.disabled {
-        return Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "user-disabled",
-            "Your account is disabled",
-            "An administrator has disabled this account.",
-        )
-        .next("Ask the platform's administrators."));
+        return Err(Problem::new(ProblemType::UserDisabled, "An administrator has disabled this account."));
     }
     let membership = choose(membership::of_user(&mut tx, id).await?, credentials.tenant_id)?;
     store::insert(&mut tx, session, id, membership.as_ref().map(|m| m.tenant.id), expires_at).await?;

@@ -1,8 +1,7 @@
 //! Guessing a password gets slower with each failure: by account name, whether or not there is such an
 //! account, and counted in the database, so in all replicas together. By caller the gateway limits.
 
-use api::Problem;
-use axum::http::StatusCode;
+use api::{Problem, ProblemType};
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
@@ -41,12 +40,9 @@ impl Guess {
         if rest.is_positive() {
             let seconds = rest.as_secs() + 1;
             return Err(Problem::new(
-                StatusCode::TOO_MANY_REQUESTS,
-                "too-many-attempts",
-                "Too many failed attempts",
-                format!("This account rests for {seconds} s after several wrong passwords."),
+                ProblemType::TooManyAttempts,
+                format!("Sign-in is locked for {seconds} s after several wrong passwords."),
             )
-            .next("Wait for as long as Retry-After says, then try again.")
             .with("retry_after", seconds));
         }
         Ok(Self { account })

@@ -1,6 +1,6 @@
 //! Publishing the keys, and an administrator's rotation.
 
-use api::{IdempotencyKey, Page, Problem, Reply};
+use api::{IdempotencyKey, Page, Problem, ProblemType, Reply};
 use auth::Admin;
 use axum::{
     extract::State,
@@ -146,12 +146,10 @@ async fn rotate_signing_keys(
             let times: Vec<_> = store::public(tx).await?.iter().map(|key| key.active_from).collect();
             let active_from =
                 Rules::new(&app.config).next(&times, Timestamp::now(), true).ok_or_else(|| {
-                    Problem::conflict(
-                        "rotation-under-way",
-                        "A rotation is under way",
+                    Problem::new(
+                        ProblemType::RotationUnderWay,
                         "The next signing key is already published and will sign soon.",
                     )
-                    .next("Wait until GET /v1/signing-keys shows it as active.")
                 })?;
             let made = store::Stored { active_from, ..made };
             store::insert(tx, &made).await?;

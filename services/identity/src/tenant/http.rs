@@ -1,6 +1,6 @@
 //! Tenants over HTTP.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, Query, Reply};
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::{Admin, User};
 use axum::{extract::State, http::StatusCode};
 use ids::TenantId;
@@ -59,8 +59,7 @@ async fn list_tenants(
 }
 
 fn name_taken() -> Problem {
-    Problem::conflict("name-taken", "The name is taken", "Another tenant has this name.")
-        .next("Choose another name.")
+    Problem::new(ProblemType::NameTaken, "Another tenant has this name.")
 }
 
 fn reply(status: StatusCode, tenant: &Tenant) -> Result<Reply, Problem> {
@@ -172,21 +171,14 @@ async fn delete_tenant(
     key.once(app.db.platform().await?, principal.user, &(), async |tx| {
         let tenant = store::lock(tx, id).await?.ok_or_else(Problem::not_found)?;
         if tenant.state != TenantState::Suspended {
-            return Err(Problem::conflict(
-                "tenant-active",
-                "The tenant is active",
-                "Only a suspended tenant can be deleted.",
-            )
-            .next("Delete what it owns, suspend it (PATCH with \"state\": \"suspended\"), then delete it."));
+            return Err(Problem::new(ProblemType::TenantActive, "Only a suspended tenant can be deleted."));
         }
         scope::tenant(tx, id).await?;
         if membership::has_more_than_owners(tx, id).await? {
-            return Err(Problem::conflict(
-                "tenant-has-members",
-                "The tenant has members",
+            return Err(Problem::new(
+                ProblemType::TenantHasMembers,
                 "Only a tenant without members, apart from its owners, can be deleted.",
-            )
-            .next("Remove its members first."));
+            ));
         }
         membership::remove_all(tx, id).await?;
         store::delete(tx, id).await?;

@@ -1,6 +1,6 @@
 //! Users over HTTP, for administrators.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, Query, Reply};
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::{Admin, Role};
 use axum::{extract::State, http::StatusCode};
 use ids::UserId;
@@ -80,12 +80,7 @@ async fn create_user(
     key.once(app.db.platform().await?, principal.user, &new.recognized_by(&app.vault), async |tx| {
         let user =
             store::insert(tx, &new.email, new.shown_name(), new.admin, &hash).await?.ok_or_else(|| {
-                Problem::conflict(
-                    "email-taken",
-                    "The address is taken",
-                    "Another user signs in with this address.",
-                )
-                .next("Find the user with GET /v1/users?email_prefix=….")
+                Problem::new(ProblemType::EmailTaken, "Another user signs in with this address.")
             })?;
         let location = format!("/v1/users/{}", user.id);
         Ok(Reply::json(StatusCode::CREATED, &user)?.etag(user.generation).location(location))
@@ -114,12 +109,10 @@ async fn get_user(
 
 async fn keep_an_admin(tx: &mut PgConnection, leaving: &User) -> Result<(), Problem> {
     if leaving.admin && !leaving.disabled && store::admins(tx).await? == 1 {
-        return Err(Problem::conflict(
-            "last-administrator",
-            "The platform needs an administrator",
+        return Err(Problem::new(
+            ProblemType::LastAdministrator,
             "This is the only administrator who can sign in.",
-        )
-        .next("Make another user an administrator first."));
+        ));
     }
     Ok(())
 }

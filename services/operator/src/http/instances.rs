@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::{FieldError, Json, Path, Problem};
+use api::{FieldError, Json, Path, Problem, ProblemType};
 use axum::extract::State;
 use axum::http::StatusCode;
 use crds::{EnvVar, GpuUnit, Instance, Port, Protocol, UnitState, Volume, names as crd};
@@ -273,12 +273,10 @@ async fn start_instance(
         }
     }
     api.0.records.forget(&record).await?;
-    Err(Problem::conflict(
-        "stock-exhausted",
-        "No unit is free",
+    Err(Problem::new(
+        ProblemType::StockExhausted,
         "Every unit of this specification is in use or holds no place.",
-    )
-    .next("Make more with POST /stocks, or stop an instance."))
+    ))
 }
 
 /// Puts the instance into the unit if that is free; gives the unit that has it now, by this call or by
@@ -313,12 +311,7 @@ async fn settled(
     instance: &Instance,
 ) -> Result<(StatusCode, Json<InstanceAnswer>), Problem> {
     let Some(known) = &unit.spec.instance else {
-        return Err(Problem::conflict(
-            "instance-stopping",
-            "The instance is being stopped",
-            "An instance of this id is still ending.",
-        )
-        .next("Start it again once GET answers 404."));
+        return Err(Problem::new(ProblemType::InstanceStopping, "An instance of this id is still ending."));
     };
     let record = api.0.records.get(&record_name(&new.instance_id)).await?;
     if record.is_none_or(|record| record.get("unit") != unit.name_any()) {
@@ -334,12 +327,9 @@ async fn settled(
     let asked = Instance { attempt: known.attempt, restart: known.restart, ..instance.clone() };
     if *known != asked {
         return Err(Problem::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "instance-id-reused",
-            "This instance runs with other values",
+            ProblemType::InstanceIdReused,
             "An instance of this id was started with other values.",
-        )
-        .next("Stop it first, or use another instanceID."));
+        ));
     }
     Ok((StatusCode::ACCEPTED, Json(answer(unit, &new.instance_id))))
 }

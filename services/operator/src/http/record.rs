@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use api::Problem;
+use api::{Problem, ProblemType};
 use crds::names;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -147,12 +147,7 @@ impl Records {
 
 /// The same call is being carried out elsewhere at this moment.
 pub(crate) fn busy() -> Problem {
-    Problem::conflict(
-        "operation-in-progress",
-        "This operation is in progress",
-        "Another call with the same id is being carried out.",
-    )
-    .next("Send it again in a second; it is answered once.")
+    Problem::new(ProblemType::OperationInProgress, "Another call with the same id is being carried out.")
 }
 
 /// The Kubernetes API did not do what was asked, and it is not the caller's fault.

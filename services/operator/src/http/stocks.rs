@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::{Json, Problem};
+use api::{Json, Problem, ProblemType};
 use axum::extract::State;
 use axum::http::StatusCode;
 use crds::{Allocation, Gpu, GpuUnit, GpuUnitSpec, Resources, names};
@@ -135,12 +135,9 @@ async fn begin(records: &Records, kind: &str, id: &str, request: &impl Serialize
         return Ok(record);
     }
     Err(Problem::new(
-        StatusCode::UNPROCESSABLE_ENTITY,
-        "operation-id-reused",
-        "This operationID was used for another request",
+        ProblemType::OperationIdReused,
         "An operation with this id was begun with other values.",
-    )
-    .next("Use a new operationID for a new request, and repeat a request unchanged."))
+    ))
 }
 
 /// Makes stock.
@@ -179,7 +176,7 @@ async fn create_stocks(
             .await?;
         // a repetition after this makes nothing, even if units were removed meanwhile
         match api.0.records.update(&record, &[("done", "true".to_owned())]).await {
-            Err(problem) if !problem.is("operation-in-progress") => return Err(problem),
+            Err(problem) if !problem.is(ProblemType::OperationInProgress) => return Err(problem),
             _ => {}
         }
     }
@@ -241,9 +238,8 @@ async fn delete_stocks(
         if chosen.len() < wanted {
             let available = chosen.len();
             api.0.records.forget(&record).await?;
-            return Err(Problem::conflict(
-                "stock-in-use",
-                "Not so many units are idle",
+            return Err(Problem::new(
+                ProblemType::StockInUse,
                 format!("{available} units of this specification are idle."),
             )
             .with("available", available)

@@ -1,6 +1,6 @@
 //! `POST /storages`, `GET`, `PUT` and `DELETE /storages/{storageID}`.
 
-use api::{Json, Path, Problem};
+use api::{Json, Path, Problem, ProblemType};
 use axum::extract::State;
 use axum::http::StatusCode;
 use crds::{AccessMode, GpuStorage, GpuStorageSpec, StoragePhase};
@@ -125,12 +125,9 @@ async fn create_storage(
     };
     if made.spec != storage.spec {
         return Err(Problem::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "storage-id-reused",
-            "This storage exists with other values",
+            ProblemType::StorageIdReused,
             "A storage of this id was made with other values.",
-        )
-        .next("Change its size with PUT, or use another storageID."));
+        ));
     }
     Ok((StatusCode::ACCEPTED, Json(answer(&made, &new.storage_id))))
 }
@@ -198,12 +195,7 @@ async fn delete_storage(
         volumes.filter_map(|volume| volume.storage.as_ref()).any(|storage| *storage == name)
     };
     if api.0.units.all().iter().any(uses) {
-        return Err(Problem::conflict(
-            "storage-in-use",
-            "An instance uses this storage",
-            "Its volume is mounted by an instance.",
-        )
-        .next("Stop the instance first."));
+        return Err(Problem::new(ProblemType::StorageInUse, "Its volume is mounted by an instance."));
     }
     match storages(&api).delete(&name, &DeleteParams::default()).await {
         Ok(_) => Ok((StatusCode::ACCEPTED, Json(answer(&storage, &id)))),

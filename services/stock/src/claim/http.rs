@@ -15,7 +15,8 @@ use super::{
     model::{Claim, ClaimRequest, Outcome, TransferRequest, holds_another},
     store::{self, Release},
 };
-use crate::{App, check::is_dns_subdomain};
+use crate::App;
+use api::checks::is_dns_subdomain;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()

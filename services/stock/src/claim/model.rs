@@ -1,6 +1,6 @@
 //! What a claim is, and what is said when there is nothing to claim.
 
-use api::Problem;
+use api::{Problem, ProblemType};
 use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId, UnitId};
 use jiff::Timestamp;
 use rust_decimal::Decimal;
@@ -117,8 +117,7 @@ impl Exhausted {
         } else {
             "No unit of this GPU specification is free at the moment."
         };
-        Problem::conflict("stock-exhausted", "No GPU of this kind is free", detail)
-            .next("Take one of the alternatives, or try again when another instance has stopped.")
+        Problem::new(ProblemType::StockExhausted, detail)
             .with("alternatives", &self.alternatives)
             .with("waiting", self.waiting)
     }
@@ -126,10 +125,8 @@ impl Exhausted {
 
 /// The instance has a unit of another kind, or is said to be another tenant's.
 pub(crate) fn holds_another() -> Problem {
-    Problem::conflict(
-        "already-claimed",
-        "The instance holds another unit",
+    Problem::new(
+        ProblemType::AlreadyClaimed,
         "The instance already holds a unit, of another specification or for another tenant.",
     )
-    .next("Release it first.")
 }

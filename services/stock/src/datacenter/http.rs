@@ -1,6 +1,6 @@
 //! `/v1/datacenters`.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, Query, Reply};
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::{Admin, User};
 use axum::{extract::State, http::StatusCode};
 use ids::DatacenterId;
@@ -11,7 +11,8 @@ use super::{
     model::{Datacenter, DatacenterPatch, NewDatacenter},
     store,
 };
-use crate::{App, check::Checks};
+use crate::App;
+use api::Checks;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(list_datacenters, create_datacenter)).routes(routes!(
@@ -22,17 +23,11 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 }
 
 fn name_taken() -> Problem {
-    Problem::conflict("name-taken", "This name is taken", "A datacenter of this name exists.")
-        .next("Choose another name, or change the existing one.")
+    Problem::new(ProblemType::NameTaken, "A datacenter of this name exists.")
 }
 
 fn in_use() -> Problem {
-    Problem::conflict(
-        "datacenter-in-use",
-        "The datacenter has stock",
-        "There are units of stock in this datacenter.",
-    )
-    .next("Drain it, remove its stock with POST /v1/stock/removals, then try again.")
+    Problem::new(ProblemType::DatacenterInUse, "There are units of stock in this datacenter.")
 }
 
 fn check_cluster(app: &App, name: &str) -> Result<(), Problem> {

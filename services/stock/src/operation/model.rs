@@ -1,10 +1,10 @@
 //! How far an addition or a removal is, and when it has ended.
 
-use api::{Operation, OperationState, problem::TYPE_BASE};
+use api::{Operation, OperationProgress, OperationState, Problem, ProblemDetails, ProblemType};
 use ids::{DatacenterId, GpuSpecId, OperationId, UnitId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 /// At most so many failed units are listed one by one; `failed_count` counts all.
@@ -58,6 +58,35 @@ pub struct Progress {
     pub failed: Vec<FailedUnit>,
 }
 
+impl Progress {
+    fn done(&self, kind: OperationKind) -> i64 {
+        match kind {
+            OperationKind::AddStock => self.held,
+            OperationKind::RemoveStock => self.removed,
+        }
+    }
+
+    fn for_callers(
+        &self,
+        kind: OperationKind,
+        gpu_spec: &(GpuSpecId, String),
+        datacenter: &(DatacenterId, String),
+    ) -> OperationProgress {
+        let mut members = match json!(self) {
+            Value::Object(members) => members,
+            _ => Map::new(),
+        };
+        members.insert("gpu_spec".to_owned(), json!({ "id": gpu_spec.0, "name": gpu_spec.1 }));
+        members.insert("datacenter".to_owned(), json!({ "id": datacenter.0, "name": datacenter.1 }));
+        let percent = (100 * self.done(kind)).checked_div(self.requested);
+        OperationProgress {
+            percent: percent.and_then(|percent| u8::try_from(percent).ok()),
+            members,
+            ..OperationProgress::default()
+        }
+    }
+}
+
 /// A recorded addition or removal.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
@@ -66,7 +95,7 @@ pub(crate) struct Record {
     pub(crate) gpu_spec: (GpuSpecId, String),
     pub(crate) datacenter: (DatacenterId, String),
     pub(crate) state: OperationState,
-    pub(crate) problem: Option<Value>,
+    pub(crate) problem: Option<ProblemDetails>,
     pub(crate) progress: Progress,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
@@ -75,9 +104,7 @@ pub(crate) struct Record {
 
 impl From<Record> for Operation {
     fn from(record: Record) -> Self {
-        let mut progress = json!(record.progress);
-        progress["gpu_spec"] = json!({ "id": record.gpu_spec.0, "name": record.gpu_spec.1 });
-        progress["datacenter"] = json!({ "id": record.datacenter.0, "name": record.datacenter.1 });
+        let progress = record.progress.for_callers(record.kind, &record.gpu_spec, &record.datacenter);
         Self {
             id: record.id,
             kind: record.kind.as_str().to_owned(),
@@ -98,26 +125,18 @@ pub(crate) fn verdict(
     kind: OperationKind,
     progress: &Progress,
     overdue: bool,
-) -> Option<(OperationState, Option<Value>)> {
-    let done = match kind {
-        OperationKind::AddStock => progress.held,
-        OperationKind::RemoveStock => progress.removed,
-    };
+) -> Option<(OperationState, Option<ProblemDetails>)> {
+    let done = progress.done(kind);
     if done >= progress.requested {
         return Some((OperationState::Succeeded, None));
     }
     let open = progress.requested - done - progress.failed_count;
     if kind == OperationKind::AddStock && (overdue || open <= 0) {
         let missing = progress.requested - progress.held;
-        let problem = json!({
-            "type": format!("{TYPE_BASE}stock-not-held"),
-            "title": "Not all units are held",
-            "status": 409,
-            "detail": format!("{missing} of {} units do not hold their resources in the cluster.", progress.requested),
-            "next": "See `failed` for the reasons. Units that exist become available by themselves as soon as \
-                     the cluster has room; remove them if they are not wanted.",
-        });
-        return Some((OperationState::Failed, Some(problem)));
+        let detail =
+            format!("{missing} of {} units do not hold their resources in the cluster.", progress.requested);
+        let problem = Problem::new(ProblemType::StockNotHeld, detail);
+        return Some((OperationState::Failed, Some(problem.into())));
     }
     None
 }

@@ -1,8 +1,8 @@
 //! SQL of operations.
 
-use api::OperationState;
+use api::{OperationState, ProblemDetails};
 use ids::{DatacenterId, GpuSpecId, OperationId, UnitId};
-use serde_json::Value;
+
 use sqlx::{PgConnection, types::Json};
 
 use super::model::{FailedUnit, MOST_FAILURES, OperationKind, Progress, Record};
@@ -18,7 +18,8 @@ struct Row {
     datacenter_name: String,
     count: i32,
     state: OperationState,
-    problem: Option<Value>,
+    #[sqlx(json(nullable))]
+    problem: Option<ProblemDetails>,
     progress: Option<Json<Progress>>,
     created_at: jiff_sqlx::Timestamp,
     updated_at: jiff_sqlx::Timestamp,
@@ -189,7 +190,7 @@ pub(crate) async fn finish(
     conn: &mut PgConnection,
     id: OperationId,
     state: OperationState,
-    problem: Option<&Value>,
+    problem: Option<&ProblemDetails>,
     progress: &Progress,
 ) -> sqlx::Result<bool> {
     let done = sqlx::query(
@@ -198,7 +199,7 @@ pub(crate) async fn finish(
     )
     .bind(id)
     .bind(state)
-    .bind(problem)
+    .bind(problem.map(Json))
     .bind(Json(progress))
     .execute(&mut *conn)
     .await?;

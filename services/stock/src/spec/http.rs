@@ -1,6 +1,6 @@
 //! `/v1/gpu-specs`, and the same for other services.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, Query, Reply};
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::{Admin, Caller, User};
 use axum::{extract::State, http::StatusCode};
 use ids::GpuSpecId;
@@ -14,7 +14,8 @@ use super::{
     model::{GpuSpec, GpuSpecPatch, GpuSpecState, NewGpuSpec, Price},
     store,
 };
-use crate::{App, check::Checks};
+use crate::App;
+use api::Checks;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -43,17 +44,14 @@ struct SpecQuery {
 }
 
 fn name_taken() -> Problem {
-    Problem::conflict("name-taken", "This name is taken", "A GPU specification of this name exists.")
-        .next("Choose another name, or change the existing one.")
+    Problem::new(ProblemType::NameTaken, "A GPU specification of this name exists.")
 }
 
 fn in_use() -> Problem {
-    Problem::conflict(
-        "gpu-spec-in-use",
-        "There are units of this specification",
+    Problem::new(
+        ProblemType::GpuSpecInUse,
         "Only price, currency and state of a specification can change while there are units of it.",
     )
-    .next("Retire it, remove its stock with POST /v1/stock/removals, then try again; or make another one.")
 }
 
 /// Specifications, by name.

@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::check::{Checks, is_qualified};
+use api::{Checks, checks::is_qualified};
 
 /// Whether a specification is sold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
@@ -197,8 +197,8 @@ impl NewGpuSpec {
         let mut checks = Checks::default();
         checks.name("/name", &self.name);
         checks.label_value("/gpu_model", &self.gpu_model);
-        checks.within("/gpu_count", self.gpu_count.into(), 1, 64);
-        checks.within("/gpu_cores", self.gpu_cores.into(), 1, 10_000_000);
+        checks.within("/gpu_count", self.gpu_count, 1, 64);
+        checks.within("/gpu_cores", self.gpu_cores, 1, 10_000_000);
         checks.within("/video_memory_mib", self.video_memory_mib, 1, 4 << 20);
         checks.within("/cpu_millis", self.cpu_millis, 1, 4_096_000);
         checks.within("/memory_mib", self.memory_mib, 1, 64 << 20);
@@ -232,7 +232,7 @@ impl Allocation {
             Self::Device { resource } | Self::Mig { resource } | Self::TimeSlice { resource } => {
                 checks.require(
                     is_qualified(resource),
-                    &at("resource"),
+                    at("resource"),
                     "must be a resource's name, like nvidia.com/gpu",
                 );
             }
@@ -243,14 +243,14 @@ impl Allocation {
             Self::Dra { device_class, selectors } => {
                 checks.require(
                     is_qualified(device_class),
-                    &at("device_class"),
+                    at("device_class"),
                     "must be a DeviceClass's name, like gpu.nvidia.com",
                 );
-                checks.require(selectors.len() <= 8, &at("selectors"), "must be at most 8");
+                checks.require(selectors.len() <= 8, at("selectors"), "must be at most 8");
                 for (i, selector) in selectors.iter().enumerate() {
                     checks.require(
                         (1..=1024).contains(&selector.len()) && !selector.contains('\0'),
-                        &at(&format!("selectors/{i}")),
+                        at(&format!("selectors/{i}")),
                         "must be 1 to 1024 bytes, without NUL",
                     );
                 }

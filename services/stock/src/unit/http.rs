@@ -1,6 +1,8 @@
 //! `/v1/stock`, `/v1/stock-units`, `/v1/stock-repairs`.
 
-use api::{IdempotencyKey, Json, Operation, Page, PageParams, Path, Problem, Query, Reply};
+use api::{
+    Checks, IdempotencyKey, Json, Operation, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+};
 use auth::{Admin, Principal, User};
 use axum::{extract::State, http::StatusCode};
 use ids::UnitId;
@@ -15,7 +17,6 @@ use super::{
 };
 use crate::{
     App,
-    check::Checks,
     datacenter::{
         self,
         model::{Datacenter, DatacenterState},
@@ -122,20 +123,16 @@ async fn add(
     key.once(app.db().platform().await?, admin.user, change, async |conn| {
         let (spec, datacenter) = keep(conn, change).await?;
         if spec.state == GpuSpecState::Retired {
-            return Err(Problem::conflict(
-                "gpu-spec-retired",
-                "The specification is retired",
+            return Err(Problem::new(
+                ProblemType::GpuSpecRetired,
                 "A retired specification takes no new stock.",
-            )
-            .next("Make it active again with PATCH /v1/gpu-specs/{id}, or add another specification."));
+            ));
         }
         if datacenter.state == DatacenterState::Draining {
-            return Err(Problem::conflict(
-                "datacenter-draining",
-                "The datacenter is draining",
+            return Err(Problem::new(
+                ProblemType::DatacenterDraining,
                 "A draining datacenter takes no new stock.",
-            )
-            .next("Make it active again with PATCH /v1/datacenters/{id}, or add to another datacenter."));
+            ));
         }
         let units: Vec<UnitId> = (0..change.count).map(|_| UnitId::new()).collect();
         store::insert_units(conn, &units, spec.id, datacenter.id).await?;
@@ -183,12 +180,10 @@ async fn remove(
         let units = store::take_out(conn, spec.id, datacenter.id, change.count).await?;
         let free = i64::try_from(units.len()).unwrap_or(i64::MAX);
         if free < change.count {
-            return Err(Problem::conflict(
-                "stock-in-use",
-                "Not so many units are free",
+            return Err(Problem::new(
+                ProblemType::StockInUse,
                 format!("{free} units of {} in {} are free.", spec.name, datacenter.name),
             )
-            .next("Remove at most so many, or wait until instances have given theirs back.")
             .with("free", free));
         }
         let record =

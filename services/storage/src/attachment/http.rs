@@ -1,7 +1,7 @@
 //! Attachments over HTTP, for the gpu service. Both calls may be repeated: they say what shall be, and
 //! need no Idempotency-Key.
 
-use api::{Json, Path, Problem};
+use api::{Json, Path, Problem, ProblemType};
 use auth::Caller;
 use axum::{extract::State, http::StatusCode};
 use ids::{InstanceId, StorageId};
@@ -40,20 +40,14 @@ async fn put_attachment(
     let mut tx = app.db.tenant(request.tenant_id).await?;
     let found = storage::lock(&mut tx, request.tenant_id, id).await?.ok_or_else(Problem::not_found)?;
     if !found.attachable() {
-        return Err(Problem::conflict(
-            "storage-not-available",
-            "The storage cannot be used now",
+        return Err(Problem::new(
+            ProblemType::StorageNotAvailable,
             format!("The storage is {}.", found.phase.state().as_str()),
-        )
-        .next("Wait until its state is available."));
+        ));
     }
     store::put(&mut tx, request.tenant_id, id, instance, request.mode).await?;
     tx.commit().await?;
-    Ok(Json(Attachment {
-        kind: found.kind.as_str().to_owned(),
-        object_name: found.object_name(),
-        cluster: found.cluster,
-    }))
+    Ok(Json(Attachment { kind: found.kind, object_name: found.object_name(), cluster: found.cluster }))
 }
 
 /// Lets go of a storage.

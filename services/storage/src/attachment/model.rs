@@ -5,6 +5,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::storage_spec::Kind;
+
 /// How an instance uses a storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
@@ -40,8 +42,8 @@ pub(crate) struct AttachRequest {
 /// Where an attached storage is.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Attachment {
-    /// `volume` or `bucket`.
-    pub(crate) kind: String,
+    /// Volume or bucket.
+    pub(crate) kind: Kind,
     /// The configured name of the cluster that has the volume; null for a bucket.
     pub(crate) cluster: Option<String>,
     /// The name of the `GpuStorage`, or of the bucket.

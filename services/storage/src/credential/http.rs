@@ -1,6 +1,6 @@
 //! Credentials over HTTP.
 
-use api::{IdempotencyKey, Json, Page, PageParams, Path, Problem, Query, Reply};
+use api::{IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::Member;
 use axum::{extract::State, http::StatusCode};
 use ids::{StorageId, TenantId};
@@ -31,9 +31,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 async fn bucket(tx: &mut PgConnection, tenant: TenantId, id: StorageId) -> Result<Storage, Problem> {
     let found = storage::lock(tx, tenant, id).await?.ok_or_else(Problem::not_found)?;
     if found.kind != Kind::Bucket {
-        return Err(Problem::conflict(
-            "not-a-bucket",
-            "The storage is not a bucket",
+        return Err(Problem::new(
+            ProblemType::NotABucket,
             "Only buckets have keys; a volume is used by mounting it in an instance.",
         ));
     }
@@ -80,20 +79,16 @@ async fn create_storage_credential(
         .once(app.db.tenant(tenant).await?, &scope, &(), async |tx| {
             let found = bucket(tx, tenant, id).await?;
             if !found.usable() {
-                return Err(Problem::conflict(
-                    "storage-not-available",
-                    "The storage cannot be used now",
+                return Err(Problem::new(
+                    ProblemType::StorageNotAvailable,
                     format!("The storage is {}.", found.phase.state().as_str()),
-                )
-                .next("Wait until its state is available."));
+                ));
             }
             if store::count(tx, id).await? >= MOST_KEYS {
-                return Err(Problem::conflict(
-                    "too-many-credentials",
-                    "The storage has too many keys",
+                return Err(Problem::new(
+                    ProblemType::TooManyCredentials,
                     format!("A storage has at most {MOST_KEYS} keys."),
-                )
-                .next("Delete keys that are not in use."));
+                ));
             }
             store::insert(tx, tenant, id, &pair.access).await?;
             fresh = true;
@@ -126,9 +121,8 @@ async fn create_storage_credential(
         if let Err(error) = objects.remove_key(&user_of(tenant), &pair.access).await {
             tracing::warn!(storage.id = %id, %error, "a key is not removed yet");
         }
-        return Err(Problem::conflict(
-            "storage-deleting",
-            "The storage is being deleted",
+        return Err(Problem::new(
+            ProblemType::StorageDeleting,
             "It was ordered to be deleted while the key was made.",
         ));
     }

@@ -1,9 +1,8 @@
 //! The table of operations.
 
-use api::{Operation, OperationState};
+use api::{Operation, OperationProgress, OperationState, ProblemDetails};
 use ids::{OperationId, StorageId, TenantId};
-use serde_json::Value;
-use sqlx::PgConnection;
+use sqlx::{PgConnection, types::Json};
 
 use super::Kind;
 
@@ -13,8 +12,10 @@ struct Row {
     storage_id: StorageId,
     kind: String,
     state: OperationState,
-    progress: Value,
-    problem: Option<Value>,
+    #[sqlx(json)]
+    progress: OperationProgress,
+    #[sqlx(json(nullable))]
+    problem: Option<ProblemDetails>,
     created_at: jiff_sqlx::Timestamp,
     updated_at: jiff_sqlx::Timestamp,
     finished_at: Option<jiff_sqlx::Timestamp>,
@@ -71,14 +72,18 @@ pub(crate) async fn cancel_open(conn: &mut PgConnection, storage: StorageId) -> 
 }
 
 /// Notes how far an open operation is.
-pub(crate) async fn progress(conn: &mut PgConnection, id: OperationId, progress: &Value) -> sqlx::Result<()> {
+pub(crate) async fn progress(
+    conn: &mut PgConnection,
+    id: OperationId,
+    progress: &OperationProgress,
+) -> sqlx::Result<()> {
     sqlx::query(
         "update operations set state = $2, progress = $3, updated_at = now()
          where id = $1 and finished_at is null",
     )
     .bind(id)
     .bind(OperationState::Running)
-    .bind(progress)
+    .bind(Json(progress))
     .execute(conn)
     .await
     .map(drop)
@@ -89,7 +94,7 @@ pub(crate) async fn finish(
     conn: &mut PgConnection,
     id: OperationId,
     state: OperationState,
-    problem: Option<&Value>,
+    problem: Option<&ProblemDetails>,
 ) -> sqlx::Result<()> {
     sqlx::query(
         "update operations set state = $2, problem = $3, updated_at = now(), finished_at = now()
@@ -97,7 +102,7 @@ pub(crate) async fn finish(
     )
     .bind(id)
     .bind(state)
-    .bind(problem)
+    .bind(problem.map(Json))
     .execute(conn)
     .await
     .map(drop)

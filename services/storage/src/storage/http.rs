@@ -1,6 +1,6 @@
 //! Storages over HTTP.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, Query, Reply};
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::Member;
 use axum::{extract::State, http::StatusCode};
 use ids::{StorageId, TenantId};
@@ -129,8 +129,7 @@ async fn list_storages(
 }
 
 fn name_taken() -> Problem {
-    Problem::conflict("name-taken", "The name is taken", "Another storage of the tenant has this name.")
-        .next("Choose another name.")
+    Problem::new(ProblemType::NameTaken, "Another storage of the tenant has this name.")
 }
 
 /// Orders a storage. It is available when its operation has succeeded.
@@ -182,9 +181,8 @@ fn place(app: &App, kind: Kind, datacenter: Option<&str>) -> Result<Option<(Stri
         Kind::Bucket if datacenter.is_some() => {
             Err(Problem::invalid_field("/datacenter", "is for volumes; buckets are not in a datacenter"))
         }
-        Kind::Bucket if app.object_store.is_none() => Err(Problem::conflict(
-            "no-object-store",
-            "There is no object store",
+        Kind::Bucket if app.object_store.is_none() => Err(Problem::new(
+            ProblemType::NoObjectStore,
             "This platform is configured without one, so buckets cannot be made.",
         )),
         Kind::Bucket => Ok(None),
@@ -267,7 +265,7 @@ async fn update_storage(
 }
 
 fn deleting() -> Problem {
-    Problem::conflict("storage-deleting", "The storage is being deleted", "It cannot be changed any more.")
+    Problem::new(ProblemType::StorageDeleting, "It cannot be changed any more.")
 }
 
 /// Orders a storage to be removed with all that is in it. Refused while instances use it.

@@ -1,6 +1,6 @@
 //! What a storage is, which changes of it are allowed, and what the pieces of the world say about it.
 
-use api::Problem;
+use api::{Problem, ProblemType};
 use ids::{InstanceId, OperationId, StorageId, StorageSpecId, TenantId};
 use jiff::Timestamp;
 use rust_decimal::Decimal;
@@ -193,12 +193,10 @@ impl Storage {
     /// 409 when it is busy, 422 when the size is none it can have.
     pub(crate) fn check_growth(&self, size_gib: i64, spec: &StorageSpec) -> Result<(), Problem> {
         if !self.usable() {
-            return Err(Problem::conflict(
-                "storage-not-available",
-                "The storage cannot grow now",
+            return Err(Problem::new(
+                ProblemType::StorageNotAvailable,
                 format!("The storage is {}.", self.phase.state().as_str()),
-            )
-            .next("Wait until its state is available."));
+            ));
         }
         if size_gib < self.size_gib {
             return Err(Problem::invalid_field(
@@ -239,12 +237,10 @@ impl NewStorage {
     /// 409 when the specification is retired, 422 when the size is none of it.
     pub(crate) fn size(&self, spec: &StorageSpec) -> Result<i64, Problem> {
         if spec.state == SpecState::Retired {
-            return Err(Problem::conflict(
-                "storage-spec-retired",
-                "The storage specification is retired",
+            return Err(Problem::new(
+                ProblemType::StorageSpecRetired,
                 format!("No new storages of {} can be made.", spec.name),
-            )
-            .next("List /v1/storage-specs?state=active and choose another."));
+            ));
         }
         let (min, max) = (spec.min_size_gib, spec.max_size_gib);
         match self.size_gib {
@@ -348,11 +344,6 @@ pub(crate) struct StorageView {
 
 /// The refusal to delete a storage that instances hold.
 pub(crate) fn in_use(holders: &[InstanceId]) -> Problem {
-    Problem::conflict(
-        "storage-in-use",
-        "Instances use the storage",
-        format!("{} instance(s) use it.", holders.len()),
-    )
-    .next("Delete the instances in `instance_ids` first.")
-    .with("instance_ids", holders)
+    Problem::new(ProblemType::StorageInUse, format!("{} instance(s) use it.", holders.len()))
+        .with("instance_ids", holders)
 }

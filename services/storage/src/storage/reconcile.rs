@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use api::OperationState;
+use api::{ErrorChain, OperationProgress, OperationState, Problem, ProblemDetails, ProblemType};
 use ids::StorageId;
-use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -143,14 +142,8 @@ async fn pass(app: &App, owner: &str, leased: &Leased) -> Result<(), Killed> {
 
 /// How a storage stands when nobody could be asked, or somebody refused.
 fn hindered(app: &App, storage: &Storage, hitch: &Hitch) -> Outcome {
-    let mut cause = hitch.to_string();
-    let mut next = std::error::Error::source(hitch);
-    while let Some(error) = next {
-        cause.push_str(": ");
-        cause.push_str(&error.to_string());
-        next = error.source();
-    }
-    tracing::warn!(storage.id = %storage.id, tenant.id = %storage.tenant, cause, "a storage is hindered");
+    let cause = ErrorChain(hitch);
+    tracing::warn!(storage.id = %storage.id, tenant.id = %storage.tenant, %cause, "a storage is hindered");
     let stands = |phase, again_in| Outcome::Stands { phase, capacity_gib: storage.capacity_gib, again_in };
     let (unavailable, refused) = match storage.kind {
         Kind::Volume => (reason::CLUSTER_UNAVAILABLE, reason::CLUSTER_REFUSED),
@@ -201,8 +194,8 @@ async fn record(app: &App, owner: &str, leased: &Leased, outcome: &Outcome) -> s
                         let problem = problem(why);
                         operation::finish(&mut tx, id, OperationState::Failed, Some(&problem)).await?;
                     }
-                    Phase::Pending(why) | Phase::Resizing(why) | Phase::Deleting(why) => {
-                        operation::progress(&mut tx, id, &progress(why.as_ref())).await?;
+                    Phase::Pending(_) | Phase::Resizing(_) | Phase::Deleting(_) => {
+                        operation::progress(&mut tx, id, &progress(phase)).await?;
                     }
                 }
                 tracing::info!(
@@ -216,21 +209,16 @@ async fn record(app: &App, owner: &str, leased: &Leased, outcome: &Outcome) -> s
     tx.commit().await
 }
 
-fn progress(why: Option<&Why>) -> Value {
-    match why {
-        Some(why) => json!({ "reason": why.reason, "message": why.message }),
-        None => json!({}),
+fn progress(phase: &Phase) -> OperationProgress {
+    let why = phase.why();
+    OperationProgress {
+        phase: Some(phase.state().as_str().to_owned()),
+        reason: why.map(|why| why.reason.clone()),
+        message: why.map(|why| why.message.clone()),
+        ..OperationProgress::default()
     }
 }
 
-/// Why an operation failed.
-fn problem(why: &Why) -> Value {
-    json!({
-        "type": format!("{}storage-failed", api::problem::TYPE_BASE),
-        "title": "The storage could not be provided",
-        "status": 409,
-        "detail": why.message,
-        "reason": why.reason,
-        "next": "Read the storage's reason. It is tried again by itself; delete it if you no longer want it.",
-    })
+fn problem(why: &Why) -> ProblemDetails {
+    Problem::new(ProblemType::StorageFailed, &why.message).with("reason", &why.reason).into()
 }

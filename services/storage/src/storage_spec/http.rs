@@ -1,6 +1,6 @@
 //! Storage specifications over HTTP.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, Query, Reply};
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::{Admin, User};
 use axum::{extract::State, http::StatusCode};
 use ids::StorageSpecId;
@@ -84,10 +84,9 @@ async fn create_storage_spec(
 ) -> Result<Reply, Problem> {
     let sizes = new.check()?;
     key.once(app.db.platform().await?, principal.user, &new, async |tx| {
-        let spec = store::insert(tx, &new, sizes).await?.ok_or_else(|| {
-            Problem::conflict("name-taken", "The name is taken", "Another specification has this name.")
-                .next("Choose another name.")
-        })?;
+        let spec = store::insert(tx, &new, sizes)
+            .await?
+            .ok_or_else(|| Problem::new(ProblemType::NameTaken, "Another specification has this name."))?;
         let location = format!("/v1/storage-specs/{}", spec.id);
         Ok(reply(StatusCode::CREATED, &spec)?.location(location))
     })
@@ -176,12 +175,10 @@ async fn delete_storage_spec(
     key.once(app.db.platform().await?, principal.user, &(), async |tx| {
         store::lock(tx, id).await?.ok_or_else(Problem::not_found)?;
         if !store::delete(tx, id).await? {
-            return Err(Problem::conflict(
-                "storage-spec-in-use",
-                "There are storages of it",
+            return Err(Problem::new(
+                ProblemType::StorageSpecInUse,
                 "A specification can be removed only when no storage of it is left.",
-            )
-            .next("Retire it (PATCH with \"state\": \"retired\"): no new storages of it can be made."));
+            ));
         }
         Ok(Reply::no_content())
     })

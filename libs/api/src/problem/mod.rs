@@ -1,0 +1,244 @@
+//! RFC 9457 problem details: the one shape of every error response.
+//!
+//! What the caller reads (`title`, `detail`, `next`) and what happened inside (`cause`) are two things.
+//! The cause is logged once, when the problem becomes a response, and never leaves the process.
+//! Problem types are declared in the registry; a type that is not in it does not compile.
+
+mod details;
+mod registry;
+
+use std::sync::Arc;
+
+use axum::{
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+use sqlx::error::ErrorKind;
+
+use crate::error_chain::ErrorChain;
+
+pub use details::{FieldError, ProblemDetails};
+pub use registry::{Member, ProblemType, TYPE_BASE, reference};
+
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// An error response (RFC 9457, `application/problem+json`). Serializes as [`ProblemDetails`].
+#[derive(Debug)]
+pub struct Problem {
+    /// The type, which sets the title.
+    pub kind: ProblemType,
+    /// The HTTP status: that of the type, unless [`Problem::status`] changed it.
+    pub status: StatusCode,
+    /// What happened this time, in a sentence for a person.
+    pub detail: String,
+    /// What the caller can do next.
+    pub next: String,
+    /// The fields that were not accepted.
+    pub errors: Vec<FieldError>,
+    /// Further members of the type.
+    pub extra: Map<String, Value>,
+    cause: Option<Cause>,
+}
+
+impl Problem {
+    /// Returns a problem of this type, with the type's status and advice.
+    pub fn new(kind: ProblemType, detail: impl Into<String>) -> Self {
+        Self {
+            kind,
+            status: kind.status(),
+            detail: detail.into(),
+            next: kind.next().to_owned(),
+            errors: Vec::new(),
+            extra: Map::new(),
+            cause: None,
+        }
+    }
+
+    /// 400: the request cannot be parsed.
+    pub fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(ProblemType::BadRequest, detail)
+    }
+
+    /// 422: the request was parsed, and some fields are not valid.
+    #[must_use]
+    pub fn invalid(errors: Vec<FieldError>) -> Self {
+        let detail = errors
+            .first()
+            .map_or_else(|| "A field is not valid.".to_owned(), |e| format!("{}: {}", e.pointer, e.detail));
+        Self { errors, ..Self::new(ProblemType::InvalidField, detail) }
+    }
+
+    /// 422 for one field.
+    pub fn invalid_field(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::invalid(vec![FieldError { pointer: pointer.into(), detail: detail.into() }])
+    }
+
+    /// 401: the request has no valid token.
+    pub fn unauthenticated(detail: impl Into<String>) -> Self {
+        Self::new(ProblemType::Unauthenticated, detail)
+    }
+
+    /// 403: the caller is known, and may not do this.
+    pub fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(ProblemType::Forbidden, detail)
+    }
+
+    /// 404: the resource does not exist, or belongs to another tenant. Both look exactly alike.
+    #[must_use]
+    pub fn not_found() -> Self {
+        Self::new(ProblemType::NotFound, "Nothing with this id exists here.")
+    }
+
+    /// 500: our fault. The cause is logged and not shown to the caller.
+    pub fn internal(cause: impl Into<Cause>) -> Self {
+        Self::new(ProblemType::Internal, "The request was not carried out.").caused_by(cause)
+    }
+
+    /// 503: a dependency does not answer. `what` starts with a capital letter: "The database".
+    pub fn unavailable(what: &str, cause: impl Into<Cause>) -> Self {
+        Self::new(ProblemType::Unavailable, format!("{what} does not answer at the moment.")).caused_by(cause)
+    }
+
+    /// Changes the HTTP status, for the few occurrences that differ from their type's.
+    #[must_use]
+    pub fn status(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// Replaces the type's advice.
+    #[must_use]
+    pub fn next(mut self, next: impl Into<String>) -> Self {
+        self.next = next.into();
+        self
+    }
+
+    /// Adds a member of the type. A value that does not serialize is left out.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: impl Serialize) -> Self {
+        let known = self.kind.members().iter().any(|member| member.name == name);
+        debug_assert!(known, "the problem type {} has no member {name}", self.kind);
+        if let Ok(value) = serde_json::to_value(value) {
+            self.extra.insert(name.to_owned(), value);
+        }
+        self
+    }
+
+    /// Adds the internal cause, for the log only.
+    #[must_use]
+    pub fn caused_by(mut self, cause: impl Into<Cause>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    /// Maps a database error: a violated constraint of this kind becomes `meaning`.
+    pub fn violated(kind: ErrorKind, meaning: fn() -> Self) -> impl FnOnce(sqlx::Error) -> Self {
+        move |error| match &error {
+            sqlx::Error::Database(cause) if cause.kind() == kind => meaning(),
+            _ => error.into(),
+        }
+    }
+
+    /// Returns whether this is a problem of the type.
+    #[must_use]
+    pub fn is(&self, kind: ProblemType) -> bool {
+        self.kind == kind
+    }
+}
+
+impl Serialize for Problem {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        ProblemDetails::from(self).serialize(serializer)
+    }
+}
+
+impl utoipa::PartialSchema for Problem {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        ProblemDetails::schema()
+    }
+}
+
+impl utoipa::ToSchema for Problem {
+    fn name() -> std::borrow::Cow<'static, str> {
+        ProblemDetails::name()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::Schema>)>) {
+        ProblemDetails::schemas(schemas);
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({}): {}", self.kind.title(), self.status.as_u16(), self.detail)
+    }
+}
+
+impl std::error::Error for Problem {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.cause.as_deref().map(|cause| cause as _)
+    }
+}
+
+impl From<sqlx::Error> for Problem {
+    fn from(error: sqlx::Error) -> Self {
+        Arc::new(error).into()
+    }
+}
+
+/// A database error that several requests share.
+impl From<Arc<sqlx::Error>> for Problem {
+    fn from(error: Arc<sqlx::Error>) -> Self {
+        let code = error.as_database_error().and_then(|cause| cause.code()).unwrap_or_default();
+        match (&*error, code.as_ref()) {
+            (sqlx::Error::PoolTimedOut | sqlx::Error::Io(_) | sqlx::Error::PoolClosed, _) => {
+                Self::unavailable("The database", error)
+            }
+            // U+0000, which JSON and URLs can carry and Postgres cannot store, as text or in jsonb
+            (_, "22021" | "22P05") => {
+                Self::bad_request("A text in the request contains the character U+0000.")
+                    .next("Remove the character and send the request again.")
+            }
+            // a time in a forged cursor, outside the range of Postgres
+            (_, "22008") => Self::bad_request("A time in the request is out of range."),
+            // by class: transaction rolled back, insufficient resources, operator intervention
+            (_, code) if ["40", "53", "57"].iter().any(|class| code.starts_with(class)) => {
+                Self::unavailable("The database", error)
+            }
+            _ => Self::internal(error),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        if let Some(cause) = &self.cause {
+            tracing::error!(
+                problem = %self.kind, status = self.status.as_u16(), cause = %ErrorChain(&**cause), "request failed"
+            );
+        }
+        let body = serde_json::to_vec(&self).unwrap_or_else(|_| b"{}".to_vec());
+        let mut response = (self.status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+        }
+        response
+    }
+}
+
+/// Answers a request for a path that no route has.
+pub async fn no_such_route() -> Problem {
+    Problem::new(ProblemType::NoSuchRoute, "No operation of this API has this path.")
+}
+
+/// Answers a request for a known path with an unknown method.
+pub async fn no_such_method() -> Problem {
+    Problem::new(ProblemType::MethodNotAllowed, "The path exists, with other methods.")
+}
