@@ -63,10 +63,13 @@ pub struct Operation {
     /// Current state.
     pub state: OperationState,
     /// How far the operation is.
-    pub progress: OperationProgress,
+    ///
+    /// Stored JSON, passed on unchanged: a row of an older version must not fail to decode.
+    #[schema(value_type = OperationProgress)]
+    pub progress: Value,
     /// Why the operation failed; null unless `state` is `failed`.
     #[schema(value_type = Option<ProblemDetails>)]
-    pub problem: Option<ProblemDetails>,
+    pub problem: Option<Value>,
     /// Time of the request.
     pub created_at: Timestamp,
     /// Time of the last change.

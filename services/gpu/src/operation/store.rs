@@ -1,8 +1,9 @@
 //! SQL of operations.
 
-use api::{Operation, OperationProgress, OperationState, ProblemDetails};
+use api::{Operation, OperationProgress, OperationState};
 use ids::{InstanceId, OperationId, TenantId};
 use jiff_sqlx::Timestamp;
+use serde_json::Value;
 use sqlx::{PgConnection, types::Json};
 
 use super::{Kind, Outcome, problem_of};
@@ -13,10 +14,8 @@ struct Row {
     instance_id: InstanceId,
     kind: String,
     state: OperationState,
-    #[sqlx(json)]
-    progress: OperationProgress,
-    #[sqlx(json(nullable))]
-    problem: Option<ProblemDetails>,
+    progress: Value,
+    problem: Option<Value>,
     created_at: Timestamp,
     updated_at: Timestamp,
     finished_at: Option<Timestamp>,

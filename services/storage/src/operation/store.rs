@@ -2,6 +2,7 @@
 
 use api::{Operation, OperationProgress, OperationState, ProblemDetails};
 use ids::{OperationId, StorageId, TenantId};
+use serde_json::Value;
 use sqlx::{PgConnection, types::Json};
 
 use super::Kind;
@@ -12,10 +13,8 @@ struct Row {
     storage_id: StorageId,
     kind: String,
     state: OperationState,
-    #[sqlx(json)]
-    progress: OperationProgress,
-    #[sqlx(json(nullable))]
-    problem: Option<ProblemDetails>,
+    progress: Value,
+    problem: Option<Value>,
     created_at: jiff_sqlx::Timestamp,
     updated_at: jiff_sqlx::Timestamp,
     finished_at: Option<jiff_sqlx::Timestamp>,
