@@ -25,9 +25,8 @@ mod store;
 
 use std::fmt::Display;
 
-use api::Operation;
+use api::{Operation, OperationProgress, problem::ProblemDetails};
 use ids::{OperationId, TenantId};
-use serde_json::Value;
 use sqlx::PgConnection;
 
 pub use store::{cancel_open, find, finish, list, prune, report};
@@ -43,15 +42,15 @@ pub struct NewOperation<'a> {
     pub target: String,
     /// Kind, for example `start_instance`.
     pub kind: &'a str,
-    /// First progress; `{}` when there is nothing to report yet.
-    pub progress: Value,
+    /// First progress.
+    pub progress: OperationProgress,
 }
 
 impl<'a> NewOperation<'a> {
     /// A new operation of `kind` on `target`, without progress.
     #[must_use]
     pub fn new(tenant: Option<TenantId>, target: impl Display, kind: &'a str) -> Self {
-        let progress = Value::Object(serde_json::Map::new());
+        let progress = OperationProgress::default();
         Self { id: OperationId::new(), tenant, target: target.to_string(), kind, progress }
     }
 
@@ -69,8 +68,8 @@ impl<'a> NewOperation<'a> {
 pub enum End {
     /// As requested.
     Succeeded,
-    /// With a problem (RFC 9457 members).
-    Failed(Value),
+    /// With a problem.
+    Failed(Box<ProblemDetails>),
     /// Superseded by a later operation on the same target.
     Cancelled,
 }

@@ -1,10 +1,9 @@
 //! SQL of operations. The statements run in several schemas, on tables of the same shape.
 
-use api::{Operation, OperationState};
+use api::{Operation, OperationProgress, OperationState, problem::ProblemDetails};
 use ids::{OperationId, TenantId};
 use jiff_sqlx::Timestamp;
-use serde_json::Value;
-use sqlx::PgConnection;
+use sqlx::{PgConnection, types::Json};
 
 use crate::{End, Filter, NewOperation};
 
@@ -14,8 +13,8 @@ struct Row {
     target: String,
     kind: String,
     state: OperationState,
-    progress: Value,
-    problem: Option<Value>,
+    progress: Json<OperationProgress>,
+    problem: Option<Json<ProblemDetails>>,
     created_at: Timestamp,
     updated_at: Timestamp,
     finished_at: Option<Timestamp>,
@@ -28,8 +27,8 @@ impl From<Row> for Operation {
             kind: row.kind,
             target: row.target,
             state: row.state,
-            progress: row.progress,
-            problem: row.problem,
+            progress: row.progress.0,
+            problem: row.problem.map(|problem| problem.0),
             created_at: row.created_at.to_jiff(),
             updated_at: row.updated_at.to_jiff(),
             finished_at: row.finished_at.map(Timestamp::to_jiff),
@@ -47,7 +46,7 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewOperation<'_>) -> s
     .bind(new.tenant)
     .bind(&new.target)
     .bind(new.kind)
-    .bind(&new.progress)
+    .bind(Json(&new.progress))
     .fetch_one(conn)
     .await?;
     Ok(row.into())
@@ -57,13 +56,17 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewOperation<'_>) -> s
 ///
 /// # Errors
 /// The database's.
-pub async fn report(conn: &mut PgConnection, id: OperationId, progress: &Value) -> sqlx::Result<()> {
+pub async fn report(
+    conn: &mut PgConnection,
+    id: OperationId,
+    progress: &OperationProgress,
+) -> sqlx::Result<()> {
     sqlx::query(
         "update operations set state = 'running', progress = $2, updated_at = now()
          where id = $1 and finished_at is null and (state, progress) is distinct from ('running', $2)",
     )
     .bind(id)
-    .bind(progress)
+    .bind(Json(progress))
     .execute(conn)
     .await
     .map(drop)
@@ -76,7 +79,7 @@ pub async fn report(conn: &mut PgConnection, id: OperationId, progress: &Value) 
 pub async fn finish(conn: &mut PgConnection, id: OperationId, end: &End) -> sqlx::Result<bool> {
     let (state, problem) = match end {
         End::Succeeded => (OperationState::Succeeded, None),
-        End::Failed(problem) => (OperationState::Failed, Some(problem)),
+        End::Failed(problem) => (OperationState::Failed, Some(Json(&**problem))),
         End::Cancelled => (OperationState::Cancelled, None),
     };
     sqlx::query(

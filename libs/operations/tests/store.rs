@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
-use api::OperationState;
+use api::{OperationProgress, OperationState, Problem, ProblemType, problem::ProblemDetails};
 use atelier_operations::{End, Filter, NewOperation, cancel_open, find, finish, list, prune, report};
 use db::Db;
 use ids::{InstanceId, TenantId};
-use serde_json::json;
 use sqlx::{
     SqlStr,
     migrate::{Migration, MigrationType, Migrator},
@@ -28,6 +27,10 @@ async fn open(database: &TestDb) -> Db {
     database.open("stock", &Migrator::with_migrations(vec![migration])).await.1
 }
 
+fn phase(name: &str) -> OperationProgress {
+    OperationProgress { phase: Some(name.to_owned()), ..OperationProgress::default() }
+}
+
 #[tokio::test]
 async fn an_operation_finishes_once_and_then_stays_as_it_is() {
     let database = TestDb::new().await;
@@ -37,19 +40,19 @@ async fn an_operation_finishes_once_and_then_stays_as_it_is() {
     let recorded = new.insert(&mut tx).await.unwrap();
     assert_eq!((recorded.state, recorded.target), (OperationState::Pending, target.to_string()));
 
-    let progress = json!({"phase": "starting"});
+    let progress = phase("starting");
     report(&mut tx, new.id, &progress).await.unwrap();
     let running = find(&mut tx, Some(tenant), new.id).await.unwrap().unwrap();
     assert_eq!((running.state, &running.progress), (OperationState::Running, &progress));
 
-    let problem = json!({"type": "about:blank"});
+    let problem = Box::new(ProblemDetails::from(&Problem::new(ProblemType::StockExhausted, "None is free.")));
     assert!(finish(&mut tx, new.id, &End::Failed(problem.clone())).await.unwrap());
     assert!(!finish(&mut tx, new.id, &End::Succeeded).await.unwrap());
-    report(&mut tx, new.id, &json!({"phase": "late"})).await.unwrap();
+    report(&mut tx, new.id, &phase("late")).await.unwrap();
     cancel_open(&mut tx, &target.to_string()).await.unwrap();
     let failed = find(&mut tx, Some(tenant), new.id).await.unwrap().unwrap();
     assert_eq!(failed.state, OperationState::Failed);
-    assert_eq!((failed.problem, failed.progress), (Some(problem), progress));
+    assert_eq!((failed.problem, failed.progress), (Some(*problem), progress));
     assert!(failed.finished_at.is_some());
 }
 
