@@ -1,8 +1,9 @@
 //! SQL of operations. The statements run in several schemas, on tables of the same shape.
 
-use api::{Operation, OperationProgress, OperationState, problem::ProblemDetails};
+use api::{Operation, OperationProgress, OperationState};
 use ids::{OperationId, TenantId};
 use jiff_sqlx::Timestamp;
+use serde_json::Value;
 use sqlx::{PgConnection, types::Json};
 
 use crate::{End, Filter, NewOperation};
@@ -13,8 +14,8 @@ struct Row {
     target: String,
     kind: String,
     state: OperationState,
-    progress: Json<OperationProgress>,
-    problem: Option<Json<ProblemDetails>>,
+    progress: Value,
+    problem: Option<Value>,
     created_at: Timestamp,
     updated_at: Timestamp,
     finished_at: Option<Timestamp>,
@@ -27,8 +28,8 @@ impl From<Row> for Operation {
             kind: row.kind,
             target: row.target,
             state: row.state,
-            progress: row.progress.0,
-            problem: row.problem.map(|problem| problem.0),
+            progress: row.progress,
+            problem: row.problem,
             created_at: row.created_at.to_jiff(),
             updated_at: row.updated_at.to_jiff(),
             finished_at: row.finished_at.map(Timestamp::to_jiff),

@@ -6,6 +6,7 @@ use api::{OperationProgress, OperationState, Problem, ProblemType, problem::Prob
 use atelier_operations::{End, Filter, NewOperation, cancel_open, find, finish, list, prune, report};
 use db::Db;
 use ids::{InstanceId, TenantId};
+use serde_json::json;
 use sqlx::{
     SqlStr,
     migrate::{Migration, MigrationType, Migrator},
@@ -43,7 +44,7 @@ async fn an_operation_finishes_once_and_then_stays_as_it_is() {
     let progress = phase("starting");
     report(&mut tx, new.id, &progress).await.unwrap();
     let running = find(&mut tx, Some(tenant), new.id).await.unwrap().unwrap();
-    assert_eq!((running.state, &running.progress), (OperationState::Running, &progress));
+    assert_eq!((running.state, running.progress), (OperationState::Running, json!(progress)));
 
     let problem = Box::new(ProblemDetails::from(&Problem::new(ProblemType::StockExhausted, "None is free.")));
     assert!(finish(&mut tx, new.id, &End::Failed(problem.clone())).await.unwrap());
@@ -52,7 +53,7 @@ async fn an_operation_finishes_once_and_then_stays_as_it_is() {
     cancel_open(&mut tx, &target.to_string()).await.unwrap();
     let failed = find(&mut tx, Some(tenant), new.id).await.unwrap().unwrap();
     assert_eq!(failed.state, OperationState::Failed);
-    assert_eq!((failed.problem, failed.progress), (Some(*problem), progress));
+    assert_eq!((failed.problem, failed.progress), (Some(json!(problem)), json!(progress)));
     assert!(failed.finished_at.is_some());
 }
 
