@@ -14,6 +14,13 @@ pub(crate) struct Args {
     check: bool,
 }
 
+impl Args {
+    /// `--check`
+    pub(crate) fn check() -> Self {
+        Self { check: true }
+    }
+}
+
 /// The services that describe themselves.
 const SERVICES: [&str; 5] = ["stock", "gpu", "storage", "identity", "operator"];
 

@@ -3,15 +3,18 @@
 
 mod bench;
 mod build;
+mod check;
 mod config;
 mod demo;
 mod generate;
+mod mutants;
 mod packages;
 mod postgres;
 mod process;
 mod queries;
 mod rgw;
 mod scratch;
+mod skipped;
 mod test;
 mod up;
 
@@ -34,6 +37,10 @@ enum Command {
     Demo(demo::Args),
     /// Run all tests, against a real Postgres and a real Ceph RGW
     Test(test::Args),
+    /// Run what CI runs before the tests: format, lints, dependencies, documentation, generated files
+    Check(check::Args),
+    /// Find changes to the pure rules that no test notices (cargo-mutants)
+    Mutants(mutants::Args),
     /// Write the services' OpenAPI documents to openapi/
     Openapi(generate::Args),
     /// Write the custom resource definitions to deploy/crds/
@@ -58,6 +65,8 @@ fn main() -> ExitCode {
             Command::Up(args) => up::run(args).await,
             Command::Demo(args) => demo::run(args).await,
             Command::Test(args) => test::run(args).await,
+            Command::Check(args) => check::run(args).await,
+            Command::Mutants(args) => mutants::run(args).await,
             Command::Openapi(args) => generate::openapi(&args).await,
             Command::Crds(args) => generate::crds(&args).await,
             Command::Sqlx(args) => queries::run(args).await,

@@ -114,6 +114,17 @@ pub(crate) async fn ceph(consent: Consent) -> anyhow::Result<()> {
     apt(consent, &["ceph-mon", "ceph-osd", "radosgw"]).await
 }
 
+/// A cargo subcommand, compiled from source unless it is there.
+pub(crate) async fn cargo_tool(consent: Consent, name: &str) -> anyhow::Result<()> {
+    if on_path(name).is_some() {
+        return Ok(());
+    }
+    consent.ask(&format!("{name} (cargo install --locked {name})"))?;
+    let mut cargo = Command::new("cargo");
+    cargo.args(["install", "--locked", "--quiet", name]);
+    crate::process::run(&format!("cargo install {name}"), cargo).await
+}
+
 fn apt_works() -> bool {
     on_path("apt-get").is_some() && (nix::unistd::geteuid().is_root() || on_path("sudo").is_some())
 }

@@ -1,15 +1,20 @@
-//! `cargo xtask test`: all tests, on what is real: a Postgres and a Ceph RGW started for this run.
+//! `cargo xtask test`: all tests, on a Postgres and a Ceph RGW started for this run.
 
-use std::{path::PathBuf, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use nix::sys::signal::Signal;
+use tokio::process::Command;
 
 use crate::{
     packages::{self, Consent},
     process::{self, Running},
     rgw::Rgw,
     scratch::Scratch,
+    skipped,
 };
 
 #[derive(Debug, clap::Args)]
@@ -17,61 +22,84 @@ pub(crate) struct Args {
     /// Install what is missing without asking
     #[arg(long)]
     yes: bool,
-    /// Run the cluster cases against the cluster of KUBECONFIG instead of the development cluster
+    /// Run the cases of the operator and of the development cluster on the cluster of KUBECONFIG
     #[arg(long)]
     cluster: bool,
-    /// Passed on to cargo nextest (a filter, say)
+    /// Passed on to cargo nextest, for example a filter
     #[arg(last = true)]
     nextest: Vec<String>,
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let consent = Consent::new(args.yes);
-    let scratch = Scratch::new()?;
-    let folder = scratch.path();
-    let bin = scratch.postgres_programs(consent).await?;
-    packages::ceph(consent).await?;
-
-    let mut cargo = process::command("cargo", Signal::SIGINT);
-    cargo.current_dir(crate::root()).args(["nextest", "run", "--no-fail-fast"]);
+    packages::cargo_tool(consent, "cargo-nextest").await?;
+    let mut cargo = nextest();
     if args.cluster {
-        let Some(kubeconfig) = std::env::var_os("KUBECONFIG") else {
-            bail!("--cluster needs KUBECONFIG");
-        };
+        let kubeconfig = std::env::var_os("KUBECONFIG").context("--cluster needs KUBECONFIG")?;
         cargo.env("TEST_KUBECONFIG", PathBuf::from(kubeconfig));
-        cargo.args(["--package", "atelier-operator", "--test", "it", "--test-threads", "1"]);
-    } else {
-        cargo.arg("--workspace");
+        cargo.args(["--package", "atelier-operator", "--package", "atelier-devcluster"]);
+        cargo.args(["--test", "it", "--test-threads", "1"]).args(&args.nextest);
+        return finish(cargo).await;
     }
-    cargo.args(&args.nextest);
-    // built first, so that the servers do not wait for the compiler
+
+    cargo.arg("--workspace").args(&args.nextest);
+    let scratch = Scratch::new()?;
+    let programs = scratch.postgres_programs(consent).await?;
+    packages::ceph(consent).await?;
+    // before the servers start: they would idle while the compiler works
     crate::build::programs().await?;
 
     let begun = Instant::now();
-    std::fs::create_dir(folder.join("tmp"))?;
-    let postgres = scratch.postgres(&bin).await?;
-    let rgw = Rgw::start(&folder.join("ceph")).await?;
+    let temporary = scratch.path().join("tmp");
+    std::fs::create_dir(&temporary)?;
+    let postgres = scratch.postgres(&programs).await?;
+    let rgw = Rgw::start(&scratch.path().join("ceph")).await?;
     println!("Postgres and Ceph RGW are up ({:.1} s)", begun.elapsed().as_secs_f64());
     cargo
-        .env("TMPDIR", folder.join("tmp"))
+        .env("TMPDIR", &temporary)
         .env("TEST_POSTGRES", postgres.admin_url())
-        .env("TEST_POSTGRES_BIN", &bin)
+        .env("TEST_POSTGRES_BIN", &programs)
         .env("RGW_ENDPOINT", &rgw.endpoint)
         .env("RGW_ACCESS_KEY", &rgw.access_key)
         .env("RGW_SECRET_KEY", &rgw.secret_key);
-    let mut tests = Running::spawn("cargo nextest", cargo)?;
-    let ended = tokio::select! {
-        ended = tests.ended() => Some(ended),
-        _ = tokio::signal::ctrl_c() => None,
-    };
-    if ended.is_none() {
-        tests.stop(Signal::SIGINT, std::time::Duration::from_secs(10)).await;
-    }
+    let done = finish(cargo).await;
     rgw.stop().await;
     postgres.stop().await;
-    match ended.as_deref() {
-        Some("exit status: 0") => Ok(()),
-        Some(other) => bail!("the tests did not pass ({other})"),
-        None => bail!("interrupted"),
+    done
+}
+
+/// `cargo nextest run`, to which the packages and the environment are added. .config/nextest.toml configures it.
+fn nextest() -> Command {
+    let mut cargo = process::command("cargo", Signal::SIGINT);
+    cargo.current_dir(crate::root()).args(["nextest", "run", "--no-fail-fast"]);
+    cargo
+}
+
+async fn finish(cargo: Command) -> anyhow::Result<()> {
+    let report = report()?;
+    let _ = std::fs::remove_file(&report);
+    let mut tests = Running::spawn("cargo nextest", cargo)?;
+    let ended = tokio::select! {
+        ended = tests.ended() => ended,
+        _ = tokio::signal::ctrl_c() => {
+            tests.stop(Signal::SIGINT, Duration::from_secs(10)).await;
+            bail!("interrupted");
+        }
+    };
+    if let Ok(text) = std::fs::read_to_string(&report) {
+        for case in skipped::cases(&text) {
+            println!("skipped: {} ({})", case.name, case.reason);
+        }
     }
+    if ended != "exit status: 0" {
+        bail!("the tests did not pass ({ended})");
+    }
+    Ok(())
+}
+
+/// Where nextest writes its report: .config/nextest.toml.
+fn report() -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    let target = program.parent().and_then(Path::parent).context("a program outside a target folder")?;
+    Ok(target.join("nextest/default/junit.xml"))
 }

@@ -1,0 +1,69 @@
+//! `cargo xtask mutants`: changes the pure rules one expression at a time, and reports each change that no test
+//! notices. .cargo/mutants.toml lists the rules.
+
+use std::time::Duration;
+
+use anyhow::bail;
+use nix::sys::signal::Signal;
+
+use crate::{
+    packages::{self, Consent},
+    process::{self, Running},
+    scratch::Scratch,
+};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A regular expression: only mutants whose description matches, for example `instance/decide`
+    filter: Option<String>,
+    /// Install what is missing without asking
+    #[arg(long)]
+    yes: bool,
+    /// Passed on to cargo mutants, for example --list
+    #[arg(last = true)]
+    rest: Vec<String>,
+}
+
+pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+    let consent = Consent::new(args.yes);
+    packages::cargo_tool(consent, "cargo-nextest").await?;
+    packages::cargo_tool(consent, "cargo-mutants").await?;
+    let scratch = Scratch::new()?;
+    let programs = scratch.postgres_programs(consent).await?;
+    let postgres = scratch.postgres(&programs).await?;
+    let temporary = scratch.path().join("tmp");
+    std::fs::create_dir(&temporary)?;
+
+    let root = crate::root();
+    let target = root.join("target/mutants");
+    let mut cargo = process::command("cargo", Signal::SIGINT);
+    // the unchanged code is known to pass: `cargo xtask test` says so
+    cargo
+        .current_dir(&root)
+        .args(["mutants", "--baseline", "skip", "--timeout", "600", "--output"])
+        .arg(&target);
+    if let Some(filter) = &args.filter {
+        cargo.args(["--re", filter]);
+    }
+    // one target folder for all: each mutant is compiled on top of the one before
+    cargo.args(&args.rest).env("CARGO_TARGET_DIR", &target);
+    cargo
+        .env("TMPDIR", &temporary)
+        .env("TEST_POSTGRES", postgres.admin_url())
+        .env("TEST_POSTGRES_BIN", &programs);
+    let mut mutants = Running::spawn("cargo mutants", cargo)?;
+    let ended = tokio::select! {
+        ended = mutants.ended() => ended,
+        _ = tokio::signal::ctrl_c() => {
+            mutants.stop(Signal::SIGINT, Duration::from_secs(10)).await;
+            "interrupted".to_owned()
+        }
+    };
+    postgres.stop().await;
+    println!("the report is in {}", target.join("mutants.out").display());
+    // 2: some mutants were missed, which is what one runs this for
+    if !matches!(ended.as_str(), "exit status: 0" | "exit status: 2") {
+        bail!("cargo mutants failed ({ended})");
+    }
+    Ok(())
+}
