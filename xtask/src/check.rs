@@ -41,7 +41,8 @@ async fn step(name: &str, work: impl Future<Output = anyhow::Result<()>>) -> any
 
 async fn unused_dependencies(consent: Consent) -> anyhow::Result<()> {
     packages::cargo_tool(consent, "cargo-machete").await?;
-    cargo(&["machete", "--skip-target-dir"]).await
+    // as a program of its own: as `cargo machete` it misreads its arguments below `cargo run`
+    succeed(Command::new("cargo-machete").arg("--skip-target-dir")).await
 }
 
 /// See deny.toml.
