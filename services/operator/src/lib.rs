@@ -1,28 +1,35 @@
-//! The operator: turns `GpuUnit` and `GpuStorage` into pods and volumes that really hold and run.
+//! The operator: turns `GpuUnit` and `GpuStorage` into pods and volumes.
 //!
-//! `unit`, `storage` and `tenant` decide and know no cluster; `view` reads objects into what they decide
-//! on; `run` watches, applies and leads; `http` is the Operator API. Nothing but `run::apply` writes for
-//! the custom resources.
+//! | part | job |
+//! |---|---|
+//! | [`observation`] | the parts of the cluster's objects that decisions depend on |
+//! | [`unit`], [`storage`], [`tenant`] | the next step as a value; no clock, no client |
+//! | [`controller`] | watches, election, reconciliation; the only part that writes for custom resources |
+//! | [`http`] | the Operator API |
+//! | [`app`] | the wiring |
 
 pub mod app;
+mod conditions;
 mod config;
 pub mod controller;
 pub mod http;
-pub mod quantity;
+pub mod observation;
 pub mod settings;
 pub mod storage;
 pub mod tenant;
 pub mod unit;
-pub mod view;
 
 pub use app::serve;
 pub use config::Config;
 pub use http::openapi;
 
+/// The name of the service.
+pub const NAME: &str = "operator";
+
 /// The custom resource definitions as YAML documents, by name.
 ///
 /// # Errors
-/// Never in practice: the definitions are values of ours.
+/// If a definition cannot be serialized.
 pub fn definitions_yaml() -> anyhow::Result<Vec<(String, String)>> {
     crds::definitions()
         .iter()

@@ -1,4 +1,4 @@
-//! What to do next for one storage, as a value: its namespace, its claim, its status.
+//! The plan of the next step for one storage: its namespace, its volume claim, its status. Pure.
 
 use std::collections::BTreeMap;
 
@@ -7,43 +7,43 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
-use crate::unit::status::set_condition;
-use crate::view::ClaimView;
+use crate::conditions::Conditions;
+use crate::observation::ObservedVolumeClaim;
 
 const GIB: u64 = 1 << 30;
 
 /// One write to the cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Keep the storage from vanishing before its claim.
+    /// Add the finalizer that keeps the storage until its claim is gone.
     AddFinalizer,
-    /// Let the storage go.
+    /// Remove that finalizer.
     RemoveFinalizer,
-    /// The tenant's namespace.
-    EnsureTenant(String),
+    /// Apply the tenant's namespace.
+    EnsureNamespace(String),
     /// Apply the claim.
     ApplyClaim(Value),
     /// Delete the claim.
     DeleteClaim {
-        /// Its namespace.
+        /// Namespace of the claim.
         namespace: String,
-        /// Its name.
+        /// Name of the claim.
         name: String,
     },
 }
 
-/// What to do for a storage: the actions, then the status if it differs.
+/// The next step for a storage: the actions, then the status if it differs.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Writes, in this order.
     pub actions: Vec<Action>,
-    /// The status as it should be.
+    /// The desired status.
     pub status: GpuStorageStatus,
 }
 
-/// Decides for one storage.
+/// Plans the next step for one storage.
 #[must_use]
-pub fn plan(storage: &GpuStorage, claim: Option<&ClaimView>, now: Timestamp) -> Plan {
+pub fn plan(storage: &GpuStorage, claim: Option<&ObservedVolumeClaim>, now: Timestamp) -> Plan {
     let mut plan = Plan { actions: Vec::new(), status: storage.status.clone().unwrap_or_default() };
     let name = storage.name_any();
     let namespace = storage.spec.tenant_id.clone();
@@ -65,21 +65,21 @@ pub fn plan(storage: &GpuStorage, claim: Option<&ClaimView>, now: Timestamp) -> 
             plan.actions.push(Action::AddFinalizer);
         }
         let fits = claim.is_some_and(|claim| claim.requested.is_some_and(|requested| requested >= wanted));
-        let going = claim.is_some_and(|claim| claim.deleting);
-        if !fits && !going {
-            plan.actions.push(Action::EnsureTenant(namespace.clone()));
+        let is_deleting = claim.is_some_and(|claim| claim.deleting);
+        if !fits && !is_deleting {
+            plan.actions.push(Action::EnsureNamespace(namespace.clone()));
             plan.actions.push(Action::ApplyClaim(claim_of(storage)));
         }
     }
 
     let (phase, reason, message) = match claim.map(|claim| claim.phase.as_str()) {
-        _ if deleting => (StoragePhase::Pending, StorageReason::Deleting, "the volume is being removed"),
+        _ if deleting => (StoragePhase::Pending, StorageReason::Deleting, "the volume is being deleted"),
         Some("Bound") => (StoragePhase::Bound, StorageReason::Bound, ""),
-        Some("Lost") => (StoragePhase::Failed, StorageReason::Failed, "the claim lost its volume"),
+        Some("Lost") => (StoragePhase::Failed, StorageReason::Failed, "the volume claim has lost its volume"),
         _ => (
             StoragePhase::Pending,
             StorageReason::Pending,
-            "waits for its first instance or for the provisioner",
+            "the volume claim waits for its first pod or for the provisioner",
         ),
     };
     let status = &mut plan.status;
@@ -90,15 +90,9 @@ pub fn plan(storage: &GpuStorage, claim: Option<&ClaimView>, now: Timestamp) -> 
         claim.and_then(|claim| claim.capacity).and_then(|bytes| i64::try_from(bytes / GIB).ok());
     status.observed_generation = storage.metadata.generation;
     let bound = phase == StoragePhase::Bound;
-    set_condition(
-        &mut status.conditions,
-        names::CONDITION_BOUND,
-        bound,
-        reason.as_str(),
-        message,
-        storage.metadata.generation,
-        now,
-    );
+    let mut conditions =
+        Conditions { all: &mut status.conditions, generation: storage.metadata.generation, now };
+    conditions.set(names::CONDITION_BOUND, bound, reason.as_str(), message);
     plan
 }
 
@@ -143,9 +137,9 @@ mod tests {
         storage
     }
 
-    fn claim(gib: u64, phase: &str) -> ClaimView {
+    fn claim(gib: u64, phase: &str) -> ObservedVolumeClaim {
         let bytes = Some(gib * GIB);
-        ClaimView {
+        ObservedVolumeClaim {
             namespace: "ten-1".to_owned(),
             phase: phase.to_owned(),
             volume: None,
@@ -156,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_claim_of_the_right_size_needs_nothing() {
+    fn a_bound_claim_of_the_right_size_needs_no_write() {
         let mut storage = storage(10);
         let bound = claim(10, "Bound");
         let first = plan(&storage, Some(&bound), Timestamp::UNIX_EPOCH);
@@ -171,21 +165,21 @@ mod tests {
     }
 
     #[test]
-    fn growing_applies_the_claim_again() {
+    fn a_larger_size_applies_the_claim_again() {
         let actions = plan(&storage(20), Some(&claim(10, "Bound")), Timestamp::UNIX_EPOCH).actions;
-        assert!(matches!(&actions[..], [Action::EnsureTenant(_), Action::ApplyClaim(body)]
+        assert!(matches!(&actions[..], [Action::EnsureNamespace(_), Action::ApplyClaim(body)]
             if body["spec"]["resources"]["requests"]["storage"] == "20Gi"));
     }
 
     #[test]
-    fn the_claim_goes_before_its_storage() {
+    fn the_claim_is_deleted_before_its_storage() {
         let mut storage = storage(10);
         storage.metadata.deletion_timestamp =
             Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH));
-        let there = plan(&storage, Some(&claim(10, "Bound")), Timestamp::UNIX_EPOCH).actions;
-        assert!(matches!(there[..], [Action::DeleteClaim { .. }]));
-        let going = ClaimView { deleting: true, ..claim(10, "Bound") };
-        assert_eq!(plan(&storage, Some(&going), Timestamp::UNIX_EPOCH).actions, []);
+        let existing = plan(&storage, Some(&claim(10, "Bound")), Timestamp::UNIX_EPOCH).actions;
+        assert!(matches!(existing[..], [Action::DeleteClaim { .. }]));
+        let deleting = ObservedVolumeClaim { deleting: true, ..claim(10, "Bound") };
+        assert_eq!(plan(&storage, Some(&deleting), Timestamp::UNIX_EPOCH).actions, []);
         assert_eq!(plan(&storage, None, Timestamp::UNIX_EPOCH).actions, [Action::RemoveFinalizer]);
     }
 }

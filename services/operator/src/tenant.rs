@@ -1,5 +1,4 @@
-//! The namespaces that instances run in and what stands in them, as values: who may speak with an instance,
-//! how much a namespace may hold, and how its pods are confined.
+//! The namespaces of instances and the objects in them, as values: network policies, a quota and a Pod Security level.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +7,23 @@ use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use crate::settings::Settings;
-use crate::unit::pods::{owned_by, short_hash};
+use crate::unit::meta::{owner_reference, short_hash};
 
-/// Annotation on what the operator applies: hash of what it applied.
+/// Annotation on applied objects: hash of what was applied.
 pub const ANNOTATION_APPLIED: &str = "atelier.dev/applied";
 /// Label of Pod Security admission.
 pub const LABEL_ENFORCE: &str = "pod-security.kubernetes.io/enforce";
 
-/// The most pods in a unit's home: two placeholders, an instance and its predecessor, and some to spare.
-const HOME_PODS: u32 = 8;
+/// Most pods in a unit's namespace: two placeholders, an instance pod and its predecessor, and some spare.
+const UNIT_PODS: u32 = 8;
 
-/// Whose namespace it is.
+/// The owner of a namespace.
 #[derive(Clone, Copy, Debug)]
 pub enum Owner<'a> {
-    /// A tenant's, by its name.
+    /// A tenant, by name.
     Tenant(&'a str),
-    /// A unit's own, see [`crate::unit::devices`]; it goes with the unit.
-    Home(&'a GpuUnit),
+    /// A unit's own, see [`crate::unit::devices`]. It is deleted with the unit.
+    Unit(&'a GpuUnit),
 }
 
 impl Owner<'_> {
@@ -33,7 +32,7 @@ impl Owner<'_> {
     pub fn namespace(self) -> String {
         match self {
             Self::Tenant(name) => name.to_owned(),
-            Self::Home(unit) => unit.name_any(),
+            Self::Unit(unit) => unit.name_any(),
         }
     }
 }
@@ -45,44 +44,44 @@ pub struct Object {
     pub kind: &'static str,
     /// Name.
     pub name: String,
-    /// Hash that its annotation carries.
+    /// Hash of the body, also in its annotation.
     pub hash: String,
-    /// The whole object.
+    /// The complete object.
     pub body: Value,
 }
 
 impl Object {
-    /// How the cache calls it.
+    /// The key of the object in the cache.
     #[must_use]
     pub fn key(&self) -> String {
         format!("{}/{}", self.kind, self.name)
     }
 }
 
-/// Everything that stands in a namespace from its first use on, the namespace first.
+/// The objects of a namespace, the namespace first.
 #[must_use]
 pub fn objects(owner: Owner<'_>, root_inside: bool, settings: &Settings) -> Vec<Object> {
     let namespace = owner.namespace();
     let level = if root_inside { "baseline" } else { "restricted" };
     let (label, pods) = match owner {
         Owner::Tenant(_) => (names::LABEL_TENANT, settings.tenant_pods),
-        Owner::Home(_) => (names::LABEL_UNIT, HOME_PODS),
+        Owner::Unit(_) => (names::LABEL_UNIT, UNIT_PODS),
     };
     let labels = json!({
         "app.kubernetes.io/managed-by": names::MANAGER_OPERATOR,
         (label): namespace,
     });
-    let mut of_namespace = labels.clone();
+    let mut namespace_labels = labels.clone();
     for (label, value) in [
         (LABEL_ENFORCE, level),
         ("pod-security.kubernetes.io/warn", level),
         ("pod-security.kubernetes.io/audit", "restricted"),
     ] {
-        of_namespace[label] = json!(value);
+        namespace_labels[label] = json!(value);
     }
-    let mut metadata = json!({"name": namespace, "labels": of_namespace});
-    if let Owner::Home(unit) = owner {
-        metadata["ownerReferences"] = json!([owned_by(unit)]);
+    let mut metadata = json!({"name": namespace, "labels": namespace_labels});
+    if let Owner::Unit(unit) = owner {
+        metadata["ownerReferences"] = json!([owner_reference(unit)]);
     }
     let policy = |name: &str, spec: Value| {
         let metadata = json!({"name": name, "namespace": namespace, "labels": labels});
@@ -162,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_objects_are_what_they_claim_to_be_and_their_hash_is_stable() {
+    fn the_objects_are_valid_and_their_hash_is_stable() {
         let settings = Settings::default();
         let all = objects(Owner::Tenant("ten-1"), false, &settings);
         assert_eq!(all, objects(Owner::Tenant("ten-1"), false, &settings));
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn no_private_range_can_be_reached() {
+    fn every_private_range_is_blocked() {
         let settings = Settings::default();
         let all = objects(Owner::Tenant("ten-1"), false, &settings);
         let blocks = &all[3].body["spec"]["egress"][1]["to"];

@@ -24,8 +24,8 @@ use tokio::sync::watch;
 use super::cache::{Applied, Cache, Key};
 use super::metrics::Metrics;
 use super::queue::Queue;
+use crate::observation::{DraSupport, ObservedMirror, ObservedNode, ObservedVolumeClaim};
 use crate::tenant;
-use crate::view::{ClaimView, Dra, MirrorView, NodeView};
 
 /// Pause before a new list after a version has expired.
 const RELIST_PAUSE: Duration = Duration::from_millis(100);
@@ -118,7 +118,7 @@ impl Watches {
             move |change| match change {
                 Change::Put(unit) => cache.put_unit(unit),
                 Change::Drop(unit) => cache.drop_unit(&unit.name_any(), unit.uid().as_deref()),
-                Change::Retain(seen) => cache.keep_units(seen),
+                Change::Retain(seen) => cache.retain_units(seen),
             },
         );
     }
@@ -129,14 +129,14 @@ impl Watches {
         self.spawn::<Pod>(workers, of_units, Need::Required, move |change| match change {
             Change::Put(pod) => cache.put_pod(&pod),
             Change::Drop(pod) => cache.drop_pod(pod, clock()),
-            Change::Retain(seen) => cache.keep_pods(seen, clock()),
+            Change::Retain(seen) => cache.retain_pods(seen, clock()),
         });
     }
 
     fn watch_nodes(&self, workers: &Workers) {
         let cache = self.cache.clone();
         self.spawn::<Node>(workers, watcher::Config::default(), Need::Required, move |change| match change {
-            Change::Put(node) => cache.put_node(&node.name_any(), Some(NodeView::of(&node))),
+            Change::Put(node) => cache.put_node(&node.name_any(), Some(ObservedNode::of(&node))),
             Change::Drop(node) => cache.put_node(&node.name_any(), None),
             Change::Retain(seen) => missing(cache.node_names(), seen, |name| cache.put_node(name, None)),
         });
@@ -161,13 +161,12 @@ impl Watches {
             of_storages,
             Need::Required,
             move |change| match change {
-                Change::Put(claim) => ClaimView::of(&claim)
-                    .map_or_else(Vec::new, |(name, view)| cache.put_claim(&name, Some(view))),
-                Change::Drop(claim) => {
-                    ClaimView::of(claim).map_or_else(Vec::new, |(name, _)| cache.put_claim(&name, None))
-                }
+                Change::Put(claim) => ObservedVolumeClaim::of(&claim)
+                    .map_or_else(Vec::new, |(name, observed)| cache.put_volume_claim(&name, Some(observed))),
+                Change::Drop(claim) => ObservedVolumeClaim::of(claim)
+                    .map_or_else(Vec::new, |(name, _)| cache.put_volume_claim(&name, None)),
                 Change::Retain(seen) => {
-                    missing(cache.claim_names(), seen, |name| cache.put_claim(name, None))
+                    missing(cache.volume_claim_names(), seen, |name| cache.put_volume_claim(name, None))
                 }
             },
         );
@@ -181,7 +180,7 @@ impl Watches {
             Change::Drop(claim) => claim.labels().get(names::LABEL_UNIT).map_or_else(Vec::new, |unit| {
                 cache.drop_device_claim(unit, &claim.uid().unwrap_or_default())
             }),
-            Change::Retain(seen) => cache.keep_device_claims(seen),
+            Change::Retain(seen) => cache.retain_device_claims(seen),
         });
     }
 
@@ -190,13 +189,13 @@ impl Watches {
         let of_units = watcher::Config::default().labels(names::LABEL_UNIT);
         self.spawn::<PersistentVolume>(workers, of_units, Need::ForDra, move |change| match change {
             Change::Put(volume) => {
-                MirrorView::of(&volume).map_or_else(Vec::new, |mirror| cache.put_mirror(mirror))
+                ObservedMirror::of(&volume).map_or_else(Vec::new, |mirror| cache.put_mirror(mirror))
             }
             Change::Drop(volume) => volume
                 .labels()
                 .get(names::LABEL_UNIT)
                 .map_or_else(Vec::new, |unit| cache.drop_mirror(unit, &volume.name_any())),
-            Change::Retain(seen) => cache.keep_mirrors(seen),
+            Change::Retain(seen) => cache.retain_mirrors(seen),
         });
     }
 
@@ -295,7 +294,7 @@ impl<F> KindWatch<F> {
             match self.shared.client.list_api_group_resources(&version).await {
                 Ok(_) => return,
                 Err(kube::Error::Api(status)) if status.code == 404 => {
-                    self.put_dra::<K>(Dra::NotServed);
+                    self.put_dra::<K>(DraSupport::NotServed);
                     self.synced.send_replace(true);
                     tokio::time::sleep(DRA_PAUSE).await;
                 }
@@ -329,7 +328,7 @@ impl<F> KindWatch<F> {
                     self.observe(Change::Retain(&seen));
                     seen = HashSet::new();
                     if self.need == Need::ForDra {
-                        self.put_dra::<K>(Dra::Served);
+                        self.put_dra::<K>(DraSupport::Served);
                     }
                     self.synced.send_replace(true);
                 }
@@ -338,7 +337,7 @@ impl<F> KindWatch<F> {
                 Err(error) => {
                     self.shared.metrics.watch_failed(&kind);
                     if self.need == Need::ForDra && is_forbidden(&error) {
-                        self.put_dra::<K>(Dra::Forbidden);
+                        self.put_dra::<K>(DraSupport::Forbidden);
                         self.synced.send_replace(true);
                         return FORBIDDEN_PAUSE;
                     }
@@ -370,7 +369,7 @@ impl<F> KindWatch<F> {
         }
     }
 
-    fn put_dra<K: Resource<DynamicType = ()>>(&self, dra: Dra) {
+    fn put_dra<K: Resource<DynamicType = ()>>(&self, dra: DraSupport) {
         self.enqueue(self.shared.cache.put_dra(&K::kind(&()), dra));
     }
 

@@ -16,7 +16,6 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::names::digest;
 use super::record::{Record, Records, away, busy};
 use super::{Api, Service, refused, required};
-use crate::quantity;
 
 /// The most units that one call may make or remove.
 const MOST: u32 = 1000;
@@ -87,7 +86,8 @@ impl NewStocks {
         check_spec_name(&self.spec_name)?;
         required("/gpuType", &self.gpu_type, 63)?;
         for (pointer, value) in [("/cpu", &self.cpu), ("/memory", &self.memory)] {
-            if value.len() > 32 || quantity::milli(value).is_none_or(|milli| milli == 0) {
+            if value.len() > 32 || !value.parse::<crds::Quantity>().is_ok_and(|quantity| quantity.milli() > 0)
+            {
                 return Err(Problem::invalid_field(
                     pointer,
                     "must be a positive Kubernetes quantity such as 4, 3500m or 16Gi",

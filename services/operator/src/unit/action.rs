@@ -1,47 +1,65 @@
-//! What a plan may ask for: the writes to the cluster, as values.
+//! The writes of a plan, as values.
 
+use std::time::Duration;
+
+use crds::GpuUnitStatus;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 
-use crate::view::{ClaimRef, MirrorView, PodRef};
+use crate::observation::{ClaimRef, ObservedMirror, PodRef};
+
+/// The next step for a unit: `before_status`, then the status if it differs, then `after_status`.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Writes that precede the status.
+    pub before_status: Vec<Action>,
+    /// The desired status.
+    pub status: GpuUnitStatus,
+    /// The source of `status.lastFailure.logTail`.
+    pub log_source: Option<LogSource>,
+    /// Writes that require the status to be stored.
+    pub after_status: Vec<Action>,
+    /// Time after which to reconcile again even if nothing changes.
+    pub requeue_after: Option<Duration>,
+}
 
 /// One write to the cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Keep the unit from vanishing before its pods.
+    /// Add the finalizer that keeps the unit until its pods have ended.
     AddFinalizer,
-    /// Let the unit go.
+    /// Remove that finalizer.
     RemoveFinalizer,
-    /// The tenant's namespace with its policies, quota and security level.
-    EnsureTenant {
+    /// Apply the tenant's namespace with its policies, quota and security level.
+    EnsureTenantNamespace {
         /// Name of the namespace.
         namespace: String,
-        /// Some container inside needs to be root in its user namespace.
+        /// A container inside is root in its user namespace.
         root_inside: bool,
     },
-    /// The unit's own namespace, confined like a tenant's.
-    EnsureHome {
-        /// The instance inside needs to be root in its user namespace.
+    /// Apply the unit's own namespace, confined like a tenant's.
+    EnsureUnitNamespace {
+        /// The instance inside is root in its user namespace.
         root_inside: bool,
     },
-    /// Make this claim on devices.
+    /// Create a claim on devices.
     CreateClaim(Box<ResourceClaim>),
-    /// Reserve the claim's devices for the unit itself.
+    /// Reserve the claim for the unit itself.
     ReserveClaim(ClaimRef),
-    /// Take that reservation back.
+    /// Remove that reservation.
     UnreserveClaim(ClaimRef),
     /// Delete this very claim.
     DeleteClaim(ClaimRef),
-    /// Bring a storage's volume to the unit's home.
-    MirrorVolume {
+    /// Mirror a storage's volume into the unit's namespace.
+    CreateMirror {
         /// Name of the storage.
         storage: String,
         /// Name of its volume.
         volume: String,
     },
-    /// Take it away again.
-    DropMirror(MirrorView),
-    /// Make this pod.
+    /// Delete the mirror and its claim.
+    DeleteMirror(ObservedMirror),
+    /// Create a pod.
     CreatePod(Box<Pod>),
     /// Nominate the node for the pod.
     Nominate {
@@ -54,41 +72,18 @@ pub enum Action {
     DeletePod {
         /// The pod.
         pod: PodRef,
-        /// Seconds of grace; the pod's own when absent.
+        /// Grace period in seconds; the pod's own if absent.
         grace: Option<u32>,
     },
-    /// Take our finalizer from an instance pod.
+    /// Remove the run finalizer from an instance pod.
     ReleasePod(PodRef),
 }
 
-impl Action {
-    /// Short word for logs, metrics and tests.
-    #[must_use]
-    pub const fn word(&self) -> &'static str {
-        match self {
-            Self::AddFinalizer => "add_finalizer",
-            Self::RemoveFinalizer => "remove_finalizer",
-            Self::EnsureTenant { .. } => "ensure_tenant",
-            Self::EnsureHome { .. } => "ensure_home",
-            Self::CreateClaim(_) => "create_claim",
-            Self::ReserveClaim(_) => "reserve_claim",
-            Self::UnreserveClaim(_) => "unreserve_claim",
-            Self::DeleteClaim(_) => "delete_claim",
-            Self::MirrorVolume { .. } => "mirror_volume",
-            Self::DropMirror(_) => "drop_mirror",
-            Self::CreatePod(_) => "create_pod",
-            Self::Nominate { .. } => "nominate",
-            Self::DeletePod { .. } => "delete_pod",
-            Self::ReleasePod(_) => "release_pod",
-        }
-    }
-}
-
-/// Whose last lines to keep.
+/// The container whose last log lines are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LogOf {
+pub struct LogSource {
     /// The pod.
     pub pod: PodRef,
-    /// The container before the present one.
+    /// The container before its last restart.
     pub previous: bool,
 }

@@ -1,12 +1,12 @@
-//! The devices of a unit whose GPUs are allocated by claim (dynamic resource allocation), as values: the
-//! claim itself, the unit's home and the mirrors of storages.
+//! The devices of a unit whose GPUs are allocated by claim (dynamic resource allocation), as values: the claim, and the
+//! mirrors of storages.
 //!
-//! A claim can be used in its own namespace only. So such a unit has a namespace of its own, its home, for
-//! the claim, the placeholder and the instance's pod; an instance's storages are mirrored into it.
+//! A claim can be used in its own namespace only. Such a unit has a namespace of its own for the claim, the placeholder
+//! and the instance's pod, and an instance's storages are mirrored into it.
 
 use std::collections::BTreeMap;
 
-use crds::{Allocation, GpuUnit, GpuUnitSpec, names};
+use crds::{Allocation, GpuUnit, GpuUnitSpec};
 use k8s_openapi::api::core::v1::{
     ObjectReference, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec,
     PersistentVolumeSpec, VolumeResourceRequirements,
@@ -18,15 +18,15 @@ use k8s_openapi::api::resource::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 
-use super::pods::{owned_by, short_hash};
-use crate::view::{ANNOTATION_MIRRORS, ANNOTATION_TEMPLATE};
+use super::meta::{labels, owner_reference, short_hash};
+use crate::observation::{ANNOTATION_MIRRORS, ANNOTATION_TEMPLATE};
 
-/// The one request of a claim, and what pods call the claim.
+/// Name of the only request of a claim, and of the claim in pods.
 pub const REQUEST: &str = "gpu";
-/// The most devices that one claim can have.
+/// Most devices of one claim.
 const DEVICES_MOST: i64 = 32;
-/// What the name of a unit with a home begins with: a home must not be a namespace of somebody else.
-const HOME_PREFIX: &str = "unit-";
+/// Prefix of the name of a unit with its own namespace, which must not collide with other namespaces.
+const NAME_PREFIX: &str = "unit-";
 
 /// Whether the unit's GPUs are allocated by claim.
 #[must_use]
@@ -34,26 +34,29 @@ pub fn are_claimed(spec: &GpuUnitSpec) -> bool {
     spec.gpu.count > 0 && matches!(spec.gpu.allocation, Allocation::Dra { .. })
 }
 
-/// The namespace that is the unit's own, if it has one.
+/// The unit's own namespace, if it has one.
 #[must_use]
-pub fn home(unit: &GpuUnit) -> Option<String> {
+pub fn namespace(unit: &GpuUnit) -> Option<String> {
     are_claimed(&unit.spec).then(|| unit.name_any())
 }
 
 /// Checks what the schema cannot.
+///
+/// # Errors
+/// Why the unit cannot have a claim.
 pub(super) fn check(unit: &GpuUnit) -> Result<(), String> {
     if unit.spec.gpu.count > DEVICES_MOST {
         return Err(format!("gpu.count: a claim can have at most {DEVICES_MOST} devices"));
     }
-    if !unit.name_any().starts_with(HOME_PREFIX) {
+    if !unit.name_any().starts_with(NAME_PREFIX) {
         return Err(format!(
-            "the name of a unit whose devices are claimed must begin with {HOME_PREFIX}: its namespace bears it"
+            "the name of a unit with claimed devices must start with {NAME_PREFIX}: it is also the name of its namespace"
         ));
     }
     Ok(())
 }
 
-/// What the unit's claim asks for.
+/// The requests of the unit's claim.
 fn claim_spec(spec: &GpuUnitSpec) -> Option<ResourceClaimSpec> {
     let Allocation::Dra { device_class, selectors } = &spec.gpu.allocation else { return None };
     let selectors = selectors
@@ -74,24 +77,24 @@ fn claim_spec(spec: &GpuUnitSpec) -> Option<ResourceClaimSpec> {
     })
 }
 
-/// Hash of what the unit's claim asks for; `None` where nothing is claimed.
+/// Hash of the requests of the unit's claim; `None` if nothing is claimed.
 #[must_use]
 pub fn template_hash(spec: &GpuUnitSpec) -> Option<String> {
     let claim = serde_json::json!(claim_spec(spec).filter(|_| are_claimed(spec))?);
     Some(short_hash(claim.to_string().as_bytes()))
 }
 
-/// The unit's claim under one of its names.
+/// A claim of the unit.
 #[must_use]
 pub fn claim(unit: &GpuUnit, name: &str) -> ResourceClaim {
     let annotation = template_hash(&unit.spec).map(|hash| (ANNOTATION_TEMPLATE.to_owned(), hash));
     ResourceClaim {
         metadata: ObjectMeta {
             name: Some(name.to_owned()),
-            namespace: home(unit),
+            namespace: namespace(unit),
             labels: Some(labels(unit)),
             annotations: Some(annotation.into_iter().collect()),
-            owner_references: Some(vec![owned_by(unit)]),
+            owner_references: Some(vec![owner_reference(unit)]),
             ..ObjectMeta::default()
         },
         spec: claim_spec(&unit.spec).unwrap_or_default(),
@@ -99,14 +102,14 @@ pub fn claim(unit: &GpuUnit, name: &str) -> ResourceClaim {
     }
 }
 
-/// A mirror of a storage's volume: the same volume once more, for a claim in the unit's home. It takes
-/// nothing with it when it goes.
+/// A mirror of a storage's volume: a second `PersistentVolume` of the same storage, for a claim in the unit's namespace.
+/// Its deletion keeps the data.
 #[must_use]
 pub fn mirror(unit: &GpuUnit, storage: &str, source: &PersistentVolume) -> PersistentVolume {
     let claim = ObjectReference {
         api_version: Some("v1".to_owned()),
         kind: Some("PersistentVolumeClaim".to_owned()),
-        namespace: home(unit),
+        namespace: namespace(unit),
         name: Some(storage.to_owned()),
         ..ObjectReference::default()
     };
@@ -115,7 +118,7 @@ pub fn mirror(unit: &GpuUnit, storage: &str, source: &PersistentVolume) -> Persi
             name: Some(mirror_name(unit, storage)),
             labels: Some(labels(unit)),
             annotations: Some(BTreeMap::from([(ANNOTATION_MIRRORS.to_owned(), source.name_any())])),
-            owner_references: Some(vec![owned_by(unit)]),
+            owner_references: Some(vec![owner_reference(unit)]),
             ..ObjectMeta::default()
         },
         spec: source.spec.clone().map(|spec| PersistentVolumeSpec {
@@ -127,21 +130,21 @@ pub fn mirror(unit: &GpuUnit, storage: &str, source: &PersistentVolume) -> Persi
     }
 }
 
-/// The claim in the unit's home that is bound to a storage's mirror; it bears the storage's name.
+/// The claim in the unit's namespace that is bound to a mirror. It has the storage's name.
 #[must_use]
 pub fn mirror_claim(unit: &GpuUnit, storage: &str, source: &PersistentVolume) -> PersistentVolumeClaim {
     let spec = source.spec.clone().unwrap_or_default();
     PersistentVolumeClaim {
         metadata: ObjectMeta {
             name: Some(storage.to_owned()),
-            namespace: home(unit),
+            namespace: namespace(unit),
             labels: Some(labels(unit)),
-            owner_references: Some(vec![owned_by(unit)]),
+            owner_references: Some(vec![owner_reference(unit)]),
             ..ObjectMeta::default()
         },
         spec: Some(PersistentVolumeClaimSpec {
             access_modes: spec.access_modes,
-            // an empty class asks nobody to provision
+            // an empty class prevents provisioning
             storage_class_name: Some(spec.storage_class_name.unwrap_or_default()),
             volume_mode: spec.volume_mode,
             volume_name: Some(mirror_name(unit, storage)),
@@ -157,11 +160,4 @@ pub fn mirror_claim(unit: &GpuUnit, storage: &str, source: &PersistentVolume) ->
 
 fn mirror_name(unit: &GpuUnit, storage: &str) -> String {
     format!("{}-{storage}", unit.name_any())
-}
-
-fn labels(unit: &GpuUnit) -> BTreeMap<String, String> {
-    BTreeMap::from([
-        ("app.kubernetes.io/managed-by".to_owned(), names::MANAGER_OPERATOR.to_owned()),
-        (names::LABEL_UNIT.to_owned(), unit.name_any()),
-    ])
 }

@@ -1,10 +1,21 @@
-//! The unit: what its pods are, what to do next, and how it is told.
+//! The unit: its pods as values, and the plan of the next step. Pure: no clock, no client.
+//!
+//! [`plan::plan`] is the entry. The [`planner::Planner`] collects the plan; each of `instance`, `progress`, `runs`,
+//! `place`, `claims`, `mirrors` and `report` adds one part of it.
 
 pub mod action;
 mod claims;
 pub mod devices;
-mod judge;
+mod instance;
+pub mod meta;
+mod mirrors;
 mod place;
 pub mod plan;
+mod planner;
 pub mod pods;
+mod progress;
+mod report;
+mod resources;
+mod runs;
+pub mod snapshot;
 pub mod status;

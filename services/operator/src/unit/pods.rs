@@ -1,35 +1,31 @@
-//! The pods of a unit as values: the placeholder that holds its place and the instance that takes it.
+//! The pods of a unit as values: the placeholder that holds its place, and the instance pod that takes it over.
 //!
-//! Both ask for exactly the same resources, so that what one gives up is what the other needs; where the
-//! devices are claimed, both use the same claim.
+//! Both request exactly the same resources, so that one frees what the other needs. Where the devices are claimed, both
+//! use the same claim.
 
 use std::collections::BTreeMap;
 
-use crds::{Allocation, GpuUnit, GpuUnitSpec, Instance, names};
+use crds::{Allocation, GpuUnit, Instance, names};
 use k8s_openapi::api::core::v1::{
     Affinity, Capabilities, Container, ContainerPort, EmptyDirVolumeSource, EnvFromSource, EnvVar,
     HTTPGetAction, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm,
     PersistentVolumeClaimVolumeSource, Pod, PodResourceClaim, PodSecurityContext, PodSpec, Probe,
-    ResourceClaim, ResourceRequirements, SeccompProfile, SecretEnvSource, SecurityContext, TCPSocketAction,
-    Volume, VolumeMount,
+    SeccompProfile, SecretEnvSource, SecurityContext, TCPSocketAction, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kube::Resource as _;
-use kube::ResourceExt as _;
-use sha2::{Digest as _, Sha256};
 
 use super::devices;
-use crate::quantity;
+use super::meta::{labels, owner_reference};
+use super::resources::{requirements_with, template_hash};
+use crate::observation::{ANNOTATION_TEMPLATE, LABEL_ATTEMPT, LABEL_RESTART};
 use crate::settings::Settings;
-use crate::view::{ANNOTATION_TEMPLATE, LABEL_ATTEMPT, LABEL_RESTART};
 
 /// Seconds between two readiness probes, and between two startup probes.
 const PROBE_PERIOD: i32 = 1;
 
-/// Name of the pod of an instance's attempt and restart: the same for the same wish, so that it is
-/// never made twice.
+/// Name of the pod of an instance's attempt and restart. It is deterministic, so that the pod is never created twice.
 #[must_use]
 pub fn instance_pod_name(instance: &Instance) -> String {
     match instance.restart {
@@ -38,23 +34,42 @@ pub fn instance_pod_name(instance: &Instance) -> String {
     }
 }
 
-/// What a placeholder does to the others on its way to a node.
+/// Which place a placeholder takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold<'a> {
-    /// Takes any free place on a node that suits.
+pub enum Placement<'a> {
+    /// Any free place on a suitable node.
     Anywhere,
-    /// Waits for the place on this node that a pod will leave when it has ended. Its class is above that of
-    /// any starving pod, so that none can take the place in the moment it becomes free, and below that of
-    /// instances, so that it keeps no neighbour from handing over a place of its own meanwhile.
-    Behind(&'a str),
-    /// Takes the place on this node that has been left, with the class of instances.
-    Into(&'a str),
+    /// The place on this node that an instance pod leaves when it ends. Its class is above that of any pending pod, so
+    /// that none can take the place when it becomes free, and below that of instances, so that it does not obstruct
+    /// hand-offs beside it.
+    Returning(&'a str),
+    /// The place on this node that has become free, with the class of instances.
+    Reclaiming(&'a str),
+}
+
+impl<'a> Placement<'a> {
+    /// The required node.
+    #[must_use]
+    pub const fn node(self) -> Option<&'a str> {
+        match self {
+            Self::Anywhere => None,
+            Self::Returning(node) | Self::Reclaiming(node) => Some(node),
+        }
+    }
+
+    const fn class(self) -> &'static str {
+        match self {
+            Self::Anywhere => names::CLASS_PLACEHOLDER,
+            Self::Returning(_) => names::CLASS_RETURNING,
+            Self::Reclaiming(_) => names::CLASS_INSTANCE,
+        }
+    }
 }
 
 /// Checks what the schema cannot.
 ///
 /// # Errors
-/// What is wrong, for people: no pod can hold what the spec asks for.
+/// Why no pod can hold what the spec requests, for people.
 pub fn check(unit: &GpuUnit) -> Result<(), String> {
     let spec = &unit.spec;
     let named = [
@@ -63,7 +78,7 @@ pub fn check(unit: &GpuUnit) -> Result<(), String> {
         ("ephemeralStorage", spec.resources.ephemeral_storage.as_ref()),
     ];
     for (name, value) in named {
-        if let Some(value) = value.filter(|value| quantity::milli(value).is_none()) {
+        if let Some(value) = value.filter(|value| !is_quantity(value)) {
             return Err(format!("resources.{name}: \"{value}\" is not a quantity"));
         }
     }
@@ -82,106 +97,51 @@ pub fn check(unit: &GpuUnit) -> Result<(), String> {
     }
 }
 
+fn is_quantity(text: &str) -> bool {
+    text.parse::<crds::Quantity>().is_ok_and(|quantity| quantity.milli() >= 0)
+}
+
 /// The namespace of the placeholder.
 #[must_use]
 pub fn placeholder_namespace(unit: &GpuUnit) -> String {
-    devices::home(unit).unwrap_or_else(|| names::SYSTEM_NAMESPACE.to_owned())
+    devices::namespace(unit).unwrap_or_else(|| names::SYSTEM_NAMESPACE.to_owned())
 }
 
 /// The namespace of the instance's pod.
 #[must_use]
 pub fn instance_namespace(unit: &GpuUnit, instance: &Instance) -> String {
-    devices::home(unit).unwrap_or_else(|| instance.tenant_id.clone())
+    devices::namespace(unit).unwrap_or_else(|| instance.tenant_id.clone())
 }
 
-/// Requests and limits of a unit, the same for both of its pods.
-fn resources(spec: &GpuUnitSpec) -> ResourceRequirements {
-    let mut all = BTreeMap::from([
-        ("cpu".to_owned(), Quantity(spec.resources.cpu.clone())),
-        ("memory".to_owned(), Quantity(spec.resources.memory.clone())),
-    ]);
-    if let Some(disk) = &spec.resources.ephemeral_storage {
-        all.insert("ephemeral-storage".to_owned(), Quantity(disk.clone()));
-    }
-    let count = Quantity(spec.gpu.count.to_string());
-    if spec.gpu.count > 0 {
-        match &spec.gpu.allocation {
-            Allocation::Device { resource }
-            | Allocation::Mig { resource }
-            | Allocation::TimeSlice { resource } => {
-                all.insert(resource.clone(), count);
-            }
-            Allocation::Hami { memory_mib, cores } => {
-                all.insert("nvidia.com/gpu".to_owned(), count);
-                all.insert("nvidia.com/gpumem".to_owned(), Quantity(memory_mib.to_string()));
-                all.insert("nvidia.com/gpucores".to_owned(), Quantity(cores.to_string()));
-            }
-            Allocation::Dra { .. } => {}
-        }
-    }
-    ResourceRequirements { requests: Some(all.clone()), limits: Some(all), claims: None }
-}
-
-/// The same, with the devices of the claim.
-fn resources_with(spec: &GpuUnitSpec, claim: Option<&str>) -> ResourceRequirements {
-    let claims = claim.map(|_| vec![ResourceClaim { name: devices::REQUEST.to_owned(), request: None }]);
-    ResourceRequirements { claims, ..resources(spec) }
-}
-
-/// Hash of what a placeholder holds: another hash means that the unit's size was changed.
-#[must_use]
-pub fn template_hash(spec: &GpuUnitSpec, settings: &Settings) -> String {
-    let mut held = vec![
-        serde_json::json!(resources(spec)),
-        serde_json::json!(spec.node_selector),
-        serde_json::json!(settings.scheduler),
-        serde_json::json!(settings.tolerated_taints),
-    ];
-    held.extend(devices::template_hash(spec).map(serde_json::Value::from));
-    let held = serde_json::Value::from(held);
-    short_hash(held.to_string().as_bytes())
-}
-
-/// Sixteen hex digits of SHA-256.
-#[must_use]
-pub fn short_hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The placeholder of a unit under one of its two names, with the devices of a claim.
+/// The placeholder of a unit, under one of its two names.
 #[must_use]
 pub fn placeholder(
     unit: &GpuUnit,
     name: &str,
-    hold: Hold<'_>,
+    placement: Placement<'_>,
     claim: Option<&str>,
     settings: &Settings,
 ) -> Pod {
     let mut metadata = metadata(unit, name, &placeholder_namespace(unit), names::ROLE_PLACEHOLDER);
     metadata.annotations =
         Some(BTreeMap::from([(ANNOTATION_TEMPLATE.to_owned(), template_hash(&unit.spec, settings))]));
-    let (class, node) = match hold {
-        Hold::Anywhere => (names::CLASS_PLACEHOLDER, None),
-        Hold::Behind(node) => (names::CLASS_RETURNING, Some(node)),
-        Hold::Into(node) => (names::CLASS_INSTANCE, Some(node)),
-    };
     let container = Container {
         name: names::CONTAINER.to_owned(),
         image: Some(settings.pause_image.clone()),
         image_pull_policy: Some("IfNotPresent".to_owned()),
-        resources: Some(resources_with(&unit.spec, claim)),
+        resources: Some(requirements_with(&unit.spec, claim)),
         security_context: Some(confined(false)),
         ..Container::default()
     };
     let spec = PodSpec {
         termination_grace_period_seconds: Some(0),
         security_context: Some(pod_security(65535, false)),
-        ..pod_spec(unit, class, node, claim, container, settings)
+        ..pod_spec(unit, placement.class(), placement.node(), claim, container, settings)
     };
     Pod { metadata, spec: Some(spec), status: None }
 }
 
-/// The pod of an instance for the place on `node`, with the devices of a claim.
+/// The pod of an instance for the place on `node`.
 #[must_use]
 pub fn instance(
     unit: &GpuUnit,
@@ -242,13 +202,13 @@ pub fn instance(
             ),
             ..probe
         }),
-        resources: Some(resources_with(&unit.spec, claim)),
+        resources: Some(requirements_with(&unit.spec, claim)),
         security_context: Some(confined(instance.root_inside)),
         volume_mounts: (!volume_mounts.is_empty()).then_some(volume_mounts),
         ..Container::default()
     };
     let spec = PodSpec {
-        // none at all would mean that a deleted pod counts as gone before its container is
+        // with zero, a deleted pod would disappear before its container has ended
         termination_grace_period_seconds: Some(instance.termination_grace_period_seconds.max(1)),
         security_context: Some(pod_security(settings.run_as, instance.root_inside)),
         host_users: instance.root_inside.then_some(false),
@@ -261,30 +221,14 @@ pub fn instance(
 }
 
 fn metadata(unit: &GpuUnit, name: &str, namespace: &str, role: &str) -> ObjectMeta {
+    let mut labels = labels(unit);
+    labels.insert(names::LABEL_ROLE.to_owned(), role.to_owned());
     ObjectMeta {
         name: Some(name.to_owned()),
         namespace: Some(namespace.to_owned()),
-        labels: Some(BTreeMap::from([
-            ("app.kubernetes.io/managed-by".to_owned(), names::MANAGER_OPERATOR.to_owned()),
-            (names::LABEL_UNIT.to_owned(), unit.name_any()),
-            (names::LABEL_ROLE.to_owned(), role.to_owned()),
-        ])),
-        // removed with its unit even if somebody strips the unit's finalizer
-        owner_references: Some(vec![owned_by(unit)]),
+        labels: Some(labels),
+        owner_references: Some(vec![owner_reference(unit)]),
         ..ObjectMeta::default()
-    }
-}
-
-/// The reference of what goes with its unit.
-#[must_use]
-pub fn owned_by(unit: &GpuUnit) -> OwnerReference {
-    OwnerReference {
-        api_version: GpuUnit::api_version(&()).into_owned(),
-        kind: GpuUnit::kind(&()).into_owned(),
-        name: unit.name_any(),
-        uid: unit.uid().unwrap_or_default(),
-        controller: Some(true),
-        block_owner_deletion: None,
     }
 }
 
@@ -318,7 +262,7 @@ fn pod_spec(
     }
 }
 
-/// That one node and no other, by name and not by a label that could be missing or doubled.
+/// Requires one node, by name and not by a label that could be missing or ambiguous.
 fn only(node: &str) -> Affinity {
     Affinity {
         node_affinity: Some(NodeAffinity {
@@ -338,7 +282,7 @@ fn only(node: &str) -> Affinity {
     }
 }
 
-/// Pod Security `restricted`, or `baseline` in a user namespace of its own.
+/// Conforms to Pod Security level `restricted`, or to `baseline` in a user namespace.
 fn pod_security(user: i64, root_inside: bool) -> PodSecurityContext {
     let ordinary = (!root_inside).then_some(user);
     PodSecurityContext {
@@ -353,7 +297,7 @@ fn pod_security(user: i64, root_inside: bool) -> PodSecurityContext {
 }
 
 fn confined(root_inside: bool) -> SecurityContext {
-    // what a package manager or a service that drops its own rights needs, inside its user namespace
+    // needed inside the user namespace by package managers and by services that drop their own privileges
     let add = root_inside
         .then(|| ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"].map(str::to_owned).to_vec());
     SecurityContext {
@@ -363,7 +307,7 @@ fn confined(root_inside: bool) -> SecurityContext {
     }
 }
 
-/// The probe of the port that is meant for it; none when no port is.
+/// The probe of the first port with `isProbe`.
 fn probe(instance: &Instance) -> Option<Probe> {
     let port = instance.ports.iter().find(|port| port.is_probe)?;
     let number = IntOrString::Int(port.port);
@@ -379,7 +323,7 @@ fn probe(instance: &Instance) -> Option<Probe> {
     Some(probe)
 }
 
-/// `$(NAME)` in a user's value is text and not a reference.
+/// Escapes `$`: `$(NAME)` in a user's value is text and not a reference.
 fn literal(value: &str) -> String {
     if value.contains("$(") || value.contains("$$") { value.replace('$', "$$") } else { value.to_owned() }
 }

@@ -1,51 +1,17 @@
-//! The status of a unit: conditions, failures and the record of runs, as pure changes of a value.
+//! The status of a unit: failures and the record of runs, as pure changes of a value.
 
 use crds::{FailureReason, GpuUnitStatus, Instance, LastFailure, Run, RunEndReason};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use crate::view::PodView;
+pub use crate::conditions::{Conditions, whole_seconds};
+use crate::observation::ObservedPod;
 
-/// How many ended runs a status remembers.
+/// Number of ended runs that a status keeps.
 const RUNS_KEPT: usize = 8;
+/// Longest message of a failure, in characters.
+const MESSAGE_MAX: usize = 1024;
 
-/// Times in a resource are whole seconds.
-#[must_use]
-pub fn whole(time: Timestamp) -> Time {
-    Time(Timestamp::from_second(time.as_second()).unwrap_or(time))
-}
-
-/// Sets a condition; its transition time moves only when its status does.
-pub fn set_condition(
-    conditions: &mut Vec<Condition>,
-    type_: &str,
-    status: bool,
-    reason: &str,
-    message: &str,
-    generation: Option<i64>,
-    now: Timestamp,
-) {
-    let status = if status { "True" } else { "False" };
-    let existing = conditions.iter_mut().find(|condition| condition.type_ == type_);
-    let since = existing
-        .as_ref()
-        .filter(|condition| condition.status == status)
-        .map(|condition| condition.last_transition_time.clone());
-    let condition = Condition {
-        type_: type_.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
-        message: message.to_owned(),
-        observed_generation: generation,
-        last_transition_time: since.unwrap_or_else(|| whole(now)),
-    };
-    match existing {
-        Some(existing) => *existing = condition,
-        None => conditions.push(condition),
-    }
-}
-
-/// Whether this attempt has failed already; it is not tried again.
+/// Whether this attempt has failed. It is not retried.
 #[must_use]
 pub fn has_failed(status: &GpuUnitStatus, wanted: &Instance) -> bool {
     status
@@ -55,7 +21,7 @@ pub fn has_failed(status: &GpuUnitStatus, wanted: &Instance) -> bool {
 }
 
 /// Records that the attempt has failed.
-pub fn fail(
+pub fn record_failure(
     status: &mut GpuUnitStatus,
     wanted: &Instance,
     reason: FailureReason,
@@ -66,17 +32,19 @@ pub fn fail(
         instance_id: wanted.id.clone(),
         attempt: wanted.attempt,
         reason: reason.as_str().to_owned(),
-        message: message.chars().take(1024).collect(),
+        message: message.chars().take(MESSAGE_MAX).collect(),
         log_tail: String::new(),
-        at: whole(now),
+        at: whole_seconds(now),
     });
 }
 
 /// Whether this very pod has been ready before.
 #[must_use]
-pub fn was_ready(status: &GpuUnitStatus, pod: &PodView) -> bool {
-    let own = status.instance.as_ref().filter(|own| own.id == pod.instance && own.attempt == pod.attempt);
-    let open = own.filter(|own| own.pod_name == pod.name).and_then(|own| own.running_since.as_ref());
+pub fn was_ready(status: &GpuUnitStatus, pod: &ObservedPod) -> bool {
+    let known = status.instance.as_ref().filter(|known| {
+        known.id == pod.instance && known.attempt == pod.attempt && known.pod_name == pod.name
+    });
+    let open = known.and_then(|known| known.running_since.as_ref());
     let last =
         status.last_run.as_ref().filter(|run| run.instance_id == pod.instance && run.attempt == pod.attempt);
     let last = last.map(|run| &run.running_since);
@@ -91,7 +59,7 @@ pub fn close_run(status: &mut GpuUnitStatus, ended_at: Timestamp, reason: RunEnd
     let run = Run {
         instance_id: instance.id.clone(),
         attempt: instance.attempt,
-        ended_at: whole(ended_at.max(since.0)),
+        ended_at: whole_seconds(ended_at.max(since.0)),
         running_since: since,
         reason: reason.as_str().to_owned(),
     };

@@ -1,5 +1,5 @@
-//! The operator's tests: decisions against a model of a cluster, and the operator itself against a cluster:
-//! the one of `TEST_KUBECONFIG`, or a development cluster in this process. The cases are the same for both.
+//! The operator against a cluster: the one of `TEST_KUBECONFIG`, or a development cluster in this process. The cases are
+//! the same for both.
 
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
@@ -14,7 +14,6 @@ mod lab;
 mod leading;
 mod life;
 mod mirrors;
-mod model;
 mod repair;
 mod rights;
 mod supervision;

@@ -1,0 +1,67 @@
+//! Namespaces of instances and the objects in them.
+
+use k8s_openapi::api::core::v1::{Namespace, ResourceQuota};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use kube::Api;
+use kube::api::Patch;
+
+use super::super::watch::applied;
+use super::{Applier, WriteError, apply_params};
+use crate::tenant::{self, Owner};
+
+impl Applier {
+    /// Applies the objects of a namespace that are missing or differ. With `repair`, also those that others have changed.
+    pub(crate) async fn ensure_namespace(
+        &self,
+        owner: Owner<'_>,
+        root_inside: bool,
+        repair: bool,
+    ) -> Result<(), WriteError> {
+        let namespace = owner.namespace();
+        let namespace = namespace.as_str();
+        let known = self.cache.applied(namespace);
+        let allowed = known.get(&format!("Namespace/{namespace}")).is_some_and(|found| found.root_inside);
+        // a tenant's instances share its namespace; a unit's namespace has one instance at a time
+        let shared = matches!(owner, Owner::Tenant(_));
+        let root_inside = root_inside || (allowed && (shared || repair));
+        for object in tenant::objects(owner, root_inside, &self.settings) {
+            let found = known.get(&object.key());
+            if found.is_some_and(|found| found.hash == object.hash && !(repair && found.tampered)) {
+                continue;
+            }
+            let (client, params) = (self.client.clone(), apply_params());
+            let patch = Patch::Apply(&object.body);
+            let name = object.name.as_str();
+            let stored = match object.kind {
+                "Namespace" => {
+                    let api: Api<Namespace> = Api::all(client);
+                    let stored = self.write("tenant", name, api.patch(name, &params, &patch)).await?;
+                    // it is terminating: nothing can be created in it
+                    if stored.metadata.deletion_timestamp.is_some() {
+                        return Err(WriteError::Conflict);
+                    }
+                    Ok(applied(&stored))
+                }
+                "NetworkPolicy" => {
+                    let api: Api<NetworkPolicy> = Api::namespaced(client, namespace);
+                    self.write("tenant", name, api.patch(name, &params, &patch))
+                        .await
+                        .map(|stored| applied(&stored))
+                }
+                _ => {
+                    let api: Api<ResourceQuota> = Api::namespaced(client, namespace);
+                    self.write("tenant", name, api.patch(name, &params, &patch))
+                        .await
+                        .map(|stored| applied(&stored))
+                }
+            }?;
+            self.cache.put_applied(namespace, &object.key(), Some(stored), true);
+        }
+        Ok(())
+    }
+
+    /// Drops the namespace from the cache: it does not exist.
+    pub(super) fn forget_namespace(&self, name: &str) {
+        self.cache.put_applied(name, &format!("Namespace/{name}"), None, false);
+    }
+}

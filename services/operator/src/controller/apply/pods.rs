@@ -1,0 +1,150 @@
+//! Pods: created, nominated, deleted, released; the last lines of their logs.
+
+use crds::{GpuUnit, names};
+use futures::AsyncReadExt as _;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, LogParams, Patch, PatchParams, Preconditions};
+use kube::{Api, ResourceExt as _};
+use serde_json::json;
+
+use super::{Applier, WriteError, conflict, finalizer_patch, is_gone, post_params};
+use crate::observation::PodRef;
+use crate::unit::action::LogSource;
+
+/// Longest log tail that a status has, in bytes.
+const LOG_TAIL_MAX: usize = 4096;
+/// Most bytes of a log that are read.
+const LOG_READ_MAX: i64 = 64 * 1024;
+
+impl Applier {
+    pub(super) fn pods(&self, namespace: &str) -> Api<Pod> {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+
+    /// Pods are created, not applied: the spec of a pod cannot change, and a second creation must fail.
+    pub(super) async fn create_pod(&self, unit: &GpuUnit, pod: &Pod) -> Result<(), WriteError> {
+        let api = self.pods(&pod.namespace().unwrap_or_default());
+        let is_instance =
+            pod.labels().get(names::LABEL_ROLE).is_some_and(|role| role == names::ROLE_INSTANCE);
+        let action = if is_instance { "create_instance" } else { "create_placeholder" };
+        match self.write(action, &pod.name_any(), api.create(&post_params(), pod)).await {
+            Ok(created) => {
+                if is_instance && let Some(requested) = self.cache.requested_at(&unit.name_any()) {
+                    self.metrics.pod_created(requested.elapsed());
+                }
+                self.cache.put_created(&created);
+                Ok(())
+            }
+            Err(WriteError::Api(kube::Error::Api(status))) => match status.code {
+                // created by an earlier attempt, or an earlier pod of this name still exists
+                409 => Err(WriteError::Conflict),
+                404 => {
+                    self.forget_namespace(&pod.namespace().unwrap_or_default());
+                    Err(WriteError::Conflict)
+                }
+                400 | 403 | 422 if is_instance && !is_transient(&status) => {
+                    Err(WriteError::Rejected(status.message))
+                }
+                _ => Err(WriteError::Api(kube::Error::Api(status))),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) async fn nominate(&self, pod: &PodRef, node: &str) -> Result<(), WriteError> {
+        let api = self.pods(&pod.namespace);
+        let mut body = json!({"status": {"nominatedNodeName": node}});
+        if let Some(uid) = &pod.uid {
+            body["metadata"] = json!({"uid": uid});
+        }
+        let patch = Patch::Merge(&body);
+        let params =
+            PatchParams { field_manager: Some(names::MANAGER_OPERATOR.to_owned()), ..PatchParams::default() };
+        match self.write("nominate", &pod.name, api.patch_status(&pod.name, &params, &patch)).await {
+            Ok(_) => Ok(()),
+            // the scheduler has bound the pod already
+            Err(WriteError::Api(kube::Error::Api(status)))
+                if status.code == 422 && status.message.contains("already bound") =>
+            {
+                Ok(())
+            }
+            Err(WriteError::Api(error)) if is_gone(&error) => Err(WriteError::Conflict),
+            Err(WriteError::Api(error)) => Err(conflict(error)),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) async fn delete_pod(&self, pod: &PodRef, grace: Option<u32>) -> Result<(), WriteError> {
+        let params = DeleteParams {
+            grace_period_seconds: grace,
+            preconditions: pod
+                .uid
+                .clone()
+                .map(|uid| Preconditions { uid: Some(uid), resource_version: None }),
+            ..DeleteParams::default()
+        };
+        let api = self.pods(&pod.namespace);
+        match self.write("delete_pod", &pod.name, api.delete(&pod.name, &params)).await {
+            // this very pod does not exist any more
+            Err(WriteError::Api(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => Ok(()),
+            other => other.map(drop),
+        }
+    }
+
+    pub(super) async fn release_pod(&self, pod: &PodRef) -> Result<(), WriteError> {
+        let api = self.pods(&pod.namespace);
+        // a merge patch cannot remove one element: the list is read first, and the patch is bound to that version
+        let body = match api.get_opt(&pod.name).await.map_err(WriteError::Api)? {
+            Some(found) if found.uid().as_deref() == pod.uid.as_deref() => {
+                finalizer_patch(&found, names::FINALIZER_RUN, false)
+            }
+            _ => return Ok(()),
+        };
+        let Some(body) = body else { return Ok(()) };
+        let params = PatchParams::default();
+        match self.write("release_pod", &pod.name, api.patch(&pod.name, &params, &Patch::Merge(&body))).await
+        {
+            Err(WriteError::Api(error)) if is_gone(&error) => Ok(()),
+            Err(WriteError::Api(error)) => Err(conflict(error)),
+            other => other.map(drop),
+        }
+    }
+
+    /// The last log lines of a container; empty if they cannot be read, which does not stop a plan.
+    pub(crate) async fn log_tail(&self, source: &LogSource) -> String {
+        let api = self.pods(&source.pod.namespace);
+        for previous in [source.previous, false] {
+            let params = LogParams {
+                container: Some(names::CONTAINER.to_owned()),
+                tail_lines: Some(self.settings.log_tail_lines),
+                limit_bytes: Some(LOG_READ_MAX),
+                previous,
+                ..LogParams::default()
+            };
+            let mut bytes = Vec::new();
+            let read = async {
+                let mut log = api.log_stream(&source.pod.name, &params).await?;
+                log.read_to_end(&mut bytes).await?;
+                anyhow::Ok(())
+            };
+            match read.await {
+                Ok(()) => return last_lines(&bytes),
+                Err(error) => tracing::debug!(pod = source.pod.name, previous, %error, "log not available"),
+            }
+        }
+        String::new()
+    }
+}
+
+/// The rejection is not about the pod: its namespace is terminating, or the operator lacks a permission.
+fn is_transient(status: &kube::core::Status) -> bool {
+    let causes = status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
+    causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
+        || status.message.contains("is being terminated")
+        || status.message.contains("cannot create resource")
+}
+
+fn last_lines(log: &[u8]) -> String {
+    let last = &log[log.len().saturating_sub(LOG_TAIL_MAX)..];
+    String::from_utf8_lossy(last).trim_end().replace('\0', "\u{fffd}")
+}

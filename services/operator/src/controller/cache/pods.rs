@@ -1,0 +1,125 @@
+//! Pods of units.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+
+use super::{Cache, Key};
+use crate::observation::{ObservedPod, Role};
+
+impl Cache {
+    /// Puts a pod from a watch.
+    pub(crate) fn put_pod(&self, pod: &Pod) -> Vec<Key> {
+        let Some(observed) = ObservedPod::of(pod) else { return Vec::new() };
+        self.put_observed_pod(observed, true)
+    }
+
+    /// Puts a pod from the response to its creation, unless the watch has observed it or its deletion already.
+    pub(crate) fn put_created(&self, pod: &Pod) {
+        if let Some(observed) = ObservedPod::of(pod) {
+            self.put_observed_pod(observed, false);
+        }
+    }
+
+    /// Marks a pod as being deleted by this process. No older event reverts that.
+    pub(crate) fn mark_deleting(&self, unit: &str, uid: &str) {
+        let mut inner = self.write();
+        let Some(slot) = inner.slots.get_mut(unit) else { return };
+        if let Some(known) = slot.pods.iter_mut().find(|known| known.uid == uid) {
+            Arc::make_mut(known).deleting = true;
+        }
+    }
+
+    fn put_observed_pod(&self, mut observed: ObservedPod, watched: bool) -> Vec<Key> {
+        let unit = observed.unit.clone();
+        let mut inner = self.write();
+        if !watched && inner.tombstones.contains(&observed.uid) {
+            return Vec::new();
+        }
+        let slot = inner.slots.entry(unit.clone()).or_default();
+        match slot.pods.iter_mut().find(|known| known.uid == observed.uid) {
+            Some(_) if !watched => return Vec::new(),
+            Some(known) => {
+                observed.deleting |= known.deleting;
+                if **known == observed {
+                    return Vec::new();
+                }
+                *known = Arc::new(observed);
+            }
+            None => slot.pods.push(Arc::new(observed)),
+        }
+        vec![Key::Unit(unit)]
+    }
+
+    pub(crate) fn drop_pod(&self, pod: &Pod, now: Timestamp) -> Vec<Key> {
+        let Some(observed) = ObservedPod::of(pod) else { return Vec::new() };
+        self.drop_pod_by_uid(&observed.unit, &observed.uid, Some(&observed), now)
+    }
+
+    fn drop_pod_by_uid(&self, unit: &str, uid: &str, last: Option<&ObservedPod>, now: Timestamp) -> Vec<Key> {
+        let mut inner = self.write();
+        inner.tombstones.add(uid);
+        if let Some(slot) = inner.slots.get_mut(unit) {
+            let known = slot.pods.iter().find(|pod| pod.uid == uid).cloned();
+            slot.pods.retain(|pod| pod.uid != uid);
+            slot.settled_since = Some(now);
+            if let Some(observed) =
+                last.or(known.as_deref()).filter(|observed| observed.role == Role::Placeholder)
+            {
+                slot.preempted = observed.disruption.as_deref() == Some("PreemptionByScheduler");
+            }
+            if slot.is_empty() {
+                inner.slots.remove(unit);
+            }
+        }
+        vec![Key::Unit(unit.to_owned())]
+    }
+
+    /// Drops the pods that are missing from a complete list.
+    pub(crate) fn retain_pods(&self, seen: &HashSet<String>, now: Timestamp) -> Vec<Key> {
+        let lost: Vec<(String, String)> = {
+            let inner = self.read();
+            let pods = inner.slots.values().flat_map(|slot| &slot.pods);
+            pods.filter(|pod| !seen.contains(&pod.uid))
+                .map(|pod| (pod.unit.clone(), pod.uid.clone()))
+                .collect()
+        };
+        lost.iter().flat_map(|(unit, uid)| self.drop_pod_by_uid(unit, uid, None, now)).collect()
+    }
+
+    /// The pods of a unit, which may no longer exist.
+    pub(crate) fn pods(&self, unit: &str) -> Vec<Arc<ObservedPod>> {
+        self.read().slots.get(unit).map(|slot| slot.pods.clone()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::names;
+    use k8s_openapi::api::core::v1::Pod;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_deletion_of_our_own_counts_at_once_and_no_older_event_takes_it_back() {
+        let pod = |node: Option<&str>| -> Pod {
+            let labels = json!({(names::LABEL_UNIT): "u", (names::LABEL_ROLE): names::ROLE_PLACEHOLDER});
+            let metadata = json!({"namespace": "n", "name": "p", "uid": "1", "labels": labels});
+            serde_json::from_value(
+                json!({"metadata": metadata, "spec": {"nodeName": node, "containers": []}}),
+            )
+            .unwrap()
+        };
+        let cache = Cache::default();
+        cache.put_pod(&pod(None));
+        cache.mark_deleting("u", "1");
+        assert!(cache.pods("u")[0].deleting);
+        // it was bound just before its deletion
+        cache.put_pod(&pod(Some("a")));
+        let known = cache.pods("u");
+        assert_eq!((known[0].node.as_deref(), known[0].deleting), (Some("a"), true));
+    }
+}

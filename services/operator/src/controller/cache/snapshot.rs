@@ -1,0 +1,62 @@
+//! The snapshot for the plan of one unit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crds::{GpuStorage, GpuUnit};
+use jiff::Timestamp;
+use kube::ResourceExt as _;
+
+use super::{Cache, Inner, Slot};
+use crate::observation::{ObservedNode, ObservedStorage, ObservedVolumeClaim};
+use crate::unit::snapshot::Snapshot;
+
+impl Cache {
+    /// The snapshot for the plan of a unit.
+    pub(crate) fn snapshot(&self, unit: &GpuUnit, now: Timestamp) -> Snapshot {
+        let inner = self.read();
+        let empty = Slot::default();
+        let slot = inner.slots.get(&unit.name_any()).unwrap_or(&empty);
+        Snapshot {
+            now,
+            settled_since: slot.settled_since.max(inner.began).unwrap_or(now),
+            preempted: slot.preempted,
+            pods: slot.pods.iter().map(|pod| (**pod).clone()).collect(),
+            nodes: inner.nodes_of(slot),
+            storages: inner.storages_of(unit),
+            dra: inner.dra.values().copied().min().unwrap_or_default(),
+            claims: slot.device_claims.iter().map(|known| (*known.claim).clone()).collect(),
+            mirrors: slot.mirrors.iter().map(|mirror| (**mirror).clone()).collect(),
+        }
+    }
+}
+
+impl Inner {
+    /// The existing nodes that the unit's pods and claims refer to.
+    fn nodes_of(&self, slot: &Slot) -> BTreeMap<String, ObservedNode> {
+        let of_pods = slot.pods.iter().flat_map(|pod| pod.node.iter().chain(pod.required_node.iter()));
+        let of_claims = slot.device_claims.iter().filter_map(|known| known.claim.node.as_ref());
+        let names: BTreeSet<&String> = of_pods.chain(of_claims).collect();
+        names.into_iter().filter_map(|name| Some((name.clone(), self.nodes.get(name)?.clone()))).collect()
+    }
+
+    /// The existing storages that the unit's instance mounts.
+    fn storages_of(&self, unit: &GpuUnit) -> BTreeMap<String, ObservedStorage> {
+        let volumes = unit.spec.instance.iter().flat_map(|instance| &instance.volumes);
+        let names = volumes.filter_map(|volume| volume.storage.as_ref());
+        names
+            .filter_map(|name| {
+                Some((name.clone(), observe(self.storages.get(name)?, self.volume_claims.get(name))))
+            })
+            .collect()
+    }
+}
+
+fn observe(storage: &GpuStorage, claim: Option<&ObservedVolumeClaim>) -> ObservedStorage {
+    let claim = claim.filter(|claim| claim.namespace == storage.spec.tenant_id && !claim.deleting);
+    ObservedStorage {
+        tenant: storage.spec.tenant_id.clone(),
+        mountable: storage.metadata.deletion_timestamp.is_none()
+            && claim.is_some_and(|claim| claim.phase != "Lost"),
+        volume: claim.filter(|claim| claim.phase == "Bound").and_then(|claim| claim.volume.clone()),
+    }
+}

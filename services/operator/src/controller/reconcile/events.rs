@@ -1,0 +1,96 @@
+//! Kubernetes Events about significant changes of a unit's status.
+
+use crds::{GpuUnit, GpuUnitStatus, HeldReason, UnitState, names};
+use kube::runtime::events::{Event, EventType};
+use kube::{Resource as _, ResourceExt as _};
+
+use super::Reconciler;
+
+/// Longest note of an Event, in characters.
+const NOTE_MAX: usize = 1000;
+
+/// A significant change.
+struct Change {
+    type_: EventType,
+    reason: String,
+    action: &'static str,
+    note: String,
+}
+
+impl Reconciler {
+    /// Publishes the changes between two statuses. A failure is logged and has no other effect.
+    pub(super) async fn publish_changes(
+        &self,
+        unit: &GpuUnit,
+        before: &GpuUnitStatus,
+        after: &GpuUnitStatus,
+    ) {
+        for change in changes(before, after) {
+            let event = Event {
+                type_: change.type_,
+                reason: change.reason,
+                note: Some(change.note.chars().take(NOTE_MAX).collect()),
+                action: change.action.to_owned(),
+                secondary: None,
+            };
+            self.applier.metrics.wrote("event");
+            if let Err(error) = self.recorder.publish(&event, &unit.object_ref(&())).await {
+                tracing::debug!(unit = unit.name_any(), %error, "cannot publish an event");
+            }
+        }
+    }
+}
+
+fn changes(before: &GpuUnitStatus, after: &GpuUnitStatus) -> Vec<Change> {
+    [held(before, after), failed(before, after), started(before, after), ended(before, after)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The place was won or lost. The first search of a new unit is no event.
+fn held(before: &GpuUnitStatus, after: &GpuUnitStatus) -> Option<Change> {
+    let was = before.condition(names::CONDITION_HELD);
+    let is = after.condition(names::CONDITION_HELD)?;
+    let reason = is.reason.clone();
+    if is.status == "True" {
+        let was_held = was.is_some_and(|was| was.status == "True");
+        let note = format!("holds its place on {}", after.node.as_deref().unwrap_or("a node"));
+        return (!was_held).then_some(Change { type_: EventType::Normal, reason, action: "Hold", note });
+    }
+    let quiet = [HeldReason::Scheduling, HeldReason::Deleting];
+    let is_news = was.is_none_or(|was| was.reason != is.reason)
+        && quiet.iter().all(|reason| reason.as_str() != is.reason);
+    let note = is.message.clone();
+    is_news.then_some(Change { type_: EventType::Warning, reason, action: "Hold", note })
+}
+
+fn failed(before: &GpuUnitStatus, after: &GpuUnitStatus) -> Option<Change> {
+    let failure = after.last_failure.as_ref();
+    let failure = failure.filter(|failure| before.last_failure.as_ref() != Some(*failure))?;
+    let note = format!(
+        "{} attempt {}: {}: {}",
+        failure.instance_id, failure.attempt, failure.reason, failure.message
+    );
+    Some(Change { type_: EventType::Warning, reason: "StartFailed".to_owned(), action: "Start", note })
+}
+
+fn started(before: &GpuUnitStatus, after: &GpuUnitStatus) -> Option<Change> {
+    let has_started = after.state == UnitState::Running && before.state != UnitState::Running;
+    let note = after.instance.as_ref().map(|instance| instance.pod_name.clone()).unwrap_or_default();
+    has_started.then_some(Change {
+        type_: EventType::Normal,
+        reason: "Running".to_owned(),
+        action: "Start",
+        note,
+    })
+}
+
+fn ended(before: &GpuUnitStatus, after: &GpuUnitStatus) -> Option<Change> {
+    let run = after.last_run.as_ref().filter(|run| before.last_run.as_ref() != Some(*run))?;
+    let seconds = run.ended_at.0.as_second() - run.running_since.0.as_second();
+    let requested = matches!(run.reason.as_str(), "Stopped" | "Restarted");
+    let type_ = if requested { EventType::Normal } else { EventType::Warning };
+    let note = format!("{} ran for {seconds} s", run.instance_id);
+    Some(Change { type_, reason: run.reason.clone(), action: "Stop", note })
+}

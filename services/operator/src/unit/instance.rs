@@ -1,0 +1,275 @@
+//! The part of a plan that starts and ends pods of instances and hands places over to them.
+
+use crds::{FailureReason, HeldReason, Instance, InstanceReason, names};
+use kube::ResourceExt as _;
+
+use super::action::Action;
+use super::planner::{Held, LeftPlace, Planner, Ready, start_timeout};
+use super::{pods, status};
+use crate::observation::{ObservedPod, PodRef};
+
+/// Why the storages of an instance cannot be mounted.
+struct StorageProblem {
+    reason: FailureReason,
+    message: String,
+}
+
+impl<'a> Planner<'a> {
+    /// Plans the pods of the unit.
+    pub(super) fn plan_pods(&mut self) {
+        if self.unit.metadata.deletion_timestamp.is_some() {
+            return self.plan_removal();
+        }
+        if !self.has_finalizer() {
+            self.plan.before_status.push(Action::AddFinalizer);
+        }
+        self.close_run();
+        match self.unit.spec.instance.as_ref() {
+            Some(wanted) if !status::has_failed(self.previous, wanted) => self.plan_instance(wanted),
+            _ => self.plan_idle(),
+        }
+    }
+
+    fn has_finalizer(&self) -> bool {
+        self.unit.finalizers().iter().any(|name| name == names::FINALIZER_UNIT)
+    }
+
+    /// The unit is being deleted: ends the instance, then the placeholder, then removes the finalizer.
+    fn plan_removal(&mut self) {
+        self.close_run();
+        self.held = Some(Held::no(HeldReason::Deleting, "the unit is being deleted"));
+        self.end_instances(None);
+        if self.live_instances().next().is_some() {
+            return;
+        }
+        for pod in self.placeholders().filter(|pod| !pod.deleting) {
+            self.delete_placeholder(pod);
+        }
+        let pods_ended = self.snapshot.pods.iter().all(|pod| pod.has_ended() || self.is_abandoned(pod));
+        let claims_free = self.snapshot.claims.iter().all(|claim| claim.reserved_for.is_none());
+        if pods_ended && claims_free && self.has_finalizer() {
+            self.plan.after_status.push(Action::RemoveFinalizer);
+        }
+    }
+
+    /// No instance is wanted: ends its pods and holds the place.
+    pub(super) fn plan_idle(&mut self) {
+        // the successor is created before the predecessor is deleted
+        self.hold_place(self.left_place().as_ref());
+        self.end_instances(None);
+    }
+
+    /// An instance is wanted.
+    fn plan_instance(&mut self, wanted: &'a Instance) {
+        if let Err(message) = pods::check(self.unit) {
+            return self.fail(wanted, FailureReason::InvalidTemplate, &message, None);
+        }
+        let name = pods::instance_pod_name(wanted);
+        let namespace = pods::instance_namespace(self.unit, wanted);
+        let is_current =
+            |pod: &&ObservedPod| pod.name == name && pod.namespace == namespace && pod.instance == wanted.id;
+        let current = self.instances().find(is_current);
+        if let Some(pod) = current.filter(|pod| !pod.deleting) {
+            self.end_instances(Some(pod));
+            return self.follow(wanted, pod);
+        }
+        // never two instance pods of a unit at a time: they may share a volume
+        let earlier = self.live_instances().next();
+        if let Some(earlier) = earlier {
+            let is_restart = earlier.instance == wanted.id
+                && earlier.attempt == wanted.attempt
+                && earlier.restart < wanted.restart;
+            let reason = if is_restart { InstanceReason::Restarting } else { InstanceReason::Stopping };
+            self.ready = Some(Ready::new(reason, "an earlier pod of the unit is terminating"));
+            return self.plan_idle();
+        }
+        // pods that have ended are released while the next one starts
+        self.end_instances(None);
+        if current.is_some() {
+            let message = "an earlier pod of the unit is terminating";
+            self.ready = Some(Ready::new(InstanceReason::Stopping, message));
+            self.hold_place(None);
+            let since = self.started_at(wanted);
+            let message = "an earlier pod of the same name did not terminate in time";
+            return self.fail_after(wanted, since, FailureReason::StartTimeout, message, None);
+        }
+        self.start(wanted);
+    }
+
+    /// The instance has no pod: creates it on the node of the placeholder.
+    fn start(&mut self, wanted: &'a Instance) {
+        let since = self.started_at(wanted);
+        if let Err(problem) = self.check_storages(wanted) {
+            if problem.reason == FailureReason::StorageForbidden {
+                return self.fail(wanted, problem.reason, &problem.message, None);
+            }
+            self.hold_place(None);
+            self.ready = Some(Ready::new(InstanceReason::WaitingForStorage, problem.message.clone()));
+            return self.fail_after(wanted, since, problem.reason, &problem.message, None);
+        }
+        let placeholder = self.placeholders().find(|pod| self.holds_place(pod));
+        let placeholder = placeholder.filter(|_| self.unsupported().is_none());
+        let Some((pod, node)) = placeholder.and_then(|pod| Some((pod, pod.node.clone()?))) else {
+            self.hold_place(None);
+            let why = self.held.as_ref().map(|held| held.message.clone()).unwrap_or_default();
+            self.ready = Some(Ready::new(InstanceReason::WaitingForPlace, why.clone()));
+            let message = format!("the unit did not find a place in time: {why}");
+            return self.fail_after(wanted, since, FailureReason::NoPlace, &message, None);
+        };
+        if self.remaining(since, start_timeout(wanted)).is_zero() {
+            let message = "the pod was not created in time";
+            return self.fail(wanted, FailureReason::StartTimeout, message, None);
+        }
+        if let Some(why) = self.create_missing_mirrors(wanted) {
+            self.hold_place(None);
+            self.ready = Some(Ready::new(InstanceReason::WaitingForStorage, why.clone()));
+            return self.fail_after(wanted, since, FailureReason::StorageMissing, &why, None);
+        }
+        self.create_instance_pod(wanted, &node, pod.claim.as_deref());
+        self.delete_placeholder(pod);
+        self.plan.status.node = Some(node);
+        self.report_hand_off();
+    }
+
+    fn report_hand_off(&mut self) {
+        self.held = Some(Held::yes(HeldReason::Claimed, ""));
+        self.ready =
+            Some(Ready::new(InstanceReason::HandingOver, "the instance is taking over the unit's place"));
+    }
+
+    fn create_instance_pod(&mut self, wanted: &Instance, node: &str, claim: Option<&str>) {
+        let pod = pods::instance(self.unit, wanted, node, claim, self.settings);
+        let namespace = pods::instance_namespace(self.unit, wanted);
+        let root_inside = wanted.root_inside;
+        self.plan.before_status.push(match claim {
+            Some(_) => Action::EnsureUnitNamespace { root_inside },
+            None => Action::EnsureTenantNamespace { namespace: namespace.clone(), root_inside },
+        });
+        self.plan.before_status.push(Action::CreatePod(Box::new(pod)));
+        let pod = PodRef { namespace, name: pods::instance_pod_name(wanted), uid: None };
+        self.plan.before_status.push(Action::Nominate { pod, node: node.to_owned() });
+    }
+
+    /// The pod of the instance exists and is not being deleted.
+    fn follow(&mut self, wanted: &'a Instance, pod: &'a ObservedPod) {
+        let Some(node) = pod.node.clone() else {
+            return self.hand_over(wanted, pod);
+        };
+        self.plan.status.node = Some(node.clone());
+        if self.is_lost(pod) {
+            let message = format!("node {node} is not ready");
+            self.held = Some(Held::no(HeldReason::NodeLost, message.clone()));
+            self.ready = Some(Ready::new(InstanceReason::NodeLost, message.clone()));
+            if !status::was_ready(&self.plan.status, pod) {
+                let since = self.started_at(wanted);
+                self.fail_after(wanted, since, FailureReason::StartTimeout, &message, None);
+            }
+            return;
+        }
+        self.held = Some(Held::yes(HeldReason::Claimed, ""));
+        self.requeue_when_lost(pod);
+        for placeholder in self.placeholders().filter(|placeholder| !placeholder.deleting) {
+            self.delete_placeholder(placeholder);
+        }
+        self.plan_progress(wanted, pod);
+    }
+
+    /// The pod waits for the place that is being freed for it.
+    fn hand_over(&mut self, wanted: &'a Instance, pod: &'a ObservedPod) {
+        let node = pod.required_node.clone().unwrap_or_default();
+        let since = self.started_at(wanted);
+        self.report_hand_off();
+        self.plan.status.node = Some(node.clone());
+        let placeholder =
+            self.placeholders().find(|other| other.node.as_deref() == Some(node.as_str()) && !other.deleting);
+        let node_accepts = self.node_accepts_pods(&node);
+        if let Some(placeholder) = placeholder.filter(|_| node_accepts) {
+            // a scheduler that has tried the pod in between may have cleared the nomination
+            if pod.nominated.as_deref() != Some(node.as_str()) {
+                self.plan.before_status.push(Action::Nominate { pod: pod.reference(), node });
+            }
+            self.delete_placeholder(placeholder);
+            return;
+        }
+        let remaining = self.remaining(self.free_since(pod), self.settings.hand_off());
+        if node_accepts && !remaining.is_zero() {
+            self.requeue_after(remaining);
+            return;
+        }
+        if node_accepts && pod.unschedulable.is_none() {
+            let message = "the scheduler did not try the pod in time";
+            return self.fail_after(wanted, since, FailureReason::NoPlace, message, None);
+        }
+        self.take_back_hand_off(wanted, pod, node, node_accepts);
+    }
+
+    /// The pod did not get its place: deletes it, holds a place again (this one, if possible), and retries within the
+    /// same attempt.
+    fn take_back_hand_off(
+        &mut self,
+        wanted: &'a Instance,
+        pod: &'a ObservedPod,
+        node: String,
+        node_accepts: bool,
+    ) {
+        let since = self.started_at(wanted);
+        let why = pod.unschedulable.clone().unwrap_or_else(|| format!("node {node} does not accept the pod"));
+        let left = LeftPlace { node, claim: pod.claim.clone() };
+        self.hold_place(Some(&left).filter(|_| node_accepts && self.devices_are_reusable(pod)));
+        self.plan.before_status.push(Action::DeletePod { pod: pod.reference(), grace: Some(0) });
+        if !self.held.as_ref().is_some_and(|held| held.status) {
+            self.held = Some(Held::no(HeldReason::PlaceLost, why.clone()));
+        }
+        self.ready = Some(Ready::new(InstanceReason::WaitingForPlace, why.clone()));
+        let message = format!("another pod took the place: {why}");
+        self.fail_after(wanted, since, FailureReason::NoPlace, &message, None);
+    }
+
+    /// Deletes every instance pod except `keep`, and releases those that have ended.
+    fn end_instances(&mut self, keep: Option<&ObservedPod>) {
+        for pod in self.instances().filter(|pod| keep.is_none_or(|keep| keep.uid != pod.uid)) {
+            if !pod.deleting {
+                // a pod without a node needs no grace period
+                let grace = pod.node.is_none().then_some(0);
+                self.plan.before_status.push(Action::DeletePod { pod: pod.reference(), grace });
+            } else if pod.has_ended() || self.is_abandoned(pod) {
+                if pod.has_run_finalizer {
+                    self.plan.after_status.push(Action::ReleasePod(pod.reference()));
+                }
+                // its node does not exist: no kubelet will confirm the end
+                let node_is_gone =
+                    pod.node.as_ref().is_some_and(|node| !self.snapshot.nodes.contains_key(node));
+                if !pod.termination_confirmed && node_is_gone {
+                    self.plan.after_status.push(Action::DeletePod { pod: pod.reference(), grace: Some(0) });
+                }
+            }
+        }
+    }
+
+    /// The place that the live instance pod leaves, if a placeholder can take it back.
+    fn left_place(&self) -> Option<LeftPlace> {
+        let (pod, node) = self
+            .live_instances()
+            .find_map(|pod| Some((pod, pod.node.clone().or_else(|| pod.required_node.clone())?)))?;
+        (self.node_accepts_pods(&node) && self.devices_are_reusable(pod))
+            .then(|| LeftPlace { node, claim: pod.claim.clone() })
+    }
+
+    /// Checks that each storage of the instance exists and belongs to its tenant.
+    fn check_storages(&self, wanted: &Instance) -> Result<(), StorageProblem> {
+        for name in wanted.volumes.iter().filter_map(|volume| volume.storage.as_ref()) {
+            match self.snapshot.storages.get(name) {
+                Some(storage) if storage.tenant != wanted.tenant_id => {
+                    let message = format!("storage {name} belongs to another tenant");
+                    return Err(StorageProblem { reason: FailureReason::StorageForbidden, message });
+                }
+                Some(storage) if storage.mountable => {}
+                _ => {
+                    let message = format!("storage {name} has no volume yet");
+                    return Err(StorageProblem { reason: FailureReason::StorageMissing, message });
+                }
+            }
+        }
+        Ok(())
+    }
+}

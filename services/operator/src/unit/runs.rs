@@ -1,0 +1,106 @@
+//! The part of a plan that closes the open run once its end is observed.
+
+use crds::{HeldReason, Instance, RunEndReason, names};
+use jiff::Timestamp;
+
+use super::planner::Planner;
+use super::status;
+use crate::observation::ObservedPod;
+
+/// The end of a run.
+struct RunEnd {
+    at: Timestamp,
+    reason: RunEndReason,
+}
+
+impl Planner<'_> {
+    /// Closes the open run if its pod no longer proves that it goes on.
+    pub(super) fn close_run(&mut self) {
+        let Some(known) = &self.plan.status.instance else { return };
+        let Some(since) = known.running_since.as_ref().map(|since| since.0) else { return };
+        let requested = self.requested_end();
+        let pod = self.instances().find(|pod| pod.name == known.pod_name && pod.namespace == known.namespace);
+        let end = match pod {
+            Some(pod) => self.end_of_run(pod, since, requested),
+            None => {
+                let reason = requested.unwrap_or_else(|| self.reason_of_missing_pod());
+                Some(RunEnd { at: self.snapshot.now, reason })
+            }
+        };
+        if let Some(end) = end {
+            status::close_run(&mut self.plan.status, end.at, end.reason);
+        }
+    }
+
+    /// The reason, if the run was asked to end.
+    fn requested_end(&self) -> Option<RunEndReason> {
+        let known = self.plan.status.instance.as_ref()?;
+        let is_same = |wanted: &&Instance| {
+            wanted.id == known.id
+                && wanted.attempt == known.attempt
+                && !status::has_failed(self.previous, wanted)
+        };
+        let wanted =
+            self.unit.spec.instance.as_ref().filter(|_| self.unit.metadata.deletion_timestamp.is_none());
+        match wanted.filter(is_same) {
+            None => Some(RunEndReason::Stopped),
+            Some(wanted) if wanted.restart > known.restart => Some(RunEndReason::Restarted),
+            Some(_) => None,
+        }
+    }
+
+    fn reason_of_missing_pod(&self) -> RunEndReason {
+        let held = self.previous.condition(names::CONDITION_HELD);
+        if held.is_some_and(|held| held.reason == HeldReason::NodeLost.as_str()) {
+            RunEndReason::NodeLost
+        } else {
+            RunEndReason::PodDeleted
+        }
+    }
+
+    /// The end of the run since `since` in this pod; `None` if it goes on, or its end is still to come.
+    fn end_of_run(
+        &self,
+        pod: &ObservedPod,
+        since: Timestamp,
+        requested: Option<RunEndReason>,
+    ) -> Option<RunEnd> {
+        let now = self.snapshot.now;
+        let unready_since = pod.ready_since.filter(|_| !pod.ready);
+        let exited = pod.exit.as_ref().and_then(|exit| exit.at).filter(|at| *at >= since);
+        let node = pod.node.as_ref().and_then(|node| self.snapshot.nodes.get(node));
+        let node_down = node.is_none_or(|node| !node.ready);
+        if self.is_lost(pod) || (node_down && !pod.ready && !pod.has_ended()) {
+            let at = unready_since.or(node.and_then(|node| node.since)).unwrap_or(now);
+            return Some(RunEnd { at, reason: RunEndReason::NodeLost });
+        }
+        if pod.has_ended() {
+            let at = exited.or(unready_since).unwrap_or(now);
+            return Some(RunEnd { at, reason: requested.unwrap_or_else(|| reason_of_ended_pod(pod)) });
+        }
+        if pod.deleting {
+            return None;
+        }
+        if !pod.ready {
+            return Some(match exited {
+                Some(at) => RunEnd { at, reason: RunEndReason::ContainerExited },
+                None => RunEnd { at: unready_since.unwrap_or(now), reason: RunEndReason::ProbeFailed },
+            });
+        }
+        // ready again: the end was not observed
+        let again = pod.ready_since.filter(|again| *again > since)?;
+        let at = exited.filter(|at| *at <= again).unwrap_or(again);
+        Some(RunEnd { at, reason: RunEndReason::ContainerExited })
+    }
+}
+
+/// Why a pod ended that was not asked to.
+fn reason_of_ended_pod(pod: &ObservedPod) -> RunEndReason {
+    if matches!(pod.disruption.as_deref(), Some("DeletionByPodGC" | "DeletionByTaintManager")) {
+        RunEndReason::NodeLost
+    } else if pod.deleting || pod.status_reason.is_some() {
+        RunEndReason::PodDeleted
+    } else {
+        RunEndReason::ContainerExited
+    }
+}

@@ -1,0 +1,132 @@
+//! The scheduler and the kubelets.
+
+use atelier_operator::observation::{ContainerExit, ObservedPod, Phase, Role, StatusReason};
+use jiff::Timestamp;
+
+use crate::PLACES;
+use crate::events::Fate;
+use crate::world::World;
+
+impl World {
+    pub(crate) fn is_down(&self, pod: &ObservedPod) -> bool {
+        pod.node.as_ref().is_some_and(|node| !self.nodes[node].ready)
+    }
+
+    pub(crate) fn used(&self, node: &str) -> usize {
+        let pods = self
+            .pods
+            .iter()
+            .filter(|pod| pod.node.as_deref() == Some(node) && pod.phase != Phase::Ended && !pod.has_ended());
+        pods.count() + self.thieves.iter().filter(|at| at.as_deref() == Some(node)).count()
+    }
+
+    /// The scheduler: by priority, and a nominated pod counts on its node for all of its priority or less.
+    pub(crate) fn schedule(&mut self) {
+        let mut waiting: Vec<(i32, Option<usize>, usize)> = Vec::new();
+        for (at, pod) in self.pods.iter().enumerate() {
+            if pod.node.is_none() && !pod.deleting {
+                waiting.push((self.priority[&pod.uid], Some(at), 0));
+            }
+        }
+        for (at, thief) in self.thieves.iter().enumerate() {
+            if thief.is_none() {
+                waiting.push((0, None, at));
+            }
+        }
+        waiting.sort_by_key(|(priority, ..)| -priority);
+        for (priority, pod, thief) in waiting {
+            let me = pod.map(|at| self.pods[at].uid.clone());
+            let claim = pod.and_then(|at| self.pods[at].claim.clone());
+            let fits = |node: &String| {
+                let nominated = self.pods.iter().filter(|other| {
+                    other.node.is_none()
+                        && !other.deleting
+                        && other.nominated.as_ref() == Some(node)
+                        && Some(&other.uid) != me.as_ref()
+                        && self.priority[&other.uid] >= priority
+                });
+                let view = &self.nodes[node];
+                let devices = match (&claim, pod) {
+                    (Some(name), _) => self.claim_allows(name, node),
+                    (None, Some(_)) => true,
+                    (None, None) => !self.dra || self.devices_used(node) < PLACES,
+                };
+                view.ready && !view.cordoned && devices && self.used(node) + nominated.count() < PLACES
+            };
+            let found = self.nodes.keys().find(|node| {
+                let allowed = pod
+                    .is_none_or(|at| self.pods[at].required_node.as_ref().is_none_or(|only| only == *node));
+                allowed && fits(node)
+            });
+            let found = found.cloned();
+            match (pod, found) {
+                (Some(at), Some(node)) => {
+                    self.bind_claim(at, &node);
+                    self.pods[at].node = Some(node);
+                    self.pods[at].unschedulable = None;
+                }
+                (Some(at), None) => {
+                    self.pods[at].unschedulable = Some("0/2 nodes are available".to_owned());
+                    self.release_claim(at);
+                }
+                (None, found) => self.thieves[thief] = found,
+            }
+        }
+    }
+
+    /// One step of every pod on a node that answers.
+    pub(crate) fn kubelet(&mut self) {
+        let now = Timestamp::from_second(self.now.as_second()).unwrap();
+        let mut gone = Vec::new();
+        for pod in &mut self.pods {
+            let Some(node) = &pod.node else { continue };
+            if !self.nodes[node].ready || pod.phase == Phase::Ended {
+                continue;
+            }
+            let n = usize::from_str_radix(&pod.unit[5..], 16).unwrap();
+            if pod.deleting {
+                pod.ready = false;
+                pod.container_running = false;
+                pod.container_ended = true;
+                pod.phase = Phase::Ended;
+                pod.exit = Some(ContainerExit { code: 0, reason: "Completed".to_owned(), at: Some(now) });
+                if !pod.has_run_finalizer {
+                    gone.push((pod.uid.clone(), n));
+                }
+                continue;
+            }
+            let fate = if pod.role == Role::Placeholder { Fate::Fine } else { self.fates[n] };
+            match fate {
+                Fate::NoImage => {
+                    pod.waiting = Some(StatusReason {
+                        reason: "ErrImagePull".to_owned(),
+                        message: "no such image".to_owned(),
+                    })
+                }
+                Fate::Crashes => {
+                    pod.phase = Phase::Running;
+                    pod.restarts += 1;
+                    pod.waiting =
+                        Some(StatusReason { reason: "CrashLoopBackOff".to_owned(), message: String::new() });
+                    pod.exit = Some(ContainerExit { code: 1, reason: "Error".to_owned(), at: Some(now) });
+                }
+                Fate::NeverReady | Fate::Fine if pod.phase == Phase::Pending => {
+                    pod.phase = Phase::Running;
+                    pod.container_running = true;
+                }
+                Fate::Fine if !pod.ready => {
+                    pod.container_running = true;
+                    pod.container_ended = false;
+                    pod.ready = true;
+                    pod.ready_since = Some(now);
+                    pod.ip = Some("10.0.0.1".to_owned());
+                }
+                _ => {}
+            }
+        }
+        for (uid, n) in gone {
+            self.pods.retain(|pod| pod.uid != uid);
+            self.settled[n] = self.now;
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The model's state, and a reconcile of one unit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use atelier_operator::observation::{DraSupport, ObservedNode, ObservedPod};
+use atelier_operator::settings::Settings;
+use atelier_operator::unit::action::Plan;
+use atelier_operator::unit::plan::plan;
+use atelier_operator::unit::snapshot::Snapshot;
+use crds::GpuUnit;
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::claims::Claim;
+use crate::events::Fate;
+use crate::{NODES, UNITS};
+
+/// A cluster with one operator.
+pub(crate) struct World {
+    /// Devices are claimed, and thieves compete for them.
+    pub(crate) dra: bool,
+    pub(crate) claims: Vec<Claim>,
+    pub(crate) now: Timestamp,
+    pub(crate) units: Vec<Option<GpuUnit>>,
+    pub(crate) fates: Vec<Fate>,
+    pub(crate) pods: Vec<ObservedPod>,
+    pub(crate) priority: BTreeMap<String, i32>,
+    pub(crate) nodes: BTreeMap<String, ObservedNode>,
+    /// Nodes of competing pods, whose class is between placeholders and instances; `None` while pending.
+    pub(crate) thieves: Vec<Option<String>>,
+    pub(crate) settled: Vec<Timestamp>,
+    pub(crate) uids: u64,
+    pub(crate) settings: Settings,
+    /// Closed runs, to find overlaps.
+    pub(crate) runs: Vec<BTreeSet<(i64, i64)>>,
+}
+
+pub(crate) fn node_name(n: usize) -> String {
+    format!("node-{}", n % NODES)
+}
+
+pub(crate) fn unit_name(n: usize) -> String {
+    format!("unit-{n:032x}")
+}
+
+impl World {
+    pub(crate) fn new(dra: bool) -> Self {
+        let allocation = if dra {
+            json!({"kind": "dra", "deviceClass": "gpus"})
+        } else {
+            json!({"kind": "device", "resource": "nvidia.com/gpu"})
+        };
+        let now = Timestamp::from_second(1_800_000_000).unwrap();
+        let unit = |n: usize| {
+            let mut unit: GpuUnit = serde_json::from_value(json!({
+                "apiVersion": "atelier.dev/v1alpha1", "kind": "GpuUnit",
+                "metadata": {"name": unit_name(n), "uid": format!("u{n}"), "generation": 1},
+                "spec": {"gpuSpec": "small", "resources": {"cpu": "4", "memory": "16Gi"},
+                    "gpu": {"model": "RTX 3080", "count": 1, "allocation": allocation}},
+            }))
+            .unwrap();
+            unit.metadata.finalizers = None;
+            Some(unit)
+        };
+        let node = ObservedNode { ready: true, since: Some(now), cordoned: false };
+        Self {
+            dra,
+            claims: Vec::new(),
+            now,
+            units: (0..UNITS).map(unit).collect(),
+            fates: vec![Fate::Fine; UNITS],
+            pods: Vec::new(),
+            priority: BTreeMap::new(),
+            nodes: (0..NODES).map(|n| (node_name(n), node.clone())).collect(),
+            thieves: Vec::new(),
+            settled: vec![now; UNITS],
+            uids: 0,
+            settings: Settings::default(),
+            runs: vec![BTreeSet::new(); UNITS],
+        }
+    }
+
+    pub(crate) fn snapshot(&self, n: usize) -> Snapshot {
+        Snapshot {
+            now: self.now,
+            settled_since: self.settled[n],
+            preempted: false,
+            pods: self.pods.iter().filter(|pod| pod.unit == unit_name(n)).cloned().collect(),
+            nodes: self.nodes.clone(),
+            storages: BTreeMap::new(),
+            dra: DraSupport::Served,
+            claims: self.claims_of(n).map(|claim| claim.observed.clone()).collect(),
+            mirrors: Vec::new(),
+        }
+    }
+
+    pub(crate) fn decide(&self, n: usize) -> Option<Plan> {
+        let unit = self.units[n].as_ref()?;
+        Some(plan(unit, &self.snapshot(n), &self.settings))
+    }
+
+    /// One reconcile by an operator that is killed after `writes` writes. Returns whether anything was written.
+    pub(crate) fn reconcile(&mut self, n: usize, writes: usize) -> bool {
+        let Some(plan) = self.decide(n) else { return false };
+        let mut left = writes;
+        let mut wrote = false;
+        let mut spend = || {
+            let go = left > 0;
+            left = left.saturating_sub(1);
+            go
+        };
+        for action in &plan.before_status {
+            if !spend() {
+                return wrote;
+            }
+            wrote = true;
+            if !self.apply(n, action) {
+                return wrote;
+            }
+        }
+        let unit = self.units[n].as_mut().unwrap();
+        if unit.status.as_ref() != Some(&plan.status) {
+            if !spend() {
+                return wrote;
+            }
+            wrote = true;
+            unit.status = Some(plan.status.clone());
+            if let Some(run) = &plan.status.last_run {
+                assert!(run.ended_at.0 >= run.running_since.0);
+                self.runs[n].insert((run.running_since.0.as_second(), run.ended_at.0.as_second()));
+            }
+        }
+        for action in &plan.after_status {
+            if !spend() {
+                return wrote;
+            }
+            wrote = true;
+            if !self.apply(n, action) {
+                return wrote;
+            }
+        }
+        wrote
+    }
+}
