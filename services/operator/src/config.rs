@@ -11,38 +11,38 @@ use serde::Deserialize;
 use crate::controller::election::LeaseSettings;
 use crate::settings::Settings;
 
-/// All of it.
+/// The configuration of the operator.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where the Operator API listens.
+    /// Address of the Operator API.
     pub listen: SocketAddr,
-    /// Who may call the Operator API: name → token.
+    /// Callers of the Operator API: name → token.
     #[serde(default)]
     pub callers: Callers,
-    /// A kubeconfig file; without one, the service account of the pod the operator runs in.
+    /// Kubeconfig file; without one, the service account of the operator's pod.
     #[serde(default)]
     pub kubeconfig: Option<PathBuf>,
-    /// The kubeconfig's context; its current one when absent.
+    /// Context of the kubeconfig; the current one if absent.
     #[serde(default)]
     pub context: Option<String>,
-    /// Name of this replica in the election; made up when absent.
+    /// Name of this replica in the election; random if absent.
     #[serde(default)]
     pub identity: Option<String>,
-    /// Install the definitions of the custom resources at the start. For development clusters: it needs
-    /// rights that the operator otherwise does without.
+    /// Install the custom resource definitions at startup. For development clusters: it needs permissions that the
+    /// operator otherwise does not.
     #[serde(default)]
     pub install: bool,
-    /// How many objects are looked at at a time.
+    /// Number of objects that are reconciled at the same time.
     #[serde(default = "default_workers")]
     pub workers: usize,
-    /// Seconds that a silent leader keeps its place.
+    /// Duration of the election's lease in seconds, at least 3.
     #[serde(default = "default_lease")]
     pub lease_seconds: u64,
-    /// The extended resource that units made through the Operator API ask for.
+    /// The extended resource of units that are created through the Operator API.
     #[serde(default = "default_gpu_resource")]
     pub gpu_resource: String,
-    /// What decisions depend on.
+    /// Settings of the operator.
     #[serde(default)]
     pub settings: Settings,
 }
@@ -69,7 +69,7 @@ impl Config {
     /// A client for the configured cluster.
     ///
     /// # Errors
-    /// When the credentials cannot be read.
+    /// If the credentials cannot be read.
     pub async fn client(&self) -> anyhow::Result<kube::Client> {
         let cluster = ClusterConfig { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() };
         cluster.client().await

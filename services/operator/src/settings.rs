@@ -1,36 +1,35 @@
-//! What the decisions depend on beside the objects themselves.
+//! Settings that plans depend on.
 
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Toleration;
 use serde::Deserialize;
 
-/// Settings of the decisions; everything has a default that suits an ordinary cluster.
+/// Settings of the operator. The defaults suit an ordinary cluster.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// Image of the placeholder pods.
+    /// Image of placeholder pods.
     pub pause_image: String,
-    /// Seconds a pod may take to win the place that was cleared for it before the hand-off counts as lost.
+    /// Seconds within which a pod must be bound to the place that was freed for it. Then the hand-off has failed.
     pub hand_off_seconds: u64,
-    /// Seconds a node may be not ready before it counts as lost (the cluster has waited itself before
-    /// it says so).
+    /// Seconds after which a node that is not ready counts as lost.
     pub node_lost_seconds: u64,
-    /// User and group inside a container that does not need root.
+    /// User and group id inside containers without root.
     pub run_as: i64,
-    /// Scheduler of the pods; the cluster's default when absent.
+    /// Scheduler of the pods; the cluster's default if absent.
     pub scheduler: Option<String>,
     /// Taint keys that units tolerate with any value and effect.
     pub tolerated_taints: Vec<String>,
-    /// Lines of a failed container's log that are kept.
+    /// Log lines of a failed container that are kept.
     pub log_tail_lines: i64,
-    /// Namespace of the gateway, the only place that traffic to instances comes from.
+    /// Namespace of the gateway, the only source of traffic to instances.
     pub gateway_namespace: String,
     /// Label `app.kubernetes.io/name` of the gateway's pods.
     pub gateway_name: String,
-    /// Ranges that instances may not reach, beside their own node's.
+    /// CIDR ranges that instances cannot reach.
     pub private_ranges: Vec<String>,
-    /// The most pods a tenant's namespace may hold.
+    /// Most pods in a tenant's namespace.
     pub tenant_pods: u32,
 }
 
@@ -72,13 +71,13 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// How long a pod may take to win its place.
+    /// Time within which a pod must be bound to its place.
     #[must_use]
     pub const fn hand_off(&self) -> Duration {
         Duration::from_secs(self.hand_off_seconds)
     }
 
-    /// How long a node may be not ready.
+    /// Time after which a node that is not ready counts as lost.
     #[must_use]
     pub const fn node_lost(&self) -> Duration {
         Duration::from_secs(self.node_lost_seconds)

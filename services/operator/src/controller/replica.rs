@@ -54,7 +54,7 @@ impl Units {
 
     /// The units of a specification that were created through the Operator API.
     #[must_use]
-    pub fn made_here(&self, spec: &str) -> Vec<Arc<GpuUnit>> {
+    pub fn created_by_api(&self, spec: &str) -> Vec<Arc<GpuUnit>> {
         let mut units = self.all();
         units.retain(|unit| {
             let by = unit.labels().get(names::LABEL_MANAGED_BY);

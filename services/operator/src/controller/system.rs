@@ -1,5 +1,4 @@
-//! What the cluster needs once: the system namespace and the priority classes, and the definitions where
-//! the operator may install them itself.
+//! System objects: the namespace, the priority classes, and the custom resource definitions.
 
 use crds::names;
 use k8s_openapi::api::core::v1::Namespace;
@@ -9,14 +8,14 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 
-/// Priority of fresh placeholders: below everything that has not chosen a lower one itself.
+/// Priority of fresh placeholders: below the default of 0.
 const PRIORITY_PLACEHOLDER: i32 = -1000;
-/// Priority of the placeholders that wait for the end of an instance.
+/// Priority of placeholders that wait for the end of an instance.
 const PRIORITY_RETURNING: i32 = 999_000;
-/// Priority of instances, and of the placeholders whose place has just been left.
+/// Priority of instances, and of placeholders whose place has become free.
 const PRIORITY_INSTANCE: i32 = 1_000_000;
 
-/// The priority classes; neither evicts anybody.
+/// The priority classes. None preempts.
 fn priority_classes() -> Vec<Value> {
     let class = |name: &str, value: i32, description: &str| {
         json!({
@@ -35,12 +34,12 @@ fn priority_classes() -> Vec<Value> {
         class(
             names::CLASS_INSTANCE,
             PRIORITY_INSTANCE,
-            "Instances of tenants, and placeholders whose place has just been left.",
+            "Instances of tenants, and placeholders whose place has become free.",
         ),
     ]
 }
 
-/// Reads first and writes only what is missing or differs, so that a restart writes nothing.
+/// Creates the system objects that are missing or differ. Writes nothing otherwise.
 pub(crate) async fn ensure(client: &Client) -> Result<(), kube::Error> {
     let params = PatchParams::apply(names::MANAGER_OPERATOR).force();
     let namespaces: Api<Namespace> = Api::all(client.clone());
@@ -55,23 +54,22 @@ pub(crate) async fn ensure(client: &Client) -> Result<(), kube::Error> {
     for body in priority_classes() {
         let name = body["metadata"]["name"].as_str().unwrap_or_default();
         let found = classes.get_opt(name).await?;
-        let same = found.is_some_and(|found| {
+        let is_same = found.is_some_and(|found| {
             Some(i64::from(found.value)) == body["value"].as_i64()
                 && found.preemption_policy.as_deref() == Some("Never")
         });
-        if !same {
+        if !is_same {
             classes.patch(name, &params, &Patch::Apply(&body)).await?;
         }
     }
     Ok(())
 }
 
-/// Installs or updates the definitions of the custom resources, the system namespace and the priority
-/// classes, and waits until the cluster serves them. For development clusters and `atelier-operator install`;
-/// the operator itself runs without the right to do this.
+/// Installs or updates the custom resource definitions and the system objects, and waits until the cluster serves the
+/// definitions. For development clusters and `atelier-operator install`; the operator itself has no permission for it.
 ///
 /// # Errors
-/// When the cluster refuses, or does not serve the definitions within a minute.
+/// If the cluster rejects an object, or does not serve the definitions within a minute.
 pub async fn install(client: &Client) -> anyhow::Result<()> {
     let params = PatchParams::apply(names::MANAGER_OPERATOR).force();
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());

@@ -339,7 +339,7 @@ fn free(api: &Api, spec: &str) -> Vec<Arc<GpuUnit>> {
     let mut units: Vec<_> = api
         .0
         .units
-        .made_here(spec)
+        .created_by_api(spec)
         .into_iter()
         .filter(|unit| {
             let status = unit.status.as_ref();

@@ -271,7 +271,7 @@ fn idle(api: &Api, spec: &str, but: &[String]) -> Vec<String> {
     let mut units: Vec<_> = api
         .0
         .units
-        .made_here(spec)
+        .created_by_api(spec)
         .into_iter()
         .filter(|unit| {
             unit.spec.instance.is_none()

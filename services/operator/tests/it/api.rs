@@ -51,34 +51,35 @@ fn instance(id: &str) -> Value {
     })
 }
 
-/// An operation is known until it is old and done.
+/// A record is kept until its operation is complete and old.
 #[tokio::test(flavor = "multi_thread")]
-async fn old_operations_are_forgotten() {
+async fn records_of_old_operations_are_deleted() {
     let lab = Lab::new(1, 2).await;
     let operator = lab.operator("one", None).await;
     let caller = Caller::new(&lab, &operator).await;
     let api = api(&lab, &operator);
     let operation = format!("op-{}", lab.id);
-    let make = async |number| caller.send(Method::POST, "/stocks", Some(&stocks(&operation, number))).await.0;
+    let create =
+        async |number| caller.send(Method::POST, "/stocks", Some(&stocks(&operation, number))).await.0;
     let earlier = Timestamp::now() - SignedDuration::from_hours(1);
-    assert_eq!(make(1).await, StatusCode::ACCEPTED);
+    assert_eq!(create(1).await, StatusCode::ACCEPTED);
     api.forget_before(earlier).await.unwrap();
-    assert_eq!(make(2).await, StatusCode::UNPROCESSABLE_ENTITY, "it was forgotten too early");
+    assert_eq!(create(2).await, StatusCode::UNPROCESSABLE_ENTITY, "the record was deleted too early");
     let later = Timestamp::now() + SignedDuration::from_hours(1);
     assert!(api.forget_before(later).await.unwrap() >= 1);
-    assert_eq!(make(2).await, StatusCode::ACCEPTED, "it is still known");
+    assert_eq!(create(2).await, StatusCode::ACCEPTED, "the record still exists");
     lab.end(operator, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_story_of_document_001() {
+async fn stocks_instances_and_their_removal() {
     let lab = Lab::new(2, 8).await;
     let operator = lab.operator("one", None).await;
     let caller = Caller::new(&lab, &operator).await;
     let operation = format!("op-{}", lab.id);
     let (status, made) = caller.send(Method::POST, "/stocks", Some(&stocks(&operation, 3))).await;
     assert_eq!((status, made["number"].as_i64()), (StatusCode::ACCEPTED, Some(3)), "{made}");
-    // the same again makes nothing more, from whatever replica
+    // a repeated call has no further effect, on any replica
     let other = Caller::new(&lab, &operator).await;
     assert_eq!(
         other.send(Method::POST, "/stocks", Some(&stocks(&operation, 3))).await,
@@ -87,7 +88,7 @@ async fn the_story_of_document_001() {
     let (status, _) = caller.send(Method::POST, "/stocks", Some(&stocks(&operation, 4))).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
 
-    // eight calls for one instance at the same time: one unit
+    // eight concurrent calls for one instance use one unit
     let id = format!("inst_{}{:024x}", lab.id, 5);
     let callers: Vec<_> = (0..8).map(|n| Arc::new((n, instance(&id)))).collect();
     let started = eventually("the instance starts", async || {
@@ -124,7 +125,7 @@ async fn the_story_of_document_001() {
         .await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
 
-    // what is in use cannot be removed
+    // units in use cannot be deleted
     let remove = |operation: &str, number: i64| json!({"number": number, "operationID": operation, "specName": "3080-small"});
     let (status, problem) =
         caller.send(Method::DELETE, "/stocks", Some(&remove(&format!("{operation}-x"), 3))).await;
@@ -140,7 +141,7 @@ async fn the_story_of_document_001() {
 
     let (status, _) = caller.send(Method::DELETE, &path, None).await;
     assert_eq!(status, StatusCode::ACCEPTED);
-    eventually("it is gone", async || {
+    eventually("it is deleted", async || {
         (caller.send(Method::GET, &path, None).await.0 == StatusCode::NOT_FOUND).then_some(())
     })
     .await;
@@ -151,7 +152,7 @@ async fn the_story_of_document_001() {
             .then_some(())
     })
     .await;
-    eventually("nothing is left", async || {
+    eventually("no unit is left", async || {
         lab.units().list(&kube::api::ListParams::default()).await.unwrap().items.is_empty().then_some(())
     })
     .await;
@@ -159,7 +160,7 @@ async fn the_story_of_document_001() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_input_is_refused_in_words_and_leaves_nothing() {
+async fn invalid_input_is_refused_and_changes_nothing() {
     let lab = Lab::new(0, 0).await;
     let mut operator = lab.operator("one", None).await;
     operator.leads().await;
@@ -202,7 +203,7 @@ async fn bad_input_is_refused_in_words_and_leaves_nothing() {
         StatusCode::UNPROCESSABLE_ENTITY
     );
     let (status, problem) = caller.send(Method::POST, "/gpu-instances", Some(&instance("i"))).await;
-    assert_eq!(status, StatusCode::CONFLICT, "there is no stock: {problem}");
+    assert_eq!(status, StatusCode::CONFLICT, "no stock exists: {problem}");
     assert_eq!(caller.send(Method::GET, "/gpu-instances/..%2f..", None).await.0, StatusCode::NOT_FOUND);
     assert_eq!(caller.send(Method::GET, "/storages/nothing", None).await.0, StatusCode::NOT_FOUND);
 
@@ -221,7 +222,7 @@ async fn bad_input_is_refused_in_words_and_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn storages_grow_and_do_not_shrink() {
+async fn storages_can_grow_but_not_shrink() {
     let lab = Lab::new(0, 0).await;
     let operator = lab.operator("one", None).await;
     let caller = Caller::new(&lab, &operator).await;
@@ -238,7 +239,7 @@ async fn storages_grow_and_do_not_shrink() {
     assert_eq!(caller.send(Method::PUT, &path, Some(&json!({"sizeGib": 3}))).await.0, StatusCode::ACCEPTED);
     assert_eq!(caller.send(Method::GET, &path, None).await.1["sizeGib"], 3);
     assert_eq!(caller.send(Method::DELETE, &path, None).await.0, StatusCode::ACCEPTED);
-    eventually("it is gone", async || {
+    eventually("it is deleted", async || {
         (caller.send(Method::GET, &path, None).await.0 == StatusCode::NOT_FOUND).then_some(())
     })
     .await;

@@ -1,4 +1,4 @@
-//! Others write to the same objects between the operator's look and its write.
+//! Others write to the same objects between the operator's observation and its write.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,11 +15,11 @@ use testkit::eventually;
 use crate::lab::Lab;
 
 const OTHER: &str = "test.atelier.dev/other";
-/// How often the other is quicker with the status.
+/// Number of runs that the other adds.
 const RUNS: usize = 4;
 
-/// Somebody else, who is quicker than the operator: adds a finalizer of his own before the operator adds its
-/// own, and, once he is told to, a run to the status before each of the operator's next writes of it.
+/// Another writer: adds a finalizer just before the operator does, and with `adds_runs` a run to the status just before
+/// each of the operator's writes.
 struct Other {
     client: Client,
     has_finalizer: AtomicBool,
@@ -75,7 +75,7 @@ fn hook(other: Arc<Other>) -> Hook {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_others_wrote_in_between_is_kept() {
+async fn concurrent_writes_of_others_are_kept() {
     let lab = Lab::new(1, 2).await;
     let other = Arc::new(Other {
         client: lab.client.clone(),
@@ -84,16 +84,16 @@ async fn what_others_wrote_in_between_is_kept() {
         runs: Mutex::default(),
     });
     let operator = lab.operator("one", Some(hook(Arc::clone(&other)))).await;
-    lab.make_units(1).await;
+    lab.create_units(1).await;
     lab.held(0).await;
-    lab.wish(0, Some(lab.instance(0, 1))).await;
+    lab.set_instance(0, Some(lab.instance(0, 1))).await;
     let own = lab.running(0, 1).await.instance.unwrap();
     other.adds_runs.store(true, Ordering::SeqCst);
-    lab.wish(0, None).await;
+    lab.set_instance(0, None).await;
     lab.held(0).await;
 
     let own_since = own.running_since.unwrap();
-    eventually("every run is in the status, once", async || {
+    eventually("every run is in the status once", async || {
         let known = lab.status(0).await.recent_runs;
         let others = other.runs.lock().unwrap().clone();
         let kept = others.iter().all(|run| known.contains(run));

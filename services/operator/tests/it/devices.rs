@@ -1,5 +1,5 @@
-//! Devices for a lab: slices of its nodes, a class, units and thieves that claim them, and a ledger of who had
-//! which device when.
+//! Devices for the test bench: slices of its nodes, a class, units and thieves that claim them, and a ledger of the
+//! devices that each claim had.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -24,7 +24,7 @@ impl Lab {
         format!("lab-{}", self.id)
     }
 
-    /// Nodes of the lab with devices each, and the class of the devices.
+    /// A lab whose nodes have `devices` devices each.
     pub(crate) async fn with_devices(nodes: usize, devices: usize) -> Self {
         let lab = Self::new(nodes, 0).await;
         lab.clean_devices().await;
@@ -40,7 +40,7 @@ impl Lab {
         lab
     }
 
-    /// Devices of a node, of two models in turn; they go with the node.
+    /// Adds devices of two alternating models to a node. They are deleted with the node.
     pub(crate) async fn add_devices(&self, node: &str, count: usize) {
         let nodes: Api<Node> = Api::all(self.client.clone());
         let owner = nodes.get(node).await.unwrap();
@@ -63,7 +63,7 @@ impl Lab {
         slices.create(&PostParams::default(), &slice.unwrap()).await.unwrap();
     }
 
-    /// What earlier tests may have left on a cluster that is shared.
+    /// Deletes what earlier tests may have left on a shared cluster.
     async fn clean_devices(&self) {
         if self.is_dev() {
             return;
@@ -103,15 +103,15 @@ impl Lab {
         })
     }
 
-    pub(crate) async fn make(&self, unit: Value) {
+    pub(crate) async fn create(&self, unit: Value) {
         let unit: GpuUnit = serde_json::from_value(unit).unwrap();
         self.units().create(&PostParams::default(), &unit).await.unwrap();
     }
 
-    /// Units whose devices are claimed.
-    pub(crate) async fn make_dra_units(&self, count: usize) {
+    /// Creates units with claimed devices.
+    pub(crate) async fn create_dra_units(&self, count: usize) {
         for n in 0..count {
-            self.make(self.dra_unit(n)).await;
+            self.create(self.dra_unit(n)).await;
         }
     }
 
@@ -119,7 +119,7 @@ impl Lab {
         Api::namespaced(self.client.clone(), &self.unit_name(n))
     }
 
-    /// The claim that a unit holds its devices with.
+    /// The claim that is reserved for a unit.
     pub(crate) async fn claim(&self, n: usize) -> ResourceClaim {
         let uid = self.units().get(&self.unit_name(n)).await.unwrap().uid();
         eventually("the unit holds one claim", async || {
@@ -134,14 +134,14 @@ impl Lab {
         .await
     }
 
-    /// Held, with devices that the status tells.
+    /// Waits until the unit is held, with its devices in the status.
     pub(crate) async fn held_with_devices(&self, n: usize) -> GpuUnitStatus {
         let held = self.held(n).await;
-        assert_eq!(held.gpu_uuids, devices_of(&self.claim(n).await), "the status tells the devices");
+        assert_eq!(held.gpu_uuids, devices_of(&self.claim(n).await), "devices in the status");
         held
     }
 
-    /// Pods of a class between placeholders and instances, each with a claim of its own on a device.
+    /// Thieves that claim one device each. Waits until they are unschedulable.
     pub(crate) async fn device_thieves(&self, count: usize) {
         self.thieves(0).await;
         let claims: Api<ResourceClaim> = Api::namespaced(self.client.clone(), "default");
@@ -164,7 +164,7 @@ impl Lab {
             }));
             pods.create(&PostParams::default(), &pod.unwrap()).await.unwrap();
         }
-        eventually("the thieves starve", async || {
+        eventually("the thieves are unschedulable", async || {
             let thieves = ListParams::default().labels(&format!("atelier.test/thief={}", self.id));
             let waits = |pod: &Pod| {
                 let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
@@ -180,8 +180,8 @@ impl Lab {
         std::env::temp_dir().join(format!("atelier-volume-{}", self.id))
     }
 
-    /// A bound storage of the lab's tenant on a hand-made volume, a folder of this machine; gives its name.
-    pub(crate) async fn make_storage(&self, n: usize) -> String {
+    /// Creates a bound storage of the lab's tenant, on a volume that is a folder of this machine. Returns its name.
+    pub(crate) async fn create_storage(&self, n: usize) -> String {
         let name = format!("stor-{}{n:024x}", self.id);
         let class = "atelier-test-manual";
         let volume = serde_json::from_value(json!({
@@ -207,7 +207,7 @@ impl Lab {
         name
     }
 
-    /// Removes everything; nothing of the units may be left over.
+    /// Deletes everything and checks that nothing of the units is left.
     pub(crate) async fn end_devices(self, operator: Running, units: usize) {
         for n in 0..units {
             self.units().delete(&self.unit_name(n), &DeleteParams::default()).await.ok();
@@ -220,15 +220,15 @@ impl Lab {
         Box::pin(self.end(operator, units)).await;
     }
 
-    /// A unit's home with all that was in it, and its mirrors, are gone.
+    /// Waits until a unit's namespace and mirrors are deleted.
     pub(crate) async fn nothing_is_left(&self, n: usize) {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
         let of_unit = ListParams::default().labels(&format!("{}={}", names::LABEL_UNIT, self.unit_name(n)));
-        eventually("the unit's home and mirrors are gone", async || {
-            let home = namespaces.get_opt(&self.unit_name(n)).await.unwrap();
+        eventually("the unit's namespace and mirrors are deleted", async || {
+            let namespace = namespaces.get_opt(&self.unit_name(n)).await.unwrap();
             let mirrors = volumes.list(&of_unit).await.unwrap();
-            (home.is_none() && mirrors.items.is_empty()).then_some(())
+            (namespace.is_none() && mirrors.items.is_empty()).then_some(())
         })
         .await;
     }
@@ -245,13 +245,13 @@ pub(crate) fn devices_of(claim: &ResourceClaim) -> Vec<String> {
         .collect()
 }
 
-/// What a watch of all claims told, in the order in which it happened.
+/// What a watch of all claims observed.
 #[derive(Default)]
 pub(crate) struct Seen {
     now: BTreeMap<String, (String, Vec<String>)>,
-    /// Every device that each claim ever had.
+    /// All device sets that each claim ever had.
     ever: BTreeMap<String, BTreeSet<Vec<String>>>,
-    /// Devices that two claims had at a time.
+    /// Devices that two claims had at the same time.
     doubled: Vec<String>,
 }
 
@@ -261,10 +261,10 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Begins to watch, and has seen all that there is.
+    /// Starts the watch and waits for its first complete list.
     pub(crate) async fn open(lab: &Lab) -> Self {
         let seen = Arc::new(Mutex::new(Seen::default()));
-        let (tell, mut told) = tokio::sync::watch::channel(false);
+        let (sender, mut synced) = tokio::sync::watch::channel(false);
         let api: Api<ResourceClaim> = Api::all(lab.client.clone());
         let into = Arc::clone(&seen);
         let task = tokio::spawn(async move {
@@ -278,26 +278,26 @@ impl Ledger {
                     watcher::Event::Delete(claim) => {
                         into.lock().unwrap().now.remove(&claim.uid().unwrap());
                     }
-                    watcher::Event::InitDone => drop(tell.send_replace(true)),
+                    watcher::Event::InitDone => drop(sender.send_replace(true)),
                     watcher::Event::Init => {}
                 }
             }
         });
-        told.wait_for(|told| *told).await.unwrap();
+        synced.wait_for(|synced| *synced).await.unwrap();
         Self { seen, task }
     }
 
-    /// Ends it; no device may ever have been in two claims.
+    /// Ends the watch and checks that no device was ever in two claims.
     pub(crate) fn close(self) -> Seen {
         self.task.abort();
         let seen = std::mem::take(&mut *self.seen.lock().unwrap());
-        assert!(seen.doubled.is_empty(), "in two claims at a time: {:?}", seen.doubled);
+        assert!(seen.doubled.is_empty(), "in two claims at the same time: {:?}", seen.doubled);
         seen
     }
 }
 
 impl Seen {
-    /// The different devices that each claim of a namespace had.
+    /// The device sets of each claim of a namespace.
     pub(crate) fn of(&self, namespace: &str) -> Vec<BTreeSet<Vec<String>>> {
         let prefix = format!("{namespace}/");
         let of = self.ever.iter().filter(|(claim, _)| claim.starts_with(&prefix));

@@ -1,4 +1,4 @@
-//! Units whose devices are claimed (dynamic resource allocation).
+//! Units with claimed devices (dynamic resource allocation).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,12 +30,12 @@ fn restarted(status: &GpuUnitStatus) -> bool {
 async fn a_unit_keeps_its_device_through_starts_restarts_and_stops() {
     let lab = Lab::with_devices(2, 2).await;
     let operator = lab.operator("one", None).await;
-    lab.make_dra_units(1).await;
+    lab.create_dra_units(1).await;
     let held = lab.held_with_devices(0).await;
     let ledger = Ledger::open(&lab).await;
     let first = held_by(&lab.claim(0).await);
     for attempt in [1, 2] {
-        lab.wish(0, Some(lab.instance(0, attempt))).await;
+        lab.set_instance(0, Some(lab.instance(0, attempt))).await;
         let running = lab.running(0, attempt).await;
         let own = running.instance.unwrap();
         assert_eq!((running.node, own.namespace), (held.node.clone(), lab.unit_name(0)));
@@ -43,7 +43,7 @@ async fn a_unit_keeps_its_device_through_starts_restarts_and_stops() {
         lab.patch(0, &json!({"spec": {"instance": {"restart": 1}}})).await;
         let again = lab.until(0, "restarted", restarted).await;
         assert_eq!(again.node, held.node);
-        lab.wish(0, None).await;
+        lab.set_instance(0, None).await;
         let back = lab.held_with_devices(0).await;
         assert_eq!((&back.node, &back.gpu_uuids), (&held.node, &held.gpu_uuids));
         assert_eq!(held_by(&lab.claim(0).await), first);
@@ -52,15 +52,15 @@ async fn a_unit_keeps_its_device_through_starts_restarts_and_stops() {
     lab.end_devices(operator, 1).await;
 }
 
-/// As many units as devices, all started and stopped at once, and thieves that want every device that is
-/// free for a moment. Each third start is taken back while the place is being handed over.
+/// As many units as devices are started and stopped at once, while thieves want every device that is free for a moment.
+/// Every third start is withdrawn during the hand-off.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_device_is_stolen_while_units_start_and_stop() {
     const UNITS: usize = 20;
     const ROUNDS: i64 = 5;
     let lab = Lab::with_devices(4, UNITS / 4).await;
     let operator = lab.operator("one", None).await;
-    lab.make_dra_units(UNITS).await;
+    lab.create_dra_units(UNITS).await;
     for n in 0..UNITS {
         lab.held(n).await;
     }
@@ -72,14 +72,14 @@ async fn no_device_is_stolen_while_units_start_and_stop() {
             let place = lab.held(n).await;
             let claim = held_by(&lab.claim(n).await);
             for attempt in 1..=ROUNDS {
-                lab.wish(n, Some(lab.instance(n, attempt))).await;
+                lab.set_instance(n, Some(lab.instance(n, attempt))).await;
                 let started = if attempt % 3 == 0 {
                     lab.until(n, "began to start", |status| status.instance.is_some()).await
                 } else {
                     lab.running(n, attempt).await
                 };
                 assert_eq!(started.last_failure, None);
-                lab.wish(n, None).await;
+                lab.set_instance(n, None).await;
                 let back = lab.held(n).await;
                 assert_eq!(
                     (&back.node, &back.gpu_uuids),
@@ -102,10 +102,10 @@ async fn no_device_is_stolen_while_units_start_and_stop() {
     lab.end_devices(operator, UNITS).await;
 }
 
-/// A start that fails once its pod has the place: on a cluster with kubelets by a node that does not answer
-/// its pods, on the development cluster by an image that does not exist.
+/// A start fails after its pod was bound: on a cluster with kubelets because the node runs no pods, on the development
+/// cluster because the image does not exist.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_start_gives_back_the_place_with_its_device() {
+async fn a_failed_start_returns_the_place_with_its_device() {
     let lab = Lab::with_devices(1, 1).await;
     let operator = lab.operator("one", None).await;
     let mut unit = lab.dra_unit(0);
@@ -113,7 +113,7 @@ async fn a_failed_start_gives_back_the_place_with_its_device() {
         lab.add_devices("real-0", 1).await;
         unit["spec"]["nodeSelector"] = json!({"atelier.dev/real": "true"});
     }
-    lab.make(unit).await;
+    lab.create(unit).await;
     let held = lab.held_with_devices(0).await;
     let claim = held_by(&lab.claim(0).await);
     let ledger = Ledger::open(&lab).await;
@@ -124,7 +124,7 @@ async fn a_failed_start_gives_back_the_place_with_its_device() {
     } else {
         plays(&lab, false).await;
     }
-    lab.wish(0, Some(instance)).await;
+    lab.set_instance(0, Some(instance)).await;
     lab.until(0, "failed", |status| status.last_failure.is_some()).await;
     if !lab.is_dev() {
         plays(&lab, true).await;
@@ -135,12 +135,12 @@ async fn a_failed_start_gives_back_the_place_with_its_device() {
     let expected = if lab.is_dev() { "ImagePullFailed" } else { "StartTimeout" };
     assert_eq!(failed.last_failure.unwrap().reason, expected);
 
-    // a pod that is refused before it exists
+    // a pod that is rejected at its creation
     lab.patch(0, &json!({"spec": {"instance": null}})).await;
     lab.held(0).await;
     let mut twice = lab.instance(0, 2);
     twice["volumes"] = json!([{"name": "a", "mountPath": "/x"}, {"name": "b", "mountPath": "/x"}]);
-    lab.wish(0, Some(twice)).await;
+    lab.set_instance(0, Some(twice)).await;
     let refused = |status: &GpuUnitStatus| {
         is_idle(status)
             && status.last_failure.as_ref().is_some_and(|failure| failure.reason == "InvalidTemplate")
@@ -151,7 +151,7 @@ async fn a_failed_start_gives_back_the_place_with_its_device() {
     lab.end_devices(operator, 1).await;
 }
 
-/// Whether the node's pods are played.
+/// Switches whether pods run on fake nodes.
 async fn plays(lab: &Lab, on: bool) {
     let nodes: Api<Node> = Api::all(lab.client.clone());
     let label = json!({"metadata": {"labels": {"atelier.dev/fake": if on { "true" } else { "no" }}}});
@@ -159,10 +159,10 @@ async fn plays(lab: &Lab, on: bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_idle_unit_whose_node_is_gone_gets_a_device_of_another() {
+async fn an_idle_unit_without_its_node_gets_a_device_of_another() {
     let lab = Lab::with_devices(1, 1).await;
     let operator = lab.operator("one", None).await;
-    lab.make_dra_units(1).await;
+    lab.create_dra_units(1).await;
     lab.held_with_devices(0).await;
     let before = lab.claim(0).await;
     lab.add_node(1, 0).await;
@@ -179,7 +179,7 @@ async fn an_idle_unit_whose_node_is_gone_gets_a_device_of_another() {
     lab.end_devices(operator, 1).await;
 }
 
-/// Until the unit's other claims are gone.
+/// Waits until the unit has no other claim.
 async fn only_claim(lab: &Lab, n: usize, claim: &ResourceClaim) {
     eventually("the claim let go is gone", async || {
         let all = lab.claims(n).list(&ListParams::default()).await.unwrap().items;
@@ -189,10 +189,10 @@ async fn only_claim(lab: &Lab, n: usize, claim: &ResourceClaim) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_idle_unit_keeps_its_device_on_a_cordoned_node_until_it_has_another() {
+async fn an_idle_unit_on_a_cordoned_node_keeps_its_device_until_it_has_another() {
     let lab = Lab::with_devices(1, 1).await;
     let operator = lab.operator("one", None).await;
-    lab.make_dra_units(1).await;
+    lab.create_dra_units(1).await;
     lab.held(0).await;
     let before = lab.claim(0).await;
     let nodes: Api<Node> = Api::all(lab.client.clone());
@@ -209,13 +209,12 @@ async fn an_idle_unit_keeps_its_device_on_a_cordoned_node_until_it_has_another()
     lab.end_devices(operator, 1).await;
 }
 
-/// A placeholder that was deleted comes back to its device; where its node has no room for it any more, the
-/// device is let go.
+/// A deleted placeholder is created again for its device. If the node has no resources left for it, the claim is released.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_unit_that_has_lost_its_room_beside_the_device_finds_another_device() {
+async fn a_unit_whose_node_is_full_gets_another_device() {
     let lab = Lab::with_devices(2, 1).await;
     let operator = lab.operator("one", None).await;
-    lab.make_dra_units(1).await;
+    lab.create_dra_units(1).await;
     let held = lab.held(0).await;
     let claim = lab.claim(0).await;
     let pods: Api<k8s_openapi::api::core::v1::Pod> = Api::namespaced(lab.client.clone(), &lab.unit_name(0));
@@ -244,7 +243,7 @@ async fn a_unit_that_has_lost_its_room_beside_the_device_finds_another_device() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_unit_that_asks_for_another_device_gets_it() {
+async fn a_unit_with_changed_requests_gets_another_device() {
     let lab = Lab::with_devices(1, 2).await;
     let operator = lab.operator("one", None).await;
     let model = |model: &str| {
@@ -254,7 +253,7 @@ async fn a_unit_that_asks_for_another_device_gets_it() {
     let mut unit = lab.dra_unit(0);
     unit["spec"]["gpu"]["allocation"]["selectors"] =
         model("3080")["spec"]["gpu"]["allocation"]["selectors"].clone();
-    lab.make(unit).await;
+    lab.create(unit).await;
     let small = lab.held_with_devices(0).await;
     assert!(small.gpu_uuids[0].ends_with("/gpu-0"), "{:?}", small.gpu_uuids);
     lab.patch(0, &model("4090")).await;
@@ -264,8 +263,9 @@ async fn a_unit_that_asks_for_another_device_gets_it() {
     only_claim(&lab, 0, &lab.claim(0).await).await;
 
     lab.patch(0, &json!({"spec": {"gpu": {"allocation": {"selectors": ["no such thing"]}}}})).await;
-    let wrong =
-        lab.until(0, "was told", |status| reason(status, names::CONDITION_HELD) == "InvalidSpec").await;
+    let wrong = lab
+        .until(0, "has a condition", |status| reason(status, names::CONDITION_HELD) == "InvalidSpec")
+        .await;
     assert!(!wrong.is_held());
     lab.patch(0, &model("3080")).await;
     lab.held_with_devices(0).await;
@@ -273,17 +273,17 @@ async fn a_unit_that_asks_for_another_device_gets_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_claim_deleted_by_hand_is_made_again_and_its_instance_goes_on() {
+async fn a_deleted_claim_is_created_again_and_its_instance_continues() {
     let lab = Lab::with_devices(1, 1).await;
     let operator = lab.operator("one", None).await;
-    lab.make_dra_units(1).await;
+    lab.create_dra_units(1).await;
     lab.held_with_devices(0).await;
     let first = lab.claim(0).await;
     lab.claims(0).delete(&first.name_any(), &DeleteParams::default()).await.unwrap();
     let second = other_claim(&lab, &first).await;
     lab.held_with_devices(0).await;
 
-    // by force: even what keeps it in being is taken away
+    // by force: without its finalizers
     let free = json!({"metadata": {"finalizers": null}});
     let api = lab.claims(0);
     api.delete(&second.name_any(), &DeleteParams::default()).await.unwrap();
@@ -291,22 +291,22 @@ async fn a_claim_deleted_by_hand_is_made_again_and_its_instance_goes_on() {
     let third = other_claim(&lab, &second).await;
     lab.held_with_devices(0).await;
 
-    lab.wish(0, Some(lab.instance(0, 1))).await;
+    lab.set_instance(0, Some(lab.instance(0, 1))).await;
     let running = lab.running(0, 1).await;
     api.delete(&third.name_any(), &DeleteParams::default()).await.unwrap();
-    // something happens to the unit meanwhile, and is seen
+    // the unit is reconciled meanwhile
     lab.patch(0, &json!({"spec": {"datacenter": "elsewhere"}})).await;
     let on = lab.running(0, 1).await;
     assert_eq!((on.instance, on.last_run), (running.instance, None));
     assert_eq!(devices_of(&api.get(&third.name_any()).await.unwrap()), on.gpu_uuids);
-    lab.wish(0, None).await;
+    lab.set_instance(0, None).await;
     lab.held_with_devices(0).await;
     let fourth = other_claim(&lab, &third).await;
     only_claim(&lab, 0, &fourth).await;
     lab.end_devices(operator, 1).await;
 }
 
-/// The unit's claim, once it is another one.
+/// Waits until the unit has another claim, and returns it.
 async fn other_claim(lab: &Lab, than: &ResourceClaim) -> ResourceClaim {
     eventually("there is another claim", async || {
         let claim = lab.claim(0).await;
@@ -316,20 +316,20 @@ async fn other_claim(lab: &Lab, than: &ResourceClaim) -> ResourceClaim {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_unit_that_is_deleted_leaves_nothing_behind_even_without_its_finalizer() {
+async fn a_deleted_unit_leaves_nothing_behind_even_without_its_finalizer() {
     let lab = Lab::with_devices(1, 3).await;
     let operator = lab.operator("one", None).await;
-    lab.make_dra_units(3).await;
+    lab.create_dra_units(3).await;
     for n in 0..3 {
         lab.held(n).await;
     }
-    lab.wish(2, Some(lab.instance(2, 1))).await;
+    lab.set_instance(2, Some(lab.instance(2, 1))).await;
     lab.running(2, 1).await;
     lab.units().delete(&lab.unit_name(0), &DeleteParams::default()).await.unwrap();
     for n in [1, 2] {
         lab.patch(n, &json!({"metadata": {"finalizers": null}})).await;
         lab.units().delete(&lab.unit_name(n), &DeleteParams::default()).await.unwrap();
-        // the operator may have put it back between the two
+        // the operator may have added it again in between
         lab.units()
             .patch(
                 &lab.unit_name(n),
@@ -343,7 +343,7 @@ async fn a_unit_that_is_deleted_leaves_nothing_behind_even_without_its_finalizer
         lab.nothing_is_left(n).await;
     }
     // the devices are free again, also for units of the same names
-    lab.make_dra_units(3).await;
+    lab.create_dra_units(3).await;
     for n in 0..3 {
         lab.held_with_devices(n).await;
     }
@@ -351,15 +351,15 @@ async fn a_unit_that_is_deleted_leaves_nothing_behind_even_without_its_finalizer
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_home_that_somebody_deletes_comes_again() {
+async fn a_deleted_unit_namespace_is_created_again() {
     let lab = Lab::with_devices(1, 1).await;
     let operator = lab.operator("one", None).await;
-    lab.make_dra_units(1).await;
+    lab.create_dra_units(1).await;
     lab.held(0).await;
     let namespaces: Api<Namespace> = Api::all(lab.client.clone());
     let before = namespaces.get(&lab.unit_name(0)).await.unwrap();
     namespaces.delete(&lab.unit_name(0), &DeleteParams::default()).await.unwrap();
-    eventually("there is another home", async || {
+    eventually("another namespace exists", async || {
         let found = namespaces.get_opt(&lab.unit_name(0)).await.unwrap()?;
         (found.uid() != before.uid()).then_some(())
     })
@@ -369,10 +369,10 @@ async fn a_home_that_somebody_deletes_comes_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_home_is_closed_like_a_tenants_namespace() {
+async fn a_unit_namespace_is_isolated_like_a_tenants() {
     let lab = Lab::with_devices(1, 1).await;
     let operator = lab.operator("one", None).await;
-    lab.make_dra_units(1).await;
+    lab.create_dra_units(1).await;
     lab.held(0).await;
     let home = lab.unit_name(0);
     let namespaces: Api<Namespace> = Api::all(lab.client.clone());
@@ -387,54 +387,54 @@ async fn a_home_is_closed_like_a_tenants_namespace() {
     let quotas: Api<ResourceQuota> = Api::namespaced(lab.client.clone(), &home);
     assert_eq!(quotas.list(&ListParams::default()).await.unwrap().items.len(), 1);
     policies.delete("default-deny", &DeleteParams::default()).await.unwrap();
-    eventually("the policy is back", async || policies.get_opt("default-deny").await.unwrap()).await;
+    eventually("the policy is created again", async || policies.get_opt("default-deny").await.unwrap()).await;
 
-    // a level that one instance needs is not the next one's
+    // the security level of one instance does not apply to the next
     let level =
         async || namespaces.get(&home).await.unwrap().labels()["pod-security.kubernetes.io/enforce"].clone();
     let mut root = lab.instance(0, 1);
     root["rootInside"] = json!(true);
-    lab.wish(0, Some(root)).await;
+    lab.set_instance(0, Some(root)).await;
     lab.until(0, "began to start", |status| status.instance.is_some()).await;
     assert_eq!(level().await, "baseline");
-    lab.wish(0, None).await;
+    lab.set_instance(0, None).await;
     lab.held(0).await;
-    lab.wish(0, Some(lab.instance(0, 2))).await;
+    lab.set_instance(0, Some(lab.instance(0, 2))).await;
     lab.running(0, 2).await;
     assert_eq!(level().await, "restricted");
     lab.end_devices(operator, 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_written_while_nothing_changes() {
+async fn nothing_is_written_without_a_change() {
     let lab = Lab::with_devices(1, 2).await;
     let operator = lab.operator("one", None).await;
-    lab.make_dra_units(2).await;
+    lab.create_dra_units(2).await;
     lab.held(0).await;
     lab.held(1).await;
-    lab.wish(1, Some(lab.instance(1, 1))).await;
+    lab.set_instance(1, Some(lab.instance(1, 1))).await;
     lab.running(1, 1).await;
     let count = |counter: &AtomicU64| counter.load(Ordering::SeqCst);
     let renewals = count(&operator.counts.renewals);
-    eventually("the last events are written", async || {
+    eventually("the last Events are written", async || {
         (count(&operator.counts.renewals) >= renewals + 2).then_some(())
     })
     .await;
     let writes = || count(&operator.counts.writes);
     let before = writes();
-    // the operator looks at both again, and at a third that comes and goes
+    // the operator reconciles both again
     for n in 0..2 {
         lab.patch(n, &json!({"metadata": {"labels": {"atelier.test/seen": "again"}}})).await;
     }
     lab.patch(0, &json!({"spec": {"datacenter": "elsewhere"}})).await;
     lab.held(0).await;
-    assert!(writes() - before <= 1, "{} writes beside the status of the one that changed", writes() - before);
+    assert!(writes() - before <= 1, "{} writes besides the status of the changed unit", writes() - before);
     lab.end_devices(operator, 2).await;
 }
 
-/// A cluster that does not serve claims: what needs them says so, all else works.
+/// A cluster does not serve claims: units that need them report it, all others work.
 #[tokio::test(flavor = "multi_thread")]
-async fn on_an_older_cluster_a_unit_says_what_to_do() {
+async fn on_an_older_cluster_a_unit_reports_what_to_do() {
     let lab = Lab::with_devices(1, 1).await;
     let mut ordinary = lab.dra_unit(1);
     ordinary["spec"]["gpu"] =
@@ -444,11 +444,12 @@ async fn on_an_older_cluster_a_unit_says_what_to_do() {
         request.uri().path().starts_with("/apis/resource.k8s.io/").then(|| response(404, &missing))
     });
     let operator = lab.operator_behind("one", older).await;
-    lab.make_dra_units(1).await;
-    lab.make(ordinary).await;
+    lab.create_dra_units(1).await;
+    lab.create(ordinary).await;
     lab.held(1).await;
-    let told = lab.until(0, "was told", |status| status.condition(names::CONDITION_HELD).is_some()).await;
-    assert_eq!(reason(&told, names::CONDITION_HELD), "UnsupportedAllocation");
-    assert!(told.condition(names::CONDITION_HELD).unwrap().message.contains("kind device"));
+    let status =
+        lab.until(0, "has a condition", |status| status.condition(names::CONDITION_HELD).is_some()).await;
+    assert_eq!(reason(&status, names::CONDITION_HELD), "UnsupportedAllocation");
+    assert!(status.condition(names::CONDITION_HELD).unwrap().message.contains("kind device"));
     lab.end_devices(operator, 2).await;
 }

@@ -6,36 +6,36 @@ use serde_json::json;
 
 use crate::lab::{Lab, reason};
 
-/// Twenty units started and stopped two hundred times each way, all at once, and thieves of a middle class
-/// that want every GPU that is free for a moment: not one place is lost, and no unit is ever used twice.
-/// Each third start is taken back while the place is being handed over.
+/// Twenty units are started and stopped ten times each, all at once, while thieves of a class in between want every GPU
+/// that is free for a moment. No place is lost and no unit is used twice. Every third start is withdrawn during the
+/// hand-off.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_place_is_stolen_in_two_hundred_starts_and_stops() {
     const UNITS: usize = 20;
     const ROUNDS: i64 = 10;
     let lab = Lab::new(4, 6).await;
     let operator = lab.operator("one", None).await;
-    lab.make_units(UNITS).await;
+    lab.create_units(UNITS).await;
     for n in 0..UNITS {
         lab.held(n).await;
     }
     lab.thieves(12).await;
-    testkit::eventually("every place is taken", async || (lab.stolen().await == 24 - UNITS).then_some(()))
+    testkit::eventually("every place is used", async || (lab.stolen().await == 24 - UNITS).then_some(()))
         .await;
     let lives = (0..UNITS).map(|n| {
         let lab = &lab;
         async move {
             let place = lab.held(n).await.node;
             for attempt in 1..=ROUNDS {
-                lab.wish(n, Some(lab.instance(n, attempt))).await;
+                lab.set_instance(n, Some(lab.instance(n, attempt))).await;
                 let started = if attempt % 3 == 0 {
-                    lab.until(n, "began to start", |status| status.instance.is_some()).await
+                    lab.until(n, "started", |status| status.instance.is_some()).await
                 } else {
                     lab.running(n, attempt).await
                 };
                 assert_eq!(started.last_failure, None);
                 assert_eq!(started.node, place, "unit {n} started elsewhere in round {attempt}");
-                lab.wish(n, None).await;
+                lab.set_instance(n, None).await;
                 let back = lab.held(n).await;
                 assert_eq!(
                     back.node,
@@ -47,41 +47,41 @@ async fn no_place_is_stolen_in_two_hundred_starts_and_stops() {
         }
     });
     join_all(lives).await;
-    assert_eq!(lab.stolen().await, 24 - UNITS, "a thief got in");
+    assert_eq!(lab.stolen().await, 24 - UNITS, "a thief got a place");
     lab.end(operator, UNITS).await;
 }
 
-/// A node full of units, two of whose instances take long to end: the places that wait for them keep no
-/// neighbour from handing over its own.
+/// On a full node, two instances take long to terminate. The placeholders that wait behind them do not obstruct the
+/// hand-offs of the other units.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_slow_end_holds_up_no_neighbour() {
+async fn a_slow_termination_does_not_delay_other_units() {
     const UNITS: usize = 8;
     let lab = Lab::new(0, 0).await;
     let operator = lab.operator("one", None).await;
     for n in 0..UNITS {
-        lab.make_real_unit(n).await;
+        lab.create_real_unit(n).await;
         lab.held(n).await;
     }
     for n in 0..2 {
         let mut slow = lab.instance(n, 1);
         slow["command"] = json!(["sh", "-c", "trap '' TERM; while :; do sleep 1; done"]);
         slow["terminationGracePeriodSeconds"] = json!(20);
-        lab.wish(n, Some(slow)).await;
+        lab.set_instance(n, Some(slow)).await;
         lab.running(n, 1).await;
     }
     for n in 0..2 {
-        lab.wish(n, None).await;
+        lab.set_instance(n, None).await;
     }
     for attempt in 1..=2 {
         let node = lab.held(7).await.node;
-        lab.wish(7, Some(lab.instance(7, attempt))).await;
+        lab.set_instance(7, Some(lab.instance(7, attempt))).await;
         assert_eq!(lab.running(7, attempt).await.node, node);
-        lab.wish(7, None).await;
+        lab.set_instance(7, None).await;
         assert_eq!(lab.held(7).await.node, node, "{}", lab.events(7).await);
     }
     for n in 0..2 {
         let why = reason(&lab.status(n).await, names::CONDITION_INSTANCE_READY);
-        assert_eq!(why, "Stopping", "unit {n} ended before its neighbour was done: nothing was shown");
+        assert_eq!(why, "Stopping", "unit {n} terminated too early: the test has shown nothing");
     }
     for n in 0..2 {
         lab.held(n).await;

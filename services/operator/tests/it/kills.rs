@@ -1,4 +1,4 @@
-//! The operator killed before and after each of its writes: the next one goes on from there.
+//! The operator is killed before and after each of its writes: the next one continues from there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::lab::{Lab, Running};
 
+/// Kills the operator at the first write of an action.
 pub(crate) fn dies_once(step: Step, word: &'static str) -> Hook {
     let done = AtomicBool::new(false);
     Arc::new(move |at, action, _| {
@@ -20,7 +21,7 @@ pub(crate) fn dies_once(step: Step, word: &'static str) -> Hook {
     })
 }
 
-/// An operator that is replaced if it has died, as a Deployment does.
+/// An operator that is replaced after it was killed, as by a Deployment.
 pub(crate) struct Revived<'a> {
     pub(crate) lab: &'a Lab,
     pub(crate) running: Option<Running>,
@@ -42,15 +43,15 @@ impl Revived<'_> {
     }
 }
 
-async fn survives(word: &'static str) {
+async fn survives_kills_at(word: &'static str) {
     let lab = Lab::new(1, 2).await;
     for (n, step) in [Step::Before, Step::After].into_iter().enumerate() {
         let hook = dies_once(step, word);
         let mut operator = Revived { lab: &lab, running: Some(lab.operator("one", Some(hook)).await) };
         let life = async {
-            lab.make_nth_unit(n).await;
+            lab.create_nth_unit(n).await;
             lab.held(n).await;
-            lab.wish(n, Some(lab.instance(n, 1))).await;
+            lab.set_instance(n, Some(lab.instance(n, 1))).await;
             let first = lab.running(n, 1).await.instance.unwrap();
             lab.patch(n, &json!({"spec": {"instance": {"restart": 1}}})).await;
             let again = |status: &crds::GpuUnitStatus| {
@@ -58,9 +59,9 @@ async fn survives(word: &'static str) {
                     && status.instance.as_ref().is_some_and(|own| own.restart == 1)
             };
             let second = lab.until(n, "restarted", again).await.instance.unwrap();
-            lab.wish(n, None).await;
+            lab.set_instance(n, None).await;
             let back = lab.held(n).await;
-            // every second that it ran is in the record, once
+            // each run is recorded once
             let runs: Vec<_> = back.recent_runs.iter().map(|run| run.running_since.clone()).collect();
             assert_eq!(
                 runs,
@@ -83,18 +84,18 @@ macro_rules! kills {
     ($($name:ident: $word:literal;)*) => {$(
         #[tokio::test(flavor = "multi_thread")]
         async fn $name() {
-            survives($word).await;
+            survives_kills_at($word).await;
         }
     )*};
 }
 
 kills! {
-    at_making_the_placeholder: "create_placeholder";
-    at_making_the_instance: "create_instance";
-    at_the_nomination: "nominate";
-    at_the_deletion: "delete_pod";
-    at_the_status: "unit_status";
-    at_the_release: "release_pod";
-    at_the_tenant: "tenant";
-    at_the_finalizer: "add_finalizer";
+    when_it_creates_the_placeholder: "create_placeholder";
+    when_it_creates_the_instance: "create_instance";
+    when_it_nominates: "nominate";
+    when_it_deletes_a_pod: "delete_pod";
+    when_it_stores_the_status: "unit_status";
+    when_it_releases_a_pod: "release_pod";
+    when_it_applies_the_namespace: "tenant";
+    when_it_adds_the_finalizer: "add_finalizer";
 }

@@ -1,4 +1,5 @@
-//! A cluster for one test, with nodes of its own, and operators that can be counted and killed.
+//! The test bench: a cluster for one test, with nodes of its own, and operators whose requests are counted and that can
+//! be killed at any write.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,11 +29,11 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use tower::layer::layer_fn;
 
-/// The image whose containers are given their command; both clusters have it.
+/// An image with a shell, in both kinds of cluster.
 pub(crate) const IMAGE: &str = "atelier.local/busybox:1";
 const NODE_LABEL: &str = "atelier.test/lab";
 
-/// Requests that an operator sent.
+/// Number of requests that an operator sent.
 #[derive(Clone, Default)]
 pub(crate) struct Counts {
     pub(crate) reads: Arc<AtomicU64>,
@@ -60,12 +61,12 @@ impl Counts {
     }
 }
 
-/// Answers a request of an operator in the API server's place, if it wants to.
+/// Responds to a request of an operator instead of the API server, or leaves it to the API server.
 pub(crate) type Answer = Arc<dyn Fn(&Request) -> Option<Response> + Send + Sync>;
 pub(crate) type Request = http::Request<kube::client::Body>;
 pub(crate) type Response = http::Response<Box<kube::client::DynBody>>;
 
-/// Between an operator and the API server.
+/// A layer between an operator and the API server.
 struct Between<S> {
     inner: S,
     counts: Counts,
@@ -101,7 +102,7 @@ pub(crate) struct Lab {
     pub(crate) cluster: Option<devcluster::Cluster>,
     folder: tempfile::TempDir,
     kubeconfig: PathBuf,
-    /// On a cluster that tests share, one test at a time.
+    /// On a shared cluster: the lock that lets one test run at a time.
     _turn: Option<std::fs::File>,
 }
 
@@ -176,7 +177,7 @@ fn dev_config(folder: &std::path::Path) -> devcluster::Config {
 }
 
 impl Lab {
-    /// A cluster with `nodes` nodes of `gpus` GPUs each that run no processes, and one that does.
+    /// A cluster with one node that runs processes, and `nodes` nodes of `gpus` GPUs each that do not.
     pub(crate) async fn new(nodes: usize, gpus: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let given = std::env::var_os("TEST_KUBECONFIG").map(PathBuf::from);
@@ -237,7 +238,7 @@ impl Lab {
             .patch_status(&self.node_name(n), &PatchParams::default(), &Patch::Merge(&status))
             .await
             .unwrap();
-        // the node controller's taint of a new node goes
+        // the node controller removes the taint of a new node
         eventually("the node takes pods", async || {
             let node = nodes.get(&self.node_name(n)).await.ok()?;
             node.spec.unwrap_or_default().taints.unwrap_or_default().is_empty().then_some(())
@@ -245,7 +246,7 @@ impl Lab {
         .await;
     }
 
-    /// What earlier tests may have left on a cluster that is shared.
+    /// Deletes what earlier tests may have left on a shared cluster.
     async fn clean(&self) {
         if self.is_dev() {
             return;
@@ -282,12 +283,12 @@ impl Lab {
         }
     }
 
-    /// An operator with the administrator's rights.
+    /// An operator with the administrator's permissions.
     pub(crate) async fn operator(&self, identity: &str, hook: Option<Hook>) -> Running {
         self.operator_as(identity, hook, None).await
     }
 
-    /// An operator with the rights of a token.
+    /// An operator with the permissions of a token.
     pub(crate) async fn operator_as(
         &self,
         identity: &str,
@@ -297,12 +298,12 @@ impl Lab {
         self.operator_with(identity, hook, token, Self::settings()).await
     }
 
-    /// An operator some of whose requests are answered here.
+    /// An operator some of whose requests are answered by the test.
     pub(crate) async fn operator_behind(&self, identity: &str, answer: Answer) -> Running {
         self.launch(identity, None, None, Self::settings(), Some(answer)).await
     }
 
-    /// An operator with settings of its own.
+    /// An operator with other settings.
     pub(crate) async fn operator_with(
         &self,
         identity: &str,
@@ -363,24 +364,24 @@ impl Lab {
         format!("ten-{}{:024x}", self.id, 7)
     }
 
-    /// Units on the lab's own nodes, which run no processes.
-    pub(crate) async fn make_units(&self, count: usize) {
+    /// Units on the lab's nodes, which run no processes.
+    pub(crate) async fn create_units(&self, count: usize) {
         for n in 0..count {
-            self.make_unit(n, json!({(NODE_LABEL): self.id})).await;
+            self.create_unit(n, json!({(NODE_LABEL): self.id})).await;
         }
     }
 
-    /// The `n`th unit on the lab's own nodes.
-    pub(crate) async fn make_nth_unit(&self, n: usize) {
-        self.make_unit(n, json!({(NODE_LABEL): self.id})).await;
+    /// The `n`th unit on the lab's nodes.
+    pub(crate) async fn create_nth_unit(&self, n: usize) {
+        self.create_unit(n, json!({(NODE_LABEL): self.id})).await;
     }
 
     /// A unit on the node that runs processes.
-    pub(crate) async fn make_real_unit(&self, n: usize) {
-        self.make_unit(n, json!({"atelier.dev/real": "true"})).await;
+    pub(crate) async fn create_real_unit(&self, n: usize) {
+        self.create_unit(n, json!({"atelier.dev/real": "true"})).await;
     }
 
-    async fn make_unit(&self, n: usize, selector: Value) {
+    async fn create_unit(&self, n: usize, selector: Value) {
         let unit = serde_json::from_value(json!({
             "apiVersion": "atelier.dev/v1alpha1", "kind": "GpuUnit",
             "metadata": {"name": self.unit_name(n)},
@@ -393,7 +394,7 @@ impl Lab {
         self.units().create(&PostParams::default(), &unit).await.unwrap();
     }
 
-    /// An instance that does nothing, and is ready as soon as it runs.
+    /// An instance that is ready as soon as it runs, and does nothing.
     pub(crate) fn instance(&self, n: usize, attempt: i64) -> Value {
         json!({
             "id": self.instance_name(n), "attempt": attempt, "tenantId": self.tenant(), "image": IMAGE,
@@ -402,8 +403,8 @@ impl Lab {
         })
     }
 
-    /// `Some` to start, `None` to stop.
-    pub(crate) async fn wish(&self, n: usize, instance: Option<Value>) {
+    /// Sets the desired instance; `None` stops it.
+    pub(crate) async fn set_instance(&self, n: usize, instance: Option<Value>) {
         let body = json!({"spec": {"instance": instance}});
         self.patch(n, &body).await;
     }
@@ -416,12 +417,12 @@ impl Lab {
         self.units().get(&self.unit_name(n)).await.unwrap().status.unwrap_or_default()
     }
 
-    /// Until the status is as wished; gives it.
+    /// Waits until the status fulfils the condition. Returns the status.
     pub(crate) async fn until(
         &self,
         n: usize,
         what: &str,
-        wished: impl Fn(&GpuUnitStatus) -> bool,
+        is_so: impl Fn(&GpuUnitStatus) -> bool,
     ) -> GpuUnitStatus {
         let found = tokio::time::timeout(Duration::from_secs(60), async {
             loop {
@@ -430,7 +431,7 @@ impl Lab {
                     .status
                     .as_ref()
                     .is_some_and(|status| status.observed_generation == unit.metadata.generation);
-                if let Some(status) = unit.status.filter(|status| fresh && wished(status)) {
+                if let Some(status) = unit.status.filter(|status| fresh && is_so(status)) {
                     return status;
                 }
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -461,7 +462,7 @@ impl Lab {
         pods.list(&ListParams::default().labels(&selector)).await.unwrap().items
     }
 
-    /// Pods of a class between placeholders and instances that want one GPU of the lab each.
+    /// Thieves: pods of a class between placeholders and instances, which request one GPU of the lab each.
     pub(crate) async fn thieves(&self, count: usize) {
         let classes: Api<PriorityClass> = Api::all(self.client.clone());
         let class: PriorityClass = serde_json::from_value(json!({
@@ -484,7 +485,7 @@ impl Lab {
         }
     }
 
-    /// Nodes that thieves sit on.
+    /// Number of thieves that are bound to nodes.
     pub(crate) async fn stolen(&self) -> usize {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), "default");
         let all = pods
@@ -494,7 +495,7 @@ impl Lab {
         all.iter().filter(|pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some())).count()
     }
 
-    /// The events of a unit, for messages.
+    /// The Events of a unit, for assertion messages.
     pub(crate) async fn events(&self, n: usize) -> String {
         let events: Api<Event> = Api::all(self.client.clone());
         let all = events.list(&ListParams::default()).await.unwrap();
@@ -511,7 +512,7 @@ impl Lab {
         lines.join("\n")
     }
 
-    /// Removes everything and checks that nothing is left over.
+    /// Deletes everything and checks that nothing is left.
     pub(crate) async fn end(self, operator: Running, units: usize) {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), "default");
         let thieves = ListParams::default().labels(&format!("atelier.test/thief={}", self.id));
@@ -520,7 +521,7 @@ impl Lab {
             self.units().delete(&self.unit_name(n), &DeleteParams::default()).await.ok();
         }
         for n in 0..units {
-            eventually("the unit and its pods are gone", async || {
+            eventually("the unit and its pods are deleted", async || {
                 let gone = self.units().get_opt(&self.unit_name(n)).await.unwrap().is_none();
                 (gone && self.pods(n).await.is_empty()).then_some(())
             })
@@ -534,8 +535,8 @@ impl Lab {
         drop(self.folder);
     }
 
-    /// Ends the API server and starts it again with what it had stored. Of a cluster that is given, only
-    /// `TEST_RESTART_CLUSTER`, a shell command, knows how: false without it.
+    /// Restarts the API server with its stored objects. A given cluster is restarted by the shell command
+    /// `TEST_RESTART_CLUSTER`; returns false without it.
     pub(crate) async fn restart_cluster(&mut self) -> bool {
         let Some(cluster) = self.cluster.take() else {
             let Ok(command) = std::env::var("TEST_RESTART_CLUSTER") else { return false };
@@ -557,7 +558,7 @@ pub(crate) fn is_idle(status: &GpuUnitStatus) -> bool {
     status.is_held() && holding && status.state == UnitState::Init && status.instance.is_none()
 }
 
-/// The message of a condition's reason.
+/// The reason of a condition.
 pub(crate) fn reason(status: &GpuUnitStatus, condition: &str) -> String {
     status.condition(condition).map(|condition| condition.reason.clone()).unwrap_or_default()
 }
@@ -577,7 +578,7 @@ async fn client(kubeconfig: &std::path::Path, token: Option<String>) -> Client {
     Client::try_from(config(kubeconfig, token).await).unwrap()
 }
 
-/// The role of each pod, for messages.
+/// The role of each pod, by name.
 pub(crate) fn roles(pods: &[Pod]) -> BTreeMap<String, String> {
     pods.iter().map(|pod| (pod.name_any(), pod.labels()[names::LABEL_ROLE].clone())).collect()
 }

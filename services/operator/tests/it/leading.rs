@@ -1,4 +1,4 @@
-//! Several operators, API servers that go away, and an operator that has nothing to do.
+//! Several operators, a restart of the API server, and an operator with nothing to do.
 
 use std::sync::atomic::Ordering;
 
@@ -7,39 +7,39 @@ use testkit::eventually;
 use crate::lab::Lab;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_operators_one_leads_and_the_other_follows_it() {
+async fn one_of_two_operators_leads_and_the_other_takes_over() {
     let lab = Lab::new(1, 4).await;
     let mut one = lab.operator("one", None).await;
     one.leads().await;
     let mut two = lab.operator("two", None).await;
-    lab.make_units(2).await;
+    lab.create_units(2).await;
     lab.held(0).await;
     lab.held(1).await;
     assert!(one.is_leading() && !two.is_leading());
-    assert_eq!(two.counts.writes.load(Ordering::SeqCst), 0, "who does not lead does not write");
-    // killed: the other waits for the lease to run out
+    assert_eq!(two.counts.writes.load(Ordering::SeqCst), 0, "only the leader writes");
+    // killed: the other waits until the lease expires
     one.kill();
-    lab.wish(0, Some(lab.instance(0, 1))).await;
+    lab.set_instance(0, Some(lab.instance(0, 1))).await;
     two.leads().await;
     lab.running(0, 1).await;
-    // an orderly end: the next need not wait
+    // a graceful stop: the next one need not wait
     let mut three = lab.operator("three", None).await;
     two.stop().await;
     three.leads().await;
-    lab.wish(0, None).await;
+    lab.set_instance(0, None).await;
     lab.held(0).await;
     lab.end(three, 2).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_operator_with_nothing_to_do_writes_nothing_and_reads_nothing() {
+async fn an_idle_operator_writes_nothing_and_reads_nothing() {
     let lab = Lab::new(4, 10).await;
     let operator = lab.operator("one", None).await;
-    lab.make_units(30).await;
+    lab.create_units(30).await;
     for n in 0..30 {
         lab.held(n).await;
     }
-    lab.wish(0, Some(lab.instance(0, 1))).await;
+    lab.set_instance(0, Some(lab.instance(0, 1))).await;
     lab.running(0, 1).await;
     let quiet_for = async |renewals: u64| {
         let (begun, writes, reads) = (
@@ -47,7 +47,7 @@ async fn an_operator_with_nothing_to_do_writes_nothing_and_reads_nothing() {
             operator.counts.writes.load(Ordering::SeqCst),
             operator.counts.reads.load(Ordering::SeqCst),
         );
-        eventually("the lease was renewed so often", async || {
+        eventually("the lease is renewed", async || {
             (operator.counts.renewals.load(Ordering::SeqCst) >= begun + renewals).then_some(())
         })
         .await;
@@ -56,16 +56,16 @@ async fn an_operator_with_nothing_to_do_writes_nothing_and_reads_nothing() {
             operator.counts.reads.load(Ordering::SeqCst) - reads,
         )
     };
-    // events and the last echoes of its own writes
+    // Events, and watch events of its own writes
     quiet_for(2).await;
     assert_eq!(quiet_for(5).await, (0, 0));
 
-    // the next operator finds everything as it should be
+    // the next operator finds the desired state
     operator.stop().await;
     let mut next = lab.operator("next", None).await;
     next.leads().await;
     let renewals = next.counts.renewals.load(Ordering::SeqCst);
-    eventually("it has looked at everything", async || {
+    eventually("everything has been reconciled", async || {
         (next.counts.renewals.load(Ordering::SeqCst) >= renewals + 3).then_some(())
     })
     .await;
@@ -73,23 +73,23 @@ async fn an_operator_with_nothing_to_do_writes_nothing_and_reads_nothing() {
     lab.end(next, 30).await;
 }
 
-/// A start that was asked for just before is carried out after; nothing is done twice.
+/// A start that was requested before the restart is carried out after it, once.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_api_server_may_go_away_and_come_back() {
+async fn a_restart_of_the_api_server_loses_nothing() {
     let mut lab = Lab::new(1, 2).await;
     let operator = lab.operator("one", None).await;
-    lab.make_units(2).await;
+    lab.create_units(2).await;
     let held = [lab.held(0).await, lab.held(1).await];
-    lab.wish(0, Some(lab.instance(0, 1))).await;
+    lab.set_instance(0, Some(lab.instance(0, 1))).await;
     if !lab.restart_cluster().await {
         eprintln!("skipped: this cluster cannot be restarted (TEST_RESTART_CLUSTER)");
         return lab.end(operator, 2).await;
     }
     eventually("the API server answers", async || lab.client.apiserver_version().await.ok()).await;
     assert_eq!(lab.running(0, 1).await.node, held[0].node);
-    lab.wish(1, Some(lab.instance(1, 1))).await;
+    lab.set_instance(1, Some(lab.instance(1, 1))).await;
     assert_eq!(lab.running(1, 1).await.node, held[1].node);
-    lab.wish(0, None).await;
+    lab.set_instance(0, None).await;
     assert_eq!(lab.held(0).await.node, held[0].node);
     lab.end(operator, 2).await;
 }

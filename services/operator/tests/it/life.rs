@@ -1,4 +1,4 @@
-//! The life of a unit where nothing goes wrong.
+//! The life cycle of a unit without faults.
 
 use crds::{UnitState, names};
 use kube::api::{DeleteParams, ListParams};
@@ -9,27 +9,27 @@ use testkit::eventually;
 use crate::lab::{Lab, reason, roles};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_unit_holds_its_place_gives_it_to_an_instance_and_takes_it_back() {
+async fn a_unit_hands_its_place_to_an_instance_and_takes_it_back() {
     let lab = Lab::new(0, 0).await;
     let operator = lab.operator("one", None).await;
-    lab.make_real_unit(0).await;
+    lab.create_real_unit(0).await;
     let held = lab.held(0).await;
     assert!(roles(&lab.pods(0).await).values().all(|role| role == names::ROLE_PLACEHOLDER));
 
-    lab.wish(0, Some(lab.instance(0, 1))).await;
+    lab.set_instance(0, Some(lab.instance(0, 1))).await;
     let running = lab.running(0, 1).await;
-    assert_eq!(running.node, held.node, "the instance took that very place");
+    assert_eq!(running.node, held.node, "the instance uses the same place");
     let own = running.instance.clone().unwrap();
     assert_eq!(
         (own.id.as_str(), own.namespace.as_str()),
         (lab.instance_name(0).as_str(), lab.tenant().as_str())
     );
     assert!(own.pod_ip.is_some() && own.running_since.is_some());
-    assert_eq!(roles(&lab.pods(0).await).len(), 1, "the placeholder is gone");
+    assert_eq!(roles(&lab.pods(0).await).len(), 1, "the placeholder is deleted");
 
-    lab.wish(0, None).await;
+    lab.set_instance(0, None).await;
     let back = lab.held(0).await;
-    assert_eq!(back.node, held.node, "the unit took its place back");
+    assert_eq!(back.node, held.node, "the unit has its place again");
     let run = back.last_run.unwrap();
     assert_eq!((run.running_since.clone(), run.reason.as_str()), (own.running_since.unwrap(), "Stopped"));
     assert!(run.ended_at.0 >= run.running_since.0);
@@ -39,7 +39,7 @@ async fn a_unit_holds_its_place_gives_it_to_an_instance_and_takes_it_back() {
     })
     .await;
 
-    lab.wish(0, Some(lab.instance(0, 2))).await;
+    lab.set_instance(0, Some(lab.instance(0, 2))).await;
     lab.running(0, 2).await;
     lab.end(operator, 1).await;
 }
@@ -48,9 +48,9 @@ async fn a_unit_holds_its_place_gives_it_to_an_instance_and_takes_it_back() {
 async fn a_restart_keeps_the_place_and_closes_the_run() {
     let lab = Lab::new(0, 0).await;
     let operator = lab.operator("one", None).await;
-    lab.make_real_unit(0).await;
+    lab.create_real_unit(0).await;
     lab.held(0).await;
-    lab.wish(0, Some(lab.instance(0, 1))).await;
+    lab.set_instance(0, Some(lab.instance(0, 1))).await;
     let before = lab.running(0, 1).await;
     lab.patch(0, &json!({"spec": {"instance": {"restart": 1}}})).await;
     let after = lab
@@ -67,7 +67,7 @@ async fn a_restart_keeps_the_place_and_closes_the_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_storage_is_a_claim_in_its_tenants_namespace_and_goes_with_it() {
+async fn a_storage_has_a_claim_in_its_tenants_namespace() {
     use crds::{GpuStorage, GpuStorageSpec};
     use k8s_openapi::api::core::v1::PersistentVolumeClaim;
     let lab = Lab::new(0, 0).await;
@@ -83,10 +83,10 @@ async fn a_storage_is_a_claim_in_its_tenants_namespace_and_goes_with_it() {
     };
     storages.create(&kube::api::PostParams::default(), &GpuStorage::new(&name, spec)).await.unwrap();
     let size = async |gib: &str| {
-        eventually("the claim asks for its size", async || {
+        eventually("the claim requests the size", async || {
             let claim = claims.get_opt(&name).await.unwrap()?;
-            let asked = claim.spec?.resources?.requests?.get("storage")?.0.clone();
-            (asked == gib).then_some(())
+            let requested = claim.spec?.resources?.requests?.get("storage")?.0.clone();
+            (requested == gib).then_some(())
         })
         .await;
     };
@@ -107,19 +107,19 @@ async fn a_storage_is_a_claim_in_its_tenants_namespace_and_goes_with_it() {
         size("2Gi").await;
     }
 
-    // an instance of another tenant cannot have it
-    lab.make_real_unit(0).await;
+    // an instance of another tenant cannot mount it
+    lab.create_real_unit(0).await;
     lab.held(0).await;
     let mut foreign = lab.instance(0, 1);
     foreign["tenantId"] = json!(format!("ten-{:032x}", 99));
     foreign["volumes"] = json!([{"name": "data", "mountPath": "/data", "storage": name}]);
-    lab.wish(0, Some(foreign)).await;
+    lab.set_instance(0, Some(foreign)).await;
     let failed =
         lab.until(0, "failed", |status| status.last_failure.is_some() && status.instance.is_none()).await;
     assert_eq!(failed.last_failure.unwrap().reason, "StorageForbidden");
 
     storages.delete(&name, &DeleteParams::default()).await.unwrap();
-    eventually("the storage and its claim are gone", async || {
+    eventually("the storage and its claim are deleted", async || {
         let gone = storages.get_opt(&name).await.unwrap().is_none()
             && claims.list(&ListParams::default()).await.unwrap().items.is_empty();
         gone.then_some(())
@@ -129,14 +129,14 @@ async fn a_storage_is_a_claim_in_its_tenants_namespace_and_goes_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tenants_namespace_is_closed_and_its_pods_are_confined() {
+async fn a_tenants_namespace_is_isolated_and_its_pods_are_confined() {
     use k8s_openapi::api::core::v1::Namespace;
     use k8s_openapi::api::networking::v1::NetworkPolicy;
     let lab = Lab::new(1, 1).await;
     let operator = lab.operator("one", None).await;
-    lab.make_units(1).await;
+    lab.create_units(1).await;
     lab.held(0).await;
-    lab.wish(0, Some(lab.instance(0, 1))).await;
+    lab.set_instance(0, Some(lab.instance(0, 1))).await;
     lab.running(0, 1).await;
     let namespaces: Api<Namespace> = Api::all(lab.client.clone());
     let namespace = namespaces.get(&lab.tenant()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Storages of an instance whose unit has its devices by claim: mirrored into the unit's namespace.
+//! Storages of instances in units with claimed devices: mirrored into the unit's namespace.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -27,10 +27,10 @@ fn mirrors(lab: &Lab) -> (Api<PersistentVolume>, Api<PersistentVolumeClaim>, Lis
     )
 }
 
-/// Until the unit's namespace has no mirror.
+/// Waits until the unit's namespace has no mirror.
 async fn none_is_left(lab: &Lab) {
     let (volumes, claims, of_unit) = mirrors(lab);
-    eventually("the mirrors are gone", async || {
+    eventually("the mirrors are deleted", async || {
         let volumes = volumes.list(&of_unit).await.unwrap().items;
         let claims = claims.list(&ListParams::default()).await.unwrap().items;
         (volumes.is_empty() && claims.is_empty()).then_some(())
@@ -39,16 +39,16 @@ async fn none_is_left(lab: &Lab) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_storage_is_mirrored_for_the_time_of_its_use() {
+async fn a_storage_is_mirrored_while_it_is_used() {
     let lab = Lab::with_devices(1, 1).await;
     let operator = lab.operator("one", None).await;
-    lab.make_dra_units(1).await;
+    lab.create_dra_units(1).await;
     lab.held(0).await;
-    let storage = lab.make_storage(0).await;
+    let storage = lab.create_storage(0).await;
     let (volumes, claims, of_unit) = mirrors(&lab);
     let source = volumes.get(&storage).await.unwrap().spec.unwrap();
     for attempt in [1, 2] {
-        lab.wish(0, Some(with_storage(&lab, attempt, &storage))).await;
+        lab.set_instance(0, Some(with_storage(&lab, attempt, &storage))).await;
         lab.running(0, attempt).await;
         let found = volumes.list(&of_unit).await.unwrap().items;
         assert_eq!(found.len(), 1);
@@ -57,12 +57,12 @@ async fn a_storage_is_mirrored_for_the_time_of_its_use() {
         assert_eq!(copy.persistent_volume_reclaim_policy.as_deref(), Some("Retain"));
         let claim = claims.get(&storage).await.unwrap();
         assert_eq!(claim.status.unwrap().phase.as_deref(), Some("Bound"));
-        lab.wish(0, None).await;
+        lab.set_instance(0, None).await;
         lab.held(0).await;
         none_is_left(&lab).await;
     }
-    // one that somebody took away is made again for the next start
-    lab.wish(0, Some(with_storage(&lab, 3, &storage))).await;
+    // a deleted mirror is created again for the next start
+    lab.set_instance(0, Some(with_storage(&lab, 3, &storage))).await;
     lab.running(0, 3).await;
     claims.delete(&storage, &DeleteParams::default()).await.unwrap();
     lab.patch(0, &json!({"spec": {"instance": {"restart": 1}}})).await;
@@ -70,28 +70,28 @@ async fn a_storage_is_mirrored_for_the_time_of_its_use() {
         status.instance.as_ref().is_some_and(|own| own.restart == 1 && own.running_since.is_some())
     })
     .await;
-    // the unit goes, the storage stays
+    // the unit is deleted, the storage stays
     lab.units().delete(&lab.unit_name(0), &DeleteParams::default()).await.unwrap();
     lab.nothing_is_left(0).await;
     assert!(volumes.get_opt(&storage).await.unwrap().is_some());
     lab.end_devices(operator, 0).await;
 }
 
-/// On the node that runs processes; a cluster with a kubelet needs a driver there to prepare devices.
+/// On the node that runs processes. A cluster with a kubelet would need a driver that prepares the devices.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_instance_sees_its_files_through_the_mirror() {
     let lab = Lab::with_devices(0, 0).await;
     if !lab.is_dev() {
-        eprintln!("skipped: no driver on this cluster's kubelet prepares the devices of the case");
+        eprintln!("skipped: no driver of this cluster prepares the devices");
         return;
     }
     let operator = lab.operator("one", None).await;
     lab.add_devices("real-0", 1).await;
     let mut unit = lab.dra_unit(0);
     unit["spec"]["nodeSelector"] = json!({"atelier.dev/real": "true"});
-    lab.make(unit).await;
+    lab.create(unit).await;
     lab.held_with_devices(0).await;
-    let storage = lab.make_storage(0).await;
+    let storage = lab.create_storage(0).await;
     let folder = std::env::temp_dir().join(format!("atelier-volume-{}", lab.id));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("picture"), "a cat").unwrap();
@@ -102,21 +102,20 @@ async fn an_instance_sees_its_files_through_the_mirror() {
         "-c",
         "cp data/picture data/copy; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done"
     ]);
-    lab.wish(0, Some(instance)).await;
+    lab.set_instance(0, Some(instance)).await;
     lab.running(0, 1).await;
-    let copy = eventually("the copy is there", async || std::fs::read_to_string(folder.join("copy")).ok());
+    let copy = eventually("the copy exists", async || std::fs::read_to_string(folder.join("copy")).ok());
     assert_eq!(copy.await, "a cat");
-    lab.wish(0, None).await;
+    lab.set_instance(0, None).await;
     lab.held(0).await;
     none_is_left(&lab).await;
-    assert!(folder.join("copy").exists(), "the files stay");
+    assert!(folder.join("copy").exists(), "the files are kept");
     lab.end_devices(operator, 1).await;
 }
 
-/// The whole life of a unit with a claimed device and a storage, the operator killed before and after each
-/// of its writes.
+/// The life cycle of a unit with a claimed device and a storage, with the operator killed before and after each write.
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_at_any_write_the_next_operator_goes_on() {
+async fn the_next_operator_continues_after_a_kill_at_any_write() {
     let words = [
         "create_claim",
         "reserve_claim",
@@ -138,7 +137,7 @@ async fn killed_at_any_write_the_next_operator_goes_on() {
     ];
     let lab = Lab::with_devices(1, 1).await;
     let operator = lab.operator("first", None).await;
-    let storage = lab.make_storage(0).await;
+    let storage = lab.create_storage(0).await;
     operator.stop().await;
     for (word, step) in words.into_iter().flat_map(|word| [(word, Step::Before), (word, Step::After)]) {
         let met = std::sync::Arc::new(AtomicUsize::new(0));
@@ -151,12 +150,12 @@ async fn killed_at_any_write_the_next_operator_goes_on() {
         });
         let mut operator = Revived { lab: &lab, running: Some(lab.operator("one", Some(hook)).await) };
         let life = async {
-            lab.make_dra_units(1).await;
+            lab.create_dra_units(1).await;
             let held = lab.held_with_devices(0).await;
             let claim = lab.claim(0).await.metadata.uid;
-            lab.wish(0, Some(with_storage(&lab, 1, &storage))).await;
+            lab.set_instance(0, Some(with_storage(&lab, 1, &storage))).await;
             lab.running(0, 1).await;
-            lab.wish(0, None).await;
+            lab.set_instance(0, None).await;
             let back = lab.held_with_devices(0).await;
             assert_eq!((back.node, back.gpu_uuids), (held.node, held.gpu_uuids), "{word} {step:?}");
             assert_eq!(lab.claim(0).await.metadata.uid, claim, "{word} {step:?}");

@@ -1,4 +1,4 @@
-//! The operator with exactly the rights of `deploy/rbac`.
+//! The operator with exactly the permissions of `deploy/rbac`.
 
 use crds::names;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
@@ -52,29 +52,29 @@ async fn token(lab: &Lab) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_rights_in_the_manifest_are_enough() {
+async fn the_permissions_of_the_manifest_suffice() {
     let lab = Lab::new(1, 2).await;
     apply(&lab, BASE).await;
     apply(&lab, OPERATOR).await;
     let mut operator = lab.operator_as("one", None, Some(token(&lab).await)).await;
     operator.leads().await;
-    lab.make_units(1).await;
+    lab.create_units(1).await;
     lab.held(0).await;
-    lab.wish(0, Some(lab.instance(0, 1))).await;
+    lab.set_instance(0, Some(lab.instance(0, 1))).await;
     lab.running(0, 1).await;
     lab.patch(0, &json!({"spec": {"instance": {"restart": 1}}})).await;
     lab.until(0, "restarted", |status| {
         status.instance.as_ref().is_some_and(|own| own.restart == 1 && own.running_since.is_some())
     })
     .await;
-    lab.wish(0, None).await;
+    lab.set_instance(0, None).await;
     lab.held(0).await;
     lab.end(operator, 1).await;
 }
 
-/// Without the rights for claims only units that need them wait, and say for what.
+/// Without the permissions for claims, only units that need them wait, and report why.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_rights_for_claimed_devices_are_enough_and_can_come_later() {
+async fn the_permissions_for_claimed_devices_suffice_and_can_be_added_later() {
     let lab = Lab::with_devices(1, 1).await;
     let roles: Api<ClusterRole> = Api::all(lab.client.clone());
     roles.delete("atelier-operator-dra", &DeleteParams::default()).await.ok();
@@ -82,22 +82,22 @@ async fn the_rights_for_claimed_devices_are_enough_and_can_come_later() {
     apply(&lab, OPERATOR).await;
     let mut operator = lab.operator_as("one", None, Some(token(&lab).await)).await;
     operator.leads().await;
-    lab.make_dra_units(1).await;
+    lab.create_dra_units(1).await;
     let unsupported = |status: &crds::GpuUnitStatus| {
         status.condition(names::CONDITION_HELD).is_some_and(|held| {
             held.reason == "UnsupportedAllocation" && held.message.contains("operator-dra.yaml")
         })
     };
-    lab.until(0, "said what is missing", unsupported).await;
+    lab.until(0, "reported the missing permission", unsupported).await;
 
     apply(&lab, OPERATOR_DRA).await;
     lab.held_with_devices(0).await;
-    let storage = lab.make_storage(0).await;
+    let storage = lab.create_storage(0).await;
     let mut instance = lab.instance(0, 1);
     instance["volumes"] = json!([{"name": "data", "mountPath": "/data", "storage": storage}]);
-    lab.wish(0, Some(instance)).await;
+    lab.set_instance(0, Some(instance)).await;
     lab.running(0, 1).await;
-    lab.wish(0, None).await;
+    lab.set_instance(0, None).await;
     lab.held_with_devices(0).await;
     lab.end_devices(operator, 1).await;
 }

@@ -29,7 +29,7 @@ async fn panic_once(workers: &Workers, name: &str) {
 async fn a_unit_is_started_and_stopped_after_a_panic_in_each_worker() {
     let lab = Lab::new(1, 2).await;
     let operator = lab.operator("one", None).await;
-    lab.make_units(1).await;
+    lab.create_units(1).await;
     let node = lab.held(0).await.node;
     let workers = &operator.process.workers;
     let names = workers.names();
@@ -40,9 +40,9 @@ async fn a_unit_is_started_and_stopped_after_a_panic_in_each_worker() {
     assert_eq!(names.len(), 12, "{names:?}");
     for (attempt, name) in (1..).zip(&names) {
         panic_once(workers, name).await;
-        lab.wish(0, Some(lab.instance(0, attempt))).await;
+        lab.set_instance(0, Some(lab.instance(0, attempt))).await;
         assert_eq!(lab.running(0, attempt).await.node, node, "after a panic in {name}");
-        lab.wish(0, None).await;
+        lab.set_instance(0, None).await;
         assert_eq!(lab.held(0).await.node, node, "after a panic in {name}");
     }
     lab.end(operator, 1).await;
@@ -66,7 +66,7 @@ async fn a_poison_object_does_not_stop_others() {
     let cured = Arc::new(AtomicBool::default());
     let mut operator = lab.operator("one", Some(poison(lab.unit_name(0), Arc::clone(&cured)))).await;
     operator.leads().await;
-    lab.make_units(UNITS).await;
+    lab.create_units(UNITS).await;
     // more panics than there are lanes
     let panics = || {
         let text = operator.process.metrics.text();
@@ -78,7 +78,7 @@ async fn a_poison_object_does_not_stop_others() {
     eventually("the poison object is retried", async || panics().filter(|panics| *panics >= 4)).await;
     for n in 1..UNITS {
         lab.held(n).await;
-        lab.wish(n, Some(lab.instance(n, 1))).await;
+        lab.set_instance(n, Some(lab.instance(n, 1))).await;
         lab.running(n, 1).await;
     }
     assert_eq!(lab.status(0).await.conditions, [], "nothing was written for the poison object");

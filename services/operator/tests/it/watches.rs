@@ -8,9 +8,8 @@ use serde_json::json;
 
 use crate::lab::{Answer, Lab, Request, Response};
 
-/// How often a kind has been listed. After the first list its watches are told by an event that their
-/// version is too old, as API servers do; after the second by a status of HTTP, as older ones may. Whoever
-/// does not list again is told so for ever.
+/// Number of lists of each kind. After the first list, watches get an event that their version is too old, as from current
+/// API servers; after the second, an HTTP status, as from older ones. This repeats until the kind is listed again.
 type Lists = Arc<Mutex<BTreeMap<String, usize>>>;
 
 fn expires(lists: Lists) -> Answer {
@@ -48,13 +47,13 @@ async fn a_watch_whose_version_has_expired_lists_again() {
     let lab = Lab::new(1, 2).await;
     let lists = Lists::default();
     let operator = lab.operator_behind("one", expires(Arc::clone(&lists))).await;
-    lab.make_units(1).await;
+    lab.create_units(1).await;
     let held = lab.held(0).await;
-    lab.wish(0, Some(lab.instance(0, 1))).await;
+    lab.set_instance(0, Some(lab.instance(0, 1))).await;
     assert_eq!(lab.running(0, 1).await.node, held.node);
-    lab.wish(0, None).await;
+    lab.set_instance(0, None).await;
     assert_eq!(lab.held(0).await.node, held.node);
-    testkit::eventually("every kind was listed three times", async || {
+    testkit::eventually("every kind has been listed three times", async || {
         let lists = lists.lock().unwrap();
         (lists.len() >= 5 && lists.values().all(|times| *times >= 3)).then_some(())
     })

@@ -101,7 +101,7 @@ impl World {
                     pod.waiting = Some(StatusReason {
                         reason: "ErrImagePull".to_owned(),
                         message: "no such image".to_owned(),
-                    })
+                    });
                 }
                 Fate::Crashes => {
                     pod.phase = Phase::Running;
