@@ -170,8 +170,8 @@ async fn migrate(postgres: &Postgres, migrations: &Path) -> anyhow::Result<Vec<S
         let entry = entry?;
         let schema = entry.file_name().into_string().ok().context("a folder of migrations without a name")?;
         let password = || SecretString::from("test");
-        let passwords = db::Passwords { owner: password(), app: password(), worker: password() };
-        db::provision(&mut admin, &schema, &passwords).await?;
+        let passwords = provision::Passwords { owner: password(), app: password(), worker: password() };
+        provision::provision(&mut admin, &schema, &passwords).await?;
         let as_owner = format!("set search_path = {schema}; set role atelier_{schema}_owner");
         sqlx::raw_sql(AssertSqlSafe(as_owner)).execute(&mut admin).await?;
         let migrator = Migrator::new(entry.path()).await?;

@@ -9,7 +9,6 @@
 //! No role of one service has any right in the schema of another.
 
 pub mod lease;
-mod provision;
 pub mod queue;
 
 use std::time::Duration;
@@ -23,7 +22,6 @@ use sqlx::{
     postgres::{PgConnectOptions, PgListener, PgPoolOptions},
 };
 
-pub use provision::{Passwords, provision};
 
 /// A transaction on the service's schema.
 pub type Tx = Transaction<'static, Postgres>;

@@ -1,6 +1,7 @@
 //! A database of its own for each test, on the Postgres that `cargo xtask test` started.
 
-use db::{Db, DbConfig, Passwords, provision};
+use db::{Db, DbConfig};
+use provision::{Passwords, provision};
 use secrecy::SecretString;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, migrate::Migrator, postgres::PgConnectOptions};
 use uuid::Uuid;

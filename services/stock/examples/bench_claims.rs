@@ -17,8 +17,9 @@ use std::{
 
 use atelier_stock::{App, Config, MIGRATIONS, SERVICE, Tuning};
 use clap::Parser;
-use db::{DbConfig, Passwords, provision};
+use db::DbConfig;
 use ids::{DatacenterId, GpuSpecId, InstanceId};
+use provision::{Passwords, provision};
 use secrecy::SecretString;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, postgres::PgConnectOptions};
 use testkit::{SERVICE_TOKEN, callers};

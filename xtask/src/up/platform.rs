@@ -101,8 +101,8 @@ impl Platform {
         let mut admin = PgConnection::connect_with(&postgres.admin().database(settings::DATABASE)).await?;
         let password = || SecretString::from(self.secrets.database_password.clone());
         for service in STATEFUL {
-            let passwords = db::Passwords { owner: password(), app: password(), worker: password() };
-            db::provision(&mut admin, service, &passwords).await?;
+            let passwords = provision::Passwords { owner: password(), app: password(), worker: password() };
+            provision::provision(&mut admin, service, &passwords).await?;
         }
         admin.close().await?;
         let migrations = STATEFUL.map(|service| {
