@@ -22,7 +22,6 @@ use sqlx::{
     postgres::{PgConnectOptions, PgListener, PgPoolOptions},
 };
 
-
 /// A transaction on the service's schema.
 pub type Tx = Transaction<'static, Postgres>;
 
