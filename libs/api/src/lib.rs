@@ -6,6 +6,7 @@ pub mod error_chain;
 pub mod etag;
 pub mod extract;
 pub mod idempotency;
+pub mod openapi;
 pub mod operation;
 pub mod page;
 pub mod problem;

@@ -51,6 +51,14 @@ pub struct OperationProgress {
     pub members: Map<String, Value>,
 }
 
+/// Serializes stored progress with all standard members; what is not progress stays as it is.
+fn complete<S: serde::Serializer>(progress: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+    match OperationProgress::deserialize(progress) {
+        Ok(progress) => progress.serialize(serializer),
+        Err(_) => progress.serialize(serializer),
+    }
+}
+
 /// A long-running action: what was requested, how far it is, how it ended.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct Operation {
@@ -64,8 +72,9 @@ pub struct Operation {
     pub state: OperationState,
     /// How far the operation is.
     ///
-    /// Stored JSON, passed on unchanged: a row of an older version must not fail to decode.
+    /// Stored JSON. A row of an older version may lack members: responses have them as null.
     #[schema(value_type = OperationProgress)]
+    #[serde(serialize_with = "complete")]
     pub progress: Value,
     /// Why the operation failed; null unless `state` is `failed`.
     #[schema(value_type = Option<ProblemDetails>)]
@@ -76,4 +85,21 @@ pub struct Operation {
     pub updated_at: Timestamp,
     /// Time at which the state became final; null before.
     pub finished_at: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn stored_progress_is_shown_with_all_standard_members() {
+        let shown = |stored: &Value| complete(stored, serde_json::value::Serializer).unwrap();
+        let nothing = json!({ "phase": null, "percent": null, "reason": null, "message": null });
+        assert_eq!(shown(&json!({})), nothing);
+        let held = shown(&json!({ "percent": 40, "held": 2 }));
+        assert_eq!((&held["percent"], &held["held"], &held["phase"]), (&json!(40), &json!(2), &Value::Null));
+        assert_eq!(shown(&json!([1])), json!([1]));
+    }
 }

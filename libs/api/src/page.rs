@@ -30,10 +30,11 @@ impl<T> Page<T> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct PageParams {
-    /// How many at most, 1 to 200 (default 50).
+    /// Maximum number of items.
     #[serde(default, deserialize_with = "from_text")]
+    #[param(minimum = 1, maximum = 200, default = 50)]
     pub limit: Option<u32>,
-    /// Where the page before ended.
+    /// `next_cursor` of the previous page.
     #[serde(default)]
     pub cursor: Option<String>,
 }

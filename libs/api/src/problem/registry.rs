@@ -292,7 +292,8 @@ pub fn reference() -> String {
         "# Problem types\n\n\
          Every error response is `application/problem+json` (RFC 9457). Its `type` is\n\
          `https://atelier.dev/problems/<slug>`. Slugs, statuses and member names are stable; titles and advice\n\
-         may change. Generated from `libs/api/src/problem/registry.rs` by `cargo xtask openapi`.\n\n\
+         may change. Generated from `libs/api/src/problem/registry.rs` by\n\
+         `cargo run -p atelier-api --example problems > docs/PROBLEMS.md`.\n\n\
          | slug | status | title | what to do | further members |\n|---|---|---|---|---|\n",
     );
     for known in ProblemType::ALL {

@@ -1,0 +1,126 @@
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::*;
+use crate::{Page, PageParams};
+
+#[derive(Serialize, ToSchema)]
+struct Thing {
+    /// Thing id.
+    id: String,
+    /// Where it is.
+    place: Option<String>,
+    /// State.
+    state: State,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its shape matters")]
+enum State {
+    /// Active.
+    Active,
+}
+
+#[derive(Deserialize, ToSchema)]
+#[expect(dead_code, reason = "only its shape matters")]
+struct ThingChange {
+    /// New place.
+    place: Option<String>,
+}
+
+#[utoipa::path(get, path = "/v1/things", operation_id = "list_things", params(PageParams),
+    responses((status = 200, description = "One page", body = Page<Thing>)))]
+#[expect(dead_code, reason = "only its description matters")]
+fn list() {}
+
+#[utoipa::path(post, path = "/v1/things", operation_id = "create_thing", params(IdempotencyKey),
+    request_body = ThingChange, responses((status = 201, description = "Created", body = Thing)),
+    extensions(("x-problems" = json!([ProblemType::StockExhausted, ProblemType::NameTaken]))))]
+#[expect(dead_code, reason = "only its description matters")]
+fn create() {}
+
+#[utoipa::path(patch, path = "/v1/things/{id}", operation_id = "update_thing",
+    params(("id" = String, Path, description = "Thing id"), IfMatch, IdempotencyKey),
+    request_body = ThingChange,
+    responses((status = 200, description = "Changed", body = Thing),
+              (status = "default", description = "Problem", body = Problem)))]
+#[expect(dead_code, reason = "only its description matters")]
+fn update() {}
+
+#[utoipa::path(get, path = "/internal/v1/things", operation_id = "find_thing",
+    responses((status = 200, description = "Found", body = Thing)))]
+#[expect(dead_code, reason = "only its description matters")]
+fn internal() {}
+
+#[utoipa::path(get, path = "/open", operation_id = "get_open", security(()),
+    responses((status = 204, description = "Nothing")))]
+#[expect(dead_code, reason = "only its description matters")]
+fn open() {}
+
+#[derive(utoipa::OpenApi)]
+#[openapi(paths(list, create, update, internal, open))]
+struct Document;
+
+fn finished() -> Value {
+    let document = <Document as utoipa::OpenApi>::openapi();
+    json!(finish(document, Info { title: "Things", description: "Things." }))
+}
+
+#[test]
+fn problems_are_one_shared_response_and_the_declared_statuses() {
+    let document = finished();
+    let responses = &document["paths"]["/v1/things"]["post"]["responses"];
+    assert_eq!(responses["4XX"]["$ref"], "#/components/responses/ClientError");
+    assert_eq!(responses["5XX"]["$ref"], "#/components/responses/ServerError");
+    let schema = &responses["409"]["content"]["application/problem+json"]["schema"];
+    assert_eq!(
+        *schema,
+        json!({ "anyOf": [{ "$ref": "#/components/schemas/Problem" },
+                          { "$ref": "#/components/schemas/StockExhaustedProblem" }] })
+    );
+    assert!(document["components"]["schemas"]["StockExhaustedProblem"].is_object());
+    let update = &document["paths"]["/v1/things/{id}"]["patch"]["responses"];
+    assert!(update["default"].is_null() && update["4XX"].is_object());
+}
+
+#[test]
+fn headers_are_declared_by_reference() {
+    let document = finished();
+    let headers = |path: &str, method: &str, status: &str| {
+        let headers = &document["paths"][path][method]["responses"][status]["headers"];
+        headers.as_object().unwrap().keys().cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(headers("/v1/things", "get", "200"), ["x-request-id"]);
+    assert_eq!(
+        headers("/v1/things", "post", "201"),
+        ["ETag", "Idempotency-Replayed", "Location", "x-request-id"]
+    );
+    assert_eq!(headers("/v1/things/{id}", "patch", "200"), ["ETag", "Idempotency-Replayed", "x-request-id"]);
+    let parameters = &document["paths"]["/v1/things"]["post"]["parameters"];
+    assert_eq!(*parameters, json!([{ "$ref": "#/components/parameters/IdempotencyKey" }]));
+}
+
+#[test]
+fn every_operation_says_who_may_call_it() {
+    let document = finished();
+    let security = |path: &str| document["paths"][path]["get"]["security"].clone();
+    assert_eq!(security("/v1/things"), json!([{ "bearer": [] }]));
+    assert_eq!(security("/internal/v1/things"), json!([{ "service_token": [] }]));
+    assert_eq!(security("/open"), json!([{}]));
+    let schemes = document["components"]["securitySchemes"].as_object().unwrap();
+    assert_eq!(schemes.len(), 2);
+}
+
+#[test]
+fn response_schemas_are_shared_complete_and_open() {
+    let document = finished();
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["Page_Thing"]["properties"]["items"]["items"]["$ref"], "#/components/schemas/Thing");
+    assert_eq!(schemas["Page_Thing"]["required"], json!(["items", "next_cursor"]));
+    assert_eq!(schemas["Thing"]["required"], json!(["id", "place", "state"]));
+    assert_eq!(schemas["State"]["x-extensible-enum"], json!(["active"]));
+    assert!(schemas["ThingChange"]["required"].is_null());
+    let required = schemas["Problem"]["required"].as_array().unwrap();
+    assert!(!required.contains(&json!("next")) && required.contains(&json!("type")));
+}
