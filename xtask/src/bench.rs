@@ -1,5 +1,4 @@
-//! `cargo xtask bench NAME`: figures that anyone can measure again. Each prints a table and one last line
-//! `NAME: key=value …`.
+//! `cargo xtask bench NAME`: reproducible measurements. Each prints a table and a last line `NAME: key=value …`.
 
 use anyhow::bail;
 use nix::sys::signal::Signal;

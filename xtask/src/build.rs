@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 
-/// Builds every program; gives the folder they are in. Cargo says nothing unless something is wrong.
+/// Builds every program. Returns their folder.
 pub(crate) async fn programs() -> anyhow::Result<PathBuf> {
     let mut cargo = tokio::process::Command::new("cargo");
     cargo.current_dir(crate::root()).args(["build", "--workspace", "--bins", "--quiet"]);

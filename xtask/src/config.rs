@@ -1,5 +1,5 @@
-//! `atelier.toml` at the repository's root, all of it optional: ports and folders of the one-command
-//! platform. The environment overrides it: `ATELIER_PORTS__GATEWAY` is `ports.gateway`.
+//! `atelier.toml` in the root of the repository, which is optional: ports and folders of `up`. The environment overrides
+//! it: `ATELIER_PORTS__GATEWAY` is `ports.gateway`.
 
 use std::{
     io::ErrorKind,
@@ -20,9 +20,9 @@ use crate::process;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// Where everything the platform keeps is, relative to the repository's root.
+    /// Folder of all data, relative to the root of the repository.
     pub(crate) data: PathBuf,
-    /// The domain under which each instance has a host name of its own.
+    /// The parent domain of the instances' host names.
     pub(crate) apps_domain: String,
     pub(crate) ports: Ports,
 }
@@ -82,13 +82,13 @@ impl Ports {
         ]
     }
 
-    /// Fails, naming the port and where to change it, unless all are free, and each is another.
+    /// # Errors
+    /// If a port is in use or configured twice. The text proposes a free one.
     pub(crate) fn check_free(&self, file: &Path) -> anyhow::Result<()> {
         let mut seen: Vec<(&str, u16)> = Vec::new();
         for (name, port) in self.all() {
             let another = process::free_port()?;
-            let another =
-                format!("write another port into {}:\n\n[ports]\n{name} = {another}\n", file.display());
+            let another = format!("set another port in {}:\n\n[ports]\n{name} = {another}\n", file.display());
             if let Some((other, _)) = seen.iter().find(|(_, taken)| *taken == port) {
                 bail!("ports.{other} and ports.{name} are both {port}; {another}");
             }
@@ -96,7 +96,7 @@ impl Ports {
             match TcpListener::bind(("127.0.0.1", port)) {
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::AddrInUse => {
-                    bail!("port {port} (ports.{name}) is taken by another program; stop it, or {another}")
+                    bail!("port {port} (ports.{name}) is in use; stop the program that uses it, or {another}")
                 }
                 Err(error) => bail!("port {port} (ports.{name}) cannot be used ({error}); {another}"),
             }
@@ -106,7 +106,7 @@ impl Ports {
 }
 
 impl Config {
-    /// Reads the file, if there is one.
+    /// Reads the file, if it exists. Also returns its path.
     pub(crate) fn load() -> anyhow::Result<(Self, PathBuf)> {
         let file = crate::root().join("atelier.toml");
         let config =
@@ -129,17 +129,17 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_cannot_be_used_is_named_and_another_is_offered() {
-        // the last port there is, whoever has it
+    fn a_port_in_use_is_named_and_another_proposed() {
+        // bound here or by another program
         let _taken = TcpListener::bind(("127.0.0.1", u16::MAX));
         let error = refusal(&Ports { gateway: u16::MAX, ..Ports::default() });
-        assert!(error.starts_with("port 65535 (ports.gateway) is taken by another program"), "{error}");
-        let offered = error.split("[ports]\ngateway = ").nth(1).unwrap();
-        assert!(TcpListener::bind(("127.0.0.1", offered.trim().parse().unwrap())).is_ok(), "{error}");
+        assert!(error.starts_with("port 65535 (ports.gateway) is in use"), "{error}");
+        let proposed = error.split("[ports]\ngateway = ").nth(1).unwrap();
+        assert!(TcpListener::bind(("127.0.0.1", proposed.trim().parse().unwrap())).is_ok(), "{error}");
     }
 
     #[test]
-    fn a_port_that_is_given_twice_is_named() {
+    fn a_port_configured_twice_is_named() {
         let port = process::free_port().unwrap();
         let error = refusal(&Ports { gateway: port, stock: port, ..Ports::default() });
         assert!(error.starts_with("ports.gateway and ports.stock are both"), "{error}");

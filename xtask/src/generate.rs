@@ -1,4 +1,4 @@
-//! Files that are generated from the code, committed, and checked for drift.
+//! Generated files that are committed, and their check for drift.
 
 use std::{
     path::{Path, PathBuf},
@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Change nothing; fail if a committed file is not what the code gives
+    /// Change nothing; fail if a committed file differs from the generated one
     #[arg(long)]
     check: bool,
 }
@@ -21,7 +21,7 @@ impl Args {
     }
 }
 
-/// The services that describe themselves.
+/// Services with an OpenAPI document.
 const SERVICES: [&str; 5] = ["stock", "gpu", "storage", "identity", "operator"];
 
 /// `openapi/<service>.json`.
@@ -42,7 +42,7 @@ pub(crate) async fn crds(args: &Args) -> anyhow::Result<()> {
     put(args, "cargo xtask crds", &[(crate::root().join("deploy/crds/crds.yaml"), text)])
 }
 
-/// What a service's program prints.
+/// Standard output of a service's program.
 fn output_of(programs: &Path, program: &str, arguments: &[&str]) -> anyhow::Result<String> {
     let mut command = Command::new(programs.join(program));
     let output = command.args(arguments).stderr(Stdio::inherit()).output()?;
@@ -62,7 +62,7 @@ fn put(args: &Args, again: &str, files: &[(PathBuf, String)]) -> anyhow::Result<
         if args.check {
             drifted.push(relative(file));
         } else {
-            std::fs::create_dir_all(file.parent().context("a file without a folder")?)?;
+            std::fs::create_dir_all(file.parent().context("the file has no folder")?)?;
             std::fs::write(file, text)?;
             println!("wrote {}", relative(file));
         }
@@ -70,7 +70,7 @@ fn put(args: &Args, again: &str, files: &[(PathBuf, String)]) -> anyhow::Result<
     if drifted.is_empty() {
         return Ok(());
     }
-    bail!("not what the code gives: {}; run `{again}` and commit", drifted.join(", "))
+    bail!("out of date: {}; run `{again}` and commit", drifted.join(", "))
 }
 
 fn relative(file: &Path) -> String {

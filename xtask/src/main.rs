@@ -1,4 +1,4 @@
-//! `cargo xtask …`: everything a developer does with this repository, in one place.
+//! `cargo xtask …`: the developer's commands.
 #![expect(clippy::print_stdout, reason = "a command-line program talks to its user")]
 
 mod bench;
@@ -7,6 +7,7 @@ mod check;
 mod config;
 mod demo;
 mod generate;
+mod http;
 mod mutants;
 mod packages;
 mod postgres;
@@ -31,11 +32,11 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Bring the whole platform up on this machine, and keep it up until Ctrl-C
+    /// Start the whole platform on this machine, until Ctrl-C
     Up(up::Args),
-    /// Live through the whole story against a running platform, through its public API
+    /// Go through the whole story on a running platform, through its public API
     Demo(demo::Args),
-    /// Run all tests, against a real Postgres and a real Ceph RGW
+    /// Run all tests on a Postgres and a Ceph RGW
     Test(test::Args),
     /// Run what CI runs before the tests: format, lints, dependencies, documentation, generated files
     Check(check::Args),
@@ -52,7 +53,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // one thread only: what is spawned dies with the thread that spawned it
+    // one thread only: children get their death signal when the thread that spawned them ends
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -60,7 +61,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let done = runtime.block_on(async {
+    let result = runtime.block_on(async {
         match Cli::parse().command {
             Command::Up(args) => up::run(args).await,
             Command::Demo(args) => demo::run(args).await,
@@ -73,7 +74,7 @@ fn main() -> ExitCode {
             Command::Bench(args) => bench::run(args).await,
         }
     });
-    match done {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("\nerror: {error:#}");

@@ -1,4 +1,4 @@
-//! What this machine must have, and getting it: said first, and asked unless `--yes`.
+//! Installs what this machine lacks, after asking.
 
 use std::{
     io::{IsTerminal, Write},
@@ -8,10 +8,10 @@ use std::{
 use anyhow::{Context, bail};
 use tokio::process::Command;
 
-/// The oldest major version of Postgres that will do.
+/// Oldest supported major version of Postgres.
 const OLDEST_POSTGRES: u32 = 15;
 
-/// Whether the user is asked before something is installed.
+/// Whether to install without asking.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Consent {
     given: bool,
@@ -24,19 +24,19 @@ impl Consent {
     }
 
     fn ask(self, what: &str) -> anyhow::Result<()> {
-        println!("  this installs {what}");
+        println!("  missing: {what}");
         if self.given {
             return Ok(());
         }
         if !std::io::stdin().is_terminal() {
-            bail!("{what} is needed: say --yes to install it");
+            bail!("{what} is required; --yes installs it");
         }
-        print!("  go on? [y/N] ");
+        print!("  install it? [y/N] ");
         std::io::stdout().flush()?;
         let mut answer = String::new();
         std::io::stdin().read_line(&mut answer)?;
         if !matches!(answer.trim(), "y" | "Y" | "yes") {
-            bail!("{what} is needed, and was not installed");
+            bail!("{what} is required");
         }
         Ok(())
     }
@@ -47,7 +47,7 @@ fn on_path(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file())
 }
 
-/// The newest `/usr/lib/postgresql/<major>/bin` (Debian keeps the server's programs off the PATH).
+/// The newest `/usr/lib/postgresql/<major>/bin`: Debian does not put the server's programs on the PATH.
 fn debian_postgres() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
     versions
@@ -70,14 +70,14 @@ fn found_postgres() -> Option<PathBuf> {
     })
 }
 
-/// The major version that `initdb --version` says.
+/// The major version in the output of `initdb --version`.
 fn major(text: &str) -> Option<u32> {
     let number = text.strip_prefix("initdb (PostgreSQL) ")?;
     number.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// The folder with Postgres' server programs: found, or installed, or (where the system's are too old, too)
-/// downloaded to `download`.
+/// The folder with Postgres' server programs: those of the machine, installed if necessary, or, if the system has
+/// only older ones, downloaded to `download`.
 pub(crate) async fn postgres(consent: Consent, download: &Path) -> anyhow::Result<PathBuf> {
     if let Some(bin) = found_postgres() {
         return Ok(bin);
@@ -95,21 +95,21 @@ pub(crate) async fn postgres(consent: Consent, download: &Path) -> anyhow::Resul
         let prefix = Command::new("brew").args(["--prefix", "postgresql@17"]).output().await?;
         return Ok(Path::new(String::from_utf8(prefix.stdout)?.trim()).join("bin"));
     }
-    consent.ask("PostgreSQL's programs (the embedded download)")?;
+    consent.ask("PostgreSQL (download)")?;
     let mut settings = postgresql_embedded::Settings::new();
     download.clone_into(&mut settings.installation_dir);
     let mut embedded = postgresql_embedded::PostgreSQL::new(settings);
-    embedded.setup().await.context("the embedded download of PostgreSQL failed")?;
+    embedded.setup().await.context("the download of PostgreSQL failed")?;
     Ok(embedded.settings().binary_dir())
 }
 
-/// The programs of a one-node Ceph cluster with an object gateway (Debian and Ubuntu only).
+/// Makes sure of the programs of a Ceph cluster with an object gateway. Debian and Ubuntu only.
 pub(crate) async fn ceph(consent: Consent) -> anyhow::Result<()> {
     if ["ceph-mon", "ceph-osd", "radosgw", "radosgw-admin"].iter().all(|p| on_path(p).is_some()) {
         return Ok(());
     }
     if !apt_works() {
-        bail!("Ceph's programs (ceph-mon, ceph-osd, radosgw) are not here, and only apt can bring them");
+        bail!("Ceph (ceph-mon, ceph-osd, radosgw) is required, and can be installed with apt only");
     }
     apt(consent, &["ceph-mon", "ceph-osd", "radosgw"]).await
 }
@@ -153,7 +153,7 @@ mod tests {
     use super::major;
 
     #[test]
-    fn the_version_of_a_postgres_is_read() {
+    fn reads_the_version_of_postgres() {
         assert_eq!(major("initdb (PostgreSQL) 14.13 (Ubuntu 14.13-0ubuntu0.22.04.1)\n"), Some(14));
         assert_eq!(major("initdb (PostgreSQL) 18beta1\n"), Some(18));
         assert_eq!(major("initdb: command not found"), None);

@@ -1,4 +1,4 @@
-//! A Postgres of the project's own: its data in a folder, its life that of the command that started it.
+//! A Postgres server that runs as long as the command that started it, with its data in a folder.
 
 use std::{
     io::Write as _,
@@ -18,8 +18,7 @@ use sqlx::{Connection, PgConnection, postgres::PgConnectOptions};
 
 use crate::process::{self, Running};
 
-/// How long a server may take to start or to end where the disk is slow: after a crash it makes sure of each of
-/// its files, and an orderly end writes down all that is in memory.
+/// Longest time to start or stop on a slow disk: recovery reads every file, a shutdown writes a checkpoint.
 const SLOW: Duration = Duration::from_secs(300);
 
 /// A running server.
@@ -31,20 +30,20 @@ pub(crate) struct Postgres {
     password: String,
 }
 
-/// How it is run.
+/// How to run it.
 #[derive(Debug)]
 pub(crate) struct Options<'a> {
-    /// The folder of `postgres` and `initdb`.
+    /// Folder with the programs `postgres` and `initdb`.
     pub(crate) bin: &'a Path,
     pub(crate) data: PathBuf,
     pub(crate) port: u16,
     pub(crate) password: &'a str,
-    /// Off for tests only: then a crash of the machine may lose data.
+    /// Off for tests only: a crash of the machine may lose data.
     pub(crate) fsync: bool,
     pub(crate) max_connections: u32,
 }
 
-/// Postgres refuses to run as root: the user it runs as instead, when this program is root.
+/// The user to run Postgres as if this program runs as root, which Postgres refuses.
 fn unprivileged_user() -> anyhow::Result<Option<(Uid, Gid)>> {
     if !geteuid().is_root() {
         return Ok(None);
@@ -60,21 +59,21 @@ fn unprivileged_user() -> anyhow::Result<Option<(Uid, Gid)>> {
             return Ok(Some((user.uid, user.gid)));
         }
     }
-    bail!("Postgres refuses to run as root, and there is no user `postgres` or `nobody`")
+    bail!("Postgres does not run as root, and the users `postgres` and `nobody` do not exist")
 }
 
-/// In the folder: what the server itself keeps.
+/// Subfolder of the server's data.
 const DATA: &str = "data";
 
-/// In the wanted folder: where the data is instead.
+/// File that names the folder with the data, if it is another.
 const ELSEWHERE: &str = "elsewhere";
 
-/// The folder that stands in for `wanted`, if one does.
+/// The folder used instead of `wanted`, if any.
 fn elsewhere(wanted: &Path) -> Option<PathBuf> {
     std::fs::read_to_string(wanted.join(ELSEWHERE)).ok().map(PathBuf::from)
 }
 
-/// Removes a data folder, and the one that stands in for it.
+/// Removes a data folder and the one used instead of it.
 pub(crate) fn remove(data: &Path) -> anyhow::Result<()> {
     for folder in elsewhere(data).into_iter().chain([data.to_owned()]) {
         match std::fs::remove_dir_all(folder) {
@@ -85,21 +84,25 @@ pub(crate) fn remove(data: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A data folder that the user can reach: `wanted`, or, when a folder above it is closed to that user, one
-/// under /var/lib. Its name is new, and noted in `wanted`: a checkout that is made again has data of its own.
+/// A data folder that the user can access: `wanted`, or a new one under /var/lib, recorded in `wanted`, if the user
+/// has no access to a parent folder.
 async fn reachable(wanted: PathBuf, user: Option<(Uid, Gid)>) -> anyhow::Result<PathBuf> {
     std::fs::create_dir_all(&wanted)?;
     let Some((uid, gid)) = user else { return Ok(wanted) };
-    let mut look = tokio::process::Command::new("test");
-    look.arg("-x").arg(&wanted).uid(uid.as_raw()).gid(gid.as_raw());
+    let mut test = tokio::process::Command::new("test");
+    test.arg("-x").arg(&wanted).uid(uid.as_raw()).gid(gid.as_raw());
     let folder = if let Some(elsewhere) = elsewhere(&wanted) {
         elsewhere
-    } else if look.status().await.is_ok_and(|status| status.success()) {
+    } else if test.status().await.is_ok_and(|status| status.success()) {
         wanted
     } else {
         let folder = Path::new("/var/lib/atelier").join(uuid::Uuid::now_v7().simple().to_string());
         std::fs::write(wanted.join(ELSEWHERE), folder.to_string_lossy().as_bytes())?;
-        println!("  Postgres' user cannot reach {}: its data is in {}", wanted.display(), folder.display());
+        println!(
+            "  the user of Postgres has no access to {}; the data is in {}",
+            wanted.display(),
+            folder.display()
+        );
         folder
     };
     std::fs::create_dir_all(&folder)?;
@@ -108,14 +111,14 @@ async fn reachable(wanted: PathBuf, user: Option<(Uid, Gid)>) -> anyhow::Result<
 }
 
 impl Postgres {
-    /// Starts it, and waits until it answers.
+    /// Starts the server and waits until it answers.
     pub(crate) async fn start(options: &Options<'_>) -> anyhow::Result<Self> {
         let mut started = Self::launch(options).await?;
         started.answers().await?;
         Ok(started)
     }
 
-    /// Starts it, with what data the folder holds, or none yet. It does not answer yet.
+    /// Starts the server, after initializing the data folder if it is new. Does not wait until it answers.
     pub(crate) async fn launch(options: &Options<'_>) -> anyhow::Result<Self> {
         let user = unprivileged_user()?;
         let folder = reachable(options.data.clone(), user).await?;
@@ -134,7 +137,7 @@ impl Postgres {
             .args(["-c", "listen_addresses=127.0.0.1", "-c", "shared_buffers=64MB"])
             .args(["-c", &format!("max_connections={}", options.max_connections)])
             .args(["-c", &format!("fsync={}", if options.fsync { "on" } else { "off" })])
-            // everybody comes by TCP: no socket with a name that is too long for some folders
+            // TCP only: the path of a socket would be too long in some folders
             .args(["-c", "unix_socket_directories="])
             .current_dir(&folder)
             .stdin(Stdio::null())
@@ -150,7 +153,7 @@ impl Postgres {
         process::until("Postgres answers", SLOW, async || {
             if let Some(how) = self.process.has_ended() {
                 let log = std::fs::read_to_string(&self.log).unwrap_or_default();
-                bail!("Postgres has ended ({how}):\n{log}");
+                bail!("Postgres ended ({how}):\n{log}");
             }
             match PgConnection::connect_with(&connect).await {
                 Ok(conn) => {
@@ -158,7 +161,7 @@ impl Postgres {
                     Ok(true)
                 }
                 Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some("28P01") => {
-                    bail!("the data was made with another password than the one beside it; start over with --fresh")
+                    bail!("the password does not match the data; start over with --fresh")
                 }
                 Err(_) => Ok(false),
             }
@@ -166,7 +169,7 @@ impl Postgres {
         .await
     }
 
-    /// A superuser's connection options.
+    /// Connection options of a superuser.
     pub(crate) fn admin(&self) -> PgConnectOptions {
         PgConnectOptions::new_without_pgpass()
             .host("127.0.0.1")
@@ -176,18 +179,18 @@ impl Postgres {
             .database("postgres")
     }
 
-    /// A superuser's address.
+    /// URL of a superuser.
     pub(crate) fn admin_url(&self) -> String {
         self.url("postgres")
     }
 
-    /// A superuser's address of a database.
+    /// URL of a superuser for a database.
     pub(crate) fn url(&self, database: &str) -> String {
         format!("postgres://postgres:{}@127.0.0.1:{}/{database}", self.password, self.port)
     }
 
     pub(crate) async fn stop(self) {
-        // SIGINT is Postgres' "fast shutdown": it ends sessions and writes everything down
+        // SIGINT: fast shutdown
         self.process.stop(Signal::SIGINT, Duration::from_secs(20)).await;
     }
 }
@@ -198,7 +201,7 @@ async fn initialize(
     data: &Path,
     user: Option<(Uid, Gid)>,
 ) -> anyhow::Result<()> {
-    // made beside, and then renamed: an initdb that is killed leaves nothing that looks like data
+    // renamed when complete: an interrupted initdb leaves no data folder
     let made = folder.join("initdb");
     if made.exists() {
         std::fs::remove_dir_all(&made)?;
@@ -225,8 +228,8 @@ async fn initialize(
     Ok(std::fs::rename(&made, data)?)
 }
 
-/// Ends a server that an earlier, killed command left on the data of this folder, and waits for what a server
-/// that was killed itself has left: Postgres starts beside neither.
+/// Stops a server that a killed command left running on the data of this folder, and waits for the processes of a
+/// server that was killed: Postgres starts beside neither.
 pub(crate) async fn end_leftover(wanted: &Path) -> anyhow::Result<()> {
     let folder = elsewhere(wanted).unwrap_or_else(|| wanted.to_owned());
     let Ok(data) = folder.join(DATA).canonicalize() else { return Ok(()) };
@@ -234,30 +237,30 @@ pub(crate) async fn end_leftover(wanted: &Path) -> anyhow::Result<()> {
     if let Some(pid) = server {
         match kill(pid, Signal::SIGINT) {
             Ok(()) | Err(Errno::ESRCH) => {}
-            Err(error) => return Err(error).context("cannot stop the Postgres that is left over"),
+            Err(error) => return Err(error).context("cannot stop the leftover Postgres"),
         }
     }
     let is_left = || server.is_some_and(may_be_postgres) || is_worked_in(&data);
     if is_left() {
         println!("waiting for the Postgres of the last `up` to end");
     }
-    process::until("the Postgres that was left over ends", SLOW, async || Ok(!is_left())).await
+    process::until("the leftover Postgres ends", SLOW, async || Ok(!is_left())).await
 }
 
-/// The server that runs on the data, or ran when it was killed.
+/// Process id of the server that runs on the data, or ran before it was killed.
 fn server_of(data: &Path) -> Option<Pid> {
     let text = std::fs::read_to_string(data.join("postmaster.pid")).ok()?;
     text.lines().next()?.trim().parse().ok().map(Pid::from_raw)
 }
 
-/// Whether the data is the working folder of a process, as it is of each of a server's. Linux only.
+/// Whether the data is the working folder of a process, as for every process of a server. Linux only.
 fn is_worked_in(data: &Path) -> bool {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     processes.into_iter().any(|process| process.path().join("cwd").read_link().is_ok_and(|cwd| cwd == data))
 }
 
-/// Whether there is a process of that number, and no other program's: one that is about to end has no
-/// command line any more, and Postgres minds it until it is gone.
+/// Whether the process exists and may be a Postgres. A process that is ending has no command line, and still keeps
+/// Postgres from starting.
 fn may_be_postgres(pid: Pid) -> bool {
     let exists = kill(pid, None) != Err(Errno::ESRCH);
     let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -269,33 +272,33 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_server_that_is_ending_is_waited_for() {
+    async fn waits_for_a_server_that_is_ending() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join(DATA);
         std::fs::create_dir(&data).unwrap();
         let mut ending = std::process::Command::new("true").spawn().unwrap();
         let pid = ending.id();
         std::fs::write(data.join("postmaster.pid"), format!("{pid}\n/data\n")).unwrap();
-        let is_over = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") Z ");
-        process::until("it is over, and not yet gone", Duration::from_secs(5), async || Ok(is_over()))
+        let is_zombie = || std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") Z ");
+        process::until("the process is a zombie", Duration::from_secs(5), async || Ok(is_zombie()))
             .await
             .unwrap();
 
         let mut waits = Box::pin(end_leftover(folder.path()));
-        assert!(futures::poll!(&mut waits).is_pending(), "it was taken for gone");
+        assert!(futures::poll!(&mut waits).is_pending(), "did not wait for the ending server");
         ending.wait().unwrap();
         waits.await.unwrap();
     }
 
     #[tokio::test]
-    async fn what_a_killed_server_left_is_waited_for() {
+    async fn waits_for_processes_of_a_killed_server() {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join(DATA);
         std::fs::create_dir(&data).unwrap();
         let mut left = std::process::Command::new("sleep").arg("1000").current_dir(&data).spawn().unwrap();
 
         let mut waits = Box::pin(end_leftover(folder.path()));
-        assert!(futures::poll!(&mut waits).is_pending(), "it was not seen");
+        assert!(futures::poll!(&mut waits).is_pending(), "did not wait for the leftover process");
         left.kill().unwrap();
         left.wait().unwrap();
         waits.await.unwrap();

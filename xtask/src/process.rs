@@ -1,4 +1,4 @@
-//! Child processes that live no longer than they should.
+//! Child processes that do not outlive this one.
 
 use std::{
     net::TcpListener,
@@ -14,9 +14,9 @@ use nix::{
 };
 use tokio::process::{Child, Command};
 
-/// A command in a process group of its own (Ctrl-C reaches this program only, which stops its children in
-/// order), that gets `death` when this program dies without having stopped it. What the environment says about
-/// the configuration (`ATELIER_…`) is said to this program, and would be wrong for the services.
+/// A command in its own process group: Ctrl-C reaches only this program, which stops its children in order. It
+/// receives the signal `death` if this program dies first. Variables `ATELIER_…` configure this program and are not
+/// passed on.
 pub(crate) fn command(program: impl Into<PathBuf>, death: Signal) -> Command {
     let mut command = std::process::Command::new(program.into());
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"ATELIER_"))
@@ -27,7 +27,7 @@ pub(crate) fn command(program: impl Into<PathBuf>, death: Signal) -> Command {
     #[cfg(target_os = "linux")]
     {
         let set = move || nix::sys::prctl::set_pdeathsig(death).map_err(std::io::Error::from);
-        #[expect(unsafe_code, reason = "between fork and exec only this one system call is made")]
+        #[expect(unsafe_code, reason = "makes one system call between fork and exec")]
         unsafe {
             command.pre_exec(set);
         }
@@ -63,7 +63,7 @@ impl Running {
         self.pid
     }
 
-    /// Waits until it has ended; gives how, in words.
+    /// Waits until it has ended. Returns its status as text.
     pub(crate) async fn ended(&mut self) -> String {
         match self.child.wait().await {
             Ok(status) => status.to_string(),
@@ -71,17 +71,17 @@ impl Running {
         }
     }
 
-    /// Whether it has ended already, and how.
+    /// Its status as text, if it has ended.
     pub(crate) fn has_ended(&mut self) -> Option<String> {
         self.child.try_wait().ok().flatten().map(|status| status.to_string())
     }
 
-    /// Asks it to end, and makes it after `grace`.
+    /// Sends `signal`, and SIGKILL after `grace`.
     pub(crate) async fn stop(mut self, signal: Signal, grace: Duration) {
         if self.has_ended().is_some() {
             return;
         }
-        // it may have ended in between: then there is nobody to signal
+        // it may have ended in between
         let _ = killpg(self.pid, signal);
         if tokio::time::timeout(grace, self.child.wait()).await.is_err() {
             let _ = killpg(self.pid, Signal::SIGKILL);
@@ -90,8 +90,8 @@ impl Running {
     }
 }
 
-/// A port of 127.0.0.1 that nobody listens on, below those that systems give to outgoing connections: none of
-/// these takes it before the program it is for does.
+/// A free port of 127.0.0.1 below the range of outgoing connections, so that none of these takes it before the
+/// program does.
 pub(crate) fn free_port() -> anyhow::Result<u16> {
     std::iter::repeat_with(|| rand::random_range(20_000..30_000))
         .take(100)
@@ -99,11 +99,10 @@ pub(crate) fn free_port() -> anyhow::Result<u16> {
         .context("no port of 127.0.0.1 is free")
 }
 
-/// Runs a command to its end, which comes at once when nobody waits for it any more; its output is shown only
-/// when it fails.
+/// Runs a command to its end. Its output is shown only if it fails. Dropping the future kills it.
 pub(crate) async fn run(what: &str, mut command: Command) -> anyhow::Result<()> {
     command.kill_on_drop(true);
-    let output = command.output().await.with_context(|| format!("cannot run: {what}"))?;
+    let output = command.output().await.with_context(|| format!("cannot run {what}"))?;
     if !output.status.success() {
         bail!(
             "{what} failed ({}):\n{}{}",
@@ -115,23 +114,26 @@ pub(crate) async fn run(what: &str, mut command: Command) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Asks again every few milliseconds until it is so, or `limit` has passed.
+/// Polls `done` until it returns true.
+///
+/// # Errors
+/// After `limit`, or the first error of `done`.
 pub(crate) async fn until(
     what: &str,
     limit: Duration,
-    mut so: impl AsyncFnMut() -> anyhow::Result<bool>,
+    mut done: impl AsyncFnMut() -> anyhow::Result<bool>,
 ) -> anyhow::Result<()> {
     let begun = Instant::now();
-    while !so().await? {
+    while !done().await? {
         if begun.elapsed() > limit {
-            bail!("{what}: not so after {} s", limit.as_secs());
+            bail!("timed out after {} s: {what}", limit.as_secs());
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     Ok(())
 }
 
-/// Memory of a process and its children that no other process shares (PSS), in bytes. Linux only.
+/// Proportional set size of a process, in bytes. Linux only.
 pub(crate) fn memory(pid: Pid) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let line = text.lines().find(|line| line.starts_with("Pss:"))?;

@@ -29,7 +29,7 @@ const CARGO_CHECK: &[&str] = &["check", "--workspace", "--all-targets", "--quiet
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Change nothing; fail if .sqlx/ is not what the code gives
+    /// Change nothing; fail if .sqlx/ is out of date
     #[arg(long)]
     check: bool,
     /// Install what is missing without asking
@@ -80,7 +80,7 @@ pub(crate) struct Outdated {
 }
 
 impl Outdated {
-    /// Fails if .sqlx is not what the code gives. `cargo` are the arguments of a cargo command that compiles
+    /// Fails if .sqlx is out of date. `cargo` are the arguments of a cargo command that compiles
     /// everything.
     pub(crate) async fn check(self, consent: Consent, cargo: &[&str]) -> anyhow::Result<()> {
         let begun = Instant::now();
@@ -89,7 +89,7 @@ impl Outdated {
         let differences = cache::differences(&self.committed(), &written)?;
         if !differences.is_empty() {
             let differences = differences.join("\n  ");
-            bail!(".sqlx is not what the code gives; run `cargo xtask sqlx` and commit:\n  {differences}");
+            bail!(".sqlx is out of date; run `cargo xtask sqlx` and commit:\n  {differences}");
         }
         self.done(&written, begun)
     }

@@ -1,8 +1,5 @@
-//! A real Ceph with an object gateway for tests: one monitor, one OSD that keeps everything in memory, one
-//! radosgw, all on 127.0.0.1, as plain child processes.
-//!
-//! It is one trusted machine, so the daemons use no keys among themselves, and no manager: nothing of that
-//! concerns what clients of the gateway see.
+//! Ceph with an object gateway for tests: one monitor, one OSD in memory and one radosgw as child processes on
+//! 127.0.0.1. The daemons use no keys among themselves and no manager; clients of the gateway see no difference.
 
 use std::{
     path::{Path, PathBuf},
@@ -17,10 +14,10 @@ use uuid::Uuid;
 
 use crate::process::{self, Running};
 
-/// Each step takes less than a second, where a disk is quick: the monitor waits for it some forty times before
-/// it answers. After a step that is not done by then all is made anew, and is tried this often.
-const PATIENCE: Duration = Duration::from_secs(90);
-const TRIES: u32 = 3;
+/// Longest time of a step. Each takes less than a second on a fast disk; the monitor waits for some forty writes.
+const STEP_LIMIT: Duration = Duration::from_secs(90);
+/// How often the start is attempted, each time from nothing.
+const ATTEMPTS: u32 = 3;
 
 /// A running gateway.
 #[derive(Debug)]
@@ -32,7 +29,7 @@ pub(crate) struct Rgw {
     pub(crate) secret_key: String,
 }
 
-/// Settings of the cluster: what differs from Ceph's defaults, and why.
+/// The configuration, as far as it differs from Ceph's defaults.
 fn settings(folder: &Path, fsid: &Uuid, monitor: u16, gateway: u16) -> String {
     let dir = folder.display();
     format!(
@@ -42,7 +39,7 @@ mon_host = v2:127.0.0.1:{monitor}/0
 public_addr = 127.0.0.1
 cluster_addr = 127.0.0.1
 ms_bind_ipv6 = false
-# no keys between the daemons; the gateway would otherwise insist on an encrypted wire, which needs keys
+# no keys between the daemons; crc mode, as the default encrypts with keys
 auth_cluster_required = none
 auth_service_required = none
 auth_client_required = none
@@ -63,10 +60,10 @@ osd_pool_default_pg_num = 4
 osd_pool_default_pgp_num = 4
 osd_pool_default_pg_autoscale_mode = off
 mon_max_pg_per_osd = 1000
-# a nearly full disk stops a monitor, long before a test needs the room
+# by default a monitor stops while the disk still has room for the tests
 mon_data_avail_crit = 1
 mon_data_avail_warn = 2
-# do not wait for more changes before making one
+# do not wait to batch changes
 paxos_propose_interval = 0.02
 paxos_min_wait = 0.01
 
@@ -93,7 +90,7 @@ rgw_crypt_require_ssl = false
 rgw_enable_usage_log = true
 rgw_usage_log_tick_interval = 1
 rgw_usage_log_flush_threshold = 1
-# quotas see the truth at once
+# apply quotas immediately
 rgw_user_quota_bucket_sync_interval = 1
 rgw_user_quota_sync_interval = 1
 rgw_user_quota_sync_idle_users = true
@@ -107,17 +104,17 @@ rgw_gc_processor_period = 5
 }
 
 async fn step(what: &str, command: Command) -> anyhow::Result<()> {
-    let ended = tokio::time::timeout(PATIENCE, process::run(what, command)).await;
-    ended.with_context(|| format!("{what}: not done after {} s", PATIENCE.as_secs()))?
+    let ended = tokio::time::timeout(STEP_LIMIT, process::run(what, command)).await;
+    ended.with_context(|| format!("{what}: timed out after {} s", STEP_LIMIT.as_secs()))?
 }
 
 impl Rgw {
-    /// Starts it, empty, in a folder that it makes; its path is to be short, unix sockets are made below it.
+    /// Starts an empty cluster in a new folder. The path must be short: unix sockets are created in it.
     pub(crate) async fn start(folder: &Path) -> anyhow::Result<Self> {
-        for _ in 1..TRIES {
+        for _ in 1..ATTEMPTS {
             match Self::attempt(folder.to_owned()).await {
                 Ok(rgw) => return Ok(rgw),
-                Err(error) => eprintln!("  {error:#}\n  once more"),
+                Err(error) => eprintln!("  {error:#}\n  retrying"),
             }
         }
         Self::attempt(folder.to_owned()).await
@@ -161,7 +158,7 @@ impl Rgw {
         mkfs.args(["-i", "a", "--mkfs", "--monmap"]).arg(&map);
         step("ceph-mon --mkfs", mkfs).await?;
         let mut mkfs = ceph("ceph-osd");
-        // --no-mon-config: the monitor is not up yet, and would be asked for minutes
+        // --no-mon-config: do not wait for the monitor, which is not up yet
         mkfs.args(["-i", "0", "--no-mon-config", "--mkfs", "--osd-uuid", &osd_id.to_string()]);
         step("ceph-osd --mkfs", mkfs).await?;
 
@@ -183,11 +180,11 @@ impl Rgw {
         gateway.args(["-n", "client.rgw", "-f"]);
         self.launch("radosgw", gateway)?;
 
-        let http = reqwest::Client::new();
-        process::until("the object gateway answers", PATIENCE, async || {
+        let http = crate::http::client()?;
+        process::until("the object gateway answers", STEP_LIMIT, async || {
             for daemon in &mut self.daemons {
                 if let Some(how) = daemon.has_ended() {
-                    bail!("{} has ended ({how})", daemon.name);
+                    bail!("{} ended ({how})", daemon.name);
                 }
             }
             Ok(http.get(&self.endpoint).send().await.is_ok_and(|answer| answer.status().is_success()))
@@ -195,7 +192,7 @@ impl Rgw {
         .await
     }
 
-    /// The last lines of each of its logs.
+    /// The last lines of each log.
     fn logs(&self) -> String {
         let files = std::fs::read_dir(self.folder.join("log")).into_iter().flatten().flatten();
         let tails = files.map(|file| {
@@ -217,14 +214,14 @@ impl Rgw {
         Ok(())
     }
 
-    /// Stops it; everything it held is gone.
+    /// Stops it and deletes its data.
     pub(crate) async fn stop(self) {
         for daemon in self.daemons.into_iter().rev() {
-            // nothing is worth a clean end: all of it is thrown away
+            // no clean shutdown: the data is deleted
             daemon.stop(Signal::SIGKILL, Duration::from_secs(5)).await;
         }
         if let Err(error) = std::fs::remove_dir_all(&self.folder) {
-            eprintln!("  {} is left over: {error}", self.folder.display());
+            eprintln!("  cannot remove {}: {error}", self.folder.display());
         }
     }
 }

@@ -1,6 +1,6 @@
-//! An instance's own URL, as a browser uses it: a one-time ticket, a cookie, pages, the API, a WebSocket.
+//! An instance's URL, as a browser uses it: ticket, cookie, pages, API, WebSocket.
 //!
-//! `*.localhost` is this machine, which not every system's resolver knows: the address is given.
+//! Not every resolver maps `*.localhost` to this machine, so the address is given.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -24,7 +24,7 @@ pub(crate) struct Browser {
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// A WebSocket to `url` at `address`, with one more header.
+/// Opens a WebSocket to `url` at `address` with one additional header.
 pub(crate) async fn websocket(
     url: &str,
     address: SocketAddr,
@@ -38,16 +38,13 @@ pub(crate) async fn websocket(
 }
 
 impl Browser {
-    /// Opens an instance with the URL of a ticket: it works once, and leaves a cookie for this host only.
+    /// Opens an instance with the URL of a ticket, which works once and sets a cookie for this host only.
     pub(crate) async fn open(ticket_url: &str) -> anyhow::Result<Self> {
         let url: Url = ticket_url.parse()?;
         let host = url.host_str().context("a URL without a host")?.to_owned();
         let address =
             SocketAddr::from((Ipv4Addr::LOCALHOST, url.port_or_known_default().context("no port")?));
-        let http = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .resolve(&host, address)
-            .build()?;
+        let http = crate::http::builder().resolve(&host, address).build()?;
         let answer = http.get(url.clone()).send().await?;
         ensure!(answer.status() == 303, "the ticket does not open the instance: {}", answer.status());
         let set = answer.headers().get(header::SET_COOKIE).context("no cookie")?.to_str()?.to_owned();
@@ -63,8 +60,8 @@ impl Browser {
         Ok((answer.status().as_u16(), answer.text().await?))
     }
 
-    /// What the page answers to someone without the cookie.
-    pub(crate) async fn get_as_stranger(&self, path: &str) -> anyhow::Result<u16> {
+    /// Status of the page without the cookie.
+    pub(crate) async fn get_anonymously(&self, path: &str) -> anyhow::Result<u16> {
         Ok(self.http.get(self.base.join(path)?).send().await?.status().as_u16())
     }
 
@@ -74,7 +71,7 @@ impl Browser {
         Ok(answer.json().await?)
     }
 
-    /// Sends a text over the WebSocket at `path` and waits for it to come back.
+    /// Sends a text over the WebSocket at `path` and waits for its echo.
     pub(crate) async fn echo(&self, path: &str, text: &str) -> anyhow::Result<()> {
         let mut url = self.base.join(path)?;
         url.set_scheme("ws").map_err(|()| anyhow::anyhow!("no WebSocket URL"))?;

@@ -1,4 +1,4 @@
-//! The public API as one signed-in person uses it, with the time of each call kept.
+//! A client of the public API, signed in as one user. Records the slowest call.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -12,10 +12,10 @@ use uuid::Uuid;
 
 use super::SignIn;
 
-/// The slowest call so far: its milliseconds and what it was.
+/// Milliseconds, method and path of the slowest call.
 type Slowest = Arc<Mutex<(f64, String)>>;
 
-/// How long an operation may take before the story is said to be stuck.
+/// Longest time that an operation may take.
 const OPERATION_LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone)]
@@ -36,14 +36,14 @@ pub(crate) struct Answer {
 
 impl Api {
     pub(crate) fn new(base: &str) -> anyhow::Result<Self> {
-        let http = reqwest::Client::builder().timeout(Duration::from_secs(30)).build()?;
+        let http = crate::http::client()?;
         Ok(Self { http, base: base.to_owned(), token: None, slowest: Slowest::default() })
     }
 
-    /// The same API for the person who signs in.
+    /// A client for the user, with the same record of calls.
     pub(crate) async fn sign_in(&self, who: &SignIn) -> anyhow::Result<Self> {
         let credentials = json!({ "email": who.email, "password": who.password });
-        // hashing a password is slow on purpose: its time is no measure of the API
+        // not recorded: hashing a password is slow on purpose
         let answer = self.http.post(format!("{}/v1/sessions", self.base)).json(&credentials).send().await?;
         let status = answer.status();
         let body: Value = answer.json().await?;
@@ -86,7 +86,7 @@ impl Api {
         Ok(Answer { status, etag, body, text })
     }
 
-    /// The slowest call of all clients made from the same first one.
+    /// The slowest call of all clients with the same origin.
     pub(crate) fn slowest(&self) -> (f64, String) {
         self.slowest.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -99,7 +99,7 @@ impl Api {
         self.send(Method::POST, path, None, Some(body)).await?.with(status, path)
     }
 
-    /// A POST without a body: an action on what the path names.
+    /// POST without a body: an action on a resource.
     pub(crate) async fn act(&self, path: &str, status: u16) -> anyhow::Result<Value> {
         self.send(Method::POST, path, None, None).await?.with(status, path)
     }
@@ -108,7 +108,7 @@ impl Api {
         self.send(Method::DELETE, path, None, None).await?.with(status, path)
     }
 
-    /// Changes the newest version.
+    /// PATCH of the current version.
     pub(crate) async fn patch(&self, path: &str, body: Value) -> anyhow::Result<Value> {
         let read = self.send(Method::GET, path, None, None).await?;
         let etag = read.etag.context("no ETag")?;
@@ -130,7 +130,14 @@ impl Api {
         }
     }
 
-    /// Follows an operation to its end, which must be success.
+    /// Fails unless the path answers 404.
+    pub(crate) async fn expect_missing(&self, path: &str) -> anyhow::Result<()> {
+        let answer = self.send(Method::GET, path, None, None).await?;
+        ensure!(answer.status == 404, "{path} still exists: {}", answer.text);
+        Ok(())
+    }
+
+    /// Follows an operation until it has succeeded.
     pub(crate) async fn follow(&self, collection: &str, id: &Value) -> anyhow::Result<Value> {
         let id = id.as_str().context("no operation id")?;
         let begun = Instant::now();
@@ -139,7 +146,7 @@ impl Api {
             match operation["state"].as_str() {
                 Some("succeeded") => return Ok(operation),
                 Some("failed" | "cancelled") => bail!("the operation did not succeed: {operation}"),
-                _ => ensure!(begun.elapsed() < OPERATION_LIMIT, "the operation does not end: {operation}"),
+                _ => ensure!(begun.elapsed() < OPERATION_LIMIT, "the operation takes too long: {operation}"),
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -148,12 +155,12 @@ impl Api {
 
 impl Answer {
     pub(crate) fn with(self, status: u16, path: &str) -> anyhow::Result<Value> {
-        ensure!(self.status == status, "{path}: {status} was expected, {} came: {}", self.status, self.text);
+        ensure!(self.status == status, "{path}: expected {status}, got {}: {}", self.status, self.text);
         Ok(self.body)
     }
 }
 
-/// The text of a member.
+/// A string member of a JSON object.
 pub(crate) fn text<'a>(value: &'a Value, name: &str) -> anyhow::Result<&'a str> {
-    value[name].as_str().with_context(|| format!("no text `{name}` in {value}"))
+    value[name].as_str().with_context(|| format!("no string `{name}` in {value}"))
 }

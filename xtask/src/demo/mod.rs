@@ -1,9 +1,15 @@
-//! `cargo xtask demo`: the whole story, lived through the gateway's public API by an administrator and a
-//! designer. Each step says how long it took; the first expectation that fails ends it.
+//! `cargo xtask demo`: what an administrator and a designer do with the platform, through the public API. Prints the
+//! time of each step, and ends at the first unmet expectation.
 
 mod browser;
 pub(crate) mod client;
+mod instance;
+mod isolation;
+mod stock;
+mod storage;
 mod story;
+mod terminal;
+mod usage;
 
 use std::time::Instant;
 
@@ -15,9 +21,9 @@ use crate::config::Config;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-/// Where the platform is and who can sign in; `up` writes it to `demo.json` in the data folder.
+/// The address of the platform and the accounts of the demo; `up` writes it to `demo.json` in the data folder.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Sights {
+pub(crate) struct Access {
     pub(crate) gateway: String,
     pub(crate) administrator: SignIn,
     pub(crate) designer: SignIn,
@@ -29,24 +35,25 @@ pub(crate) struct SignIn {
     pub(crate) password: String,
 }
 
-impl Sights {
+impl Access {
     pub(crate) const FILE: &str = "demo.json";
 }
 
 pub(crate) async fn run(_: Args) -> anyhow::Result<()> {
     let (config, _) = Config::load()?;
-    let file = config.data().join(Sights::FILE);
-    let text = std::fs::read_to_string(&file)
-        .with_context(|| format!("{} is not there; is the platform up? (cargo xtask up)", file.display()))?;
-    let sights: Sights = serde_json::from_str(&text)?;
+    let file = config.data().join(Access::FILE);
+    let text = std::fs::read_to_string(&file).with_context(|| {
+        format!("{} is missing; start the platform with `cargo xtask up`", file.display())
+    })?;
+    let access: Access = serde_json::from_str(&text)?;
     let begun = Instant::now();
     let mut steps = Steps::default();
-    Box::pin(story::live(&sights, &mut steps)).await?;
+    Box::pin(story::play(&access, &mut steps)).await?;
     steps.summary(begun.elapsed().as_secs_f64());
     Ok(())
 }
 
-/// Prints the steps as they happen, and remembers what is worth a last line.
+/// Prints the steps as they happen, and a summary.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
     count: u32,
@@ -54,15 +61,15 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// Does one step and prints its time.
+    /// Runs one step and prints its time.
     pub(crate) async fn step<T>(
         &mut self,
         what: &str,
-        does: impl Future<Output = anyhow::Result<T>>,
+        work: impl Future<Output = anyhow::Result<T>>,
     ) -> anyhow::Result<T> {
         self.count += 1;
         let begun = Instant::now();
-        match does.await {
+        match work.await {
             Ok(done) => {
                 println!("{:3}. {what:<66} {:>8.1} ms", self.count, begun.elapsed().as_secs_f64() * 1000.0);
                 Ok(done)
@@ -74,7 +81,7 @@ impl Steps {
         }
     }
 
-    /// Keeps a figure for the last line.
+    /// Adds a figure to the summary.
     pub(crate) fn figure(&mut self, name: &'static str, value: impl std::fmt::Display) {
         self.figures.push((name, value.to_string()));
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask up`: the whole platform on this machine, started in order, watched, and stopped in order.
+//! `cargo xtask up`: starts the whole platform in order, keeps it running, and stops it in order.
 
 mod platform;
 mod secrets;
@@ -13,17 +13,17 @@ use nix::fcntl::{Flock, FlockArg};
 
 use crate::{
     config::Config,
-    demo::{Sights, SignIn, client::Api},
+    demo::{Access, SignIn, client::Api},
     packages::{self, Consent},
 };
 use secrets::Secrets;
 
-/// Who administers the one-command platform.
+/// E-mail address of the administrator.
 const ADMINISTRATOR: &str = "admin@atelier.example";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Throw away all data of an earlier `up` first
+    /// Delete all data of an earlier `up` first
     #[arg(long)]
     fresh: bool,
     /// Install what is missing without asking
@@ -38,7 +38,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     crate::postgres::end_leftover(&data.join("postgres")).await?;
     if args.fresh {
         clear(&data)?;
-        println!("starting over: {} is empty", data.display());
+        println!("deleted the data in {}", data.display());
     }
     let bin = packages::postgres(Consent::new(args.yes), &data.join("postgresql")).await?;
     println!("building (the first time takes minutes)");
@@ -48,8 +48,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     config.ports.check_free(&config_file)?;
 
     let begun = Instant::now();
-    let secrets = Secrets::load_or_make(&data)?;
-    let mut platform = platform::Platform::new(config.clone(), data.clone(), programs, secrets.clone());
+    let secrets = Secrets::load_or_create(&data)?;
+    let mut platform = platform::Platform::new(config.clone(), data.clone(), programs, secrets.clone())?;
     let interrupted = supervise::interrupted()?;
     tokio::pin!(interrupted);
     let up = tokio::select! {
@@ -60,7 +60,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         platform.stop().await;
         return Err(error);
     }
-    greet(&config, &secrets, begun.elapsed().as_secs_f64(), platform.memory());
+    print_summary(&config, &secrets, begun.elapsed().as_secs_f64(), platform.memory());
     let ended = platform.watch(interrupted).await;
     println!("\nstopping");
     platform.stop().await;
@@ -72,23 +72,23 @@ async fn bring_up(platform: &mut platform::Platform, postgres_bin: &Path) -> any
     platform.start_foundations(postgres_bin).await?;
     platform.migrate().await?;
     platform.start_services().await?;
-    let sights = sights(&platform.config, &platform.secrets);
-    let file = platform.data.join(Sights::FILE);
-    match Api::new(&sights.gateway)?.sign_in(&sights.administrator).await {
-        Ok(admin) => seed::seed(&admin, &sights).await?,
-        // another password, say: that is the administrator's own affair once the platform has been up
-        Err(error) if file.exists() => println!("  the demo data is left as it is: {error:#}"),
+    let access = access(&platform.config, &platform.secrets);
+    let file = platform.data.join(Access::FILE);
+    match Api::new(&access.gateway)?.sign_in(&access.administrator).await {
+        Ok(admin) => seed::seed(&admin, &access).await?,
+        // for example after a change of the password, once the platform has been up
+        Err(error) if file.exists() => println!("  the demo data was not checked: {error:#}"),
         Err(error) => return Err(error),
     }
-    secrets::write_private(&file, &serde_json::to_vec_pretty(&sights)?)
+    secrets::write_private(&file, &serde_json::to_vec_pretty(&access)?)
 }
 
-/// One `up` at a time for one data folder. The lock goes with the process, however it ends.
+/// Allows one `up` per data folder. The lock ends with the process.
 fn lock(data: &Path) -> anyhow::Result<Flock<std::fs::File>> {
     let file = std::fs::create_dir_all(data).and_then(|()| std::fs::File::create(data.join("lock")));
-    let file = file.with_context(|| format!("the data folder {} cannot be written to", data.display()))?;
+    let file = file.with_context(|| format!("the data folder {} is not writable", data.display()))?;
     Flock::lock(file, FlockArg::LockExclusiveNonblock)
-        .map_err(|_| anyhow::anyhow!("the platform is up already (with the data in {})", data.display()))
+        .map_err(|_| anyhow::anyhow!("the platform is already up (data in {})", data.display()))
 }
 
 fn clear(data: &Path) -> anyhow::Result<()> {
@@ -104,8 +104,8 @@ fn clear(data: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn sights(config: &Config, secrets: &Secrets) -> Sights {
-    Sights {
+fn access(config: &Config, secrets: &Secrets) -> Access {
+    Access {
         gateway: format!("http://localhost:{}", config.ports.gateway),
         administrator: SignIn {
             email: ADMINISTRATOR.to_owned(),
@@ -118,22 +118,22 @@ fn sights(config: &Config, secrets: &Secrets) -> Sights {
     }
 }
 
-fn greet(config: &Config, secrets: &Secrets, seconds: f64, memory: Option<(u64, u64)>) {
-    let sights = sights(config, secrets);
+fn print_summary(config: &Config, secrets: &Secrets, seconds: f64, memory: Option<(u64, u64)>) {
+    let access = access(config, secrets);
     println!("\nAtelier is up after {seconds:.2} s.\n");
-    println!("  API             {}/openapi.json", sights.gateway);
-    println!("  administrator   {}   {}", sights.administrator.email, sights.administrator.password);
-    println!("  designer        {}   {}", sights.designer.email, sights.designer.password);
+    println!("  API             {}/openapi.json", access.gateway);
+    println!("  administrator   {}   {}", access.administrator.email, access.administrator.password);
+    println!("  designer        {}   {}", access.designer.email, access.designer.password);
     println!("  kubectl         export KUBECONFIG={}", config.data().join("cluster/kubeconfig").display());
     println!("  logs            {}", config.data().join("log").display());
     if let Some((platform, postgres)) = memory {
         let mib = |bytes: u64| bytes / (1024 * 1024);
-        println!("  memory          {} MiB, and {} MiB of Postgres", mib(platform), mib(postgres));
+        println!("  memory          {} MiB, and {} MiB for Postgres", mib(platform), mib(postgres));
     }
-    println!("\n  sign in:  curl {}/v1/sessions -H 'content-type: application/json' \\", sights.gateway);
+    println!("\n  sign in:  curl {}/v1/sessions -H 'content-type: application/json' \\", access.gateway);
     println!(
         "              -d '{{\"email\":\"{}\",\"password\":\"{}\"}}'",
-        sights.designer.email, sights.designer.password
+        access.designer.email, access.designer.password
     );
-    println!("  the whole story:  cargo xtask demo\n\nCtrl-C stops everything.");
+    println!("  demo:     cargo xtask demo\n\nCtrl-C stops everything.");
 }

@@ -1,4 +1,4 @@
-//! The processes of the platform, and the order in which they start.
+//! The processes of the platform and the order in which they start.
 
 use std::{
     path::{Path, PathBuf},
@@ -21,10 +21,10 @@ use crate::{
     process,
 };
 
-/// The services that keep something in Postgres.
+/// Services with a schema in Postgres.
 const STATEFUL: [&str; 4] = ["identity", "stock", "storage", "gpu"];
 
-/// All of it.
+/// Everything that `up` runs.
 pub(crate) struct Platform {
     pub(crate) config: Config,
     pub(crate) data: PathBuf,
@@ -35,24 +35,29 @@ pub(crate) struct Platform {
     http: reqwest::Client,
 }
 
-fn say(what: &str, begun: Instant) {
+fn print_time(what: &str, begun: Instant) {
     println!("  {what:<28} {:>6.2} s", begun.elapsed().as_secs_f64());
 }
 
 impl Platform {
-    pub(crate) fn new(config: Config, data: PathBuf, programs: PathBuf, secrets: Secrets) -> Self {
-        Self {
+    pub(crate) fn new(
+        config: Config,
+        data: PathBuf,
+        programs: PathBuf,
+        secrets: Secrets,
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
             config,
             data,
             secrets,
             programs,
             postgres: None,
             processes: Vec::new(),
-            http: reqwest::Client::new(),
-        }
+            http: crate::http::client()?,
+        })
     }
 
-    /// Postgres, the cluster and the object store.
+    /// Starts Postgres, the cluster and the object store.
     pub(crate) async fn start_foundations(&mut self, postgres_bin: &Path) -> anyhow::Result<()> {
         println!("starting");
         for folder in ["config", "log"] {
@@ -72,19 +77,19 @@ impl Platform {
             fsync: true,
             max_connections: 200,
         };
-        // kept before it answers: an interruption stops it, too
+        // stored before it answers, so that an interruption stops it
         self.postgres.insert(Postgres::launch(&options).await?).answers().await?;
-        say("Postgres", begun);
+        print_time("Postgres", begun);
         let ports = &self.config.ports;
         let (cluster, object_store) = (ports.cluster, ports.object_store);
         self.wait_for("devcluster", &format!("http://127.0.0.1:{cluster}/readyz")).await?;
-        say("development cluster", begun);
+        print_time("development cluster", begun);
         self.wait_for("devs3", &format!("http://127.0.0.1:{object_store}/")).await?;
-        say("object store", begun);
+        print_time("object store", begun);
         Ok(())
     }
 
-    /// Roles, schemas, migrations, and the definitions of the custom resources.
+    /// Creates roles and schemas, runs the migrations, and installs the custom resources.
     pub(crate) async fn migrate(&mut self) -> anyhow::Result<()> {
         let begun = Instant::now();
         let postgres = self.postgres.as_ref().context("Postgres is not up")?;
@@ -128,13 +133,15 @@ impl Platform {
             .await
             .with_context(|| {
                 let data = self.data.display();
-                format!("if the data in {data} is another version's: `cargo xtask up --fresh` starts over")
+                format!(
+                    "if the data in {data} is of another version, start over with `cargo xtask up --fresh`"
+                )
             })?;
-        say("schemas", begun);
+        print_time("schemas", begun);
         Ok(())
     }
 
-    /// The operator, the services and the gateway.
+    /// Starts the operator, the services and the gateway.
     pub(crate) async fn start_services(&mut self) -> anyhow::Result<()> {
         let begun = Instant::now();
         for service in ["operator", "identity", "stock", "storage", "gpu", "gateway"] {
@@ -151,7 +158,7 @@ impl Platform {
             ("gateway", ports.gateway),
         ] {
             self.wait_for(service, &format!("http://127.0.0.1:{port}/readyz")).await?;
-            say(service, begun);
+            print_time(service, begun);
         }
         Ok(())
     }
@@ -177,7 +184,7 @@ impl Platform {
         Ok(())
     }
 
-    /// Until the address answers; fails, with the end of its log, when the process ends before.
+    /// Waits until the URL answers. Fails with the last lines of the log if the process ends first.
     async fn wait_for(&mut self, name: &'static str, url: &str) -> anyhow::Result<()> {
         let log = self.data.join(format!("log/{name}.log"));
         let (http, processes) = (&self.http, &mut self.processes);
@@ -187,27 +194,27 @@ impl Platform {
                     && running.name == name
                     && let Some(how) = running.has_ended()
                 {
-                    bail!("{name} has ended ({how}):\n{}", last_lines(&log));
+                    bail!("{name} ended ({how}):\n{}", last_lines(&log));
                 }
             }
-            // the object store answers strangers with 403: it is up
+            // the object store answers 403 without credentials
             Ok(http.get(url).send().await.is_ok_and(|answer| !answer.status().is_server_error()))
         })
         .await
         .map_err(|error| error.context(format!("see {}", log.display())))
     }
 
-    /// Keeps everything up until `interrupted`.
+    /// Restarts what ends, until `interrupted`.
     pub(crate) async fn watch(&mut self, interrupted: impl Future<Output = ()>) -> anyhow::Result<()> {
         let postgres = self.postgres.as_mut().context("Postgres is not up")?;
         tokio::select! {
             () = interrupted => Ok(()),
             () = supervise::keep_up(&mut self.processes) => Ok(()),
-            how = postgres.process.ended() => bail!("Postgres has ended ({how})"),
+            how = postgres.process.ended() => bail!("Postgres ended ({how})"),
         }
     }
 
-    /// Memory of the platform's processes, and of Postgres', in bytes.
+    /// Memory of the platform and of Postgres, in bytes.
     pub(crate) fn memory(&mut self) -> Option<(u64, u64)> {
         let mut platform = 0;
         for process in &mut self.processes {
@@ -218,7 +225,7 @@ impl Platform {
         Some((platform, process::memory(postgres)? + backends))
     }
 
-    /// Everything, the last started first; Postgres last of all.
+    /// Stops everything in reverse order.
     pub(crate) async fn stop(&mut self) {
         while let Some(process) = self.processes.pop() {
             process.stop().await;

@@ -1,4 +1,4 @@
-//! The secrets of the one-command platform: made at random once, kept where only their owner reads.
+//! The secrets of the platform: random, created once, readable by their owner only.
 
 use std::{fs::OpenOptions, io::Write, os::unix::fs::OpenOptionsExt, path::Path};
 
@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
-/// All of them.
+/// Passwords, tokens and keys.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Secrets {
@@ -15,9 +15,9 @@ pub(crate) struct Secrets {
     pub(crate) postgres_password: String,
     /// Of the services' database roles.
     pub(crate) database_password: String,
-    /// The gpu service's, for stock and storage.
+    /// Service token of gpu, for stock and storage.
     pub(crate) gpu_token: String,
-    /// The gateway's, for gpu.
+    /// Service token of the gateway, for gpu.
     pub(crate) gateway_token: String,
     /// For scripts that use the Operator API.
     pub(crate) operator_token: String,
@@ -41,8 +41,8 @@ fn key() -> String {
 }
 
 impl Secrets {
-    /// Those of an earlier `up`, or new ones.
-    pub(crate) fn load_or_make(data: &Path) -> anyhow::Result<Self> {
+    /// The secrets of an earlier `up`, or new ones.
+    pub(crate) fn load_or_create(data: &Path) -> anyhow::Result<Self> {
         let file = data.join("secrets.json");
         if let Ok(text) = std::fs::read(&file) {
             return Ok(serde_json::from_slice(&text)?);
@@ -65,7 +65,7 @@ impl Secrets {
     }
 }
 
-/// Writes a file that only its owner can read; whole, or not at all.
+/// Atomically writes a file that only its owner can read.
 pub(crate) fn write_private(file: &Path, content: &[u8]) -> anyhow::Result<()> {
     let new = file.with_extension("new");
     let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;

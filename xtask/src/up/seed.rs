@@ -1,4 +1,4 @@
-//! What a new platform begins with, made through its public API. What is there already stays as it is.
+//! The demo data of a new platform, created through its public API. What exists is not changed.
 
 use std::time::Instant;
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::settings::DATACENTER;
 use crate::demo::{
-    Sights,
+    Access,
     client::{Api, text},
 };
 
 const TENANT: &str = "atelier-studio";
 
-pub(crate) async fn seed(admin: &Api, sights: &Sights) -> anyhow::Result<()> {
+pub(crate) async fn seed(admin: &Api, access: &Access) -> anyhow::Result<()> {
     let begun = Instant::now();
     ensure(
         admin,
@@ -34,35 +34,35 @@ pub(crate) async fn seed(admin: &Api, sights: &Sights) -> anyhow::Result<()> {
         let name = text(&spec, "name")?.to_owned();
         ensure(admin, "/v1/storage-specs", &name, spec).await?;
     }
-    let there = admin.list("/v1/services").await?;
+    let existing = admin.list("/v1/services").await?;
     for image in catalogue() {
         let same =
             |other: &&Value| (&other["service"], &other["version"]) == (&image["service"], &image["version"]);
-        if there.iter().find(same).is_none() {
+        if existing.iter().find(same).is_none() {
             admin.post("/v1/services", image, 201).await?;
         }
     }
-    designer(admin, sights).await?;
+    designer(admin, access).await?;
     println!("  {:<28} {:>6.2} s", "demo data", begun.elapsed().as_secs_f64());
     Ok(())
 }
 
-/// The thing with this name in the collection: found, or made.
+/// Returns the object of this name, after creating it if necessary.
 async fn ensure(admin: &Api, collection: &str, name: &str, body: Value) -> anyhow::Result<Value> {
-    match admin.list(collection).await?.into_iter().find(|thing| thing["name"] == name) {
-        Some(thing) => Ok(thing),
+    match admin.list(collection).await?.into_iter().find(|object| object["name"] == name) {
+        Some(object) => Ok(object),
         None => admin.post(collection, body, 201).await,
     }
 }
 
-async fn designer(admin: &Api, sights: &Sights) -> anyhow::Result<()> {
+async fn designer(admin: &Api, access: &Access) -> anyhow::Result<()> {
     let tenant = ensure(admin, "/v1/tenants", TENANT, json!({ "name": TENANT })).await?;
-    let email = &sights.designer.email;
+    let email = &access.designer.email;
     let user = match admin.list("/v1/users").await?.into_iter().find(|user| user["email"] == email.as_str()) {
         Some(user) => user,
         None => {
             let body = json!({
-                "email": email, "password": sights.designer.password, "display_name": "Designer",
+                "email": email, "password": access.designer.password, "display_name": "Designer",
             });
             admin.post("/v1/users", body, 201).await?
         }
@@ -99,8 +99,7 @@ fn storage_specs() -> [Value; 2] {
     ]
 }
 
-/// The stand-in that draws on the CPU, as two versions of the WebUI, and a Jupyter of the same kind. A real
-/// platform has real images here instead.
+/// Two versions of the WebUI and a Jupyter, all of them the stand-in that draws on the CPU.
 fn catalogue() -> [Value; 3] {
     let entry = |service: &str, version: &str, description: &str| {
         json!({

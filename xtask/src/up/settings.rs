@@ -1,14 +1,14 @@
-//! What each process is told: its configuration file's text.
+//! The configuration file of each process.
 
 use std::path::Path;
 
 use super::secrets::Secrets;
 use crate::config::Config;
 
-/// The database of all services; each has a schema of its own in it.
+/// The database. Each service has a schema in it.
 pub(crate) const DATABASE: &str = "atelier";
 
-/// The development cluster: one node that runs pods as processes, with room for the demo and more.
+/// The development cluster, with one node.
 pub(crate) fn cluster(config: &Config, data: &Path, programs: &Path) -> String {
     format!(
         r#"listen = "127.0.0.1:{port}"
@@ -23,7 +23,7 @@ pods = 500
 extended = {{ "nvidia.com/gpu" = 32 }}
 labels = {{ "atelier.dev/datacenter" = "dev-1" }}
 
-# the operator's placeholders: they hold a place and run nothing
+# the operator's placeholders
 [[images]]
 pattern = "registry.k8s.io/pause:*"
 
@@ -37,7 +37,7 @@ entrypoint = ["{programs}/atelier-webui"]
     )
 }
 
-/// The embedded S3.
+/// The object store.
 pub(crate) fn object_store(config: &Config, data: &Path, secrets: &Secrets) -> String {
     format!(
         r#"listen = "127.0.0.1:{port}"
@@ -53,10 +53,10 @@ region = "default"
     )
 }
 
-/// The datacenter, and the name of its cluster.
+/// Name of the datacenter and of its cluster.
 pub(crate) const DATACENTER: &str = "dev-1";
 
-/// A service, the operator or the gateway.
+/// A service, the operator or the gateway, by name.
 pub(crate) fn service(name: &str, config: &Config, data: &Path, secrets: &Secrets) -> String {
     match name {
         "identity" => identity(config, secrets),
@@ -74,7 +74,7 @@ fn with_callers(text: &str, callers: &[(&str, &String)]) -> String {
     format!("{text}\n[callers]\n{}\n", lines.join("\n"))
 }
 
-/// Who issues tokens, as everybody who verifies them is told.
+/// The issuer of access tokens.
 fn auth(config: &Config) -> String {
     let ports = &config.ports;
     format!(
@@ -204,7 +204,7 @@ fn operator(config: &Config, data: &Path, secrets: &Secrets) -> String {
     format!(
         r#"listen = "127.0.0.1:{port}"
 kubeconfig = "{kubeconfig}"
-# the only one: after a kill it takes its own place again at once
+# a fixed identity takes its own lease again after a crash
 identity = "operator-1"
 
 [callers]

@@ -1,4 +1,4 @@
-//! Keeping processes up: what ends is started again, with growing pauses.
+//! Restarts processes that end, with backoff.
 
 use std::{process::Stdio, time::Duration};
 
@@ -11,29 +11,29 @@ use tokio::{
 
 use crate::process::Running;
 
-/// Pauses before a process is started again: 0.1 s, 0.2 s … 10 s.
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// The backoff grows from 0.1 s to this.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(10);
 
-/// A process that is to be up.
+/// A process that is restarted when it ends.
 pub(crate) struct Supervised {
     name: &'static str,
     command: Box<dyn Fn() -> anyhow::Result<Command>>,
     running: Option<Running>,
-    pause: Duration,
+    backoff: Duration,
 }
 
 impl Supervised {
-    /// Starts it.
+    /// Starts the process.
     pub(crate) fn start(
         name: &'static str,
         command: impl Fn() -> anyhow::Result<Command> + 'static,
     ) -> anyhow::Result<Self> {
         let running = Running::spawn(name, command()?)?;
-        let pause = Duration::from_millis(100);
-        Ok(Self { name, command: Box::new(command), running: Some(running), pause })
+        let backoff = Duration::from_millis(100);
+        Ok(Self { name, command: Box::new(command), running: Some(running), backoff })
     }
 
-    /// Its process, if it lives.
+    /// The process, unless it is waiting for its restart.
     pub(crate) fn running(&mut self) -> Option<&mut Running> {
         self.running.as_mut()
     }
@@ -50,22 +50,22 @@ impl Supervised {
                 let begun = tokio::time::Instant::now();
                 let how = running.ended().await;
                 self.running = None;
-                println!("  {} has ended ({how}) and is started again", self.name);
-                if begun.elapsed() > LONGEST_PAUSE {
-                    self.pause = Duration::from_millis(100);
+                println!("  {} ended ({how}); restarting it", self.name);
+                if begun.elapsed() > LONGEST_BACKOFF {
+                    self.backoff = Duration::from_millis(100);
                 }
             }
-            tokio::time::sleep(self.pause).await;
-            self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+            tokio::time::sleep(self.backoff).await;
+            self.backoff = (self.backoff * 2).min(LONGEST_BACKOFF);
             match (self.command)().and_then(|command| Running::spawn(self.name, command)) {
                 Ok(running) => self.running = Some(running),
-                Err(error) => println!("  {} does not start: {error:#}", self.name),
+                Err(error) => println!("  cannot start {}: {error:#}", self.name),
             }
         }
     }
 }
 
-/// Keeps all of them up, for as long as it is polled.
+/// Restarts whichever ends, as long as it is polled.
 pub(crate) async fn keep_up(all: &mut [Supervised]) {
     let each = all.iter_mut().map(|one| Box::pin(one.keep_up()));
     select_all(each).await;
