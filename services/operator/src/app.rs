@@ -7,14 +7,15 @@ use service::{Front, Process};
 
 use crate::config::Config;
 use crate::controller::{self, Metrics, Options, Replica};
-use crate::http::{self, Api};
+use crate::http;
+use crate::state::AppState;
 
 /// The operator of one cluster.
 pub struct App {
     process: Process,
     client: Client,
     replica: Replica,
-    api: Api,
+    state: AppState,
 }
 
 impl App {
@@ -32,14 +33,14 @@ impl App {
         let options =
             Options { identity, concurrency: config.workers, lease: config.lease(), clock, hook: None };
         let replica = Replica::new(client.clone(), config.settings.clone(), options, metrics);
-        let api = Api::new(
+        let state = AppState::new(
             client.clone(),
             replica.units(),
             config.callers.clone(),
             config.gpu_resource.clone(),
             clock,
         );
-        Ok(Self { process, client, replica, api })
+        Ok(Self { process, client, replica, state })
     }
 
     /// The Operator API, with health and metrics.
@@ -59,13 +60,13 @@ impl App {
                 }
             }
         });
-        front.serve(http::router(self.api.clone()))
+        front.serve(http::router(self.state.clone()))
     }
 
     /// Starts the background workers.
     pub fn start_workers(&self) {
         self.replica.start_workers(&self.process.workers);
-        self.api.start_workers(&self.process.workers);
+        self.state.start_workers(&self.process.workers);
     }
 }
 

@@ -5,23 +5,29 @@
 //! | [`observation`] | the parts of the cluster's objects that decisions depend on |
 //! | [`unit`], [`storage`], [`tenant`] | the next step as a value; no clock, no client |
 //! | [`controller`] | watches, election, reconciliation; the only part that writes for custom resources |
-//! | [`http`] | the Operator API |
+//! | [`http`] | the Operator API; its state is [`AppState`] |
 //! | [`app`] | the wiring |
 
 pub mod app;
 mod conditions;
 mod config;
 pub mod controller;
+mod error;
 pub mod http;
+mod object_names;
 pub mod observation;
+mod records;
 pub mod settings;
+mod state;
 pub mod storage;
 pub mod tenant;
 pub mod unit;
 
 pub use app::serve;
 pub use config::Config;
+pub use error::Error;
 pub use http::openapi;
+pub use state::AppState;
 
 /// The name of the service.
 pub const NAME: &str = "operator";

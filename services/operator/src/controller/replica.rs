@@ -24,6 +24,7 @@ use super::queue::Queue;
 use super::reconcile::{Outcome, Reconciler};
 use super::system;
 use super::watch::{Synced, Watches};
+use crate::NAME;
 use crate::settings::Settings;
 
 /// How a replica runs.
@@ -137,9 +138,9 @@ impl Replica {
             clock: this.options.clock,
             leads: this.leads.clone(),
         };
-        workers.spawn("operator.election", move |shutdown| election.clone().run(shutdown));
+        workers.spawn(format!("{NAME}.election"), move |shutdown| election.clone().run(shutdown));
         let replica = self.clone();
-        workers.spawn("operator.reconcile", move |shutdown| replica.clone().reconcile(shutdown));
+        workers.spawn(format!("{NAME}.reconcile"), move |shutdown| replica.clone().reconcile(shutdown));
     }
 
     /// Reconciles while this replica leads, until `shutdown`.

@@ -24,6 +24,7 @@ use tokio::sync::watch;
 use super::cache::{Applied, Cache, Key};
 use super::metrics::Metrics;
 use super::queue::Queue;
+use crate::NAME;
 use crate::observation::{DraSupport, ObservedMirror, ObservedNode, ObservedVolumeClaim};
 use crate::tenant;
 
@@ -244,7 +245,7 @@ impl Watches {
     ) where
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
     {
-        let name = format!("operator.watch.{}", K::plural(&()));
+        let name = format!("{NAME}.watch.{}", K::plural(&()));
         let watch =
             Arc::new(KindWatch { shared: self.clone(), config, need, synced: self.synced.add(), observe });
         workers.spawn(name, move |shutdown| {

@@ -1,20 +1,27 @@
 //! `POST /storages`, `GET`, `PUT` and `DELETE /storages/{storageID}`.
 
-use api::{Json, Path, Problem, ProblemType};
+use std::sync::Arc;
+
+use api::{Checks, Json, Path, Problem, ProblemType};
 use axum::extract::State;
 use axum::http::StatusCode;
-use crds::{AccessMode, GpuStorage, GpuStorageSpec, StoragePhase};
+use crds::{AccessMode, GpuStorage, GpuStorageSpec, GpuUnit, StoragePhase};
+use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::names::name_of;
-use super::record::away;
-use super::{Api, Service, refused, required};
+use super::{ServiceCaller, require_text};
+use crate::error::Error;
+use crate::object_names::name_of;
+use crate::state::AppState;
 
-pub(super) fn routes() -> OpenApiRouter<Api> {
+/// Largest storage, in GiB.
+const SIZE_MAX: i64 = 1_048_576;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(create_storage)).routes(routes!(
         get_storage,
         update_storage,
@@ -22,30 +29,30 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
     ))
 }
 
-/// A storage to make.
+/// A storage to create.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct NewStorage {
-    /// Its id: `stor_…`, or any text.
+    /// Storage id: `stor_…`, or any text.
     #[serde(rename = "storageID")]
     storage_id: String,
-    /// Its tenant's id: `ten_…`, or any text.
+    /// Tenant id: `ten_…`, or any text.
     #[serde(rename = "tenantID")]
     tenant_id: String,
     /// Size in GiB.
     #[serde(rename = "sizeGib")]
     #[schema(minimum = 1, maximum = 1_048_576)]
     size_gib: i64,
-    /// Storage class of the cluster; its default when absent.
+    /// Storage class of the cluster; the default class if absent.
     #[serde(default, rename = "storageClass")]
     storage_class: Option<String>,
 }
 
-/// A storage's new size.
+/// A change of a storage.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct StorageChange {
-    /// Size in GiB; not smaller than it is.
+    /// Size in GiB, at least the current one.
     #[serde(rename = "sizeGib")]
     #[schema(minimum = 1, maximum = 1_048_576)]
     size_gib: i64,
@@ -53,153 +60,171 @@ struct StorageChange {
 
 /// A storage.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-struct StorageAnswer {
-    /// As it was given.
+#[schema(as = Storage)]
+struct StorageView {
+    /// Storage id.
     #[serde(rename = "storageID")]
     storage_id: String,
     /// `Pending`, `Bound` or `Failed`.
     phase: String,
-    /// The size that was asked for, in GiB.
+    /// Requested size in GiB.
     #[serde(rename = "sizeGib")]
     size_gib: i64,
-    /// The size that it has, in GiB.
-    #[serde(rename = "capacityGib", skip_serializing_if = "Option::is_none")]
+    /// Actual size in GiB, once known.
+    #[serde(rename = "capacityGib")]
     capacity_gib: Option<i64>,
 }
 
-fn check_size(size: i64) -> Result<(), Problem> {
-    if (1..=1_048_576).contains(&size) {
-        Ok(())
-    } else {
-        Err(Problem::invalid_field("/sizeGib", "must be 1 to 1048576"))
+impl NewStorage {
+    fn storage(&self) -> Result<GpuStorage, Error> {
+        let mut checks = Checks::default();
+        require_text(&mut checks, "/storageID", &self.storage_id, 253);
+        require_text(&mut checks, "/tenantID", &self.tenant_id, 253);
+        checks.within("/sizeGib", self.size_gib, 1, SIZE_MAX);
+        let errors = checks.into_errors();
+        if !errors.is_empty() {
+            return Err(Error::Invalid(errors));
+        }
+        let spec = GpuStorageSpec {
+            tenant_id: name_of("ten", &self.tenant_id),
+            size_gib: self.size_gib,
+            storage_class: self.storage_class.clone(),
+            access_mode: AccessMode::default(),
+        };
+        Ok(GpuStorage::new(&name_of("stor", &self.storage_id), spec))
     }
 }
 
-fn storages(api: &Api) -> kube::Api<GpuStorage> {
-    kube::Api::all(api.0.client.clone())
-}
-
-async fn find(api: &Api, id: &str) -> Result<GpuStorage, Problem> {
-    storages(api).get_opt(&name_of("stor", id)).await.map_err(away)?.ok_or_else(Problem::not_found)
-}
-
-fn answer(storage: &GpuStorage, id: &str) -> StorageAnswer {
-    let status = storage.status.clone().unwrap_or_default();
-    let phase = match status.phase {
-        StoragePhase::Pending => "Pending",
-        StoragePhase::Bound => "Bound",
-        StoragePhase::Failed => "Failed",
-    };
-    StorageAnswer {
-        storage_id: id.to_owned(),
-        phase: phase.to_owned(),
-        size_gib: storage.spec.size_gib,
-        capacity_gib: status.capacity_gib,
+impl StorageView {
+    fn of(storage: &GpuStorage, id: &str) -> Self {
+        let status = storage.status.clone().unwrap_or_default();
+        let phase = match status.phase {
+            StoragePhase::Pending => "Pending",
+            StoragePhase::Bound => "Bound",
+            StoragePhase::Failed => "Failed",
+        };
+        Self {
+            storage_id: id.to_owned(),
+            phase: phase.to_owned(),
+            size_gib: storage.spec.size_gib,
+            capacity_gib: status.capacity_gib,
+        }
     }
 }
 
-/// Makes a storage; the same call again answers the same.
-#[utoipa::path(post, path = "/storages", tag = "storages", operation_id = "create_storage", request_body = NewStorage,
-    responses((status = 202, description = "Being made", body = StorageAnswer),
-              (status = 401, description = "No service token", body = Problem),
-              (status = 422, description = "A field is not valid, or the storageID is used otherwise", body = Problem)))]
+/// Creates a storage.
+#[utoipa::path(
+    post, path = "/storages", tag = "storages", operation_id = "create_storage", request_body = NewStorage,
+    responses((status = 202, description = "The storage is being created", body = StorageView)),
+    extensions(("x-problems" = json!([ProblemType::StorageIdReused]))),
+)]
 async fn create_storage(
-    State(api): State<Api>,
-    _: Service,
+    State(state): State<AppState>,
+    _: ServiceCaller,
     Json(new): Json<NewStorage>,
-) -> Result<(StatusCode, Json<StorageAnswer>), Problem> {
-    required("/storageID", &new.storage_id, 253)?;
-    required("/tenantID", &new.tenant_id, 253)?;
-    check_size(new.size_gib)?;
-    let spec = GpuStorageSpec {
-        tenant_id: name_of("ten", &new.tenant_id),
-        size_gib: new.size_gib,
-        storage_class: new.storage_class.clone(),
-        access_mode: AccessMode::default(),
-    };
-    let storage = GpuStorage::new(&name_of("stor", &new.storage_id), spec);
-    let made = match storages(&api).create(&PostParams::default(), &storage).await {
-        Ok(made) => made,
-        Err(kube::Error::Api(status)) if status.code == 409 => find(&api, &new.storage_id).await?,
-        Err(error) => return Err(refused(error)),
-    };
-    if made.spec != storage.spec {
-        return Err(Problem::new(
-            ProblemType::StorageIdReused,
-            "A storage of this id was made with other values.",
-        ));
-    }
-    Ok((StatusCode::ACCEPTED, Json(answer(&made, &new.storage_id))))
+) -> Result<(StatusCode, Json<StorageView>), Problem> {
+    let storage = create(&state, &new).await?;
+    Ok((StatusCode::ACCEPTED, Json(StorageView::of(&storage, &new.storage_id))))
 }
 
-/// A storage.
-#[utoipa::path(get, path = "/storages/{storageID}", tag = "storages", operation_id = "get_storage",
-    params(("storageID" = String, Path, description = "As it was made")),
-    responses((status = 200, description = "The storage", body = StorageAnswer),
-              (status = 401, description = "No service token", body = Problem),
-              (status = 404, description = "There is none", body = Problem)))]
+/// Returns a storage.
+#[utoipa::path(
+    get, path = "/storages/{storageID}", tag = "storages", operation_id = "get_storage",
+    params(("storageID" = String, Path, description = "Storage id")),
+    responses((status = 200, description = "The storage", body = StorageView)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
 async fn get_storage(
-    State(api): State<Api>,
-    _: Service,
+    State(state): State<AppState>,
+    _: ServiceCaller,
     Path(id): Path<String>,
-) -> Result<Json<StorageAnswer>, Problem> {
-    Ok(Json(answer(&find(&api, &id).await?, &id)))
+) -> Result<Json<StorageView>, Problem> {
+    Ok(Json(StorageView::of(&find(&state, &id).await?, &id)))
 }
 
-/// Lets a storage grow.
-#[utoipa::path(put, path = "/storages/{storageID}", tag = "storages", operation_id = "update_storage", request_body = StorageChange,
-    params(("storageID" = String, Path, description = "As it was made")),
-    responses((status = 202, description = "Growing", body = StorageAnswer),
-              (status = 401, description = "No service token", body = Problem),
-              (status = 404, description = "There is none", body = Problem),
-              (status = 422, description = "It cannot shrink", body = Problem)))]
+/// Enlarges a storage. It cannot shrink.
+#[utoipa::path(
+    put, path = "/storages/{storageID}", tag = "storages", operation_id = "update_storage",
+    request_body = StorageChange,
+    params(("storageID" = String, Path, description = "Storage id")),
+    responses((status = 202, description = "The storage is being enlarged", body = StorageView)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
 async fn update_storage(
-    State(api): State<Api>,
-    _: Service,
+    State(state): State<AppState>,
+    _: ServiceCaller,
     Path(id): Path<String>,
     Json(change): Json<StorageChange>,
-) -> Result<(StatusCode, Json<StorageAnswer>), Problem> {
-    check_size(change.size_gib)?;
-    let storage = find(&api, &id).await?;
-    if change.size_gib < storage.spec.size_gib {
-        return Err(Problem::invalid_field(
-            "/sizeGib",
-            format!("a storage cannot shrink; it has {}", storage.spec.size_gib),
-        ));
+) -> Result<(StatusCode, Json<StorageView>), Problem> {
+    let storage = resize(&state, &id, change.size_gib).await?;
+    Ok((StatusCode::ACCEPTED, Json(StorageView::of(&storage, &id))))
+}
+
+/// Deletes a storage and its data.
+#[utoipa::path(
+    delete, path = "/storages/{storageID}", tag = "storages", operation_id = "delete_storage",
+    params(("storageID" = String, Path, description = "Storage id")),
+    responses((status = 202, description = "The storage is being deleted", body = StorageView)),
+    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::StorageInUse]))),
+)]
+async fn delete_storage(
+    State(state): State<AppState>,
+    _: ServiceCaller,
+    Path(id): Path<String>,
+) -> Result<(StatusCode, Json<StorageView>), Problem> {
+    let storage = delete(&state, &id).await?;
+    Ok((StatusCode::ACCEPTED, Json(StorageView::of(&storage, &id))))
+}
+
+fn storages(state: &AppState) -> Api<GpuStorage> {
+    Api::all(state.client())
+}
+
+async fn find(state: &AppState, id: &str) -> Result<GpuStorage, Error> {
+    storages(state).get_opt(&name_of("stor", id)).await?.ok_or(Error::NotFound)
+}
+
+async fn create(state: &AppState, new: &NewStorage) -> Result<GpuStorage, Error> {
+    let requested = new.storage()?;
+    let storage = match storages(state).create(&PostParams::default(), &requested).await {
+        Ok(created) => created,
+        Err(kube::Error::Api(status)) if status.code == 409 => find(state, &new.storage_id).await?,
+        Err(error) => return Err(Error::of_write(error)),
+    };
+    if storage.spec == requested.spec { Ok(storage) } else { Err(Error::StorageIdReused) }
+}
+
+async fn resize(state: &AppState, id: &str, size_gib: i64) -> Result<GpuStorage, Error> {
+    if !(1..=SIZE_MAX).contains(&size_gib) {
+        return Err(Error::invalid("/sizeGib", format!("must be between 1 and {SIZE_MAX}")));
     }
-    let body = json!({"spec": {"sizeGib": change.size_gib}});
-    let name = name_of("stor", &id);
-    match storages(&api).patch(&name, &PatchParams::default(), &Patch::Merge(&body)).await {
-        Ok(storage) => Ok((StatusCode::ACCEPTED, Json(answer(&storage, &id)))),
-        Err(kube::Error::Api(status)) if status.code == 404 => Err(Problem::not_found()),
-        Err(error) => Err(refused(error)),
+    let current = find(state, id).await?.spec.size_gib;
+    if size_gib < current {
+        return Err(Error::invalid("/sizeGib", format!("must be at least the current size, {current} GiB")));
+    }
+    let patch = Patch::Merge(json!({"spec": {"sizeGib": size_gib}}));
+    match storages(state).patch(&name_of("stor", id), &PatchParams::default(), &patch).await {
+        Ok(storage) => Ok(storage),
+        Err(kube::Error::Api(status)) if status.code == 404 => Err(Error::NotFound),
+        Err(error) => Err(Error::of_write(error)),
     }
 }
 
-/// Removes a storage and what is in it.
-#[utoipa::path(delete, path = "/storages/{storageID}", tag = "storages", operation_id = "delete_storage",
-    params(("storageID" = String, Path, description = "As it was made")),
-    responses((status = 202, description = "Being removed", body = StorageAnswer),
-              (status = 401, description = "No service token", body = Problem),
-              (status = 404, description = "There is none", body = Problem),
-              (status = 409, description = "An instance uses it", body = Problem)))]
-async fn delete_storage(
-    State(api): State<Api>,
-    _: Service,
-    Path(id): Path<String>,
-) -> Result<(StatusCode, Json<StorageAnswer>), Problem> {
-    let storage = find(&api, &id).await?;
-    let name = name_of("stor", &id);
-    let uses = |unit: &std::sync::Arc<crds::GpuUnit>| {
-        let volumes = unit.spec.instance.iter().flat_map(|instance| &instance.volumes);
-        volumes.filter_map(|volume| volume.storage.as_ref()).any(|storage| *storage == name)
-    };
-    if api.0.units.all().iter().any(uses) {
-        return Err(Problem::new(ProblemType::StorageInUse, "Its volume is mounted by an instance."));
+async fn delete(state: &AppState, id: &str) -> Result<GpuStorage, Error> {
+    let storage = find(state, id).await?;
+    let name = name_of("stor", id);
+    if state.units().all().iter().any(|unit| mounts(unit, &name)) {
+        return Err(Error::StorageInUse);
     }
-    match storages(&api).delete(&name, &DeleteParams::default()).await {
-        Ok(_) => Ok((StatusCode::ACCEPTED, Json(answer(&storage, &id)))),
-        Err(kube::Error::Api(status)) if status.code == 404 => Err(Problem::not_found()),
-        Err(error) => Err(away(error)),
+    match storages(state).delete(&name, &DeleteParams::default()).await {
+        Ok(_) => Ok(storage),
+        Err(kube::Error::Api(status)) if status.code == 404 => Err(Error::NotFound),
+        Err(error) => Err(error.into()),
     }
+}
+
+/// Whether the instance of the unit mounts the storage.
+fn mounts(unit: &Arc<GpuUnit>, storage: &str) -> bool {
+    let volumes = unit.spec.instance.iter().flat_map(|instance| &instance.volumes);
+    volumes.filter_map(|volume| volume.storage.as_ref()).any(|mounted| mounted == storage)
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use atelier_operator::http::{Api, router};
+use atelier_operator::AppState;
+use atelier_operator::http::router;
 use jiff::{SignedDuration, Timestamp};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -15,14 +16,14 @@ struct Caller {
     base: String,
 }
 
-fn api(lab: &Lab, operator: &Running) -> Api {
+fn state(lab: &Lab, operator: &Running) -> AppState {
     let (client, units) = (lab.client.clone(), operator.units.clone());
-    Api::new(client, units, testkit::callers(), "nvidia.com/gpu".to_owned(), Timestamp::now)
+    AppState::new(client, units, testkit::callers(), "nvidia.com/gpu".to_owned(), Timestamp::now)
 }
 
 impl Caller {
     async fn new(lab: &Lab, operator: &Running) -> Self {
-        Self { http: reqwest::Client::new(), base: testkit::serve(router(api(lab, operator))).await }
+        Self { http: reqwest::Client::new(), base: testkit::serve(router(state(lab, operator))).await }
     }
 
     async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> (StatusCode, Value) {
@@ -57,16 +58,16 @@ async fn records_of_old_operations_are_deleted() {
     let lab = Lab::new(1, 2).await;
     let operator = lab.operator("one", None).await;
     let caller = Caller::new(&lab, &operator).await;
-    let api = api(&lab, &operator);
+    let records = state(&lab, &operator).records().clone();
     let operation = format!("op-{}", lab.id);
     let create =
         async |number| caller.send(Method::POST, "/stocks", Some(&stocks(&operation, number))).await.0;
     let earlier = Timestamp::now() - SignedDuration::from_hours(1);
     assert_eq!(create(1).await, StatusCode::ACCEPTED);
-    api.forget_before(earlier).await.unwrap();
+    records.delete_before(earlier).await.unwrap();
     assert_eq!(create(2).await, StatusCode::UNPROCESSABLE_ENTITY, "the record was deleted too early");
     let later = Timestamp::now() + SignedDuration::from_hours(1);
-    assert!(api.forget_before(later).await.unwrap() >= 1);
+    assert!(records.delete_before(later).await.unwrap() >= 1);
     assert_eq!(create(2).await, StatusCode::ACCEPTED, "the record still exists");
     lab.end(operator, 0).await;
 }

@@ -1,4 +1,4 @@
-//! Names of objects from the ids that callers use.
+//! Names of objects for the ids that callers use.
 
 use sha2::{Digest as _, Sha256};
 
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_of_the_platform_keep_their_digits_and_others_get_some() {
+    fn ids_of_the_platform_keep_their_digits_and_others_are_hashed() {
         let hex = "01939f0a7c3d7e6b8a1f4f0d5c2b1a00";
         assert_eq!(name_of("inst", &format!("inst_{hex}")), format!("inst-{hex}"));
         assert_eq!(name_of("inst", &format!("inst-{hex}")), format!("inst-{hex}"));

@@ -1,0 +1,49 @@
+//! `POST /stocks`, `DELETE /stocks`.
+
+mod model;
+mod store;
+
+use api::{Json, Problem, ProblemType};
+use axum::extract::State;
+use axum::http::StatusCode;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::ServiceCaller;
+use crate::state::AppState;
+use model::{NewStocks, OldStocks, StocksResult};
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(create_stocks, delete_stocks))
+}
+
+/// Creates units. Each looks for its place afterwards.
+#[utoipa::path(
+    post, path = "/stocks", tag = "stocks", operation_id = "create_stocks", request_body = NewStocks,
+    responses((status = 202, description = "The units are created", body = StocksResult)),
+    extensions(("x-problems" = json!([ProblemType::OperationIdReused]))),
+)]
+async fn create_stocks(
+    State(state): State<AppState>,
+    _: ServiceCaller,
+    Json(new): Json<NewStocks>,
+) -> Result<(StatusCode, Json<StocksResult>), Problem> {
+    let units = store::create(&state, &new).await?;
+    Ok((StatusCode::ACCEPTED, Json(StocksResult::new(new.operation_id, units))))
+}
+
+/// Deletes idle units, those without a place first.
+#[utoipa::path(
+    delete, path = "/stocks", tag = "stocks", operation_id = "delete_stocks", request_body = OldStocks,
+    responses((status = 202, description = "The units are deleted", body = StocksResult)),
+    extensions(("x-problems" = json!([
+        ProblemType::StockInUse, ProblemType::OperationInProgress, ProblemType::OperationIdReused,
+    ]))),
+)]
+async fn delete_stocks(
+    State(state): State<AppState>,
+    _: ServiceCaller,
+    Json(old): Json<OldStocks>,
+) -> Result<(StatusCode, Json<StocksResult>), Problem> {
+    let units = store::delete(&state, &old).await?;
+    Ok((StatusCode::ACCEPTED, Json(StocksResult::new(old.operation_id, units))))
+}
