@@ -177,6 +177,8 @@ pub struct Leased<K> {
     pub key: K,
     /// Failed reconciles in a row before this one.
     pub failures: i32,
+    /// Whether the row was due; false if it was only poked.
+    pub due: bool,
     table: Table,
     owner: Uuid,
 }
@@ -363,6 +365,16 @@ impl<K: Key> Queue<K> {
     pub fn poke(&self, key: K) {
         lock(&self.0.poked).push(key);
         self.0.nudge.notify_one();
+    }
+
+    /// Leases a row, due or not, for a caller that reconciles and releases it without [`Queue::start`]. Nothing renews
+    /// the lease. None if the row is leased or does not exist.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn lease(&self, key: K) -> sqlx::Result<Option<Leased<K>>> {
+        let row = Candidate { key, lane: String::new(), due_in: 0.0 };
+        Ok(self.take(&[row], &HashSet::from([key])).await?.pop())
     }
 
     /// Starts the workers `<name>.queue` and `<name>.listen`. `reconcile` is called for one row at a time per row.
@@ -566,23 +578,24 @@ impl<K: Key> Queue<K> {
         }
         let Table { name, .. } = self.0.table;
         let sql = format!(
-            "with due as (
-                 select id from {name}
+            "with free as (
+                 select id, coalesce(coalesce(lease_until, wake_at) <= now(), false) as due from {name}
                  where id = any($1) and (lease_until is null or lease_until <= now())
                    and (id = any($2) or coalesce(lease_until, wake_at) <= now())
                  order by id for update skip locked)
              update {name} q set lease_owner = $3, lease_until = now() + make_interval(secs => $4), wake_at = null
-             from due where q.id = due.id
-             returning q.id, q.failures"
+             from free where q.id = free.id
+             returning q.id, q.failures, free.due"
         );
-        let rows: Vec<(K, i32)> = sqlx::query_as(AssertSqlSafe(sql))
+        let rows: Vec<(K, i32, bool)> = sqlx::query_as(AssertSqlSafe(sql))
             .bind(chosen.iter().map(|row| row.key).collect::<Vec<_>>())
             .bind(poked.iter().copied().collect::<Vec<_>>())
             .bind(self.0.owner)
             .bind(self.0.settings.lease.as_secs_f64())
             .fetch_all(&self.0.db.worker)
             .await?;
-        let leased = |(key, failures)| Leased { key, failures, table: self.0.table, owner: self.0.owner };
+        let leased =
+            |(key, failures, due)| Leased { key, failures, due, table: self.0.table, owner: self.0.owner };
         Ok(rows.into_iter().map(leased).collect())
     }
 

@@ -297,6 +297,26 @@ async fn the_rows_of_a_killed_replica_are_taken_over() {
 }
 
 #[tokio::test]
+async fn a_leased_row_says_whether_it_was_due() {
+    let world = World::new().await;
+    let (due, idle) = (InstanceId::new(), InstanceId::new());
+    world.insert(&[due], "uk-1", true).await;
+    world.insert(&[idle], "uk-1", false).await;
+    let process = Process::default();
+    let queue = world.queue(World::settings(), &process);
+    let first = queue.lease(due).await.unwrap().unwrap();
+    assert!(first.due);
+    assert!(!queue.lease(idle).await.unwrap().unwrap().due);
+    assert!(queue.lease(due).await.unwrap().is_none(), "it is leased");
+    assert!(queue.lease(InstanceId::new()).await.unwrap().is_none(), "it does not exist");
+    let mut tx = world.db.worker().await.unwrap();
+    assert!(first.release(&mut tx, None).await.unwrap());
+    tx.commit().await.unwrap();
+    assert!(!queue.lease(due).await.unwrap().unwrap().due);
+    drop(world.database);
+}
+
+#[tokio::test]
 async fn a_row_can_be_released_in_the_transaction_of_its_result() {
     let world = World::new().await;
     let rows = ids(20);
