@@ -1,59 +1,161 @@
-//! The service put together: its state, its routes, its document, its process.
+//! The wiring: routes, document, workers.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use anyhow::Context;
-use auth::{AuthState, HasAuth, Verifier};
+use api::{ErrorChain, openapi::Info};
+use auth::{AuthState, Verifier};
 use axum::Router;
 use clients::{stock, storage};
-use db::Db;
-use service::{Front, Metrics, Process};
-use sqlx::migrate::Migrator;
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use db::{
+    Db,
+    queue::{Queue, Settings},
+};
+use ids::InstanceId;
+use jiff::Timestamp;
+use service::{Front, Process};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    access, catalogue,
+    NAME, access, catalogue,
     cluster::Clusters,
     config::Config,
-    instance::{self, Reconciler, Wakes, Worker},
-    operation, route, usage,
+    housekeeping,
+    instance::{self, QUEUE, Reconciler},
+    operation, route,
+    state::AppState,
+    usage,
 };
 
-/// The schema's migrations.
-pub static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/gpu");
+/// Longest delay before a failed reconcile is retried.
+const MAX_DELAY: Duration = Duration::from_secs(15);
 
-/// What handlers work with. Cheap to clone.
-#[derive(Clone)]
-pub(crate) struct AppState {
-    pub(crate) config: Arc<Config>,
-    pub(crate) db: Db,
-    pub(crate) stock: stock::Client,
-    pub(crate) storage: storage::Client,
-    pub(crate) clusters: Clusters,
-    pub(crate) wakes: Wakes,
-    pub(crate) ending: CancellationToken,
-    auth: AuthState,
+/// The service.
+pub struct App {
+    state: AppState,
+    process: Process,
+    queue: Queue<InstanceId>,
+    reconciler: Reconciler,
 }
 
-impl HasAuth for AppState {
-    fn auth(&self) -> &AuthState {
-        &self.auth
+impl App {
+    /// Wires the service. Nothing is called or started.
+    ///
+    /// # Errors
+    /// If the configuration is not valid.
+    pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
+        let http = service::http_client()?;
+        let db = Db::connect(NAME, &config.database)?;
+        let clusters = Clusters::new(&config.clusters);
+        let stock = stock::Client::new(http.clone(), config.stock.clone());
+        let storage = storage::Client::new(http.clone(), config.storage.clone());
+        let queue = Queue::new(
+            &db,
+            QUEUE,
+            Settings { max_delay: MAX_DELAY, ..Settings::default() },
+            &process.metrics,
+        );
+        let reconciler = Reconciler::new(
+            db.clone(),
+            clusters.clone(),
+            stock.clone(),
+            storage.clone(),
+            Arc::new(config.apps.clone()),
+            Timestamp::now,
+        );
+        let auth = AuthState {
+            verifier: Verifier::new(config.auth.clone(), http),
+            callers: Arc::new(config.callers.clone()),
+        };
+        let state = AppState {
+            config: Arc::new(config),
+            db,
+            stock,
+            storage,
+            clusters,
+            clock: Timestamp::now,
+            shutdown: process.shutdown.token(),
+            auth,
+        };
+        Ok(Self { state, process, queue, reconciler })
+    }
+
+    /// Returns the routes, with health, metrics and the front's layers.
+    pub fn router(&self) -> Router {
+        let db = self.state.db.clone();
+        // a cluster that does not answer does not make the service unready: it still serves everything else
+        let ready = move || {
+            let db = db.clone();
+            async move { db.ping().await.map_err(|error| format!("database: {error}")) }
+        };
+        let (router, _) = routes().with_state(self.state.clone()).split_for_parts();
+        Front::new(&self.process, ready).serve(router)
+    }
+
+    /// Starts the workers. They end with the process.
+    pub fn start_workers(&self) {
+        self.start_watches();
+        let reconciler = self.reconciler.clone();
+        self.queue.start(&self.process.workers, "gpu.instances", move |leased| {
+            let reconciler = reconciler.clone();
+            async move { Box::pin(reconciler.reconcile(leased)).await }
+        });
+        housekeeping::start(&self.process, &self.state.db, &self.state.clusters);
+    }
+
+    /// Starts the workers `gpu.watch.<cluster>`, which observe the clusters and poke the queue. For tests that
+    /// reconcile by themselves; otherwise part of [`App::start_workers`].
+    pub fn start_watches(&self) {
+        for cluster in self.state.clusters.iter() {
+            let (cluster, reconciler, queue) =
+                (Arc::clone(cluster), self.reconciler.clone(), self.queue.clone());
+            self.process.workers.spawn(format!("gpu.watch.{}", cluster.name()), move |stop| {
+                let (cluster, reconciler, queue) = (Arc::clone(&cluster), reconciler.clone(), queue.clone());
+                async move {
+                    let watch = cluster.watch(|instances| poke_affected(&reconciler, &queue, instances));
+                    stop.run_until_cancelled(watch).await;
+                    Ok(())
+                }
+            });
+        }
+    }
+
+    /// Returns the queue of instances.
+    #[must_use]
+    pub fn queue(&self) -> &Queue<InstanceId> {
+        &self.queue
+    }
+
+    /// Returns the reconciler of instances.
+    #[must_use]
+    pub fn reconciler(&self) -> &Reconciler {
+        &self.reconciler
+    }
+
+    /// Returns the clusters.
+    #[must_use]
+    pub fn clusters(&self) -> &Clusters {
+        &self.state.clusters
     }
 }
 
+/// Pokes the instances that have something to do. Every replica observes every event, and most events need no
+/// reconcile: these cost one read and no write.
+async fn poke_affected(reconciler: &Reconciler, queue: &Queue<InstanceId>, instances: Vec<InstanceId>) {
+    let affected = reconciler.affected(&instances).await.unwrap_or_else(|error| {
+        tracing::warn!(error = %ErrorChain(&error), "cannot read observed instances, all are reconciled");
+        instances
+    });
+    affected.into_iter().for_each(|instance| queue.poke(instance));
+}
+
 #[derive(OpenApi)]
-#[openapi(
-    info(title = "Atelier gpu service", description = "GPU instances: the catalogue, life cycle, log, terminal, usage."),
-    tags(
-        (name = "services", description = "The catalogue users pick from"),
-        (name = "instances", description = "Tenants' instances"),
-        (name = "operations", description = "Long actions on instances"),
-        (name = "internal", description = "For other parts of the platform, with a service token")
-    )
-)]
+#[openapi(tags(
+    (name = "services", description = "The catalogue of services"),
+    (name = "instances", description = "Tenants' instances"),
+    (name = "operations", description = "Long-running actions on instances"),
+    (name = "internal", description = "For other services of the platform, with a service token")
+))]
 struct Document;
 
 fn routes() -> OpenApiRouter<AppState> {
@@ -66,79 +168,23 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(route::routes())
 }
 
-/// The service's OpenAPI document.
+/// Returns the service's OpenAPI document.
 #[must_use]
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    routes().into_openapi()
+    let info = Info {
+        title: "Atelier gpu service",
+        description: "GPU instances: catalogue, life cycle, log, terminal and usage.",
+    };
+    api::openapi::finish(routes().into_openapi(), info)
 }
 
-/// The service, before anything of it runs.
-pub struct App {
-    /// Its routes, with health, metrics and the front's layers.
-    pub router: Router,
-    /// Makes instances be as they should; [`Worker::run`] starts it.
-    pub worker: Worker,
-    /// The worker's wakes.
-    pub woken: mpsc::UnboundedReceiver<ids::InstanceId>,
-    /// One look at one instance, for tests.
-    pub reconciler: Reconciler,
-    /// The clusters it reaches.
-    pub clusters: Clusters,
-}
-
-/// Puts the service together. Nothing is called yet, and nothing runs.
+/// Serves until shutdown begins.
 ///
 /// # Errors
-/// When the configuration names what is not there.
-pub async fn app(config: Config, metrics: Metrics, ending: CancellationToken) -> anyhow::Result<App> {
-    let db = Db::connect("gpu", &config.database).context("database")?;
-    let http = reqwest::Client::builder().build().context("HTTP client")?;
-    let clusters = Clusters::connect(&config.clusters).await?;
-    let (wakes, woken) = Wakes::channel();
-    let (stock, storage) = (
-        stock::Client::new(http.clone(), config.stock.clone()),
-        storage::Client::new(http.clone(), config.storage.clone()),
-    );
-    let reconciler = Reconciler::new(
-        db.clone(),
-        clusters.clone(),
-        stock.clone(),
-        storage.clone(),
-        Arc::new(config.apps.clone()),
-    );
-    let worker = Worker::new(db.clone(), clusters.clone(), reconciler.clone(), wakes.clone(), &metrics);
-    let auth = AuthState {
-        verifier: Verifier::new(config.auth.clone(), http),
-        callers: Arc::new(config.callers.clone()),
-    };
-    let state = AppState {
-        config: Arc::new(config),
-        db: db.clone(),
-        stock,
-        storage,
-        clusters: clusters.clone(),
-        wakes,
-        ending,
-        auth,
-    };
-    // a cluster that is away does not make this service unready: everything else is still answered
-    let ready = move || {
-        let db = db.clone();
-        async move { db.ping().await.map_err(|error| format!("the database does not answer: {error}")) }
-    };
-    let (router, _) = routes().with_state(state).split_for_parts();
-    let router = Front::new(&Process { metrics, ..Process::default() }, ready).serve(router);
-    Ok(App { router, worker, woken, reconciler, clusters })
-}
-
-/// Serves until `shutdown` begins.
-///
-/// # Errors
-/// When the configuration names what is not there, or the address cannot be bound.
+/// If the configuration is not valid or the address cannot be bound.
 pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
-    let shutdown = process.shutdown;
-    let listen = config.listen;
-    let app = app(config, process.metrics, shutdown.token()).await?;
-    app.worker.run(app.woken, &shutdown);
-    service::serve(listen, app.router, &shutdown).await
+    let (listen, shutdown) = (config.listen, process.shutdown.clone());
+    let app = App::new(config, process)?;
+    app.start_workers();
+    service::serve(listen, app.router(), &shutdown).await
 }

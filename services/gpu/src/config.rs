@@ -9,26 +9,26 @@ use db::DbConfig;
 use ids::InstanceId;
 use serde::Deserialize;
 
-/// All of it.
+/// Configuration of the gpu service.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where to listen.
+    /// Address to listen on.
     pub listen: SocketAddr,
-    /// The schema `gpu`.
+    /// Database with the schema `gpu`.
     pub database: DbConfig,
-    /// Whose access tokens are accepted.
+    /// Access tokens that are accepted.
     pub auth: AuthConfig,
-    /// The services that may call the internal operations: name → token.
+    /// Services that may call internal operations: name → token.
     #[serde(default)]
     pub callers: Callers,
     /// The stock service.
     pub stock: Endpoint,
     /// The storage service.
     pub storage: Endpoint,
-    /// Where instances answer.
+    /// Host names of instances.
     pub apps: Apps,
-    /// The clusters, by the names that datacenters give as their `cluster`.
+    /// Clusters, by the names in the datacenters' `cluster`.
     #[serde(default)]
     pub clusters: BTreeMap<String, ClusterConfig>,
     /// Terminals.
@@ -36,21 +36,21 @@ pub struct Config {
     pub terminal: TerminalConfig,
 }
 
-/// Where instances answer: `<scheme>://<inst-…>.<domain>[:<port>]/`.
+/// Host names of instances: `<scheme>://<inst-…>.<domain>[:<port>]/`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Apps {
     /// `http` or `https`.
     pub scheme: String,
-    /// The domain under which each instance has a name.
+    /// Parent domain of the instances' host names.
     pub domain: String,
-    /// The port; the scheme's own when absent.
+    /// Port; the scheme's default when absent.
     #[serde(default)]
     pub port: Option<u16>,
 }
 
 impl Apps {
-    /// An instance's URL, with the slash at its end.
+    /// Returns an instance's URL, with a slash at the end.
     #[must_use]
     pub fn url(&self, instance: InstanceId) -> String {
         let Self { scheme, domain, port } = self;
@@ -59,11 +59,11 @@ impl Apps {
     }
 }
 
-/// How terminals end by themselves.
+/// Limits of terminals.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TerminalConfig {
-    /// Seconds without a byte in either direction.
+    /// Seconds without a byte in either direction after which a terminal is closed.
     pub idle_seconds: u64,
 }
 

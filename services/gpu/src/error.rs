@@ -1,70 +1,81 @@
-//! What can go wrong in this service, and how each is said to callers. One mapping, here.
+//! Why a request fails, and the problem that the caller gets.
 
 use api::{Problem, ProblemType};
+use clients::Error as ClientError;
 
-use crate::instance::Illegal;
+use crate::{
+    cluster::PodError,
+    instance::{Command, InstanceState, NotAllowed},
+};
 
 /// Why a request was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
-    /// The state does not allow it.
+    /// The instance's state does not allow the command.
     #[error(transparent)]
-    Illegal(#[from] Illegal),
-    /// A neighbour answered something of its own.
-    #[error("{what} answered")]
-    Neighbour {
-        /// Which, as it is said to callers.
-        what: &'static str,
-        /// What.
+    NotAllowed(#[from] NotAllowed),
+    /// Another service does not answer, or not as expected.
+    #[error("{service} does not answer")]
+    Service {
+        /// Name for people: "The stock service".
+        service: &'static str,
+        /// Cause.
         #[source]
-        error: clients::Error,
+        cause: ClientError,
     },
-    /// Nothing runs whose log or terminal could be shown.
-    #[error("nothing runs")]
-    NothingRuns,
-    /// A pod's log or terminal cannot be had.
-    #[error("the cluster refused")]
-    Pod(#[source] Box<kube::Error>),
-    /// The same service and version are in the catalogue.
-    #[error("it exists")]
-    ImageExists,
+    /// The instance has no running container.
+    #[error("the instance is not running")]
+    NotRunning,
+    /// The log or terminal of the container is not available.
+    #[error(transparent)]
+    Pod(#[from] PodError),
+    /// The catalogue has this version of the service.
+    #[error("the service version exists")]
+    ServiceVersionExists,
+    /// A row that this transaction has locked was changed.
+    #[error("a locked row has changed")]
+    LockedRowChanged,
+    /// The operating system returns no random bytes.
+    #[error("no random bytes")]
+    NoRandomness,
 }
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error {
-            Error::Illegal(illegal) => {
-                let next = match (illegal.action, illegal.state) {
-                    ("start", "running") => "It runs already; open its URL.",
-                    ("stop", "stopped") => "It is stopped already.",
-                    ("restart", _) => "Start it, or wait until it runs.",
-                    _ => "Wait until the operation under way (`operation_id`) has ended, then try again.",
-                };
-                Self::new(
+            Error::NotAllowed(NotAllowed { command, state }) => {
+                let problem = Self::new(
                     ProblemType::InstanceState,
-                    format!(
-                        "To {} an instance is not possible while it is {}.",
-                        illegal.action, illegal.state
-                    ),
+                    format!("A {} instance cannot be {}.", state.as_str(), participle(command)),
                 )
-                .with("state", illegal.state)
-                .next(next)
-            }
-            Error::Neighbour { what, error } => Self::unavailable(what, error),
-            Error::NothingRuns => Self::new(
-                ProblemType::InstanceNotRunning,
-                "There is no running container whose log or terminal could be shown.",
-            ),
-            Error::Pod(error) => match *error {
-                kube::Error::Api(status) if status.is_not_found() || status.code == 400 => {
-                    Self::from(Error::NothingRuns).with("message", status.message.clone())
+                .with("state", state);
+                match (command, state) {
+                    (Command::Start, InstanceState::Running) => problem.next("Open the instance's URL."),
+                    (Command::Restart, InstanceState::Stopped) => problem.next("Start the instance."),
+                    _ => problem,
                 }
-                other => Self::unavailable("The cluster", other),
-            },
-            Error::ImageExists => Self::new(
-                ProblemType::ServiceVersionExists,
-                "This version of this service is in the catalogue.",
-            ),
+            }
+            Error::Service { service, cause } => Self::unavailable(service, cause),
+            Error::NotRunning => {
+                Self::new(ProblemType::InstanceNotRunning, "The instance has no running container.")
+            }
+            Error::Pod(PodError::NotRunning(message)) => {
+                Self::from(Error::NotRunning).with("message", message)
+            }
+            Error::Pod(cause) => Self::unavailable("The cluster", cause),
+            Error::ServiceVersionExists => {
+                Self::new(ProblemType::ServiceVersionExists, "The catalogue has this version of the service.")
+            }
+            error @ (Error::LockedRowChanged | Error::NoRandomness) => Self::internal(error),
         }
+    }
+}
+
+fn participle(command: Command) -> &'static str {
+    match command {
+        Command::Start => "started",
+        Command::Stop => "stopped",
+        Command::Restart => "restarted",
+        Command::Delete => "deleted",
     }
 }

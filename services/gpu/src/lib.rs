@@ -1,9 +1,12 @@
-//! The gpu service: tenants' GPU instances, from order to deletion.
+//! The gpu service: the catalogue of services and tenants' GPU instances, from order to deletion.
 //!
-//! Requests record what is wanted (`instance/http.rs`); reconcilers make it so (`instance/decide.rs`,
-//! `instance/reconcile.rs`) by way of the stock service (a unit), the storage service (a volume) and the
-//! `GpuUnit` of the unit's cluster (`cluster/`), whose status says what is so. The meter (`usage/`) counts
-//! confirmed running only.
+//! - [`app`] wires the service; [`state`] is what handlers share.
+//! - `catalogue`: the services that users choose from.
+//! - `instance`: requests record the desired state (`http.rs`); a reconciler (`reconcile.rs`) carries it out, with a
+//!   claim of the stock service, an attachment of the storage service and the `spec.instance` of a `GpuUnit`.
+//! - `cluster`: the Kubernetes clusters, whose `GpuUnit` statuses are the actual state.
+//! - `operation`, `usage`, `route`, `access`: long-running actions, the meter, what the gateway asks, log and terminal.
+//! - `housekeeping`: periodic workers.
 
 mod access;
 mod app;
@@ -11,12 +14,21 @@ mod catalogue;
 pub mod cluster;
 mod config;
 mod error;
+mod housekeeping;
 pub mod instance;
-pub mod operation;
+mod operation;
 mod route;
-mod usage;
+mod state;
+pub mod usage;
 
-pub use app::{App, MIGRATIONS, app, openapi, serve};
+use sqlx::migrate::Migrator;
+
+pub use app::{App, openapi, serve};
 pub use catalogue::{EnvVar, Template, TemplatePort};
 pub use config::{Apps, Config, TerminalConfig};
-pub use usage::amount;
+
+/// The service's name: of its schema, its roles and its workers.
+pub const NAME: &str = "gpu";
+
+/// The schema's migrations.
+pub static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/gpu");

@@ -1,6 +1,6 @@
 //! `/v1/instances/{id}/log`.
 
-use api::{Path, Problem, Query};
+use api::{Path, Problem, ProblemType, Query};
 use auth::Member;
 use axum::{
     body::Body,
@@ -13,27 +13,32 @@ use ids::InstanceId;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use crate::{app::AppState, error::Error};
+use super::Container;
+use crate::{error::Error, state::AppState};
 
 const DEFAULT_TAIL: i64 = 1000;
 const MAX_TAIL: i64 = 10_000;
 
-/// How much of the log.
+/// Part of the log.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct LogQuery {
-    /// The last so many lines, 0 to 10,000 (default 1,000).
+    /// Number of last lines.
+    #[param(minimum = 0, maximum = 10_000, default = 1000)]
     tail: Option<i64>,
-    /// Whether to go on with what is written from now on (default false).
+    /// Whether to keep the response open for later lines.
+    #[param(default = false)]
     follow: Option<bool>,
 }
 
-/// The log of the running container, as it comes.
-#[utoipa::path(get, path = "/v1/instances/{id}/log", tag = "instances", operation_id = "get_instance_log",
-    params(("id" = InstanceId, Path), LogQuery),
-    responses((status = 200, description = "Lines", body = String, content_type = "text/plain"),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+/// Streams the log of the running container.
+#[utoipa::path(
+    get, path = "/v1/instances/{id}/log", operation_id = "get_instance_log", tag = "instances",
+    params(("id" = InstanceId, Path, description = "Instance id"), LogQuery),
+    responses((status = 200, description = "Lines of the log", body = String, content_type = "text/plain")),
+    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::InstanceNotRunning]))),
+)]
 pub(crate) async fn get_instance_log(
     State(app): State<AppState>,
     member: Member,
@@ -44,11 +49,10 @@ pub(crate) async fn get_instance_log(
     if !(0..=MAX_TAIL).contains(&tail) {
         return Err(Problem::invalid_field("tail", format!("must be between 0 and {MAX_TAIL}")));
     }
-    let (cluster, pod) = super::pod(&app, member.tenant, id).await?;
-    let log = cluster.log(&pod, tail, query.follow.unwrap_or(false)).await;
-    let log = log.map_err(|error| Error::Pod(Box::new(error)))?;
-    // a stream that is followed ends with the process, not after it
-    let body = Body::from_stream(log.take_until(app.ending.clone().cancelled_owned()));
+    let Container { cluster, pod } = super::container(&app, member.tenant, id).await?;
+    let log = cluster.log(&pod, tail, query.follow.unwrap_or(false)).await.map_err(Error::from)?;
+    // a followed log ends when shutdown begins
+    let body = Body::from_stream(log.take_until(app.shutdown.clone().cancelled_owned()));
     let headers = [
         (header::CONTENT_TYPE, "text/plain; charset=utf-8"),
         (header::CACHE_CONTROL, "no-store"),

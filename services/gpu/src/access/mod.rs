@@ -1,4 +1,4 @@
-//! Looking into a running instance: its log as a stream, a terminal over a WebSocket.
+//! Access to a running instance: its log as a stream, a terminal over a WebSocket.
 
 mod log;
 mod terminal;
@@ -10,10 +10,10 @@ use ids::{InstanceId, TenantId};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    app::AppState,
     cluster::{Cluster, PodRef},
     error::Error,
     instance,
+    state::AppState,
 };
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
@@ -22,13 +22,19 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(terminal::open_instance_terminal))
 }
 
-/// The pod of a tenant's instance, with its cluster.
-async fn pod(app: &AppState, tenant: TenantId, id: InstanceId) -> Result<(Arc<Cluster>, PodRef), Problem> {
+/// The pod of an instance, and the cluster that it is in.
+struct Container {
+    cluster: Arc<Cluster>,
+    pod: PodRef,
+}
+
+/// Finds the container of a tenant's running instance.
+async fn container(app: &AppState, tenant: TenantId, id: InstanceId) -> Result<Container, Problem> {
     let mut tx = app.db.tenant(tenant).await?;
     let found = instance::store::find(&mut tx, tenant, id).await?.ok_or_else(Problem::not_found)?;
     drop(tx);
-    let claim = found.state.claim().ok_or(Error::NothingRuns)?;
-    let cluster = app.clusters.get(&claim.cluster).ok_or(Error::NothingRuns)?;
-    let pod = cluster.pod(&claim.unit_name, id).ok_or(Error::NothingRuns)?;
-    Ok((Arc::clone(cluster), pod))
+    let unit = found.state.unit().ok_or(Error::NotRunning)?;
+    let cluster = app.clusters.get(&unit.cluster).ok_or(Error::NotRunning)?;
+    let pod = cluster.pod(&unit.name, id).ok_or(Error::NotRunning)?;
+    Ok(Container { cluster: Arc::clone(cluster), pod })
 }

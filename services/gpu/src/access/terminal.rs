@@ -1,8 +1,8 @@
 //! `/v1/instances/{id}/terminal`: a command with a terminal in the instance's container, over a WebSocket.
 //!
-//! Binary frames carry what is typed up and what is printed down. A text frame up resizes:
-//! `{"resize":{"cols":80,"rows":24}}`. At the end one text frame comes down, `{"exit_code":0}`, then the
-//! close.
+//! Binary frames carry input from the client and output to it. A text frame from the client sets the size:
+//! `{"resize":{"cols":80,"rows":24}}`. At the end the client gets one text frame, `{"exit_code":0}`, then the
+//! close frame.
 
 use std::time::Duration;
 
@@ -27,17 +27,19 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{app::AppState, cluster::Exec, error::Error};
+use super::Container;
+use crate::{cluster::Exec, error::Error, state::AppState};
 
-/// Words of a command, and bytes of all of them.
+/// Limit of words in a command.
 const MAX_WORDS: usize = 64;
+/// Limit of bytes in all words of a command.
 const MAX_BYTES: usize = 16 * 1024;
-/// The largest frame from a user.
+/// Limit of bytes in a frame from the client.
 const MAX_FRAME: usize = 64 * 1024;
-/// Bytes printed that are sent at a time.
+/// Bytes of output in one frame, at most.
 const CHUNK: usize = 16 * 1024;
 
-/// What a text frame may say.
+/// A text frame from the client.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Control {
@@ -51,7 +53,7 @@ struct Size {
     rows: u16,
 }
 
-/// The command in a query string: each `command` is one word; a shell when there is none.
+/// Returns the command in a query string: each `command` is one word; without any, a shell.
 fn command(query: &str) -> Result<Vec<String>, Problem> {
     let mut words = Vec::new();
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
@@ -77,12 +79,17 @@ fn command(query: &str) -> Result<Vec<String>, Problem> {
 }
 
 /// Opens a terminal (WebSocket).
-#[utoipa::path(get, path = "/v1/instances/{id}/terminal", tag = "instances",
-    operation_id = "open_instance_terminal",
-    params(("id" = InstanceId, Path),
-        ("command" = Option<Vec<String>>, Query, description = "The command's words, each as one `command`; a shell when absent")),
-    responses((status = 101, description = "A WebSocket: binary frames are the terminal's bytes both ways; the text frame {\"resize\":{\"cols\":80,\"rows\":24}} goes up, {\"exit_code\":0} comes down at the end"),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+#[utoipa::path(
+    get, path = "/v1/instances/{id}/terminal", operation_id = "open_instance_terminal", tag = "instances",
+    params(
+        ("id" = InstanceId, Path, description = "Instance id"),
+        ("command" = Option<Vec<String>>, Query, description = "Words of the command, one `command` each. A shell if absent.")
+    ),
+    responses((status = 101, description = "A WebSocket. Binary frames carry input and output. The client sets the size with the text frame {\"resize\":{\"cols\":80,\"rows\":24}}. The last frame is the text frame {\"exit_code\":0}.")),
+    extensions(("x-problems" = json!([
+        ProblemType::NotFound, ProblemType::InstanceNotRunning, ProblemType::WebsocketRequired
+    ]))),
+)]
 pub(crate) async fn open_instance_terminal(
     State(app): State<AppState>,
     member: Member,
@@ -91,61 +98,62 @@ pub(crate) async fn open_instance_terminal(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     member.writer()?;
-    let (cluster, pod) = super::pod(&app, member.tenant, id).await?;
+    let Container { cluster, pod } = super::container(&app, member.tenant, id).await?;
     let words = command(query.as_deref().unwrap_or_default())?;
-    let upgrade = upgrade
-        .map_err(|_| Problem::new(ProblemType::WebsocketRequired, "The terminal speaks WebSocket only."))?;
-    let exec = cluster.exec(&pod, &words).await.map_err(|error| Error::Pod(Box::new(error)))?;
+    let upgrade =
+        upgrade.map_err(|_| Problem::new(ProblemType::WebsocketRequired, "The terminal is a WebSocket."))?;
+    let exec = cluster.exec(&pod, &words).await.map_err(Error::from)?;
     tracing::info!(instance.id = %id, user.id = %member.principal.user, "terminal opened");
-    let (idle, ending) = (app.config.terminal.idle(), app.ending.clone());
+    let (idle, shutdown) = (app.config.terminal.idle(), app.shutdown.clone());
     let upgrade = upgrade.max_message_size(MAX_FRAME).max_frame_size(MAX_FRAME);
-    Ok(upgrade.on_upgrade(move |socket| Box::pin(bridge(socket, exec, idle, ending))))
+    Ok(upgrade.on_upgrade(move |socket| Box::pin(bridge(socket, exec, idle, shutdown))))
 }
 
-/// Why the bridge ends.
+/// How a terminal ends.
 enum End {
-    /// The command ended.
+    /// The command exited.
     Exited,
-    /// The user went.
-    Left,
-    /// We end it.
+    /// The client disconnected.
+    Disconnected,
+    /// This service closes it, with this code and reason.
     Closed(u16, &'static str),
 }
 
-async fn bridge(socket: WebSocket, mut exec: Exec, idle: Duration, ending: CancellationToken) {
+/// Copies bytes between the client and the command until one of them ends.
+async fn bridge(socket: WebSocket, mut exec: Exec, idle: Duration, shutdown: CancellationToken) {
     let (Some(mut stdin), Some(mut stdout), Some(status)) = (exec.stdin(), exec.stdout(), exec.take_status())
     else {
         return;
     };
     let status = status.shared();
     let mut sizes = exec.terminal_size();
-    let (mut to_user, mut from_user) = socket.split();
-    let (used, mut use_seen) = watch::channel(());
-    // neither direction waits for the other: what is typed comes back before more of it is taken
-    let down = async {
-        let mut printed = vec![0; CHUNK];
-        while let Ok(count @ 1..) = stdout.read(&mut printed).await {
-            used.send_replace(());
-            let bytes = printed.get(..count).unwrap_or_default().to_vec();
-            if to_user.send(Message::Binary(bytes.into())).await.is_err() {
-                return End::Left;
+    let (mut to_client, mut from_client) = socket.split();
+    let (activity, mut active) = watch::channel(());
+    // neither direction waits for the other
+    let output = async {
+        let mut buffer = vec![0; CHUNK];
+        while let Ok(count @ 1..) = stdout.read(&mut buffer).await {
+            activity.send_replace(());
+            let bytes = buffer.get(..count).unwrap_or_default().to_vec();
+            if to_client.send(Message::Binary(bytes.into())).await.is_err() {
+                return End::Disconnected;
             }
         }
         End::Exited
     };
-    let up = async {
-        while let Some(Ok(frame)) = from_user.next().await {
-            used.send_replace(());
+    let input = async {
+        while let Some(Ok(frame)) = from_client.next().await {
+            activity.send_replace(());
             match frame {
                 Message::Binary(bytes) => {
-                    // the command may have closed its input; what it prints still counts
+                    // the command may have closed its input and still write output
                     let _ = stdin.write_all(&bytes).await;
                     let _ = stdin.flush().await;
                 }
                 Message::Text(text) => match serde_json::from_str::<Control>(&text) {
                     Ok(Control { resize: Size { cols, rows } }) if cols > 0 && rows > 0 => {
                         if let Some(sizes) = &mut sizes {
-                            // a size that does not arrive is not worth an end
+                            // a lost resize does not end the terminal
                             let _ = sizes.send(TerminalSize { width: cols, height: rows }).await;
                         }
                     }
@@ -160,21 +168,21 @@ async fn bridge(socket: WebSocket, mut exec: Exec, idle: Duration, ending: Cance
                 Message::Close(_) => break,
             }
         }
-        End::Left
+        End::Disconnected
     };
-    let quiet = async { while timeout(idle, use_seen.changed()).await.is_ok() {} };
+    let idled = async { while timeout(idle, active.changed()).await.is_ok() {} };
     let end = tokio::select! {
         biased;
-        () = ending.cancelled() => End::Closed(close_code::RESTART, "the service is restarting; connect again"),
-        end = down => end,
-        end = up => end,
-        // the cluster broke off, and nothing says that nothing more will be printed
+        () = shutdown.cancelled() => End::Closed(close_code::RESTART, "the service is restarting; connect again"),
+        end = output => end,
+        end = input => end,
+        // the connection to the cluster broke, and its output may never end
         None = status.clone() => End::Exited,
-        () = quiet => End::Closed(close_code::POLICY, "idle for too long"),
+        () = idled => End::Closed(close_code::POLICY, "idle for too long"),
     };
     let mut last = Vec::new();
     let close = match end {
-        End::Left => {
+        End::Disconnected => {
             exec.abort();
             return;
         }
@@ -189,18 +197,17 @@ async fn bridge(socket: WebSocket, mut exec: Exec, idle: Duration, ending: Cance
         }
     };
     last.push(Message::Close(Some(close)));
-    // until the other side has closed too, or does not
+    // the client answers the close frame, or is gone
     let _ = timeout(Duration::from_secs(2), async {
         for message in last {
-            // the user may be gone
-            let _ = to_user.send(message).await;
+            let _ = to_client.send(message).await;
         }
-        while let Some(Ok(_)) = from_user.next().await {}
+        while let Some(Ok(_)) = from_client.next().await {}
     })
     .await;
 }
 
-/// The exit code in the status with which a cluster ends a command.
+/// Returns the exit code in the status that ends a command; -1 if there is none.
 fn exit_code(status: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Status) -> i64 {
     if status.status.as_deref() == Some("Success") {
         return 0;

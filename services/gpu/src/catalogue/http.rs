@@ -1,6 +1,6 @@
-//! `/v1/services`: everyone signed in reads, administrators write.
+//! `/v1/services`: everybody who is signed in reads, administrators write.
 
-use api::{IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, Query, Reply};
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::{Admin, User};
 use axum::{extract::State, response::IntoResponse};
 use http::StatusCode;
@@ -11,36 +11,38 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Template, model,
-    store::{self, Image},
+    Template,
+    model::{NewServiceImage, Reader, ServiceImage, ServiceImageChange},
+    store,
 };
-use crate::{app::AppState, error::Error};
+use crate::{error::Error, state::AppState};
 
-/// A version of a service that users can pick.
+/// A version of a service.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ServiceImage {
-    /// Its id.
+#[schema(as = ServiceImage)]
+pub(crate) struct ServiceImageView {
+    /// Entry id.
     id: ImageId,
-    /// Service (`stable-diffusion-webui`).
+    /// Service, for example `stable-diffusion-webui`.
     service: String,
-    /// Version (`1.6`).
+    /// Version, for example `1.6`.
     version: String,
-    /// What it is, for people.
+    /// Description for people.
     description: String,
-    /// How it is run. Values of its environment are shown to administrators only.
+    /// How the service is run. Only administrators see the values of its environment variables.
     template: Template,
-    /// Whether new instances can be made of it.
+    /// Whether new instances can use it.
     enabled: bool,
-    /// When it was added.
+    /// Time of creation.
     created_at: Timestamp,
-    /// When it last changed.
+    /// Time of the last change.
     updated_at: Timestamp,
 }
 
-impl ServiceImage {
-    fn of(image: Image, admin: bool) -> Self {
+impl ServiceImageView {
+    fn of(image: ServiceImage, reader: Reader) -> Self {
         let mut template = image.template;
-        if !admin {
+        if !reader.sees_values() {
             template.env.iter_mut().for_each(|variable| variable.value.clear());
         }
         Self {
@@ -56,53 +58,17 @@ impl ServiceImage {
     }
 }
 
-/// A new version of a service.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NewServiceImage {
-    /// Service: 1 to 63 lower-case letters, digits, `-`, `.` and `_`.
-    service: String,
-    /// Version, of the same letters.
-    version: String,
-    /// What it is, for people; at most 1,000 characters.
-    #[serde(default)]
-    description: String,
-    /// How it is run.
-    template: Template,
-    /// Whether new instances can be made of it (default true).
-    #[serde(default = "yes")]
-    enabled: bool,
-}
-
-fn yes() -> bool {
-    true
-}
-
-/// A change; what is absent stays.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ServiceImageChange {
-    /// What it is, for people.
-    #[serde(default)]
-    description: Option<String>,
-    /// How it is run, as a whole. Instances that exist keep theirs.
-    #[serde(default)]
-    template: Option<Template>,
-    /// Whether new instances can be made of it.
-    #[serde(default)]
-    enabled: Option<bool>,
-}
-
-/// Which entries.
+/// Filter and page of the list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListQuery {
-    /// Only of this service.
+    /// Only versions of this service.
     service: Option<String>,
-    /// How many at most, 1 to 200 (default 50).
+    /// Maximum number of items.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
-    /// Where the page before ended.
+    /// `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
@@ -114,126 +80,112 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
     ))
 }
 
-/// Lists the catalogue, by service and version. Administrators see disabled entries too.
-#[utoipa::path(get, path = "/v1/services", tag = "services", operation_id = "list_services",
-    params(ListQuery),
-    responses((status = 200, description = "A page of the catalogue", body = Page<ServiceImage>),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+fn reply(status: StatusCode, image: ServiceImage) -> Result<Reply, Problem> {
+    let generation = image.generation;
+    Ok(Reply::json(status, &ServiceImageView::of(image, Reader::Administrator))?.etag(generation))
+}
+
+/// Lists the catalogue by service and version. Administrators see disabled entries.
+#[utoipa::path(
+    get, path = "/v1/services", operation_id = "list_services", tag = "services", params(ListQuery),
+    responses((status = 200, description = "A page of the catalogue", body = Page<ServiceImageView>)),
+)]
 async fn list_services(
     State(app): State<AppState>,
     User(user): User,
     Query(query): Query<ListQuery>,
-) -> Result<Json<Page<ServiceImage>>, Problem> {
-    let asked = PageParams { limit: query.limit, cursor: query.cursor }.request()?;
+) -> Result<Json<Page<ServiceImageView>>, Problem> {
+    let request = PageParams { limit: query.limit, cursor: query.cursor }.request()?;
+    let reader = Reader::new(user.admin);
     let mut tx = app.db.platform().await?;
+    let service = query.service.as_deref();
     let rows =
-        store::list(&mut tx, user.admin, query.service.as_deref(), asked.after.clone(), asked.rows()).await?;
-    let page = asked.page(rows, |image| (image.service.clone(), image.version.clone()));
-    Ok(Json(page.map(|image| ServiceImage::of(image, user.admin))))
+        store::list(&mut tx, reader.sees_disabled(), service, request.after.clone(), request.rows()).await?;
+    let page = request.page(rows, |image| (image.service.clone(), image.version.clone()));
+    Ok(Json(page.map(|image| ServiceImageView::of(image, reader))))
 }
 
-/// Reads an entry of the catalogue.
-#[utoipa::path(get, path = "/v1/services/{id}", tag = "services", operation_id = "get_service",
-    params(("id" = ImageId, Path)),
-    responses((status = 200, description = "The entry", body = ServiceImage),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+/// Returns an entry of the catalogue.
+#[utoipa::path(
+    get, path = "/v1/services/{id}", operation_id = "get_service", tag = "services",
+    params(("id" = ImageId, Path, description = "Entry id")),
+    responses((status = 200, description = "The entry", body = ServiceImageView)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
 async fn get_service(
     State(app): State<AppState>,
     User(user): User,
     Path(id): Path<ImageId>,
 ) -> Result<impl IntoResponse, Problem> {
+    let reader = Reader::new(user.admin);
     let mut tx = app.db.platform().await?;
-    let image = store::find(&mut tx, id).await?.filter(|image| image.enabled || user.admin);
+    let image = store::find(&mut tx, id).await?.filter(|image| image.enabled || reader.sees_disabled());
     let image = image.ok_or_else(Problem::not_found)?;
-    Ok((api::ETag(image.generation), Json(ServiceImage::of(image, user.admin))))
+    Ok((ETag(image.generation), Json(ServiceImageView::of(image, reader))))
 }
 
-fn check(description: &str, template: Option<&Template>, names: &[(&str, &str)]) -> Result<(), Problem> {
-    let mut errors: Vec<_> =
-        names.iter().filter_map(|(pointer, name)| model::check_name(pointer, name)).collect();
-    if description.chars().count() > 1000 {
-        errors.push(api::FieldError {
-            pointer: "/description".to_owned(),
-            detail: "at most 1000 characters".to_owned(),
-        });
-    }
-    errors.extend(template.map(Template::check).unwrap_or_default());
-    if errors.is_empty() { Ok(()) } else { Err(Problem::invalid(errors)) }
-}
-
-/// Adds a version of a service.
-#[utoipa::path(post, path = "/v1/services", tag = "services", operation_id = "create_service",
-    params(("Idempotency-Key" = String, Header, description = "One for each write")),
+/// Adds a version of a service. Administrators only.
+#[utoipa::path(
+    post, path = "/v1/services", operation_id = "create_service", tag = "services",
+    params(IdempotencyKey),
     request_body = NewServiceImage,
-    responses((status = 201, description = "Added", body = ServiceImage),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 201, description = "The entry", body = ServiceImageView)),
+    extensions(("x-problems" = json!([ProblemType::ServiceVersionExists]))),
+)]
 async fn create_service(
     State(app): State<AppState>,
     _: Admin,
     key: IdempotencyKey,
     Json(new): Json<NewServiceImage>,
 ) -> Result<Reply, Problem> {
-    check(&new.description, Some(&new.template), &[("/service", &new.service), ("/version", &new.version)])?;
+    new.check()?;
     key.once(app.db.platform().await?, "admin", &new, async |tx| {
-        let now = Timestamp::now();
-        let image = Image {
-            id: ImageId::new(),
-            service: new.service.clone(),
-            version: new.version.clone(),
-            description: new.description.clone(),
-            template: new.template.clone(),
-            enabled: new.enabled,
-            generation: 1,
-            created_at: now,
-            updated_at: now,
-        };
+        let image = new.to_image((app.clock)());
         if !store::insert(tx, &image).await? {
-            return Err(Error::ImageExists.into());
+            return Err(Error::ServiceVersionExists.into());
         }
         let location = format!("/v1/services/{}", image.id);
-        Ok(Reply::json(StatusCode::CREATED, &ServiceImage::of(image, true))?.etag(1).location(location))
+        Ok(reply(StatusCode::CREATED, image)?.location(location))
     })
     .await
 }
 
-/// Changes an entry. Instances that exist keep what they were made of.
-#[utoipa::path(patch, path = "/v1/services/{id}", tag = "services", operation_id = "update_service",
-    params(("id" = ImageId, Path), ("Idempotency-Key" = String, Header, description = "One for each write"),
-        ("If-Match" = String, Header, description = "The ETag of what is changed")),
+/// Changes an entry. Existing instances keep their template. Administrators only.
+#[utoipa::path(
+    patch, path = "/v1/services/{id}", operation_id = "update_service", tag = "services",
+    params(("id" = ImageId, Path, description = "Entry id"), IdempotencyKey, IfMatch),
     request_body = ServiceImageChange,
-    responses((status = 200, description = "Changed", body = ServiceImage),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, description = "The changed entry", body = ServiceImageView)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
 async fn update_service(
     State(app): State<AppState>,
     _: Admin,
     key: IdempotencyKey,
-    seen: IfMatch,
+    if_match: IfMatch,
     Path(id): Path<ImageId>,
     Json(change): Json<ServiceImageChange>,
 ) -> Result<Reply, Problem> {
-    check(change.description.as_deref().unwrap_or_default(), change.template.as_ref(), &[])?;
+    change.check()?;
     key.once(app.db.platform().await?, "admin", &change, async |tx| {
         let mut image = store::lock(tx, id).await?.ok_or_else(Problem::not_found)?;
-        seen.check(image.generation)?;
-        image.description = change.description.clone().unwrap_or(image.description);
-        image.template = change.template.clone().unwrap_or(image.template);
-        image.enabled = change.enabled.unwrap_or(image.enabled);
-        image.generation += 1;
-        image.updated_at = Timestamp::now();
+        if_match.check(image.generation)?;
+        change.clone().apply(&mut image, (app.clock)());
         if !store::update(tx, &image).await? {
-            return Err(Problem::internal("a locked row changed"));
+            return Err(Error::LockedRowChanged.into());
         }
-        let generation = image.generation;
-        Ok(Reply::json(StatusCode::OK, &ServiceImage::of(image, true))?.etag(generation))
+        reply(StatusCode::OK, image)
     })
     .await
 }
 
-/// Removes an entry. Instances that exist keep what they were made of.
-#[utoipa::path(delete, path = "/v1/services/{id}", tag = "services", operation_id = "delete_service",
-    params(("id" = ImageId, Path), ("Idempotency-Key" = String, Header, description = "One for each write")),
-    responses((status = 204, description = "Removed"),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+/// Deletes an entry. Existing instances keep their template. Administrators only.
+#[utoipa::path(
+    delete, path = "/v1/services/{id}", operation_id = "delete_service", tag = "services",
+    params(("id" = ImageId, Path, description = "Entry id"), IdempotencyKey),
+    responses((status = 204, description = "Deleted")),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
 async fn delete_service(
     State(app): State<AppState>,
     _: Admin,

@@ -1,9 +1,11 @@
-//! The catalogue: which services, in which versions, users can pick from.
+//! The catalogue: the services, and their versions, that users choose from.
 
 mod http;
 mod model;
 pub(crate) mod store;
+mod template;
 
 pub(crate) use http::routes;
-pub(crate) use model::check_env;
-pub use model::{EnvVar, Template, TemplatePort};
+pub(crate) use model::ServiceImage;
+pub(crate) use template::check_env;
+pub use template::{EnvVar, Template, TemplatePort};

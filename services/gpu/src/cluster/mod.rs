@@ -1,173 +1,127 @@
-//! The clusters that instances run in: what their units say (by watch), and the few things this service
-//! does to them. It writes `spec.instance` of a `GpuUnit` and nothing else.
+//! The clusters in which instances run: observations of their units (by watch), and the calls that this service
+//! makes. It writes `spec.instance` of a `GpuUnit` and nothing else. Knows units, not the service's instances.
 
+mod cache;
 mod pods;
 mod unit;
 mod watch;
 mod write;
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::BTreeMap,
     sync::{Arc, PoisonError, RwLock},
 };
 
-use anyhow::Context;
-use crds::ClusterConfig;
+use crds::{ClusterConfig, ClusterError, GpuUnit};
 use ids::InstanceId;
-use kube::Client;
-use service::Shutdown;
-use tokio::sync::mpsc;
+use kube::Api;
 
-pub use pods::{Exec, PodRef};
-pub use unit::{Seen, Unit, Wanted};
+use cache::Cache;
+pub use pods::{Exec, PodError, PodRef};
+pub use unit::{Condition, DesiredInstance, Observation, Unit, UnitRef};
 pub use write::WriteError;
 
-/// One cluster: clients, and the newest that is known of its units.
+/// One cluster: its clients, and the newest known version of each of its units.
 pub struct Cluster {
     name: String,
-    client: Client,
-    streams: Client,
+    clients: crds::Clusters,
     cache: RwLock<Cache>,
 }
 
-#[derive(Default)]
-struct Cache {
-    /// Whether all units have been listed once.
-    synced: bool,
-    /// Whether the watch goes on, as far as is known: what is here is so now.
-    heard: bool,
-    units: HashMap<String, Arc<Unit>>,
-    /// Instance → the units whose spec names it.
-    named: HashMap<InstanceId, HashSet<String>>,
-}
-
-impl Cache {
-    /// Puts what is newer in the place of what is older. Gives the former.
-    fn put(&mut self, unit: Arc<Unit>) -> Option<Arc<Unit>> {
-        let before = self.units.get(&unit.name).cloned();
-        if before.as_ref().is_some_and(|before| before.newer_than(&unit)) {
-            return before;
-        }
-        self.unname(before.as_deref());
-        if let Some(id) = unit.wanted_instance() {
-            self.named.entry(id).or_default().insert(unit.name.clone());
-        }
-        self.units.insert(unit.name.clone(), unit);
-        before
-    }
-
-    fn remove(&mut self, name: &str) -> Option<Arc<Unit>> {
-        let before = self.units.remove(name);
-        self.unname(before.as_deref());
-        before
-    }
-
-    fn unname(&mut self, before: Option<&Unit>) {
-        let Some((unit, id)) = before.and_then(|unit| Some((unit, unit.wanted_instance()?))) else { return };
-        if let Some(units) = self.named.get_mut(&id) {
-            units.remove(&unit.name);
-            if units.is_empty() {
-                self.named.remove(&id);
-            }
-        }
-    }
-}
-
 impl Cluster {
-    fn cached<T>(&self, read: impl FnOnce(&Cache) -> T) -> T {
+    /// Returns the configured name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns what is known of a unit.
+    #[must_use]
+    pub fn observation(&self, unit: &str) -> Observation {
+        self.read(|cache| match cache.units.get(unit) {
+            Some(unit) => Observation::Unit(Arc::clone(unit)),
+            None if cache.synced => Observation::Gone,
+            None => Observation::Unknown,
+        })
+    }
+
+    async fn units(&self) -> Result<Api<GpuUnit>, ClusterError> {
+        Ok(Api::all(self.clients.client(&self.name).await?))
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&Cache) -> T) -> T {
         read(&self.cache.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn change<T>(&self, write: impl FnOnce(&mut Cache) -> T) -> T {
-        write(&mut self.cache.write().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// What is known of a unit.
-    #[must_use]
-    pub fn seen(&self, unit: &str) -> Seen {
-        self.cached(|cache| match cache.units.get(unit) {
-            Some(unit) => Seen::Unit(Arc::clone(unit)),
-            None if cache.synced => Seen::Gone,
-            None => Seen::Unknown,
-        })
+    fn change<T>(&self, change: impl FnOnce(&mut Cache) -> T) -> T {
+        change(&mut self.cache.write().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// All configured clusters. Cheap to clone.
+/// All configured clusters. Clones share them.
 #[derive(Clone)]
 pub struct Clusters(Arc<BTreeMap<String, Arc<Cluster>>>);
 
 impl Clusters {
-    /// Clients for the configured clusters; nothing is called yet.
-    ///
-    /// # Errors
-    /// When a kubeconfig cannot be read.
-    pub async fn connect(config: &BTreeMap<String, ClusterConfig>) -> anyhow::Result<Self> {
-        let mut clusters = BTreeMap::new();
-        for (name, config) in config {
-            let clients = async { anyhow::Ok((config.client().await?, config.client_for_streams().await?)) };
-            let (client, streams) = clients.await.with_context(|| format!("clusters.{name}"))?;
-            let cluster = Cluster { name: name.clone(), client, streams, cache: RwLock::default() };
-            clusters.insert(name.clone(), Arc::new(cluster));
-        }
-        Ok(Self(Arc::new(clusters)))
+    /// Returns the configured clusters. A kubeconfig is read when the cluster is first called, and may be missing
+    /// until then.
+    #[must_use]
+    pub fn new(config: &BTreeMap<String, ClusterConfig>) -> Self {
+        let clients = crds::Clusters::new(config);
+        let cluster = |name: &String| {
+            let cluster = Cluster { name: name.clone(), clients: clients.clone(), cache: RwLock::default() };
+            (name.clone(), Arc::new(cluster))
+        };
+        Self(Arc::new(config.keys().map(cluster).collect()))
     }
 
-    /// The cluster of this name, if it is configured.
+    /// Returns the clusters, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Cluster>> {
+        self.0.values()
+    }
+
+    /// Returns the cluster of this name, if it is configured.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Arc<Cluster>> {
         self.0.get(name)
     }
 
-    /// What is known of a unit in a cluster.
+    /// Returns what is known of a unit.
     #[must_use]
-    pub fn seen(&self, cluster: &str, unit: &str) -> Seen {
-        self.get(cluster).map_or(Seen::Unknown, |cluster| cluster.seen(unit))
+    pub fn observation(&self, unit: &UnitRef) -> Observation {
+        self.get(&unit.cluster).map_or(Observation::Unknown, |cluster| cluster.observation(&unit.name))
     }
 
-    /// The units that name an instance, other than `own`: cluster and unit.
+    /// Returns the units, other than `own`, whose spec names the instance.
     #[must_use]
-    pub fn strays(&self, instance: InstanceId, own: Option<(&str, &str)>) -> Vec<(String, String)> {
+    pub fn strays(&self, instance: InstanceId, own: Option<&UnitRef>) -> Vec<UnitRef> {
         let mut strays = Vec::new();
-        for cluster in self.0.values() {
-            cluster.cached(|cache| {
-                for unit in cache.named.get(&instance).into_iter().flatten() {
-                    if own != Some((cluster.name.as_str(), unit.as_str())) {
-                        strays.push((cluster.name.clone(), unit.clone()));
-                    }
-                }
+        for cluster in self.iter() {
+            cluster.read(|cache| {
+                let units = cache.desired_in(instance);
+                strays
+                    .extend(units.map(|name| UnitRef { cluster: cluster.name.clone(), name: name.clone() }));
             });
         }
+        strays.retain(|unit| Some(unit) != own);
         strays.sort();
         strays
     }
 
-    /// Follows the units of every cluster; tells `woken` which instances something happened to.
-    pub fn follow(&self, woken: &mpsc::UnboundedSender<InstanceId>, shutdown: &Shutdown) {
-        for cluster in self.0.values() {
-            let (cluster, woken, token) = (Arc::clone(cluster), woken.clone(), shutdown.token());
-            shutdown.track(async move {
-                tokio::select! {
-                    () = watch::follow(&cluster, &woken) => {}
-                    () = token.cancelled() => {}
-                }
-            });
-        }
-    }
-
-    /// Whether each cluster's units have been listed.
+    /// Returns the clusters whose units have not been listed yet.
     #[must_use]
     pub fn unsynced(&self) -> Vec<String> {
-        self.0.values().filter(|c| !c.cached(|cache| cache.synced)).map(|c| c.name.clone()).collect()
+        let unsynced = self.iter().filter(|cluster| !cluster.read(|cache| cache.synced));
+        unsynced.map(|cluster| cluster.name.clone()).collect()
     }
 
-    /// The instances that run now, as the clusters say that can be heard.
+    /// Returns the instances that run now, according to the clusters whose watch is connected.
     #[must_use]
     pub fn running(&self) -> Vec<InstanceId> {
         let mut running = Vec::new();
-        for cluster in self.0.values() {
-            cluster.cached(|cache| {
-                let units = cache.units.values().filter(|_| cache.heard);
+        for cluster in self.iter() {
+            cluster.read(|cache| {
+                let units = cache.units.values().filter(|_| cache.connected);
                 running.extend(units.filter_map(|unit| unit.running_instance()));
             });
         }

@@ -1,6 +1,6 @@
-//! Reading an instance's log and running a command beside it, through the cluster's API.
+//! The log of an instance's pod, and commands run in it.
 
-use crds::names::CONTAINER;
+use crds::{ClusterError, names::CONTAINER};
 use futures::{AsyncReadExt, Stream, stream};
 use ids::InstanceId;
 use k8s_openapi::api::core::v1::Pod;
@@ -9,12 +9,12 @@ use kube::{
     api::{AttachParams, AttachedProcess, LogParams},
 };
 
-use super::{Cluster, Seen};
+use super::{Cluster, Observation};
 
-/// Bytes that are read from a log at a time.
+/// Bytes of a log read at a time.
 const CHUNK: usize = 16 * 1024;
 
-/// A command under way in a pod.
+/// A command that runs in a pod.
 pub type Exec = AttachedProcess;
 
 /// The pod of an instance.
@@ -24,35 +24,58 @@ pub struct PodRef {
     name: String,
 }
 
+/// Why a pod's log or terminal is not available.
+#[derive(Debug, thiserror::Error)]
+pub enum PodError {
+    /// The pod does not exist, or its container has not started.
+    #[error("the container does not run: {0}")]
+    NotRunning(String),
+    /// The cluster's credentials are not usable.
+    #[error(transparent)]
+    Credentials(#[from] ClusterError),
+    /// The cluster does not answer.
+    #[error("the cluster does not answer")]
+    Unreachable(#[source] Box<kube::Error>),
+}
+
+impl From<kube::Error> for PodError {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) if status.is_not_found() || status.code == 400 => {
+                Self::NotRunning(status.message.clone())
+            }
+            other => Self::Unreachable(Box::new(other)),
+        }
+    }
+}
+
 impl Cluster {
-    /// The pod that the instance has in a unit now.
+    /// Returns the pod that the instance has in a unit now.
     #[must_use]
     pub fn pod(&self, unit: &str, instance: InstanceId) -> Option<PodRef> {
-        let Seen::Unit(unit) = self.seen(unit) else { return None };
+        let Observation::Unit(unit) = self.observation(unit) else { return None };
         let name = instance.k8s_name();
-        unit.instance
-            .as_ref()
-            .filter(|present| present.id == name)
-            .map(|present| PodRef { namespace: present.namespace.clone(), name: present.pod_name.clone() })
+        let present = unit.instance.as_ref().filter(|present| present.id == name)?;
+        Some(PodRef { namespace: present.namespace.clone(), name: present.pod_name.clone() })
     }
 
-    /// The pod's log as it comes: the last `tail` lines, and with `follow` all further ones.
+    /// Streams the pod's log: the last `tail` lines and, with `follow`, all later ones.
     ///
     /// # Errors
-    /// The cluster's: there is no such pod, or its container has not begun.
+    /// If the container does not run or the cluster does not answer.
     pub async fn log(
         &self,
         pod: &PodRef,
         tail: i64,
         follow: bool,
-    ) -> kube::Result<impl Stream<Item = std::io::Result<Vec<u8>>> + Send + use<>> {
+    ) -> Result<impl Stream<Item = std::io::Result<Vec<u8>>> + Send + use<>, PodError> {
         let params = LogParams {
             container: Some(CONTAINER.to_owned()),
             follow,
             tail_lines: Some(tail),
             ..LogParams::default()
         };
-        let pods: Api<Pod> = Api::namespaced(self.streams.clone(), &pod.namespace);
+        let pods = self.pods(pod).await?;
         let reader = Box::pin(pods.log_stream(&pod.name, &params).await?);
         Ok(stream::try_unfold(reader, |mut reader| async move {
             let mut chunk = vec![0; CHUNK];
@@ -65,10 +88,13 @@ impl Cluster {
     /// Runs a command with a terminal in the pod.
     ///
     /// # Errors
-    /// The cluster's.
-    pub async fn exec(&self, pod: &PodRef, command: &[String]) -> kube::Result<Exec> {
-        let pods: Api<Pod> = Api::namespaced(self.streams.clone(), &pod.namespace);
+    /// If the container does not run or the cluster does not answer.
+    pub async fn exec(&self, pod: &PodRef, command: &[String]) -> Result<Exec, PodError> {
         let params = AttachParams::interactive_tty().container(CONTAINER);
-        pods.exec(&pod.name, command.to_vec(), &params).await
+        Ok(self.pods(pod).await?.exec(&pod.name, command.to_vec(), &params).await?)
+    }
+
+    async fn pods(&self, pod: &PodRef) -> Result<Api<Pod>, ClusterError> {
+        Ok(Api::namespaced(self.clients.client_for_streams(&self.name).await?, &pod.namespace))
     }
 }

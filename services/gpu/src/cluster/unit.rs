@@ -1,72 +1,94 @@
-//! A `GpuUnit` as this service sees it: the part of it that concerns instances.
+//! A `GpuUnit` as this service observes it: the part that concerns instances.
 
-use std::sync::Arc;
+use std::{fmt, str::FromStr, sync::Arc};
 
-use crds::{GpuUnit, InstanceStatus, LastFailure, Run, UnitState, names};
+use crds::{GpuUnit, HeldReason, InstanceReason, InstanceStatus, LastFailure, Run, UnitState, names};
 use ids::InstanceId;
+use serde::{Deserialize, Serialize};
 
-use crate::instance::Why;
+/// The name of a unit and of the cluster that has it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct UnitRef {
+    /// Configured name of the cluster.
+    pub cluster: String,
+    /// Name of the `GpuUnit`.
+    #[serde(rename = "unit_name")]
+    pub name: String,
+}
 
-/// What is known of a unit.
+impl fmt::Display for UnitRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.cluster, self.name)
+    }
+}
+
+/// What a cluster reports about a unit.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Seen {
-    /// Nothing: the cluster has not answered yet, or is not configured.
+pub enum Observation {
+    /// Nothing: the cluster is not configured, or has not answered since this process started.
     Unknown,
-    /// There is none of this name.
+    /// The unit does not exist.
     Gone,
-    /// This.
+    /// The unit exists.
     Unit(Arc<Unit>),
 }
 
-/// What the unit's spec names.
+/// The instance that a unit's spec names: the desired state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct DesiredInstance {
     /// Name of the instance.
-    pub id: String,
-    /// Attempt.
+    pub name: String,
+    /// Number of the start.
     pub attempt: i64,
-    /// Restart.
+    /// Number of the restart.
     pub restart: i64,
 }
 
-/// One unit at one moment.
+/// A condition of the unit's status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Condition<R> {
+    /// Whether the condition is true.
+    pub met: bool,
+    /// Why; none if this version does not know the operator's reason.
+    pub reason: Option<R>,
+    /// The reason in a sentence for a person.
+    pub message: String,
+}
+
+/// A unit at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unit {
-    /// Its name.
+    /// Name of the `GpuUnit`.
     pub name: String,
     /// Version of the object.
     pub resource_version: String,
     /// Version of its spec.
     pub generation: i64,
-    /// The version of the spec that its status answers.
+    /// Version of the spec that the status reports on.
     pub observed_generation: Option<i64>,
-    /// What should run in it.
-    pub wants: Option<Wanted>,
-    /// Its state.
+    /// The instance that should run in it.
+    pub desired: Option<DesiredInstance>,
+    /// State.
     pub state: UnitState,
-    /// Its node.
+    /// Node on which it has its place.
     pub node: Option<String>,
-    /// What runs in it.
+    /// The instance that exists in it.
     pub instance: Option<InstanceStatus>,
-    /// The runs that ended last, the oldest first.
+    /// The latest runs that have ended, oldest first.
     pub runs: Vec<Run>,
-    /// The start that failed last.
+    /// The latest failed start.
     pub failure: Option<LastFailure>,
-    /// The condition `Held`: whether it is so, and why.
-    pub held: Option<(bool, Why)>,
-    /// The condition `InstanceReady`: whether it is so, and why.
-    pub ready: Option<(bool, Why)>,
+    /// Whether it holds its place.
+    pub held: Option<Condition<HeldReason>>,
+    /// Whether the instance is ready.
+    pub ready: Option<Condition<InstanceReason>>,
 }
 
 impl From<GpuUnit> for Unit {
     fn from(unit: GpuUnit) -> Self {
         let status = unit.status.unwrap_or_default();
-        let condition = |type_: &str| {
-            status
-                .condition(type_)
-                .map(|c| (c.status == "True", Why::new(c.reason.clone(), c.message.clone())))
-        };
-        let (held, ready) = (condition(names::CONDITION_HELD), condition(names::CONDITION_INSTANCE_READY));
+        let (held, ready) =
+            (condition(&status, names::CONDITION_HELD), condition(&status, names::CONDITION_INSTANCE_READY));
         let mut runs: Vec<Run> = status.recent_runs.into_iter().rev().collect();
         runs.extend(status.last_run.filter(|last| !runs.contains(last)));
         Self {
@@ -74,7 +96,11 @@ impl From<GpuUnit> for Unit {
             resource_version: unit.metadata.resource_version.unwrap_or_default(),
             generation: unit.metadata.generation.unwrap_or_default(),
             observed_generation: status.observed_generation,
-            wants: unit.spec.instance.map(|i| Wanted { id: i.id, attempt: i.attempt, restart: i.restart }),
+            desired: unit.spec.instance.map(|instance| DesiredInstance {
+                name: instance.id,
+                attempt: instance.attempt,
+                restart: instance.restart,
+            }),
             state: status.state,
             node: status.node,
             instance: status.instance,
@@ -86,41 +112,64 @@ impl From<GpuUnit> for Unit {
     }
 }
 
+fn condition<R: FromStr>(status: &crds::GpuUnitStatus, kind: &str) -> Option<Condition<R>> {
+    status.condition(kind).map(|condition| Condition {
+        met: condition.status == "True",
+        reason: condition.reason.parse().ok(),
+        message: condition.message.clone(),
+    })
+}
+
 impl Unit {
-    /// Whether this is a later version of the same object. Versions of one object of one server are
-    /// numbers that grow (Kubernetes ≥ 1.35 promises it); where they are not, nothing is later.
+    /// Returns whether this is a later version of the same object. Resource versions of one object grow as numbers
+    /// (guaranteed by Kubernetes 1.35); where they are no numbers, no version is later.
     #[must_use]
     pub fn newer_than(&self, other: &Self) -> bool {
         match (self.resource_version.parse::<u64>(), other.resource_version.parse::<u64>()) {
-            (Ok(mine), Ok(others)) => mine > others,
+            (Ok(own), Ok(others)) => own > others,
             _ => false,
         }
     }
 
-    /// The instance that its spec names, if it is one of ours by its name.
+    /// Returns the instance that the spec names, if the name is an instance's.
     #[must_use]
-    pub fn wanted_instance(&self) -> Option<InstanceId> {
-        InstanceId::from_k8s_name(&self.wants.as_ref()?.id).ok()
+    pub fn desired_instance(&self) -> Option<InstanceId> {
+        InstanceId::from_k8s_name(&self.desired.as_ref()?.name).ok()
     }
 
-    /// The instance that runs in it.
+    /// Returns the instance that is ready in the unit.
     #[must_use]
     pub fn running_instance(&self) -> Option<InstanceId> {
-        let instance = self.instance.as_ref().filter(|i| i.running_since.is_some())?;
+        let instance = self.instance.as_ref().filter(|instance| instance.running_since.is_some())?;
         InstanceId::from_k8s_name(&instance.id).ok()
     }
 
-    /// Every instance that it tells something about.
+    /// Returns all instances that the unit reports on.
     pub fn instances(&self) -> impl Iterator<Item = InstanceId> + '_ {
-        let wanted = self.wants.as_ref().map(|w| &w.id);
-        let present = self.instance.as_ref().map(|i| &i.id);
-        let failed = self.failure.as_ref().map(|f| &f.instance_id);
-        let ran = self.runs.last().map(|r| &r.instance_id);
-        wanted
+        let desired = self.desired.as_ref().map(|desired| &desired.name);
+        let present = self.instance.as_ref().map(|instance| &instance.id);
+        let failed = self.failure.as_ref().map(|failure| &failure.instance_id);
+        let ended = self.runs.last().map(|run| &run.instance_id);
+        [desired, present, failed, ended]
             .into_iter()
-            .chain(present)
-            .chain(failed)
-            .chain(ran)
+            .flatten()
             .filter_map(|name| InstanceId::from_k8s_name(name).ok())
+    }
+
+    /// Returns whether the operator has seen that the instance is not desired here, and nothing of it is left.
+    #[must_use]
+    pub fn vacated_by(&self, name: &str) -> bool {
+        self.desired.as_ref().is_none_or(|desired| desired.name != name)
+            && self.instance.as_ref().is_none_or(|instance| instance.id != name)
+            && self.observed_generation.is_some_and(|observed| observed >= self.generation)
+    }
+
+    /// Returns whether the unit's place, or its instance, was lost with the node.
+    #[must_use]
+    pub fn node_lost(&self) -> bool {
+        let held = self.held.as_ref().filter(|held| !held.met);
+        let ready = self.ready.as_ref().filter(|ready| !ready.met);
+        held.is_some_and(|held| held.reason == Some(HeldReason::NodeLost))
+            || ready.is_some_and(|ready| ready.reason == Some(InstanceReason::NodeLost))
     }
 }

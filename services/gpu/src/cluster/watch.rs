@@ -1,72 +1,150 @@
-//! Following a cluster's units.
+//! Keeps a cluster's cache current and reports the instances that something happened to.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, time::Duration};
 
+use api::ErrorChain;
+use backon::{BackoffBuilder, ExponentialBuilder};
 use crds::GpuUnit;
 use futures::StreamExt;
 use ids::InstanceId;
 use kube::{
     Api, ResourceExt,
-    runtime::{WatchStreamExt, watcher},
+    runtime::{
+        WatchStreamExt,
+        watcher::{self, Event, watcher},
+    },
 };
-use tokio::sync::mpsc;
 
 use super::{Cluster, Unit};
 
-/// Keeps the cluster's cache up to date for ever, with backoff while the cluster does not answer.
-pub(super) async fn follow(cluster: &Cluster, woken: &mpsc::UnboundedSender<InstanceId>) {
-    let api: Api<GpuUnit> = Api::all(cluster.client.clone());
-    let mut events = std::pin::pin!(watcher(api, watcher::Config::default()).default_backoff());
-    let mut listed: Option<HashSet<String>> = None;
-    while let Some(event) = events.next().await {
-        cluster.change(|cache| cache.heard = event.is_ok());
-        match event {
-            Ok(watcher::Event::Init) => listed = Some(HashSet::new()),
-            Ok(watcher::Event::InitApply(unit)) => {
-                if let Some(listed) = &mut listed {
-                    listed.insert(unit.name_any());
+/// Events handled at a time, at most.
+const BATCH: usize = 500;
+/// Failures in a row after which the kubeconfig is read again.
+const MAX_FAILURES: u32 = 3;
+/// Delay before a cluster without usable credentials is tried again: the first, and the longest.
+const MIN_DELAY: Duration = Duration::from_millis(500);
+const MAX_DELAY: Duration = Duration::from_secs(5);
+
+/// Marks the cache as not current when the watch ends, however it ends.
+struct Connection<'c>(&'c Cluster);
+
+impl Connection<'_> {
+    fn set(&self, connected: bool) {
+        self.0.change(|cache| cache.connected = connected);
+    }
+}
+
+impl Drop for Connection<'_> {
+    fn drop(&mut self) {
+        self.set(false);
+    }
+}
+
+impl Cluster {
+    /// Watches the cluster's units for ever. `changed` receives the instances that a batch of events reports on.
+    pub async fn watch<R: Future<Output = ()>>(&self, changed: impl Fn(Vec<InstanceId>) -> R) {
+        let mut delays = delays();
+        loop {
+            match self.units().await {
+                Ok(units) => {
+                    delays = self::delays();
+                    self.follow(units, &changed).await;
+                    tracing::warn!(
+                        cluster = self.name,
+                        "cluster does not answer; its kubeconfig is read again"
+                    );
+                    self.clients.forget(&self.name);
                 }
-                put(cluster, unit, woken);
-            }
-            Ok(watcher::Event::InitDone) => {
-                let listed = listed.take().unwrap_or_default();
-                let gone: Vec<String> = cluster.cached(|cache| {
-                    cache.units.keys().filter(|name| !listed.contains(*name)).cloned().collect()
-                });
-                for name in gone {
-                    remove(cluster, &name, woken);
+                Err(error) => {
+                    tracing::warn!(cluster = self.name, error = %ErrorChain(&error), "cluster cannot be watched");
+                    tokio::time::sleep(delays.next().unwrap_or(MAX_DELAY)).await;
                 }
-                cluster.change(|cache| cache.synced = true);
-                tracing::info!(cluster = cluster.name, units = listed.len(), "units listed");
-                // before, nothing could be said about units that are not there
-                let known: Vec<Arc<Unit>> = cluster.cached(|cache| cache.units.values().cloned().collect());
-                wake(known.iter().flat_map(|unit| unit.instances()), woken);
-            }
-            Ok(watcher::Event::Apply(unit)) => put(cluster, unit, woken),
-            Ok(watcher::Event::Delete(unit)) => remove(cluster, &unit.name_any(), woken),
-            Err(error) => {
-                tracing::warn!(cluster = cluster.name, error = %api::ErrorChain(&error), "watch interrupted");
             }
         }
     }
-}
 
-fn put(cluster: &Cluster, unit: GpuUnit, woken: &mpsc::UnboundedSender<InstanceId>) {
-    let unit = Arc::new(Unit::from(unit));
-    let before = cluster.change(|cache| cache.put(Arc::clone(&unit)));
-    let before = before.iter().flat_map(|unit| unit.instances());
-    wake(unit.instances().chain(before), woken);
-}
+    /// Returns after several failures in a row.
+    async fn follow<R: Future<Output = ()>>(
+        &self,
+        units: Api<GpuUnit>,
+        changed: &impl Fn(Vec<InstanceId>) -> R,
+    ) {
+        let events = watcher(units, watcher::Config::default()).default_backoff();
+        let mut events = std::pin::pin!(events.ready_chunks(BATCH));
+        let (connection, mut listed, mut failures) = (Connection(self), HashSet::new(), 0);
+        while let Some(batch) = events.next().await {
+            let mut instances = HashSet::new();
+            for event in batch {
+                match event {
+                    // precedes the first request, and does not tell that the cluster answers
+                    Ok(Event::Init) => listed.clear(),
+                    Ok(event) => {
+                        failures = 0;
+                        self.observe(event, &mut listed, &mut instances);
+                    }
+                    Err(error) => {
+                        failures += 1;
+                        tracing::warn!(cluster = self.name, failures, error = %ErrorChain(&error), "watch failed");
+                    }
+                }
+            }
+            connection.set(failures == 0 && self.read(|cache| cache.synced));
+            if !instances.is_empty() {
+                changed(instances.into_iter().collect()).await;
+            }
+            if failures >= MAX_FAILURES {
+                return;
+            }
+        }
+    }
 
-fn remove(cluster: &Cluster, name: &str, woken: &mpsc::UnboundedSender<InstanceId>) {
-    if let Some(before) = cluster.change(|cache| cache.remove(name)) {
-        wake(before.instances(), woken);
+    /// Stores what an event reports and adds the instances that it concerns to `instances`.
+    fn observe(
+        &self,
+        event: Event<GpuUnit>,
+        listed: &mut HashSet<String>,
+        instances: &mut HashSet<InstanceId>,
+    ) {
+        match event {
+            Event::Init => {}
+            Event::InitApply(unit) => {
+                listed.insert(unit.name_any());
+                self.put(unit, instances);
+            }
+            Event::InitDone => {
+                let before = self.change(|cache| {
+                    cache.synced = true;
+                    let before: Vec<_> = cache.units.values().cloned().collect();
+                    // deleted while nobody watched
+                    for unit in before.iter().filter(|unit| !listed.contains(&unit.name)) {
+                        cache.remove(&unit.name);
+                    }
+                    before
+                });
+                tracing::info!(cluster = self.name, units = listed.len(), "units listed");
+                instances.extend(before.iter().flat_map(|unit| unit.instances()));
+            }
+            Event::Apply(unit) => self.put(unit, instances),
+            Event::Delete(unit) => {
+                let before = self.change(|cache| cache.remove(&unit.name_any()));
+                instances.extend(before.iter().flat_map(|unit| unit.instances()));
+            }
+        }
+    }
+
+    fn put(&self, unit: GpuUnit, instances: &mut HashSet<InstanceId>) {
+        let unit = Unit::from(unit);
+        instances.extend(unit.instances());
+        let before = self.change(|cache| cache.put(unit.into()));
+        instances.extend(before.iter().flat_map(|unit| unit.instances()));
     }
 }
 
-fn wake(instances: impl Iterator<Item = InstanceId>, woken: &mpsc::UnboundedSender<InstanceId>) {
-    for instance in instances.collect::<HashSet<_>>() {
-        // the receiver goes only when the process ends
-        let _ = woken.send(instance);
-    }
+fn delays() -> impl Iterator<Item = Duration> {
+    ExponentialBuilder::default()
+        .with_min_delay(MIN_DELAY)
+        .with_max_delay(MAX_DELAY)
+        .with_jitter()
+        .without_max_times()
+        .build()
 }

@@ -1,65 +1,60 @@
-//! Writing `spec.instance` of a unit: server-side apply as our own field manager, never forced, and only
-//! onto the very version of the object that was looked at before, so that a call that was delayed cannot
-//! overwrite what others did since.
+//! Writes `spec.instance` of a unit: server-side apply as this service's field manager, never forced, and only onto
+//! the version of the object that was read before. A delayed call cannot overwrite later changes.
 
 use std::sync::Arc;
 
-use crds::{GpuUnit, names};
-use kube::{
-    Api,
-    api::{Patch, PatchParams},
-};
+use crds::{ClusterError, GpuUnit, names};
+use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
 use super::{Cluster, Unit};
 
-/// How often a write is tried again when the unit changed under it.
-const TRIES: usize = 6;
+/// How often a write is tried while the unit keeps changing.
+const MAX_ATTEMPTS: usize = 6;
 
-/// Why a unit was not written.
+/// Why a unit was not read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// There is none of this name.
+    /// The unit does not exist.
     #[error("the unit does not exist")]
     Gone,
-    /// Another instance's name stands in it.
+    /// The unit's spec names another instance.
     #[error("another instance is in the unit")]
     Occupied,
-    /// The cluster says that what was to be written is not valid.
-    #[error("the cluster does not accept it: {0}")]
-    Refused(String),
-    /// The cluster does not answer, or not with sense.
+    /// The cluster rejects the written value.
+    #[error("the cluster rejects the instance: {0}")]
+    Rejected(String),
+    /// The cluster's credentials are not usable.
+    #[error(transparent)]
+    Credentials(#[from] ClusterError),
+    /// The cluster does not answer.
     #[error("the cluster does not answer")]
-    Away(#[source] Box<kube::Error>),
-    /// It changed each time.
+    Unreachable(#[source] Box<kube::Error>),
+    /// The unit changed during each attempt.
     #[error("the unit changed too often")]
-    Busy,
+    Contended,
 }
 
 impl From<kube::Error> for WriteError {
     fn from(error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) if status.is_not_found() => Self::Gone,
-            other => Self::Away(Box::new(other)),
+            other => Self::Unreachable(Box::new(other)),
         }
     }
 }
 
 impl Cluster {
-    fn units(&self) -> Api<GpuUnit> {
-        Api::all(self.client.clone())
-    }
-
-    /// The unit as it is now, asked from the cluster; none if there is none.
+    /// Reads the unit from the cluster; none if it does not exist.
     ///
     /// # Errors
-    /// When the cluster does not answer.
-    pub async fn look(&self, unit: &str) -> Result<Option<Arc<Unit>>, WriteError> {
-        let now = self.units().get_opt(unit).await?.map(|unit| self.learn(unit));
-        if now.is_none() {
+    /// If the cluster does not answer.
+    pub async fn fetch(&self, unit: &str) -> Result<Option<Arc<Unit>>, WriteError> {
+        let found = self.units().await?.get_opt(unit).await?.map(|unit| self.learn(unit));
+        if found.is_none() {
             self.change(|cache| cache.remove(unit));
         }
-        Ok(now)
+        Ok(found)
     }
 
     fn learn(&self, unit: GpuUnit) -> Arc<Unit> {
@@ -68,48 +63,53 @@ impl Cluster {
         unit
     }
 
-    /// Makes the unit's spec name this instance in this way. Nothing is written when it does already.
+    /// Makes the unit's spec name this instance. Writes nothing if it does already.
     ///
     /// # Errors
-    /// As [`WriteError`] says.
-    pub async fn apply(&self, unit: &str, wanted: &crds::Instance) -> Result<(), WriteError> {
-        for _ in 0..TRIES {
-            let now = self.units().get(unit).await?;
-            match &now.spec.instance {
-                Some(present) if present.id != wanted.id => return Err(WriteError::Occupied),
-                Some(present) if present == wanted => {
-                    self.learn(now);
+    /// See [`WriteError`].
+    pub async fn apply(&self, unit: &str, instance: &crds::Instance) -> Result<(), WriteError> {
+        let units = self.units().await?;
+        for _ in 0..MAX_ATTEMPTS {
+            let current = units.get(unit).await?;
+            match &current.spec.instance {
+                Some(present) if present.id != instance.id => return Err(WriteError::Occupied),
+                Some(present) if present == instance => {
+                    self.learn(current);
                     return Ok(());
                 }
                 _ => {}
             }
-            let spec = json!({ "instance": wanted });
-            if self.write(&now, Some(spec)).await? {
+            let spec = json!({ "instance": instance });
+            if self.write(&current, Some(spec)).await? {
                 return Ok(());
             }
         }
-        Err(WriteError::Busy)
+        Err(WriteError::Contended)
     }
 
-    /// Makes the unit's spec name nothing, if it names the instance called `name`.
+    /// Removes the instance called `name` from the unit's spec, if it is there.
     ///
     /// # Errors
-    /// As [`WriteError`] says; a unit that is gone is none.
+    /// See [`WriteError`]. A unit that does not exist is no error.
     pub async fn vacate(&self, unit: &str, name: &str) -> Result<(), WriteError> {
-        for _ in 0..TRIES {
-            let Some(now) = self.units().get_opt(unit).await? else { return Ok(()) };
-            if now.spec.instance.as_ref().is_none_or(|present| present.id != name) {
-                self.learn(now);
+        let units = self.units().await?;
+        for _ in 0..MAX_ATTEMPTS {
+            let Some(current) = units.get_opt(unit).await? else {
+                self.change(|cache| cache.remove(unit));
+                return Ok(());
+            };
+            if current.spec.instance.as_ref().is_none_or(|present| present.id != name) {
+                self.learn(current);
                 return Ok(());
             }
-            if self.write(&now, None).await? {
+            if self.write(&current, None).await? {
                 return Ok(());
             }
         }
-        Err(WriteError::Busy)
+        Err(WriteError::Contended)
     }
 
-    /// Applies our part of the spec onto exactly this version. False when it has changed meanwhile.
+    /// Applies this service's part of the spec onto exactly this version. Returns false if the unit has changed.
     async fn write(&self, onto: &GpuUnit, spec: Option<Value>) -> Result<bool, WriteError> {
         let name = onto.metadata.name.as_deref().unwrap_or_default();
         let mut patch = json!({
@@ -121,14 +121,14 @@ impl Cluster {
             patch.insert("spec".to_owned(), spec);
         }
         let params = PatchParams::apply(names::MANAGER_GPU);
-        match self.units().patch(name, &params, &Patch::Apply(&patch)).await {
+        match self.units().await?.patch(name, &params, &Patch::Apply(&patch)).await {
             Ok(unit) => {
                 self.learn(unit);
                 Ok(true)
             }
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
             Err(kube::Error::Api(status)) if status.code == 422 => {
-                Err(WriteError::Refused(status.message.clone()))
+                Err(WriteError::Rejected(status.message.clone()))
             }
             Err(error) => Err(error.into()),
         }

@@ -1,6 +1,6 @@
-//! Ordering an instance: what is asked for is checked against its neighbours before anything is made.
+//! Orders: a new instance is checked against the catalogue and the other services before it is created.
 
-use api::{FieldError, Problem};
+use api::{Checks, Problem};
 use clients::stock::{GpuSpec, GpuSpecState};
 use ids::{DatacenterId, InstanceId, OperationId, StorageId, TenantId};
 use jiff::Timestamp;
@@ -9,128 +9,113 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 
 use super::{
-    model::{Instance, State},
-    parts::{Meter, Order},
+    OperationKind,
+    model::Instance,
+    parts::{CurrentOperation, Order},
+    state::State,
     store,
 };
 use crate::{
-    app::AppState,
-    catalogue::{self, EnvVar, check_env},
+    catalogue::{self, EnvVar, ServiceImage, check_env},
     error::Error,
-    operation::Kind,
+    state::AppState,
+    usage::Meter,
 };
+
+/// The longest name of an instance.
+const MAX_NAME: usize = 63;
 
 /// A new instance. It is started at once.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewInstance {
-    /// Its name, 1 to 63 characters; made up when absent.
+    /// Name, 1 to 63 characters. Generated if absent.
     #[serde(default)]
     pub(crate) name: Option<String>,
     /// GPU specification, by id or name.
     pub(crate) gpu_spec: String,
     /// Service of the catalogue.
     pub(crate) service: String,
-    /// Its version.
+    /// Version of the service.
     pub(crate) version: String,
-    /// A storage of the tenant to mount.
+    /// Id of a volume of the tenant to mount.
     #[serde(default)]
     pub(crate) storage_id: Option<StorageId>,
-    /// Only in this datacenter; anywhere when absent.
+    /// Id of the required datacenter. Any datacenter if absent.
     #[serde(default)]
     pub(crate) datacenter: Option<DatacenterId>,
-    /// Added to the service's own environment. Not shown again.
+    /// Environment variables, added to those of the service. Not shown again.
     #[serde(default)]
     pub(crate) env: Vec<EnvVar>,
 }
 
-/// What is wrong with a name.
-pub(super) fn check_name(name: &str) -> Option<FieldError> {
-    let fine = (1..=63).contains(&name.chars().count())
-        && name.trim() == name
-        && !name.chars().any(char::is_control);
-    (!fine).then(|| FieldError {
-        pointer: "/name".to_owned(),
-        detail: "must be 1 to 63 characters, without control characters and outer spaces".to_owned(),
-    })
-}
-
-fn invalid(pointer: &str, detail: &str) -> Problem {
-    Problem::invalid_field(pointer, detail)
+/// Checks the name of an instance.
+pub(super) fn check_name(checks: &mut Checks, name: Option<&str>) {
+    if let Some(name) = name {
+        checks.display_name("/name", name, MAX_NAME);
+    }
 }
 
 impl NewInstance {
-    /// What can be said without asking anyone.
+    /// Checks what needs no other service.
     pub(super) fn check(&self) -> Result<(), Problem> {
-        let mut errors: Vec<FieldError> = self.name.iter().filter_map(|name| check_name(name)).collect();
+        let mut checks = Checks::default();
+        check_name(&mut checks, self.name.as_deref());
         for (pointer, text) in
             [("/gpu_spec", &self.gpu_spec), ("/service", &self.service), ("/version", &self.version)]
         {
-            if !(1..=63).contains(&text.len()) || text.chars().any(char::is_control) {
-                let detail = "must be 1 to 63 characters".to_owned();
-                errors.push(FieldError { pointer: pointer.to_owned(), detail });
-            }
+            let valid = (1..=63).contains(&text.len()) && !text.chars().any(char::is_control);
+            checks.require(valid, pointer, "must be 1 to 63 characters, without control characters");
         }
-        errors.extend(check_env("/env", &self.env));
-        if errors.is_empty() { Ok(()) } else { Err(Problem::invalid(errors)) }
+        checks.extend(check_env("/env", &self.env));
+        checks.finish()
     }
 
-    /// What only the neighbours know: the specification, whether there is the datacenter, and whether the user
-    /// sees the storage.
-    pub(super) async fn ask(&self, app: &AppState, token: &str) -> Result<GpuSpec, Problem> {
-        let spec = match app.stock.gpu_spec(&self.gpu_spec).await {
-            Ok(spec) if spec.state == GpuSpecState::Active => spec,
-            Ok(_) => return Err(invalid("/gpu_spec", "this GPU specification is retired; choose another")),
-            Err(error) if error.is_not_found() => {
-                return Err(invalid("/gpu_spec", "there is no such GPU specification"));
-            }
-            Err(error) => return Err(Error::Neighbour { what: "The stock service", error }.into()),
-        };
-        if let Some(datacenter) = self.datacenter {
-            match app.stock.datacenter(datacenter, token).await {
-                Ok(_) => {}
-                Err(error) if error.is_not_found() => {
-                    return Err(invalid("/datacenter", "there is no such datacenter"));
-                }
-                Err(error) => return Err(Error::Neighbour { what: "The stock service", error }.into()),
-            }
+    /// Checks with the other services, as the user whose access token this is. Returns the GPU specification.
+    pub(super) async fn check_references(&self, app: &AppState, token: &str) -> Result<GpuSpec, Problem> {
+        let spec = app.stock.gpu_spec(&self.gpu_spec).await;
+        let spec = existing(spec, "The stock service", "/gpu_spec", "GPU specification not found")?;
+        if spec.state == GpuSpecState::Retired {
+            return Err(Problem::invalid_field("/gpu_spec", "this GPU specification is retired"));
         }
-        if let Some(storage) = self.storage_id {
-            match app.storage.find(storage, token).await {
-                Ok(_) => {}
-                Err(error) if error.is_not_found() => {
-                    return Err(invalid("/storage_id", "there is no such storage"));
-                }
-                Err(error) => return Err(Error::Neighbour { what: "The storage service", error }.into()),
-            }
+        if let Some(id) = self.datacenter {
+            let datacenter = app.stock.datacenter(id, token).await;
+            existing(datacenter, "The stock service", "/datacenter", "datacenter not found")?;
+        }
+        if let Some(id) = self.storage_id {
+            let storage = app.storage.find(id, token).await;
+            existing(storage, "The storage service", "/storage_id", "storage not found")?;
         }
         Ok(spec)
     }
 
-    /// Writes the instance down, with the operation that creates and starts it.
+    /// Inserts the instance, with the operation that creates and starts it.
     pub(super) async fn insert(
         &self,
         tx: &mut PgConnection,
         tenant: TenantId,
         spec: &GpuSpec,
+        now: Timestamp,
     ) -> Result<Instance, Problem> {
-        let image = catalogue::store::offered(tx, &self.service, &self.version).await?.ok_or_else(|| {
-            invalid("/version", "the catalogue has no such version of this service; see GET /v1/services")
-        })?;
+        let image =
+            catalogue::store::find_enabled(tx, &self.service, &self.version).await?.ok_or_else(|| {
+                let detail = "the catalogue has no such version of this service; see GET /v1/services";
+                Problem::invalid_field("/version", detail)
+            })?;
         if self.storage_id.is_some() && image.template.storage_mount_path.is_none() {
-            return Err(invalid("/storage_id", "this service uses no storage"));
+            return Err(Problem::invalid_field("/storage_id", "this service uses no storage"));
         }
-        let (id, now) = (InstanceId::new(), Timestamp::now());
-        let name = self.name.clone().unwrap_or_else(|| {
-            // the last digits of an id are its random ones
-            let hex = id.uuid().simple().to_string();
-            let service: String = self.service.chars().take(48).collect();
-            format!("{service}-{}", hex.get(26..).unwrap_or_default())
-        });
-        let instance = Instance {
+        let instance = self.instance(tenant, spec, image, now);
+        store::insert(tx, &instance).await?;
+        Ok(instance)
+    }
+
+    fn instance(&self, tenant: TenantId, spec: &GpuSpec, image: ServiceImage, now: Timestamp) -> Instance {
+        let id = InstanceId::new();
+        Instance {
             id,
             tenant,
-            name,
+            name: self.name.clone().unwrap_or_else(|| generated_name(&self.service, id)),
             order: Order {
                 gpu_spec_id: spec.id,
                 gpu_spec_name: spec.name.clone(),
@@ -144,18 +129,39 @@ impl NewInstance {
                 price_per_hour: spec.price_per_hour,
                 currency: spec.currency.clone(),
             },
-            state: State::Pending { why: None },
+            state: State::Pending { reason: None },
             attempt: 1,
             restart: 0,
             storage: None,
             meter: Meter::default(),
             last_place: None,
-            operation: (OperationId::new(), Kind::Create),
+            operation: CurrentOperation { id: OperationId::new(), kind: OperationKind::Create },
             generation: 1,
             created_at: now,
             updated_at: now,
-        };
-        store::insert(tx, &instance).await?;
-        Ok(instance)
+        }
     }
+}
+
+/// Returns what another service found; a missing resource is an invalid field.
+fn existing<T>(
+    found: Result<T, clients::Error>,
+    service: &'static str,
+    pointer: &str,
+    missing: &str,
+) -> Result<T, Problem> {
+    found.map_err(|cause| {
+        if cause.is_not_found() {
+            Problem::invalid_field(pointer, missing)
+        } else {
+            Error::Service { service, cause }.into()
+        }
+    })
+}
+
+fn generated_name(service: &str, id: InstanceId) -> String {
+    // the last digits of an id are random
+    let hex = id.uuid().simple().to_string();
+    let service: String = service.chars().take(48).collect();
+    format!("{service}-{}", hex.get(26..).unwrap_or_default())
 }

@@ -1,143 +1,148 @@
-//! What is to be done next for one instance: its state against what the cluster says. Pure.
+//! The next step for an instance: its state compared with the observation of its unit. Pure.
 //!
-//! Each step is idempotent and leaves the instance in a state from which the next is decided afresh, by
-//! whichever replica comes to it. No step depends on a step before it having been seen to succeed.
+//! Each step is repeatable, and the next one is decided from the state it leaves, by any replica. No step relies on
+//! an earlier step having been seen to succeed.
 
-use crds::{HeldReason, InstanceReason, UnitState};
-use jiff::Timestamp;
+use crds::{FailureReason, InstanceReason, UnitState};
+use ids::StorageId;
 
-use super::model::{Holds, Instance, State};
-use super::parts::{EndedRun, Failure, Pod, RunKey, Why};
-use crate::cluster::{Seen, Unit};
+use super::{
+    model::{Event, Instance},
+    parts::{ClaimStatus, Failure, Pod},
+    reason::{Reason, ReasonCode},
+    state::State,
+};
+use crate::{
+    cluster::{Observation, Unit, UnitRef},
+    usage::{EndReason, EndedRun, RunKey},
+};
 
 /// The next step for an instance.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Nothing to do until something happens; the reason it waits for, if there is one to show.
-    Wait(Option<Why>),
-    /// Make sure its storage may be used, and learn its name in the cluster.
-    Attach,
-    /// Get a unit.
-    Claim,
-    /// Write what should run into the unit.
-    Apply,
-    /// Record runs that have ended.
-    Record(Vec<EndedRun>),
-    /// It runs.
-    BecomeRunning(Pod),
-    /// It does not run any more, but is still meant to.
-    BecomeUnready(Option<Why>),
-    /// Somebody took it out of its unit; begin again.
-    BeginAgain,
-    /// It cannot go on.
-    Fail(Failure),
-    /// Take what should run out of the unit.
-    Vacate,
-    /// Make sure that nothing of it runs any more, then give the unit back.
-    Release,
-    /// Let go of the storage.
-    Detach,
-    /// Take it out of a unit that is not its own.
-    RemoveStray(String),
-    /// Once more, some time after the end: give back what a call that was cut off may have taken.
-    Settle,
+    /// Nothing to do until something happens. What it waits for, if a user should see it.
+    Wait(Option<Reason>),
+    /// Record what the cluster reports.
+    Record(Event),
+    /// Call another service or a cluster.
+    Act(Action),
 }
 
-/// The next step. `unit` is what the cluster says of the unit that the instance holds, `strays` the other
-/// units that name the instance, `due` whether a look without an event was asked for.
+/// A call of another service or a cluster. Repeatable.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Attach the storage.
+    Attach(StorageId),
+    /// Claim a unit.
+    Claim,
+    /// Write the instance into its unit's spec.
+    Apply,
+    /// Remove the instance from this unit's spec.
+    Vacate(UnitRef),
+    /// Release the unit.
+    Release,
+    /// Detach the storage, if there is one.
+    Detach,
+    /// Some time after the end: release and detach what a delayed call may have claimed or attached.
+    ReleaseLeftovers,
+}
+
+impl Step {
+    /// Returns whether the step cannot be undone, and so has to be decided on what the cluster reports now instead of
+    /// what it reported last.
+    #[must_use]
+    pub fn needs_confirmation(&self) -> bool {
+        matches!(
+            self,
+            Self::Record(Event::Failed(_) | Event::RemovedFromUnit | Event::BecameUnready(_))
+                | Self::Act(Action::Release)
+        )
+    }
+}
+
+/// Decides the next step. `observation` is of the unit that the instance has claimed; `strays` are other units whose
+/// spec names it; `due` is false if only an event of the cluster caused the reconcile.
 #[must_use]
-pub fn decide(instance: &Instance, unit: &Seen, strays: &[String], due: bool) -> Step {
+pub fn decide(instance: &Instance, observation: &Observation, strays: &[UnitRef], due: bool) -> Step {
     if let Some(stray) = strays.first() {
-        return Step::RemoveStray(stray.clone());
+        return Step::Act(Action::Vacate(stray.clone()));
     }
     match &instance.state {
-        State::Pending { .. } if instance.order.storage_id.is_some() && instance.storage.is_none() => {
-            Step::Attach
-        }
-        State::Pending { .. } => Step::Claim,
-        State::Starting { .. } => up(instance, unit, None),
-        State::Running { pod, .. } => up(instance, unit, Some(pod)),
-        State::Stopping { holds, .. } | State::Deleting { holds, .. } => match holds {
-            Holds::Unit { .. } => down(instance, unit),
-            Holds::Unknown => Step::Release,
-            Holds::Nothing => Step::Detach,
+        State::Pending { .. } => match instance.order.storage_id {
+            Some(storage) if instance.storage.is_none() => Step::Act(Action::Attach(storage)),
+            _ => Step::Act(Action::Claim),
         },
-        State::Stopped { .. } | State::Deleted if due => Step::Settle,
+        State::Starting { .. } => keep_running(instance, observation, None),
+        State::Running { pod, .. } => keep_running(instance, observation, Some(pod)),
+        State::Stopping { claim, .. } | State::Deleting { claim, .. } => match claim {
+            ClaimStatus::Held(claim) => terminate(instance, &claim.unit, observation),
+            ClaimStatus::Unknown => Step::Act(Action::Release),
+            ClaimStatus::None => Step::Act(Action::Detach),
+        },
+        State::Stopped { .. } | State::Deleted if due => Step::Act(Action::ReleaseLeftovers),
         State::Stopped { .. } | State::Deleted => Step::Wait(None),
     }
 }
 
-fn up(instance: &Instance, unit: &Seen, running: Option<&Pod>) -> Step {
-    let unit = match unit {
-        Seen::Unknown => {
-            let why = Why::new("cluster_unreachable", "The cluster of its datacenter does not answer.");
-            return Step::Wait(running.is_none().then_some(why));
-        }
-        Seen::Gone => return Step::Fail(failure("unit_gone", "The unit it was on was removed.")),
-        Seen::Unit(unit) => unit,
+/// The next step for an instance that should run and has a unit. `pod` is the recorded pod of a running instance.
+fn keep_running(instance: &Instance, observation: &Observation, pod: Option<&Pod>) -> Step {
+    let unit = match observation {
+        Observation::Unknown => return Step::Wait(pod.is_none().then(unreachable_cluster)),
+        Observation::Gone => return fail(ReasonCode::UnitGone, "The instance's unit was removed."),
+        Observation::Unit(unit) => unit,
     };
     if let Some(ended) = new_runs(instance, unit) {
-        return Step::Record(ended);
+        return Step::Record(Event::RunsEnded(ended));
     }
     let name = instance.id.k8s_name();
-    if let Some(failed) =
-        unit.failure.as_ref().filter(|f| f.instance_id == name && f.attempt >= instance.attempt)
-    {
-        let tail = Some(failed.log_tail.clone()).filter(|tail| !tail.is_empty());
-        return Step::Fail(Failure { log_tail: tail, ..failure(&snake(&failed.reason), &failed.message) });
+    if let Some(failure) = unit.failure_of(&name, instance.attempt) {
+        return Step::Record(Event::Failed(failure));
     }
-    if unit.lost() {
-        return Step::Fail(failure(
-            "node_lost",
-            "The node it was on does not answer. Start it again to take another.",
-        ));
+    if unit.node_lost() {
+        return fail(
+            ReasonCode::NodeLost,
+            "The instance's node does not answer. Start the instance again to use another node.",
+        );
     }
-    match &unit.wants {
-        Some(wants) if wants.id != name => {
-            return match running {
-                Some(_) => Step::Fail(failure("unit_lost", "Another instance took its unit.")),
-                None => Step::Wait(Some(Why::new("unit_occupied", "Its unit is still being cleared."))),
-            };
-        }
-        Some(wants) if (wants.attempt, wants.restart) == (instance.attempt, instance.restart) => {}
-        None if running.is_some() => return Step::BeginAgain,
-        _ => return Step::Apply,
+    match &unit.desired {
+        Some(desired) if desired.name != name => match pod {
+            Some(_) => return fail(ReasonCode::UnitLost, "Another instance took the instance's unit."),
+            None => return Step::Wait(Some(occupied_unit())),
+        },
+        Some(desired) if (desired.attempt, desired.restart) == (instance.attempt, instance.restart) => {}
+        None if pod.is_some() => return Step::Record(Event::RemovedFromUnit),
+        _ => return Step::Act(Action::Apply),
     }
-    let now = unit.running(&name, instance.attempt, instance.restart);
-    match (running, now) {
-        (Some(before), Some(now)) if *before == now => Step::Wait(None),
-        (_, Some(now)) => Step::BecomeRunning(now),
-        (Some(_), None) => Step::BecomeUnready(unit.why()),
-        (None, None) => Step::Wait(unit.why()),
+    match (pod, unit.ready_pod(instance)) {
+        (Some(recorded), Some(reported)) if *recorded == reported => Step::Wait(None),
+        (_, Some(reported)) => Step::Record(Event::BecameReady(reported)),
+        (Some(_), None) => Step::Record(Event::BecameUnready(unit.reason())),
+        (None, None) => Step::Wait(unit.reason()),
     }
 }
 
-fn down(instance: &Instance, unit: &Seen) -> Step {
-    let unit = match unit {
-        Seen::Unknown => {
-            return Step::Wait(Some(Why::new(
-                "cluster_unreachable",
-                "The cluster of its datacenter does not answer.",
-            )));
-        }
-        Seen::Gone => return Step::Release,
-        Seen::Unit(unit) => unit,
+/// The next step for an instance that should not run and still has a unit.
+fn terminate(instance: &Instance, own: &UnitRef, observation: &Observation) -> Step {
+    let unit = match observation {
+        Observation::Unknown => return Step::Wait(Some(unreachable_cluster())),
+        Observation::Gone => return Step::Act(Action::Release),
+        Observation::Unit(unit) => unit,
     };
     if let Some(ended) = new_runs(instance, unit) {
-        return Step::Record(ended);
+        return Step::Record(Event::RunsEnded(ended));
     }
     let name = instance.id.k8s_name();
-    if unit.wants.as_ref().is_some_and(|wants| wants.id == name) {
-        return Step::Vacate;
+    if unit.desired.as_ref().is_some_and(|desired| desired.name == name) {
+        return Step::Act(Action::Vacate(own.clone()));
     }
     if unit.vacated_by(&name) {
-        return Step::Release;
+        return Step::Act(Action::Release);
     }
-    Step::Wait(Some(Why::new("ending", "What runs in it is ending.")))
+    Step::Wait(Some(Reason::new(ReasonCode::Terminating, "The container is terminating.")))
 }
 
-/// The ends of the instance's runs that the unit tells and the meter does not know.
-pub(super) fn new_runs(instance: &Instance, unit: &Unit) -> Option<Vec<EndedRun>> {
+/// Returns the ends of the instance's runs that the unit reports and the meter does not know, oldest first.
+fn new_runs(instance: &Instance, unit: &Unit) -> Option<Vec<EndedRun>> {
     let name = instance.id.k8s_name();
     let mut runs: Vec<EndedRun> = unit
         .runs
@@ -146,7 +151,7 @@ pub(super) fn new_runs(instance: &Instance, unit: &Unit) -> Option<Vec<EndedRun>
         .map(|run| EndedRun {
             key: RunKey { attempt: run.attempt, since: run.running_since.0 },
             ended_at: run.ended_at.0.max(run.running_since.0),
-            reason: snake(&run.reason),
+            reason: EndReason::reported(&run.reason),
         })
         .filter(|run| !instance.meter.knows(run))
         .collect();
@@ -155,62 +160,55 @@ pub(super) fn new_runs(instance: &Instance, unit: &Unit) -> Option<Vec<EndedRun>
     (!runs.is_empty()).then_some(runs)
 }
 
-fn failure(reason: &str, message: &str) -> Failure {
-    Failure { why: Why::new(reason, message), log_tail: None, problem: None }
+fn fail(code: ReasonCode, message: &str) -> Step {
+    Step::Record(Event::Failed(Failure::new(Reason::new(code, message))))
 }
 
-/// A reason in the cluster's spelling (`ImagePullFailed`) in ours (`image_pull_failed`).
-#[must_use]
-fn snake(reason: &str) -> String {
-    let mut out = String::with_capacity(reason.len() + 4);
-    for (i, c) in reason.chars().enumerate() {
-        if c.is_ascii_uppercase() && i > 0 {
-            out.push('_');
-        }
-        out.push(c.to_ascii_lowercase());
-    }
-    out
+/// The reason of an instance whose cluster does not answer.
+pub(super) fn unreachable_cluster() -> Reason {
+    Reason::new(
+        ReasonCode::ClusterUnreachable,
+        "The cluster of the instance's datacenter does not answer. The platform retries.",
+    )
+}
+
+/// The reason of an instance whose unit another instance has not left yet.
+pub(super) fn occupied_unit() -> Reason {
+    Reason::new(ReasonCode::UnitOccupied, "The previous instance in the unit is still terminating.")
 }
 
 impl Unit {
-    /// The pod of this instance, attempt and restart, if it is ready.
-    fn running(&self, name: &str, attempt: i64, restart: i64) -> Option<Pod> {
-        let instance = self
+    /// Returns the instance's pod, if it is ready.
+    fn ready_pod(&self, instance: &Instance) -> Option<Pod> {
+        let name = instance.id.k8s_name();
+        let present = self
             .instance
             .as_ref()
-            .filter(|i| i.id == name && i.attempt == attempt && i.restart == restart)
-            .filter(|_| self.state == UnitState::Running)?;
-        let since: Timestamp = instance.running_since.as_ref()?.0;
-        Some(Pod { ip: instance.pod_ip.clone()?, node: self.node.clone(), since })
+            .filter(|_| self.state == UnitState::Running)
+            .filter(|present| present.id == name)
+            .filter(|present| (present.attempt, present.restart) == (instance.attempt, instance.restart))?;
+        let since = present.running_since.as_ref()?.0;
+        Some(Pod { ip: present.pod_ip.clone()?, node: self.node.clone(), since })
     }
 
-    /// Whether the place and what ran there are lost with the node.
-    fn lost(&self) -> bool {
-        let lost = |condition: &Option<(bool, Why)>, reason: &str| {
-            condition.as_ref().is_some_and(|(yes, why)| !yes && why.reason == reason)
-        };
-        lost(&self.held, HeldReason::NodeLost.as_str())
-            || lost(&self.ready, InstanceReason::NodeLost.as_str())
+    /// Returns the failure of this start (or of a later one).
+    fn failure_of(&self, name: &str, attempt: i64) -> Option<Failure> {
+        let failure = self.failure.as_ref().filter(|f| f.instance_id == name && f.attempt >= attempt)?;
+        let code = ReasonCode::reported(failure.reason.parse::<FailureReason>().ok());
+        let log_tail = Some(failure.log_tail.clone()).filter(|tail| !tail.is_empty());
+        Some(Failure { log_tail, ..Failure::new(Reason::new(code, &failure.message)) })
     }
 
-    /// Whether the operator has seen that the instance is not wanted here any more, and nothing of it is
-    /// left.
-    #[must_use]
-    pub fn vacated_by(&self, name: &str) -> bool {
-        self.wants.as_ref().is_none_or(|wants| wants.id != name)
-            && self.instance.as_ref().is_none_or(|instance| instance.id != name)
-            && self.observed_generation.is_some_and(|observed| observed >= self.generation)
-    }
-
-    /// Why its instance is not ready, in the operator's words.
-    fn why(&self) -> Option<Why> {
-        let not = |condition: &Option<(bool, Why)>| {
-            condition
-                .as_ref()
-                .filter(|(yes, _)| !yes)
-                .map(|(_, why)| Why { reason: snake(&why.reason), message: why.message.clone() })
-        };
-        not(&self.held)
-            .or_else(|| not(&self.ready).filter(|why| why.reason != snake(InstanceReason::Idle.as_str())))
+    /// Returns why its instance is not ready, as the operator reports it.
+    fn reason(&self) -> Option<Reason> {
+        if let Some(held) = self.held.as_ref().filter(|held| !held.met) {
+            return Some(Reason::new(ReasonCode::reported(held.reason), &held.message));
+        }
+        let ready = self.ready.as_ref().filter(|ready| !ready.met)?;
+        let idle = ready.reason == Some(InstanceReason::Idle);
+        (!idle).then(|| Reason::new(ReasonCode::reported(ready.reason), &ready.message))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,8 @@
-//! `/v1/instances`: requests record what is wanted; the reconcilers make it so.
+//! `/v1/instances`: requests record the desired state; the reconciler carries it out.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, Query, Reply};
+use api::{
+    Checks, ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+};
 use auth::Member;
 use axum::{extract::State, http::HeaderMap, response::IntoResponse};
 use http::{StatusCode, header};
@@ -11,34 +13,36 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     create::{NewInstance, check_name},
-    model::{Commanded, Effects, Illegal, Instance},
-    store,
-    view::{InstanceState, InstanceView},
+    model::{Accepted, Command, Instance},
+    state::InstanceState,
+    store::{self, Filter},
+    view::InstanceView,
 };
-use crate::{app::AppState, error::Error};
+use crate::{error::Error, state::AppState};
 
-/// A change; what is absent stays.
+/// A change of an instance. Absent fields stay as they are.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct InstanceChange {
-    /// Its new name, 1 to 63 characters.
+    /// New name, 1 to 63 characters.
     #[serde(default)]
     name: Option<String>,
 }
 
-/// Which instances.
+/// Filters and page of the list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListQuery {
-    /// Only in this state.
+    /// Only instances in this state.
     #[param(inline)]
     state: Option<InstanceState>,
-    /// Only those whose name begins so, in whatever case.
+    /// Only instances whose name starts with this, in any case.
     name: Option<String>,
-    /// How many at most, 1 to 200 (default 50).
+    /// Maximum number of items.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
-    /// Where the page before ended.
+    /// `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
@@ -52,36 +56,37 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
 }
 
 fn accepted(app: &AppState, instance: &Instance) -> Result<Reply, Problem> {
-    let location = format!("/v1/instance-operations/{}", instance.operation.0);
+    let location = format!("/v1/instance-operations/{}", instance.operation.id);
     let view = InstanceView::of(instance, &app.config.apps);
     Ok(Reply::json(StatusCode::ACCEPTED, &view)?.etag(instance.generation).location(location))
 }
 
-/// Lists the tenant's instances, the newest first.
-#[utoipa::path(get, path = "/v1/instances", tag = "instances", operation_id = "list_instances",
-    params(ListQuery),
-    responses((status = 200, description = "A page of instances", body = Page<InstanceView>),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+/// Lists the tenant's instances, newest first.
+#[utoipa::path(
+    get, path = "/v1/instances", operation_id = "list_instances", tag = "instances", params(ListQuery),
+    responses((status = 200, description = "A page of instances", body = Page<InstanceView>)),
+)]
 async fn list_instances(
     State(app): State<AppState>,
     member: Member,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<Page<InstanceView>>, Problem> {
-    let asked = PageParams { limit: query.limit, cursor: query.cursor }.request()?;
-    let state = query.state.map(InstanceState::as_str);
+    let request = PageParams { limit: query.limit, cursor: query.cursor }.request()?;
+    let filter = Filter { state: query.state, name_prefix: query.name.as_deref() };
     let mut tx = app.db.tenant(member.tenant).await?;
-    let rows =
-        store::list(&mut tx, member.tenant, state, query.name.as_deref(), asked.after, asked.rows()).await?;
-    let page = asked.page(rows, |instance| instance.id);
+    let rows = store::list(&mut tx, member.tenant, &filter, request.after, request.rows()).await?;
+    let page = request.page(rows, |instance| instance.id);
     Ok(Json(page.map(|instance| InstanceView::of(&instance, &app.config.apps))))
 }
 
-/// Orders an instance and starts it.
-#[utoipa::path(post, path = "/v1/instances", tag = "instances", operation_id = "create_instance",
-    params(("Idempotency-Key" = String, Header, description = "One for each write")),
+/// Creates an instance and starts it.
+#[utoipa::path(
+    post, path = "/v1/instances", operation_id = "create_instance", tag = "instances",
+    params(IdempotencyKey),
     request_body = NewInstance,
-    responses((status = 202, description = "Accepted; the operation follows", body = InstanceView),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
+    extensions(("x-problems" = json!([ProblemType::InvalidField]))),
+)]
 async fn create_instance(
     State(app): State<AppState>,
     member: Member,
@@ -91,29 +96,28 @@ async fn create_instance(
 ) -> Result<Reply, Problem> {
     member.writer()?;
     new.check()?;
-    let token = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let token = token.split_once(' ').map_or("", |(_, token)| token.trim());
-    // asked before the transaction; a request that comes again gets its stored answer whatever they say now
-    let asked = new.ask(&app, token).await;
-    let mut made = None;
-    let reply = key
-        .once(app.db.tenant(member.tenant).await?, member.tenant, &new, async |tx| {
-            let instance = new.insert(tx, member.tenant, &asked?).await?;
-            made = Some(instance.id);
-            accepted(&app, &instance)
-        })
-        .await?;
-    if let Some(id) = made {
-        app.wakes.wake(id);
-    }
-    Ok(reply)
+    // before the transaction; a repeated request gets its stored response, whatever these checks say now
+    let spec = new.check_references(&app, access_token(&headers)).await;
+    key.once(app.db.tenant(member.tenant).await?, member.tenant, &new, async |tx| {
+        let instance = new.insert(tx, member.tenant, &spec?, (app.clock)()).await?;
+        accepted(&app, &instance)
+    })
+    .await
 }
 
-/// Reads an instance.
-#[utoipa::path(get, path = "/v1/instances/{id}", tag = "instances", operation_id = "get_instance",
-    params(("id" = InstanceId, Path)),
-    responses((status = 200, description = "The instance", body = InstanceView),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+/// The access token of a request that has been authenticated.
+fn access_token(headers: &HeaderMap) -> &str {
+    let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split_once(' ').map_or("", |(_, token)| token.trim())
+}
+
+/// Returns an instance.
+#[utoipa::path(
+    get, path = "/v1/instances/{id}", operation_id = "get_instance", tag = "instances",
+    params(("id" = InstanceId, Path, description = "Instance id")),
+    responses((status = 200, description = "The instance", body = InstanceView)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
 async fn get_instance(
     State(app): State<AppState>,
     member: Member,
@@ -125,31 +129,32 @@ async fn get_instance(
 }
 
 /// Renames an instance.
-#[utoipa::path(patch, path = "/v1/instances/{id}", tag = "instances", operation_id = "update_instance",
-    params(("id" = InstanceId, Path), ("Idempotency-Key" = String, Header, description = "One for each write"),
-        ("If-Match" = String, Header, description = "The ETag of what is changed")),
+#[utoipa::path(
+    patch, path = "/v1/instances/{id}", operation_id = "update_instance", tag = "instances",
+    params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey, IfMatch),
     request_body = InstanceChange,
-    responses((status = 200, description = "Changed", body = InstanceView),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, description = "The changed instance", body = InstanceView)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
 async fn update_instance(
     State(app): State<AppState>,
     member: Member,
     key: IdempotencyKey,
-    seen: IfMatch,
+    if_match: IfMatch,
     Path(id): Path<InstanceId>,
     Json(change): Json<InstanceChange>,
 ) -> Result<Reply, Problem> {
     member.writer()?;
-    if let Some(error) = change.name.as_deref().and_then(check_name) {
-        return Err(Problem::invalid(vec![error]));
-    }
+    let mut checks = Checks::default();
+    check_name(&mut checks, change.name.as_deref());
+    checks.finish()?;
     key.once(app.db.tenant(member.tenant).await?, member.tenant, &change, async |tx| {
         let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
-        seen.check(instance.generation)?;
+        if_match.check(instance.generation)?;
         if let Some(name) = &change.name {
             instance.name.clone_from(name);
             if !store::rename(tx, &mut instance).await? {
-                return Err(Problem::internal("a locked row changed"));
+                return Err(Error::LockedRowChanged.into());
             }
         }
         let view = InstanceView::of(&instance, &app.config.apps);
@@ -158,85 +163,89 @@ async fn update_instance(
     .await
 }
 
-/// A command of [`Instance`].
-type Act = fn(&mut Instance, OperationId) -> Result<(Commanded, Effects), Illegal>;
-
-/// Carries out a user's command on an instance.
 async fn command(
     app: &AppState,
     member: &Member,
     key: &IdempotencyKey,
     id: InstanceId,
-    act: Act,
+    command: Command,
 ) -> Result<Reply, Problem> {
     member.writer()?;
-    let reply = key
-        .once(app.db.tenant(member.tenant).await?, member.tenant, &(), async |tx| {
-            let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
-            let (commanded, effects) = act(&mut instance, OperationId::new()).map_err(Error::from)?;
-            if commanded == Commanded::New && !store::command(tx, &mut instance, &effects).await? {
-                return Err(Problem::internal("a locked row changed"));
+    key.once(app.db.tenant(member.tenant).await?, member.tenant, &(), async |tx| {
+        let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
+        match instance.command(command, OperationId::new()).map_err(Error::from)? {
+            Accepted::New(effects) => {
+                if !store::command(tx, &mut instance, &effects).await? {
+                    return Err(Error::LockedRowChanged.into());
+                }
             }
-            accepted(app, &instance)
-        })
-        .await?;
-    app.wakes.wake(id);
-    Ok(reply)
+            Accepted::InProgress => {}
+        }
+        accepted(app, &instance)
+    })
+    .await
 }
 
-/// Starts a stopped instance: the same id, URL and storage, on whatever unit of its specification is free.
-#[utoipa::path(post, path = "/v1/instances/{id}/start", tag = "instances", operation_id = "start_instance",
-    params(("id" = InstanceId, Path), ("Idempotency-Key" = String, Header, description = "One for each write")),
-    responses((status = 202, description = "Accepted; the operation follows", body = InstanceView),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+/// Starts a stopped instance.
+#[utoipa::path(
+    post, path = "/v1/instances/{id}/start", operation_id = "start_instance", tag = "instances",
+    params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),
+    responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
+    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::InstanceState]))),
+)]
 async fn start_instance(
     State(app): State<AppState>,
     member: Member,
     key: IdempotencyKey,
     Path(id): Path<InstanceId>,
 ) -> Result<Reply, Problem> {
-    command(&app, &member, &key, id, Instance::start).await
+    command(&app, &member, &key, id, Command::Start).await
 }
 
-/// Stops an instance and gives its unit back. A start under way is cancelled.
-#[utoipa::path(post, path = "/v1/instances/{id}/stop", tag = "instances", operation_id = "stop_instance",
-    params(("id" = InstanceId, Path), ("Idempotency-Key" = String, Header, description = "One for each write")),
-    responses((status = 202, description = "Accepted; the operation follows", body = InstanceView),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+/// Stops an instance. Its storage and its URL stay.
+#[utoipa::path(
+    post, path = "/v1/instances/{id}/stop", operation_id = "stop_instance", tag = "instances",
+    params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),
+    responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
+    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::InstanceState]))),
+)]
 async fn stop_instance(
     State(app): State<AppState>,
     member: Member,
     key: IdempotencyKey,
     Path(id): Path<InstanceId>,
 ) -> Result<Reply, Problem> {
-    command(&app, &member, &key, id, Instance::stop).await
+    command(&app, &member, &key, id, Command::Stop).await
 }
 
-/// Restarts a running instance in its place.
-#[utoipa::path(post, path = "/v1/instances/{id}/restart", tag = "instances",
-    operation_id = "restart_instance",
-    params(("id" = InstanceId, Path), ("Idempotency-Key" = String, Header, description = "One for each write")),
-    responses((status = 202, description = "Accepted; the operation follows", body = InstanceView),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+/// Restarts a running instance in its unit.
+#[utoipa::path(
+    post, path = "/v1/instances/{id}/restart", operation_id = "restart_instance", tag = "instances",
+    params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),
+    responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
+    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::InstanceState]))),
+)]
 async fn restart_instance(
     State(app): State<AppState>,
     member: Member,
     key: IdempotencyKey,
     Path(id): Path<InstanceId>,
 ) -> Result<Reply, Problem> {
-    command(&app, &member, &key, id, Instance::restart).await
+    command(&app, &member, &key, id, Command::Restart).await
 }
 
-/// Deletes an instance, stopping it first. Its storage stays.
-#[utoipa::path(delete, path = "/v1/instances/{id}", tag = "instances", operation_id = "delete_instance",
-    params(("id" = InstanceId, Path), ("Idempotency-Key" = String, Header, description = "One for each write")),
-    responses((status = 202, description = "Accepted; the operation follows", body = InstanceView),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+/// Deletes an instance. It is stopped first; its storage stays.
+#[utoipa::path(
+    delete, path = "/v1/instances/{id}", operation_id = "delete_instance", tag = "instances",
+    params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),
+    responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
 async fn delete_instance(
     State(app): State<AppState>,
     member: Member,
     key: IdempotencyKey,
     Path(id): Path<InstanceId>,
 ) -> Result<Reply, Problem> {
-    command(&app, &member, &key, id, Instance::delete).await
+    command(&app, &member, &key, id, Command::Delete).await
 }

@@ -1,21 +1,21 @@
-//! What is written into a unit for an instance. Pure.
+//! The instance as it is written into a unit's spec. Pure.
 
-use crds::{EnvVar, Instance as Wanted, Port, Volume};
+use crds::{EnvVar, Port, Volume};
 use ids::TenantId;
 
 use super::model::Instance;
 
-/// Name of the volume that the user's storage is mounted as.
+/// Name of the volume with the user's storage.
 const STORAGE_VOLUME: &str = "storage";
 
-/// The variables that each instance finds set: how it is reached.
+/// Environment variable with the instance's URL.
 const URL_VARIABLE: &str = "ATELIER_INSTANCE_URL";
 
-/// What should run for `instance`, reached at `url`.
+/// Returns the desired state of `instance`, whose URL is `url`.
 #[must_use]
-pub(super) fn wanted(instance: &Instance, url: &str) -> Wanted {
+pub(super) fn desired(instance: &Instance, url: &str) -> crds::Instance {
     let template = &instance.order.template;
-    // what the user sets comes after the template's own, and stands instead of it
+    // a user's variable replaces the template's
     let mut env: Vec<EnvVar> = Vec::new();
     for variable in template.env.iter().chain(&instance.order.env) {
         env.retain(|present| present.name != variable.name);
@@ -31,7 +31,7 @@ pub(super) fn wanted(instance: &Instance, url: &str) -> Wanted {
         }],
         _ => Vec::new(),
     };
-    Wanted {
+    crds::Instance {
         id: instance.id.k8s_name(),
         attempt: instance.attempt,
         restart: instance.restart,

@@ -1,19 +1,26 @@
-//! Tenants' instances: what users ask for, what is so, and the reconcilers that make it so.
+//! Tenants' instances: commands of users, and the reconciler that carries them out.
 
+mod actions;
 mod create;
 mod decide;
+#[cfg(test)]
+mod fixture;
 mod http;
 mod manifest;
 mod model;
 mod parts;
+mod reason;
 mod reconcile;
+mod state;
 pub(crate) mod store;
 mod view;
-mod worker;
 
-pub use decide::{Step, decide};
+pub use crate::operation::OperationKind;
+pub use decide::{Action, Step, decide};
 pub(crate) use http::routes;
-pub use model::{Commanded, Effects, Holds, Illegal, Instance, State};
-pub use parts::{Attached, Claim, EndedRun, Failure, Meter, Metering, Order, Place, Pod, RunKey, Why};
-pub use reconcile::{Looked, Reconciler};
-pub use worker::{Wakes, Worker};
+pub use model::{Accepted, Command, Effects, EndedOperation, Event, Instance, NotAllowed, Unexpected};
+pub use parts::{AttachedStorage, Claim, ClaimStatus, CurrentOperation, Failure, Order, Place, Pod};
+pub use reason::{Reason, ReasonCode};
+pub use reconcile::Reconciler;
+pub use state::{InstanceState, State};
+pub use store::QUEUE;

@@ -1,57 +1,60 @@
-//! What an instance is made of: the order, the claim, the pod, failures, the meter. Values only.
+//! The parts of an instance: order, claim, storage, pod, failure, operation. Values only.
 
-use api::ProblemDetails;
+use api::{Problem, ProblemDetails, ProblemType};
 use clients::stock;
-use ids::{DatacenterId, GpuSpecId, ImageId, StorageId, UnitId};
+use ids::{DatacenterId, GpuSpecId, ImageId, OperationId, StorageId, UnitId};
 use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use crate::catalogue::{EnvVar, Template};
+use super::reason::Reason;
+use crate::{
+    catalogue::{EnvVar, Template},
+    cluster::UnitRef,
+};
 
-/// What a user ordered, as it was when it was ordered.
+/// What a user ordered, with the catalogue's and the stock's values at that time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Order {
-    /// The GPU specification.
+    /// GPU specification.
     pub gpu_spec_id: GpuSpecId,
-    /// Its name.
+    /// Name of the GPU specification.
     pub gpu_spec_name: String,
-    /// Service of the catalogue.
+    /// Service.
     pub service: String,
-    /// Its version.
+    /// Version of the service.
     pub version: String,
-    /// The catalogue's entry.
+    /// Catalogue entry of the service and version.
     pub image_id: ImageId,
-    /// How it is run.
+    /// How the service is run.
     pub template: Template,
-    /// What the user adds to the environment.
+    /// The user's environment variables.
     pub env: Vec<EnvVar>,
-    /// The storage to mount.
+    /// Storage to mount.
     pub storage_id: Option<StorageId>,
-    /// Only in this datacenter.
+    /// Required datacenter.
     pub datacenter_id: Option<DatacenterId>,
-    /// Price when it was ordered; each claim fixes its own.
+    /// Price at the time of the order. Each claim sets its own.
     pub price_per_hour: Decimal,
-    /// Of that price.
+    /// ISO 4217.
     pub currency: String,
 }
 
-/// A unit that the instance holds.
+/// A unit that the instance has claimed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// The unit.
+    /// Unit.
     pub unit_id: UnitId,
-    /// Its `GpuUnit`.
-    pub unit_name: String,
-    /// Where it is.
+    /// The unit's `GpuUnit`.
+    #[serde(flatten)]
+    pub unit: UnitRef,
+    /// Where the unit is.
     pub place: Place,
-    /// The configured name of its cluster.
-    pub cluster: String,
-    /// What an hour costs from this claim on.
+    /// Price from this claim on.
     pub price_per_hour: Decimal,
-    /// Of that price.
+    /// ISO 4217.
     pub currency: String,
-    /// When it was claimed, as the stock service says. Claims that were written down before this was have none.
+    /// Time of the claim, set by the stock service. None in rows of early versions.
     #[serde(default)]
     pub claimed_at: Option<Timestamp>,
 }
@@ -60,13 +63,12 @@ impl From<stock::Claim> for Claim {
     fn from(claim: stock::Claim) -> Self {
         Self {
             unit_id: claim.unit_id,
-            unit_name: claim.unit_name,
+            unit: UnitRef { cluster: claim.cluster, name: claim.unit_name },
             place: Place {
                 datacenter_id: claim.datacenter_id,
                 datacenter_name: claim.datacenter_name,
                 node: claim.node,
             },
-            cluster: claim.cluster,
             price_per_hour: claim.price_per_hour,
             currency: claim.currency,
             claimed_at: Some(claim.claimed_at),
@@ -74,112 +76,90 @@ impl From<stock::Claim> for Claim {
     }
 }
 
+/// What an instance that is stopping may still have claimed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum ClaimStatus {
+    /// Nothing.
+    None,
+    /// Possibly a unit: a claim was sent, and its answer was not recorded.
+    Unknown,
+    /// This unit.
+    Held(Claim),
+}
+
 /// Where an instance is or was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The datacenter.
+    /// Datacenter.
     pub datacenter_id: DatacenterId,
-    /// Its name.
+    /// Name of the datacenter.
     pub datacenter_name: String,
-    /// The node, where it is known.
+    /// Node, if known.
     pub node: Option<String>,
 }
 
-/// The storage as the cluster knows it.
+/// The attached storage in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attached {
-    /// The `GpuStorage`.
+pub struct AttachedStorage {
+    /// Name of the `GpuStorage`.
     pub object_name: String,
-    /// The configured name of the cluster that has it.
+    /// Configured name of the cluster that has it.
     pub cluster: Option<String>,
 }
 
-/// A running instance's pod.
+/// The pod of a running instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pod {
-    /// Its address.
+    /// IP address.
     pub ip: String,
-    /// Its node.
+    /// Node.
     pub node: Option<String>,
-    /// Since when it has been ready, in whole seconds.
+    /// When it became ready, in whole seconds.
     pub since: Timestamp,
 }
 
-/// Why an instance is not where it should be: a documented code, and a sentence for a person.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Why {
-    /// Code (`snake_case`).
-    pub reason: String,
-    /// Sentence.
-    pub message: String,
-}
-
-impl Why {
-    /// Of a code and a sentence.
-    pub fn new(reason: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { reason: reason.into(), message: message.into() }
-    }
-}
-
-/// Why an instance stopped without being asked to.
+/// Why an instance stopped although nobody asked for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
-    /// In short.
+    /// Code and message.
     #[serde(flatten)]
-    pub why: Why,
-    /// The last lines of its log, where there were any.
+    pub reason: Reason,
+    /// The last lines of its log, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_tail: Option<String>,
-    /// The operation's problem, where another service gave one.
+    /// The problem that another service answered, if that is the cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<Box<ProblemDetails>>,
 }
 
-/// One interval of confirmed running, by the cluster's evidence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct RunKey {
-    /// The attempt it belongs to.
-    pub attempt: i64,
-    /// When it began, in whole seconds.
-    pub since: Timestamp,
-}
-
-/// An interval of confirmed running that has ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EndedRun {
-    /// Which.
-    pub key: RunKey,
-    /// When it ended, in whole seconds.
-    pub ended_at: Timestamp,
-    /// Why.
-    pub reason: String,
-}
-
-/// How far the meter has followed the cluster's evidence.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Meter {
-    /// The run that goes on.
-    pub open: Option<RunKey>,
-    /// The newest run whose end is recorded, with that end.
-    pub closed: Option<(RunKey, Timestamp)>,
-}
-
-impl Meter {
-    /// Whether a run's end is recorded. A run that began again within its second has the same key as the
-    /// one before it: while it is open, that key's end is news.
+impl Failure {
+    /// A failure without log and problem.
     #[must_use]
-    pub fn knows(&self, run: &EndedRun) -> bool {
-        self.open != Some(run.key) && self.closed.is_some_and(|closed| (run.key, run.ended_at) <= closed)
+    pub fn new(reason: Reason) -> Self {
+        Self { reason, log_tail: None, problem: None }
+    }
+
+    /// Returns the problem of the failed operation: the one that another service answered, or `instance-failed`.
+    #[must_use]
+    pub fn to_problem(&self) -> Box<ProblemDetails> {
+        self.problem.clone().unwrap_or_else(|| {
+            let problem = Problem::new(ProblemType::InstanceFailed, &self.reason.message)
+                .with("reason", self.reason.code);
+            let problem = match &self.log_tail {
+                Some(tail) => problem.with("log_tail", tail),
+                None => problem,
+            };
+            Box::new(problem.into())
+        })
     }
 }
 
-/// What is written into the meter's table along with a change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Metering {
-    /// A run has begun.
-    Open(RunKey),
-    /// A run has ended; also for one whose beginning was not seen.
-    Close(EndedRun),
-    /// A run has ended without evidence of when: at the last time it was confirmed.
-    CloseUnseen(RunKey),
+/// The newest operation on an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CurrentOperation {
+    /// Id.
+    pub id: OperationId,
+    /// Action.
+    pub kind: super::OperationKind,
 }

@@ -1,23 +1,22 @@
 //! SQL of instances.
 
-use std::time::Duration;
-
+use db::queue::Table;
 use ids::{InstanceId, OperationId, TenantId};
-use jiff_sqlx::{Timestamp, ToSqlx};
+use jiff_sqlx::ToSqlx;
+use operations::NewOperation;
 use sqlx::{PgConnection, types::Json};
-use uuid::Uuid;
 
-use super::model::{Effects, Instance, State};
-use super::parts::{Attached, Meter, Order, Place};
-use crate::{
-    operation::{self, Kind},
-    usage,
+use super::{
+    OperationKind,
+    model::{Effects, Instance},
+    parts::{AttachedStorage, CurrentOperation, Order, Place},
+    state::{InstanceState, State},
 };
+use crate::usage::{self, Billing, Meter};
 
-/// The channel on which replicas tell each other that an instance is to be looked at.
-pub(crate) const CHANNEL: &str = "atelier_gpu_instances";
+/// The queue of instances to reconcile. A lane is the instances in one cluster.
+pub const QUEUE: Table = Table { name: "instances", channel: "atelier_gpu_instances", lane: "q.cluster" };
 
-#[derive(sqlx::FromRow)]
 struct Row {
     id: InstanceId,
     tenant_id: TenantId,
@@ -26,21 +25,14 @@ struct Row {
     phase: Json<State>,
     attempt: i64,
     restart: i64,
-    storage: Option<Json<Attached>>,
+    storage: Option<Json<AttachedStorage>>,
     meter: Json<Meter>,
     last_place: Option<Json<Place>>,
     operation_id: OperationId,
-    operation_kind: Kind,
+    operation_kind: OperationKind,
     generation: i64,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-}
-
-#[derive(sqlx::FromRow)]
-struct DueRow {
-    #[sqlx(flatten)]
-    row: Row,
-    due: bool,
+    created_at: jiff::Timestamp,
+    updated_at: jiff::Timestamp,
 }
 
 impl From<Row> for Instance {
@@ -53,180 +45,187 @@ impl From<Row> for Instance {
             state: row.phase.0,
             attempt: row.attempt,
             restart: row.restart,
-            storage: row.storage.map(|s| s.0),
+            storage: row.storage.map(|storage| storage.0),
             meter: row.meter.0,
-            last_place: row.last_place.map(|p| p.0),
-            operation: (row.operation_id, row.operation_kind),
+            last_place: row.last_place.map(|place| place.0),
+            operation: CurrentOperation { id: row.operation_id, kind: row.operation_kind },
             generation: row.generation,
-            created_at: row.created_at.to_jiff(),
-            updated_at: row.updated_at.to_jiff(),
+            created_at: row.created_at,
+            updated_at: row.updated_at,
         }
     }
 }
 
-// the columns of Row, of which each statement needs all
-macro_rules! instance_columns {
-    () => {
-        "id, tenant_id, name, spec, phase, attempt, restart, storage, meter, last_place, operation_id, \
-         operation_kind, generation, created_at, updated_at"
+/// Selects instances. A macro because `query_as!` takes the text of the query only, and five queries name the same
+/// columns.
+macro_rules! select_instances {
+    ($tail:tt $(, $parameter:expr)* $(,)?) => {
+        sqlx::query_as!(
+            Row,
+            "select id, tenant_id, name, spec, phase, attempt, restart, storage, meter, last_place, operation_id, \
+             operation_kind, generation, created_at, updated_at from instances "
+                + $tail
+            $(, $parameter)*
+        )
     };
 }
 
-/// Inserts a new instance, to be looked at now, with its first operation.
+/// Inserts a new instance with its first operation, and enqueues it.
 pub(crate) async fn insert(conn: &mut PgConnection, instance: &Instance) -> sqlx::Result<()> {
-    sqlx::query(
+    sqlx::query!(
         "insert into instances (id, tenant_id, name, spec, phase, attempt, restart, meter, operation_id,
              operation_kind, generation, created_at, updated_at, wake_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, now())",
+        instance.id as InstanceId,
+        instance.tenant as TenantId,
+        instance.name,
+        Json(&instance.order) as _,
+        Json(&instance.state) as _,
+        instance.attempt,
+        instance.restart,
+        Json(&instance.meter) as _,
+        instance.operation.id as OperationId,
+        instance.operation.kind as OperationKind,
+        instance.generation,
+        instance.created_at.to_sqlx() as _,
     )
-    .bind(instance.id)
-    .bind(instance.tenant)
-    .bind(&instance.name)
-    .bind(Json(&instance.order))
-    .bind(Json(&instance.state))
-    .bind(instance.attempt)
-    .bind(instance.restart)
-    .bind(Json(instance.meter))
-    .bind(instance.operation.0)
-    .bind(instance.operation.1)
-    .bind(instance.generation)
-    .bind(instance.created_at.to_sqlx())
     .execute(&mut *conn)
     .await?;
-    let (operation, kind) = instance.operation;
-    operation::store::insert(&mut *conn, operation, instance.tenant, instance.id, kind).await?;
-    notify(conn, instance.id).await
+    insert_operation(&mut *conn, instance).await?;
+    QUEUE.notify(conn).await
 }
 
-/// Tells every replica, when the transaction is committed.
-async fn notify(conn: &mut PgConnection, id: InstanceId) -> sqlx::Result<()> {
-    sqlx::query("select pg_notify($1, $2)").bind(CHANNEL).bind(id.to_string()).execute(conn).await.map(drop)
+async fn insert_operation(conn: &mut PgConnection, instance: &Instance) -> sqlx::Result<()> {
+    let CurrentOperation { id, kind } = instance.operation;
+    let new = NewOperation { id, ..NewOperation::new(Some(instance.tenant), instance.id, kind.as_str()) };
+    new.insert(conn).await.map(drop)
 }
 
-/// An instance of a tenant, unless it is deleted.
+/// Returns a tenant's instance, unless it is deleted.
 pub(crate) async fn find(
     conn: &mut PgConnection,
     tenant: TenantId,
     id: InstanceId,
 ) -> sqlx::Result<Option<Instance>> {
-    sqlx::query_as::<_, Row>(concat!(
-        "select ",
-        instance_columns!(),
-        " from instances where id = $1 and tenant_id = $2 and state <> 'deleted'"
-    ))
-    .bind(id)
-    .bind(tenant)
-    .fetch_optional(conn)
-    .await
-    .map(|row| row.map(Instance::from))
+    let row = select_instances!(
+        "where id = $1 and tenant_id = $2 and state <> 'deleted'",
+        id as InstanceId,
+        tenant as TenantId,
+    );
+    Ok(row.fetch_optional(conn).await?.map(Instance::from))
 }
 
-/// As [`find`], locked for a change until the transaction ends.
+/// As [`find`], locked until the transaction ends.
 pub(crate) async fn lock(
     conn: &mut PgConnection,
     tenant: TenantId,
     id: InstanceId,
 ) -> sqlx::Result<Option<Instance>> {
-    sqlx::query_as::<_, Row>(concat!(
-        "select ",
-        instance_columns!(),
-        " from instances where id = $1 and tenant_id = $2 and state <> 'deleted' for update"
-    ))
-    .bind(id)
-    .bind(tenant)
-    .fetch_optional(conn)
-    .await
-    .map(|row| row.map(Instance::from))
+    let row = select_instances!(
+        "where id = $1 and tenant_id = $2 and state <> 'deleted' for update",
+        id as InstanceId,
+        tenant as TenantId,
+    );
+    Ok(row.fetch_optional(conn).await?.map(Instance::from))
 }
 
-/// A page of a tenant's instances, the newest first.
+/// Which instances a list contains.
+#[derive(Debug, Default)]
+pub(crate) struct Filter<'a> {
+    /// Only in this state.
+    pub(crate) state: Option<InstanceState>,
+    /// Only with a name that starts with this, in any case.
+    pub(crate) name_prefix: Option<&'a str>,
+}
+
+/// Returns a tenant's instances before `before`, newest first.
 pub(crate) async fn list(
     conn: &mut PgConnection,
     tenant: TenantId,
-    state: Option<&str>,
-    name_prefix: Option<&str>,
-    after: Option<InstanceId>,
+    filter: &Filter<'_>,
+    before: Option<InstanceId>,
     limit: i64,
 ) -> sqlx::Result<Vec<Instance>> {
-    sqlx::query_as::<_, Row>(concat!(
-        "select ",
-        instance_columns!(),
-        " from instances
-         where tenant_id = $1 and state <> 'deleted' and ($2::text is null or state = $2)
-           and ($3::text is null or starts_with(lower(name), lower($3)))
-           and ($4::uuid is null or id < $4)
-         order by id desc limit $5"
-    ))
-    .bind(tenant)
-    .bind(state)
-    .bind(name_prefix)
-    .bind(after)
-    .bind(limit)
-    .fetch_all(conn)
-    .await
-    .map(|rows| rows.into_iter().map(Instance::from).collect())
+    let rows = select_instances!(
+        "where tenant_id = $1 and state <> 'deleted' and ($2::text is null or state = $2)
+             and ($3::text is null or starts_with(lower(name), lower($3)))
+             and ($4::uuid is null or id < $4)
+         order by id desc limit $5",
+        tenant as TenantId,
+        filter.state as Option<InstanceState>,
+        filter.name_prefix,
+        before as Option<InstanceId>,
+        limit,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(Instance::from).collect())
 }
 
-/// Writes a changed instance, whose generation is still the one that was read; it becomes one more.
-/// False when it has changed meanwhile.
+/// Returns any tenant's instance, deleted ones too.
+pub(crate) async fn read(conn: &mut PgConnection, id: InstanceId) -> sqlx::Result<Option<Instance>> {
+    let row = select_instances!("where id = $1", id as InstanceId);
+    Ok(row.fetch_optional(conn).await?.map(Instance::from))
+}
+
+/// Returns those of the instances that exist, of any tenant, deleted ones too.
+pub(crate) async fn read_all(conn: &mut PgConnection, ids: &[InstanceId]) -> sqlx::Result<Vec<Instance>> {
+    let rows = select_instances!("where id = any($1)", ids as &[InstanceId]);
+    Ok(rows.fetch_all(conn).await?.into_iter().map(Instance::from).collect())
+}
+
+/// Writes a changed instance, whose generation grows by one. Returns false if the stored generation is another.
 async fn write(conn: &mut PgConnection, instance: &mut Instance) -> sqlx::Result<bool> {
-    let written: Option<(i64, Timestamp)> = sqlx::query_as(
+    let written = sqlx::query!(
         "update instances set name = $3, phase = $4, attempt = $5, restart = $6, storage = $7, meter = $8,
              last_place = $9, operation_id = $10, operation_kind = $11, generation = generation + 1,
              updated_at = now()
          where id = $1 and generation = $2
          returning generation, updated_at",
+        instance.id as InstanceId,
+        instance.generation,
+        instance.name,
+        Json(&instance.state) as _,
+        instance.attempt,
+        instance.restart,
+        instance.storage.as_ref().map(Json) as _,
+        Json(&instance.meter) as _,
+        instance.last_place.as_ref().map(Json) as _,
+        instance.operation.id as OperationId,
+        instance.operation.kind as OperationKind,
     )
-    .bind(instance.id)
-    .bind(instance.generation)
-    .bind(&instance.name)
-    .bind(Json(&instance.state))
-    .bind(instance.attempt)
-    .bind(instance.restart)
-    .bind(instance.storage.as_ref().map(Json))
-    .bind(Json(instance.meter))
-    .bind(instance.last_place.as_ref().map(Json))
-    .bind(instance.operation.0)
-    .bind(instance.operation.1)
     .fetch_optional(conn)
     .await?;
-    Ok(written.is_some_and(|(generation, updated_at)| {
-        instance.generation = generation;
-        instance.updated_at = updated_at.to_jiff();
+    Ok(written.is_some_and(|row| {
+        instance.generation = row.generation;
+        instance.updated_at = row.updated_at.to_jiff();
         true
     }))
 }
 
-/// Writes what a user's command changed, with the operation that stands for it, and has it looked at.
-/// The row must be locked.
+/// Writes what a user's command changed, with its operation, and enqueues the instance. The row must be locked.
+/// Returns false if the stored generation is another.
 pub(crate) async fn command(
     conn: &mut PgConnection,
     instance: &mut Instance,
     effects: &Effects,
 ) -> sqlx::Result<bool> {
-    for (operation, outcome) in &effects.ended {
-        operation::store::end(&mut *conn, *operation, outcome).await?;
+    for ended in &effects.ended {
+        operations::finish(&mut *conn, ended.id, &ended.end).await?;
     }
-    let (operation, kind) = instance.operation;
-    operation::store::insert(&mut *conn, operation, instance.tenant, instance.id, kind).await?;
+    insert_operation(&mut *conn, instance).await?;
     if !write(&mut *conn, instance).await? {
         return Ok(false);
     }
-    sqlx::query("update instances set wake_at = now() where id = $1")
-        .bind(instance.id)
-        .execute(&mut *conn)
-        .await?;
-    notify(conn, instance.id).await?;
+    QUEUE.enqueue(conn, &[instance.id]).await?;
     Ok(true)
 }
 
-/// Writes a new name.
+/// Writes a new name. Returns false if the stored generation is another.
 pub(crate) async fn rename(conn: &mut PgConnection, instance: &mut Instance) -> sqlx::Result<bool> {
     write(conn, instance).await
 }
 
-/// Writes what a reconciler changed: the instance, its operation's progress or end, the meter.
-/// False, and nothing is written, when the instance has changed meanwhile.
+/// Writes what a reconcile changed: the instance, its operation's progress or end, the meter. Returns false, and
+/// writes nothing, if the stored generation is another.
 pub(crate) async fn advance(
     conn: &mut PgConnection,
     before: &Instance,
@@ -236,98 +235,38 @@ pub(crate) async fn advance(
     if !write(&mut *conn, instance).await? {
         return Ok(false);
     }
+    // a claim stays the same while its runs are recorded
+    let billing = before.state.claim().map(|claim| Billing {
+        tenant: before.tenant,
+        unit: claim.unit_id,
+        price_per_hour: claim.price_per_hour,
+        currency: claim.currency.clone(),
+    });
     for metering in &effects.metering {
-        usage::store::meter(&mut *conn, before, metering).await?;
+        usage::store::record(&mut *conn, instance.id, billing.as_ref(), metering).await?;
     }
     if effects.ended.is_empty() {
-        let why = instance.state.why();
-        let progress = api::OperationProgress {
-            phase: Some(instance.state.name().to_owned()),
-            reason: why.map(|why| why.reason.clone()),
-            message: why.map(|why| why.message.clone()),
-            ..api::OperationProgress::default()
-        };
-        operation::store::progress(&mut *conn, instance.operation.0, &progress).await?;
+        operations::report(&mut *conn, instance.operation.id, &instance.progress()).await?;
     }
-    for (operation, outcome) in &effects.ended {
-        operation::store::end(&mut *conn, *operation, outcome).await?;
+    for ended in &effects.ended {
+        operations::finish(&mut *conn, ended.id, &ended.end).await?;
     }
     Ok(true)
 }
 
-/// Any tenant's instance, deleted ones too, and whether a look at it is due.
-pub(crate) async fn peek(conn: &mut PgConnection, id: InstanceId) -> sqlx::Result<Option<(Instance, bool)>> {
-    sqlx::query_as::<_, DueRow>(concat!(
-        "select ",
-        instance_columns!(),
-        ", coalesce(wake_at <= now(), false) as due from instances where id = $1"
-    ))
-    .bind(id)
-    .fetch_optional(conn)
-    .await
-    .map(|row| row.map(|row| (row.row.into(), row.due)))
+/// The number of instances in a state.
+#[derive(Debug)]
+pub(crate) struct StateCount {
+    pub(crate) state: String,
+    pub(crate) count: i64,
 }
 
-/// Takes or renews the lease on an instance for `time`, unless another holds it. A look is due when it ends:
-/// what was told to others meanwhile, they have left to its holder.
-pub(crate) async fn lease(
-    conn: &mut PgConnection,
-    id: InstanceId,
-    owner: Uuid,
-    time: Duration,
-) -> sqlx::Result<bool> {
-    sqlx::query(
-        "update instances set lease_owner = $2, lease_until = now() + make_interval(secs => $3),
-             wake_at = least(wake_at, now() + make_interval(secs => $3))
-         where id = $1 and (lease_owner = $2 or lease_until is null or lease_until < now())",
+/// Counts the instances by state.
+pub(crate) async fn count_by_state(conn: &mut PgConnection) -> sqlx::Result<Vec<StateCount>> {
+    sqlx::query_as!(
+        StateCount,
+        r#"select state as "state!", count(*) as "count!" from instances where state <> 'deleted' group by state"#,
     )
-    .bind(id)
-    .bind(owner)
-    .bind(time.as_secs_f64())
-    .execute(conn)
-    .await
-    .map(|done| done.rows_affected() == 1)
-}
-
-/// Gives the lease back, and says after which time to look again without an event (none: never).
-pub(crate) async fn unlease(
-    conn: &mut PgConnection,
-    id: InstanceId,
-    owner: Uuid,
-    again: Option<Duration>,
-    generation: i64,
-) -> sqlx::Result<()> {
-    // a command that came meanwhile has set its own time
-    sqlx::query(
-        "update instances set lease_owner = null, lease_until = null,
-             wake_at = case when generation <> $4 then wake_at
-                            else now() + make_interval(secs => $3) end
-         where id = $1 and lease_owner = $2",
-    )
-    .bind(id)
-    .bind(owner)
-    .bind(again.map(|time| time.as_secs_f64()))
-    .bind(generation)
-    .execute(conn)
-    .await
-    .map(drop)
-}
-
-/// Instances to be looked at now that nobody looks at.
-pub(crate) async fn due(conn: &mut PgConnection, limit: i64) -> sqlx::Result<Vec<InstanceId>> {
-    sqlx::query_scalar(
-        "select id from instances
-         where wake_at <= now() and (lease_until is null or lease_until < now())
-         order by wake_at limit $1",
-    )
-    .bind(limit)
     .fetch_all(conn)
     .await
-}
-
-/// How many instances are in each state, for the metrics.
-pub(crate) async fn count_by_state(conn: &mut PgConnection) -> sqlx::Result<Vec<(String, i64)>> {
-    sqlx::query_as("select state, count(*) from instances where state <> 'deleted' group by state")
-        .fetch_all(conn)
-        .await
 }

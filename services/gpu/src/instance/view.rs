@@ -6,115 +6,74 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::model::{Instance, State};
+use super::{
+    model::Instance,
+    reason::ReasonCode,
+    state::{InstanceState, State},
+};
 use crate::config::Apps;
 
-/// A GPU specification, by name.
+/// Id and name of a GPU specification.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct GpuSpecRef {
-    /// Its id.
+    /// GPU specification id.
     id: GpuSpecId,
-    /// Its name.
+    /// Name.
     name: String,
-}
-
-/// Where an instance stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, serde::Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum InstanceState {
-    /// A start was asked for; it has no unit yet.
-    Pending,
-    /// It has a unit; what runs in it is not ready yet.
-    Starting,
-    /// It is ready, and billed.
-    Running,
-    /// It is ending.
-    Stopping,
-    /// Nothing of it runs.
-    Stopped,
-    /// It is being deleted.
-    Deleting,
-}
-
-impl InstanceState {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Starting => "starting",
-            Self::Running => "running",
-            Self::Stopping => "stopping",
-            Self::Stopped => "stopped",
-            Self::Deleting => "deleting",
-        }
-    }
-}
-
-impl From<&State> for InstanceState {
-    fn from(state: &State) -> Self {
-        match state {
-            State::Pending { .. } => Self::Pending,
-            State::Starting { .. } => Self::Starting,
-            State::Running { .. } => Self::Running,
-            State::Stopping { .. } => Self::Stopping,
-            State::Stopped { .. } => Self::Stopped,
-            // a deleted instance is shown once more, to the request that deleted it
-            State::Deleting { .. } | State::Deleted => Self::Deleting,
-        }
-    }
 }
 
 /// A tenant's machine.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Instance)]
 pub(crate) struct InstanceView {
-    /// Its id.
+    /// Instance id.
     id: InstanceId,
-    /// Its name.
+    /// Name for people.
     name: String,
-    /// Where it stands.
+    /// Current state.
     state: InstanceState,
-    /// Why it stands there, as a code; null when there is nothing to say.
-    reason: Option<String>,
-    /// The same as a sentence.
+    /// Machine-readable reason of the state, or null.
+    reason: Option<ReasonCode>,
+    /// The reason in a sentence for a person, or null.
     message: Option<String>,
-    /// The last lines of its log, after a start that failed.
+    /// Last lines of the log after a failed start, or null.
     log_tail: Option<String>,
-    /// Its GPU specification.
+    /// GPU specification.
     gpu_spec: GpuSpecRef,
     /// Service of the catalogue.
     service: String,
-    /// Its version.
+    /// Version of the service.
     version: String,
-    /// The mounted storage.
+    /// Id of the mounted storage, or null.
     storage_id: Option<StorageId>,
-    /// Where it answers, for as long as it exists.
+    /// URL of the instance. Stays the same as long as the instance exists.
     url: String,
-    /// The node it is on; null unless it has a unit.
+    /// Node of the instance; null if it has no unit.
     node: Option<String>,
-    /// Name of the datacenter it is in, or was last.
+    /// Name of the datacenter of the current or last unit, or null.
     datacenter: Option<String>,
-    /// The newest operation on it.
+    /// Id of the newest operation on the instance.
     operation_id: OperationId,
-    /// Price of an hour: of its unit, or of its specification when it was ordered.
+    /// Price per hour of the unit, or of the specification at the time of the order.
     #[schema(value_type = String)]
     price_per_hour: Decimal,
-    /// ISO 4217.
+    /// Currency (ISO 4217).
     currency: String,
-    /// When it was ordered.
+    /// Time of the order.
     created_at: Timestamp,
-    /// When it last changed.
+    /// Time of the last change.
     updated_at: Timestamp,
-    /// Since when it has been ready; null unless it runs.
+    /// Time at which it became ready; null unless it is running.
     started_at: Option<Timestamp>,
 }
 
 impl InstanceView {
     pub(crate) fn of(instance: &Instance, apps: &Apps) -> Self {
         let Instance { order, state, .. } = instance;
-        let (why, claim) = (state.why(), state.claim());
+        let (reason, claim) = (state.reason(), state.claim());
         let (price_per_hour, currency) = match claim {
-            Some(claim) => (claim.price_per_hour, claim.currency.clone()),
-            None => (order.price_per_hour, order.currency.clone()),
+            Some(claim) => (claim.price_per_hour, &claim.currency),
+            None => (order.price_per_hour, &order.currency),
         };
         let (node, started_at) = match state {
             State::Running { pod, .. } => (pod.node.clone(), Some(pod.since)),
@@ -124,8 +83,8 @@ impl InstanceView {
             id: instance.id,
             name: instance.name.clone(),
             state: state.into(),
-            reason: why.map(|why| why.reason.clone()),
-            message: why.map(|why| why.message.clone()),
+            reason: reason.map(|reason| reason.code),
+            message: reason.map(|reason| reason.message.clone()),
             log_tail: state.failure().and_then(|failure| failure.log_tail.clone()),
             gpu_spec: GpuSpecRef { id: order.gpu_spec_id, name: order.gpu_spec_name.clone() },
             service: order.service.clone(),
@@ -134,9 +93,9 @@ impl InstanceView {
             url: apps.url(instance.id),
             node,
             datacenter: instance.last_place.as_ref().map(|place| place.datacenter_name.clone()),
-            operation_id: instance.operation.0,
+            operation_id: instance.operation.id,
             price_per_hour,
-            currency,
+            currency: currency.clone(),
             created_at: instance.created_at,
             updated_at: instance.updated_at,
             started_at,

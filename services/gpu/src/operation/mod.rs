@@ -1,8 +1,7 @@
-//! The records of long actions on instances.
+//! Long-running actions on instances, as their tenant sees them. The records are those of `libs/operations`.
 
 mod http;
 mod model;
-pub(crate) mod store;
 
 pub(crate) use http::routes;
-pub use model::{Kind, Outcome, problem_of};
+pub use model::OperationKind;

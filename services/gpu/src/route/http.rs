@@ -1,66 +1,66 @@
 //! `/v1/instances/{id}/tickets`, and the gateway's internal operations.
 
-use api::{IdempotencyKey, Json, Path, Problem, Reply};
+use api::{IdempotencyKey, Json, Path, Problem, ProblemType, Reply};
 use auth::{Caller, Member};
-use aws_lc_rs::{digest, rand};
 use axum::extract::State;
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use http::StatusCode;
 use ids::{InstanceId, TenantId, UserId};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::store;
-use crate::{app::AppState, instance};
+use super::{
+    model::{Secret, TICKET_LIFETIME, address, hash},
+    store::{self, NewTicket},
+};
+use crate::{
+    instance::{self, InstanceState},
+    state::AppState,
+};
 
-/// How long a ticket is good for.
-const LIFE: SignedDuration = SignedDuration::from_secs(60);
-
-/// A way into an instance for its user's browser, once.
+/// A one-time ticket that opens an instance in a browser.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Ticket {
-    /// Open this in the browser: it signs in at the instance's host and leads to its page. Not shown again
-    /// when the request is repeated.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// URL to open in the browser: it signs in at the instance's host and redirects to its page. Null when the
+    /// request is repeated.
     url: Option<String>,
-    /// Until when it works.
+    /// Time until which the ticket can be redeemed.
     expires_at: Timestamp,
 }
 
 /// Where the traffic of an instance goes.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Route {
-    /// The instance.
+    /// Instance id.
     instance_id: InstanceId,
-    /// Whose it is.
+    /// Id of the instance's tenant.
     tenant_id: TenantId,
-    /// `ip:port` of its public port; null unless it runs.
+    /// `ip:port` of the public port; null unless the instance is running.
     address: Option<String>,
-    /// Its state.
-    state: String,
+    /// State of the instance.
+    state: InstanceState,
 }
 
-/// Redeems a ticket.
+/// A ticket to redeem.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RedeemRequest {
-    /// As the user's browser brought it.
+    /// Secret from the ticket's URL.
     ticket: String,
-    /// The host name's first label, which the ticket must be for.
+    /// First label of the host name, `inst-…`. The ticket must be for this instance.
     host_label: String,
 }
 
-/// For whom a ticket was made.
+/// The tenant and user of a redeemed ticket.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Redeemed {
-    /// The instance it opens.
+    /// Instance id.
     instance_id: InstanceId,
-    /// Whose that is.
+    /// Id of the instance's tenant.
     tenant_id: TenantId,
-    /// The user who asked for it.
+    /// Id of the user who created the ticket.
     user_id: UserId,
 }
 
@@ -71,16 +71,13 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(redeem_ticket))
 }
 
-fn hash(ticket: &str) -> Vec<u8> {
-    digest::digest(&digest::SHA256, ticket.as_bytes()).as_ref().to_vec()
-}
-
-/// Makes a one-time ticket to the instance's URL, good for a minute.
-#[utoipa::path(post, path = "/v1/instances/{id}/tickets", tag = "instances",
-    operation_id = "create_instance_ticket",
-    params(("id" = InstanceId, Path), ("Idempotency-Key" = String, Header, description = "One for each write")),
-    responses((status = 201, description = "The ticket", body = Ticket),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+/// Creates a one-time ticket to the instance's URL. It is valid for a minute.
+#[utoipa::path(
+    post, path = "/v1/instances/{id}/tickets", operation_id = "create_instance_ticket", tag = "instances",
+    params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),
+    responses((status = 201, description = "The ticket", body = Ticket)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
 async fn create_instance_ticket(
     State(app): State<AppState>,
     member: Member,
@@ -90,24 +87,29 @@ async fn create_instance_ticket(
     member.writer()?;
     key.once(app.db.tenant(member.tenant).await?, member.tenant, &(), async |tx| {
         instance::store::find(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
-        let mut secret = [0u8; 32];
-        rand::fill(&mut secret).map_err(|_| Problem::internal("no randomness"))?;
-        let ticket = URL_SAFE_NO_PAD.encode(secret);
-        let expires_at = Timestamp::now() + LIFE;
-        store::insert_ticket(tx, &hash(&ticket), member.tenant, id, member.principal.user, expires_at)
-            .await?;
-        let url = format!("{}.atelier/session?ticket={ticket}", app.config.apps.url(id));
-        let reply = Reply::json(StatusCode::CREATED, &Ticket { url: None, expires_at })?;
+        let secret = Secret::generate()?;
+        let ticket = NewTicket {
+            hash: hash(secret.as_str()),
+            tenant: member.tenant,
+            instance: id,
+            user: member.principal.user,
+            expires_at: (app.clock)() + TICKET_LIFETIME,
+        };
+        store::insert_ticket(tx, &ticket).await?;
+        let url = format!("{}.atelier/session?ticket={}", app.config.apps.url(id), secret.as_str());
+        let reply = Reply::json(StatusCode::CREATED, &Ticket { url: None, expires_at: ticket.expires_at })?;
         Ok(reply.once_only(json!({ "url": url })))
     })
     .await
 }
 
-/// Where the traffic for a host label goes. For the gateway.
-#[utoipa::path(get, path = "/internal/v1/routes/{host_label}", tag = "internal", operation_id = "get_route",
-    params(("host_label" = String, Path, description = "`inst-…`")),
-    responses((status = 200, description = "The route", body = Route),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+/// Returns where the traffic for a host label goes.
+#[utoipa::path(
+    get, path = "/internal/v1/routes/{host_label}", operation_id = "get_route", tag = "internal",
+    params(("host_label" = String, Path, description = "First label of the host name, `inst-…`")),
+    responses((status = 200, description = "The route", body = Route)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
 async fn get_route(
     State(app): State<AppState>,
     _: Caller,
@@ -116,22 +118,21 @@ async fn get_route(
     let id = InstanceId::from_k8s_name(&host_label).map_err(|_| Problem::not_found())?;
     let mut tx = app.db.worker().await?;
     let found = store::find(&mut tx, id).await?.ok_or_else(Problem::not_found)?;
-    let address = match (&found.state, found.order.template.public_port()) {
-        (instance::State::Running { pod, .. }, Some(port)) if pod.ip.contains(':') => {
-            Some(format!("[{}]:{}", pod.ip, port.port))
-        }
-        (instance::State::Running { pod, .. }, Some(port)) => Some(format!("{}:{}", pod.ip, port.port)),
-        _ => None,
-    };
-    let state = found.state.name().to_owned();
-    Ok(Json(Route { instance_id: id, tenant_id: found.tenant, address, state }))
+    Ok(Json(Route {
+        instance_id: id,
+        tenant_id: found.tenant,
+        address: address(&found.state, &found.order.template),
+        state: (&found.state).into(),
+    }))
 }
 
-/// Redeems a ticket; it works once. For the gateway.
-#[utoipa::path(post, path = "/internal/v1/tickets/redeem", tag = "internal", operation_id = "redeem_ticket",
+/// Redeems a ticket. It can be redeemed once.
+#[utoipa::path(
+    post, path = "/internal/v1/tickets/redeem", operation_id = "redeem_ticket", tag = "internal",
     request_body = RedeemRequest,
-    responses((status = 200, description = "For whom it was made", body = Redeemed),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+    responses((status = 200, description = "Tenant and user of the ticket", body = Redeemed)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
 async fn redeem_ticket(
     State(app): State<AppState>,
     _: Caller,
@@ -139,8 +140,8 @@ async fn redeem_ticket(
 ) -> Result<Json<Redeemed>, Problem> {
     let id = InstanceId::from_k8s_name(&request.host_label).map_err(|_| Problem::not_found())?;
     let mut tx = app.db.worker().await?;
-    let found = store::redeem_ticket(&mut tx, &hash(&request.ticket), id).await?;
+    let redeemed = store::redeem_ticket(&mut tx, &hash(&request.ticket), id).await?;
     tx.commit().await?;
-    let (tenant_id, user_id) = found.ok_or_else(Problem::not_found)?;
-    Ok(Json(Redeemed { instance_id: id, tenant_id, user_id }))
+    let redeemed = redeemed.ok_or_else(Problem::not_found)?;
+    Ok(Json(Redeemed { instance_id: id, tenant_id: redeemed.tenant_id, user_id: redeemed.user_id }))
 }

@@ -1,6 +1,7 @@
-//! How the gateway finds an instance and knows who may open it: addresses by host label, one-time tickets.
+//! How the gateway finds an instance and learns who may open it: addresses by host label, one-time tickets.
 
 mod http;
+mod model;
 pub(crate) mod store;
 
 pub(crate) use http::routes;

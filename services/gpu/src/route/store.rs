@@ -1,4 +1,4 @@
-//! SQL of tickets, and the look-up of an instance by its host label.
+//! SQL of tickets, and of instances by host label.
 
 use ids::{InstanceId, TenantId, UserId};
 use jiff::Timestamp;
@@ -7,67 +7,84 @@ use sqlx::{PgConnection, types::Json};
 
 use crate::instance::{Order, State};
 
-/// What a route is made of.
-pub(crate) struct Found {
+/// An instance that traffic is for.
+pub(crate) struct Destination {
     pub(crate) tenant: TenantId,
     pub(crate) state: State,
     pub(crate) order: Order,
 }
 
-/// Any tenant's instance, unless it is deleted. For the gateway, which authorizes by tickets.
-pub(crate) async fn find(conn: &mut PgConnection, id: InstanceId) -> sqlx::Result<Option<Found>> {
-    let row: Option<(TenantId, Json<State>, Json<Order>)> =
-        sqlx::query_as("select tenant_id, phase, spec from instances where id = $1 and state <> 'deleted'")
-            .bind(id)
-            .fetch_optional(conn)
-            .await?;
-    Ok(row.map(|(tenant, state, order)| Found { tenant, state: state.0, order: order.0 }))
+/// A ticket that was redeemed.
+pub(crate) struct RedeemedTicket {
+    pub(crate) tenant_id: TenantId,
+    pub(crate) user_id: UserId,
 }
 
-/// Keeps a ticket's hash.
-pub(crate) async fn insert_ticket(
-    conn: &mut PgConnection,
-    hash: &[u8],
-    tenant: TenantId,
-    instance: InstanceId,
-    user: UserId,
-    expires_at: Timestamp,
-) -> sqlx::Result<()> {
-    sqlx::query(
-        "insert into tickets (hash, tenant_id, instance_id, user_id, expires_at) values ($1, $2, $3, $4, $5)",
+/// Returns any tenant's instance, unless it is deleted. For the gateway, which authorizes by tickets.
+pub(crate) async fn find(conn: &mut PgConnection, id: InstanceId) -> sqlx::Result<Option<Destination>> {
+    struct Row {
+        tenant_id: TenantId,
+        phase: Json<State>,
+        spec: Json<Order>,
+    }
+    let row = sqlx::query_as!(
+        Row,
+        "select tenant_id, phase, spec from instances where id = $1 and state <> 'deleted'",
+        id as InstanceId,
     )
-    .bind(hash)
-    .bind(tenant)
-    .bind(instance)
-    .bind(user)
-    .bind(expires_at.to_sqlx())
+    .fetch_optional(conn)
+    .await?;
+    Ok(row.map(|row| Destination { tenant: row.tenant_id, state: row.phase.0, order: row.spec.0 }))
+}
+
+/// A ticket to insert. Only the hash of its secret is stored.
+pub(crate) struct NewTicket {
+    pub(crate) hash: Vec<u8>,
+    pub(crate) tenant: TenantId,
+    pub(crate) instance: InstanceId,
+    pub(crate) user: UserId,
+    pub(crate) expires_at: Timestamp,
+}
+
+/// Inserts a ticket.
+pub(crate) async fn insert_ticket(conn: &mut PgConnection, ticket: &NewTicket) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into tickets (hash, tenant_id, instance_id, user_id, expires_at) values ($1, $2, $3, $4, $5)",
+        ticket.hash,
+        ticket.tenant as TenantId,
+        ticket.instance as InstanceId,
+        ticket.user as UserId,
+        ticket.expires_at.to_sqlx() as _,
+    )
     .execute(conn)
     .await
     .map(drop)
 }
 
-/// Uses a ticket up: it is gone in the same statement that finds it, so of two who bring it one gets it.
+/// Deletes a valid ticket and returns it: of several callers with the same ticket, one gets it.
 pub(crate) async fn redeem_ticket(
     conn: &mut PgConnection,
     hash: &[u8],
     instance: InstanceId,
-) -> sqlx::Result<Option<(TenantId, UserId)>> {
-    sqlx::query_as(
+) -> sqlx::Result<Option<RedeemedTicket>> {
+    sqlx::query_as!(
+        RedeemedTicket,
         "delete from tickets t using instances i
          where t.hash = $1 and t.instance_id = $2 and t.expires_at > now()
            and i.id = t.instance_id and i.state <> 'deleted'
          returning t.tenant_id, t.user_id",
+        hash,
+        instance as InstanceId,
     )
-    .bind(hash)
-    .bind(instance)
     .fetch_optional(conn)
     .await
 }
 
-/// Removes tickets that nobody used in time.
-pub(crate) async fn forget_tickets(conn: &mut PgConnection) -> sqlx::Result<u64> {
-    sqlx::query(
-        "delete from tickets where hash in (select hash from tickets where expires_at < now() limit 10000)",
+/// Deletes up to `limit` expired tickets; returns how many.
+pub(crate) async fn delete_expired_tickets(conn: &mut PgConnection, limit: i64) -> sqlx::Result<u64> {
+    sqlx::query!(
+        "delete from tickets where hash in (select hash from tickets where expires_at < now() limit $1)",
+        limit,
     )
     .execute(conn)
     .await

@@ -1,6 +1,6 @@
 //! `/v1/instances/{id}/usage`.
 
-use api::{Json, PageParams, Path, Problem, Query};
+use api::{Json, PageParams, Path, Problem, ProblemType, Query};
 use auth::Member;
 use axum::extract::State;
 use ids::{InstanceId, RunId};
@@ -10,55 +10,78 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{amount, store};
-use crate::{app::AppState, instance};
+use super::{
+    EndReason, amount,
+    store::{self, Run, Total},
+};
+use crate::state::AppState;
 
-/// An interval in which the instance ran.
+/// An interval in which the instance was ready.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct MeteredRun {
-    /// Its id.
+    /// Run id.
     id: RunId,
-    /// When the probe passed, by the cluster's evidence, in whole seconds.
+    /// When the readiness probe passed, as reported by the cluster, in whole seconds.
     started_at: Timestamp,
-    /// When it ended; null while it goes on.
+    /// When the run ended; null while it is open.
     ended_at: Option<Timestamp>,
-    /// Why it ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    end_reason: Option<String>,
-    /// Whole seconds; of a run that goes on, until now.
+    /// Why the run ended; null while it is open.
+    end_reason: Option<EndReason>,
+    /// Duration in whole seconds; of an open run, until now.
     seconds: i64,
-    /// The price of its unit when it was claimed.
+    /// Price per hour of the unit at the time of the claim.
     #[schema(value_type = String)]
     price_per_hour: Decimal,
-    /// ISO 4217.
+    /// Currency (ISO 4217).
     currency: String,
-    /// seconds × price_per_hour ÷ 3600, to the sixth digit.
+    /// seconds × price_per_hour ÷ 3600, rounded to six decimal places.
     #[schema(value_type = String)]
     amount: Decimal,
+}
+
+impl From<Run> for MeteredRun {
+    fn from(run: Run) -> Self {
+        Self {
+            id: run.id,
+            started_at: run.started_at,
+            ended_at: run.ended_at.map(jiff_sqlx::Timestamp::to_jiff),
+            end_reason: run.end_reason,
+            seconds: run.seconds,
+            price_per_hour: run.price_per_hour,
+            amount: amount(run.seconds, run.price_per_hour),
+            currency: run.currency,
+        }
+    }
 }
 
 /// All runs in one currency.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct UsageTotal {
-    /// ISO 4217.
+    /// Currency (ISO 4217).
     currency: String,
-    /// Whole seconds.
+    /// Duration in whole seconds.
     seconds: i64,
-    /// The sum of the runs' amounts.
+    /// Sum of the runs' amounts.
     #[schema(value_type = String)]
     amount: Decimal,
 }
 
-/// What an instance has used.
+impl From<Total> for UsageTotal {
+    fn from(total: Total) -> Self {
+        Self { currency: total.currency, seconds: total.seconds, amount: total.amount.normalize() }
+    }
+}
+
+/// The usage of an instance.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Usage {
-    /// Its runs, the newest first.
+    /// Runs, newest first.
     items: Vec<MeteredRun>,
     /// Send it as `cursor` to get the next page; null at the end.
     next_cursor: Option<String>,
-    /// Whole seconds of all runs, not only of this page.
+    /// Duration of all runs, not only of this page, in whole seconds.
     total_seconds: i64,
-    /// All runs by currency, not only those of this page.
+    /// Totals of all runs, not only of this page, by currency.
     totals: Vec<UsageTotal>,
 }
 
@@ -66,40 +89,31 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(get_instance_usage))
 }
 
-/// What an instance has used: confirmed running time and its price.
-#[utoipa::path(get, path = "/v1/instances/{id}/usage", tag = "instances",
-    operation_id = "get_instance_usage", params(("id" = InstanceId, Path), PageParams),
-    responses((status = 200, description = "Runs and totals", body = Usage),
-        (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json")))]
+/// Returns the confirmed running time of an instance and its price.
+#[utoipa::path(
+    get, path = "/v1/instances/{id}/usage", operation_id = "get_instance_usage", tag = "instances",
+    params(("id" = InstanceId, Path, description = "Instance id"), PageParams),
+    responses((status = 200, description = "Runs and totals", body = Usage)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
 async fn get_instance_usage(
     State(app): State<AppState>,
     member: Member,
     Path(id): Path<InstanceId>,
     Query(page): Query<PageParams>,
 ) -> Result<Json<Usage>, Problem> {
-    let asked = page.request()?;
+    let request = page.request()?;
     let mut tx = app.db.tenant(member.tenant).await?;
-    instance::store::find(&mut tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
-    let rows = store::list(&mut tx, member.tenant, id, asked.after, asked.rows()).await?;
-    let totals: Vec<UsageTotal> = store::totals(&mut tx, member.tenant, id)
-        .await?
-        .into_iter()
-        .map(|(currency, seconds, amount)| UsageTotal { currency, seconds, amount: amount.normalize() })
-        .collect();
-    let page = asked.page(rows, |run| run.id).map(|run| MeteredRun {
-        id: run.id,
-        started_at: run.started_at.to_jiff(),
-        ended_at: run.ended_at.map(jiff_sqlx::Timestamp::to_jiff),
-        end_reason: run.end_reason,
-        seconds: run.seconds,
-        price_per_hour: run.price_per_hour,
-        amount: amount(run.seconds, run.price_per_hour),
-        currency: run.currency,
-    });
+    if !store::instance_exists(&mut tx, member.tenant, id).await? {
+        return Err(Problem::not_found());
+    }
+    let rows = store::list(&mut tx, member.tenant, id, request.after, request.rows()).await?;
+    let totals = store::totals(&mut tx, member.tenant, id).await?;
+    let page = request.page(rows, |run| run.id).map(MeteredRun::from);
     Ok(Json(Usage {
         items: page.items,
         next_cursor: page.next_cursor,
         total_seconds: totals.iter().map(|total| total.seconds).sum(),
-        totals,
+        totals: totals.into_iter().map(UsageTotal::from).collect(),
     }))
 }

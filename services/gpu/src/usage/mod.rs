@@ -5,4 +5,5 @@ mod model;
 pub(crate) mod store;
 
 pub(crate) use http::routes;
-pub use model::amount;
+pub use model::{EndReason, EndedRun, Meter, Metering, RunKey, amount};
+pub(crate) use store::Billing;

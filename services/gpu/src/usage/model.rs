@@ -1,12 +1,15 @@
-//! What running costs. Pure.
+//! Metered runs: which are open and closed, and what they cost. Pure.
 
+use jiff::Timestamp;
 use rust_decimal::{Decimal, RoundingStrategy};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-/// Digits after the point of an amount. Amounts are rounded once, here; sums are sums of rounded amounts,
-/// so that a bill's lines add up.
+/// Digits after the decimal point of an amount. Each run's amount is rounded once; totals are sums of rounded
+/// amounts, so that the lines of a bill add up.
 const SCALE: u32 = 6;
 
-/// What `seconds` cost at a price per hour: seconds × price ÷ 3600, rounded half to even at the sixth digit.
+/// Returns the price of `seconds`: seconds × price ÷ 3600, rounded half to even at the sixth digit.
 #[must_use]
 pub fn amount(seconds: i64, price_per_hour: Decimal) -> Decimal {
     (Decimal::from(seconds) * price_per_hour / Decimal::from(3600))
@@ -14,9 +17,106 @@ pub fn amount(seconds: i64, price_per_hour: Decimal) -> Decimal {
         .normalize()
 }
 
+/// Identity of a run of one instance: an interval of confirmed running, by the cluster's evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RunKey {
+    /// Number of the start that it belongs to.
+    pub attempt: i64,
+    /// When it began, in whole seconds.
+    pub since: Timestamp,
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum EndReason {
+    /// The instance was stopped or deleted.
+    Stopped,
+    /// The instance was restarted.
+    Restarted,
+    /// The container exited.
+    ContainerExited,
+    /// The readiness probe failed.
+    ProbeFailed,
+    /// The node does not answer or was removed.
+    NodeLost,
+    /// The pod was evicted or deleted.
+    PodDeleted,
+    /// The end was not reported. The run is billed until it was last confirmed.
+    Unseen,
+    /// The cluster reports a reason that this version does not know.
+    Unknown,
+}
+
+impl EndReason {
+    /// Returns the reason that the operator reports in a run.
+    #[must_use]
+    pub fn reported(reason: &str) -> Self {
+        use crds::RunEndReason;
+        match reason.parse() {
+            Ok(RunEndReason::Stopped) => Self::Stopped,
+            Ok(RunEndReason::Restarted) => Self::Restarted,
+            Ok(RunEndReason::ContainerExited) => Self::ContainerExited,
+            Ok(RunEndReason::ProbeFailed) => Self::ProbeFailed,
+            Ok(RunEndReason::NodeLost) => Self::NodeLost,
+            Ok(RunEndReason::PodDeleted) => Self::PodDeleted,
+            Err(()) => Self::Unknown,
+        }
+    }
+}
+
+/// A run that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedRun {
+    /// Which run.
+    pub key: RunKey,
+    /// When it ended, in whole seconds.
+    pub ended_at: Timestamp,
+    /// Why it ended.
+    pub reason: EndReason,
+}
+
+/// How far the meter of an instance has followed the cluster's evidence.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meter {
+    /// The open run.
+    pub open: Option<RunKey>,
+    /// The newest run whose end is recorded, with that end.
+    pub closed: Option<(RunKey, Timestamp)>,
+}
+
+impl Meter {
+    /// Returns whether the end of a run is recorded. A container that restarts within one second has a second run
+    /// with the key of the first: while that is open, an end with this key is new.
+    #[must_use]
+    pub fn knows(&self, run: &EndedRun) -> bool {
+        self.open != Some(run.key) && self.closed.is_some_and(|closed| (run.key, run.ended_at) <= closed)
+    }
+}
+
+/// A change of the meter's table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Metering {
+    /// A run has begun.
+    Open(RunKey),
+    /// A run has ended. Its beginning may not have been recorded.
+    Close(EndedRun),
+    /// A run has ended without evidence of when: it is closed at the last time it was confirmed.
+    CloseUnseen(RunKey),
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn key(attempt: i64, since: i64) -> RunKey {
+        RunKey { attempt, since: at(since) }
+    }
 
     #[test]
     fn an_amount_is_exact_to_the_sixth_digit() {
@@ -25,7 +125,44 @@ mod tests {
         assert_eq!(amount(1, price("0.45")), price("0.000125"));
         assert_eq!(amount(1, price("1")), price("0.000278"));
         assert_eq!(amount(0, price("9")), Decimal::ZERO);
-        // ten years of the dearest machine still fit
+        // half to even
+        assert_eq!(amount(1, price("0.0018")), price("0"));
+        assert_eq!(amount(1, price("0.0054")), price("0.000002"));
+        // ten years of the most expensive machine still fit
         assert_eq!(amount(315_360_000, price("1000")), price("87600000"));
+    }
+
+    #[test]
+    fn the_meter_knows_the_runs_up_to_the_one_it_closed_last() {
+        let meter = Meter { open: None, closed: Some((key(2, 100), at(160))) };
+        let ended = |attempt, since, until| EndedRun {
+            key: key(attempt, since),
+            ended_at: at(until),
+            reason: EndReason::Stopped,
+        };
+        for (run, known) in [
+            (ended(2, 100, 160), true),
+            (ended(2, 100, 159), true),
+            (ended(2, 100, 161), false),
+            (ended(2, 101, 160), false),
+            (ended(2, 99, 300), true),
+            (ended(1, 500, 600), true),
+            (ended(3, 0, 1), false),
+        ] {
+            assert_eq!(meter.knows(&run), known, "{run:?}");
+            assert!(!Meter::default().knows(&run));
+        }
+        // a second run within the same second
+        let reopened = Meter { open: Some(key(2, 100)), ..meter };
+        assert!(!reopened.knows(&ended(2, 100, 160)));
+        assert!(reopened.knows(&ended(2, 99, 160)));
+    }
+
+    #[test]
+    fn every_reason_of_the_operator_is_known() {
+        for reason in crds::RunEndReason::ALL {
+            assert_ne!(EndReason::reported(reason.as_str()), EndReason::Unknown, "{reason}");
+        }
+        assert_eq!(EndReason::reported("Nonsense"), EndReason::Unknown);
     }
 }

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Client, eventually};
 
-use crate::harness::{Wish, World};
+use crate::harness::{Setup, World};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_instance_is_like_one_that_is_not() {
@@ -185,7 +185,7 @@ async fn a_ticket_opens_its_instance_once_and_is_shown_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nonsense_is_refused_with_the_place_and_makes_nothing() {
-    let world = World::with(Wish { units: 0, worker: false }).await;
+    let world = World::with(Setup { units: 0, workers: false }).await;
     let foreign = world.neighbours.add_storage(TenantId::new());
     let member = world.member();
     let long = "x".repeat(64);
@@ -247,7 +247,7 @@ async fn nonsense_is_refused_with_the_place_and_makes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn instances_are_listed_filtered_and_renamed() {
-    let world = World::with(Wish { units: 0, worker: false }).await;
+    let world = World::with(Setup { units: 0, workers: false }).await;
     let member = world.member();
     let mut ids = Vec::new();
     for name in ["Alpha", "alpine", "beta"] {
@@ -283,7 +283,7 @@ async fn instances_are_listed_filtered_and_renamed() {
     // what was never claimed can be deleted at once
     let _ = member.delete(&format!("/v1/instances/{id}")).await.expect(202);
     eventually("it is gone", async || {
-        world.reconciler.look(id).await.unwrap();
+        world.reconcile(id).await;
         (member.get(&format!("/v1/instances/{id}")).await.status == 404).then_some(())
     })
     .await;

@@ -4,11 +4,11 @@ use auth::Role;
 use ids::ImageId;
 use serde_json::json;
 
-use crate::harness::{Wish, World, service};
+use crate::harness::{Setup, World, service};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn administrators_keep_the_catalogue_and_users_read_it() {
-    let world = World::with(Wish { units: 0, worker: false }).await;
+    let world = World::with(Setup { units: 0, workers: false }).await;
     let (admin, member) = (world.admin(), world.member());
     let mut new = service();
     new["version"] = json!("2");
@@ -45,7 +45,7 @@ async fn administrators_keep_the_catalogue_and_users_read_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_template_that_cannot_run_is_refused_with_the_place() {
-    let world = World::with(Wish { units: 0, worker: false }).await;
+    let world = World::with(Setup { units: 0, workers: false }).await;
     for (pointer, value) in [
         ("/template/image", json!("")),
         ("/template/ports", json!([])),

@@ -1,143 +1,144 @@
-//! A replica that is cut off at whatever point: the next look goes on, and nothing is left over.
+//! A replica that is cut off at any point: the next reconcile continues, and nothing is left over.
 
 use std::{future::poll_fn, pin::pin, task::Poll};
 
-use atelier_gpu::{app, instance::Looked};
+use atelier_gpu::App;
 use ids::InstanceId;
 use serde_json::json;
-use service::Metrics;
+use service::Process;
 use testkit::eventually;
-use tokio_util::sync::CancellationToken;
 
 use crate::{
-    harness::{Wish, World},
+    harness::{Setup, World, reconcile},
     operator::at,
 };
 
-/// Looks at an instance until the look has been resumed `times` times, then drops it where it is.
-/// True if it came to its end before.
+/// Expires the leases of workers that were cut off.
+const EXPIRE: &str = "update gpu.instances set lease_until = now() where lease_until is not null";
+
+/// Reconciles an instance and drops the reconcile after it has been polled `times` times. Returns whether it ended
+/// before.
 async fn cut_off(world: &World, id: InstanceId, times: usize) -> bool {
-    let mut look = pin!(world.reconciler.look(id));
+    let db = world.service_db();
+    let mut work = pin!(reconcile(&world.app, &db, id));
     let mut polls = 0;
     poll_fn(|context| {
         if polls == times {
             return Poll::Ready(false);
         }
         polls += 1;
-        look.as_mut().poll(context).map(|looked| {
-            looked.unwrap();
-            true
-        })
+        work.as_mut().poll(context).map(|_| true)
     })
     .await
 }
 
-/// Looks, to the end, until the instance is in a state.
-async fn looked_until(world: &World, id: InstanceId, state: &str) {
+/// As [`cut_off`]; then the lease expires.
+async fn crash(world: &World, id: InstanceId, times: usize) -> bool {
+    let ended = cut_off(world, id, times).await;
+    if !ended {
+        world.execute(EXPIRE).await;
+    }
+    ended
+}
+
+/// Reconciles until the instance is in a state.
+async fn reconciled_until(world: &World, id: InstanceId, state: &str) {
     let path = format!("/v1/instances/{id}");
     let member = world.member();
     eventually(&format!("the instance is {state}"), async || {
-        world.reconciler.look(id).await.unwrap();
+        world.reconcile(id).await;
         let answer = member.get(&path).await;
         (answer.body["state"] == state || (state == "gone" && answer.status == 404)).then_some(())
     })
     .await;
 }
 
-/// A whole life, with every stretch of it cut off once after so many resumptions. Gives whether any was.
+/// A whole life, in which a reconcile of each stage is cut off after `times` polls. Returns whether any was.
 async fn life(world: &World, times: usize) -> bool {
     let storage = world.neighbours.add_storage(world.tenant);
     let mut order = World::order();
     order["storage_id"] = json!(storage);
     let id = world.ordered(order).await;
-    let mut cut = !cut_off(world, id, times).await;
+    let mut cut = !crash(world, id, times).await;
     assert!(world.neighbours.claims() <= 1);
-    looked_until(world, id, "starting").await;
+    reconciled_until(world, id, "starting").await;
     let unit = world.unit_of(id).await;
     assert_eq!(world.neighbours.claim_of(id).map(ids::UnitId::k8s_name), Some(unit.clone()));
 
     world.operator.ready(&unit).await;
-    cut |= !cut_off(world, id, times).await;
-    looked_until(world, id, "running").await;
+    cut |= !crash(world, id, times).await;
+    reconciled_until(world, id, "running").await;
 
     world.act(id, "stop").await;
-    cut |= !cut_off(world, id, times).await;
+    cut |= !crash(world, id, times).await;
     eventually("the unit is emptied", async || {
-        world.reconciler.look(id).await.unwrap();
+        world.reconcile(id).await;
         world.operator.unit(&unit).await.spec.instance.is_none().then_some(())
     })
     .await;
-    assert!(world.neighbours.claim_of(id).is_some(), "given back while it still runs");
+    assert!(world.neighbours.claim_of(id).is_some(), "released while it still runs");
     world.operator.ended(&unit, 160).await;
-    cut |= !cut_off(world, id, times).await;
-    looked_until(world, id, "stopped").await;
+    cut |= !crash(world, id, times).await;
+    reconciled_until(world, id, "stopped").await;
     assert_eq!(world.neighbours.claims(), 0);
     let usage = world.usage(id).await;
     assert_eq!(usage["items"].as_array().unwrap().len(), 1, "{usage}");
     assert_eq!((&usage["total_seconds"], &usage["items"][0]["ended_at"]), (&json!(60), &json!(at(160))));
 
     let _ = world.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
-    cut |= !cut_off(world, id, times).await;
-    looked_until(world, id, "gone").await;
+    cut |= !crash(world, id, times).await;
+    reconciled_until(world, id, "gone").await;
     assert_eq!((world.neighbours.claims(), world.neighbours.attachments()), (0, 0));
     cut
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_look_that_is_cut_off_anywhere_is_gone_on_with() {
-    let world = World::with(Wish { units: 1, worker: false }).await;
+async fn a_reconcile_that_is_cut_off_anywhere_is_continued() {
+    let world = World::with(Setup { units: 1, workers: false }).await;
     let mut times = 1;
     while life(&world, times).await {
         times += 1;
-        assert!(times < 500, "a look never comes to its end");
+        assert!(times < 500, "a reconcile never ends");
     }
-    assert!(times > 4, "looks were hardly cut at all: {times}");
+    assert!(times > 4, "hardly any reconcile was cut off: {times}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_another_replica_looks_at_is_left_to_it() {
-    let world = World::with(Wish { units: 1, worker: false }).await;
+async fn an_instance_that_another_replica_reconciles_is_left_to_it() {
+    let world = World::with(Setup { units: 1, workers: false }).await;
     let id = world.ordered(World::order()).await;
-    let mut admin = world.db.admin().await;
-    sqlx::query(
-        "update gpu.instances set lease_owner = gen_random_uuid(), lease_until = now() + interval '1 hour'",
-    )
-    .execute(&mut admin)
-    .await
-    .unwrap();
-    assert_eq!(world.reconciler.look(id).await.unwrap(), Looked::Elsewhere);
+    world
+        .execute("update gpu.instances set lease_owner = gen_random_uuid(), lease_until = now() + interval '1 hour'")
+        .await;
+    assert!(!world.reconcile(id).await);
     assert_eq!(world.neighbours.claims(), 0);
-    // its lease ends when it does not come back
-    sqlx::query("update gpu.instances set lease_until = now() - interval '1 second'")
-        .execute(&mut admin)
-        .await
-        .unwrap();
-    assert_eq!(world.reconciler.look(id).await.unwrap(), Looked::Done);
+    world.execute(EXPIRE).await;
+    assert!(world.reconcile(id).await);
     assert_eq!(world.neighbours.claims(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_dead_replica_was_looking_at_is_looked_at_when_its_lease_ends() {
+async fn an_instance_of_a_dead_replica_is_reconciled_when_its_lease_expires() {
     for _ in 0..8 {
         if is_taken_over().await {
             return;
         }
     }
-    panic!("no look was cut off under its lease");
+    panic!("no reconcile was cut off under its lease");
 }
 
-/// False if each look at the deletion came to its end.
+/// Returns false if each reconcile after the deletion of the unit ended.
 async fn is_taken_over() -> bool {
-    let world = World::with(Wish { units: 1, worker: false }).await;
+    let world = World::with(Setup { units: 1, workers: false }).await;
     let id = world.ordered(World::order()).await;
-    looked_until(&world, id, "starting").await;
+    reconciled_until(&world, id, "starting").await;
     let unit = world.unit_of(id).await;
     world.operator.ready(&unit).await;
-    looked_until(&world, id, "running").await;
+    reconciled_until(&world, id, "running").await;
     world.operator.delete(&unit).await;
     let mut admin = world.db.admin().await;
     let mut times = 0;
-    let cut = eventually("a look is cut off under its lease, or has seen the deletion", async || {
+    let cut = eventually("a reconcile is cut off under its lease, or has handled the deletion", async || {
         let ended = cut_off(&world, id, times).await;
         times = if ended { 0 } else { times + 1 };
         let row = "select lease_owner is not null, state = 'stopped' from gpu.instances";
@@ -146,24 +147,22 @@ async fn is_taken_over() -> bool {
     })
     .await;
     if cut {
-        // the other replica hears of the deletion while the lease lasts
-        let (_, replica) = world.replica().await;
+        // the other replica observes the deletion while the lease lasts
+        let replica = world.replica().await;
         world.in_state(id, "stopped").await;
-        replica.begin();
+        replica.process.shutdown.begin();
     }
     cut
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_watch_does_not_tell_is_asked_when_a_look_is_due() {
-    let world = World::with(Wish { units: 1, worker: false }).await;
+async fn a_due_reconcile_asks_the_cluster_for_what_the_watch_missed() {
+    let world = World::with(Setup { units: 1, workers: false }).await;
     let id = world.ordered(World::order()).await;
-    looked_until(&world, id, "starting").await;
+    reconciled_until(&world, id, "starting").await;
     let unit = world.unit_of(id).await;
-    // this replica's watch never hears anything
-    let deaf = app(world.config.clone(), Metrics::default(), CancellationToken::new()).await.unwrap();
-    let mut admin = world.db.admin().await;
-    let due = "update gpu.instances set wake_at = now() - interval '1 second'";
+    // this replica does not watch
+    let deaf = App::new(world.config.clone(), Process::default()).unwrap();
     let path = format!("/v1/instances/{id}");
     for state in ["running", "stopped"] {
         match state {
@@ -171,8 +170,8 @@ async fn what_the_watch_does_not_tell_is_asked_when_a_look_is_due() {
             _ => world.operator.delete(&unit).await,
         }
         eventually(&format!("the instance is {state}"), async || {
-            sqlx::query(due).execute(&mut admin).await.unwrap();
-            deaf.reconciler.look(id).await.unwrap();
+            world.execute("update gpu.instances set wake_at = now() - interval '1 second'").await;
+            reconcile(&deaf, &world.service_db(), id).await;
             (world.member().get(&path).await.body["state"] == state).then_some(())
         })
         .await;
@@ -180,20 +179,19 @@ async fn what_the_watch_does_not_tell_is_asked_when_a_look_is_due() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_claim_that_came_too_late_is_given_back_after_the_end() {
-    let world = World::with(Wish { units: 0, worker: false }).await;
+async fn a_late_claim_is_released_some_time_after_the_end() {
+    let world = World::with(Setup { units: 0, workers: false }).await;
     let id = world.ordered(World::order()).await;
-    world.reconciler.look(id).await.unwrap();
+    world.reconcile(id).await;
     world.in_state(id, "stopped").await;
-    // a call that was on its way when its sender died: the unit is claimed for a stopped instance
+    // a delayed call of a replica that died: the unit is claimed for a stopped instance
     world.neighbours.add_unit(ids::UnitId::new());
     world.neighbours.claim_late(id);
     assert_eq!(world.neighbours.claims(), 1);
-    let mut admin = world.db.admin().await;
     let due = "update gpu.instances set wake_at = now() - interval '1 second' where wake_at is not null";
-    assert_eq!(sqlx::query(due).execute(&mut admin).await.unwrap().rows_affected(), 1);
-    world.reconciler.look(id).await.unwrap();
+    assert_eq!(world.execute(due).await, 1);
+    world.reconcile(id).await;
     assert_eq!(world.neighbours.claims(), 0);
     // once is enough
-    assert_eq!(sqlx::query(due).execute(&mut admin).await.unwrap().rows_affected(), 0);
+    assert_eq!(world.execute(due).await, 0);
 }

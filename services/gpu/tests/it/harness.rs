@@ -1,14 +1,15 @@
-//! The service as a test sees it: its own database, a development cluster, neighbours that are played.
+//! The service in a test: a database of its own, a development cluster, stand-ins of the other services.
 
 use std::sync::Arc;
 
-use atelier_gpu::{App, Apps, Config, MIGRATIONS, TerminalConfig, app, instance::Reconciler};
+use atelier_gpu::{App, Apps, Config, MIGRATIONS, NAME, TerminalConfig};
 use auth::Role;
 use crds::{ClusterConfig, GpuUnit};
+use db::{Db, queue::Outcome};
 use ids::{InstanceId, TenantId, UnitId};
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
-use service::{Metrics, Shutdown};
+use service::Process;
 use testkit::{Answer, Client, Issuer, SERVICE_TOKEN, TestDb, eventually};
 
 use crate::{
@@ -28,33 +29,54 @@ pub(crate) struct World {
     pub(crate) tenant: TenantId,
     pub(crate) base: String,
     pub(crate) config: Config,
-    pub(crate) reconciler: Reconciler,
-    shutdown: Shutdown,
+    pub(crate) app: App,
+    pub(crate) process: Process,
     /// Until a test stops it.
     pub(crate) cluster: Option<devcluster::Cluster>,
     _folder: tempfile::TempDir,
 }
 
-/// How a world is to be.
+/// Options of a world.
 #[derive(Clone, Copy)]
-pub(crate) struct Wish {
+pub(crate) struct Setup {
     pub(crate) units: usize,
-    /// Whether the service's worker runs; without, a test takes each look itself.
-    pub(crate) worker: bool,
+    /// Whether all workers run. Otherwise the clusters are watched, and the test reconciles by itself.
+    pub(crate) workers: bool,
 }
 
-impl Default for Wish {
+impl Default for Setup {
     fn default() -> Self {
-        Self { units: 2, worker: true }
+        Self { units: 2, workers: true }
+    }
+}
+
+/// A replica of the service.
+pub(crate) struct Replica {
+    pub(crate) base: String,
+    pub(crate) app: App,
+    pub(crate) process: Process,
+}
+
+impl Replica {
+    async fn start(config: &Config, workers: bool) -> Self {
+        let process = Process::default();
+        let app = App::new(config.clone(), process.clone()).unwrap();
+        if workers {
+            app.start_workers();
+        } else {
+            app.start_watches();
+        }
+        eventually("the units are listed", async || app.clusters().unsynced().is_empty().then_some(())).await;
+        Self { base: testkit::serve(app.router()).await, app, process }
     }
 }
 
 impl World {
     pub(crate) async fn start() -> Self {
-        Self::with(Wish::default()).await
+        Self::with(Setup::default()).await
     }
 
-    pub(crate) async fn with(wish: Wish) -> Self {
+    pub(crate) async fn with(setup: Setup) -> Self {
         let (db, issuer) = (TestDb::new().await, Issuer::start().await);
         let folder = tempfile::tempdir().unwrap();
         let mut config = devcluster::Config::new(folder.path());
@@ -74,14 +96,14 @@ impl World {
         }
         let neighbours = Neighbours::start(&issuer).await;
         let operator = Operator::new(kube.clone());
-        for _ in 0..wish.units {
+        for _ in 0..setup.units {
             let unit = UnitId::new();
             operator.make_unit(&unit.k8s_name()).await;
             neighbours.add_unit(unit);
         }
         let config = Config {
             listen: ([127, 0, 0, 1], 0).into(),
-            database: db.service("gpu", &MIGRATIONS).await,
+            database: db.service(NAME, &MIGRATIONS).await,
             auth: issuer.config(),
             callers: testkit::callers(),
             stock: neighbours.endpoint(),
@@ -94,8 +116,7 @@ impl World {
             .into(),
             terminal: TerminalConfig { idle_seconds: 60 },
         };
-        let shutdown = Shutdown::default();
-        let (base, reconciler) = serve(&config, &shutdown, wish.worker).await;
+        let Replica { base, app, process } = Replica::start(&config, setup.workers).await;
         let world = Self {
             tenant: TenantId::new(),
             db,
@@ -105,8 +126,8 @@ impl World {
             kube,
             base,
             config,
-            reconciler,
-            shutdown,
+            app,
+            process,
             cluster: Some(cluster),
             _folder: folder,
         };
@@ -114,11 +135,25 @@ impl World {
         world
     }
 
-    /// One more replica of the service, on the same database.
-    pub(crate) async fn replica(&self) -> (String, Shutdown) {
-        let shutdown = Shutdown::default();
-        let (base, _) = serve(&self.config, &shutdown, true).await;
-        (base, shutdown)
+    /// Starts one more replica of the service, on the same database.
+    pub(crate) async fn replica(&self) -> Replica {
+        Replica::start(&self.config, true).await
+    }
+
+    /// Reconciles an instance once, as the queue does. Returns false if another worker has leased it.
+    pub(crate) async fn reconcile(&self, id: InstanceId) -> bool {
+        reconcile(&self.app, &self.service_db(), id).await
+    }
+
+    /// The service's database, as the service sees it.
+    pub(crate) fn service_db(&self) -> Db {
+        Db::connect(NAME, &self.config.database).unwrap()
+    }
+
+    /// Executes a statement as the database's administrator. Returns the number of changed rows.
+    pub(crate) async fn execute(&self, statement: &'static str) -> u64 {
+        let mut admin = self.db.admin().await;
+        sqlx::query(statement).execute(&mut admin).await.unwrap().rows_affected()
     }
 
     pub(crate) fn admin(&self) -> Client {
@@ -225,28 +260,23 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        self.shutdown.begin();
+        self.process.shutdown.begin();
     }
 }
 
-async fn serve(config: &Config, shutdown: &Shutdown, worker: bool) -> (String, Reconciler) {
-    let App { router, worker: works, woken, reconciler, clusters } =
-        app(config.clone(), Metrics::default(), shutdown.token()).await.unwrap();
-    if worker {
-        works.run(woken, shutdown);
-    } else {
-        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
-        clusters.follow(&sender, shutdown);
-        // nobody listens to wakes but the test, which looks by itself
-        tokio::spawn(async move { while receiver.recv().await.is_some() {} });
-        tokio::spawn(async move {
-            let _woken = woken;
-            std::future::pending::<()>().await;
-        });
-    }
-    let clusters = clusters.clone();
-    eventually("the units are listed", async || clusters.unsynced().is_empty().then_some(())).await;
-    (testkit::serve(router).await, reconciler)
+/// Reconciles an instance once, as the queue does. Returns false if another worker has leased it.
+pub(crate) async fn reconcile(app: &App, db: &Db, id: InstanceId) -> bool {
+    let Some(leased) = app.queue().lease(id).await.unwrap() else { return false };
+    let after = match Box::pin(app.reconciler().reconcile(leased)).await {
+        Ok(Outcome::Released) => return true,
+        Ok(Outcome::Done) => None,
+        Ok(Outcome::RequeueAfter(after)) => Some(after),
+        Err(_) => Some(std::time::Duration::ZERO),
+    };
+    let mut tx = db.worker().await.unwrap();
+    leased.release(&mut tx, after).await.unwrap();
+    tx.commit().await.unwrap();
+    true
 }
 
 /// An entry of the catalogue that the development cluster can run.

@@ -1,13 +1,10 @@
 //! The life of an instance, as its tenant sees it and as its neighbours are left behind.
 
-use atelier_gpu::app;
 use serde_json::{Value, json};
-use service::{Metrics, Shutdown};
 use testkit::eventually;
-use tokio::sync::mpsc;
 
 use crate::{
-    harness::{Wish, World},
+    harness::{Setup, World},
     neighbours::PRICE,
     operator::at,
 };
@@ -55,7 +52,7 @@ async fn an_instance_is_ordered_runs_stops_starts_again_and_goes() {
     let stop = world.act(id, "stop").await;
     world.emptied(&unit).await;
     assert_eq!(world.in_state(id, "stopping").await.body["url"], json!(url));
-    assert!(world.neighbours.claim_of(id).is_some(), "given back while it still runs");
+    assert!(world.neighbours.claim_of(id).is_some(), "released while it still runs");
     world.operator.ended(&unit, 160).await;
     assert_eq!(world.ended(&stop).await["state"], "succeeded");
     let stopped = world.in_state(id, "stopped").await;
@@ -115,16 +112,14 @@ async fn running_time_is_metered_by_the_clusters_evidence_to_the_second() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_cluster_that_is_away_said_last_confirms_no_running() {
+async fn the_last_report_of_an_unreachable_cluster_confirms_no_running() {
     let mut world = World::start().await;
     let id = world.running().await;
-    let (shutdown, (woken, _)) = (Shutdown::default(), mpsc::unbounded_channel());
-    let clusters = app(world.config.clone(), Metrics::default(), shutdown.token()).await.unwrap().clusters;
-    clusters.follow(&woken, &shutdown);
-    eventually("it is heard to run", async || (clusters.running() == [id]).then_some(())).await;
+    let clusters = world.app.clusters().clone();
+    eventually("the cluster reports it as running", async || (clusters.running() == [id]).then_some(()))
+        .await;
     world.cluster.take().unwrap().stop().await;
-    eventually("nothing is heard", async || clusters.running().is_empty().then_some(())).await;
-    shutdown.begin();
+    eventually("nothing is reported", async || clusters.running().is_empty().then_some(())).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,7 +150,7 @@ async fn a_start_that_fails_gives_the_unit_back_and_says_why() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn exhausted_stock_is_told_with_what_else_there_is() {
-    let world = World::with(Wish { units: 0, ..Wish::default() }).await;
+    let world = World::with(Setup { units: 0, ..Setup::default() }).await;
     let made = world.member().post("/v1/instances", World::order()).await.expect(202);
     let operation = world.ended(made.str("operation_id")).await;
     assert_eq!(operation["state"], "failed");
@@ -275,8 +270,8 @@ async fn a_storage_that_went_fails_the_next_start() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replicas_share_the_work_and_one_can_go() {
-    let world = World::with(Wish { units: 3, ..Wish::default() }).await;
-    let (_, second) = world.replica().await;
+    let world = World::with(Setup { units: 3, ..Setup::default() }).await;
+    let second = world.replica().await;
     let mut ids = Vec::new();
     for _ in 0..3 {
         ids.push(world.ordered(World::order()).await);
@@ -285,8 +280,8 @@ async fn replicas_share_the_work_and_one_can_go() {
         world.brought_up(*id).await;
     }
     assert_eq!(world.neighbours.claims(), 3);
-    second.begin();
-    second.finish().await;
+    second.process.shutdown.begin();
+    second.process.shutdown.finish().await;
     for id in &ids {
         let unit = world.unit_of(*id).await;
         world.act(*id, "stop").await;

@@ -1,20 +1,21 @@
 //! The state machine in a small world: random commands, failures and crashes at any point. Nothing is given
 //! twice, nothing is left over, every second is billed once, every instance ends in a legal state.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use atelier_gpu::{
-    cluster::{Seen, Unit, Wanted},
+    cluster::{Condition, DesiredInstance, Observation, Unit, UnitRef},
     instance::{
-        Attached, Claim, Commanded, Effects, Failure, Illegal, Instance, Meter, Metering, Place, RunKey,
-        State, Step, Why, decide,
+        Accepted, Action, AttachedStorage, Claim, Command, CurrentOperation, Effects, Event as Happened,
+        Failure, Instance, OperationKind, Place, Reason, ReasonCode, State, Step, decide,
     },
-    operation::{Kind, Outcome},
+    usage::{Meter, Metering, RunKey},
 };
-use crds::{InstanceStatus, LastFailure, Run, UnitState};
+use crds::{HeldReason, InstanceReason, InstanceStatus, LastFailure, Run, UnitState};
 use ids::{DatacenterId, InstanceId, OperationId, TenantId, UnitId};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use operations::End;
 use proptest::prelude::*;
 
 use crate::model_events::{Cut, Event, at, events, order};
@@ -25,13 +26,16 @@ const RECENT: usize = 8;
 /// The meter's table for one instance.
 type Ledger = BTreeMap<RunKey, Option<Timestamp>>;
 
-/// A command of an instance.
-type Act = fn(&mut Instance, OperationId) -> Result<(Commanded, Effects), Illegal>;
+const CLUSTER: &str = "c";
+
+fn condition<R>(met: bool, reason: R) -> Option<Condition<R>> {
+    Some(Condition { met, reason: Some(reason), message: String::new() })
+}
 
 struct World {
     clock: i64,
     instances: Vec<Instance>,
-    operations: BTreeMap<OperationId, Option<Outcome>>,
+    operations: BTreeMap<OperationId, Option<End>>,
     ledgers: Vec<Ledger>,
     /// Stock's truth: unit → holder.
     claims: BTreeMap<usize, InstanceId>,
@@ -45,11 +49,11 @@ struct World {
 }
 
 /// A pod that is being made.
-fn present(wants: &Wanted, now: Timestamp) -> InstanceStatus {
+fn present(desired: &DesiredInstance, now: Timestamp) -> InstanceStatus {
     InstanceStatus {
-        id: wants.id.clone(),
-        attempt: wants.attempt,
-        restart: wants.restart,
+        id: desired.name.clone(),
+        attempt: desired.attempt,
+        restart: desired.restart,
         namespace: "ten".into(),
         pod_name: "pod".into(),
         pod_ip: None,
@@ -59,6 +63,10 @@ fn present(wants: &Wanted, now: Timestamp) -> InstanceStatus {
     }
 }
 
+fn number(unit: &UnitRef) -> usize {
+    unit.name.trim_start_matches("unit-").parse().unwrap()
+}
+
 impl World {
     fn new() -> Self {
         let unit = |n: usize| Unit {
@@ -66,14 +74,14 @@ impl World {
             resource_version: "1".into(),
             generation: 1,
             observed_generation: Some(1),
-            wants: None,
+            desired: None,
             state: UnitState::Init,
             node: Some("node".into()),
             instance: None,
             runs: vec![],
             failure: None,
-            held: Some((true, Why::new("Holding", ""))),
-            ready: Some((false, Why::new("Idle", ""))),
+            held: condition(true, HeldReason::Holding),
+            ready: condition(false, InstanceReason::Idle),
         };
         let mut operations = BTreeMap::new();
         let instances: Vec<Instance> = (0..3)
@@ -85,13 +93,13 @@ impl World {
                     tenant: TenantId::new(),
                     name: format!("i{n}"),
                     order: order(),
-                    state: State::Pending { why: None },
+                    state: State::Pending { reason: None },
                     attempt: 1,
                     restart: 0,
                     storage: None,
                     meter: Meter::default(),
                     last_place: None,
-                    operation: (operation, Kind::Create),
+                    operation: CurrentOperation { id: operation, kind: OperationKind::Create },
                     generation: 1,
                     created_at: at(0),
                     updated_at: at(0),
@@ -152,14 +160,14 @@ impl World {
     fn operate(&mut self, u: usize) {
         let now = at(self.clock);
         let unit = self.units[u].clone();
-        let lost = unit.held.as_ref().is_some_and(|(held, _)| !held);
+        let lost = unit.held.as_ref().is_some_and(|held| !held.met);
         let gone = |unit: &mut Unit| {
             unit.instance = None;
             unit.state = UnitState::Init;
             unit.observed_generation = Some(unit.generation);
         };
-        match (&unit.wants, &unit.instance) {
-            (Some(wants), Some(present)) if wants.id == present.id && wants.attempt == present.attempt => {
+        match (&unit.desired, &unit.instance) {
+            (Some(wants), Some(present)) if wants.name == present.id && wants.attempt == present.attempt => {
                 if wants.restart > present.restart {
                     let restart = wants.restart;
                     self.end_run(u, "Restarted");
@@ -185,7 +193,7 @@ impl World {
                 let failed = unit
                     .failure
                     .as_ref()
-                    .is_some_and(|f| f.instance_id == wants.id && f.attempt == wants.attempt);
+                    .is_some_and(|f| f.instance_id == wants.name && f.attempt == wants.attempt);
                 let status = present(wants, now);
                 self.change(u, |unit| {
                     if !failed && !lost {
@@ -204,12 +212,15 @@ impl World {
         let (read, now) = (self.before[u].clone(), at(self.clock));
         let unit = &self.units[u];
         let unseen = unit.observed_generation.is_none_or(|seen| seen <= read.generation);
-        let lost = unit.held.as_ref().is_some_and(|(held, _)| !held);
-        if let Some(wants) = read.wants
+        let lost = unit.held.as_ref().is_some_and(|held| !held.met);
+        if let Some(wants) = read.desired
             && unseen
             && !lost
             && unit.instance.is_none()
-            && !unit.failure.as_ref().is_some_and(|f| f.instance_id == wants.id && f.attempt == wants.attempt)
+            && !unit
+                .failure
+                .as_ref()
+                .is_some_and(|f| f.instance_id == wants.name && f.attempt == wants.attempt)
         {
             self.change(u, |unit| {
                 unit.instance = Some(present(&wants, now));
@@ -220,11 +231,11 @@ impl World {
     }
 
     fn effects(&mut self, i: usize, effects: Effects) {
-        for (operation, outcome) in effects.ended {
-            // what has ended stays as it is
-            let ended = self.operations.get_mut(&operation).unwrap();
+        for operation in effects.ended {
+            // an operation that has ended does not change
+            let ended = self.operations.get_mut(&operation.id).unwrap();
             if ended.is_none() {
-                *ended = Some(outcome);
+                *ended = Some(operation.end);
             }
         }
         for metering in effects.metering {
@@ -244,146 +255,139 @@ impl World {
         }
     }
 
-    fn seen(units: &[Unit], instance: &Instance) -> Seen {
-        match instance.state.claim() {
-            None => Seen::Unknown,
-            Some(claim) => units
+    fn observation(units: &[Unit], instance: &Instance) -> Observation {
+        match instance.state.unit() {
+            None => Observation::Unknown,
+            Some(own) => units
                 .iter()
-                .find(|unit| unit.name == claim.unit_name)
-                .map_or(Seen::Gone, |unit| Seen::Unit(unit.clone().into())),
+                .find(|unit| unit.name == own.name)
+                .map_or(Observation::Gone, |unit| Observation::Unit(Arc::new(unit.clone()))),
         }
     }
 
-    /// One step of a replica, as `reconcile.rs` takes it. Gives whether anything was to be done.
+    /// One step of a replica, as `reconcile.rs` carries it out. Returns whether anything was to be done.
     fn step(&mut self, i: usize, cut: Cut, stale: bool) -> bool {
         let mut instance = self.instances[i].clone();
         let name = instance.id.k8s_name();
-        let heard = if stale { &self.before } else { &self.units };
-        let own = instance.state.claim().map(|claim| claim.unit_name.clone());
-        let strays: Vec<String> = heard
+        let observed = if stale { &self.before } else { &self.units };
+        let own = instance.state.unit().cloned();
+        let strays: Vec<UnitRef> = observed
             .iter()
-            .filter(|unit| {
-                unit.wants.as_ref().is_some_and(|w| w.id == name) && Some(&unit.name) != own.as_ref()
-            })
-            .map(|unit| unit.name.clone())
+            .filter(|unit| unit.desired.as_ref().is_some_and(|desired| desired.name == name))
+            .map(|unit| UnitRef { cluster: CLUSTER.into(), name: unit.name.clone() })
+            .filter(|unit| Some(unit) != own.as_ref())
             .collect();
-        let mut step = decide(&instance, &Self::seen(heard, &instance), &strays, false);
-        if matches!(step, Step::Fail(_) | Step::BeginAgain | Step::BecomeUnready(_) | Step::Release) {
-            step = decide(&instance, &Self::seen(&self.units, &instance), &[], false);
+        let mut step = decide(&instance, &Self::observation(observed, &instance), &strays, false);
+        if step.needs_confirmation() {
+            step = decide(&instance, &Self::observation(&self.units, &instance), &[], false);
         }
         if cut == Cut::BeforeActing {
             return true;
         }
-        let number = |name: &str| name.trim_start_matches("unit-").parse::<usize>().unwrap();
-        let result: Result<Effects, Illegal> = match step {
-            Step::Wait(why) => {
-                instance.waits(why);
+        let event = match step {
+            Step::Wait(reason) => {
+                instance.state.set_reason(reason);
                 self.instances[i] = instance;
                 return false;
             }
-            Step::Attach => {
+            Step::Record(event) => event,
+            Step::Act(Action::Attach(_)) => {
                 self.attached[i] = true;
-                instance.attached(Attached { object_name: "stor-1".into(), cluster: None })
+                Happened::StorageAttached(AttachedStorage { object_name: "stor-1".into(), cluster: None })
             }
-            Step::Claim => self.claim(&mut instance),
-            Step::Apply => {
-                let u = number(&own.unwrap());
-                let wants = Wanted { id: name, attempt: instance.attempt, restart: instance.restart };
-                assert!(
-                    self.claims.get(&u) == Some(&instance.id),
-                    "written into a unit that is not the instance's"
-                );
-                let occupied = self.units[u].wants.as_ref().is_some_and(|present| present.id != wants.id);
-                if !occupied {
-                    self.change(u, |unit| {
-                        if unit.wants.as_ref() != Some(&wants) {
-                            unit.wants = Some(wants);
-                            unit.generation += 1;
-                        }
-                    });
-                }
-                return !occupied;
-            }
-            Step::Record(runs) => Ok(instance.record(&runs)),
-            Step::BecomeRunning(pod) => instance.became_running(pod),
-            Step::BecomeUnready(why) => instance.not_ready(why),
-            Step::BeginAgain => instance.begin_again(),
-            Step::Fail(failure) => instance.failed(failure),
-            Step::Vacate => {
-                self.vacate(number(&own.unwrap()), &name);
+            Step::Act(Action::Claim) => self.claim(instance.id),
+            Step::Act(Action::Apply) => return self.apply(&instance, number(&own.unwrap())),
+            Step::Act(Action::Vacate(unit)) => {
+                self.vacate(number(&unit), &name);
                 return true;
             }
-            Step::RemoveStray(stray) => {
-                self.vacate(number(&stray), &name);
-                return true;
+            Step::Act(Action::Release) => {
+                self.release(instance.id);
+                Happened::Released
             }
-            Step::Release => {
-                if let Some((&u, _)) = self.claims.iter().find(|(_, holder)| **holder == instance.id) {
-                    let unit = &self.units[u];
-                    assert!(
-                        unit.instance.as_ref().is_none_or(|present| present.id != name)
-                            && unit.wants.as_ref().is_none_or(|wants| wants.id != name),
-                        "given back while in use: {unit:?}"
-                    );
-                    self.claims.remove(&u);
-                }
-                instance.released()
-            }
-            Step::Detach => {
+            Step::Act(Action::Detach) => {
                 self.attached[i] = false;
-                instance.detached()
+                Happened::StorageDetached
             }
-            Step::Settle => unreachable!("no look is due in this world"),
+            Step::Act(Action::ReleaseLeftovers) => unreachable!("no reconcile is due in this world"),
         };
         if cut == Cut::AfterActing {
             return true;
         }
-        let effects = result.expect("a step that was decided is legal");
+        let effects = instance.on(event).expect("a step that was decided fits the state");
         instance.generation += 1;
         self.instances[i] = instance;
         self.effects(i, effects);
         true
     }
 
+    /// Writes the instance into its unit. Returns whether the unit was free for it.
+    fn apply(&mut self, instance: &Instance, u: usize) -> bool {
+        let desired = DesiredInstance {
+            name: instance.id.k8s_name(),
+            attempt: instance.attempt,
+            restart: instance.restart,
+        };
+        assert_eq!(self.claims.get(&u), Some(&instance.id), "written into a unit that is not the instance's");
+        if self.units[u].desired.as_ref().is_some_and(|present| present.name != desired.name) {
+            return false;
+        }
+        self.change(u, |unit| {
+            if unit.desired.as_ref() != Some(&desired) {
+                unit.desired = Some(desired);
+                unit.generation += 1;
+            }
+        });
+        true
+    }
+
+    fn release(&mut self, id: InstanceId) {
+        let name = id.k8s_name();
+        if let Some((&u, _)) = self.claims.iter().find(|(_, holder)| **holder == id) {
+            let unit = &self.units[u];
+            assert!(
+                unit.instance.as_ref().is_none_or(|present| present.id != name)
+                    && unit.desired.as_ref().is_none_or(|desired| desired.name != name),
+                "released while in use: {unit:?}"
+            );
+            self.claims.remove(&u);
+        }
+    }
+
     fn vacate(&mut self, u: usize, name: &str) {
         self.change(u, |unit| {
-            if unit.wants.as_ref().is_some_and(|wants| wants.id == name) {
-                unit.wants = None;
+            if unit.desired.as_ref().is_some_and(|desired| desired.name == name) {
+                unit.desired = None;
                 unit.generation += 1;
             }
         });
     }
 
-    /// The stock service: the instance's unit, or a free one that holds its place.
-    fn claim(&mut self, instance: &mut Instance) -> Result<Effects, Illegal> {
-        let id = instance.id;
+    /// The stock service: returns the instance's unit, or a free one that holds its place.
+    fn claim(&mut self, id: InstanceId) -> Happened {
         let mine = self.claims.iter().find(|(_, holder)| **holder == id).map(|(u, _)| *u);
         let free = (0..self.units.len())
-            .find(|u| !self.claims.contains_key(u) && self.units[*u].held.as_ref().unwrap().0);
+            .find(|u| !self.claims.contains_key(u) && self.units[*u].held.as_ref().unwrap().met);
         let Some(u) = mine.or(free) else {
-            let why = Why::new("stock_exhausted", "none is free");
-            return instance.failed(Failure { why, log_tail: None, problem: None });
+            return Happened::Failed(Failure::new(Reason::new(ReasonCode::StockExhausted, "none is free")));
         };
         self.claims.insert(u, id);
-        instance.claimed(Claim {
+        Happened::Claimed(Claim {
             unit_id: UnitId::new(),
-            unit_name: self.units[u].name.clone(),
+            unit: UnitRef { cluster: CLUSTER.into(), name: self.units[u].name.clone() },
             place: Place { datacenter_id: DatacenterId::new(), datacenter_name: "dc".into(), node: None },
-            cluster: "c".into(),
             price_per_hour: "0.5".parse().unwrap(),
             currency: "EUR".into(),
             claimed_at: None,
         })
     }
 
-    fn command(&mut self, i: usize, act: Act) {
+    fn command(&mut self, i: usize, command: Command) {
         let operation = OperationId::new();
         let mut instance = self.instances[i].clone();
-        if let Ok((commanded, effects)) = act(&mut instance, operation) {
-            if commanded == Commanded::New {
-                self.operations.insert(operation, None);
-                instance.generation += 1;
-            }
+        if let Ok(Accepted::New(effects)) = instance.command(command, operation) {
+            self.operations.insert(operation, None);
+            instance.generation += 1;
             self.instances[i] = instance;
             self.effects(i, effects);
         }
@@ -391,10 +395,10 @@ impl World {
 
     fn happen(&mut self, event: &Event) {
         match *event {
-            Event::Start(i) => self.command(i, Instance::start),
-            Event::Stop(i) => self.command(i, Instance::stop),
-            Event::Restart(i) => self.command(i, Instance::restart),
-            Event::Delete(i) => self.command(i, Instance::delete),
+            Event::Start(i) => self.command(i, Command::Start),
+            Event::Stop(i) => self.command(i, Command::Stop),
+            Event::Restart(i) => self.command(i, Command::Restart),
+            Event::Delete(i) => self.command(i, Command::Delete),
             Event::Step { instance, cut, stale } => {
                 self.step(instance, cut, stale);
             }
@@ -428,15 +432,15 @@ impl World {
                 self.change(u, |unit| {
                     unit.instance = None;
                     unit.state = UnitState::Init;
-                    unit.held = Some((false, Why::new("NodeLost", "gone")));
+                    unit.held = condition(false, HeldReason::NodeLost);
                 });
             }
             Event::NodeBack(u) => {
-                self.change(u, |unit| unit.held = Some((true, Why::new("Holding", ""))));
+                self.change(u, |unit| unit.held = condition(true, HeldReason::Holding));
             }
             Event::EmptiedByHand(u) => {
                 self.change(u, |unit| {
-                    if unit.wants.take().is_some() {
+                    if unit.desired.take().is_some() {
                         unit.generation += 1;
                     }
                 });
@@ -514,13 +518,13 @@ proptest! {
                 "not at rest: {:?}", instance.state
             );
             // whatever was asked has an end
-            prop_assert!(world.operations[&instance.operation.0].is_some());
+            prop_assert!(world.operations[&instance.operation.id].is_some());
         }
         prop_assert!(world.operations.values().all(Option::is_some), "an operation never ends");
         // all stop: every second that was run is billed, once
         world.clock += 7;
         for i in 0..world.instances.len() {
-            world.command(i, Instance::stop);
+            world.command(i, Command::Stop);
         }
         world.settle();
         prop_assert!(world.claims.is_empty());

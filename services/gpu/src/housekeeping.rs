@@ -1,0 +1,68 @@
+//! Periodic workers: confirm what runs, count instances for the metrics, delete what is too old.
+
+use std::time::Duration;
+
+use db::Db;
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{family::Family, gauge::Gauge},
+};
+use service::{Process, Round};
+
+use crate::{cluster::Clusters, instance, route, usage};
+
+/// Time between rounds. A run whose end was not reported is billed up to this much too little.
+const PERIOD: Duration = Duration::from_secs(30);
+/// Runs confirmed in one statement.
+const CONFIRMED: usize = 1000;
+/// Rows of one kind deleted in one round.
+const DELETED: i64 = 10_000;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StateLabel {
+    state: String,
+}
+
+pub(crate) fn start(process: &Process, db: &Db, clusters: &Clusters) {
+    let workers = &process.workers;
+    let (runs, reported) = (db.clone(), clusters.clone());
+    workers.spawn_periodic("gpu.confirm_runs", PERIOD, move || confirm_runs(runs.clone(), reported.clone()));
+    let (counted, states) = (db.clone(), Family::<StateLabel, Gauge>::default());
+    process.metrics.register(|registry| {
+        registry.register("instances", "Instances by state", Family::clone(&states));
+    });
+    workers.spawn_periodic("gpu.count_instances", PERIOD, move || {
+        count_instances(counted.clone(), Family::clone(&states))
+    });
+    let cleaned = db.clone();
+    workers.spawn_periodic("gpu.clean_up", PERIOD, move || clean_up(cleaned.clone()));
+}
+
+async fn confirm_runs(db: Db, clusters: Clusters) -> anyhow::Result<Round> {
+    for running in clusters.running().chunks(CONFIRMED) {
+        let mut tx = db.worker().await?;
+        usage::store::confirm(&mut tx, running).await?;
+        tx.commit().await?;
+    }
+    Ok(Round::Done)
+}
+
+async fn count_instances(db: Db, states: Family<StateLabel, Gauge>) -> anyhow::Result<Round> {
+    let mut tx = db.worker().await?;
+    let counts = instance::store::count_by_state(&mut tx).await?;
+    tx.commit().await?;
+    states.clear();
+    for counted in counts {
+        states.get_or_create(&StateLabel { state: counted.state }).set(counted.count);
+    }
+    Ok(Round::Done)
+}
+
+async fn clean_up(db: Db) -> anyhow::Result<Round> {
+    let mut tx = db.worker().await?;
+    let tickets = route::store::delete_expired_tickets(&mut tx, DELETED).await?;
+    let keys = api::idempotency::forget_old(&mut tx, DELETED).await?;
+    let operations = operations::prune(&mut tx, DELETED).await?;
+    tx.commit().await?;
+    Ok(Round::of(tickets.max(keys).max(operations), DELETED.unsigned_abs()))
+}

@@ -1,0 +1,246 @@
+//! Calls of other services and of clusters, each of which results in an event.
+
+use std::{sync::Arc, time::Duration};
+
+use api::{ErrorChain, ProblemDetails, ProblemType};
+use clients::{
+    stock,
+    storage::{self, StorageKind},
+};
+use ids::StorageId;
+use jiff::{SignedDuration, Timestamp};
+
+use super::{
+    decide::{Action, occupied_unit, unreachable_cluster},
+    manifest,
+    model::{Event, Instance},
+    parts::{AttachedStorage, Failure},
+    reason::{Reason, ReasonCode},
+};
+use crate::{
+    cluster::{Cluster, Clusters, UnitRef, WriteError},
+    config::Apps,
+};
+
+/// An action that takes longer is stopped and retried.
+const TIMEOUT: Duration = Duration::from_secs(8);
+/// How long a start waits for a storage that is not available yet.
+const STORAGE_WAIT: SignedDuration = SignedDuration::from_secs(60);
+
+/// An action that did not complete, and is retried with backoff.
+#[derive(Debug)]
+pub(super) struct Blocked {
+    /// What the instance waits for.
+    pub(super) reason: Reason,
+    /// For the log.
+    pub(super) cause: anyhow::Error,
+}
+
+impl Blocked {
+    fn new(reason: Reason, error: &(dyn std::error::Error + 'static)) -> Self {
+        Self { reason, cause: anyhow::anyhow!("{}", ErrorChain(error)) }
+    }
+}
+
+/// Carries out actions.
+#[derive(Clone)]
+pub(super) struct Actions {
+    pub(super) clusters: Clusters,
+    pub(super) stock: stock::Client,
+    pub(super) storage: storage::Client,
+    pub(super) apps: Arc<Apps>,
+}
+
+impl Actions {
+    /// Carries out an action. Returns the event that it results in; none if the cluster reports the result.
+    pub(super) async fn run(
+        &self,
+        instance: &Instance,
+        action: Action,
+        now: Timestamp,
+    ) -> Result<Option<Event>, Blocked> {
+        match tokio::time::timeout(TIMEOUT, Box::pin(self.act(instance, action, now))).await {
+            Ok(result) => result,
+            Err(elapsed) => {
+                let reason = instance.state.reason().cloned().unwrap_or_else(internal_error);
+                Err(Blocked { reason, cause: anyhow::Error::new(elapsed).context("action timed out") })
+            }
+        }
+    }
+
+    async fn act(
+        &self,
+        instance: &Instance,
+        action: Action,
+        now: Timestamp,
+    ) -> Result<Option<Event>, Blocked> {
+        match action {
+            Action::Attach(storage) => self.attach(instance, storage, now).await.map(Some),
+            Action::Claim => self.claim(instance).await.map(Some),
+            Action::Apply => self.apply(instance).await,
+            Action::Vacate(unit) => self.vacate(instance, &unit).await.map(|()| None),
+            Action::Release => self.release(instance).await.map(|()| Some(Event::Released)),
+            Action::Detach => self.detach(instance).await.map(|()| Some(Event::StorageDetached)),
+            Action::ReleaseLeftovers => self.release_leftovers(instance).await.map(|()| None),
+        }
+    }
+
+    async fn attach(
+        &self,
+        instance: &Instance,
+        storage: StorageId,
+        now: Timestamp,
+    ) -> Result<Event, Blocked> {
+        let request =
+            storage::AttachRequest { tenant_id: instance.tenant, mode: storage::AttachmentMode::ReadWrite };
+        let problem = match self.storage.attach(storage, instance.id, &request).await {
+            Ok(attachment) if attachment.kind == StorageKind::Volume => {
+                return Ok(Event::StorageAttached(AttachedStorage {
+                    object_name: attachment.object_name,
+                    cluster: attachment.cluster,
+                }));
+            }
+            Ok(_) => {
+                let reason = Reason::new(
+                    ReasonCode::StorageNotMountable,
+                    "A bucket cannot be mounted. Choose a storage of the kind volume.",
+                );
+                return Ok(Event::Failed(Failure::new(reason)));
+            }
+            Err(clients::Error::Problem(problem)) if concerns_instance(&problem) => problem,
+            Err(error) => return Err(storage_unavailable(&error)),
+        };
+        let code = if problem.is(ProblemType::NotFound) {
+            ReasonCode::StorageNotFound
+        } else {
+            ReasonCode::StorageNotAvailable
+        };
+        let reason = Reason::new(code, &problem.detail);
+        // a storage that is being created may be available in a moment
+        if problem.is(ProblemType::StorageNotAvailable) && now < instance.updated_at + STORAGE_WAIT {
+            return Err(Blocked { reason, cause: anyhow::anyhow!("{}", problem.detail) });
+        }
+        Ok(Event::Failed(Failure { problem: Some(problem), ..Failure::new(reason) }))
+    }
+
+    async fn claim(&self, instance: &Instance) -> Result<Event, Blocked> {
+        let request = stock::ClaimRequest {
+            instance_id: instance.id,
+            tenant_id: instance.tenant,
+            gpu_spec_id: instance.order.gpu_spec_id,
+            datacenter_id: instance.order.datacenter_id,
+            preferred_node: instance.last_place.as_ref().and_then(|place| place.node.clone()),
+        };
+        match self.stock.claim(&request).await {
+            Ok(claim) if instance.storage_is_outside(&claim.cluster) => {
+                let reason = Reason::new(
+                    ReasonCode::StorageElsewhere,
+                    "The free unit is in another cluster than the storage. Choose the storage's datacenter.",
+                );
+                Ok(Event::Failed(Failure::new(reason)))
+            }
+            Ok(claim) => Ok(Event::Claimed(claim.into())),
+            Err(clients::Error::Problem(problem)) if concerns_instance(&problem) => {
+                let code = if problem.is(ProblemType::StockExhausted) {
+                    ReasonCode::StockExhausted
+                } else {
+                    ReasonCode::ClaimRejected
+                };
+                let reason = Reason::new(code, &problem.detail);
+                Ok(Event::Failed(Failure { problem: Some(problem), ..Failure::new(reason) }))
+            }
+            Err(error) => Err(stock_unavailable(&error)),
+        }
+    }
+
+    async fn apply(&self, instance: &Instance) -> Result<Option<Event>, Blocked> {
+        let Some(unit) = instance.state.unit() else { return Ok(None) };
+        let desired = manifest::desired(instance, &self.apps.url(instance.id));
+        let reason = match self.cluster(unit)?.apply(&unit.name, &desired).await {
+            Ok(()) => return Ok(None),
+            Err(WriteError::Gone) => Reason::new(ReasonCode::UnitGone, "The instance's unit was removed."),
+            Err(WriteError::Rejected(message)) => Reason::new(
+                ReasonCode::TemplateRejected,
+                format!("The cluster rejects the instance: {message}"),
+            ),
+            Err(error) => return Err(blocked_write(&error)),
+        };
+        Ok(Some(Event::Failed(Failure::new(reason))))
+    }
+
+    async fn vacate(&self, instance: &Instance, unit: &UnitRef) -> Result<(), Blocked> {
+        if Some(unit) != instance.state.unit() {
+            tracing::warn!(instance.id = %instance.id, %unit, "instance is removed from a unit that it has not claimed");
+        }
+        let name = instance.id.k8s_name();
+        self.cluster(unit)?.vacate(&unit.name, &name).await.map_err(|error| blocked_write(&error))
+    }
+
+    /// Releases exactly the claim that is known or found: a delayed call must not release the unit of a later start.
+    async fn release(&self, instance: &Instance) -> Result<(), Blocked> {
+        let claimed_at = match instance.state.claim().and_then(|claim| claim.claimed_at) {
+            Some(claimed_at) => claimed_at,
+            None => match self.stock.find_claim(instance.id).await {
+                Ok(claim) => claim.claimed_at,
+                // without a claim, the release removes the instance from the waiting list
+                Err(error) if error.is_not_found() => Timestamp::UNIX_EPOCH,
+                Err(error) => return Err(stock_unavailable(&error)),
+            },
+        };
+        self.stock.release(instance.id, claimed_at).await.map_err(|error| stock_unavailable(&error))
+    }
+
+    async fn detach(&self, instance: &Instance) -> Result<(), Blocked> {
+        let Some(storage) = instance.order.storage_id else { return Ok(()) };
+        match self.storage.detach(storage, instance.id).await {
+            Err(error) if !error.is_not_found() => Err(storage_unavailable(&error)),
+            _ => Ok(()),
+        }
+    }
+
+    async fn release_leftovers(&self, instance: &Instance) -> Result<(), Blocked> {
+        self.release(instance).await?;
+        if instance.is_deleted() { self.detach(instance).await } else { Ok(()) }
+    }
+
+    fn cluster(&self, unit: &UnitRef) -> Result<&Arc<Cluster>, Blocked> {
+        self.clusters.get(&unit.cluster).ok_or_else(|| Blocked {
+            reason: unreachable_cluster(),
+            cause: anyhow::anyhow!("no cluster {:?} is configured", unit.cluster),
+        })
+    }
+}
+
+/// Returns whether a service's answer is about the instance, and not about the service or the form of the call.
+fn concerns_instance(problem: &ProblemDetails) -> bool {
+    let about_the_call = [
+        ProblemType::BadRequest,
+        ProblemType::NoSuchRoute,
+        ProblemType::IdempotencyKeyInUse,
+        ProblemType::IdempotencyKeyReused,
+    ];
+    matches!(problem.status, 404 | 409 | 410 | 422) && !about_the_call.iter().any(|kind| problem.is(*kind))
+}
+
+fn stock_unavailable(error: &clients::Error) -> Blocked {
+    let message = "The stock service does not answer. The platform retries.";
+    Blocked::new(Reason::new(ReasonCode::StockUnavailable, message), error)
+}
+
+fn storage_unavailable(error: &clients::Error) -> Blocked {
+    let message = "The storage service does not answer. The platform retries.";
+    Blocked::new(Reason::new(ReasonCode::StorageUnavailable, message), error)
+}
+
+pub(super) fn blocked_write(error: &WriteError) -> Blocked {
+    let reason = match error {
+        WriteError::Occupied => occupied_unit(),
+        _ => unreachable_cluster(),
+    };
+    Blocked::new(reason, error)
+}
+
+/// The reason of an instance that this service cannot handle.
+pub(super) fn internal_error() -> Reason {
+    Reason::new(ReasonCode::Internal, "Internal error. The platform's administrators are notified.")
+}

@@ -1,0 +1,184 @@
+//! The states of an instance, each with its data. Pure.
+//!
+//! ```text
+//!            start            claimed            probe passes
+//! stopped ──────────► pending ───────► starting ◄────────────► running
+//!    ▲                   │                │                       │
+//!    │  released         ▼  stop, failure ▼                       ▼
+//!    └─────────────── stopping ◄──────────┴───────────────────────┘
+//! any ── delete ──► deleting ── released, detached ──► deleted
+//! ```
+//! The desired state (run, stop, delete) is part of the state.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{
+    parts::{Claim, ClaimStatus, Failure, Pod},
+    reason::Reason,
+};
+use crate::cluster::UnitRef;
+
+/// The state of an instance, as stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum State {
+    /// It should run, and has no unit yet.
+    Pending {
+        /// What it waits for.
+        reason: Option<Reason>,
+    },
+    /// It has a unit. Its pod is being created, or is not ready.
+    Starting {
+        /// The unit.
+        claim: Claim,
+        /// What it waits for.
+        reason: Option<Reason>,
+    },
+    /// Its readiness probe passes.
+    Running {
+        /// The unit.
+        claim: Claim,
+        /// The pod.
+        pod: Pod,
+    },
+    /// Its pod is terminating, then its unit is released.
+    Stopping {
+        /// What it has claimed.
+        claim: ClaimStatus,
+        /// Why it stops, unless a user asked for it.
+        failure: Option<Failure>,
+        /// What it waits for.
+        reason: Option<Reason>,
+    },
+    /// It has nothing but its storage.
+    Stopped {
+        /// Why it stopped, unless a user asked for it.
+        failure: Option<Failure>,
+    },
+    /// As stopping; then its storage is detached.
+    Deleting {
+        /// What it has claimed.
+        claim: ClaimStatus,
+        /// What it waits for.
+        reason: Option<Reason>,
+    },
+    /// Does not exist for its tenant. The row is kept for the meter.
+    Deleted,
+}
+
+impl State {
+    /// Returns the unit that is claimed, if that is known.
+    #[must_use]
+    pub fn claim(&self) -> Option<&Claim> {
+        match self {
+            Self::Starting { claim, .. } | Self::Running { claim, .. } => Some(claim),
+            Self::Stopping { claim: ClaimStatus::Held(claim), .. }
+            | Self::Deleting { claim: ClaimStatus::Held(claim), .. } => Some(claim),
+            _ => None,
+        }
+    }
+
+    /// Returns the claimed unit.
+    #[must_use]
+    pub fn unit(&self) -> Option<&UnitRef> {
+        self.claim().map(|claim| &claim.unit)
+    }
+
+    /// Returns why it stopped by itself.
+    #[must_use]
+    pub fn failure(&self) -> Option<&Failure> {
+        match self {
+            Self::Stopping { failure, .. } | Self::Stopped { failure } => failure.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Returns why it is in this state: its failure, or what it waits for.
+    #[must_use]
+    pub fn reason(&self) -> Option<&Reason> {
+        match self {
+            Self::Pending { reason } | Self::Starting { reason, .. } | Self::Deleting { reason, .. } => {
+                reason.as_ref()
+            }
+            Self::Stopping { reason, failure, .. } => {
+                failure.as_ref().map(|failure| &failure.reason).or(reason.as_ref())
+            }
+            Self::Stopped { failure } => failure.as_ref().map(|failure| &failure.reason),
+            Self::Running { .. } | Self::Deleted => None,
+        }
+    }
+
+    /// Sets what it waits for. Returns whether that is new.
+    pub fn set_reason(&mut self, new: Option<Reason>) -> bool {
+        match self {
+            Self::Pending { reason }
+            | Self::Starting { reason, .. }
+            | Self::Stopping { reason, .. }
+            | Self::Deleting { reason, .. } => {
+                let changed = *reason != new;
+                *reason = new;
+                changed
+            }
+            Self::Running { .. } | Self::Stopped { .. } | Self::Deleted => false,
+        }
+    }
+
+    /// Returns what an instance that leaves this state to stop may have claimed.
+    pub(super) fn claim_status(&self) -> ClaimStatus {
+        match self {
+            Self::Pending { .. } => ClaimStatus::Unknown,
+            Self::Starting { claim, .. } | Self::Running { claim, .. } => ClaimStatus::Held(claim.clone()),
+            Self::Stopping { claim, .. } | Self::Deleting { claim, .. } => claim.clone(),
+            Self::Stopped { .. } | Self::Deleted => ClaimStatus::None,
+        }
+    }
+}
+
+/// State of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum InstanceState {
+    /// It should run and has no unit yet.
+    Pending,
+    /// It has a unit and is not ready yet.
+    Starting,
+    /// It is ready and billed.
+    Running,
+    /// It is terminating.
+    Stopping,
+    /// It does not run.
+    Stopped,
+    /// It is being deleted.
+    Deleting,
+}
+
+impl InstanceState {
+    /// Returns the state's wire form.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Stopping => "stopping",
+            Self::Stopped => "stopped",
+            Self::Deleting => "deleting",
+        }
+    }
+}
+
+impl From<&State> for InstanceState {
+    fn from(state: &State) -> Self {
+        match state {
+            State::Pending { .. } => Self::Pending,
+            State::Starting { .. } => Self::Starting,
+            State::Running { .. } => Self::Running,
+            State::Stopping { .. } => Self::Stopping,
+            State::Stopped { .. } => Self::Stopped,
+            // a deleted instance is shown only in the log of its last change
+            State::Deleting { .. } | State::Deleted => Self::Deleting,
+        }
+    }
+}

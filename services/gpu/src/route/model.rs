@@ -1,0 +1,39 @@
+//! Addresses of instances, and the secrets of tickets. Pure, but for randomness.
+
+use std::net::{IpAddr, SocketAddr};
+
+use aws_lc_rs::{digest, rand};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use jiff::SignedDuration;
+
+use crate::{catalogue::Template, error::Error, instance::State};
+
+/// How long a ticket can be redeemed.
+pub(super) const TICKET_LIFETIME: SignedDuration = SignedDuration::from_secs(60);
+
+/// The secret of a ticket: 256 random bits.
+pub(super) struct Secret(String);
+
+impl Secret {
+    pub(super) fn generate() -> Result<Self, Error> {
+        let mut bytes = [0u8; 32];
+        rand::fill(&mut bytes).map_err(|_| Error::NoRandomness)?;
+        Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Returns the hash under which a ticket is stored.
+pub(super) fn hash(secret: &str) -> Vec<u8> {
+    digest::digest(&digest::SHA256, secret.as_bytes()).as_ref().to_vec()
+}
+
+/// Returns the address of a running instance's public port.
+pub(super) fn address(state: &State, template: &Template) -> Option<String> {
+    let State::Running { pod, .. } = state else { return None };
+    let ip: IpAddr = pod.ip.parse().ok()?;
+    Some(SocketAddr::new(ip, template.public_port()?.port).to_string())
+}

@@ -1,0 +1,32 @@
+//! What handlers share.
+
+use std::sync::Arc;
+
+use auth::{AuthState, HasAuth};
+use clients::{stock, storage};
+use db::Db;
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+
+use crate::{cluster::Clusters, config::Config};
+
+/// What handlers share. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct AppState {
+    pub(crate) config: Arc<Config>,
+    pub(crate) db: Db,
+    pub(crate) stock: stock::Client,
+    pub(crate) storage: storage::Client,
+    pub(crate) clusters: Clusters,
+    /// Returns the current time.
+    pub(crate) clock: fn() -> Timestamp,
+    /// Cancelled when shutdown begins; ends streams.
+    pub(crate) shutdown: CancellationToken,
+    pub(crate) auth: AuthState,
+}
+
+impl HasAuth for AppState {
+    fn auth(&self) -> &AuthState {
+        &self.auth
+    }
+}
