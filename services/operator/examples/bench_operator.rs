@@ -1,9 +1,9 @@
-//! `cargo xtask bench operator`: thousands of units in a development cluster with fake nodes, the operator
-//! as a process of its own. Prints a table, and one last line
+//! `cargo xtask bench operator`: thousands of units in a development cluster with fake nodes, and the operator as a
+//! separate process. Prints a table and a last line
 //! `operator: units=… p50_ms=… p99_ms=… writes_per_start=… steady_writes=… memory_per_unit_kib=…`.
 //!
 //! Arguments: `--units N` (5000), `--starts N` (500), `--at-a-time N` (8), `--steady-seconds N` (60).
-//! Writes are counted by the operator itself and include Events, but not the renewals of its lease.
+//! The operator counts its own writes. They include Events, but not the renewals of its lease.
 
 #![expect(clippy::print_stdout, reason = "a command-line program talks to its user")]
 
@@ -40,7 +40,7 @@ struct Args {
     operator: Option<std::path::PathBuf>,
 }
 
-/// What the watches of this process have seen.
+/// What the watches of this process have observed.
 #[derive(Default)]
 struct Seen {
     held: HashMap<String, bool>,
@@ -127,7 +127,7 @@ async fn measure(args: &Args) -> anyhow::Result<()> {
     row("all hold their place after", format!("{:.1}", begun.elapsed().as_secs_f64()), "s");
     let full = memory_kib(operator.id())?;
 
-    // let the events of the beginning be written, then count
+    // count once the Events of the setup are written
     quiet(&http, &metrics).await?;
     let before = writes(&http, &metrics).await?;
     tokio::time::sleep(Duration::from_secs(args.steady_seconds)).await;
@@ -161,7 +161,7 @@ async fn measure(args: &Args) -> anyhow::Result<()> {
         .buffer_unordered(args.at_a_time)
         .try_collect::<Vec<()>>()
         .await?;
-    until("every unit is back", Duration::from_secs(300), async || {
+    until("every unit is idle", Duration::from_secs(300), async || {
         let seen = lock(&seen);
         Ok(seen.state.values().all(|state| *state == UnitState::Init) && seen.held.values().all(|held| *held))
     })
@@ -192,7 +192,7 @@ fn count(n: usize) -> f64 {
 fn start_operator(config: &Path) -> anyhow::Result<std::process::Child> {
     let mut command = std::process::Command::new(std::env::current_exe()?);
     command.arg("--operator").arg(config).stderr(std::process::Stdio::inherit());
-    command.spawn().context("the operator does not start")
+    command.spawn().context("cannot start the operator")
 }
 
 fn unit_name(n: usize) -> String {
@@ -212,7 +212,7 @@ async fn patch(units: &Api<GpuUnit>, n: usize, body: &serde_json::Value) -> anyh
     Ok(())
 }
 
-/// Starts one instance; milliseconds until its pod was made, and until it ran.
+/// Starts one instance. Returns the milliseconds until its pod was created, and until it ran.
 async fn start_one(units: Api<GpuUnit>, seen: Shared, n: usize) -> anyhow::Result<(f64, f64)> {
     let id = format!("inst-{n:032x}");
     let instance = json!({
@@ -226,7 +226,7 @@ async fn start_one(units: Api<GpuUnit>, seen: Shared, n: usize) -> anyhow::Resul
     })
     .await?;
     let ran = begun.elapsed();
-    let made = lock(&seen).pod_made.get(&unit_name(n)).copied().context("no pod was seen")?;
+    let made = lock(&seen).pod_made.get(&unit_name(n)).copied().context("no pod was observed")?;
     Ok((made.duration_since(begun).as_secs_f64() * 1000.0, ran.as_secs_f64() * 1000.0))
 }
 
@@ -264,7 +264,7 @@ async fn until(
     let begun = Instant::now();
     while !is_so().await? {
         if begun.elapsed() > limit {
-            bail!("not so after {} s: {what}", limit.as_secs());
+            bail!("not within {} s: {what}", limit.as_secs());
         }
         tokio::time::sleep(Duration::from_millis(4)).await;
     }
@@ -275,14 +275,14 @@ async fn scrape(http: &reqwest::Client, url: &str) -> Option<String> {
     http.get(url).send().await.ok()?.text().await.ok()
 }
 
-/// All writes that the operator has counted.
+/// The number of writes of the operator.
 async fn writes(http: &reqwest::Client, url: &str) -> anyhow::Result<f64> {
-    let text = scrape(http, url).await.context("the operator does not answer")?;
+    let text = scrape(http, url).await.context("the operator does not respond")?;
     let lines = text.lines().filter(|line| line.starts_with("operator_writes_total"));
     Ok(lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum())
 }
 
-/// Until nothing was written for a second.
+/// Waits until nothing has been written for a second.
 async fn quiet(http: &reqwest::Client, url: &str) -> anyhow::Result<()> {
     let mut last = -1.0;
     loop {

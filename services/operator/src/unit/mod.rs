@@ -19,3 +19,5 @@ mod resources;
 mod runs;
 pub mod snapshot;
 pub mod status;
+#[cfg(test)]
+mod tests;
