@@ -1,5 +1,5 @@
-//! Admin Ops: the calls of Ceph RGW's administration API that Atelier makes, with RGW's codes and
-//! shapes, odd ones included. Everything else is `NotImplemented`.
+//! Admin Ops: the calls of Ceph RGW's administration API that Atelier makes, with RGW's status codes and response
+//! bodies, including the odd ones. Everything else is `NotImplemented`.
 
 use std::collections::HashMap;
 
@@ -12,19 +12,19 @@ use s3s::service::S3Service;
 use s3s::{Body, S3Request, S3Response, S3Result, s3_error};
 use serde_json::{Value, json};
 
-use crate::access::Failure;
+use crate::error::Failure;
 use crate::objects::Usage;
-use crate::s3::Store;
 use crate::state::{ADMIN, Bucket, Key, Quota, User};
+use crate::store::Store;
 
 pub(crate) struct Route(pub(crate) std::sync::Arc<Store>);
 
-/// A refusal: the status and RGW's `Code`.
+/// An error response: the status and RGW's `Code`.
 struct Refusal(StatusCode, String);
 
 impl From<std::io::Error> for Refusal {
     fn from(error: std::io::Error) -> Self {
-        tracing::error!(%error, "state cannot be written");
+        tracing::error!(%error, "cannot write state");
         Self(StatusCode::INTERNAL_SERVER_ERROR, "InternalError".into())
     }
 }
@@ -102,7 +102,7 @@ fn error_body(code: &str) -> Value {
     json!({ "Code": code, "Message": "", "RequestId": "", "HostId": "devs3" })
 }
 
-/// Calls the service; a refusal of the signature on an Admin Ops path comes as JSON, as from RGW.
+/// Calls the service. On an Admin Ops path, s3s's XML errors (a wrong signature) become JSON, as in RGW.
 pub(crate) async fn answer(service: &S3Service, request: axum::extract::Request) -> Response {
     let admin = is_admin(request.uri());
     let response = match service.call(request.map(Body::http_body_unsync)).await {
@@ -263,7 +263,7 @@ impl Store {
             document.owned_by(uid).map(|(name, _)| name.clone()).collect()
         };
         if !owned.is_empty() && !purge {
-            // odd, but so
+            // RGW's own code for this
             let code = "BucketAlreadyExists".to_owned();
             return Err(Refusal(StatusCode::CONFLICT, code));
         }
@@ -324,7 +324,7 @@ impl Store {
         Ok(None)
     }
 
-    /// `max-size` in bytes here, as RGW takes it; what is not sent keeps its value.
+    /// `max-size` is in bytes. Absent parameters keep their value.
     fn user_quota(&self, query: &Query) -> Answer {
         let uid = query.needed("uid")?;
         let kind = query.needed("quota-type")?;
@@ -345,8 +345,8 @@ impl Store {
         Ok(None)
     }
 
-    /// As RGW has it: `max-size` is ignored, `max-size-kb` counts, and left out on a bucket that
-    /// has none yet it becomes 0, which refuses everything.
+    /// Like RGW, ignores `max-size` and uses `max-size-kb`; without it, a bucket that has no quota yet gets a quota
+    /// of 0 bytes, which refuses every upload.
     fn bucket_quota(&self, query: &Query) -> Answer {
         let (uid, name) = (query.needed("uid")?, query.needed("bucket")?);
         let no_such_key = || Refusal(StatusCode::NOT_FOUND, "NoSuchKey".into());

@@ -1,18 +1,21 @@
-//! The embedded object store: S3 with users of its own and the few calls of Ceph RGW's Admin Ops
-//! API that Atelier makes, on plain files.
+//! An object store for development: S3 with users, and the part of Ceph RGW's Admin Ops API that Atelier calls, on
+//! plain files.
 //!
-//! A development tool with one promise: what it accepts, Ceph RGW (≥ 16) accepts with the same
-//! codes; what it does not know it refuses with `NotImplemented`. The cases in `tests/` run
-//! against either. Signatures, XML and routing are s3s's; the files are ours, because isolation
-//! between users, long keys and keys such as `a` beside `a/b` must hold.
+//! It has one rule: what it accepts, Ceph RGW (≥ 16) accepts with the same status codes; everything else is
+//! `NotImplemented`. The cases in `tests/` run against both. The crate s3s verifies signatures, parses XML and
+//! routes; the storage is our own, because it must isolate users and support long keys and keys such as `a` beside
+//! `a/b`.
 
 mod access;
 mod admin;
+mod error;
 mod multipart;
 mod objects;
 mod rules;
 mod s3;
 mod state;
+mod store;
+mod uploads;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -24,19 +27,19 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// What the store is told from outside. Unknown keys are refused.
+/// Configuration. Unknown keys are refused.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Address and port; port 0 takes a free one.
     pub listen: SocketAddr,
-    /// Folder of all its data; made when missing.
+    /// Folder of all data; created if it does not exist.
     pub data_dir: PathBuf,
-    /// Key of the user `admin`, who alone may call Admin Ops.
+    /// Access key of the user `admin`, the only one that may call Admin Ops.
     pub admin_access_key: String,
-    /// Its secret.
+    /// Secret key of the user `admin`.
     pub admin_secret_key: String,
-    /// What `GetBucketLocation` answers.
+    /// The response of `GetBucketLocation`.
     #[serde(default = "default_region")]
     pub region: String,
 }
@@ -45,7 +48,7 @@ fn default_region() -> String {
     "default".to_owned()
 }
 
-/// A running store. Dropped, it stops by itself; [`Server::stop`] waits for that.
+/// A running store. It stops when dropped; [`Server::stop`] waits for the end.
 pub struct Server {
     /// `http://ADDRESS:PORT`
     pub endpoint: String,
@@ -54,10 +57,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers the requests under way, then ends.
+    /// Completes the open requests, then stops.
     ///
     /// # Errors
-    /// When the server had failed.
+    /// If the server has failed.
     pub async fn stop(self) -> anyhow::Result<()> {
         let _ = self.stop.send(());
         self.task.await??;
@@ -65,15 +68,15 @@ impl Server {
     }
 }
 
-/// Opens the data and serves.
+/// Opens the data and starts the server.
 ///
 /// # Errors
-/// When the data cannot be read or the address is taken.
+/// If the data cannot be read or the address is in use.
 pub async fn start(config: Config) -> anyhow::Result<Server> {
     let state =
         Arc::new(state::State::open(&config.data_dir, &config.admin_access_key, &config.admin_secret_key)?);
     let objects = Arc::new(objects::Objects::open(&config.data_dir, state.buckets())?);
-    let store = Arc::new(s3::Store { state, objects, region: config.region });
+    let store = Arc::new(store::Store { state, objects, region: config.region });
     let mut builder = s3s::service::S3ServiceBuilder::new(s3::Api(store.clone()));
     builder.set_auth(access::Auth(store.clone()));
     builder.set_access(access::Access(store.clone()));

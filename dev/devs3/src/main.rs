@@ -1,4 +1,4 @@
-//! The store as a process of its own: `atelier-devs3 --config FILE.toml`.
+//! The store as a process: `atelier-devs3 --config FILE.toml`.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use figment::Figment;
 use figment::providers::{Env, Format as _, Toml};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Atelier's embedded S3 with the Ceph Admin Ops calls it uses (for development).
+/// Object store for development: S3 and the Ceph Admin Ops calls that Atelier uses.
 #[derive(Parser)]
 #[command(version)]
 struct Args {
@@ -35,7 +35,7 @@ async fn main() -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let server = atelier_devs3::start(config).await?;
-    tracing::info!(endpoint = %server.endpoint, "object store is up");
+    tracing::info!(endpoint = %server.endpoint, "object store ready");
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}

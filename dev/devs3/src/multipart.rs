@@ -1,5 +1,4 @@
-//! Multipart uploads: a folder each, holding what the object will be and one file per part
-//! (`00007.<md5>`), so that an upload goes on after a restart.
+//! The multipart operations.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,47 +6,22 @@ use std::path::PathBuf;
 use s3s::crypto::{Checksum as _, Md5};
 use s3s::dto::*;
 use s3s::{S3Response, S3Result, s3_error};
-use serde::{Deserialize, Serialize};
 
-use crate::access::{Failure, failed};
+use crate::error::{Failure, failed};
 use crate::objects::{Headers, Meta, Objects};
 use crate::rules::{now_ms, precondition, time};
-use crate::s3::{Store, body_of};
+use crate::store::{Store, with_failures};
+use crate::uploads::{self, StoredPart, Upload};
 
-/// Every part but the last has at least this many bytes.
+/// The minimum size of every part but the last, in bytes.
 const LEAST_PART: u64 = 5 * 1024 * 1024;
 
-#[derive(Serialize, Deserialize)]
-struct Upload {
-    bucket: String,
-    key: String,
-    started_ms: i64,
-    headers: Headers,
-}
-
-struct StoredPart {
-    number: i32,
-    md5: String,
-    size: u64,
-    path: PathBuf,
-}
-
 impl Store {
-    fn upload_folder(&self, id: &str) -> Option<PathBuf> {
-        let id = uuid::Uuid::try_parse(id).ok()?;
-        Some(self.objects.uploads().join(id.simple().to_string()))
-    }
-
     fn upload(&self, id: &str, bucket: &str, key: &str) -> S3Result<(PathBuf, Upload)> {
-        let found = self.upload_folder(id).and_then(|folder| {
-            let bytes = std::fs::read(folder.join("upload.json")).ok()?;
-            let upload: Upload = serde_json::from_slice(&bytes).ok()?;
-            (upload.bucket == bucket && upload.key == key).then_some((folder, upload))
-        });
-        found.ok_or_else(|| s3_error!(NoSuchUpload))
+        uploads::find(&self.objects.uploads(), id, bucket, key).ok_or_else(|| s3_error!(NoSuchUpload))
     }
 
-    pub(crate) fn begin_upload(
+    pub(crate) fn create_upload(
         &self,
         input: CreateMultipartUploadInput,
     ) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
@@ -65,11 +39,7 @@ impl Store {
                 metadata: input.metadata.unwrap_or_default().into_iter().collect(),
             },
         };
-        let folder = self.objects.uploads().join(&id);
-        let bytes = serde_json::to_vec(&upload).map_err(|e| failed(e.into()))?;
-        std::fs::create_dir(&folder)
-            .and_then(|()| std::fs::write(folder.join("upload.json"), bytes))
-            .map_err(failed)?;
+        uploads::create(&self.objects.uploads(), &id, &upload).map_err(failed)?;
         Ok(S3Response::new(CreateMultipartUploadOutput {
             bucket: Some(input.bucket),
             key: Some(input.key),
@@ -78,7 +48,7 @@ impl Store {
         }))
     }
 
-    pub(crate) async fn take_part(&self, input: UploadPartInput) -> S3Result<S3Response<UploadPartOutput>> {
+    pub(crate) async fn upload_part(&self, input: UploadPartInput) -> S3Result<S3Response<UploadPartOutput>> {
         if !(1..=10_000).contains(&input.part_number) {
             return Err(s3_error!(InvalidArgument));
         }
@@ -86,10 +56,11 @@ impl Store {
         let Some(body) = input.body else {
             return Err(s3_error!(IncompleteBody));
         };
-        let draft = self.objects.draft::<_, Failure>(body_of(body)).await.map_err(|Failure(error)| error)?;
+        let draft =
+            self.objects.draft::<_, Failure>(with_failures(body)).await.map_err(|Failure(error)| error)?;
         let md5 = hex::encode(draft.md5);
         let number = input.part_number;
-        let before = parts(&folder).map_err(failed)?;
+        let before = uploads::parts(&folder).map_err(failed)?;
         Objects::keep(&draft, &folder.join(format!("{number:05}.{md5}"))).map_err(failed)?;
         for old in before.iter().filter(|p| p.number == number && p.md5 != md5) {
             let _ = std::fs::remove_file(&old.path);
@@ -104,7 +75,7 @@ impl Store {
         let (folder, _) = self.upload(&input.upload_id, &input.bucket, &input.key)?;
         let max = input.max_parts.unwrap_or(1000).clamp(0, 1000);
         let marker = input.part_number_marker.unwrap_or_default();
-        let mut rest = parts(&folder).map_err(failed)?;
+        let mut rest = uploads::parts(&folder).map_err(failed)?;
         rest.retain(|part| part.number > marker);
         let more = rest.len() > usize::try_from(max).unwrap_or_default();
         rest.truncate(usize::try_from(max).unwrap_or_default());
@@ -127,22 +98,6 @@ impl Store {
         }))
     }
 
-    fn uploads_of(&self, bucket: &str) -> io::Result<Vec<(String, Upload)>> {
-        let mut found = Vec::new();
-        for entry in std::fs::read_dir(self.objects.uploads())? {
-            let entry = entry?;
-            let Ok(bytes) = std::fs::read(entry.path().join("upload.json")) else {
-                continue;
-            };
-            let upload: Upload = serde_json::from_slice(&bytes)?;
-            if upload.bucket == bucket {
-                found.push((entry.file_name().to_string_lossy().into_owned(), upload));
-            }
-        }
-        found.sort_by(|a, b| (&a.1.key, &a.0).cmp(&(&b.1.key, &b.0)));
-        Ok(found)
-    }
-
     pub(crate) fn list_uploads(
         &self,
         input: ListMultipartUploadsInput,
@@ -155,7 +110,7 @@ impl Store {
             input.key_marker.clone().unwrap_or_default(),
             input.upload_id_marker.clone().unwrap_or_default(),
         );
-        let mut found = self.uploads_of(&input.bucket).map_err(failed)?;
+        let mut found = uploads::of_bucket(&self.objects.uploads(), &input.bucket).map_err(failed)?;
         found.retain(|(id, upload)| {
             let behind = if marker.1.is_empty() {
                 marker.0.is_empty() || upload.key > marker.0
@@ -189,7 +144,7 @@ impl Store {
         }))
     }
 
-    pub(crate) async fn finish_upload(
+    pub(crate) async fn complete_upload(
         &self,
         input: CompleteMultipartUploadInput,
     ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
@@ -198,7 +153,7 @@ impl Store {
         let Some(wanted) = wanted.filter(|parts| !parts.is_empty()) else {
             return Err(s3_error!(MalformedXML));
         };
-        let stored = parts(&folder).map_err(failed)?;
+        let stored = uploads::parts(&folder).map_err(failed)?;
         let mut chosen = Vec::with_capacity(wanted.len());
         let mut tags = Md5::new();
         for part in &wanted {
@@ -220,10 +175,11 @@ impl Store {
         }
         let total = chosen.iter().map(|part| part.size).sum();
         let used = self.objects.usage(&input.bucket);
-        self.room(&input.bucket, used, total)?;
+        self.check_quota(&input.bucket, used, total)?;
         let (if_match, if_none_match) = (input.if_match.as_ref(), input.if_none_match.as_ref());
         let files = chosen.iter().map(|part| part.path.clone()).collect::<Vec<_>>();
-        let draft = self.objects.draft::<_, io::Error>(Box::pin(joined(files))).await.map_err(failed)?;
+        let draft =
+            self.objects.draft::<_, io::Error>(Box::pin(uploads::joined(files))).await.map_err(failed)?;
         let etag = format!("{}-{}", hex::encode(tags.finalize()), chosen.len());
         let meta = Meta {
             key: upload.key,
@@ -235,7 +191,7 @@ impl Store {
         self.objects
             .commit::<Failure>(&input.bucket, &draft, meta, |there, used| {
                 precondition(there, if_match, if_none_match)?;
-                Ok(self.room(&input.bucket, used, draft.size)?)
+                Ok(self.check_quota(&input.bucket, used, draft.size)?)
             })
             .map_err(|Failure(error)| error)?;
         std::fs::remove_dir_all(&folder).map_err(failed)?;
@@ -255,41 +211,4 @@ impl Store {
         std::fs::remove_dir_all(folder).map_err(failed)?;
         Ok(S3Response::with_status(AbortMultipartUploadOutput::default(), http::StatusCode::NO_CONTENT))
     }
-
-    /// The uploads under way go with their bucket.
-    pub(crate) fn abort_uploads_of(&self, bucket: &str) -> io::Result<()> {
-        for (id, _) in self.uploads_of(bucket)? {
-            std::fs::remove_dir_all(self.objects.uploads().join(id))?;
-        }
-        Ok(())
-    }
-}
-
-fn parts(folder: &std::path::Path) -> io::Result<Vec<StoredPart>> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if let Some((number, md5)) = name.split_once('.')
-            && let Ok(number) = number.parse()
-        {
-            found.push(StoredPart {
-                number,
-                md5: md5.to_owned(),
-                size: entry.metadata()?.len(),
-                path: entry.path(),
-            });
-        }
-    }
-    found.sort_by_key(|part| part.number);
-    Ok(found)
-}
-
-/// The bytes of the files, one behind the other.
-fn joined(files: Vec<PathBuf>) -> impl futures::Stream<Item = io::Result<bytes::Bytes>> + Send {
-    let opened = futures::StreamExt::then(futures::stream::iter(files), |path| async move {
-        let file = tokio::fs::File::open(path).await?;
-        io::Result::Ok(tokio_util::io::ReaderStream::with_capacity(file, 256 * 1024))
-    });
-    futures::TryStreamExt::try_flatten(opened)
 }

@@ -1,8 +1,8 @@
-//! Objects as files, and an index of them in memory.
+//! Objects as files, with an index in memory.
 //!
-//! One object is one file, named by the SHA-256 of its key, so that no key is too long, leaves
-//! its bucket or collides with a folder. Behind the body stands a trailer with the key and the
-//! headers; the file is written aside and renamed, so body and headers change together.
+//! One object is one file, named by the SHA-256 of its key: no key is too long, escapes its bucket or collides with a
+//! folder. A trailer after the body holds the key and the headers. The file is written under another name and
+//! renamed, so that body and headers change together.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -18,10 +18,10 @@ use sha2::{Digest as _, Sha256};
 use tokio::io::AsyncWriteExt as _;
 
 const MAGIC: &[u8; 8] = b"ATELOBJ1";
-/// RGW counts each object in whole blocks of this size against quotas.
+/// RGW rounds each object up to whole blocks of this size (bytes) for quotas.
 const BLOCK: u64 = 4096;
 
-/// What is known of an object beside its bytes.
+/// An object without its body.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Meta {
     pub(crate) key: String,
@@ -31,7 +31,7 @@ pub(crate) struct Meta {
     pub(crate) headers: Headers,
 }
 
-/// The headers that a writer sets and a reader gets back.
+/// The headers that a writer sets and a reader receives.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Headers {
     pub(crate) content_type: Option<String>,
@@ -47,7 +47,7 @@ pub(crate) struct Headers {
 pub(crate) struct Usage {
     pub(crate) objects: u64,
     pub(crate) bytes: u64,
-    /// Bytes in whole blocks: what quotas count.
+    /// Bytes in whole blocks, as quotas count them.
     pub(crate) rounded: u64,
 }
 
@@ -85,7 +85,7 @@ impl Contents {
     }
 }
 
-/// A body on disk that is not an object yet. Dropped, it is gone.
+/// A body on disk that is not an object yet. Dropping it removes the file.
 pub(crate) struct Draft {
     path: PathBuf,
     pub(crate) size: u64,
@@ -103,7 +103,7 @@ impl Drop for Draft {
 pub(crate) struct Page {
     pub(crate) objects: Vec<Arc<Meta>>,
     pub(crate) prefixes: Vec<String>,
-    /// The last name of this page, when there is more behind it.
+    /// The last name of this page if more names follow.
     pub(crate) next: Option<String>,
 }
 
@@ -114,8 +114,8 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    /// Reads the index from the files of `buckets`; folders of other names are leftovers of a
-    /// bucket whose removal was cut short, and go.
+    /// Reads the index from the files of `buckets` and removes the folders of other buckets: their removal was
+    /// interrupted.
     pub(crate) fn open(data_dir: &Path, buckets: Vec<String>) -> anyhow::Result<Self> {
         let objects = Self { root: data_dir.to_owned(), index: Mutex::default() };
         let drafts = objects.root.join("drafts");
@@ -160,14 +160,14 @@ impl Objects {
         self.root.join("uploads")
     }
 
-    /// Makes the empty bucket; one that is there stays as it is.
+    /// Creates an empty bucket; does nothing if it exists.
     pub(crate) fn add_bucket(&self, bucket: &str) -> io::Result<()> {
         std::fs::create_dir_all(self.folder(bucket))?;
         self.index().entry(bucket.to_owned()).or_default();
         Ok(())
     }
 
-    /// Removes the bucket with all that is in it.
+    /// Removes the bucket with all its objects.
     pub(crate) fn remove_bucket(&self, bucket: &str) -> io::Result<()> {
         self.index().remove(bucket);
         match std::fs::remove_dir_all(self.folder(bucket)) {
@@ -184,7 +184,7 @@ impl Objects {
         self.index().get(bucket)?.objects.get(key).cloned()
     }
 
-    /// The object and its file, which stays readable when the object is replaced or removed.
+    /// The object and its open file, which stays readable when the object is replaced or removed.
     pub(crate) fn read(&self, bucket: &str, key: &str) -> io::Result<Option<(Arc<Meta>, File)>> {
         let index = self.index();
         let Some(meta) = index.get(bucket).and_then(|c| c.objects.get(key)) else {
@@ -205,7 +205,7 @@ impl Objects {
         Ok(())
     }
 
-    /// Writes a body aside. An error of the stream is given back as it is.
+    /// Writes a body to a draft. Errors of the stream are returned unchanged.
     pub(crate) async fn draft<S, E>(&self, mut body: S) -> Result<Draft, E>
     where
         S: Stream<Item = Result<bytes::Bytes, E>> + Unpin,
@@ -226,8 +226,8 @@ impl Objects {
         Ok(draft)
     }
 
-    /// Turns a draft into the object. `allow` sees the object that is there and the bucket's
-    /// usage, and may refuse; it and the change are one step to every other caller.
+    /// Turns a draft into the object. `allow` gets the current object and the bucket's usage and may refuse; the
+    /// check and the change are atomic.
     pub(crate) fn commit<E: From<io::Error>>(
         &self,
         bucket: &str,
@@ -251,13 +251,12 @@ impl Objects {
         Ok(meta)
     }
 
-    /// Keeps a draft as a part of an upload under `path`.
+    /// Moves a draft to `path`, as a part of an upload.
     pub(crate) fn keep(draft: &Draft, path: &Path) -> io::Result<()> {
         std::fs::rename(&draft.path, path)
     }
 
-    /// Up to `limit` names behind `after`, with those that share `delimiter` behind the prefix
-    /// folded into one.
+    /// Up to `limit` names after `after`. Names with `delimiter` after the prefix are grouped into common prefixes.
     pub(crate) fn list(
         &self,
         bucket: &str,
@@ -280,7 +279,7 @@ impl Objects {
                 .filter(|d| !d.is_empty())
                 .and_then(|d| rest.find(d).map(|at| &key[..prefix.len() + at + d.len()]));
             let name = folded.unwrap_or(key);
-            // a folded name at or before the marker was on an earlier page with all it folds
+            // a common prefix at or before the marker was on an earlier page with all its names
             if after.is_some_and(|after| name <= after) || last.as_deref() == Some(name) {
                 continue;
             }

@@ -1,17 +1,14 @@
-//! What stands between a request and its effect: quotas and preconditions.
+//! Preconditions of requests, checksums and times.
 
 use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
-use http::StatusCode;
 use s3s::dto::{ETagCondition, Timestamp};
 use s3s::{S3Result, s3_error};
 
-use crate::access::custom;
-use crate::objects::{Meta, Usage, rounded};
-use crate::s3::Store;
-use crate::state::Quota;
+use crate::objects::Meta;
 
+/// Milliseconds since 1970 as an S3 timestamp.
 pub(crate) fn time(ms: i64) -> Timestamp {
     let since = Duration::from_millis(u64::try_from(ms).unwrap_or_default());
     (SystemTime::UNIX_EPOCH + since).into()
@@ -21,41 +18,7 @@ pub(crate) fn now_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
 
-impl Store {
-    /// Refuses `adding` more bytes as one more object where a quota of the bucket or of its owner
-    /// would be exceeded. Like RGW, it does not credit what an overwrite frees.
-    pub(crate) fn room(&self, bucket: &str, used: Usage, adding: u64) -> S3Result<()> {
-        let document = self.state.read();
-        let Some(found) = document.buckets.get(bucket) else {
-            return Err(s3_error!(NoSuchBucket));
-        };
-        let Some(user) = document.users.get(&found.owner) else {
-            return Ok(());
-        };
-        let own = if found.quota.enabled { found.quota } else { user.bucket_quota };
-        fits(own, used, adding)?;
-        if user.user_quota.enabled {
-            let mut total = used;
-            for (name, _) in document.owned_by(&user.uid).filter(|(n, _)| *n != bucket) {
-                total += self.objects.usage(name);
-            }
-            fits(user.user_quota, total, adding)?;
-        }
-        Ok(())
-    }
-}
-
-fn fits(quota: Quota, used: Usage, adding: u64) -> S3Result<()> {
-    let over = |limit: i64, value: u64| u64::try_from(limit).is_ok_and(|limit| value > limit);
-    if quota.enabled
-        && (over(quota.max_size, used.rounded + rounded(adding)) || over(quota.max_objects, used.objects + 1))
-    {
-        return Err(custom("QuotaExceeded", StatusCode::FORBIDDEN));
-    }
-    Ok(())
-}
-
-/// `If-Match`, `If-None-Match` of a write against what is there.
+/// Checks `If-Match` and `If-None-Match` of a write against the current object.
 pub(crate) fn precondition(
     there: Option<&Meta>,
     if_match: Option<&ETagCondition>,
@@ -71,7 +34,10 @@ pub(crate) fn precondition(
     Ok(())
 }
 
-/// The conditions of a read: 412 or 304.
+/// Checks the conditions of a read.
+///
+/// # Errors
+/// 412 or 304.
 pub(crate) fn readable(
     meta: &Meta,
     if_match: Option<&ETagCondition>,
@@ -98,6 +64,7 @@ pub(crate) fn readable(
     Ok(())
 }
 
+/// Checks a `Content-MD5` header.
 pub(crate) fn check_md5(content_md5: Option<&str>, actual: [u8; 16]) -> S3Result<()> {
     let Some(text) = content_md5 else {
         return Ok(());

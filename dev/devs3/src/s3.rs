@@ -8,17 +8,12 @@ use s3s::dto::*;
 use s3s::{S3, S3Request, S3Response, S3Result, s3_error};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
-use crate::access::{Failure, failed, owned, uid};
-use crate::objects::{Headers, Meta, Objects, Page};
+use crate::access::{owned, uid};
+use crate::error::{Failure, failed};
+use crate::objects::{Headers, Meta, Page};
 use crate::rules::{check_md5, now_ms, precondition, readable, time};
-use crate::state::{Bucket as BucketState, Quota, State};
-
-/// What all parts of the service share.
-pub(crate) struct Store {
-    pub(crate) state: Arc<State>,
-    pub(crate) objects: Arc<Objects>,
-    pub(crate) region: String,
-}
+use crate::state::{Bucket as BucketState, Quota};
+use crate::store::{Store, with_failures};
 
 pub(crate) struct Api(pub(crate) Arc<Store>);
 
@@ -180,12 +175,12 @@ impl S3 for Api {
         };
         let expected = u64::try_from(input.content_length.unwrap_or_default()).unwrap_or_default();
         let used = self.0.objects.usage(&input.bucket);
-        self.0.room(&input.bucket, used, expected)?;
+        self.0.check_quota(&input.bucket, used, expected)?;
         let there = self.0.objects.meta(&input.bucket, &input.key);
         let (if_match, if_none_match) = (input.if_match.as_ref(), input.if_none_match.as_ref());
         precondition(there.as_deref(), if_match, if_none_match)?;
         let draft =
-            self.0.objects.draft::<_, Failure>(body_of(body)).await.map_err(|Failure(error)| error)?;
+            self.0.objects.draft::<_, Failure>(with_failures(body)).await.map_err(|Failure(error)| error)?;
         check_md5(input.content_md5.as_deref(), draft.md5)?;
         let meta = Meta {
             key: input.key,
@@ -206,7 +201,7 @@ impl S3 for Api {
             .objects
             .commit::<Failure>(&input.bucket, &draft, meta, |there, used| {
                 precondition(there, if_match, if_none_match)?;
-                Ok(self.0.room(&input.bucket, used, draft.size)?)
+                Ok(self.0.check_quota(&input.bucket, used, draft.size)?)
             })
             .map_err(|Failure(error)| error)?;
         Ok(S3Response::new(PutObjectOutput {
@@ -340,7 +335,7 @@ impl S3 for Api {
             .0
             .objects
             .commit::<Failure>(&input.bucket, &draft, meta, |_, used| {
-                Ok(self.0.room(&input.bucket, used, draft.size)?)
+                Ok(self.0.check_quota(&input.bucket, used, draft.size)?)
             })
             .map_err(|Failure(error)| error)?;
         Ok(S3Response::new(CopyObjectOutput {
@@ -388,11 +383,11 @@ impl S3 for Api {
         &self,
         req: S3Request<CreateMultipartUploadInput>,
     ) -> S3Result<S3Response<CreateMultipartUploadOutput>> {
-        self.0.begin_upload(req.input)
+        self.0.create_upload(req.input)
     }
 
     async fn upload_part(&self, req: S3Request<UploadPartInput>) -> S3Result<S3Response<UploadPartOutput>> {
-        self.0.take_part(req.input).await
+        self.0.upload_part(req.input).await
     }
 
     async fn list_parts(&self, req: S3Request<ListPartsInput>) -> S3Result<S3Response<ListPartsOutput>> {
@@ -410,7 +405,7 @@ impl S3 for Api {
         &self,
         req: S3Request<CompleteMultipartUploadInput>,
     ) -> S3Result<S3Response<CompleteMultipartUploadOutput>> {
-        self.0.finish_upload(req.input).await
+        self.0.complete_upload(req.input).await
     }
 
     async fn abort_multipart_upload(
@@ -446,30 +441,4 @@ impl Store {
         let max = usize::try_from(max).unwrap_or_default();
         self.objects.list(bucket, prefix.unwrap_or_default(), delimiter, after, max)
     }
-
-    /// Removes a bucket; with objects in it only by `purge`. The record goes first: what a kill
-    /// leaves of the files then belongs to nobody and goes at the next start.
-    pub(crate) fn delete_bucket(&self, bucket: &str, purge: bool) -> S3Result<()> {
-        self.state
-            .change(|document| {
-                if !document.buckets.contains_key(bucket) {
-                    return Err(Failure(s3_error!(NoSuchBucket)));
-                }
-                if !purge && self.objects.usage(bucket).objects > 0 {
-                    return Err(Failure(s3_error!(BucketNotEmpty)));
-                }
-                document.buckets.remove(bucket);
-                Ok(())
-            })
-            .map_err(|Failure(error)| error)?;
-        self.abort_uploads_of(bucket).map_err(failed)?;
-        self.objects.remove_bucket(bucket).map_err(failed)
-    }
-}
-
-/// A body whose errors are ours.
-pub(crate) fn body_of(
-    blob: StreamingBlob,
-) -> impl futures::Stream<Item = Result<bytes::Bytes, Failure>> + Unpin {
-    futures::TryStreamExt::map_err(blob, Failure::from)
 }

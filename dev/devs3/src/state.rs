@@ -1,5 +1,5 @@
-//! Users, keys, bucket owners and quotas: one JSON document, replaced as a whole and synced
-//! before a change is answered, so that a kill at any instant leaves the old or the new one.
+//! Users, keys, bucket owners and quotas: one JSON document. Each change replaces and syncs the file before the
+//! response is sent, so that a kill leaves either the old or the new document.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -37,7 +37,7 @@ pub(crate) struct Key {
     pub(crate) secret_key: String,
 }
 
-/// Limits; −1 is none. Sizes in bytes.
+/// Limits; −1 means no limit. Sizes are in bytes.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Quota {
     pub(crate) enabled: bool,
@@ -79,9 +79,9 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Reads the file; the administrator is whatever the configuration says now.
+    /// Reads the file and sets the keys of the administrator to the configured ones.
     pub(crate) fn open(folder: &Path, access_key: &str, secret_key: &str) -> anyhow::Result<Self> {
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let path = folder.join("state.json");
         let mut document: Document = match std::fs::read(&path) {
             Ok(bytes) => {
@@ -112,13 +112,13 @@ impl State {
         self.document.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The names of all buckets.
+    /// Names of all buckets.
     pub(crate) fn buckets(&self) -> Vec<String> {
         self.read().buckets.keys().cloned().collect()
     }
 
-    /// Applies a change to a copy, makes it durable, then shows it. Nothing changes when `apply`
-    /// refuses or the file cannot be written.
+    /// Applies a change to a copy, writes it to disk, then makes it visible. Nothing changes if `apply` fails or the
+    /// file cannot be written.
     pub(crate) fn change<T, E: From<std::io::Error>>(
         &self,
         apply: impl FnOnce(&mut Document) -> Result<T, E>,

@@ -1,4 +1,4 @@
-//! Admin Ops: users, keys, quotas, buckets, and the odd codes.
+//! Admin Ops: users, keys, quotas, buckets and status codes.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn is(status: u16, code: &str) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn users_are_made_shown_changed_and_removed() {
+async fn users_are_created_shown_changed_and_removed() {
     let store = Store::open().await;
     let user = store.user().await;
     let uid = user.uid.as_str();
@@ -68,7 +68,7 @@ async fn keys_are_added_replaced_and_removed() {
         store.admin("PUT", "user", &[("key", ""), ("uid", uid), ("generate-key", "true")]).await;
     assert_eq!((status, keys.as_array().unwrap().len()), (200, 2), "{keys}");
 
-    // a key pair of our own choosing; the same access key again takes the new secret
+    // a given key pair; the same access key again replaces the secret
     let mine = uuid::Uuid::new_v4().simple().to_string().to_uppercase()[..20].to_owned();
     for secret in ["first-secret", "second-secret"] {
         let query = [
@@ -168,7 +168,7 @@ async fn a_bucket_quota_is_enforced() {
     assert_eq!(set("-1").await, 200);
     assert_eq!(user.put(&bucket, "k5", vec![0; 100_000]).await, "ok");
 
-    // without a size it becomes 0, and that refuses everything
+    // without a size it becomes 0, which refuses every upload
     let fresh = user.bucket().await;
     let careless = [("quota", ""), ("uid", &user.uid), ("bucket", &fresh), ("enabled", "true")];
     assert_eq!(store.admin("PUT", "bucket", &careless).await.0, 200);
@@ -208,7 +208,7 @@ async fn a_user_quota_is_enforced() {
 }
 
 #[tokio::test]
-async fn only_the_administrator_is_heard() {
+async fn only_the_administrator_may_call_admin_ops() {
     let store = Store::open().await;
     let user = store.user().await;
     let query = [("uid", user.uid.as_str())];

@@ -1,4 +1,4 @@
-//! The S3 side: isolation, objects, listings, multipart, conditions, presigned requests.
+//! S3: isolation, objects, listings, multipart, conditions, presigned requests.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ async fn a_user_sees_only_its_own_buckets() {
     };
     assert_eq!(names(&mine.s3.list_buckets().send().await.unwrap()), std::slice::from_ref(&bucket));
     assert!(names(&other.s3.list_buckets().send().await.unwrap()).is_empty());
-    // the same owner may create it again, nobody else
+    // the owner may create it again, others may not
     mine.s3.create_bucket().bucket(&bucket).send().await.unwrap();
     let taken = other.s3.create_bucket().bucket(&bucket).send().await.unwrap_err();
     assert_eq!(code(&taken), "BucketAlreadyExists");
@@ -49,7 +49,7 @@ async fn a_user_sees_only_its_own_buckets() {
 }
 
 #[tokio::test]
-async fn objects_come_back_as_they_went() {
+async fn objects_are_returned_unchanged() {
     let store = Store::open().await;
     let user = store.user().await;
     let bucket = user.bucket().await;
@@ -189,7 +189,7 @@ async fn listings_page_fold_and_delete_in_bulk() {
 }
 
 #[tokio::test]
-async fn a_large_object_comes_in_parts() {
+async fn a_large_object_is_uploaded_in_parts() {
     let store = Store::open().await;
     let user = store.user().await;
     let bucket = user.bucket().await;
@@ -258,10 +258,10 @@ async fn a_large_object_comes_in_parts() {
     assert_eq!(finish("small", &small, parts).await, "EntityTooSmall");
     user.s3.abort_multipart_upload().bucket(&bucket).key("small").upload_id(&small).send().await.unwrap();
     let gone = user.s3.list_parts().bucket(&bucket).key("small").upload_id(&small).send().await.unwrap_err();
-    // RGW 16 says NoSuchKey
+    // RGW 16 returns NoSuchKey
     assert!(["NoSuchUpload", "NoSuchKey"].contains(&code(&gone).as_str()), "{gone:?}");
 
-    // an upload under way does not hold its bucket
+    // an open upload does not keep its bucket
     begin("forgotten").await;
     user.s3.delete_object().bucket(&bucket).key("film").send().await.unwrap();
     user.s3.delete_bucket().bucket(&bucket).send().await.unwrap();

@@ -1,4 +1,4 @@
-//! The store under test, signed Admin Ops calls, and users with S3 clients of their own.
+//! The store under test, signed Admin Ops calls, and users with S3 clients.
 
 use std::time::SystemTime;
 
@@ -31,7 +31,7 @@ pub(crate) fn config(folder: &std::path::Path) -> atelier_devs3::Config {
 }
 
 impl Store {
-    /// The real one if the environment names it, else an embedded one of this test's own.
+    /// The Ceph RGW of the environment, or a new development store.
     pub(crate) async fn open() -> Self {
         if let Ok(endpoint) = std::env::var("RGW_ENDPOINT") {
             return Self {
@@ -45,7 +45,7 @@ impl Store {
         Self::embedded(tempfile::tempdir().unwrap()).await
     }
 
-    /// The embedded one on the data in `folder`.
+    /// The development store on the data in `folder`.
     pub(crate) async fn embedded(folder: tempfile::TempDir) -> Self {
         let server = atelier_devs3::start(config(folder.path())).await.unwrap();
         Self {
@@ -57,7 +57,7 @@ impl Store {
         }
     }
 
-    /// Stops an embedded one and gives its data back.
+    /// Stops the development store and returns its data folder.
     pub(crate) async fn stop(self) -> tempfile::TempDir {
         let (server, folder) = self.embedded.unwrap();
         server.stop().await.unwrap();
@@ -135,7 +135,7 @@ impl Store {
         aws_sdk_s3::Client::from_conf(config)
     }
 
-    /// Removes a user and all it owns.
+    /// Removes a user with all its data.
     pub(crate) async fn forget(&self, user: &User) {
         let query = [("uid", user.uid.as_str()), ("purge-data", "true")];
         assert_eq!(self.admin("DELETE", "user", &query).await.0, 200);
@@ -175,7 +175,7 @@ impl User {
     }
 }
 
-/// The S3 code of a failed call, or its status where the answer has no body (HEAD).
+/// The S3 code of a failed call, or its status if the response has no body (HEAD).
 pub(crate) fn code<E: ProvideErrorMetadata + std::fmt::Debug>(
     error: &aws_sdk_s3::error::SdkError<E, aws_sdk_s3::config::http::HttpResponse>,
 ) -> String {

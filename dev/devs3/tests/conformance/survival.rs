@@ -1,5 +1,5 @@
-//! The embedded store's own promises: data outlives the process, leftovers go, unknown calls and
-//! unknown configuration are refused.
+//! The development store only: data outlives the process, remains of a kill are removed, unknown calls and unknown
+//! configuration are refused.
 
 use crate::harness::{Store, config};
 
@@ -23,7 +23,7 @@ async fn users_buckets_objects_and_uploads_outlive_the_process() {
         .unwrap();
     let folder = store.stop().await;
 
-    // what a kill in the middle of things leaves behind
+    // the remains of a kill
     let data = folder.path().join("data");
     std::fs::write(data.join("drafts/half"), "half").unwrap();
     std::fs::create_dir(data.join("objects/removed-bucket")).unwrap();
@@ -42,7 +42,7 @@ async fn users_buckets_objects_and_uploads_outlive_the_process() {
 }
 
 #[tokio::test]
-async fn what_it_does_not_know_it_refuses() {
+async fn unknown_calls_are_refused() {
     let store = Store::embedded(tempfile::tempdir().unwrap()).await;
     let user = store.user().await;
     let bucket = user.bucket().await;
