@@ -1,5 +1,4 @@
-//! The HTTP surface: `/sdapi/v1/…` as AUTOMATIC1111's WebUI answers it, our page, the gallery and
-//! the WebSockets.
+//! The HTTP API: `/sdapi/v1/…` as in AUTOMATIC1111's WebUI, our page, the gallery and the WebSockets.
 
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{Path, Query, State};
@@ -13,17 +12,19 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::jobs::{Made, Recipe};
-use crate::{App, gallery, page, picture, say};
+use crate::log::say;
+use crate::state::AppState;
+use crate::{gallery, page, picture};
 
-/// The one "model" there is, named so that nobody takes it for a real one.
+/// The only "model". Its name says that it is not a real one.
 const MODEL: &str = "atelier-cpu-stand-in";
 const MODEL_HASH: &str = "0000000000";
 const SAMPLERS: [(&str, &str); 4] =
     [("Euler a", "k_euler_a"), ("Euler", "k_euler"), ("DPM++ 2M Karras", "k_dpmpp_2m_ka"), ("DDIM", "ddim")];
-/// Pixels of one request in all: keeps a small pod's memory and minute whole.
+/// Maximum number of pixels in all pictures of one request, so that a small pod can compute them.
 const MOST_PIXELS: u64 = 16 * 1024 * 1024;
 
-pub(crate) fn router(app: App) -> Router {
+pub(crate) fn router(app: AppState) -> Router {
     Router::new()
         .route("/", get(index))
         .route("/internal/ping", get(async || Json(json!({}))))
@@ -41,7 +42,7 @@ pub(crate) fn router(app: App) -> Router {
         .with_state(app)
 }
 
-/// The options the API shows; others are refused, so that nobody believes one took effect.
+/// The supported options. Others are refused, because they would have no effect.
 pub(crate) fn default_options() -> Map<String, Value> {
     let Value::Object(map) = json!({
         "samples_save": true,
@@ -70,7 +71,7 @@ fn invalid(field: &str, message: &str) -> Response {
     )
 }
 
-/// The fields we act on; the rest are accepted and ignored, as unknown ones are by the real API.
+/// The supported fields. Others are ignored, as the real API ignores unknown fields.
 #[derive(Deserialize)]
 #[serde(default)]
 struct Txt2Img {
@@ -86,8 +87,8 @@ struct Txt2Img {
     sampler_name: Option<String>,
     sampler_index: Option<String>,
     send_images: bool,
-    /// The real API's default is false. Here it is true: keeping the picture on the storage is
-    /// what this image is for; a caller that wants the real one to keep it sends true.
+    /// Default true, unlike the real API (false): the purpose of this image is to keep pictures on the storage. A
+    /// caller that wants the same from the real WebUI sends true.
     save_images: bool,
 }
 
@@ -161,7 +162,7 @@ fn infotext(recipe: &Recipe, seed: u64, version: &str) -> String {
     text
 }
 
-async fn txt2img(State(app): State<App>, body: axum::body::Bytes) -> Response {
+async fn txt2img(State(app): State<AppState>, body: axum::body::Bytes) -> Response {
     let parsed: Value = match serde_json::from_slice(&body) {
         Ok(value) => value,
         Err(error) => return invalid("body", &format!("JSON decode error: {error}")),
@@ -203,7 +204,7 @@ fn broken(error: &anyhow::Error) -> Response {
 }
 
 fn encode(
-    app: &App,
+    app: &AppState,
     recipe: &Recipe,
     made: &[Made],
     keep: bool,
@@ -223,9 +224,9 @@ fn encode(
     Ok((images, infotexts))
 }
 
-/// The images, and the `info` that the real API gives as a string of JSON.
+/// The response body: the images, and `info` as a JSON string, as in the real API.
 fn answer(
-    app: &App,
+    app: &AppState,
     recipe: &Recipe,
     made: &[Made],
     infotexts: &[String],
@@ -271,7 +272,7 @@ struct ProgressQuery {
     skip_current_image: bool,
 }
 
-async fn progress(State(app): State<App>, Query(query): Query<ProgressQuery>) -> Response {
+async fn progress(State(app): State<AppState>, Query(query): Query<ProgressQuery>) -> Response {
     let now = app.jobs.watch().borrow().clone();
     let image = now
         .preview
@@ -285,32 +286,28 @@ async fn progress(State(app): State<App>, Query(query): Query<ProgressQuery>) ->
     Json(body).into_response()
 }
 
-async fn interrupt(State(app): State<App>) -> Json<Value> {
+async fn interrupt(State(app): State<AppState>) -> Json<Value> {
     app.jobs.interrupt();
     Json(json!({}))
 }
 
-async fn options(State(app): State<App>) -> Response {
-    let mut map = lock(&app).clone();
+async fn options(State(app): State<AppState>) -> Response {
+    let mut map = app.options().clone();
     map["outdir_txt2img_samples"] = json!(app.gallery.folder());
     Json(map).into_response()
 }
 
-async fn set_options(State(app): State<App>, body: axum::body::Bytes) -> Response {
+async fn set_options(State(app): State<AppState>, body: axum::body::Bytes) -> Response {
     let changes: Map<String, Value> = match serde_json::from_slice(&body) {
         Ok(map) => map,
         Err(error) => return invalid("body", &error.to_string()),
     };
-    let mut map = lock(&app);
+    let mut map = app.options();
     if let Some(unknown) = changes.keys().find(|key| !map.contains_key(*key)) {
         return invalid(unknown, "not an option of this stand-in");
     }
     map.extend(changes);
     Json(Value::Null).into_response()
-}
-
-fn lock(app: &App) -> std::sync::MutexGuard<'_, Map<String, Value>> {
-    app.options.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 async fn models() -> Json<Value> {
@@ -329,11 +326,11 @@ async fn samplers() -> Json<Value> {
     Json(Value::from(all.to_vec()))
 }
 
-async fn index(State(app): State<App>) -> Html<String> {
+async fn index(State(app): State<AppState>) -> Html<String> {
     Html(page::render(&app.version, MODEL))
 }
 
-async fn list(State(app): State<App>) -> Response {
+async fn list(State(app): State<AppState>) -> Response {
     match tokio::task::spawn_blocking(move || app.gallery.newest(gallery::SHOWN)).await {
         Ok(Ok(names)) => Json(json!({ "items": names })).into_response(),
         Ok(Err(error)) => broken(&error.into()),
@@ -341,23 +338,23 @@ async fn list(State(app): State<App>) -> Response {
     }
 }
 
-async fn show(State(app): State<App>, Path(name): Path<String>) -> Response {
+async fn show(State(app): State<AppState>, Path(name): Path<String>) -> Response {
     match tokio::task::spawn_blocking(move || app.gallery.read(&name)).await {
         Ok(Some(png)) => ([(header::CONTENT_TYPE, "image/png")], png).into_response(),
         _ => fail(StatusCode::NOT_FOUND, "File not found"),
     }
 }
 
-async fn ws_progress(State(app): State<App>, upgrade: WebSocketUpgrade) -> Response {
+async fn ws_progress(State(app): State<AppState>, upgrade: WebSocketUpgrade) -> Response {
     upgrade.on_upgrade(move |socket| converse(socket, app, true))
 }
 
-async fn ws_echo(State(app): State<App>, upgrade: WebSocketUpgrade) -> Response {
+async fn ws_echo(State(app): State<AppState>, upgrade: WebSocketUpgrade) -> Response {
     upgrade.on_upgrade(move |socket| converse(socket, app, false))
 }
 
-/// Sends back every text and binary message and, with `push`, the progress at each change of it.
-async fn converse(mut socket: WebSocket, mut app: App, push: bool) {
+/// Echoes every text and binary message; with `push`, also sends the progress whenever it changes.
+async fn converse(mut socket: WebSocket, mut app: AppState, push: bool) {
     let mut progress = app.jobs.watch();
     if push {
         progress.mark_changed();

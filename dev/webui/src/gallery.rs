@@ -1,11 +1,11 @@
-//! The pictures on disk: named by a sequence number and their seed, listed newest first.
+//! The pictures on disk, named by a sequence number and their seed, listed newest first.
 
 use std::collections::BinaryHeap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The most pictures one listing shows; a storage may hold a hundred thousand.
+/// Maximum number of pictures in a listing; a storage may hold a hundred thousand.
 pub(crate) const SHOWN: usize = 60;
 
 /// The output folder.
@@ -15,26 +15,26 @@ pub struct Gallery {
 }
 
 impl Gallery {
-    /// Makes the folder when it is missing.
+    /// Opens the folder; creates it if it does not exist.
     ///
     /// # Errors
-    /// When it can be neither found nor made.
+    /// If the folder cannot be created.
     pub fn open(folder: PathBuf) -> io::Result<Self> {
         std::fs::create_dir_all(&folder)?;
         Ok(Self { folder: folder.into() })
     }
 
-    /// Where the pictures are.
+    /// The folder of the pictures.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Saves a picture under the next number and returns its file name (`00012-42.png`). A reader
-    /// never sees half a file: the bytes are written aside and then moved into place.
+    /// Saves a picture under the next number and returns its file name (`00012-42.png`). The file is written under
+    /// another name and renamed, so that readers never see half a file.
     ///
     /// # Errors
-    /// Of the file system: full, read-only, gone.
+    /// If the file cannot be written.
     pub(crate) fn save(&self, seed: u64, png: &[u8]) -> io::Result<String> {
         std::fs::create_dir_all(&self.folder)?;
         let next = self.newest(1)?.first().and_then(|name| number(name)).map_or(0, |n| n + 1);
@@ -48,10 +48,10 @@ impl Gallery {
         written.map(|()| name)
     }
 
-    /// The newest `limit` names, newest first. Reads the folder's names, holds only `limit`.
+    /// The newest `limit` names, newest first. Keeps no more than `limit` names in memory.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// If the folder cannot be read.
     pub(crate) fn newest(&self, limit: usize) -> io::Result<Vec<String>> {
         let mut kept = BinaryHeap::with_capacity(limit + 1);
         for entry in std::fs::read_dir(&self.folder)? {
@@ -68,15 +68,14 @@ impl Gallery {
         Ok(kept.into_sorted_vec().into_iter().map(|std::cmp::Reverse((_, name))| name).collect())
     }
 
-    /// The bytes of one picture; none when the name is not one of ours or is not there.
+    /// The bytes of a picture; `None` if it does not exist or the name has another form.
     pub(crate) fn read(&self, name: &str) -> Option<Vec<u8>> {
         number(name)?;
         std::fs::read(self.folder.join(name)).ok()
     }
 }
 
-/// The sequence number, when the name has exactly the form `<digits>-<digits>.png`: which also
-/// means that it names nothing outside the folder.
+/// The sequence number of a name of the form `<digits>-<digits>.png`. Such a name cannot leave the folder.
 fn number(name: &str) -> Option<u64> {
     let (sequence, seed) = name.strip_suffix(".png")?.split_once('-')?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

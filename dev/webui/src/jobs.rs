@@ -1,5 +1,4 @@
-//! One picture at a time, as the real WebUI's queue lock has it, and what is known about it while
-//! it is made.
+//! The job queue: one picture at a time, as with the queue lock of the real WebUI, and its progress.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -7,9 +6,10 @@ use std::time::Instant;
 use serde::Serialize;
 use tokio::sync::{Mutex, watch};
 
+use crate::log::say;
 use crate::painter::Painter;
 
-/// The recipe of one request, already validated.
+/// The validated parameters of one request.
 #[derive(Debug, Clone)]
 pub(crate) struct Recipe {
     pub(crate) prompt: String,
@@ -24,20 +24,20 @@ pub(crate) struct Recipe {
     pub(crate) n_iter: u32,
 }
 
-/// A picture that is done: raw rows and the seed that makes it again.
+/// A finished picture: raw rows, and the seed that reproduces it.
 pub(crate) struct Made {
     pub(crate) seed: u64,
     pub(crate) size: (usize, usize),
     pub(crate) rgb: Vec<u8>,
 }
 
-/// What `/sdapi/v1/progress` tells, and the WebSocket pushes.
+/// The progress that `/sdapi/v1/progress` returns and the WebSocket sends.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Progress {
     pub(crate) progress: f32,
     pub(crate) eta_relative: f32,
     pub(crate) state: State,
-    /// A small preview as raw rows; encoded only for those who ask.
+    /// A small preview as raw rows; encoded on request only.
     #[serde(skip)]
     pub(crate) preview: Option<std::sync::Arc<(usize, usize, Vec<u8>)>>,
 }
@@ -56,7 +56,7 @@ pub(crate) struct State {
     pub(crate) sampling_steps: u32,
 }
 
-/// The queue of one and its state.
+/// The queue and its state.
 pub(crate) struct Jobs {
     turn: Mutex<()>,
     progress: watch::Sender<Progress>,
@@ -74,17 +74,17 @@ impl Jobs {
         }
     }
 
-    /// The progress now and every change of it.
+    /// Follows the progress.
     pub(crate) fn watch(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
 
-    /// Ends the picture being made at its current step.
+    /// Stops the current picture at its current step.
     pub(crate) fn interrupt(&self) {
         self.interrupted.store(true, Ordering::Relaxed);
     }
 
-    /// Like [`Jobs::interrupt`], for this and every later picture.
+    /// Stops this and every later picture.
     pub(crate) fn shut_down(&self) {
         self.shutting_down.store(true, Ordering::Relaxed);
     }
@@ -93,8 +93,8 @@ impl Jobs {
         self.interrupted.load(Ordering::Relaxed) || self.shutting_down.load(Ordering::Relaxed)
     }
 
-    /// Waits for its turn, then makes the pictures on a blocking thread. An interrupted job gives
-    /// what it has, as the real one does. A caller that goes away does not stop it.
+    /// Waits in the queue, then computes the pictures on a blocking thread. An interrupted job returns the pictures so
+    /// far, as the real WebUI does. A disconnected caller does not stop the job.
     pub(crate) async fn make(self: std::sync::Arc<Self>, recipe: Recipe) -> anyhow::Result<Vec<Made>> {
         let work = tokio::spawn(async move {
             let _turn = self.turn.lock().await;
@@ -152,7 +152,7 @@ impl Jobs {
             }
         }
         let seconds = started.elapsed().as_secs_f32();
-        crate::say(&format!(
+        say(&format!(
             "100%|{}| {}/{} [{seconds:.2}s, {:.1}it/s]",
             "█".repeat(20),
             made.len() as u32 * recipe.steps,

@@ -1,4 +1,4 @@
-//! The process of the image: reads its environment, binds to the pod's address and serves.
+//! The process of the service image: reads its environment, binds to the pod's address and serves.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 #[derive(Parser)]
 #[command(version)]
 struct Args {
-    /// Address to listen on: the pod's own.
+    /// Address to listen on, normally that of the pod.
     #[arg(long, env = "POD_IP", default_value = "127.0.0.1")]
     listen: IpAddr,
     /// Port to listen on.
@@ -21,7 +21,7 @@ struct Args {
     /// Folder for the pictures, relative to the working directory unless absolute.
     #[arg(long, env = "SD_OUTPUT_DIR", default_value = "storage/outputs/txt2img-images")]
     output_dir: PathBuf,
-    /// The WebUI version to present.
+    /// WebUI version to imitate.
     #[arg(long, env = "SD_VERSION", default_value = "1.6")]
     sd_version: String,
 }

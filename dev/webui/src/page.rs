@@ -1,6 +1,6 @@
-//! The one page: no outside files, every link relative to where it is served.
+//! The page: no external files, all links relative.
 
-/// The page for `version` of the WebUI, drawing with `model`.
+/// The page for `version` of the WebUI and `model`.
 pub(crate) fn render(version: &str, model: &str) -> String {
     include_str!("page.html").replace("{{version}}", &escape(version)).replace("{{model}}", &escape(model))
 }

@@ -1,8 +1,7 @@
-//! Pictures from words: a height field that gains one layer of finer noise per step, lit and
-//! coloured by a palette the prompt chooses. Pure: the same words, seed, size and steps always
-//! give the same bytes.
+//! Pictures from text: a height field that gains one layer of finer noise per step, lit and coloured by a palette that
+//! depends on the prompt. Pure: the same prompt, seed, size and steps always produce the same bytes.
 
-/// One picture in the making.
+/// A picture that is being computed.
 pub(crate) struct Painter {
     width: usize,
     height: usize,
@@ -18,7 +17,7 @@ pub(crate) struct Painter {
     ridges: Vec<[f32; HILLS]>,
 }
 
-/// How the height field becomes a picture.
+/// The way a height field is drawn.
 #[derive(Clone, Copy, PartialEq)]
 enum Scene {
     /// Folded cloth and smoke.
@@ -36,7 +35,7 @@ struct Palette {
     d: [f32; 3],
 }
 
-/// Words that a viewer would miss if the picture did not follow them; others choose by hash.
+/// Words with a palette of their own; other prompts choose one by hash.
 const PALETTES: [(&[&str], Palette); 8] = [
     (
         &["sunset", "sunrise", "autumn", "gold", "desert"],
@@ -72,7 +71,7 @@ const PALETTES: [(&[&str], Palette); 8] = [
     ),
 ];
 
-/// Words that ask for a view rather than for cloth.
+/// Words that select a landscape.
 const VIEWS: [&str; 12] = [
     "landscape",
     "mountain",
@@ -92,7 +91,7 @@ const fn pal(a: [f32; 3], b: [f32; 3], c: [f32; 3], d: [f32; 3]) -> Palette {
     Palette { a, b, c, d }
 }
 
-/// Layers of hills in a view.
+/// Layers of hills in a landscape.
 const HILLS: usize = 5;
 
 /// Octaves between the coarsest and the finest layer.
@@ -115,7 +114,7 @@ impl Painter {
             .iter()
             .find(|(names, _)| names.iter().any(has))
             .map_or(PALETTES[(hash % PALETTES.len() as u64) as usize].1, |p| p.1);
-        // the same words keep their colours and each seed leans them a little
+        // the prompt chooses the palette; the seed shifts it a little
         let lean = unit(mix(seed ^ 0x51ed)) * 0.12 - 0.06;
         for d in &mut palette.d {
             *d += lean;
@@ -141,7 +140,7 @@ impl Painter {
         painter
     }
 
-    /// The bent coordinates every layer is read at: what makes folds out of blobs.
+    /// Warped coordinates for all layers: they turn blobs into folds.
     fn bend(&mut self) {
         let scale = 1.0 / self.width.min(self.height) as f32;
         let (sx, sy) = (self.seed ^ 0xa1, self.seed ^ 0xb2);
@@ -184,8 +183,8 @@ impl Painter {
         self.weight += amplitude;
     }
 
-    /// The picture as it stands, as RGB rows; `every` > 1 skips pixels (a small preview) and
-    /// `grain` (0 to 1) is how much undone noise is still seen. Returns width, height, bytes.
+    /// The current picture as RGB rows. `every` > 1 skips pixels (for a preview); `grain` (0 to 1) is the amount of
+    /// remaining noise. Returns width, height, bytes.
     pub(crate) fn render(&self, every: usize, grain: f32) -> (usize, usize, Vec<u8>) {
         let (w, h) = (self.width.div_ceil(every), self.height.div_ceil(every));
         let mut rgb = Vec::with_capacity(w * h * 3);
@@ -285,7 +284,7 @@ fn lattice(x: i32, y: i32, seed: u32) -> f32 {
     (h >> 8) as f32 / 16_777_216.0
 }
 
-/// FNV-1a: stable between builds, which the standard hasher does not promise.
+/// FNV-1a. Unlike the standard hasher, it is stable between builds.
 fn text_hash(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

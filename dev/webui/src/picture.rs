@@ -1,10 +1,10 @@
-//! PNG files that carry their own recipe in the `parameters` text, as the WebUI's do.
+//! PNG files with their parameters in the `parameters` text, as the WebUI writes them.
 
-/// RGB rows as a PNG. `infotext` goes to the `parameters` chunk: tEXt while it is Latin-1, else
-/// iTXt, as Pillow decides it for the real WebUI.
+/// RGB rows as a PNG. `infotext` goes to the `parameters` chunk: tEXt if it is Latin-1, otherwise iTXt, as Pillow does
+/// for the real WebUI.
 ///
 /// # Errors
-/// When the encoder refuses the sizes.
+/// If the encoder refuses the size.
 pub(crate) fn png(
     (width, height, rgb): (usize, usize, &[u8]),
     infotext: Option<&str>,

@@ -1,4 +1,4 @@
-//! The stand-in through its HTTP, as the gateway and the demo meet it.
+//! The stand-in through its HTTP API, as the gateway and the demo use it.
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
 use std::time::{Duration, Instant};
@@ -54,7 +54,7 @@ fn picture(body: &Value) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_picture_is_made_saved_and_listed() {
+async fn a_picture_is_computed_saved_and_listed() {
     let server = Server::start().await;
     let request = json!({ "prompt": "mountains at sunset", "negative_prompt": "people", "steps": 20,
         "seed": 42, "sampler_name": "Euler a", "some_extension": {"x": 1} });
@@ -95,7 +95,7 @@ async fn a_picture_is_made_saved_and_listed() {
 }
 
 #[tokio::test]
-async fn the_rest_of_the_api_has_the_real_shapes() {
+async fn other_endpoints_respond_like_the_real_webui() {
     let server = Server::start().await;
     assert_eq!(server.get("/internal/ping").await, json!({}));
     assert_eq!(server.get("/sdapi/v1/sd-models").await[0]["model_name"], "atelier-cpu-stand-in");
@@ -112,7 +112,7 @@ async fn the_rest_of_the_api_has_the_real_shapes() {
 }
 
 #[tokio::test]
-async fn bad_input_is_refused_and_makes_nothing() {
+async fn invalid_input_is_refused_without_effect() {
     let server = Server::start().await;
     for (body, status) in [
         (json!({ "steps": 0 }), 422),
