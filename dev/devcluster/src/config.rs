@@ -9,24 +9,24 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where the API listens; port 0 takes a free one.
+    /// Address and port of the API; port 0 takes a free one.
     #[serde(default = "default_listen")]
     pub listen: SocketAddr,
     /// Folder of the journal, tokens, kubeconfig, pod folders and volumes.
     pub data_dir: PathBuf,
-    /// Keep objects across restarts.
+    /// Keeps objects across restarts.
     #[serde(default = "yes")]
     pub journal: bool,
     /// Nodes registered at start.
     #[serde(default)]
     pub nodes: Vec<NodeConfig>,
-    /// What runs for which image.
+    /// Commands of images.
     #[serde(default)]
     pub images: Vec<ImageConfig>,
-    /// Static bearer tokens beside the generated administrator's.
+    /// Static bearer tokens, in addition to the generated one of the administrator.
     #[serde(default)]
     pub tokens: Vec<TokenConfig>,
-    /// Seconds from a node's failure to the eviction of its pods.
+    /// Seconds from the failure of a node to the eviction of its pods.
     #[serde(default = "default_eviction_seconds")]
     pub eviction_seconds: u64,
 }
@@ -49,20 +49,20 @@ pub struct NodeConfig {
     /// Extended resources, e.g. `nvidia.com/gpu = 8`.
     #[serde(default)]
     pub extended: BTreeMap<String, u64>,
-    /// Run no processes: pods become Running and Ready by themselves.
+    /// Runs no processes: pods are running and ready at once.
     #[serde(default)]
     pub fake: bool,
 }
 
-/// What runs for an image whose name matches `pattern` (`*` stands for anything).
+/// The command for images whose name matches `pattern` (`*` matches any text).
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageConfig {
     pub pattern: String,
-    /// Replaced by a container's `command`; empty with an empty `cmd` means that the image runs no process.
+    /// A container's `command` replaces it. Without entrypoint and `cmd`, the image runs no process.
     #[serde(default)]
     pub entrypoint: Vec<String>,
-    /// Replaced by a container's `args`.
+    /// A container's `args` replace it.
     #[serde(default)]
     pub cmd: Vec<String>,
     #[serde(default)]
@@ -102,7 +102,7 @@ fn default_eviction_seconds() -> u64 {
 }
 
 impl Config {
-    /// A cluster in a folder with nothing in it, on a free port.
+    /// A cluster without nodes, on a free port.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -165,7 +165,7 @@ impl ImageConfig {
         self.env.insert(key.to_owned(), value.to_owned());
         self
     }
-    /// Whether an image name is meant.
+    /// Whether the pattern matches an image name.
     pub fn matches(&self, image: &str) -> bool {
         glob(&self.pattern, image)
     }

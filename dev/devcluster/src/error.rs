@@ -1,9 +1,9 @@
-//! What a refusal looks like on the wire: the Kubernetes `Status` object. Everything that can go wrong while
-//! serving a request ends as a [`Failure`]; nothing else decides about status codes.
+//! Errors as Kubernetes returns them: `Status` objects. Every error of a request is a [`Failure`], which decides the
+//! HTTP status.
 
 use serde_json::{Value, json};
 
-/// A refused request. `code` is the HTTP status, `reason` the machine-readable word clients switch on.
+/// A refused request. `code` is the HTTP status, `reason` the machine-readable code.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{message}")]
 pub(crate) struct Failure {
@@ -22,7 +22,7 @@ pub(crate) struct Cause {
 }
 
 impl Cause {
-    /// A field with a value that is not acceptable.
+    /// A field with an invalid value.
     pub(crate) fn invalid(field: impl Into<String>, value: &Value, why: impl AsRef<str>) -> Self {
         let shown = match value {
             Value::String(_) | Value::Number(_) | Value::Bool(_) | Value::Null => value.to_string(),
@@ -35,12 +35,21 @@ impl Cause {
             message: format!("Invalid value: {shown}: {}", why.as_ref()),
         }
     }
-    /// A field that must be there.
+    /// A missing field.
     pub(crate) fn required(field: impl Into<String>, why: &str) -> Self {
         let message = if why.is_empty() { "Required value".into() } else { format!("Required value: {why}") };
         Self { field: field.into(), reason: "FieldValueRequired", message }
     }
-    /// A field that may not be set or changed.
+    /// A second entry of a list that allows one.
+    pub(crate) fn duplicate(field: impl Into<String>, value: &Value) -> Self {
+        let message = format!("Duplicate value: {value}");
+        Self { field: field.into(), reason: "FieldValueDuplicate", message }
+    }
+    /// A reference to something that does not exist.
+    pub(crate) fn not_found(field: impl Into<String>, value: &Value) -> Self {
+        Self { field: field.into(), reason: "FieldValueNotFound", message: format!("Not found: {value}") }
+    }
+    /// A field that must not be set or changed.
     pub(crate) fn forbidden(field: impl Into<String>, why: &str) -> Self {
         Self { field: field.into(), reason: "FieldValueForbidden", message: format!("Forbidden: {why}") }
     }
@@ -66,7 +75,7 @@ impl Failure {
         Self::new(404, "NotFound", format!("{} \"{name}\" not found", Self::qualified(group, plural)))
             .about(group, plural, name)
     }
-    /// The path names no resource that is served here.
+    /// The path names no served resource.
     pub(crate) fn no_such_resource() -> Self {
         let mut f = Self::new(404, "NotFound", "the server could not find the requested resource");
         f.details = Some(Box::new(json!({})));
@@ -82,7 +91,16 @@ impl Failure {
         let message = format!("Operation cannot be fulfilled on {what} \"{name}\": {why}");
         Self::new(409, "Conflict", message).about(group, plural, name)
     }
-    /// Optimistic concurrency lost.
+    /// A precondition names another incarnation of the object.
+    pub(crate) fn wrong_uid(group: &str, plural: &str, name: &str, asked: &str, found: &str) -> Self {
+        let why = format!("Precondition failed: UID in precondition: {asked}, UID in object meta: {found}");
+        Self::conflict(group, plural, name, &why)
+    }
+    /// A patch that cannot be applied to the object.
+    pub(crate) fn unprocessable(message: impl Into<String>) -> Self {
+        Self::new(422, "Invalid", message)
+    }
+    /// Optimistic concurrency: the object has changed.
     pub(crate) fn stale(group: &str, plural: &str, name: &str) -> Self {
         let why =
             "the object has been modified; please apply your changes to the latest version and try again";
@@ -128,16 +146,13 @@ impl Failure {
     pub(crate) fn unsupported_media(message: impl Into<String>) -> Self {
         Self::new(415, "UnsupportedMediaType", message)
     }
-    pub(crate) fn too_many(message: impl Into<String>) -> Self {
-        Self::new(429, "TooManyRequests", message)
-    }
     pub(crate) fn too_large() -> Self {
         Self::new(413, "RequestEntityTooLarge", "the request body is larger than 3 MiB")
     }
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(500, "InternalError", message)
     }
-    /// Server-side apply met fields of other managers; `(manager, path)` each.
+    /// Server-side apply conflicts with fields of other managers; `(manager, path)` each.
     pub(crate) fn apply_conflict(conflicts: &[(String, String)]) -> Self {
         let n = conflicts.len();
         let list: Vec<String> =

@@ -1,46 +1,58 @@
-//! The development cluster: the Kubernetes API (the part of it that Atelier uses), a scheduler, and nodes that run
-//! pods as local processes, in one process. It is reached through ordinary Kubernetes clients and a kubeconfig.
-//! Small and honest: what it does not know it refuses. Not a place for anything Atelier-specific beyond names.
+//! A Kubernetes cluster for development: the part of the Kubernetes API that Atelier uses, a scheduler, and nodes that run
+//! pods as local processes, all in one process. Ordinary Kubernetes clients use it with a kubeconfig. It refuses what
+//! it does not support; README.md lists both.
 
 mod admission;
 mod api;
+mod bootstrap;
 pub mod config;
 mod controllers;
 mod error;
 mod hub;
+mod isolation;
+mod json;
 mod kinds;
 mod node;
-mod quantity;
+mod ownership;
+mod pod;
 mod rbac;
+mod report;
+mod runtime;
 mod scheduler;
 mod schema;
 mod store;
+mod time;
 mod tls;
 mod verbs;
+mod write;
 
 pub use config::{Config, ImageConfig, NodeConfig, TokenConfig};
 
 use anyhow::Context;
+use axum::Router;
 use hub::Hub;
+use service::{Metrics, Shutdown, Workers};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio::sync::Mutex;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-/// A running cluster. Dropping it without [`Cluster::stop`] ends the API and, with the runtime, the pods.
+/// A running cluster. Without [`Cluster::stop`], it ends with the runtime.
 pub struct Cluster {
     /// `http://127.0.0.1:<port>`
     pub url: String,
-    /// The administrator's bearer token.
+    /// Bearer token of the administrator.
     pub token: String,
     kubeconfig: PathBuf,
     hub: Arc<Hub>,
-    server: JoinHandle<()>,
-    tasks: Vec<JoinHandle<()>>,
+    workers: Workers,
+    shutdown: Shutdown,
 }
 
-/// Starts a cluster: reads its journal, ends processes an earlier life left behind, registers the nodes, listens.
+/// Starts a cluster: reads its journal, kills the processes of a killed predecessor, registers the nodes and listens.
 pub async fn start(config: Config) -> anyhow::Result<Cluster> {
     std::fs::create_dir_all(&config.data_dir)
         .with_context(|| format!("create {}", config.data_dir.display()))?;
@@ -50,88 +62,96 @@ pub async fn start(config: Config) -> anyhow::Result<Cluster> {
     let url = format!("http://{}", listener.local_addr()?);
     let admin_token = admin_token(&data_dir)?;
     let journal = data_dir.join("journal.jsonl");
-    let (store, upkeep) = store::Store::open(config.journal.then_some(journal.as_path()))?;
+    let (store, queue) = store::Store::open(config.journal.then_some(journal.as_path()))?;
+    let shutdown = Shutdown::default();
     let hub = Arc::new(Hub {
         store: Arc::new(store),
         kinds: kinds::Registry::new(),
-        nodes: node::Nodes::new(data_dir.clone())?,
+        runtime: runtime::Runtime::new(data_dir.clone())?,
         config,
         admin_token,
-        stop: CancellationToken::new(),
+        stop: shutdown.token(),
     });
-    serve_definitions(&hub);
-    controllers::namespaces::ensure_builtin(&hub);
-    controllers::volumes::ensure_class(&hub);
-    kinds::builtin::ensure_priority_classes(&hub);
-    controllers::nodes::register(&hub);
-    controllers::gc::look_at_all(&hub);
-    let tasks = vec![
-        tokio::spawn(controllers::gc::run(hub.clone(), upkeep)),
-        tokio::spawn(controllers::namespaces::run(hub.clone())),
-        tokio::spawn(controllers::volumes::run(hub.clone())),
-        tokio::spawn(controllers::claims::run(hub.clone())),
-        tokio::spawn(controllers::nodes::run(hub.clone())),
-        tokio::spawn(scheduler::run(hub.clone())),
-        tokio::spawn(node::run(hub.clone())),
-    ];
+    bootstrap::run(&hub);
+    let workers = Workers::new(&shutdown, &Metrics::default());
+    let queue = Arc::new(Mutex::new(queue));
+    spawn(&workers, "gc", &hub, move |hub| controllers::gc::run(hub, queue.clone()));
+    spawn(&workers, "namespaces", &hub, controllers::namespaces::run);
+    spawn(&workers, "volumes", &hub, controllers::volumes::run);
+    spawn(&workers, "claims", &hub, controllers::claims::run);
+    spawn(&workers, "nodes", &hub, controllers::nodes::run);
+    spawn(&workers, "scheduler", &hub, scheduler::run);
+    spawn(&workers, "node", &hub, node::run);
     let kubeconfig = data_dir.join("kubeconfig");
     let (acceptor, authority) = tls::acceptor(&data_dir)?;
     write_private(&kubeconfig, &kubeconfig_text(&url, &hub.admin_token, &authority))?;
-    let stop = hub.stop.clone();
-    let listener = tls::Mixed::new(listener, acceptor, hub.stop.clone())?;
-    let app = api::router(hub.clone());
-    let server = tokio::spawn(async move {
-        let served = axum::serve(listener, app).with_graceful_shutdown(stop.cancelled_owned()).await;
-        if let Err(error) = served {
-            tracing::error!(%error, "api server ended");
-        }
+    let (listener, app) = (listener.into_std()?, api::router(hub.clone()));
+    workers.spawn("devcluster.api", move |stop| {
+        serve(listener.try_clone(), acceptor.clone(), app.clone(), stop)
     });
-    Ok(Cluster { token: hub.admin_token.clone(), url, kubeconfig, hub, server, tasks })
+    Ok(Cluster { token: hub.admin_token.clone(), url, kubeconfig, hub, workers, shutdown })
 }
 
 impl Cluster {
-    /// A kubeconfig file for the administrator.
+    /// The kubeconfig of the administrator.
     pub fn kubeconfig_path(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// What a node's death looks like: its processes are killed, it is tainted, its pods are evicted.
-    pub fn fail_node(&self, name: &str) {
-        self.hub.nodes.fail(name);
+    /// The background workers, for tests and drills.
+    pub fn workers(&self) -> &Workers {
+        &self.workers
     }
 
-    /// Brings a failed node back.
+    /// Recovers a failed node.
     pub fn recover_node(&self, name: &str) {
-        self.hub.nodes.recover(name);
+        self.hub.runtime.set_failed(name, false);
     }
 
-    /// Ends the API and every pod's process; the objects stay for the next start.
+    /// Stops the API and the processes of all pods. The objects stay for the next start.
     pub async fn stop(self) {
-        self.hub.stop.cancel();
-        for task in self.tasks {
-            if let Err(error) = task.await {
-                tracing::error!(%error, "task failed");
-            }
-        }
-        // connections that clients keep open do not hold the end up
-        if tokio::time::timeout(std::time::Duration::from_secs(1), self.server).await.is_err() {
-            tracing::debug!("connections left open");
-        }
+        self.shutdown.begin();
+        self.shutdown.finish().await;
     }
 }
 
-/// Kinds that stored definitions describe.
-fn serve_definitions(hub: &Hub) {
-    let definitions: Vec<_> =
-        hub.store.lock().list("customresourcedefinitions.apiextensions.k8s.io", "").cloned().collect();
-    for definition in definitions {
-        match kinds::custom::resource_of(&definition.value) {
-            Ok(resource) => hub.kinds.insert(resource),
-            Err(causes) => {
-                tracing::error!(name = definition.name(), ?causes, "stored definition is not served");
-            }
+/// Starts a supervised worker.
+fn spawn<R>(
+    workers: &Workers,
+    name: &str,
+    hub: &Arc<Hub>,
+    run: impl Fn(Arc<Hub>) -> R + Send + Sync + 'static,
+) where
+    R: Future<Output = ()> + Send + 'static,
+{
+    let hub = hub.clone();
+    workers.spawn(format!("devcluster.{name}"), move |_| {
+        let run = run(hub.clone());
+        async move {
+            run.await;
+            Ok(())
         }
+    });
+}
+
+/// Serves the API until the cluster stops. Connections that clients keep open delay the end by at most a second.
+async fn serve(
+    listener: std::io::Result<std::net::TcpListener>,
+    acceptor: TlsAcceptor,
+    app: Router,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    let listener = tls::Listener::new(TcpListener::from_std(listener?)?, acceptor);
+    let served = axum::serve(listener, app).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let overdue = async {
+        stop.cancelled().await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    };
+    tokio::select! {
+        served = served => served?,
+        () = overdue => {}
     }
+    Ok(())
 }
 
 fn admin_token(data_dir: &Path) -> anyhow::Result<String> {
@@ -153,7 +173,7 @@ fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Two contexts to one cluster: over TLS (kubectl sends its token over nothing else) and plain.
+/// A kubeconfig with two contexts: one with TLS (kubectl sends tokens over TLS only) and one without.
 fn kubeconfig_text(url: &str, token: &str, authority: &str) -> String {
     use base64::Engine as _;
     let ca = base64::engine::general_purpose::STANDARD.encode(authority);

@@ -1,4 +1,4 @@
-//! `atelier-devcluster`: the development cluster as a process of its own.
+//! The development cluster as a process: `atelier-devcluster --config FILE.toml`.
 
 use anyhow::Context;
 use clap::Parser;
@@ -30,7 +30,7 @@ async fn run(args: Args) -> anyhow::Result<()> {
         .with_context(|| format!("read {}", args.config.display()))?;
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let cluster = Box::pin(atelier_devcluster::start(config)).await?;
-    #[expect(clippy::print_stdout, reason = "the one line that says it is ready")]
+    #[expect(clippy::print_stdout, reason = "the line that tells the caller that the cluster is ready")]
     {
         println!("ready {} kubeconfig {}", cluster.url, cluster.kubeconfig_path().display());
     }

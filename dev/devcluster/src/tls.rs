@@ -1,8 +1,7 @@
-//! TLS beside plain HTTP on one port: kubectl sends credentials over TLS only, everything else may stay plain on
-//! loopback. The first byte of a connection tells which it is. The authority is made once per data folder.
+//! TLS and plain HTTP on one port: kubectl sends tokens over TLS only, other clients may use plain HTTP on loopback. The
+//! first byte of a connection tells the two apart. The certificate authority is created once per data folder.
 
 use anyhow::Context;
-use axum::serve::Listener;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::net::SocketAddr;
@@ -11,11 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
-use tokio_util::sync::CancellationToken;
 
-/// The server's side of TLS, and the authority's certificate (PEM) for the kubeconfig.
+/// The TLS acceptor, and the certificate of the authority (PEM) for the kubeconfig.
 pub(crate) fn acceptor(data_dir: &Path) -> anyhow::Result<(TlsAcceptor, String)> {
     let (cert_file, key_file) = (data_dir.join("ca.crt"), data_dir.join("ca.key"));
     let mut ca = CertificateParams::new(Vec::<String>::new())?;
@@ -46,85 +44,73 @@ pub(crate) fn acceptor(data_dir: &Path) -> anyhow::Result<(TlsAcceptor, String)>
     Ok((TlsAcceptor::from(Arc::new(config)), ca_pem))
 }
 
+/// A connection has this long to begin and to complete its TLS handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Accepts both kinds of connections.
-pub(crate) struct Mixed {
-    ready: mpsc::Receiver<(Box<dyn Stream>, SocketAddr)>,
-    address: SocketAddr,
+/// Accepts connections of both kinds.
+pub(crate) struct Listener {
+    listener: TcpListener,
+    tls: TlsAcceptor,
+    opening: JoinSet<Option<(Box<dyn Stream>, SocketAddr)>>,
 }
 
-impl Mixed {
-    pub(crate) fn new(
-        listener: TcpListener,
-        tls: TlsAcceptor,
-        stop: CancellationToken,
-    ) -> std::io::Result<Self> {
-        let address = listener.local_addr()?;
-        let (tx, ready) = mpsc::channel(64);
-        tokio::spawn(async move {
-            loop {
-                let accepted = tokio::select! {
-                    () = stop.cancelled() => return,
-                    accepted = listener.accept() => accepted,
-                };
-                match accepted {
+impl Listener {
+    pub(crate) fn new(listener: TcpListener, tls: TlsAcceptor) -> Self {
+        Self { listener, tls, opening: JoinSet::new() }
+    }
+}
+
+impl axum::serve::Listener for Listener {
+    type Io = Box<dyn Stream>;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        loop {
+            tokio::select! {
+                Some(opened) = self.opening.join_next() => match opened {
+                    Ok(Some(connection)) => return connection,
+                    Ok(None) => {}
+                    Err(error) => tracing::error!(%error, "connection lost while it was opened"),
+                },
+                accepted = self.listener.accept() => match accepted {
                     Ok((stream, peer)) => {
-                        let (tls, tx) = (tls.clone(), tx.clone());
-                        tokio::spawn(async move {
-                            let opened =
-                                tokio::time::timeout(Duration::from_secs(10), open(stream, tls)).await;
-                            if let Ok(Some(stream)) = opened {
-                                // the server that would take it may have stopped
-                                let _ = tx.send((stream, peer)).await;
-                            }
-                        });
+                        let opened = tokio::time::timeout(HANDSHAKE, open(stream, self.tls.clone()));
+                        self.opening.spawn(async move { Some((opened.await.ok()??, peer)) });
                     }
                     Err(error) => {
-                        tracing::warn!(%error, "accept failed");
+                        tracing::warn!(%error, "cannot accept connection");
                         tokio::time::sleep(Duration::from_millis(100)).await;
                     }
-                }
+                },
             }
-        });
-        Ok(Self { ready, address })
+        }
+    }
+
+    fn local_addr(&self) -> std::io::Result<Self::Addr> {
+        self.listener.local_addr()
     }
 }
 
 async fn open(stream: TcpStream, tls: TlsAcceptor) -> Option<Box<dyn Stream>> {
     if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "nodelay not set");
+        tracing::debug!(%error, "cannot set nodelay");
     }
     let mut first = [0];
     if stream.peek(&mut first).await.ok()? == 0 {
         return None;
     }
-    // 0x16 is a TLS handshake record; no HTTP request begins with it
+    // 0x16 begins a TLS handshake, but no HTTP request
     if first[0] != 0x16 {
         return Some(Box::new(stream));
     }
     match tls.accept(stream).await {
         Ok(stream) => Some(Box::new(stream)),
         Err(error) => {
-            tracing::debug!(%error, "tls handshake failed");
+            tracing::debug!(%error, "TLS handshake failed");
             None
         }
-    }
-}
-
-impl Listener for Mixed {
-    type Io = Box<dyn Stream>;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        match self.ready.recv().await {
-            Some(next) => next,
-            None => std::future::pending().await,
-        }
-    }
-
-    fn local_addr(&self) -> std::io::Result<Self::Addr> {
-        Ok(self.address)
     }
 }

@@ -1,18 +1,18 @@
-//! What the server serves: `/api`, `/apis`, resource lists, `/version`, and the little of OpenAPI that clients need.
+//! Discovery: `/api`, `/apis`, resource lists, `/version`, and the part of OpenAPI that kubectl needs.
 
 use super::json_response;
 use crate::error::Failure;
 use crate::hub::Hub;
 use crate::kinds::Resource;
 use axum::response::Response;
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The Kubernetes version whose behaviour this cluster follows.
+/// The Kubernetes version that this cluster imitates.
 pub(crate) const VERSION: (&str, &str) = ("1", "34");
 
-pub(crate) fn serve(hub: &Hub, path: &str, _headers: &HeaderMap) -> Result<Response, Failure> {
+pub(crate) fn serve(hub: &Hub, path: &str) -> Result<Response, Failure> {
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let value = match parts.as_slice() {
         ["version"] => version(),
@@ -47,16 +47,13 @@ fn version() -> Value {
     })
 }
 
-/// Groups (without core) and their served versions, the storage version first.
+/// Groups (without the core group) and their versions.
 fn groups(hub: &Hub) -> BTreeMap<String, Vec<String>> {
     let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    all.insert("authorization.k8s.io".into(), vec!["v1".into()]);
     for r in hub.kinds.all().iter().filter(|r| !r.group.is_empty()) {
         let versions = all.entry(r.group.clone()).or_default();
-        for v in &r.versions {
-            if !versions.contains(&v.name) {
-                versions.push(v.name.clone());
-            }
+        if !versions.contains(&r.version) {
+            versions.push(r.version.clone());
         }
     }
     all
@@ -70,29 +67,20 @@ fn group(name: &str, versions: &[String]) -> Value {
 
 fn resources(hub: &Hub, group: &str, version: &str) -> Option<Value> {
     let mut list = Vec::new();
-    if group == "authorization.k8s.io" && version == "v1" {
-        for kind in ["SelfSubjectAccessReview", "SubjectAccessReview"] {
-            list.push(json!({ "name": format!("{}s", kind.to_lowercase()), "singularName": kind.to_lowercase(), "namespaced": false, "kind": kind, "verbs": ["create"] }));
-        }
-    }
-    for r in hub.kinds.all().iter().filter(|r| r.group == group) {
-        let Some(v) = r.version(version) else { continue };
+    for r in hub.kinds.all().iter().filter(|r| r.group == group && r.version == version) {
         list.push(entry(r));
         let mut sub = |name: &str, kind: &str, verbs: &[&str]| {
             list.push(json!({ "name": format!("{}/{name}", r.plural), "singularName": "", "namespaced": r.namespaced, "kind": kind, "verbs": verbs }));
         };
-        if v.status {
+        if r.status {
             sub("status", &r.kind, &["get", "patch", "update"]);
         }
         match r.id.as_str() {
             "pods" => {
-                sub("binding", "Binding", &["create"]);
-                sub("eviction", "Eviction", &["create"]);
                 sub("log", "Pod", &["get"]);
                 sub("exec", "PodExecOptions", &["create", "get"]);
             }
             "serviceaccounts" => sub("token", "TokenRequest", &["create"]),
-            "namespaces" => sub("finalize", "Namespace", &["update"]),
             _ => {}
         }
     }
@@ -105,9 +93,6 @@ fn entry(r: &Resource) -> Value {
     let mut v = json!({ "name": r.plural, "singularName": r.singular, "namespaced": r.namespaced, "kind": r.kind, "verbs": verbs });
     if !r.short.is_empty() {
         v["shortNames"] = json!(r.short);
-    }
-    if !r.categories.is_empty() {
-        v["categories"] = json!(r.categories);
     }
     v
 }
@@ -126,12 +111,11 @@ fn openapi_index(hub: &Hub) -> Value {
     json!({ "paths": paths })
 }
 
-/// Paths with the parameters a client may probe for (`fieldValidation`, `dryRun`), and schemas of custom kinds.
+/// Paths with the parameters that kubectl looks for (`fieldValidation`, `dryRun`), and the schemas of custom kinds.
 fn openapi(hub: &Hub, group: &str, version: &str) -> Value {
     let (mut paths, mut schemas) = (serde_json::Map::new(), serde_json::Map::new());
     let base = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
-    for r in hub.kinds.all().iter().filter(|r| r.group == group) {
-        let Some(v) = r.version(version) else { continue };
+    for r in hub.kinds.all().iter().filter(|r| r.group == group && r.version == version) {
         let gvk = json!([{ "group": group, "version": version, "kind": r.kind }]);
         let parameter = |name: &str| json!({ "name": name, "in": "query", "schema": { "type": "string" } });
         let operation = |action: &str| json!({ "x-kubernetes-action": action, "x-kubernetes-group-version-kind": gvk[0], "parameters": [parameter("dryRun"), parameter("fieldManager"), parameter("fieldValidation")], "responses": { "200": { "description": "OK" } } });
@@ -145,7 +129,7 @@ fn openapi(hub: &Hub, group: &str, version: &str) -> Value {
             format!("{scope}/{{name}}"),
             json!({ "put": operation("put"), "patch": operation("patch") }),
         );
-        let mut schema = v.schema.as_ref().map_or_else(|| json!({ "type": "object" }), |s| s.raw.clone());
+        let mut schema = r.schema.as_ref().map_or_else(|| json!({ "type": "object" }), |s| s.raw.clone());
         schema["x-kubernetes-group-version-kind"] = gvk.clone();
         schemas.insert(
             format!("{}.{version}.{}", group.split('.').rev().collect::<Vec<_>>().join("."), r.kind),

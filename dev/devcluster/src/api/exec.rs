@@ -3,7 +3,9 @@
 use super::request::{Query, Target};
 use crate::error::Failure;
 use crate::hub::Hub;
-use crate::node::process::{self, Launch, Launched};
+use crate::json::text;
+use crate::pod::container;
+use crate::runtime::process::{self, Launch, Launched};
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{FromRequestParts, Request};
 use axum::response::Response;
@@ -27,13 +29,13 @@ pub(crate) async fn serve(
     target: &Target,
     query: &Query,
 ) -> Result<Response, Failure> {
-    let resource = target.resource()?;
+    let resource = &target.resource;
     let pod = hub
         .store
         .lock()
         .get("pods", &target.namespace, &target.name)
         .ok_or_else(|| resource.not_found(&target.name))?;
-    let container = pod.value["spec"]["containers"][0]["name"].as_str().unwrap_or("");
+    let container = text(&container(&pod.value)["name"]);
     if let Some(asked) = query.get("container").filter(|c| !c.is_empty() && *c != container) {
         return Err(Failure::bad_request(format!("container {asked} is not valid for pod {}", target.name)));
     }
@@ -46,7 +48,7 @@ pub(crate) async fn serve(
             "exec is served over WebSocket only: the request is no upgrade to it",
         ));
     }
-    let place = hub.nodes.running(pod.uid()).ok_or_else(|| {
+    let sandbox = hub.runtime.running(pod.uid()).ok_or_else(|| {
         Failure::bad_request(format!("cannot exec into a container that is not running: {container}"))
     })?;
     let (mut parts, _) = request.into_parts();
@@ -60,14 +62,14 @@ pub(crate) async fn serve(
         ));
     }
     let tty = query.flag("tty");
-    let mut env = place.env.clone();
+    let mut env = sandbox.env.clone();
     if tty && !env.iter().any(|(k, _)| k == "TERM") {
         env.push(("TERM".into(), "xterm-256color".into()));
     }
-    let launch = Launch { argv, env, cwd: place.cwd.clone(), stdin: query.flag("stdin"), tty };
+    let launch = Launch { argv, env, cwd: sandbox.cwd.clone(), stdin: query.flag("stdin"), tty };
     let hub = hub.clone();
     Ok(upgrade.on_upgrade(move |socket| async move {
-        match hub.nodes.spawner.launch(launch).await {
+        match hub.runtime.spawner.launch(launch).await {
             Ok(launched) => Box::pin(relay(&hub, socket, launched)).await,
             Err(error) => {
                 let (mut tx, _) = socket.split();
@@ -79,7 +81,7 @@ pub(crate) async fn serve(
     }))
 }
 
-/// Clients take anything but a normal closure for a broken connection.
+/// Clients take any other closure for a broken connection.
 fn closing() -> Message {
     Message::Close(Some(CloseFrame { code: close_code::NORMAL, reason: "".into() }))
 }
@@ -113,7 +115,7 @@ type Input = Box<dyn AsyncWrite + Send + Unpin>;
 fn pump(mut from: impl AsyncRead + Send + Unpin + 'static, channel: u8, to: mpsc::Sender<Message>) {
     tokio::spawn(async move {
         let mut buffer = vec![0; 16 * 1024];
-        // the far end of a terminal that is gone reads as an error
+        // reading from a closed terminal fails
         while let Ok(n @ 1..) = from.read(&mut buffer).await {
             if to.send(frame(channel, &buffer[..n])).await.is_err() {
                 return;
@@ -122,7 +124,7 @@ fn pump(mut from: impl AsyncRead + Send + Unpin + 'static, channel: u8, to: mpsc
     });
 }
 
-/// Carries a process's streams until it ends or the client leaves.
+/// Relays the streams of a process until it ends or the client disconnects.
 async fn relay(hub: &Hub, socket: WebSocket, mut launched: Launched) {
     let (mut tx, mut rx) = socket.split();
     let (out, mut frames) = mpsc::channel::<Message>(16);
@@ -135,7 +137,7 @@ async fn relay(hub: &Hub, socket: WebSocket, mut launched: Launched) {
                 input = Some(Box::new(tokio::fs::File::from_std(write.into())));
                 terminal = Some(fd);
             }
-            _ => tracing::warn!("terminal not duplicated"),
+            _ => tracing::warn!("cannot duplicate terminal"),
         }
     }
     if let Some(stdout) = launched.child.stdout.take() {
@@ -151,7 +153,7 @@ async fn relay(hub: &Hub, socket: WebSocket, mut launched: Launched) {
             () = hub.stop.cancelled() => break,
             status = launched.child.wait(), if ended.is_none() => {
                 ended = Some(status);
-                // a terminal's reader ends by itself only when every holder is gone
+                // the reader of a terminal ends only when all copies are closed
                 if terminal.is_some() {
                     terminal = None;
                     input = None;
@@ -171,7 +173,7 @@ async fn relay(hub: &Hub, socket: WebSocket, mut launched: Launched) {
     let status = match ended {
         Some(status) => status,
         None if frames.is_closed() && frames.is_empty() && !hub.stop.is_cancelled() => {
-            // streams closed first: give the process the moment it needs to end, then end it
+            // the streams are closed: wait for the process, then kill it
             match tokio::time::timeout(std::time::Duration::from_secs(5), launched.child.wait()).await {
                 Ok(status) => status,
                 Err(_) => kill(&mut launched).await,
@@ -183,7 +185,7 @@ async fn relay(hub: &Hub, socket: WebSocket, mut launched: Launched) {
         let _ = tx.send(frame(ERROR, outcome(status).to_string().as_bytes())).await;
     }
     let _ = tx.send(closing()).await;
-    // the client answers the closing before the connection goes
+    // the client confirms the close before the connection ends
     let answered = async { while let Some(Ok(_)) = rx.next().await {} };
     let _ = tokio::time::timeout(std::time::Duration::from_secs(1), answered).await;
 }

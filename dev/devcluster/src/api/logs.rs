@@ -1,9 +1,11 @@
-//! `pods/log`: the file a container's output goes to, with tail, since, limit and follow.
+//! `pods/log`: the log file of a container, with tail, since, limit and follow.
 
 use super::request::{Query, Target};
 use super::text_response;
 use crate::error::Failure;
 use crate::hub::Hub;
+use crate::json::text;
+use crate::pod::{container, container_status};
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
@@ -14,18 +16,18 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
 pub(crate) async fn serve(hub: &Arc<Hub>, target: &Target, query: &Query) -> Result<Response, Failure> {
-    let resource = target.resource()?;
+    let resource = &target.resource;
     let pod = hub
         .store
         .lock()
         .get("pods", &target.namespace, &target.name)
         .ok_or_else(|| resource.not_found(&target.name))?;
-    let container = pod.value["spec"]["containers"][0]["name"].as_str().unwrap_or("");
+    let container = text(&container(&pod.value)["name"]);
     if let Some(asked) = query.get("container").filter(|c| !c.is_empty() && *c != container) {
         return Err(Failure::bad_request(format!("container {asked} is not valid for pod {}", target.name)));
     }
     let previous = query.flag("previous");
-    let status = &pod.value["status"]["containerStatuses"][0];
+    let status = container_status(&pod.value);
     let started = status["state"]["running"].is_object()
         || status["state"]["terminated"].is_object()
         || status["lastState"]["terminated"].is_object();
@@ -45,7 +47,7 @@ pub(crate) async fn serve(hub: &Arc<Hub>, target: &Target, query: &Query) -> Res
             format!("previous terminated container \"{container}\" in pod \"{}\" not found", target.name);
         return Err(Failure::bad_request(why));
     }
-    let file = hub.nodes.log_file(pod.uid(), previous);
+    let file = hub.runtime.log_file(pod.uid(), previous);
     let since = match (query.number("sinceSeconds")?, query.get("sinceTime")) {
         (Some(s), _) => jiff::Timestamp::now().checked_sub(jiff::SignedDuration::from_secs(s)).ok(),
         (_, Some(t)) => Some(t.parse().map_err(|_| Failure::bad_request("sinceTime must be RFC 3339"))?),
@@ -85,7 +87,7 @@ struct View {
     timestamps: bool,
 }
 
-/// Lines of the file are `<RFC 3339 time> <text>`; only the time is added by the node.
+/// Each line of the file is `<RFC 3339 time> <text>`.
 impl View {
     fn show(&self, raw: &[u8]) -> Vec<u8> {
         let mut lines: Vec<&[u8]> = raw.split_inclusive(|b| *b == b'\n').collect();
@@ -146,7 +148,7 @@ impl Follow {
             return Some(Bytes::from(first));
         }
         loop {
-            // the end of the container is looked at before the file, so that its last lines are not missed
+            // checked before the file is read, so that the last lines are not missed
             let over = self.over();
             let (bytes, at) = read_from(&self.file, self.at).await.ok()?;
             self.at = at;
@@ -163,12 +165,12 @@ impl Follow {
             if over {
                 return None;
             }
-            let mut grown = self.hub.nodes.log_grew(&self.uid);
+            let mut grown = self.hub.runtime.follow_log(&self.uid);
             let stop = self.hub.stop.clone();
             tokio::select! {
                 () = stop.cancelled() => return None,
                 _ = grown.changed() => {}
-                // the container may end without a last line
+                // the container may end without another line
                 () = tokio::time::sleep(Duration::from_millis(500)) => {}
             }
         }

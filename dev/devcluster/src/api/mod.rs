@@ -1,4 +1,4 @@
-//! The HTTP face: authenticates, authorizes, finds out what a request is about and hands it to the room for it.
+//! The HTTP API: authenticates, authorizes and routes requests.
 
 pub(crate) mod discovery;
 pub(crate) mod exec;
@@ -20,11 +20,20 @@ use axum::response::Response;
 use http::{HeaderValue, Method, StatusCode, header};
 use request::{Query, Target};
 use serde_json::Value;
+use std::any::Any;
 use std::sync::Arc;
+use tower_http::catch_panic::CatchPanicLayer;
 
-/// The application to serve.
+/// The HTTP application. A handler that panics returns 500.
 pub(crate) fn router(hub: Arc<Hub>) -> Router {
-    Router::new().fallback(entry).with_state(hub)
+    Router::new().fallback(entry).with_state(hub).layer(CatchPanicLayer::custom(panicked))
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the signature is that of the layer")]
+fn panicked(panic: Box<dyn Any + Send>) -> Response {
+    let cause = service::workers::panic_message(&*panic);
+    tracing::error!(cause, "request handler panicked");
+    refuse(&Failure::internal("the request handler panicked"))
 }
 
 async fn entry(State(hub): State<Arc<Hub>>, request: Request) -> Response {
@@ -43,11 +52,7 @@ async fn entry(State(hub): State<Arc<Hub>>, request: Request) -> Response {
 /// A failure as a response.
 pub(crate) fn refuse(failure: &Failure) -> Response {
     let code = StatusCode::from_u16(failure.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = json_response(code, &failure.status());
-    if failure.code == 429 {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-    }
-    response
+    json_response(code, &failure.status())
 }
 
 /// A JSON response.
@@ -76,20 +81,15 @@ async fn serve(hub: &Arc<Hub>, request: Request) -> Result<Response, Failure> {
         return Ok(text_response("ok"));
     }
     let user = tokens::authenticate(hub, request.headers())?;
-    let query = Query::parse(request.uri().query().unwrap_or(""))?;
+    let query = Query::parse(request.uri().query().unwrap_or(""));
     let Some(target) = request::target(hub, &path)? else {
-        let verb = request.method().as_str().to_lowercase();
-        let access = Access { verb: &verb, group: "", resource: "", namespace: "", name: "", path: &path };
-        if !rbac::allowed(&hub.store.lock(), &user, &access) {
-            return Err(rbac::refusal(&user, &access));
-        }
-        if let Some(rest) = path.strip_prefix("/devcluster/nodes/") {
-            return subresources::node_switch(hub, request.method(), rest);
+        if let Some(rest) = path.strip_prefix("/devcluster/nodes/").filter(|_| user.is_admin()) {
+            return subresources::switch_node(hub, request.method(), rest);
         }
         if request.method() != Method::GET {
             return Err(Failure::no_such_resource());
         }
-        return discovery::serve(hub, &path, request.headers());
+        return discovery::serve(hub, &path);
     };
     let verb = verb_of(request.method(), &target, &query)?;
     let resource = target.qualified();
@@ -100,7 +100,6 @@ async fn serve(hub: &Arc<Hub>, request: Request) -> Result<Response, Failure> {
         resource: &resource,
         namespace: if target.plural == "namespaces" { &name } else { &target.namespace },
         name: &name,
-        path: &path,
     };
     if !rbac::allowed(&hub.store.lock(), &user, &access) {
         return Err(rbac::refusal(&user, &access));
@@ -130,18 +129,18 @@ async fn route(
     user: rbac::User,
     verb: &str,
 ) -> Result<Response, Failure> {
-    match (target.resource_id(), target.subresource.as_str(), verb) {
+    match (target.resource.id.as_str(), target.subresource.as_str(), verb) {
         ("pods", "log", "get") => return logs::serve(hub, &target, &query).await,
         ("pods", "exec", "get" | "create") => return exec::serve(hub, request, &target, &query).await,
-        ("pods", "attach" | "portforward" | "proxy" | "ephemeralcontainers" | "resize", _) => {
+        (
+            "pods",
+            "attach" | "portforward" | "proxy" | "binding" | "eviction" | "ephemeralcontainers" | "resize",
+            _,
+        ) => {
             let why = format!("the development cluster does not serve pods/{}", target.subresource);
             return Err(Failure::bad_request(why));
         }
         _ => {}
-    }
-    if target.group == "authorization.k8s.io" {
-        let body = request::body(request).await?;
-        return subresources::review(hub, &target, &user, &body);
     }
     match (verb, target.subresource.as_str()) {
         ("watch", "") => watch::serve(hub, &request, &target, &query),
@@ -165,9 +164,8 @@ async fn route(
             };
             match (verb, target.subresource.as_str()) {
                 ("create", "") => objects::create(hub, &call, &body),
-                ("create", _) => subresources::create(hub, &call, &body),
-                ("update", "finalize") if target.resource_id() == "namespaces" => {
-                    subresources::finalize(hub, &call, &body)
+                ("create", "token") if target.resource.id == "serviceaccounts" => {
+                    subresources::create_token(hub, &call, &body)
                 }
                 ("update", "" | "status") => objects::update(hub, &call, &body),
                 ("patch", "" | "status") => objects::patch(hub, &call, &body),

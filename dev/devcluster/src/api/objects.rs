@@ -4,12 +4,13 @@ use super::request::{self, Query, Target};
 use super::{bytes_response, json_response, table};
 use crate::error::Failure;
 use crate::hub::Hub;
+use crate::json::text;
 use crate::rbac::User;
 use crate::store::{Key, Object};
-use crate::verbs::{
-    self, Patch, Unknown, Write, Written,
-    delete::{Deleted, Options},
-};
+use crate::verbs::delete::{self, Deleted, Options};
+use crate::verbs::patch::{self, Patch};
+use crate::verbs::{Written, create, update};
+use crate::write::{Unknown, Write};
 use axum::extract::Request;
 use axum::response::Response;
 use base64::Engine as _;
@@ -19,7 +20,7 @@ use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A writing request after its body was read.
+/// A write request without its body.
 pub(crate) struct Call<'a> {
     pub target: &'a Target,
     pub query: &'a Query,
@@ -30,10 +31,8 @@ pub(crate) struct Call<'a> {
 
 impl<'a> Call<'a> {
     pub(crate) fn write(&self) -> Result<Write<'a>, Failure> {
-        let resource = self.target.resource()?;
         Ok(Write {
-            resource,
-            version: if self.target.new_events { "v1" } else { &self.target.version },
+            resource: &self.target.resource,
             namespace: &self.target.namespace,
             name: &self.target.name,
             subresource: &self.target.subresource,
@@ -67,7 +66,7 @@ impl<'a> Call<'a> {
 }
 
 pub(crate) fn get(hub: &Hub, request: &Request, target: &Target) -> Result<Response, Failure> {
-    let resource = target.resource()?;
+    let resource = &target.resource;
     let object = hub.store.lock().get(&resource.id, &target.namespace, &target.name);
     let object = object.ok_or_else(|| resource.not_found(&target.name))?;
     if table::wanted(request.headers()) {
@@ -83,7 +82,7 @@ pub(crate) fn get(hub: &Hub, request: &Request, target: &Target) -> Result<Respo
     Ok(bytes_response(StatusCode::OK, target.present(&object)))
 }
 
-/// What a `continue` token carries: the version of the first page and the last key.
+/// Decodes a `continue` token: the version of the first page, and the last key.
 fn read_token(token: &str) -> Result<(u64, Key), Failure> {
     let bytes = URL_SAFE_NO_PAD.decode(token).ok();
     bytes
@@ -97,7 +96,7 @@ pub(crate) fn list(
     target: &Target,
     query: &Query,
 ) -> Result<Response, Failure> {
-    let resource = target.resource()?;
+    let resource = &target.resource;
     let selector = target.selector(query)?;
     let limit = usize::try_from(query.number("limit")?.unwrap_or(0)).unwrap_or(0);
     let asked = query.get("resourceVersion").unwrap_or("");
@@ -113,9 +112,6 @@ pub(crate) fn list(
                 let mut f = Failure::internal(format!("Too large resource version: {asked}, current: {now}"));
                 (f.code, f.reason) = (504, "Timeout");
                 return Err(f);
-            }
-            if query.get("resourceVersionMatch") == Some("Exact") && asked != now {
-                return Err(Failure::expired(asked, now));
             }
         }
         let all: Box<dyn Iterator<Item = &Arc<Object>>> = match &start {
@@ -144,11 +140,7 @@ pub(crate) fn list(
     if table::wanted(request.headers()) {
         return Ok(json_response(StatusCode::OK, &table::of(target, &items, &meta)));
     }
-    let api_version = if target.group.is_empty() {
-        target.version.clone()
-    } else {
-        format!("{}/{}", target.group, target.version)
-    };
+    let api_version = target.api_version();
     let head = format!(
         "{{\"kind\":\"{}List\",\"apiVersion\":\"{api_version}\",\"metadata\":{meta},\"items\":[",
         resource.kind
@@ -170,9 +162,9 @@ pub(crate) fn create(hub: &Hub, call: &Call<'_>, body: &Bytes) -> Result<Respons
         return Err(Failure::method_not_allowed());
     }
     let value = call.decode(body)?;
-    let name = value["metadata"]["name"].as_str().unwrap_or("").to_owned();
+    let name = text(&value["metadata"]["name"]).to_owned();
     let write = Write { name: &name, ..write };
-    let written = verbs::create(hub, &mut hub.store.lock(), &write, value)?;
+    let written = create::create(hub, &mut hub.store.lock(), &write, value)?;
     Ok(call.answer(StatusCode::CREATED, &written))
 }
 
@@ -181,7 +173,7 @@ pub(crate) fn update(hub: &Hub, call: &Call<'_>, body: &Bytes) -> Result<Respons
     if write.name.is_empty() {
         return Err(Failure::method_not_allowed());
     }
-    let written = verbs::update(hub, &mut hub.store.lock(), &write, call.decode(body)?)?;
+    let written = update::update(hub, &mut hub.store.lock(), &write, call.decode(body)?)?;
     Ok(call.answer(StatusCode::OK, &written))
 }
 
@@ -192,7 +184,10 @@ pub(crate) fn patch(hub: &Hub, call: &Call<'_>, body: &Bytes) -> Result<Response
     }
     let value = request::decode(call.content, body)?;
     let patch = match call.content {
-        "application/json-patch+json" => Patch::Json(value),
+        "application/json-patch+json" => Patch::Json(
+            serde_json::from_value(value)
+                .map_err(|e| Failure::bad_request(format!("error decoding patch: {e}")))?,
+        ),
         "application/merge-patch+json" => Patch::Merge(value),
         "application/strategic-merge-patch+json" => Patch::Strategic(value),
         "application/apply-patch+yaml" => {
@@ -212,7 +207,7 @@ pub(crate) fn patch(hub: &Hub, call: &Call<'_>, body: &Bytes) -> Result<Response
     };
     let mut tx = hub.store.lock();
     let existed = tx.get(&write.resource.id, write.namespace, write.name).is_some();
-    let written = verbs::patch(hub, &mut tx, &write, patch)?;
+    let written = patch::patch(hub, &mut tx, &write, patch)?;
     Ok(call.answer(if existed { StatusCode::OK } else { StatusCode::CREATED }, &written))
 }
 
@@ -236,10 +231,10 @@ pub(crate) fn delete(hub: &Hub, call: &Call<'_>, body: &Bytes) -> Result<Respons
     let options = delete_options(call.query, body)?;
     let mut write = call.write()?;
     write.dry_run |= options.dry_run.as_ref().is_some_and(|d| !d.is_empty());
-    let deleted = verbs::delete::delete(hub, &mut hub.store.lock(), &write, &options)?;
+    let deleted = delete::delete(hub, &mut hub.store.lock(), &write, &options)?;
     Ok(match deleted {
         Deleted::Waiting(object) => bytes_response(StatusCode::OK, call.target.present(&object)),
-        // pods that vanish at once are answered with the object, everything else with a Status, as the real server does
+        // like Kubernetes: the object for a pod, a Status for other kinds
         Deleted::Gone(object) if write.resource.id == "pods" => {
             bytes_response(StatusCode::OK, call.target.present(&object))
         }
@@ -264,7 +259,7 @@ pub(crate) fn delete_collection(
     user: &User,
     body: &Bytes,
 ) -> Result<Response, Failure> {
-    let resource = target.resource()?;
+    let resource = &target.resource;
     let selector = target.selector(query)?;
     let options = delete_options(query, body)?;
     let dry_run = query.dry_run()?;
@@ -279,15 +274,15 @@ pub(crate) fn delete_collection(
             user: Some(user),
             ..Write::internal(resource, "", "", "")
         };
-        match verbs::delete::delete(hub, &mut tx, &write, &options) {
+        match delete::delete(hub, &mut tx, &write, &options) {
             Ok(_) | Err(Failure { code: 404 | 409, .. }) => {}
             Err(e) => return Err(e),
         }
     }
-    let items: Vec<Value> = hits.iter().map(|o| target.present_value(&o.value)).collect();
+    let items: Vec<&Value> = hits.iter().map(|o| &o.value).collect();
     let meta = json!({ "resourceVersion": tx.rv().to_string() });
     Ok(json_response(
         StatusCode::OK,
-        &json!({ "kind": format!("{}List", resource.kind), "apiVersion": resource.api_version(&target.version), "metadata": meta, "items": items }),
+        &json!({ "kind": format!("{}List", resource.kind), "apiVersion": target.api_version(), "metadata": meta, "items": items }),
     ))
 }

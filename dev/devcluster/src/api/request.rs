@@ -1,4 +1,4 @@
-//! Reading a request: which object or collection its path names, its query, its body.
+//! The parts of a request: target, query, body.
 
 use crate::error::Failure;
 use crate::hub::Hub;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 const LIMIT: usize = 3 << 20;
 
-/// What a path names.
+/// The collection or object of a request.
 #[derive(Clone)]
 pub(crate) struct Target {
     pub group: String,
@@ -22,19 +22,12 @@ pub(crate) struct Target {
     pub namespace: String,
     pub name: String,
     pub subresource: String,
-    /// Absent only for the reviews, which are never stored.
-    resource: Option<Arc<Resource>>,
-    /// Events asked for as `events.k8s.io`; they are stored as core events.
+    pub resource: Arc<Resource>,
+    /// A request for events of `events.k8s.io`, which are stored as core events.
     pub new_events: bool,
 }
 
 impl Target {
-    pub(crate) fn resource(&self) -> Result<&Arc<Resource>, Failure> {
-        self.resource.as_ref().ok_or_else(Failure::no_such_resource)
-    }
-    pub(crate) fn resource_id(&self) -> &str {
-        self.resource.as_ref().map_or("", |r| &r.id)
-    }
     /// `pods` or `pods/log`.
     pub(crate) fn qualified(&self) -> String {
         if self.subresource.is_empty() {
@@ -43,29 +36,16 @@ impl Target {
             format!("{}/{}", self.plural, self.subresource)
         }
     }
-    fn stored_as_asked(&self) -> bool {
-        !self.new_events && self.resource.as_ref().is_none_or(|r| r.storage_version().name == self.version)
+    /// The group and version of the request.
+    pub(crate) fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
-    /// An object in the version that was asked for.
+    /// An object as JSON.
     pub(crate) fn present(&self, object: &Object) -> Bytes {
-        if self.stored_as_asked() {
-            object.json()
-        } else {
-            Bytes::from(self.present_value(&object.value).to_string())
-        }
-    }
-    pub(crate) fn present_value(&self, value: &Value) -> Value {
-        if self.stored_as_asked() {
-            return value.clone();
-        }
-        let mut v = if self.new_events { events_to_new(value) } else { value.clone() };
-        if let (Some(r), false) = (&self.resource, self.new_events) {
-            v["apiVersion"] = r.api_version(&self.version).into();
-        }
-        v
+        if self.new_events { Bytes::from(events_to_new(&object.value).to_string()) } else { object.json() }
     }
     pub(crate) fn selector(&self, query: &Query) -> Result<Selector, Failure> {
-        let resource = self.resource()?;
+        let resource = &self.resource;
         let mut selector = Selector::parse(
             &resource.id,
             query.get("labelSelector").unwrap_or(""),
@@ -80,7 +60,7 @@ impl Target {
     }
 }
 
-/// Events as `events.k8s.io` writes them, from the stored core form.
+/// Converts a core event to `events.k8s.io`.
 fn events_to_new(core: &Value) -> Value {
     let mut v = core.clone();
     v["apiVersion"] = "events.k8s.io/v1".into();
@@ -102,7 +82,7 @@ const RENAMED: &[(&str, &str)] = &[
     ("reportingComponent", "reportingController"),
 ];
 
-/// The stored core form of an event written as `events.k8s.io`.
+/// Converts an event of `events.k8s.io` to a core event.
 pub(crate) fn events_to_core(mut v: Value) -> Value {
     for (core, new) in RENAMED {
         if let Some(x) = v.as_object_mut().and_then(|m| m.shift_remove(*new)) {
@@ -113,7 +93,7 @@ pub(crate) fn events_to_core(mut v: Value) -> Value {
     v
 }
 
-/// Parses a path; `None` when it is outside the resources (discovery and the like).
+/// Parses a path. Returns `None` for paths outside the resources, such as discovery.
 pub(crate) fn target(hub: &Hub, path: &str) -> Result<Option<Target>, Failure> {
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let (group, version, rest) = match parts.as_slice() {
@@ -124,8 +104,8 @@ pub(crate) fn target(hub: &Hub, path: &str) -> Result<Option<Target>, Failure> {
     let (namespace, rest) = match rest {
         [] => return Ok(None),
         ["namespaces", _] => ("", rest),
-        // not a kind in the namespace but a part of the namespace itself
-        ["namespaces", _, "status" | "finalize"] if group.is_empty() => ("", rest),
+        // a subresource of the namespace, not a kind inside it
+        ["namespaces", _, "status"] if group.is_empty() => ("", rest),
         ["namespaces", ns, inside @ ..] if !inside.is_empty() => (*ns, inside),
         rest => ("", rest),
     };
@@ -135,59 +115,28 @@ pub(crate) fn target(hub: &Hub, path: &str) -> Result<Option<Target>, Failure> {
         [plural, name, sub] => (*plural, *name, *sub),
         _ => return Err(Failure::no_such_resource()),
     };
-    let decode = |s: &str| percent_decode(s);
-    let mut t = Target {
+    let decode = |s: &str| percent_encoding::percent_decode_str(s).decode_utf8_lossy().into_owned();
+    let mut resource = hub.kinds.find(group, version, plural).ok_or_else(Failure::no_such_resource)?;
+    if subresource == "status" && !resource.status
+        || resource.namespaced && namespace.is_empty() && !name.is_empty()
+        || !resource.namespaced && !namespace.is_empty()
+    {
+        return Err(Failure::no_such_resource());
+    }
+    let new_events = resource.id == "events.events.k8s.io";
+    if new_events {
+        resource = hub.kind("events");
+    }
+    Ok(Some(Target {
         group: group.to_owned(),
         version: version.to_owned(),
         plural: plural.to_owned(),
         namespace: decode(namespace),
         name: decode(name),
         subresource: subresource.to_owned(),
-        resource: None,
-        new_events: false,
-    };
-    if group == "authorization.k8s.io"
-        && version == "v1"
-        && matches!(plural, "selfsubjectaccessreviews" | "subjectaccessreviews")
-    {
-        return Ok(Some(t));
-    }
-    let mut resource = hub.kinds.find(group, version, plural).ok_or_else(Failure::no_such_resource)?;
-    let has_status = resource.version(version).is_some_and(|v| v.status);
-    if subresource == "status" && !has_status {
-        return Err(Failure::no_such_resource());
-    }
-    if resource.namespaced && namespace.is_empty() && !name.is_empty()
-        || !resource.namespaced && !namespace.is_empty()
-    {
-        return Err(Failure::no_such_resource());
-    }
-    if resource.id == "events.events.k8s.io" {
-        resource = hub.kind("events");
-        t.new_events = true;
-    }
-    t.resource = Some(resource);
-    Ok(Some(t))
-}
-
-fn percent_decode(s: &str) -> String {
-    let bytes = s.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut i = 0;
-    while i < bytes.len() {
-        let hex = (bytes[i] == b'%').then(|| s.get(i + 1..i + 3)).flatten();
-        match hex.and_then(|h| u8::from_str_radix(h, 16).ok()) {
-            Some(b) => {
-                out.push(b);
-                i += 3;
-            }
-            None => {
-                out.push(bytes[i]);
-                i += 1;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+        resource,
+        new_events,
+    }))
 }
 
 /// The query string; keys may repeat.
@@ -195,12 +144,8 @@ fn percent_decode(s: &str) -> String {
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
-        let pairs = text.split('&').filter(|p| !p.is_empty()).map(|pair| {
-            let (k, v) = pair.split_once('=').unwrap_or((pair, ""));
-            (percent_decode(&k.replace('+', " ")), percent_decode(&v.replace('+', " ")))
-        });
-        Ok(Self(pairs.collect()))
+    pub(crate) fn parse(text: &str) -> Self {
+        Self(url::form_urlencoded::parse(text.as_bytes()).into_owned().collect())
     }
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
@@ -234,7 +179,7 @@ pub(crate) fn content_type(headers: &HeaderMap) -> String {
     value.split(';').next().unwrap_or("").trim().to_lowercase()
 }
 
-/// Who writes: the `fieldManager` parameter or the first word of the user agent.
+/// The field manager: the `fieldManager` parameter, or the first word of the user agent.
 pub(crate) fn manager(headers: &HeaderMap, query: &Query) -> String {
     if let Some(m) = query.get("fieldManager").filter(|m| !m.is_empty()) {
         return m.to_owned();

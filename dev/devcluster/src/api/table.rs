@@ -1,13 +1,14 @@
-//! The `Table` rendering that `kubectl get` asks for.
+//! Tables, as `kubectl get` requests them.
 
 use super::request::Target;
+use crate::json::{items, text};
 use crate::kinds::Column;
 use crate::store::Object;
 use http::{HeaderMap, header};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Whether the client prefers a table.
+/// Whether the client requests a table.
 pub(crate) fn wanted(headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or("");
     accept.split(',').next().is_some_and(|first| first.contains("as=Table"))
@@ -45,7 +46,7 @@ fn column(name: &str, kind: &str, path: &str) -> Column {
 
 fn columns(target: &Target) -> Vec<Column> {
     let mut all = vec![column("Name", "string", ".metadata.name")];
-    let builtin: &[(&str, &str)] = match target.resource_id() {
+    let builtin: &[(&str, &str)] = match target.resource.id.as_str() {
         "pods" => &[
             ("Ready", "!ready"),
             ("Status", "!podStatus"),
@@ -78,7 +79,6 @@ fn columns(target: &Target) -> Vec<Column> {
             ("Claim", ".spec.claimRef.name"),
             ("Age", "!age"),
         ],
-        "services" => &[("Type", ".spec.type"), ("Cluster-IP", ".spec.clusterIP"), ("Age", "!age")],
         "priorityclasses.scheduling.k8s.io" => {
             &[("Value", ".value"), ("Age", "!age"), ("PreemptionPolicy", ".preemptionPolicy")]
         }
@@ -87,12 +87,7 @@ fn columns(target: &Target) -> Vec<Column> {
         "secrets" => &[("Type", ".type"), ("Age", "!age")],
         _ => &[],
     };
-    let custom = target
-        .resource()
-        .ok()
-        .and_then(|r| r.version(&target.version))
-        .map(|v| v.columns.clone())
-        .unwrap_or_default();
+    let custom = target.resource.columns.clone();
     if !custom.is_empty() {
         all.extend(custom);
     } else if builtin.is_empty() {
@@ -101,7 +96,7 @@ fn columns(target: &Target) -> Vec<Column> {
         all.extend(builtin.iter().map(|(name, path)| column(name, "string", path)));
     }
     for c in &mut all {
-        if matches!((target.resource_id(), c.name.as_str()), ("pods", "IP" | "Node")) {
+        if matches!((target.resource.id.as_str(), c.name.as_str()), ("pods", "IP" | "Node")) {
             c.priority = 1;
         }
     }
@@ -118,28 +113,21 @@ fn cell(column: &Column, object: &Value) -> Value {
         }),
         "!object" => {
             let o = &object["involvedObject"];
-            format!(
-                "{}/{}",
-                o["kind"].as_str().unwrap_or("").to_lowercase(),
-                o["name"].as_str().unwrap_or("")
-            )
-            .into()
+            format!("{}/{}", text(&o["kind"]).to_lowercase(), text(&o["name"])).into()
         }
         "!ready" => {
-            let all = object["status"]["containerStatuses"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let all = items(&object["status"]["containerStatuses"]);
             let total = object["spec"]["containers"].as_array().map_or(0, Vec::len);
             format!("{}/{total}", all.iter().filter(|c| c["ready"] == true).count()).into()
         }
         "!restarts" => {
-            let all = object["status"]["containerStatuses"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let all = items(&object["status"]["containerStatuses"]);
             all.iter().filter_map(|c| c["restartCount"].as_i64()).sum::<i64>().into()
         }
         "!podStatus" => pod_status(object).into(),
         "!nodeStatus" => {
-            let ready = object["status"]["conditions"]
-                .as_array()
-                .into_iter()
-                .flatten()
+            let ready = items(&object["status"]["conditions"])
+                .iter()
                 .any(|c| c["type"] == "Ready" && c["status"] == "True");
             let text = if ready { "Ready" } else { "NotReady" };
             if object["spec"]["unschedulable"] == true {
@@ -192,7 +180,7 @@ fn age(time: &Value) -> Value {
     .into()
 }
 
-/// The subset of JSONPath that printer columns use: fields, indexes and `[?(@.a=="b")]`.
+/// Evaluates the JSONPath of a printer column: fields, indexes and `[?(@.a=="b")]`.
 pub(crate) fn json_path<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     let mut at = value;
     let mut rest = path;

@@ -1,48 +1,32 @@
-//! Bearer tokens: the administrator's, static ones from the configuration, and those issued to service accounts.
+//! Bearer tokens: of the administrator, of the configuration, and of service accounts.
 
 use crate::error::Failure;
-use crate::hub::{Hub, seconds};
+use crate::hub::Hub;
 use crate::rbac::User;
 use crate::store::Inner;
+use crate::time::seconds;
 use http::{HeaderMap, header};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-/// Issued tokens live in the store (journaled, never served) under a kind of their own.
+/// The kind of issued tokens in the store. It is not served.
 const ISSUED: &str = "!tokens";
 
 fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |acc, (x, y)| acc | (x ^ y)) == 0
 }
 
-/// Who the request is from. `Impersonate-User` is honoured for the administrator.
+/// The user of a bearer token.
 pub(crate) fn authenticate(hub: &Hub, headers: &HeaderMap) -> Result<User, Failure> {
     let token = headers
         .get(header::AUTHORIZATION)
         .and_then(|v| v.to_str().ok())
         .and_then(|v| v.strip_prefix("Bearer "))
         .ok_or_else(Failure::unauthorized)?;
-    let user = if same(token, &hub.admin_token) { Some(User::admin()) } else { known(hub, token) };
-    let user = user.ok_or_else(Failure::unauthorized)?;
-    let Some(other) = headers.get("impersonate-user").and_then(|v| v.to_str().ok()) else { return Ok(user) };
-    if user != User::admin() {
-        return Err(Failure::forbidden(
-            "",
-            "users",
-            other,
-            &format!("User \"{}\" cannot impersonate", user.name),
-        ));
+    if same(token, &hub.admin_token) {
+        return Ok(User::admin());
     }
-    let mut groups: Vec<String> = headers
-        .get_all("impersonate-group")
-        .iter()
-        .filter_map(|v| v.to_str().ok().map(str::to_owned))
-        .collect();
-    if let Some((ns, name)) = other.strip_prefix("system:serviceaccount:").and_then(|s| s.split_once(':')) {
-        return Ok(User::service_account(ns, name));
-    }
-    groups.push("system:authenticated".into());
-    Ok(User { name: other.to_owned(), groups })
+    known(hub, token).ok_or_else(Failure::unauthorized)
 }
 
 fn known(hub: &Hub, token: &str) -> Option<User> {
@@ -62,7 +46,7 @@ fn known(hub: &Hub, token: &str) -> Option<User> {
     alive.then(|| User::service_account(namespace, name))
 }
 
-/// Issues a token for a service account, and forgets expired ones.
+/// Issues a token for a service account, and removes expired ones.
 pub(crate) fn issue(
     tx: &mut Inner,
     namespace: &str,

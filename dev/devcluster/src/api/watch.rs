@@ -1,7 +1,7 @@
-//! Watches: lines of events out of the store's window, from a version on, with bookmarks.
+//! Watches: the changes of the store's window as lines, with bookmarks.
 //!
-//! A version that is no longer in the window is told by an event of type ERROR, at the start of a watch too:
-//! as the real server does it, and as its clients know to list again.
+//! If the window no longer has the requested version, the watch sends an event of type ERROR, also at its start. Clients
+//! then list again, as with Kubernetes.
 
 use super::request::{Query, Target};
 use super::table;
@@ -40,7 +40,7 @@ pub(crate) fn serve(
     target: &Target,
     query: &Query,
 ) -> Result<Response, Failure> {
-    let resource = target.resource()?;
+    let resource = &target.resource;
     let selector = target.selector(query)?;
     let bookmarks = query.flag("allowWatchBookmarks");
     let initial = query.get("sendInitialEvents").is_some_and(|v| v == "true");
@@ -106,12 +106,12 @@ impl Watch {
             return None;
         }
         if let Some(first) = self.first.take() {
-            // an empty first chunk still flushes the headers
+            // an empty first chunk flushes the headers
             return Some(if first.is_empty() { Bytes::new() } else { first });
         }
         loop {
             self.latest.borrow_and_update();
-            let id = self.target.resource_id().to_owned();
+            let id = self.target.resource.id.clone();
             let changes = self.hub.store.lock().since(&id, self.seen);
             let mut out = BytesMut::new();
             match changes {
@@ -144,7 +144,7 @@ impl Watch {
                     if self.bookmarks && Instant::now() >= self.next_bookmark {
                         self.next_bookmark = Instant::now() + BOOKMARK_EVERY;
                         let now = self.hub.store.lock();
-                        // nothing of this kind happened since `seen` unless the kind's feed says so
+                        // without changes of this kind, the version moves on
                         if now.since(&id, self.seen).is_ok_and(|c| c.is_empty()) {
                             self.seen = self.seen.max(now.rv());
                         }
@@ -172,7 +172,7 @@ impl Watch {
             (true, false) => "DELETED",
         };
         if kind == "DELETED" && change.op != Op::Deleted {
-            // it left the selection: the last state that was selected, with the version of the change
+            // no longer selected: the last selected state, with the version of the change
             let mut value = change.previous.as_ref().map_or(Value::Null, |p| p.value.clone());
             value["metadata"]["resourceVersion"] = change.rv.to_string().into();
             self.line(out, kind, &Object::unstored(change.rv, value));
@@ -197,18 +197,12 @@ impl Watch {
     }
 
     fn bookmark(&self, out: &mut BytesMut, initial: bool) {
-        let Ok(resource) = self.target.resource() else { return };
         let mut meta = json!({ "resourceVersion": self.seen.to_string(), "creationTimestamp": null });
         if initial {
             meta["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
         }
-        let kind = if self.target.new_events { "Event" } else { &resource.kind };
-        let api_version = if self.target.group.is_empty() {
-            self.target.version.clone()
-        } else {
-            format!("{}/{}", self.target.group, self.target.version)
-        };
-        let object = json!({ "kind": kind, "apiVersion": api_version, "metadata": meta });
+        let kind = if self.target.new_events { "Event" } else { &self.target.resource.kind };
+        let object = json!({ "kind": kind, "apiVersion": self.target.api_version(), "metadata": meta });
         out.extend_from_slice(json!({ "type": "BOOKMARK", "object": object }).to_string().as_bytes());
         out.extend_from_slice(b"\n");
     }

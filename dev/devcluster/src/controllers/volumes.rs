@@ -1,243 +1,194 @@
-//! Volumes and claims: a claim is bound to the volume that it names or that waits for it, or gets one of its own (a
-//! folder) where its class provides them; such a volume goes with its claim, another stays and is released.
+//! Volumes and claims. A claim is bound to the volume that it names, to the volume reserved for it, or to a new folder
+//! if its class provisions folders. Such a volume is removed with its claim; others are released.
 
 use super::gc;
 use crate::error::Failure;
 use crate::hub::Hub;
-use crate::quantity::parse_milli;
-use crate::store::{Inner, Object, Op};
-use crate::verbs::{self, Write, delete};
+use crate::isolation::isolated;
+use crate::json::{quantity, text};
+use crate::pod::is_over;
+use crate::store::{Inner, Object};
+use crate::verbs::{delete::Options, system};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 const CLAIMS: &str = "persistentvolumeclaims";
 const VOLUMES: &str = "persistentvolumes";
-const PROVISIONER: &str = "devcluster.atelier.dev/folder";
+const CLASSES: &str = "storageclasses.storage.k8s.io";
+/// The provisioner of folders.
+pub(crate) const PROVISIONER: &str = "devcluster.atelier.dev/folder";
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
+const CONTROLLER: &str = "persistentvolume-controller";
 
-/// Binds new claims, grows grown ones, and releases or removes the volumes of deleted ones.
 pub(crate) async fn run(hub: Arc<Hub>) {
-    'anew: loop {
-        let (claims, mut feed) = hub.store.subscribe(CLAIMS);
-        let (volumes, mut volume_feed) = hub.store.subscribe(VOLUMES);
-        let (_, mut pods) = hub.store.subscribe("pods");
-        let (_, mut classes) = hub.store.subscribe("storageclasses.storage.k8s.io");
-        volumes.iter().for_each(|v| see_volume(&hub, v));
-        claims.iter().for_each(|c| see(&hub, c));
-        loop {
-            tokio::select! {
-                () = hub.stop.cancelled() => return,
-                changes = feed.next() => {
-                    let Ok(changes) = changes else { continue 'anew };
-                    for c in &changes {
-                        if c.op == Op::Deleted { released(&hub, &c.object) } else { see(&hub, &c.object) }
-                    }
-                }
-                changes = volume_feed.next() => {
-                    let Ok(changes) = changes else { continue 'anew };
-                    for c in changes.iter().filter(|c| c.op != Op::Deleted) {
-                        see_volume(&hub, &c.object);
-                    }
-                }
-                changes = pods.next() => {
-                    let Ok(changes) = changes else { continue 'anew };
-                    for c in changes.iter().filter(|c| c.op == Op::Deleted || matches!(c.object.value["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))) {
-                        let mounts = c.object.value["spec"]["volumes"].as_array().is_some_and(|v| v.iter().any(|v| v["persistentVolumeClaim"].is_object()));
-                        if mounts {
-                            gc::look_again(&hub, CLAIMS, c.object.namespace());
-                        }
-                    }
-                }
-                changes = classes.next() => {
-                    if changes.is_err() { continue 'anew }
-                    let waiting: Vec<Arc<Object>> = hub.store.lock().list(CLAIMS, "").cloned().collect();
-                    waiting.iter().for_each(|c| see(&hub, c));
-                }
-            }
+    let mut feed = hub.store.feed(&[VOLUMES, CLAIMS, "pods", CLASSES]);
+    while let Some(event) = hub.stop.run_until_cancelled(feed.next()).await {
+        for object in event.present() {
+            isolated("volumes", object, || changed(&hub, object));
+        }
+        for object in event.deleted() {
+            isolated("volumes", object, || deleted(&hub, object));
         }
     }
 }
 
-fn see(hub: &Hub, claim: &Arc<Object>) {
-    if claim.terminating() {
-        gc::look_again(hub, CLAIMS, claim.namespace());
-        return;
-    }
-    if let Err(error) = bind(hub, claim) {
-        tracing::debug!(%error, claim = claim.name(), "claim not bound");
+fn changed(hub: &Hub, object: &Arc<Object>) {
+    match text(&object.value["kind"]) {
+        "PersistentVolume" => update_volume(hub, object.name()),
+        "PersistentVolumeClaim" => update_claim(hub, object),
+        "Pod" if is_over(&object.value) => gc::check_terminating(hub, CLAIMS, object.namespace()),
+        "StorageClass" => update_claims(hub),
+        _ => {}
     }
 }
 
-/// What a volume is now: free, bound, or left by its claim.
-fn see_volume(hub: &Hub, volume: &Arc<Object>) {
-    let phase = {
+fn deleted(hub: &Hub, object: &Arc<Object>) {
+    match text(&object.value["kind"]) {
+        "PersistentVolumeClaim" => update_volume(hub, text(&object.value["spec"]["volumeName"])),
+        "Pod" => gc::check_terminating(hub, CLAIMS, object.namespace()),
+        _ => {}
+    }
+}
+
+/// Binds the claims that are not bound.
+fn update_claims(hub: &Hub) {
+    let claims: Vec<Arc<Object>> = hub.store.lock().list(CLAIMS, "").cloned().collect();
+    for claim in claims.iter().filter(|c| c.value["status"]["phase"] != "Bound") {
+        isolated("volumes", claim, || update_claim(hub, claim));
+    }
+}
+
+fn update_claim(hub: &Hub, claim: &Arc<Object>) {
+    if claim.terminating() {
+        gc::check_terminating(hub, CLAIMS, claim.namespace());
+    } else if let Err(error) = bind(hub, claim) {
+        tracing::debug!(%error, claim = claim.name(), "cannot bind claim");
+    }
+}
+
+/// Sets the phase of a volume (available, bound or released) and carries out what follows from it.
+fn update_volume(hub: &Hub, name: &str) {
+    let (volume, phase) = {
         let mut tx = hub.store.lock();
-        let Some(volume) = tx.get(VOLUMES, "", volume.name()) else { return };
-        let claim = volume.value["spec"]["claimRef"].clone();
-        let phase = match claim["uid"].as_str() {
+        let Some(volume) = tx.get(VOLUMES, "", name) else { return };
+        let phase = match volume.value["spec"]["claimRef"]["uid"].as_str() {
             None => "Available",
             Some(uid) if tx.by_uid(uid).is_some() => "Bound",
             Some(_) => "Released",
         };
-        set_phase(hub, &mut tx, &volume, phase);
-        phase
+        (set_phase(&mut tx, &volume, phase), phase)
     };
     match phase {
-        "Available" => {
-            let waiting: Vec<Arc<Object>> = hub.store.lock().list(CLAIMS, "").cloned().collect();
-            waiting.iter().filter(|c| c.value["status"]["phase"] != "Bound").for_each(|c| see(hub, c));
-        }
+        "Available" => update_claims(hub),
         "Released" if volume.value["spec"]["persistentVolumeReclaimPolicy"] == "Delete" => {
-            let resource = hub.kind(VOLUMES);
-            let w = Write::internal(&resource, "", volume.name(), "persistentvolume-controller");
-            let gone = delete::delete(hub, &mut hub.store.lock(), &w, &delete::Options::default());
-            if gone.is_ok() && volume.value["metadata"]["annotations"][PROVISIONED_BY] == PROVISIONER {
+            let gone =
+                system::delete(hub, &mut hub.store.lock(), VOLUMES, &volume.key(), &Options::default());
+            if gone.is_ok() && is_folder(&volume) {
                 remove_folder(hub, volume.name());
             }
         }
         _ => {}
     }
     if phase != "Bound" {
-        gc::look_again(hub, VOLUMES, "");
+        gc::check_terminating(hub, VOLUMES, "");
     }
 }
 
-fn set_phase(hub: &Hub, tx: &mut Inner, volume: &Arc<Object>, phase: &str) {
+fn set_phase(tx: &mut Inner, volume: &Arc<Object>, phase: &str) -> Arc<Object> {
     let mut value = volume.value.clone();
     value["status"] = json!({ "phase": phase });
-    let resource = hub.kind(VOLUMES);
-    let w = Write::internal(&resource, "", volume.name(), "persistentvolume-controller").status();
-    if let Err(error) = verbs::system_update(tx, &w, volume, value) {
-        tracing::error!(%error, volume = volume.name(), "volume not written");
-    }
+    system::update_status(tx, VOLUMES, volume, value, CONTROLLER)
+}
+
+/// Whether a volume is a folder that this cluster has provisioned.
+fn is_folder(volume: &Object) -> bool {
+    volume.value["metadata"]["annotations"][PROVISIONED_BY] == PROVISIONER
 }
 
 fn bind(hub: &Hub, claim: &Object) -> Result<(), Failure> {
     let mut tx = hub.store.lock();
-    let Some(current) = tx
-        .get(CLAIMS, claim.namespace(), claim.name())
-        .filter(|c| c.uid() == claim.uid() && !c.terminating())
-    else {
+    let current = tx.get(CLAIMS, claim.namespace(), claim.name());
+    let Some(current) = current.filter(|c| c.uid() == claim.uid() && !c.terminating()) else {
         return Ok(());
     };
     if current.value["status"]["phase"] == "Bound" {
-        return grow(hub, &mut tx, &current);
+        grow(&mut tx, &current);
+        return Ok(());
     }
-    let Some(volume) = wanted(hub, &mut tx, &current)? else { return Ok(()) };
-    let resource = hub.kind(VOLUMES);
+    let Some(volume) = volume_for(hub, &mut tx, &current)? else { return Ok(()) };
     let mut value = volume.value.clone();
-    value["spec"]["claimRef"] = json!({
-        "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": current.namespace(), "name": current.name(), "uid": current.uid(),
-    });
-    let w = Write::internal(&resource, "", volume.name(), "persistentvolume-controller");
-    let volume = verbs::system_update(&mut tx, &w, &volume, value)?;
-    set_phase(hub, &mut tx, &volume, "Bound");
+    value["spec"]["claimRef"] = reference(&current);
+    let volume = system::update(&mut tx, VOLUMES, &volume, value, CONTROLLER);
+    set_phase(&mut tx, &volume, "Bound");
     let mut value = current.value.clone();
     value["spec"]["volumeName"] = volume.name().into();
     let (modes, capacity) = (&volume.value["spec"]["accessModes"], &volume.value["spec"]["capacity"]);
     value["status"] = json!({ "phase": "Bound", "accessModes": modes, "capacity": capacity });
-    write_claim(hub, &mut tx, &current, value)
+    system::update_status(&mut tx, CLAIMS, &current, value, CONTROLLER);
+    Ok(())
 }
 
-fn write_claim(hub: &Hub, tx: &mut Inner, old: &Arc<Object>, value: Value) -> Result<(), Failure> {
-    let resource = hub.kind(CLAIMS);
-    let w = Write::internal(&resource, old.namespace(), old.name(), "persistentvolume-controller").status();
-    verbs::system_update(tx, &w, old, value).map(drop)
+fn reference(claim: &Object) -> Value {
+    json!({
+        "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": claim.namespace(), "name": claim.name(), "uid": claim.uid(),
+    })
 }
 
-/// The volume for a claim: the one it names, else the one that waits for it, else a new one of its class. `None`:
-/// it has to wait.
-fn wanted(hub: &Hub, tx: &mut Inner, claim: &Object) -> Result<Option<Arc<Object>>, Failure> {
-    let waits_for = |volume: &Object| {
+/// The volume for a claim: the named one, the one reserved for it, or a new folder. `None` if the claim must wait.
+fn volume_for(hub: &Hub, tx: &mut Inner, claim: &Object) -> Result<Option<Arc<Object>>, Failure> {
+    let reserved = |volume: &Object| {
         let by = &volume.value["spec"]["claimRef"];
         by["namespace"] == claim.namespace()
             && by["name"] == claim.name()
             && by["uid"].as_str().is_none_or(|uid| uid == claim.uid())
     };
-    let named = claim.value["spec"]["volumeName"].as_str().unwrap_or("");
+    let named = text(&claim.value["spec"]["volumeName"]);
     if !named.is_empty() {
         let volume = tx.get(VOLUMES, "", named);
-        return Ok(volume.filter(|v| v.value["spec"]["claimRef"].is_null() || waits_for(v)));
+        return Ok(volume.filter(|v| v.value["spec"]["claimRef"].is_null() || reserved(v)));
     }
-    if let Some(volume) = tx.list(VOLUMES, "").find(|v| waits_for(v)) {
+    if let Some(volume) = tx.list(VOLUMES, "").find(|v| reserved(v)) {
         return Ok(Some(volume.clone()));
     }
-    let class = claim.value["spec"]["storageClassName"].as_str().unwrap_or("").to_owned();
-    let known = tx
-        .get("storageclasses.storage.k8s.io", "", &class)
-        .is_some_and(|c| c.value["provisioner"] == PROVISIONER);
-    if !known {
-        // nobody here provisions for it: Pending, as on the real one
+    let class = text(&claim.value["spec"]["storageClassName"]);
+    if tx.get(CLASSES, "", class).is_none_or(|c| c.value["provisioner"] != PROVISIONER) {
         return Ok(None);
     }
     let name = format!("pvc-{}", claim.uid());
-    let resource = hub.kind(VOLUMES);
-    let w = Write::internal(&resource, "", &name, "devcluster-provisioner");
+    let spec = &claim.value["spec"];
     let volume = json!({
         "metadata": { "name": name, "annotations": { (PROVISIONED_BY): PROVISIONER } },
         "spec": {
-            "capacity": { "storage": claim.value["spec"]["resources"]["requests"]["storage"] },
-            "accessModes": claim.value["spec"]["accessModes"], "persistentVolumeReclaimPolicy": "Delete",
-            "storageClassName": class, "volumeMode": "Filesystem",
-            "claimRef": { "kind": "PersistentVolumeClaim", "apiVersion": "v1", "namespace": claim.namespace(), "name": claim.name(), "uid": claim.uid() },
-            "hostPath": { "path": hub.nodes.volume_dir(&name).display().to_string() },
+            "capacity": { "storage": spec["resources"]["requests"]["storage"] },
+            "accessModes": spec["accessModes"], "persistentVolumeReclaimPolicy": "Delete",
+            "storageClassName": class, "volumeMode": "Filesystem", "claimRef": reference(claim),
+            "hostPath": { "path": hub.runtime.volume_dir(&name).display().to_string() },
         },
     });
-    verbs::create(hub, tx, &w, volume).map(|made| Some(made.object))
+    system::create(hub, tx, VOLUMES, "", "devcluster-provisioner", volume).map(Some)
 }
 
-/// A bound claim that asks for more than it has gets it, where its volume is a folder of the cluster's own.
-fn grow(hub: &Hub, tx: &mut Inner, claim: &Arc<Object>) -> Result<(), Failure> {
+/// Grows the folder of a bound claim with a larger request.
+fn grow(tx: &mut Inner, claim: &Arc<Object>) {
     let size = &claim.value["spec"]["resources"]["requests"]["storage"];
-    let milli = |v: &Value| v.as_str().and_then(parse_milli).unwrap_or(0);
-    if milli(size) <= milli(&claim.value["status"]["capacity"]["storage"]) {
-        return Ok(());
+    if quantity(size) <= quantity(&claim.value["status"]["capacity"]["storage"]) {
+        return;
     }
-    let name = claim.value["spec"]["volumeName"].as_str().unwrap_or("");
-    let volume = tx.get(VOLUMES, "", name);
-    let Some(volume) = volume.filter(|v| v.value["metadata"]["annotations"][PROVISIONED_BY] == PROVISIONER)
-    else {
-        return Ok(());
-    };
+    let volume = tx.get(VOLUMES, "", text(&claim.value["spec"]["volumeName"]));
+    let Some(volume) = volume.filter(|v| is_folder(v)) else { return };
     let mut value = volume.value.clone();
     value["spec"]["capacity"]["storage"] = size.clone();
     tx.put(VOLUMES, value);
     let mut value = claim.value.clone();
     value["status"]["capacity"]["storage"] = size.clone();
-    write_claim(hub, tx, claim, value)
-}
-
-/// A claim is gone: its volume is looked at.
-fn released(hub: &Hub, claim: &Object) {
-    let name = claim.value["spec"]["volumeName"].as_str().unwrap_or("");
-    let volume = hub.store.lock().get(VOLUMES, "", name);
-    if let Some(volume) = volume {
-        see_volume(hub, &volume);
-    }
+    system::update_status(tx, CLAIMS, claim, value, CONTROLLER);
 }
 
 fn remove_folder(hub: &Hub, name: &str) {
-    let folder = hub.nodes.volume_dir(name);
+    let folder = hub.runtime.volume_dir(name);
     if folder.exists()
         && let Err(error) = std::fs::remove_dir_all(&folder)
     {
-        tracing::warn!(%error, name, "volume folder not removed");
-    }
-}
-
-/// The class that claims without one get.
-pub(crate) fn ensure_class(hub: &Hub) {
-    let resource = hub.kind("storageclasses.storage.k8s.io");
-    let mut tx = hub.store.lock();
-    if tx.get(&resource.id, "", "standard").is_some() {
-        return;
-    }
-    let w = Write::internal(&resource, "", "standard", "devcluster");
-    let class = json!({
-        "metadata": { "name": "standard", "annotations": { "storageclass.kubernetes.io/is-default-class": "true" } },
-        "provisioner": PROVISIONER, "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate", "allowVolumeExpansion": true,
-    });
-    if let Err(error) = verbs::create(hub, &mut tx, &w, class) {
-        tracing::error!(%error, "storage class not made");
+        tracing::warn!(%error, name, "cannot remove volume folder");
     }
 }

@@ -1,10 +1,9 @@
-//! The builtin kinds. Their types are the real ones (k8s-openapi): an object that does not fit them is refused.
+//! The builtin kinds. Objects are checked against the Kubernetes types of k8s-openapi.
 
-use super::{Resource, Source, TypeCheck, Version};
+use super::{Resource, TypeCheck};
 use k8s_openapi::api::{
-    authorization::v1 as authz, coordination::v1 as coordination, core::v1 as core, events::v1 as events,
-    networking::v1 as networking, node::v1 as node, policy::v1 as policy, rbac::v1 as rbac,
-    resource::v1 as resource, scheduling::v1 as scheduling, storage::v1 as storage,
+    coordination::v1 as coordination, core::v1 as core, events::v1 as events, networking::v1 as networking,
+    rbac::v1 as rbac, resource::v1 as resource, scheduling::v1 as scheduling, storage::v1 as storage,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1 as apiextensions;
 use serde::{Serialize, de::DeserializeOwned};
@@ -15,129 +14,66 @@ fn typed<T: Serialize + DeserializeOwned>(value: &Value) -> Result<Value, String
     serde_json::to_value(object).map_err(|e| e.to_string())
 }
 
-/// Checks the body of an `authorization.k8s.io` review, which is answered and never stored.
-pub(crate) fn check_review(plural: &str, value: &Value) -> Result<Value, String> {
-    match plural {
-        "selfsubjectaccessreviews" => typed::<authz::SelfSubjectAccessReview>(value),
-        _ => typed::<authz::SubjectAccessReview>(value),
-    }
-}
-
 const NAMESPACED: u8 = 1;
 const STATUS: u8 = 2;
 const GENERATION: u8 = 4;
 
-fn row(
-    group: &str,
-    version: &str,
-    kind: &str,
-    plural: &str,
-    short: &[&str],
-    flags: u8,
-    check: TypeCheck,
-) -> Resource {
+/// A kind of version v1.
+fn row(group: &str, kind: &str, plural: &str, short: &[&str], flags: u8, check: TypeCheck) -> Resource {
     Resource {
         id: if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") },
         group: group.to_owned(),
+        version: "v1".to_owned(),
         kind: kind.to_owned(),
         plural: plural.to_owned(),
         singular: kind.to_lowercase(),
         short: short.iter().map(|&s| s.to_owned()).collect(),
-        categories: if matches!(plural, "pods" | "services") { vec!["all".into()] } else { Vec::new() },
         namespaced: flags & NAMESPACED != 0,
         generation: flags & GENERATION != 0,
+        status: flags & STATUS != 0,
         selectable: Vec::new(),
-        versions: vec![Version {
-            name: version.to_owned(),
-            storage: true,
-            status: flags & STATUS != 0,
-            schema: None,
-            columns: Vec::new(),
-        }],
-        source: Source::Builtin(check),
+        check: Some(check),
+        schema: None,
+        columns: Vec::new(),
     }
 }
 
 /// Every builtin kind.
+#[rustfmt::skip]
 pub(crate) fn table() -> Vec<Resource> {
     const N: u8 = NAMESPACED;
     const S: u8 = STATUS;
     const G: u8 = GENERATION;
-    let (rb, sc, st) = ("rbac.authorization.k8s.io", "scheduling.k8s.io", "storage.k8s.io");
-    let dra = "resource.k8s.io";
+    let (rbac, dra) = ("rbac.authorization.k8s.io", "resource.k8s.io");
     vec![
-        row("", "v1", "Namespace", "namespaces", &["ns"], S, typed::<core::Namespace>),
-        row("", "v1", "Node", "nodes", &["no"], S, typed::<core::Node>),
-        row("", "v1", "Pod", "pods", &["po"], N | S | G, typed::<core::Pod>),
-        row("", "v1", "Service", "services", &["svc"], N | S, typed::<core::Service>),
-        row("", "v1", "Secret", "secrets", &[], N, typed::<core::Secret>),
-        row("", "v1", "ConfigMap", "configmaps", &["cm"], N, typed::<core::ConfigMap>),
-        row(
-            "",
-            "v1",
-            "PersistentVolumeClaim",
-            "persistentvolumeclaims",
-            &["pvc"],
-            N | S,
-            typed::<core::PersistentVolumeClaim>,
-        ),
-        row("", "v1", "PersistentVolume", "persistentvolumes", &["pv"], S, typed::<core::PersistentVolume>),
-        row("", "v1", "ServiceAccount", "serviceaccounts", &["sa"], N, typed::<core::ServiceAccount>),
-        row("", "v1", "Event", "events", &["ev"], N, typed::<core::Event>),
-        row("", "v1", "ResourceQuota", "resourcequotas", &["quota"], N | S, typed::<core::ResourceQuota>),
-        row("", "v1", "LimitRange", "limitranges", &["limits"], N, typed::<core::LimitRange>),
-        row("events.k8s.io", "v1", "Event", "events", &["ev"], N, typed::<events::Event>),
-        row(sc, "v1", "PriorityClass", "priorityclasses", &["pc"], 0, typed::<scheduling::PriorityClass>),
-        row("coordination.k8s.io", "v1", "Lease", "leases", &[], N, typed::<coordination::Lease>),
-        row(
-            "networking.k8s.io",
-            "v1",
-            "NetworkPolicy",
-            "networkpolicies",
-            &["netpol"],
-            N | G,
-            typed::<networking::NetworkPolicy>,
-        ),
-        row(st, "v1", "StorageClass", "storageclasses", &["sc"], 0, typed::<storage::StorageClass>),
-        row(rb, "v1", "ClusterRole", "clusterroles", &[], 0, typed::<rbac::ClusterRole>),
-        row(rb, "v1", "ClusterRoleBinding", "clusterrolebindings", &[], 0, typed::<rbac::ClusterRoleBinding>),
-        row(rb, "v1", "Role", "roles", &[], N, typed::<rbac::Role>),
-        row(rb, "v1", "RoleBinding", "rolebindings", &[], N, typed::<rbac::RoleBinding>),
-        row("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", &[], 0, typed::<node::RuntimeClass>),
-        row(
-            "policy",
-            "v1",
-            "PodDisruptionBudget",
-            "poddisruptionbudgets",
-            &["pdb"],
-            N | S | G,
-            typed::<policy::PodDisruptionBudget>,
-        ),
-        row(dra, "v1", "DeviceClass", "deviceclasses", &[], G, typed::<resource::DeviceClass>),
-        row(dra, "v1", "ResourceClaim", "resourceclaims", &[], N | S, typed::<resource::ResourceClaim>),
-        row(
-            dra,
-            "v1",
-            "ResourceClaimTemplate",
-            "resourceclaimtemplates",
-            &[],
-            N,
-            typed::<resource::ResourceClaimTemplate>,
-        ),
-        row(dra, "v1", "ResourceSlice", "resourceslices", &[], G, typed::<resource::ResourceSlice>),
-        row(
-            "apiextensions.k8s.io",
-            "v1",
-            "CustomResourceDefinition",
-            "customresourcedefinitions",
-            &["crd", "crds"],
-            S | G,
-            typed::<apiextensions::CustomResourceDefinition>,
-        ),
+        row("", "Namespace", "namespaces", &["ns"], S, typed::<core::Namespace>),
+        row("", "Node", "nodes", &["no"], S, typed::<core::Node>),
+        row("", "Pod", "pods", &["po"], N | S | G, typed::<core::Pod>),
+        row("", "Secret", "secrets", &[], N, typed::<core::Secret>),
+        row("", "ConfigMap", "configmaps", &["cm"], N, typed::<core::ConfigMap>),
+        row("", "PersistentVolumeClaim", "persistentvolumeclaims", &["pvc"], N | S, typed::<core::PersistentVolumeClaim>),
+        row("", "PersistentVolume", "persistentvolumes", &["pv"], S, typed::<core::PersistentVolume>),
+        row("", "ServiceAccount", "serviceaccounts", &["sa"], N, typed::<core::ServiceAccount>),
+        row("", "Event", "events", &["ev"], N, typed::<core::Event>),
+        row("", "ResourceQuota", "resourcequotas", &["quota"], N | S, typed::<core::ResourceQuota>),
+        row("", "LimitRange", "limitranges", &["limits"], N, typed::<core::LimitRange>),
+        row("events.k8s.io", "Event", "events", &["ev"], N, typed::<events::Event>),
+        row("scheduling.k8s.io", "PriorityClass", "priorityclasses", &["pc"], 0, typed::<scheduling::PriorityClass>),
+        row("coordination.k8s.io", "Lease", "leases", &[], N, typed::<coordination::Lease>),
+        row("networking.k8s.io", "NetworkPolicy", "networkpolicies", &["netpol"], N | G, typed::<networking::NetworkPolicy>),
+        row("storage.k8s.io", "StorageClass", "storageclasses", &["sc"], 0, typed::<storage::StorageClass>),
+        row(rbac, "ClusterRole", "clusterroles", &[], 0, typed::<rbac::ClusterRole>),
+        row(rbac, "ClusterRoleBinding", "clusterrolebindings", &[], 0, typed::<rbac::ClusterRoleBinding>),
+        row(rbac, "Role", "roles", &[], N, typed::<rbac::Role>),
+        row(rbac, "RoleBinding", "rolebindings", &[], N, typed::<rbac::RoleBinding>),
+        row(dra, "DeviceClass", "deviceclasses", &[], G, typed::<resource::DeviceClass>),
+        row(dra, "ResourceClaim", "resourceclaims", &[], N | S, typed::<resource::ResourceClaim>),
+        row(dra, "ResourceSlice", "resourceslices", &[], G, typed::<resource::ResourceSlice>),
+        row("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", &["crd", "crds"], S | G, typed::<apiextensions::CustomResourceDefinition>),
     ]
 }
 
-/// Numbers where quantities belong become text, as the real server reads them.
+/// Turns numbers in quantity fields into strings.
 pub(crate) fn quantities_as_text(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -169,7 +105,7 @@ pub(crate) fn quantities_as_text(value: &mut Value) {
     }
 }
 
-/// Removes fields that are null: for a builtin kind they are the same as absent.
+/// Removes null fields: in builtin kinds they mean the same as absent ones.
 pub(crate) fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -181,7 +117,7 @@ pub(crate) fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// Removes what the typed round trip dropped from `value`; the paths of what was removed come back.
+/// Removes the fields of `value` that `known` lacks, and adds their paths to `dropped`.
 pub(crate) fn keep_known(value: &mut Value, known: &Value, path: &str, dropped: &mut Vec<String>) {
     match (value, known) {
         (Value::Object(map), Value::Object(known)) => {
@@ -208,21 +144,5 @@ pub(crate) fn keep_known(value: &mut Value, known: &Value, path: &str, dropped: 
             }
         }
         _ => {}
-    }
-}
-
-/// The two classes every cluster has.
-pub(crate) fn ensure_priority_classes(hub: &crate::hub::Hub) {
-    let resource = hub.kind("priorityclasses.scheduling.k8s.io");
-    for (name, value) in [("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)]
-    {
-        let mut tx = hub.store.lock();
-        if tx.get(&resource.id, "", name).is_none() {
-            let w = crate::verbs::Write::internal(&resource, "", name, "devcluster");
-            let class = serde_json::json!({ "metadata": { "name": name }, "value": value });
-            if let Err(error) = crate::verbs::create(hub, &mut tx, &w, class) {
-                tracing::error!(%error, name, "priority class not made");
-            }
-        }
     }
 }

@@ -1,150 +1,110 @@
-//! A CustomResourceDefinition object becomes a served kind, or is refused with what is wrong in it.
+//! Custom kinds, from CustomResourceDefinitions.
 
-use super::{Column, Resource, Source, Version};
+use super::{Column, Resource};
 use crate::error::Cause;
+use crate::json::{items, set_default, text, texts};
 use crate::schema::Schema;
 use serde_json::{Value, json};
 
-fn text(v: &Value) -> String {
-    v.as_str().unwrap_or_default().to_owned()
+fn owned(value: &Value) -> String {
+    text(value).to_owned()
 }
 
-fn texts(v: &Value) -> Vec<String> {
-    v.as_array().into_iter().flatten().filter_map(|s| s.as_str().map(str::to_owned)).collect()
-}
-
-/// Fills the names that have defaults.
+/// Sets the names that have defaults.
 pub(crate) fn default_names(crd: &mut Value) {
     let names = &mut crd["spec"]["names"];
-    let kind = text(&names["kind"]);
-    if names["singular"].is_null() {
-        names["singular"] = kind.to_lowercase().into();
-    }
-    if names["listKind"].is_null() {
-        names["listKind"] = format!("{kind}List").into();
-    }
-    if crd["spec"]["conversion"].is_null() {
-        crd["spec"]["conversion"] = json!({ "strategy": "None" });
-    }
+    let kind = owned(&names["kind"]);
+    set_default(names, "singular", kind.to_lowercase());
+    set_default(names, "listKind", format!("{kind}List"));
+    set_default(&mut crd["spec"], "conversion", json!({ "strategy": "None" }));
 }
 
-/// The kind a definition describes.
+/// The kind that a definition describes.
+///
+/// # Errors
+/// Everything that is invalid or not supported.
 pub(crate) fn resource_of(crd: &Value) -> Result<Resource, Vec<Cause>> {
     let spec = &crd["spec"];
     let names = &spec["names"];
-    let (group, plural, kind) = (text(&spec["group"]), text(&names["plural"]), text(&names["kind"]));
+    let (group, plural, kind) = (owned(&spec["group"]), owned(&names["plural"]), owned(&names["kind"]));
     let mut causes = Vec::new();
-    if group.is_empty() || !group.contains('.') {
+    if !group.contains('.') {
         causes.push(Cause::invalid("spec.group", &spec["group"], "should be a domain with at least one dot"));
     }
     if kind.is_empty() {
         causes.push(Cause::required("spec.names.kind", ""));
     }
     if text(&crd["metadata"]["name"]) != format!("{plural}.{group}") {
-        causes.push(Cause::invalid(
-            "metadata.name",
-            &crd["metadata"]["name"],
-            "must be spec.names.plural+\".\"+spec.group",
-        ));
+        let why = "must be spec.names.plural+\".\"+spec.group";
+        causes.push(Cause::invalid("metadata.name", &crd["metadata"]["name"], why));
     }
     if !matches!(spec["scope"].as_str(), Some("Cluster" | "Namespaced")) {
         causes.push(Cause::invalid("spec.scope", &spec["scope"], "must be Cluster or Namespaced"));
     }
-    if spec["conversion"]["strategy"] == "Webhook" {
-        causes.push(Cause::forbidden("spec.conversion.strategy", "conversion webhooks are not served here"));
-    }
-    let mut versions = Vec::new();
-    let declared = spec["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
-    for (i, v) in declared.iter().enumerate() {
-        let at = format!("spec.versions[{i}]");
-        let schema = &v["schema"]["openAPIV3Schema"];
-        if schema.is_null() {
-            causes.push(Cause::required(format!("{at}.schema.openAPIV3Schema"), "schemas are required"));
-            continue;
-        }
-        if !v["subresources"]["scale"].is_null() {
-            causes.push(Cause::forbidden(format!("{at}.subresources.scale"), "scale is not served here"));
-        }
-        let schema = match Schema::compile(schema, &format!("{at}.schema.openAPIV3Schema")) {
-            Ok(schema) => schema,
-            Err(mut found) => {
-                causes.append(&mut found);
-                continue;
-            }
-        };
-        if v["served"] == false && v["storage"] != true {
-            continue;
-        }
-        versions.push(Version {
-            name: text(&v["name"]),
-            storage: v["storage"] == true,
-            status: v["subresources"]["status"].is_object(),
-            schema: Some(schema),
-            columns: columns(&v["additionalPrinterColumns"]),
-        });
-    }
-    if causes.is_empty() && declared.iter().filter(|v| v["storage"] == true).count() != 1 {
-        causes.push(Cause::invalid(
-            "spec.versions",
-            &spec["versions"],
-            "must have exactly one version marked as storage version",
-        ));
-    }
-    if !causes.is_empty() {
+    let [version] = items(&spec["versions"]) else {
+        causes.push(Cause::forbidden("spec.versions", "this cluster serves one version of each kind"));
         return Err(causes);
+    };
+    if version["storage"] != true || version["served"] == false {
+        let why = "must have exactly one version marked as storage version";
+        causes.push(Cause::invalid("spec.versions", &spec["versions"], why));
     }
-    let selectable = declared
-        .iter()
-        .flat_map(|v| v["selectableFields"].as_array().into_iter().flatten())
-        .filter_map(|f| f["jsonPath"].as_str().map(|p| p.trim_start_matches('.').to_owned()))
-        .collect();
+    if !version["subresources"]["scale"].is_null() {
+        causes.push(Cause::forbidden("spec.versions[0].subresources.scale", "not served by this cluster"));
+    }
+    let at = "spec.versions[0].schema.openAPIV3Schema";
+    let schema = &version["schema"]["openAPIV3Schema"];
+    let schema = if schema.is_null() {
+        Err(vec![Cause::required(at, "schemas are required")])
+    } else {
+        Schema::compile(schema, at)
+    };
+    let schema = match (schema, causes.is_empty()) {
+        (Ok(schema), true) => schema,
+        (Ok(_), false) => return Err(causes),
+        (Err(more), _) => {
+            causes.extend(more);
+            return Err(causes);
+        }
+    };
+    let selectable = items(&version["selectableFields"]).iter().filter_map(|f| f["jsonPath"].as_str());
     Ok(Resource {
         id: format!("{plural}.{group}"),
         group,
+        version: owned(&version["name"]),
         kind,
         plural,
-        singular: text(&names["singular"]),
-        short: texts(&names["shortNames"]),
-        categories: texts(&names["categories"]),
+        singular: owned(&names["singular"]),
+        short: texts(&names["shortNames"]).map(str::to_owned).collect(),
         namespaced: spec["scope"] == "Namespaced",
         generation: true,
-        selectable,
-        versions,
-        source: Source::Custom,
+        status: version["subresources"]["status"].is_object(),
+        selectable: selectable.map(|path| path.trim_start_matches('.').to_owned()).collect(),
+        check: None,
+        schema: Some(schema),
+        columns: items(&version["additionalPrinterColumns"]).iter().map(column).collect(),
     })
 }
 
-fn columns(declared: &Value) -> Vec<Column> {
-    declared
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|c| Column {
-            name: text(&c["name"]),
-            r#type: text(&c["type"]),
-            path: text(&c["jsonPath"]),
-            priority: c["priority"].as_i64().unwrap_or(0),
-            description: text(&c["description"]),
-        })
-        .collect()
+fn column(declared: &Value) -> Column {
+    Column {
+        name: owned(&declared["name"]),
+        r#type: owned(&declared["type"]),
+        path: owned(&declared["jsonPath"]),
+        priority: declared["priority"].as_i64().unwrap_or(0),
+        description: owned(&declared["description"]),
+    }
 }
 
-/// The status a definition gets once it is served.
+/// The status of a served definition.
 pub(crate) fn established(crd: &Value, now: &str) -> Value {
     let condition = |kind: &str, reason: &str, message: &str| json!({ "type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now });
-    let stored: Vec<&Value> = crd["spec"]["versions"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter(|v| v["storage"] == true)
-        .map(|v| &v["name"])
-        .collect();
     json!({
         "conditions": [
             condition("NamesAccepted", "NoConflicts", "no conflicts found"),
             condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
         ],
         "acceptedNames": crd["spec"]["names"],
-        "storedVersions": stored,
+        "storedVersions": [crd["spec"]["versions"][0]["name"]],
     })
 }

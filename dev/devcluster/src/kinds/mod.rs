@@ -1,4 +1,4 @@
-//! Which kinds are served: the builtin table and what CustomResourceDefinitions add to it while running.
+//! The served kinds: the builtin ones, and those that CustomResourceDefinitions add at run time.
 
 pub(crate) mod builtin;
 pub(crate) mod custom;
@@ -9,37 +9,32 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Round trip through the real type: refuses wrong types and drops unknown fields.
+/// Id of the kind that defines kinds.
+pub(crate) const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
+
+/// Converts a value to the Kubernetes type and back: refuses wrong types and drops unknown fields.
 pub(crate) type TypeCheck = fn(&Value) -> Result<Value, String>;
 
-/// A kind as it is served under one path.
+/// A served kind. Each kind has one version.
 pub(crate) struct Resource {
-    /// `plural` or `plural.group`: names the kind in the store and in messages.
+    /// `plural` or `plural.group`; identifies the kind in the store and in messages.
     pub id: String,
     pub group: String,
+    pub version: String,
     pub kind: String,
     pub plural: String,
     pub singular: String,
     pub short: Vec<String>,
-    pub categories: Vec<String>,
     pub namespaced: bool,
-    /// `metadata.generation` is counted.
+    /// Whether `metadata.generation` is counted.
     pub generation: bool,
-    /// Fields beside the two of metadata that can be selected by.
-    pub selectable: Vec<String>,
-    pub versions: Vec<Version>,
-    pub source: Source,
-}
-
-pub(crate) enum Source {
-    Builtin(TypeCheck),
-    Custom,
-}
-
-pub(crate) struct Version {
-    pub name: String,
-    pub storage: bool,
+    /// Whether the kind has a status subresource.
     pub status: bool,
+    /// Fields for field selectors, in addition to `metadata.name` and `metadata.namespace`.
+    pub selectable: Vec<String>,
+    /// Of a builtin kind.
+    pub check: Option<TypeCheck>,
+    /// Of a custom kind.
     pub schema: Option<Schema>,
     pub columns: Vec<Column>,
 }
@@ -55,28 +50,24 @@ pub(crate) struct Column {
 }
 
 impl Resource {
-    pub(crate) fn version(&self, name: &str) -> Option<&Version> {
-        self.versions.iter().find(|v| v.name == name)
-    }
-    pub(crate) fn storage_version(&self) -> &Version {
-        self.versions.iter().find(|v| v.storage).unwrap_or(&self.versions[0])
-    }
     pub(crate) fn is_custom(&self) -> bool {
-        matches!(self.source, Source::Custom)
+        self.schema.is_some()
     }
-    pub(crate) fn api_version(&self, version: &str) -> String {
-        if self.group.is_empty() { version.to_owned() } else { format!("{}/{version}", self.group) }
+
+    pub(crate) fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
+
     pub(crate) fn not_found(&self, name: &str) -> Failure {
         Failure::not_found(&self.group, &self.plural, name)
     }
+
     pub(crate) fn forbidden(&self, name: &str, why: &str) -> Failure {
         Failure::forbidden(&self.group, &self.plural, name, why)
     }
 }
 
-/// All served kinds by id. Cheap to read from any request.
-#[derive(Default)]
+/// All served kinds by id.
 pub(crate) struct Registry {
     kinds: RwLock<BTreeMap<String, Arc<Resource>>>,
 }
@@ -86,23 +77,26 @@ impl Registry {
         let kinds = builtin::table().into_iter().map(|r| (r.id.clone(), Arc::new(r))).collect();
         Self { kinds: RwLock::new(kinds) }
     }
+
     pub(crate) fn get(&self, id: &str) -> Option<Arc<Resource>> {
         self.kinds.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
+
     /// The kind served under `/apis/<group>/<version>/<plural>`.
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
         let found = if group.is_empty() { self.get(plural) } else { self.get(&format!("{plural}.{group}")) };
-        found.filter(|r| r.group == group && r.version(version).is_some())
+        found.filter(|r| r.group == group && r.version == version)
     }
+
     pub(crate) fn all(&self) -> Vec<Arc<Resource>> {
         self.kinds.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
+
     pub(crate) fn insert(&self, resource: Resource) {
-        self.kinds
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(resource.id.clone(), Arc::new(resource));
+        let mut kinds = self.kinds.write().unwrap_or_else(PoisonError::into_inner);
+        kinds.insert(resource.id.clone(), Arc::new(resource));
     }
+
     pub(crate) fn remove(&self, id: &str) {
         self.kinds.write().unwrap_or_else(PoisonError::into_inner).remove(id);
     }

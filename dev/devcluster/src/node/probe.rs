@@ -1,25 +1,28 @@
-//! Startup, readiness and liveness probes. A probe that has not succeeded yet is tried often in the beginning, so
-//! that starting is fast; how long it may fail is counted in time (`failureThreshold` × `periodSeconds`), so that
-//! trying often never fails a pod earlier.
+//! Startup, readiness and liveness probes. A probe that has not succeeded yet is repeated quickly at first, for fast
+//! starts. Failures are counted in time (`failureThreshold` × `periodSeconds`), so that this never fails a pod earlier.
 
-use super::Place;
-use super::process::{Launch, Spawner, signal_group};
+use crate::json::{items, text, texts};
+use crate::runtime::Sandbox;
+use crate::runtime::process::{Launch, Spawner, signal_group};
+use bytes::Bytes;
+use http_body_util::Empty;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
-/// What the probes found out.
+/// A result of the probes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Finding {
     Started,
     Ready(bool),
-    /// The container is to be killed; the message says which probe failed.
+    /// The container must be killed; the message names the failed probe.
     Dead(String),
-    /// Worth an event.
+    /// A failed probe that is reported as an event.
     Failing(&'static str, String),
 }
 
@@ -53,12 +56,12 @@ impl Probe {
 
 const QUICK: Duration = Duration::from_millis(20);
 
-/// Runs a container's probes until the receiver goes away.
+/// Runs the probes of a container until the receiver is dropped.
 pub(super) async fn run(
     spawner: Arc<Spawner>,
     container: Value,
     ip: String,
-    place: Place,
+    sandbox: Sandbox,
     tell: mpsc::Sender<Finding>,
 ) {
     if let Some(probe) = Probe::of(&container, "startupProbe") {
@@ -67,7 +70,7 @@ pub(super) async fn run(
         let mut pause = QUICK;
         let mut said = false;
         loop {
-            match check(&spawner, &probe, &container, &ip, &place).await {
+            match check(&spawner, &probe, &container, &ip, &sandbox).await {
                 Ok(()) => break,
                 Err(why) if Instant::now() >= deadline => {
                     let _ = tell.send(Finding::Dead(format!("Startup probe failed: {why}"))).await;
@@ -87,8 +90,8 @@ pub(super) async fn run(
     if tell.send(Finding::Started).await.is_err() {
         return;
     }
-    let readiness = readiness(&spawner, &container, &ip, &place, &tell);
-    let liveness = liveness(&spawner, &container, &ip, &place, &tell);
+    let readiness = readiness(&spawner, &container, &ip, &sandbox, &tell);
+    let liveness = liveness(&spawner, &container, &ip, &sandbox, &tell);
     tokio::select! {
         () = async { tokio::join!(readiness, liveness); } => {}
         () = tell.closed() => {}
@@ -99,7 +102,7 @@ async fn readiness(
     spawner: &Spawner,
     container: &Value,
     ip: &str,
-    place: &Place,
+    sandbox: &Sandbox,
     tell: &mpsc::Sender<Finding>,
 ) {
     let Some(probe) = Probe::of(container, "readinessProbe") else {
@@ -109,7 +112,7 @@ async fn readiness(
     sleep(probe.delay).await;
     let (mut ready, mut good, mut bad, mut pause, mut said) = (false, 0, 0, QUICK, false);
     loop {
-        match check(spawner, &probe, container, ip, place).await {
+        match check(spawner, &probe, container, ip, sandbox).await {
             Ok(()) => {
                 (good, bad) = (good + 1, 0);
                 if !ready && good >= probe.successes {
@@ -145,7 +148,7 @@ async fn liveness(
     spawner: &Spawner,
     container: &Value,
     ip: &str,
-    place: &Place,
+    sandbox: &Sandbox,
     tell: &mpsc::Sender<Finding>,
 ) {
     let Some(probe) = Probe::of(container, "livenessProbe") else { return };
@@ -153,7 +156,7 @@ async fn liveness(
     let mut bad = 0;
     loop {
         sleep(probe.period).await;
-        match check(spawner, &probe, container, ip, place).await {
+        match check(spawner, &probe, container, ip, sandbox).await {
             Ok(()) => bad = 0,
             Err(why) => {
                 bad += 1;
@@ -172,7 +175,7 @@ async fn check(
     probe: &Probe,
     container: &Value,
     ip: &str,
-    place: &Place,
+    sandbox: &Sandbox,
 ) -> Result<(), String> {
     let spec = &probe.spec;
     let work = async {
@@ -182,22 +185,19 @@ async fn check(
             let (host, port) = address(&spec["tcpSocket"], container, ip)?;
             TcpStream::connect((host.as_str(), port)).await.map(drop).map_err(|e| e.to_string())
         } else {
-            exec(spawner, &spec["exec"]["command"], place).await
+            exec(spawner, &spec["exec"]["command"], sandbox).await
         }
     };
     timeout(probe.timeout, work).await.unwrap_or_else(|_| Err("timed out".into()))
 }
 
-/// Host and port of a handler; a port may be named after one of the container's.
+/// Host and port of a handler; the port may be the name of a container port.
 fn address(handler: &Value, container: &Value, ip: &str) -> Result<(String, u16), String> {
     let host = handler["host"].as_str().filter(|h| !h.is_empty()).unwrap_or(ip).to_owned();
     let port = match &handler["port"] {
-        Value::String(name) => container["ports"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .find(|p| p["name"] == *name)
-            .map(|p| &p["containerPort"]),
+        Value::String(name) => {
+            items(&container["ports"]).iter().find(|p| p["name"] == *name).map(|p| &p["containerPort"])
+        }
         number => Some(number),
     };
     let port = port.and_then(Value::as_u64).and_then(|p| u16::try_from(p).ok());
@@ -206,44 +206,25 @@ fn address(handler: &Value, container: &Value, ip: &str) -> Result<(String, u16)
 
 async fn http_get(handler: &Value, container: &Value, ip: &str) -> Result<(), String> {
     let (host, port) = address(handler, container, ip)?;
-    let path = handler["path"].as_str().unwrap_or("/");
-    let mut stream = TcpStream::connect((host.as_str(), port)).await.map_err(|e| e.to_string())?;
-    let mut head =
-        format!("GET {path} HTTP/1.1\r\nUser-Agent: kube-probe/1.34\r\nAccept: */*\r\nConnection: close\r\n");
-    let headers = handler["httpHeaders"].as_array().map(Vec::as_slice).unwrap_or_default();
-    if !headers.iter().any(|h| h["name"].as_str().is_some_and(|n| n.eq_ignore_ascii_case("host"))) {
-        head.push_str(&format!("Host: {host}:{port}\r\n"));
+    let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build_http();
+    let mut request = http::Request::get(format!("http://{host}:{port}{}", text(&handler["path"])))
+        .header(http::header::USER_AGENT, "kube-probe/1.34");
+    for header in items(&handler["httpHeaders"]) {
+        request = request.header(text(&header["name"]), text(&header["value"]));
     }
-    for h in headers {
-        head.push_str(&format!(
-            "{}: {}\r\n",
-            h["name"].as_str().unwrap_or(""),
-            h["value"].as_str().unwrap_or("")
-        ));
-    }
-    head.push_str("\r\n");
-    stream.write_all(head.as_bytes()).await.map_err(|e| e.to_string())?;
-    let mut answer = Vec::new();
-    let mut buffer = [0; 512];
-    while !answer.contains(&b'\n') && answer.len() < 512 {
-        match stream.read(&mut buffer).await.map_err(|e| e.to_string())? {
-            0 => break,
-            n => answer.extend_from_slice(&buffer[..n]),
-        }
-    }
-    let line = String::from_utf8_lossy(&answer);
-    let code: u16 = line.split_whitespace().nth(1).and_then(|c| c.parse().ok()).ok_or("no HTTP answer")?;
-    if (200..400).contains(&code) {
+    let request = request.body(Empty::<Bytes>::new()).map_err(|e| e.to_string())?;
+    let status = client.request(request).await.map_err(|e| e.to_string())?.status().as_u16();
+    if (200..400).contains(&status) {
         Ok(())
     } else {
-        Err(format!("HTTP probe failed with statuscode: {code}"))
+        Err(format!("HTTP probe failed with statuscode: {status}"))
     }
 }
 
-async fn exec(spawner: &Spawner, command: &Value, place: &Place) -> Result<(), String> {
-    let argv =
-        command.as_array().into_iter().flatten().filter_map(|c| c.as_str().map(str::to_owned)).collect();
-    let launch = Launch { argv, env: place.env.clone(), cwd: place.cwd.clone(), stdin: false, tty: false };
+async fn exec(spawner: &Spawner, command: &Value, sandbox: &Sandbox) -> Result<(), String> {
+    let argv = texts(command).map(str::to_owned).collect();
+    let launch =
+        Launch { argv, env: sandbox.env.clone(), cwd: sandbox.cwd.clone(), stdin: false, tty: false };
     let mut launched = spawner.launch(launch).await.map_err(|e| format!("{e:#}"))?;
     let guard = KillGroup(launched.pid);
     let status = launched.child.wait().await.map_err(|e| e.to_string())?;
@@ -251,7 +232,7 @@ async fn exec(spawner: &Spawner, command: &Value, place: &Place) -> Result<(), S
     if status.success() { Ok(()) } else { Err(format!("command exited with {status}")) }
 }
 
-/// Ends what a probe started when the probe's time is over.
+/// Kills the command of a probe at its timeout.
 struct KillGroup(i32);
 
 impl Drop for KillGroup {

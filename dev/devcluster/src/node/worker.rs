@@ -1,34 +1,36 @@
 //! One pod on a real node, from its binding to its end: prepare, start, probe, restart, terminate.
 
+use super::logs::Logs;
 use super::probe::{self, Finding};
-use super::process::{Launch, Launched, signal_group};
-use super::volumes::{self, Blocked};
-use super::{Place, cleanup, reaper, remove, status};
-use crate::config::ImageConfig;
-use crate::controllers::events;
-use crate::hub::{Hub, now};
+use super::volumes::Blocked;
+use super::{clean_up, image, remove};
+use crate::hub::Hub;
+use crate::json::text;
+use crate::pod::{container, container_status, is_over};
+use crate::report::{record, set_ready, update_pod};
+use crate::runtime::process::{Launch, Launched, signal_group};
+use crate::runtime::{Sandbox, reaper};
 use crate::store::Object;
+use crate::time::now;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// Why the worker stops waiting.
+/// Why a worker stops waiting.
 enum Wake {
-    /// The pod shall end within its grace period.
+    /// The pod was deleted: end within its grace period.
     Delete,
     /// The object is gone: end at once.
     Gone,
     /// The cluster stops; the object stays.
     Stop,
-    /// The node died.
+    /// The node has failed.
     Failed,
 }
 
@@ -52,34 +54,38 @@ struct Worker<'a> {
     image: String,
 }
 
-/// Lives a pod's life; true when it ended only because its node did.
+/// Runs a pod. Returns whether it stopped only because its node failed.
 pub(super) async fn run(hub: &Arc<Hub>, feed: watch::Receiver<Arc<Object>>) -> bool {
     let pod = feed.borrow().clone();
-    let container = &pod.value["spec"]["containers"][0];
-    let ip = hub.nodes.address(pod.value["status"]["podIP"].as_str());
+    let container = container(&pod.value);
+    let ip = match pod.value["status"]["podIP"].as_str() {
+        Some(address) => address.to_owned(),
+        None => hub.runtime.addresses.allocate(),
+    };
+    hub.runtime.addresses.keep(&ip);
     let mut worker = Worker {
         hub,
         feed,
-        failures: hub.nodes.failures(),
-        node: pod.value["spec"]["nodeName"].as_str().unwrap_or("").to_owned(),
-        home: hub.nodes.pod_dir(pod.uid()),
+        failures: hub.runtime.failures(),
+        node: text(&pod.value["spec"]["nodeName"]).to_owned(),
+        home: hub.runtime.pod_dir(pod.uid()),
         ip,
-        name: container["name"].as_str().unwrap_or("").to_owned(),
-        image: container["image"].as_str().unwrap_or("").to_owned(),
+        name: text(&container["name"]).to_owned(),
+        image: text(&container["image"]).to_owned(),
         pod,
     };
     let wake = Box::pin(worker.live()).await;
-    worker.hub.nodes.set_running(worker.pod.uid(), None);
+    worker.hub.runtime.set_running(worker.pod.uid(), None);
     let again = matches!(wake, Some(Wake::Failed));
     match wake {
         Some(Wake::Delete) => {
             remove(hub, &worker.pod);
-            cleanup(hub, &worker.pod);
-            hub.nodes.release_address(&worker.ip);
+            clean_up(hub, &worker.pod);
+            hub.runtime.addresses.release(&worker.ip);
         }
         Some(Wake::Gone) => {
-            cleanup(hub, &worker.pod);
-            hub.nodes.release_address(&worker.ip);
+            clean_up(hub, &worker.pod);
+            hub.runtime.addresses.release(&worker.ip);
         }
         Some(Wake::Stop | Wake::Failed) | None => {}
     }
@@ -87,7 +93,7 @@ pub(super) async fn run(hub: &Arc<Hub>, feed: watch::Receiver<Arc<Object>>) -> b
 }
 
 impl Worker<'_> {
-    /// The next reason to stop; completes only for one.
+    /// Completes when the worker has to stop.
     async fn wake(&mut self) -> Wake {
         loop {
             if self.hub.stop.is_cancelled() {
@@ -119,18 +125,14 @@ impl Worker<'_> {
     }
 
     fn write(&self, change: impl FnOnce(&mut Value)) {
-        match status::update(self.hub, &self.pod, "kubelet", change) {
-            Ok(_) => {}
-            Err(e) if e.code == 404 => {}
-            Err(error) => tracing::error!(%error, pod = self.pod.name(), "status not written"),
-        }
+        update_pod(self.hub, &self.pod, "kubelet", change);
     }
 
     fn event(&self, kind: &str, reason: &str, message: &str) {
-        events::record(self.hub, &self.pod, kind, reason, message, "kubelet");
+        record(self.hub, &self.pod, kind, reason, message, "kubelet");
     }
 
-    /// Writes the container's state; keeps count and last state where the change does not set them.
+    /// Writes the state of the container. The restart count and last state stay unless `change` sets them.
     fn state(&self, phase: &str, state: &Value, started: bool, ready: bool, change: impl FnOnce(&mut Value)) {
         let (name, image, ip) = (self.name.clone(), self.image.clone(), self.ip.clone());
         let completed = phase == "Succeeded";
@@ -150,7 +152,7 @@ impl Worker<'_> {
             });
             change(&mut c);
             s["containerStatuses"] = json!([c]);
-            status::set_ready(s, &name, ready, completed);
+            set_ready(s, &name, ready, completed);
         });
     }
 
@@ -160,21 +162,21 @@ impl Worker<'_> {
         }
         let mut crashes: u32 = 0;
         loop {
-            let (launch, place) = match self.prepare().await {
+            let (launch, sandbox) = match self.prepare().await {
                 Ok(ready) => ready,
                 Err(wake) => return Some(wake),
             };
             let started = now();
             let rotated = (
-                self.hub.nodes.log_file(self.pod.uid(), false),
-                self.hub.nodes.log_file(self.pod.uid(), true),
+                self.hub.runtime.log_file(self.pod.uid(), false),
+                self.hub.runtime.log_file(self.pod.uid(), true),
             );
-            // the first start has no log to keep
+            // the first start has no previous log
             let _ = std::fs::rename(&rotated.0, &rotated.1);
             let begun = Instant::now();
             let ended = match launch {
                 None => {
-                    // an image without a process: runs until it is told to stop
+                    // an image without a process runs until the pod is deleted
                     self.event("Normal", "Started", "Started container");
                     self.state(
                         "Running",
@@ -194,12 +196,12 @@ impl Worker<'_> {
                     }
                     return Some(wake);
                 }
-                Some(launch) => match self.hub.nodes.spawner.launch(launch).await {
+                Some(launch) => match self.hub.runtime.spawner.launch(launch).await {
                     Err(error) => {
                         self.event("Warning", "Failed", &format!("Error: {error:#}"));
                         Ended { code: 128, reason: "StartError", message: format!("{error:#}"), started }
                     }
-                    Ok(launched) => match Box::pin(self.supervise(launched, place, started)).await {
+                    Ok(launched) => match Box::pin(self.supervise(launched, sandbox, started)).await {
                         Ok(ended) => ended,
                         Err(wake) => return Some(wake),
                     },
@@ -221,10 +223,10 @@ impl Worker<'_> {
         }
     }
 
-    /// What an earlier life of this process left: pods that had ended stay ended, pods that ran are restarted.
+    /// Handles the state from before a restart of the cluster: ended pods stay ended, running ones are restarted.
     fn before(&mut self) -> Option<Option<Wake>> {
-        let container = &self.pod.value["status"]["containerStatuses"][0];
-        if matches!(self.pod.value["status"]["phase"].as_str(), Some("Succeeded" | "Failed")) {
+        let container = container_status(&self.pod.value);
+        if is_over(&self.pod.value) {
             return Some(self.pod.terminating().then_some(Wake::Delete));
         }
         if self.pod.terminating() {
@@ -248,13 +250,13 @@ impl Worker<'_> {
         None
     }
 
-    /// Image, folders and environment; waits until they are there.
-    async fn prepare(&mut self) -> Result<(Option<Launch>, Place), Wake> {
+    /// Waits until image, volumes and environment are available.
+    async fn prepare(&mut self) -> Result<(Option<Launch>, Sandbox), Wake> {
         let mut pause = Duration::from_millis(100);
         let mut shown: Option<Blocked> = None;
         let mut pulls = 0;
         loop {
-            let blocked = match self.build() {
+            let blocked = match image::prepare(self.hub, &self.pod, &self.ip) {
                 Ok(ready) => return Ok(ready),
                 Err(blocked) => blocked,
             };
@@ -286,82 +288,24 @@ impl Worker<'_> {
         }
     }
 
-    fn image(&self) -> Result<ImageConfig, Blocked> {
-        if let Some(found) = self.hub.config.images.iter().find(|i| i.matches(&self.image)) {
-            return Ok(found.clone());
-        }
-        let last = self.image.rsplit('/').next().unwrap_or("");
-        if last.split([':', '@']).next() == Some("pause") {
-            return Ok(ImageConfig::new("pause", Vec::<String>::new()));
-        }
-        let message = format!(
-            "failed to pull and unpack image \"{}\": not in the image table of this cluster",
-            self.image
-        );
-        Err(Blocked { reason: "ErrImagePull", message })
-    }
-
-    fn build(&self) -> Result<(Option<Launch>, Place), Blocked> {
-        let image = self.image()?;
-        let container = &self.pod.value["spec"]["containers"][0];
-        let rootfs = volumes::mount(self.hub, &self.pod, &self.home)?;
-        let mut base: BTreeMap<String, String> = BTreeMap::from([
-            (
-                "PATH".to_owned(),
-                std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".into()),
-            ),
-            ("HOME".to_owned(), rootfs.display().to_string()),
-            ("HOSTNAME".to_owned(), self.pod.name().to_owned()),
-            ("POD_IP".to_owned(), self.ip.clone()),
-            ("ATELIER_ROOTFS".to_owned(), rootfs.display().to_string()),
-        ]);
-        base.extend(image.env.clone());
-        let env = volumes::environment(self.hub, &self.pod, &self.ip, &base)?;
-        let list = |v: &Value| -> Option<Vec<String>> {
-            Some(v.as_array()?.iter().filter_map(Value::as_str).map(|s| volumes::expand(s, &env)).collect())
-        };
-        let command = list(&container["command"]).filter(|c| !c.is_empty());
-        let args = list(&container["args"]).filter(|a| !a.is_empty());
-        let mut argv = match (&command, &args) {
-            (Some(command), _) => command.clone(),
-            (None, _) => image.entrypoint.clone(),
-        };
-        match (args, command) {
-            (Some(args), _) => argv.extend(args),
-            (None, None) => argv.extend(image.cmd.clone()),
-            (None, Some(_)) => {}
-        }
-        let dir = container["workingDir"].as_str().or(image.working_dir.as_deref()).unwrap_or("/");
-        let cwd = rootfs.join(dir.trim_start_matches('/'));
-        let fail = |e: std::io::Error| Blocked {
-            reason: "CreateContainerError",
-            message: format!("{}: {e}", cwd.display()),
-        };
-        std::fs::create_dir_all(&cwd).map_err(fail)?;
-        let env: Vec<(String, String)> = env.into_iter().collect();
-        let place = Place { cwd: cwd.clone(), env: env.clone() };
-        let launch = (!argv.is_empty()).then_some(Launch { argv, env, cwd, stdin: false, tty: false });
-        Ok((launch, place))
-    }
-
-    /// Watches over a running process until it ends or the pod has to.
+    /// Follows a running process until it ends or the pod has to.
     async fn supervise(
         &mut self,
         mut launched: Launched,
-        place: Place,
+        sandbox: Sandbox,
         started: String,
     ) -> Result<Ended, Wake> {
         let pid = launched.pid;
         reaper::record(&self.home, pid);
-        self.hub.nodes.set_running(self.pod.uid(), Some(place.clone()));
-        let logs = self.keep_logs(&mut launched);
-        let container = self.pod.value["spec"]["containers"][0].clone();
+        self.hub.runtime.set_running(self.pod.uid(), Some(sandbox.clone()));
+        let logs = Logs::keep(self.hub, self.pod.uid(), &mut launched);
+        let container = container(&self.pod.value).clone();
         let (tell, mut findings) = mpsc::channel(8);
         let probes = tokio::spawn(probe::run(
-            self.hub.nodes.spawner.clone(),
+            self.hub.runtime.spawner.clone(),
             container.clone(),
             self.ip.clone(),
-            place,
+            sandbox,
             tell,
         ));
         let instant = !container["startupProbe"].is_object() && !container["readinessProbe"].is_object();
@@ -377,7 +321,7 @@ impl Worker<'_> {
                         let name = self.name.clone();
                         self.write(|s| {
                             s["containerStatuses"][0]["ready"] = ready.into();
-                            status::set_ready(s, &name, ready, false);
+                            set_ready(s, &name, ready, false);
                         });
                     }
                     Finding::Started | Finding::Ready(_) => {}
@@ -411,10 +355,10 @@ impl Worker<'_> {
             }
         };
         probes.abort();
-        // what the leader left behind of its group ends with it
+        // the rest of the process group ends with its leader
         signal_group(pid, Signal::SIGKILL);
         reaper::forget(&self.home);
-        self.hub.nodes.set_running(self.pod.uid(), None);
+        self.hub.runtime.set_running(self.pod.uid(), None);
         logs.finish().await;
         Ok(ended(&status, started, why))
     }
@@ -426,7 +370,7 @@ impl Worker<'_> {
         Duration::from_secs(given.unwrap_or(own).max(0).unsigned_abs())
     }
 
-    /// SIGTERM to the group, and SIGKILL when the grace period (or the object's patience) is over.
+    /// Sends SIGTERM to the process group, and SIGKILL after the grace period.
     async fn end(&mut self, launched: &mut Launched, grace: Duration) -> std::io::Result<ExitStatus> {
         if !grace.is_zero() {
             signal_group(launched.pid, Signal::SIGTERM);
@@ -438,7 +382,7 @@ impl Worker<'_> {
                 status = launched.child.wait() => return status,
                 () = sleep_until(deadline) => break,
                 changed = self.feed.changed(), if open => match changed {
-                    // the grace period may be shortened by a second deletion
+                    // a second deletion may shorten the grace period
                     Ok(()) => {
                         let latest = self.feed.borrow_and_update().clone();
                         if let Some(s) = latest.value["metadata"]["deletionGracePeriodSeconds"].as_i64() {
@@ -466,13 +410,13 @@ impl Worker<'_> {
         json!({ "terminated": v })
     }
 
-    /// The pod has ended for good.
+    /// Writes the final state of the pod.
     fn finished(&self, ended: &Ended) {
         let phase = if ended.code == 0 { "Succeeded" } else { "Failed" };
         self.state(phase, &Self::terminated(ended), false, false, |_| {});
     }
 
-    /// Shows the end, waits as long as the crash loop demands, and counts the restart.
+    /// Writes the end of the container, waits for the crash-loop backoff, and counts the restart.
     async fn back_off(&mut self, ended: &Ended, crashes: u32) -> Option<Wake> {
         let last = Self::terminated(ended);
         self.state("Running", &last, false, false, |_| {});
@@ -502,59 +446,6 @@ impl Worker<'_> {
             c["restartCount"] = (c["restartCount"].as_i64().unwrap_or(0) + 1).into();
         });
         None
-    }
-
-    fn keep_logs(&self, launched: &mut Launched) -> Logs {
-        let (tx, mut rx) = mpsc::channel::<Vec<u8>>(64);
-        if let Some(stdout) = launched.child.stdout.take() {
-            tokio::spawn(read_lines(stdout, tx.clone()));
-        }
-        if let Some(stderr) = launched.child.stderr.take() {
-            tokio::spawn(read_lines(stderr, tx));
-        }
-        let (hub, uid) = (self.hub.clone(), self.pod.uid().to_owned());
-        Logs(tokio::spawn(async move {
-            let Ok(mut file) = tokio::fs::File::create(hub.nodes.log_file(&uid, false)).await else { return };
-            // the last line of a stream may lack its end; what follows from the other begins a new one
-            let mut torn = false;
-            while let Some(mut lines) = rx.recv().await {
-                if torn {
-                    lines.insert(0, b'\n');
-                }
-                torn = !lines.ends_with(b"\n");
-                if file.write_all(&lines).await.is_err() || file.flush().await.is_err() {
-                    return;
-                }
-                hub.nodes.tell_log(&uid);
-            }
-        }))
-    }
-}
-
-struct Logs(tokio::task::JoinHandle<()>);
-
-impl Logs {
-    /// Waits for the last lines; a grandchild that holds the pipe open does not hold this up.
-    async fn finish(self) {
-        let _ = tokio::time::timeout(Duration::from_millis(500), self.0).await;
-    }
-}
-
-/// Lines with the time they were read at.
-async fn read_lines(from: impl AsyncRead + Unpin + Send + 'static, to: mpsc::Sender<Vec<u8>>) {
-    let mut reader = BufReader::new(from);
-    loop {
-        let mut line = Vec::new();
-        match reader.read_until(b'\n', &mut line).await {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {}
-        }
-        let mut stamped = crate::hub::now_micro().into_bytes();
-        stamped.push(b' ');
-        stamped.extend_from_slice(&line);
-        if to.send(stamped).await.is_err() {
-            return;
-        }
     }
 }
 

@@ -1,16 +1,21 @@
-//! Whether a pod fits a node: resources (with what nominated pods have reserved), selectors, affinity, taints.
+//! Whether a pod fits a node: resources (including those reserved for nominated pods), selectors, affinity, taints.
 
-use crate::quantity::parse_milli;
-use crate::store::{Key, Object, selectors::expression_matches};
+use crate::json::{entries, items, quantity, text, texts};
+use crate::pod::tolerates;
+use crate::store::{Key, Object};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Amounts by resource, in thousandths. Few enough that a list beats a map.
+/// Amounts by resource, in thousandths. A list, because a pod has few.
 pub(super) type Amounts = Vec<(Arc<str>, i128)>;
 
 pub(super) fn amount(list: &Amounts, name: &str) -> i128 {
     list.iter().find(|(n, _)| &**n == name).map_or(0, |(_, v)| *v)
+}
+
+fn amounts(quantities: &Value) -> Amounts {
+    entries(quantities).filter_map(|(name, v)| Some((Arc::from(name.as_str()), quantity(v)?))).collect()
 }
 
 fn add(list: &mut Amounts, other: &Amounts, sign: i128) {
@@ -22,7 +27,7 @@ fn add(list: &mut Amounts, other: &Amounts, sign: i128) {
     }
 }
 
-/// What the scheduler needs of a pod.
+/// The scheduler's view of a pod.
 #[derive(Clone)]
 pub(super) struct PodInfo {
     pub key: Key,
@@ -34,7 +39,6 @@ pub(super) struct PodInfo {
     pub node: String,
     pub nominated: String,
     pub terminating: bool,
-    /// Kept whole for the rarer questions.
     pub object: Arc<Object>,
 }
 
@@ -42,19 +46,10 @@ impl PodInfo {
     pub(super) fn of(object: &Arc<Object>) -> Self {
         let spec = &object.value["spec"];
         let mut requests: Amounts = Vec::new();
-        for c in spec["containers"].as_array().into_iter().flatten() {
-            let list = c["resources"]["requests"].as_object().into_iter().flatten();
-            let list: Amounts = list
-                .filter_map(|(k, v)| Some((Arc::from(k.as_str()), v.as_str().and_then(parse_milli)?)))
-                .collect();
-            add(&mut requests, &list, 1);
+        for c in items(&spec["containers"]) {
+            add(&mut requests, &amounts(&c["resources"]["requests"]), 1);
         }
-        let overhead = spec["overhead"].as_object().into_iter().flatten();
-        let overhead: Amounts = overhead
-            .filter_map(|(k, v)| Some((Arc::from(k.as_str()), v.as_str().and_then(parse_milli)?)))
-            .collect();
-        add(&mut requests, &overhead, 1);
-        let text = |v: &Value| v.as_str().unwrap_or("").to_owned();
+        let text = |v: &Value| text(v).to_owned();
         Self {
             key: object.key(),
             uid: object.uid().to_owned(),
@@ -73,7 +68,7 @@ impl PodInfo {
     }
 }
 
-/// A node with what is on it.
+/// The scheduler's view of a node, with its pods.
 pub(super) struct NodeInfo {
     pub name: String,
     pub labels: Value,
@@ -100,18 +95,15 @@ impl NodeInfo {
         node.refresh(object);
         node
     }
-    /// Takes over a changed node object; what is on the node stays.
+    /// Updates the node from its object; keeps its pods.
     pub(super) fn refresh(&mut self, object: &Object) {
         let (spec, status) = (&object.value["spec"], &object.value["status"]);
         self.labels = object.value["metadata"]["labels"].clone();
         self.unschedulable = spec["unschedulable"] == true;
-        self.taints = spec["taints"].as_array().cloned().unwrap_or_default();
+        self.taints = items(&spec["taints"]).to_vec();
         let allocatable =
             if status["allocatable"].is_object() { &status["allocatable"] } else { &status["capacity"] };
-        let list = allocatable.as_object().into_iter().flatten();
-        self.allocatable = list
-            .filter_map(|(k, v)| Some((Arc::from(k.as_str()), v.as_str().and_then(parse_milli)?)))
-            .collect();
+        self.allocatable = amounts(allocatable);
         self.slots = amount(&self.allocatable, "pods") / 1000;
     }
     pub(super) fn add(&mut self, pod: PodInfo) {
@@ -124,27 +116,27 @@ impl NodeInfo {
         add(&mut self.used, &pod.requests, -1);
         Some(pod)
     }
-    /// The larger of the used shares of cpu and memory.
+    /// The larger of the used shares of CPU and memory, in thousandths.
     pub(super) fn load(&self) -> i128 {
         let share = |r: &str| amount(&self.used, r) * 1000 / amount(&self.allocatable, r).max(1);
         share("cpu").max(share("memory"))
     }
 }
 
-/// Why a node is no place for a pod.
+/// The reason why a pod does not fit a node.
 pub(super) type Misfit = String;
 
-/// Everything but resources.
+/// Checks everything but resources.
 pub(super) fn admits(node: &NodeInfo, pod: &PodInfo) -> Result<(), Misfit> {
     let spec = pod.spec();
-    let tolerations = spec["tolerations"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let tolerations = items(&spec["tolerations"]);
     let cordon = serde_json::json!({ "key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule" });
     if node.unschedulable && !tolerations.iter().any(|t| tolerates(t, &cordon)) {
         return Err(Misfit::from("node(s) were unschedulable"));
     }
     for taint in &node.taints {
         if taint["effect"] != "PreferNoSchedule" && !tolerations.iter().any(|t| tolerates(t, taint)) {
-            let (key, value) = (taint["key"].as_str().unwrap_or(""), taint["value"].as_str().unwrap_or(""));
+            let (key, value) = (text(&taint["key"]), text(&taint["value"]));
             return Err(Misfit::from(format!("node(s) had untolerated taint {{{key}: {value}}}")));
         }
     }
@@ -154,14 +146,20 @@ pub(super) fn admits(node: &NodeInfo, pod: &PodInfo) -> Result<(), Misfit> {
     Ok(())
 }
 
-/// Whether a toleration bears a taint.
-pub(crate) fn tolerates(toleration: &Value, taint: &Value) -> bool {
-    let key = toleration["key"].as_str().unwrap_or("");
-    let exists = toleration["operator"] == "Exists";
-    let effect = toleration["effect"].as_str().unwrap_or("");
-    (effect.is_empty() || taint["effect"] == effect)
-        && (key.is_empty() && exists || taint["key"] == key)
-        && (exists || toleration["value"].as_str().unwrap_or("") == taint["value"].as_str().unwrap_or(""))
+/// Whether a value satisfies an entry of `matchExpressions`.
+fn expression_matches(expression: &Value, found: &Value) -> bool {
+    let found = found.as_str();
+    let values = || texts(&expression["values"]);
+    let number = |s: Option<&str>| s.and_then(|s| s.parse::<i64>().ok());
+    match text(&expression["operator"]) {
+        "In" => found.is_some_and(|t| values().any(|v| v == t)),
+        "NotIn" => !found.is_some_and(|t| values().any(|v| v == t)),
+        "Exists" => found.is_some(),
+        "DoesNotExist" => found.is_none(),
+        "Gt" => number(found).zip(number(values().next())).is_some_and(|(a, b)| a > b),
+        "Lt" => number(found).zip(number(values().next())).is_some_and(|(a, b)| a < b),
+        _ => false,
+    }
 }
 
 fn term_matches(term: &Value, node: &NodeInfo) -> bool {
@@ -171,7 +169,7 @@ fn term_matches(term: &Value, node: &NodeInfo) -> bool {
         return false;
     }
     let name = Value::String(node.name.clone());
-    labels.into_iter().flatten().all(|e| expression_matches(e, &node.labels[e["key"].as_str().unwrap_or("")]))
+    labels.into_iter().flatten().all(|e| expression_matches(e, &node.labels[text(&e["key"])]))
         && fields.into_iter().flatten().all(|e| e["key"] == "metadata.name" && expression_matches(e, &name))
 }
 
@@ -181,15 +179,7 @@ fn selects(node: &NodeInfo, spec: &Value) -> bool {
     plain && required.as_array().is_none_or(|terms| terms.iter().any(|t| term_matches(t, node)))
 }
 
-/// The sum of weights of the preferred terms a node satisfies.
-pub(super) fn preference(node: &NodeInfo, pod: &PodInfo) -> i64 {
-    let preferred =
-        &pod.spec()["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"];
-    let terms = preferred.as_array().into_iter().flatten();
-    terms.filter(|t| term_matches(&t["preference"], node)).filter_map(|t| t["weight"].as_i64()).sum()
-}
-
-/// Whether the resources are there, beside what is used and what `reserved` pods are promised.
+/// The missing resources, if `used` is used and the `reserved` pods get theirs too.
 pub(super) fn has_room(
     node: &NodeInfo,
     used: &Amounts,
@@ -203,16 +193,16 @@ pub(super) fn has_room(
         missing.push("Too many pods".into());
     }
     for (name, want) in pod.requests.iter().filter(|(_, v)| *v > 0) {
-        let promised: i128 = reserved.iter().map(|p| amount(&p.requests, name)).sum();
+        let reserved: i128 = reserved.iter().map(|p| amount(&p.requests, name)).sum();
         let total = amount(&node.allocatable, name);
-        if amount(used, name) + promised + want > total {
+        if amount(used, name) + reserved + want > total {
             missing.push(format!("Insufficient {name}"));
         }
     }
     missing
 }
 
-/// What is used when some pods are thought away.
+/// The used resources without some pods.
 pub(super) fn used_without(node: &NodeInfo, gone: &[&PodInfo]) -> Amounts {
     let mut used = node.used.clone();
     for pod in gone {

@@ -1,8 +1,8 @@
-//! Preemption: on which node the fewest and least important pods would have to go.
+//! Preemption: the pods that must be removed from a node for a pod of higher priority.
 
 use super::fit::{NodeInfo, PodInfo, has_room, used_without};
 
-/// The pods to remove from a node so that the pod fits; `None` when nothing there helps.
+/// The pods to remove from a node; `None` if preemption does not help there.
 pub(super) fn victims<'a>(
     node: &'a NodeInfo,
     reserved: &[&PodInfo],
@@ -12,7 +12,7 @@ pub(super) fn victims<'a>(
     if lower.is_empty() {
         return None;
     }
-    // the most important are spared first; of equals the older
+    // pods of high priority are spared first; of equal ones the older
     lower.sort_by(|a, b| b.priority.cmp(&a.priority).then(a.created.cmp(&b.created)).then(a.uid.cmp(&b.uid)));
     let fits = |gone: &[&PodInfo]| {
         has_room(node, &used_without(node, gone), node.pods.len() - gone.len(), reserved, pod).is_empty()
@@ -27,11 +27,11 @@ pub(super) fn victims<'a>(
             gone = spared;
         }
     }
-    // with nothing to remove the obstacle is another one
+    // resources are not the obstacle
     (!gone.is_empty()).then_some(gone)
 }
 
-/// Smaller is better: highest victim priority, then sum, then count.
+/// The cost of removing pods: highest priority, then sum, then count.
 pub(super) fn cost(victims: &[&PodInfo]) -> (i64, i64, usize) {
     let highest = victims.iter().map(|p| p.priority).max().unwrap_or(i64::MIN);
     (highest, victims.iter().map(|p| p.priority.saturating_add(1 << 31)).sum(), victims.len())

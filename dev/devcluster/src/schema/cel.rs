@@ -2,6 +2,7 @@
 
 use super::{Kind, Node};
 use crate::error::Cause;
+use crate::json::{entries, text};
 use cel::{Context, Program, Value as Cel, objects::Map};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -14,44 +15,26 @@ pub(crate) struct Rule {
     source: String,
     message: Option<String>,
     message_program: Option<Program>,
-    reason: &'static str,
     field_path: Option<String>,
-    /// Mentions `oldSelf`: runs only when there is an old value.
+    /// Refers to `oldSelf`: is evaluated only if there is an old value.
     transition: bool,
 }
 
-/// Functions and macros a rule may use; anything else is refused when the definition is written.
-const FUNCTIONS: &[&str] = &[
-    "size",
-    "has",
-    "all",
-    "exists",
-    "exists_one",
-    "map",
-    "filter",
-    "matches",
-    "contains",
-    "startsWith",
-    "endsWith",
-    "string",
-    "int",
-    "uint",
-    "double",
-    "bool",
-    "type",
-    "dyn",
-    "max",
-    "min",
-    "in",
-    "bytes",
+/// Supported functions and macros; a definition with others is refused.
+#[rustfmt::skip]
+const FUNCTIONS: [&str; 22] = [
+    "size", "has", "all", "exists", "exists_one", "map", "filter", "matches", "contains", "startsWith", "endsWith",
+    "string", "int", "uint", "double", "bool", "type", "dyn", "max", "min", "in", "bytes",
 ];
 
 impl Rule {
     /// Compiles one entry of `x-kubernetes-validations`.
     pub(crate) fn compile(entry: &Value) -> Result<Self, String> {
-        let source = entry["rule"].as_str().unwrap_or_default().to_owned();
-        if entry["optionalOldSelf"] == true {
-            return Err("optionalOldSelf is not served here".into());
+        let source = text(&entry["rule"]).to_owned();
+        for field in ["optionalOldSelf", "reason"] {
+            if !entry[field].is_null() {
+                return Err(format!("{field} is not supported by this cluster"));
+            }
         }
         let program = compile(&source)?;
         let transition = program.references().variables().contains(&"oldSelf");
@@ -61,18 +44,12 @@ impl Rule {
             source,
             message: entry["message"].as_str().map(str::to_owned),
             message_program,
-            reason: match entry["reason"].as_str() {
-                Some("FieldValueForbidden") => "FieldValueForbidden",
-                Some("FieldValueRequired") => "FieldValueRequired",
-                Some("FieldValueDuplicate") => "FieldValueDuplicate",
-                _ => "FieldValueInvalid",
-            },
             field_path: entry["fieldPath"].as_str().map(str::to_owned),
             transition,
         })
     }
 
-    /// Runs the rule; the error is the message to show.
+    /// Evaluates the rule; the error is the message for the client.
     pub(super) fn check(&self, node: &Node, value: &Value, old: Option<&Value>) -> Result<(), String> {
         if self.transition && old.is_none() {
             return Ok(());
@@ -100,7 +77,7 @@ impl Rule {
 
     pub(super) fn cause(&self, path: &str, value: &Value, why: String) -> Cause {
         let field = format!("{path}{}", self.field_path.as_deref().unwrap_or(""));
-        Cause { reason: self.reason, ..Cause::invalid(field.trim_start_matches('.'), value, why) }
+        Cause::invalid(field.trim_start_matches('.'), value, why)
     }
 }
 
@@ -112,11 +89,11 @@ impl Selector {
         compile(source).map(Self)
     }
 
-    /// Whether a device of a slice is meant. Attributes without a domain belong to the driver's.
+    /// Whether the selector selects a device of a slice. Attributes without a domain belong to the domain of the driver.
     pub(crate) fn matches(&self, driver: &str, device: &Value) -> Result<bool, String> {
         let grouped = |field: &str, unwrap: fn(&Value) -> Value| {
             let mut by_domain = serde_json::Map::new();
-            for (name, v) in device[field].as_object().into_iter().flatten() {
+            for (name, v) in entries(&device[field]) {
                 let (domain, id) = name.split_once('/').unwrap_or((driver, name));
                 by_domain.entry(domain).or_insert_with(|| Value::Object(serde_json::Map::new()))[id] =
                     unwrap(v);
@@ -151,7 +128,7 @@ fn compile(source: &str) -> Result<Program, String> {
     Ok(program)
 }
 
-/// JSON as CEL sees it through a schema: integers are ints, numbers doubles.
+/// Converts JSON to CEL values: by the schema, integers become ints and numbers doubles.
 fn convert(node: Option<&Node>, value: &Value) -> Cel {
     match value {
         Value::Null => Cel::Null,

@@ -1,7 +1,8 @@
-//! The journal: one JSON line per change, handed to the kernel with each change (no fsync: it survives the death
-//! of this process, not of the machine). A torn last line is dropped; growth is compacted by rewriting.
+//! The journal: one JSON line per change, written without fsync; it survives a kill of the process, not of the machine.
+//! An incomplete last line is ignored. A journal that has grown is rewritten with the current objects only.
 
 use super::Key;
+use crate::json::text;
 use anyhow::Context;
 use bytes::Bytes;
 use serde::Deserialize;
@@ -33,7 +34,7 @@ struct Line {
     o: Option<Value>,
     /// removed key
     d: Option<Key>,
-    /// version, of a removal or of the whole at compaction
+    /// version of a removal, or of the whole state after a compaction
     rv: Option<u64>,
 }
 
@@ -56,7 +57,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<(u64, Vec<Stored>)> {
         let complete = text.ends_with(b"\n");
         let line: Line = match serde_json::from_slice(&text) {
             Ok(line) => line,
-            // the process died while writing it: the change was never answered
+            // the process was killed while writing: the client got no response
             Err(_) if !complete => break,
             Err(e) => return Err(e).with_context(|| format!("{} line {number}", path.display())),
         };
@@ -74,11 +75,11 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<(u64, Vec<Stored>)> {
 }
 
 fn text_of(v: &Value) -> String {
-    v.as_str().unwrap_or_default().to_owned()
+    text(v).to_owned()
 }
 
 impl Journal {
-    /// Starts a journal that holds exactly the given state, replacing what was there in one step.
+    /// Starts a journal with the given state, replacing the old one atomically.
     pub(crate) fn create(path: &Path, rv: u64, state: Vec<(String, Bytes)>) -> anyhow::Result<Self> {
         let (file, bytes) =
             write_state(path, rv, state).with_context(|| format!("write {}", path.display()))?;
@@ -112,7 +113,7 @@ impl Journal {
             }
             Err(error) => {
                 self.floor = self.bytes;
-                tracing::error!(%error, "journal not compacted");
+                tracing::error!(%error, "cannot compact journal");
             }
         }
     }
@@ -120,7 +121,7 @@ impl Journal {
     fn append(&mut self, line: &[u8]) {
         self.bytes += line.len() as u64;
         if let Err(error) = self.file.write_all(line) {
-            tracing::error!(%error, "journal write failed: a restart will not know this change");
+            tracing::error!(%error, "cannot write journal; the change will be lost at a restart");
         }
     }
 }

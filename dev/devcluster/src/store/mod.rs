@@ -1,11 +1,14 @@
-//! The objects of the cluster, in memory behind one lock, with a bounded window of changes per kind that watches
-//! are served from and a journal that a restart reads. Knows nothing of what a kind means: rules live in `verbs`.
+//! The objects of the cluster: in memory under one lock, with a window of recent changes per kind for watches, and a
+//! journal for restarts. Knows nothing of the meaning of kinds; the rules are in `verbs` and `admission`.
 
-pub(crate) mod journal;
+mod feed;
+mod journal;
 pub(crate) mod selectors;
 
 use crate::error::Failure;
+use crate::json::{items, text};
 use bytes::Bytes;
+pub(crate) use feed::{Event, Feed};
 use journal::Journal;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -13,7 +16,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::sync::{mpsc, watch};
 
-/// How many changes of one kind a watch may lie behind before it is told 410.
+/// Number of changes of one kind that a watch may lag behind before it fails with 410.
 const WINDOW: usize = 8192;
 
 /// Namespace (empty for cluster-scoped kinds) and name.
@@ -28,16 +31,16 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// An object that was made but not stored (dry runs, last states).
+    /// An object that is not stored (dry run, last state).
     pub(crate) fn unstored(rv: u64, value: Value) -> Arc<Self> {
         Arc::new(Self { rv, value, json: OnceLock::new() })
     }
-    /// The JSON text, made once and shared by every watch and list.
+    /// The JSON text; computed once and shared by watches and lists.
     pub(crate) fn json(&self) -> Bytes {
         self.json.get_or_init(|| Bytes::from(self.value.to_string())).clone()
     }
     pub(crate) fn meta(&self, field: &str) -> &str {
-        self.value["metadata"][field].as_str().unwrap_or("")
+        text(&self.value["metadata"][field])
     }
     pub(crate) fn name(&self) -> &str {
         self.meta("name")
@@ -64,7 +67,7 @@ pub(crate) enum Op {
     Deleted,
 }
 
-/// One change of one kind. `object` of a deletion is the last state with the deletion's resource version.
+/// One change. The object of a deletion is its last state, with the resource version of the deletion.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub rv: u64,
@@ -76,28 +79,28 @@ pub(crate) struct Change {
 struct Table {
     objects: BTreeMap<Key, Arc<Object>>,
     window: VecDeque<Arc<Change>>,
-    /// Changes up to this version are no longer in the window.
+    /// The window has no changes up to this version.
     forgotten: u64,
     latest: watch::Sender<u64>,
 }
 
-/// What the garbage collector has to look at.
+/// Work for the garbage collector.
 #[derive(Debug)]
 pub(crate) enum Upkeep {
-    /// An owner of something disappeared.
+    /// An object with dependents was removed.
     OwnerGone { uid: String },
-    /// An object was written that names owners or waits for its dependents.
-    Look { kind: String, key: Key },
+    /// An object with owners or finalizers was written, or lost a dependent.
+    Check { kind: String, key: Key },
 }
 
 pub(crate) struct Store {
     inner: Mutex<Inner>,
 }
 
-/// The state under the lock; verbs read and write through it, so that one request is one atomic step.
+/// The state under the lock. A request holds the lock for all of its reads and writes, so that it is atomic.
 pub(crate) struct Inner {
     rv: u64,
-    /// The version the process started from: older watches cannot be resumed.
+    /// The version at the start of the process; older watches cannot be resumed.
     base: u64,
     tables: HashMap<String, Table>,
     by_uid: HashMap<String, (String, Key)>,
@@ -107,7 +110,7 @@ pub(crate) struct Inner {
 }
 
 impl Store {
-    /// Opens the store; with a path, from its journal and writing to it.
+    /// Opens the store; with a path, reads the journal and writes to it.
     pub(crate) fn open(path: Option<&Path>) -> anyhow::Result<(Self, mpsc::UnboundedReceiver<Upkeep>)> {
         let (upkeep, receiver) = mpsc::unbounded_channel();
         let mut inner = Inner {
@@ -137,68 +140,34 @@ impl Store {
         Ok((Self { inner: Mutex::new(inner) }, receiver))
     }
 
-    /// The lock. Held for microseconds and never across an await.
+    /// Locks the state. Never held across an await.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A change notification for a kind: the value is the version of its latest change.
+    /// Follows the version of the latest change of a kind.
     pub(crate) fn follow(&self, kind: &str) -> watch::Receiver<u64> {
         self.lock().table(kind).latest.subscribe()
     }
 
-    /// Current objects of a kind with the version they are the state of, and a feed of what comes after.
-    pub(crate) fn subscribe(self: &Arc<Self>, kind: &str) -> (Vec<Arc<Object>>, Feed) {
-        let mut inner = self.lock();
-        let rv = inner.rv;
-        let table = inner.table(kind);
-        let feed =
-            Feed { store: self.clone(), kind: kind.to_owned(), latest: table.latest.subscribe(), seen: rv };
-        (table.objects.values().cloned().collect(), feed)
-    }
-}
-
-/// The changes of one kind in order, for the controllers inside the process.
-pub(crate) struct Feed {
-    store: Arc<Store>,
-    kind: String,
-    latest: watch::Receiver<u64>,
-    seen: u64,
-}
-
-impl Feed {
-    /// Waits for changes. An error means the feed fell out of the window and must be subscribed anew.
-    pub(crate) async fn next(&mut self) -> Result<Vec<Arc<Change>>, Failure> {
-        loop {
-            self.latest.borrow_and_update();
-            let changes = self.store.lock().since(&self.kind, self.seen)?;
-            if let Some(last) = changes.last() {
-                self.seen = last.rv;
-                return Ok(changes);
-            }
-            if self.latest.changed().await.is_err() {
-                return Err(Failure::internal("the store is closed"));
-            }
-        }
+    /// The objects of some kinds and their changes; see [`Feed`].
+    pub(crate) fn feed(self: &Arc<Self>, kinds: &[&'static str]) -> Feed {
+        Feed::new(self, kinds)
     }
 }
 
 impl Inner {
     fn table(&mut self, kind: &str) -> &mut Table {
         let base = self.base;
-        if !self.tables.contains_key(kind) {
-            let table = Table {
-                objects: BTreeMap::new(),
-                window: VecDeque::new(),
-                forgotten: base,
-                latest: watch::Sender::new(base),
-            };
-            self.tables.insert(kind.to_owned(), table);
-        }
-        self.tables.entry(kind.to_owned()).or_insert_with(|| unreachable!("inserted above"))
+        self.tables.entry(kind.to_owned()).or_insert_with(|| Table {
+            objects: BTreeMap::new(),
+            window: VecDeque::new(),
+            forgotten: base,
+            latest: watch::Sender::new(base),
+        })
     }
 
-    /// The version of the latest change of anything.
+    /// The version of the latest change.
     pub(crate) fn rv(&self) -> u64 {
         self.rv
     }
@@ -207,7 +176,7 @@ impl Inner {
         self.tables.get(kind)?.objects.get(&(namespace.to_owned(), name.to_owned())).cloned()
     }
 
-    /// Objects of a kind in key order; all namespaces when `namespace` is empty.
+    /// Objects of a kind in key order; of all namespaces if `namespace` is empty.
     pub(crate) fn list<'a>(
         &'a self,
         kind: &str,
@@ -238,7 +207,7 @@ impl Inner {
         self.tables.get(kind).map_or(0, |t| t.objects.len())
     }
 
-    /// Kinds that have at least one object in a namespace.
+    /// Kinds with objects in a namespace.
     pub(crate) fn kinds_in(&self, namespace: &str) -> Vec<String> {
         let mut kinds: Vec<String> =
             self.tables.keys().filter(|k| self.list(k, namespace).next().is_some()).cloned().collect();
@@ -250,7 +219,7 @@ impl Inner {
         self.by_uid.get(uid).cloned()
     }
 
-    /// Objects whose owner references name this uid.
+    /// Objects that an object owns.
     pub(crate) fn dependents(&self, uid: &str) -> Vec<(String, Key)> {
         self.dependents.get(uid).map(|d| d.iter().cloned().collect()).unwrap_or_default()
     }
@@ -267,7 +236,7 @@ impl Inner {
         Ok(table.window.range(from..).cloned().collect())
     }
 
-    /// Stores a new version of an object (new or not), stamping its resource version.
+    /// Stores an object, new or not, and sets its resource version.
     pub(crate) fn put(&mut self, kind: &str, mut value: Value) -> Arc<Object> {
         self.rv += 1;
         let rv = self.rv;
@@ -282,14 +251,14 @@ impl Inner {
         let waits = object.value["metadata"]["ownerReferences"].is_array()
             || object.terminating() && object.value["metadata"]["finalizers"].is_array();
         if waits {
-            self.tell(Upkeep::Look { kind: kind.to_owned(), key });
+            self.enqueue(Upkeep::Check { kind: kind.to_owned(), key });
         }
         let op = if previous.is_some() { Op::Modified } else { Op::Added };
         self.announce(kind, Change { rv, op, object: object.clone(), previous });
         object
     }
 
-    /// Removes an object; the answer is its last state with the version of the removal.
+    /// Removes an object. Returns its last state, with the resource version of the removal.
     pub(crate) fn remove(&mut self, kind: &str, key: &Key) -> Option<Arc<Object>> {
         let previous = self.table(kind).objects.remove(key)?;
         self.rv += 1;
@@ -302,20 +271,20 @@ impl Inner {
         }
         self.index(kind, key, Some(&previous), None);
         if self.dependents.contains_key(previous.uid()) {
-            self.tell(Upkeep::OwnerGone { uid: previous.uid().to_owned() });
+            self.enqueue(Upkeep::OwnerGone { uid: previous.uid().to_owned() });
         }
-        // an owner may be waiting for the last of its dependents
-        for owner in previous.value["metadata"]["ownerReferences"].as_array().into_iter().flatten() {
+        // an owner may wait for the last of its dependents
+        for owner in items(&previous.value["metadata"]["ownerReferences"]) {
             if let Some((kind, key)) = owner["uid"].as_str().and_then(|uid| self.by_uid(uid)) {
-                self.tell(Upkeep::Look { kind, key });
+                self.enqueue(Upkeep::Check { kind, key });
             }
         }
         self.announce(kind, Change { rv, op: Op::Deleted, object: object.clone(), previous: Some(previous) });
         Some(object)
     }
 
-    fn tell(&self, what: Upkeep) {
-        // a closed channel means the cluster is stopping: nobody is left to collect
+    fn enqueue(&self, what: Upkeep) {
+        // the channel is closed when the cluster stops
         let _ = self.upkeep.send(what);
     }
 

@@ -1,9 +1,10 @@
 //! Label and field selectors of lists and watches.
 
 use crate::error::Failure;
+
 use serde_json::Value;
 
-/// A parsed pair of selectors; the default one selects everything.
+/// Parsed selectors; the default selects everything.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selector {
     labels: Vec<Label>,
@@ -25,7 +26,7 @@ struct Field {
     equal: bool,
 }
 
-/// Field paths that the builtin kinds can be selected by; every kind has the two metadata ones.
+/// Whether a field can be used in field selectors of a builtin kind.
 fn selectable(kind: &str, path: &str) -> bool {
     if matches!(path, "metadata.name" | "metadata.namespace") {
         return true;
@@ -65,7 +66,7 @@ fn selectable(kind: &str, path: &str) -> bool {
 }
 
 impl Selector {
-    /// Parses the query parameters; `extra` are the selectable fields a CRD declares.
+    /// Parses the query parameters; `extra` are the selectable fields of a custom kind.
     pub(crate) fn parse(kind: &str, labels: &str, fields: &str, extra: &[String]) -> Result<Self, Failure> {
         let mut selector = Self::default();
         for term in split_terms(labels) {
@@ -88,7 +89,7 @@ impl Selector {
         Ok(selector)
     }
 
-    /// Both selectors at once.
+    /// The conjunction of two selectors.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.labels.extend(other.labels);
         self.fields.extend(other.fields);
@@ -138,24 +139,17 @@ fn split_terms(text: &str) -> Vec<&str> {
 
 fn parse_label(term: &str) -> Result<Label, Failure> {
     let bad = || Failure::bad_request(format!("unable to parse requirement: {term}"));
-    let values = |text: &str| -> Option<Vec<String>> {
-        let inner = text.trim().strip_prefix('(')?.strip_suffix(')')?;
-        Some(inner.split(',').map(|v| v.trim().to_owned()).collect())
-    };
     if let Some(key) = term.strip_prefix('!') {
         return Ok(Label::Absent(key.trim().to_owned()));
     }
-    if let Some((key, rest)) = term
-        .split_once(" notin ")
-        .or_else(|| term.split_once(" notin(").map(|(k, _)| (k, &term[term.find('(').unwrap_or(0)..])))
-    {
-        return Ok(Label::NotIn(key.trim().to_owned(), values(rest).ok_or_else(bad)?));
-    }
-    if let Some((key, rest)) = term
-        .split_once(" in ")
-        .or_else(|| term.split_once(" in(").map(|(k, _)| (k, &term[term.find('(').unwrap_or(0)..])))
-    {
-        return Ok(Label::In(key.trim().to_owned(), values(rest).ok_or_else(bad)?));
+    if let Some((key, list)) = term.split_once('(') {
+        let values = list.strip_suffix(')').ok_or_else(bad)?;
+        let values = values.split(',').map(|v| v.trim().to_owned()).collect();
+        return match key.trim().split_once(char::is_whitespace).map(|(k, op)| (k.to_owned(), op.trim())) {
+            Some((key, "in")) => Ok(Label::In(key, values)),
+            Some((key, "notin")) => Ok(Label::NotIn(key, values)),
+            _ => Err(bad()),
+        };
     }
     if let Some((key, value)) = term.split_once("!=") {
         return Ok(Label::NotIn(key.trim().to_owned(), vec![value.trim().to_owned()]));
@@ -164,32 +158,6 @@ fn parse_label(term: &str) -> Result<Label, Failure> {
         return Ok(Label::In(key.trim().to_owned(), vec![value.trim().to_owned()]));
     }
     if term.contains(char::is_whitespace) { Err(bad()) } else { Ok(Label::Exists(term.to_owned())) }
-}
-
-/// Whether a `LabelSelector` object (matchLabels, matchExpressions) selects these labels.
-pub(crate) fn label_selector_matches(selector: &Value, labels: &Value) -> bool {
-    let equal = selector["matchLabels"].as_object().is_none_or(|m| m.iter().all(|(k, v)| &labels[k] == v));
-    let expressions = selector["matchExpressions"].as_array();
-    equal
-        && expressions.is_none_or(|all| {
-            all.iter().all(|e| expression_matches(e, &labels[e["key"].as_str().unwrap_or("")]))
-        })
-}
-
-/// One `matchExpressions` entry against the value found at its key.
-pub(crate) fn expression_matches(expression: &Value, found: &Value) -> bool {
-    let text = found.as_str();
-    let values = || expression["values"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let number = |s: Option<&str>| s.and_then(|s| s.parse::<i64>().ok());
-    match expression["operator"].as_str().unwrap_or("") {
-        "In" => text.is_some_and(|t| values().any(|v| v == t)),
-        "NotIn" => !text.is_some_and(|t| values().any(|v| v == t)),
-        "Exists" => text.is_some(),
-        "DoesNotExist" => text.is_none(),
-        "Gt" => number(text).zip(number(values().next())).is_some_and(|(a, b)| a > b),
-        "Lt" => number(text).zip(number(values().next())).is_some_and(|(a, b)| a < b),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

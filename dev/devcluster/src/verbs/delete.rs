@@ -1,10 +1,12 @@
-//! Deletion: preconditions, grace, finalizers, propagation, and what ends with an object.
+//! Deletion: preconditions, grace periods, finalizers and propagation.
 
 use crate::error::Failure;
-use crate::hub::{Hub, now, seconds};
-use crate::kinds::Resource;
+use crate::hub::Hub;
+use crate::json::{items, text};
+use crate::kinds::{DEFINITIONS, Resource};
 use crate::store::{Inner, Key, Object};
-use crate::verbs::Write;
+use crate::time::{now, seconds};
+use crate::write::Write;
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
@@ -16,7 +18,6 @@ pub(crate) struct Options {
     pub grace_period_seconds: Option<i64>,
     pub preconditions: Option<Preconditions>,
     pub propagation_policy: Option<String>,
-    pub orphan_dependents: Option<bool>,
     pub dry_run: Option<Vec<String>>,
 }
 
@@ -27,15 +28,22 @@ pub(crate) struct Preconditions {
     pub resource_version: Option<String>,
 }
 
-/// What became of the object.
+impl Preconditions {
+    /// Only this incarnation of the object.
+    pub(crate) fn uid(uid: &str) -> Self {
+        Self { uid: Some(uid.to_owned()), resource_version: None }
+    }
+}
+
+/// The result of a deletion.
 pub(crate) enum Deleted {
-    /// It is gone; its last state.
+    /// The object is gone; its last state.
     Gone(Arc<Object>),
-    /// It waits for its grace period or finalizers.
+    /// The object waits for its grace period or its finalizers.
     Waiting(Arc<Object>),
 }
 
-/// Deletes an object, or begins to.
+/// Deletes an object, or marks it as terminating.
 pub(crate) fn delete(
     hub: &Hub,
     tx: &mut Inner,
@@ -47,12 +55,8 @@ pub(crate) fn delete(
     if let Some(p) = &options.preconditions {
         let differs = |want: &Option<String>, got: &str| want.as_deref().is_some_and(|w| w != got);
         if differs(&p.uid, old.uid()) {
-            let why = format!(
-                "Precondition failed: UID in precondition: {}, UID in object meta: {}",
-                p.uid.as_deref().unwrap_or(""),
-                old.uid()
-            );
-            return Err(Failure::conflict(&res.group, &res.plural, w.name, &why));
+            let asked = p.uid.as_deref().unwrap_or_default();
+            return Err(Failure::wrong_uid(&res.group, &res.plural, w.name, asked, old.uid()));
         }
         if differs(&p.resource_version, old.meta("resourceVersion")) {
             return Err(Failure::stale(&res.group, &res.plural, w.name));
@@ -62,10 +66,7 @@ pub(crate) fn delete(
         return Err(res.forbidden(w.name, "this namespace may not be deleted"));
     }
     let mut new = old.value.clone();
-    let policy = options.propagation_policy.as_deref().or(match options.orphan_dependents {
-        Some(true) => Some("Orphan"),
-        _ => None,
-    });
+    let policy = options.propagation_policy.as_deref();
     let finalizer = match policy {
         None | Some("Background") => None,
         Some("Foreground") => Some("foregroundDeletion"),
@@ -77,7 +78,7 @@ pub(crate) fn delete(
     if let Some(finalizer) = finalizer
         && !old.terminating()
     {
-        let list = new["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
+        let list = items(&new["metadata"]["finalizers"]).to_vec();
         let mut list: Vec<Value> = list.into_iter().filter(|f| f != finalizer).collect();
         list.push(finalizer.into());
         new["metadata"]["finalizers"] = list.into();
@@ -99,12 +100,12 @@ pub(crate) fn delete(
     }
     if res.id == "namespaces" {
         new["status"]["phase"] = "Terminating".into();
-        if new["spec"]["finalizers"].as_array().is_none_or(Vec::is_empty) {
+        if items(&new["spec"]["finalizers"]).is_empty() {
             new["spec"]["finalizers"] = serde_json::json!(["kubernetes"]);
         }
     }
-    if res.id == "customresourcedefinitions.apiextensions.k8s.io" && tx.count(w.name) > 0 {
-        let list = new["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
+    if res.id == DEFINITIONS && tx.count(w.name) > 0 {
+        let list = items(&new["metadata"]["finalizers"]).to_vec();
         let cleanup = "customresourcecleanup.apiextensions.k8s.io";
         let mut list: Vec<Value> = list.into_iter().filter(|f| f != cleanup).collect();
         list.push(cleanup.into());
@@ -114,7 +115,6 @@ pub(crate) fn delete(
         return Ok(Deleted::Waiting(Object::unstored(tx.rv(), new)));
     }
     if is_done(&new) {
-        // the last state carries the deletion, as watchers of the real server see it for graceful kinds
         return match finish(hub, tx, res, &old.key()) {
             Some(object) => Ok(Deleted::Gone(object)),
             None => Err(res.not_found(w.name)),
@@ -134,7 +134,7 @@ fn deadline(grace: i64) -> String {
     jiff::Timestamp::now().checked_add(span).map_or_else(|_| now(), seconds)
 }
 
-/// Seconds the object may still live. Only pods that run have any.
+/// The grace period in seconds. Only running pods have one.
 fn grace_of(res: &Resource, old: &Object, options: &Options) -> Result<i64, Failure> {
     if options.grace_period_seconds.is_some_and(|g| g < 0) {
         return Err(Failure::bad_request("gracePeriodSeconds must not be negative"));
@@ -142,7 +142,7 @@ fn grace_of(res: &Resource, old: &Object, options: &Options) -> Result<i64, Fail
     if res.id != "pods" {
         return Ok(0);
     }
-    let idle = old.value["spec"]["nodeName"].as_str().unwrap_or("").is_empty()
+    let idle = text(&old.value["spec"]["nodeName"]).is_empty()
         || matches!(old.value["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
     if idle {
         return Ok(0);
@@ -151,21 +151,21 @@ fn grace_of(res: &Resource, old: &Object, options: &Options) -> Result<i64, Fail
     Ok(options.grace_period_seconds.unwrap_or(own))
 }
 
-/// Whether nothing holds a terminating object any more.
+/// Whether a terminating object can be removed.
 pub(crate) fn is_done(value: &Value) -> bool {
     let meta = &value["metadata"];
     meta["deletionTimestamp"].is_string()
-        && meta["finalizers"].as_array().is_none_or(Vec::is_empty)
+        && items(&meta["finalizers"]).is_empty()
         && meta["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
         && !(value["kind"] == "Namespace"
             && value["apiVersion"] == "v1"
-            && value["spec"]["finalizers"].as_array().is_some_and(|f| !f.is_empty()))
+            && !items(&value["spec"]["finalizers"]).is_empty())
 }
 
-/// Takes an object out of the store, and with a definition the kind it defines.
+/// Removes an object from the store, and with a definition its kind.
 pub(crate) fn finish(hub: &Hub, tx: &mut Inner, res: &Resource, key: &Key) -> Option<Arc<Object>> {
     let gone = tx.remove(&res.id, key)?;
-    if res.id == "customresourcedefinitions.apiextensions.k8s.io" {
+    if res.id == DEFINITIONS {
         hub.kinds.remove(gone.name());
     }
     Some(gone)

@@ -1,14 +1,16 @@
 //! From a client's body to stored form: identity, unknown fields, types, names, validation.
 
-use super::{Unknown, Write};
 use crate::admission;
 use crate::error::{Cause, Failure};
-use crate::kinds::{Source, builtin};
+use crate::json::{entries, items, text};
+use crate::kinds::builtin;
+use crate::write::{Unknown, Write};
 use serde_json::{Map, Value};
 
 /// Brings a client's object into stored form: identity checked, unknown fields dealt with, types right.
 pub(super) fn ingest(w: &Write<'_>, value: &mut Value, defaults: bool) -> Result<Vec<String>, Failure> {
-    let (kind, api_version) = (&w.resource.kind, w.api_version());
+    let (res, kind) = (w.resource, &w.resource.kind);
+    let api_version = res.api_version();
     let Some(map) = value.as_object_mut() else {
         return Err(Failure::bad_request("the body must be an object"));
     };
@@ -40,25 +42,24 @@ pub(super) fn ingest(w: &Write<'_>, value: &mut Value, defaults: bool) -> Result
             meta.as_object_mut().map(|m| m.shift_remove(field));
         }
     }
-    match &w.resource.source {
-        Source::Builtin(check) => {
+    match (&res.schema, res.check) {
+        (Some(schema), _) => {
+            dropped.extend(schema.prune(value));
+            if defaults {
+                schema.default(value);
+            }
+        }
+        (None, Some(check)) => {
             builtin::quantities_as_text(value);
             let known = check(value).map_err(|e| {
                 Failure::bad_request(format!(
                     "{kind} in version {:?} cannot be handled as a {kind}: {e}",
-                    w.version
+                    res.version
                 ))
             })?;
             builtin::keep_known(value, &known, "", &mut dropped);
         }
-        Source::Custom => {
-            if let Some(schema) = &w.version().schema {
-                dropped.extend(schema.prune(value));
-                if defaults {
-                    schema.default(value);
-                }
-            }
-        }
+        (None, None) => {}
     }
     dropped.sort();
     dropped.dedup();
@@ -66,7 +67,7 @@ pub(super) fn ingest(w: &Write<'_>, value: &mut Value, defaults: bool) -> Result
     match w.unknown {
         Unknown::Strict if !messages.is_empty() => Err(Failure::bad_request(format!(
             "{kind} in version {:?} cannot be handled as a {kind}: strict decoding error: {}",
-            w.version,
+            res.version,
             messages.join(", ")
         ))),
         Unknown::Warn => Ok(messages),
@@ -76,7 +77,7 @@ pub(super) fn ingest(w: &Write<'_>, value: &mut Value, defaults: bool) -> Result
 
 fn check_names(w: &Write<'_>, value: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
-    let name = value["metadata"]["name"].as_str().unwrap_or("");
+    let name = text(&value["metadata"]["name"]);
     let rbac = w.resource.group == "rbac.authorization.k8s.io";
     let ok_char = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
     let ends = |s: &str| {
@@ -99,8 +100,8 @@ fn check_names(w: &Write<'_>, value: &Value) -> Vec<Cause> {
             "must be no more than 63 characters and contain no '.'",
         ));
     }
-    for (key, v) in value["metadata"]["labels"].as_object().into_iter().flatten() {
-        let text = v.as_str().unwrap_or("");
+    for (key, v) in entries(&value["metadata"]["labels"]) {
+        let text = text(v);
         let part = |s: &str| {
             s.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')) && s.len() <= 63
         };
@@ -116,9 +117,9 @@ fn check_names(w: &Write<'_>, value: &Value) -> Vec<Cause> {
             ));
         }
     }
-    for (i, owner) in value["metadata"]["ownerReferences"].as_array().into_iter().flatten().enumerate() {
+    for (i, owner) in items(&value["metadata"]["ownerReferences"]).iter().enumerate() {
         for field in ["apiVersion", "kind", "name", "uid"] {
-            if owner[field].as_str().unwrap_or("").is_empty() {
+            if text(&owner[field]).is_empty() {
                 causes.push(Cause::required(
                     format!("metadata.ownerReferences[{i}].{field}"),
                     "must not be empty",
@@ -131,9 +132,9 @@ fn check_names(w: &Write<'_>, value: &Value) -> Vec<Cause> {
 
 pub(super) fn validate(w: &Write<'_>, value: &Value, old: Option<&Value>) -> Vec<Cause> {
     let mut causes = if old.is_none() { check_names(w, value) } else { Vec::new() };
-    match &w.version().schema {
+    match &w.resource.schema {
         Some(schema) => causes.extend(schema.validate(value, old)),
-        None => causes.extend(admission::validate_builtin(&w.resource.id, w.subresource, value, old)),
+        None => causes.extend(admission::validate(&w.resource.id, w.subresource, value, old)),
     }
     causes
 }

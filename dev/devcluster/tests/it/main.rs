@@ -1,13 +1,7 @@
-//! The development cluster through ordinary clients: what these cases say of it is what a real cluster does.
+//! The cluster through ordinary clients. The cases of `conformance` need only an API server: with `TEST_KUBECONFIG` they
+//! run against a real one. The cases of `standin` need nodes, images or restarts of the development cluster.
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
-mod access;
-mod apply;
-mod custom;
-mod deletion;
-mod objects;
-mod pods;
-mod restart;
-mod scheduling;
+mod conformance;
+mod standin;
 mod support;
-mod watching;

@@ -1,9 +1,10 @@
-//! A cluster of its own for each test, clients for it, and waiting for conditions.
+//! Clusters and clients for tests, and waiting for conditions.
 
 use atelier_devcluster::{Cluster, Config, NodeConfig, start};
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, PostParams};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ServiceAccount};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, PostParams};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,9 +14,14 @@ use std::path::Path;
 use std::time::Duration;
 use tempfile::TempDir;
 
+/// A cluster for one test: its own development cluster, or a namespace of the real cluster of `TEST_KUBECONFIG`.
 pub(crate) struct Test {
-    pub(crate) cluster: Cluster,
     pub(crate) client: Client,
+    /// The namespace of the test.
+    pub(crate) namespace: String,
+    /// Makes the names of cluster-scoped objects unique.
+    pub(crate) id: String,
+    cluster: Option<Cluster>,
     pub(crate) dir: TempDir,
 }
 
@@ -25,15 +31,36 @@ pub(crate) async fn client(url: &str, token: &str) -> Client {
     Client::try_from(config).unwrap()
 }
 
+async fn config_of(kubeconfig: &Path) -> kube::Config {
+    let file = Kubeconfig::read_from(kubeconfig).unwrap();
+    kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap()
+}
+
 pub(crate) async fn client_of(kubeconfig: &Path) -> Client {
-    let file = kube::config::Kubeconfig::read_from(kubeconfig).unwrap();
-    let config = kube::Config::from_custom_kubeconfig(file, &kube::config::KubeConfigOptions::default())
-        .await
-        .unwrap();
-    Client::try_from(config).unwrap()
+    Client::try_from(config_of(kubeconfig).await).unwrap()
 }
 
 impl Test {
+    /// A cluster for a case that needs only an API server.
+    pub(crate) async fn any() -> Self {
+        let Some(kubeconfig) = std::env::var_os("TEST_KUBECONFIG") else { return Self::with(|_| {}).await };
+        let client = client_of(Path::new(&kubeconfig)).await;
+        let id = format!("{:08x}", rand::random::<u32>());
+        let namespace = format!("conformance-{id}");
+        make_namespace(&client, &namespace, json!({})).await;
+        let test = Self {
+            client,
+            namespace: namespace.clone(),
+            id,
+            cluster: None,
+            dir: tempfile::tempdir().unwrap(),
+        };
+        // what a namespace gets from the controllers of a real cluster
+        until(&test.api::<ServiceAccount>(), "default", |_| true).await;
+        until(&test.api::<ConfigMap>(), "kube-root-ca.crt", |_| true).await;
+        test
+    }
+
     /// Two fake nodes with 8 GPUs each.
     pub(crate) async fn fake() -> Self {
         Self::with(|c| {
@@ -43,20 +70,59 @@ impl Test {
         .await
     }
 
+    /// A development cluster with a changed configuration.
     pub(crate) async fn with(change: impl FnOnce(&mut Config)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut config = Config::new(dir.path().join("data"));
         change(&mut config);
         let cluster = start(config).await.unwrap();
         let client = client(&cluster.url, &cluster.token).await;
-        Self { cluster, client, dir }
+        Self { client, namespace: "default".to_owned(), id: "test".to_owned(), cluster: Some(cluster), dir }
     }
 
-    pub(crate) async fn namespace(&self, name: &str) {
-        make_namespace(&self.client, name, json!({})).await;
+    /// The development cluster.
+    pub(crate) fn cluster(&self) -> &Cluster {
+        self.cluster.as_ref().unwrap()
     }
 
-    pub(crate) fn api<K>(&self, namespace: &str) -> Api<K>
+    pub(crate) async fn stop(self) {
+        match self.cluster {
+            Some(cluster) => cluster.stop().await,
+            None => {
+                let namespaces: Api<Namespace> = Api::all(self.client.clone());
+                namespaces.delete(&self.namespace, &DeleteParams::default()).await.unwrap();
+            }
+        }
+    }
+
+    /// Creates a namespace and returns its name.
+    pub(crate) async fn make_namespace(&self, name: &str, labels: Value) -> String {
+        let name = format!("{name}-{}", self.id);
+        make_namespace(&self.client, &name, labels).await;
+        name
+    }
+
+    /// A client with another token.
+    pub(crate) async fn client_as(&self, token: &str) -> Client {
+        match (&self.cluster, std::env::var_os("TEST_KUBECONFIG")) {
+            (None, Some(kubeconfig)) => {
+                let mut config = config_of(Path::new(&kubeconfig)).await;
+                config.auth_info = AuthInfo { token: Some(token.to_owned().into()), ..AuthInfo::default() };
+                Client::try_from(config).unwrap()
+            }
+            _ => client(&self.cluster().url, token).await,
+        }
+    }
+
+    pub(crate) fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope>,
+        K::DynamicType: Default,
+    {
+        self.api_in(&self.namespace)
+    }
+
+    pub(crate) fn api_in<K>(&self, namespace: &str) -> Api<K>
     where
         K: Resource<Scope = NamespaceResourceScope>,
         K::DynamicType: Default,
@@ -65,14 +131,25 @@ impl Test {
     }
 
     pub(crate) fn pods(&self) -> Api<Pod> {
-        self.api("default")
+        self.api()
     }
 
-    /// A request with the administrator's token.
-    pub(crate) fn http(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
-        reqwest::Client::new()
-            .request(method.parse().unwrap(), format!("{}{path}", self.cluster.url))
-            .bearer_auth(&self.cluster.token)
+    /// The response to a request of any form: status, headers and body.
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: String,
+    ) -> (u16, http::HeaderMap, Value) {
+        let mut request = http::Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(kube::client::Body::from(body.into_bytes())).unwrap();
+        let (head, body) = self.client.send(request).await.unwrap().into_parts();
+        let body = http_body_util::BodyExt::collect(body).await.unwrap().to_bytes();
+        (head.status.as_u16(), head.headers, serde_json::from_slice(&body).unwrap_or_default())
     }
 }
 
@@ -89,7 +166,7 @@ where
     api.create(&PostParams::default(), &serde_json::from_value(value).unwrap()).await.unwrap()
 }
 
-/// The failure of a request that must fail: its code, reason and message.
+/// The code, reason and message of a request that must fail.
 pub(crate) fn failure<T: Debug>(result: kube::Result<T>) -> (u16, String, String) {
     match result.unwrap_err() {
         kube::Error::Api(s) => (s.code, s.reason.clone(), s.message.clone()),
@@ -105,7 +182,7 @@ pub(crate) fn pod(name: &str, image: &str, extra: Value) -> Value {
     json!({ "metadata": { "name": name }, "spec": spec })
 }
 
-/// A pod that asks for GPUs, of a priority class when one is named.
+/// A pod with GPUs and, if given, a priority class.
 pub(crate) fn gpu_pod(name: &str, gpus: u32, class: &str) -> Value {
     let mut value = pod(name, "pause:1", json!({}));
     value["spec"]["containers"][0]["resources"] = json!({ "limits": { "nvidia.com/gpu": gpus.to_string() } });
@@ -131,7 +208,7 @@ fn merge(into: &mut Value, from: Value) {
     }
 }
 
-/// Waits until an object satisfies a condition and gives it.
+/// Waits until an object satisfies a condition and returns it.
 pub(crate) async fn until<K>(api: &Api<K>, name: &str, condition: impl Fn(&K) -> bool) -> K
 where
     K: Clone + DeserializeOwned + Debug + Send + Resource + 'static,
@@ -144,7 +221,7 @@ where
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("{name} never came there: {last:#?}");
+    panic!("{name} does not satisfy the condition: {last:#?}");
 }
 
 /// Waits until an object is gone.
@@ -158,7 +235,19 @@ where
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("{name} is still there");
+    panic!("{name} still exists");
+}
+
+/// Waits until a request succeeds: on a real cluster, rights take effect after a moment.
+pub(crate) async fn until_allowed<T>(request: impl AsyncFn() -> kube::Result<T>) -> T {
+    for _ in 0..500 {
+        match request().await {
+            Err(kube::Error::Api(status)) if status.code == 403 => {}
+            other => return other.unwrap(),
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("still forbidden");
 }
 
 pub(crate) fn is_ready(pod: &Pod) -> bool {

@@ -1,0 +1,61 @@
+//! The objects that every cluster has, and what a restart resumes.
+
+use crate::controllers::{gc, nodes, volumes::PROVISIONER};
+use crate::hub::Hub;
+use crate::kinds::{DEFINITIONS, custom};
+use crate::store::Inner;
+use crate::verbs::system;
+use serde_json::{Value, json};
+
+/// Serves the stored definitions, creates what is missing and checks all objects.
+pub(crate) fn run(hub: &Hub) {
+    {
+        let mut tx = hub.store.lock();
+        serve_definitions(hub, &tx);
+        for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
+            ensure(hub, &mut tx, "namespaces", name, json!({}));
+        }
+        ensure(
+            hub,
+            &mut tx,
+            "storageclasses.storage.k8s.io",
+            "standard",
+            json!({
+                "metadata": { "annotations": { "storageclass.kubernetes.io/is-default-class": "true" } },
+                "provisioner": PROVISIONER, "allowVolumeExpansion": true,
+            }),
+        );
+        for (name, value) in
+            [("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)]
+        {
+            ensure(hub, &mut tx, "priorityclasses.scheduling.k8s.io", name, json!({ "value": value }));
+        }
+        for node in &hub.config.nodes {
+            if let Err(error) = nodes::register(hub, &mut tx, node) {
+                tracing::error!(%error, node = node.name, "cannot register node");
+            }
+        }
+    }
+    gc::check_all(hub);
+}
+
+fn serve_definitions(hub: &Hub, tx: &Inner) {
+    for definition in tx.list(DEFINITIONS, "") {
+        match custom::resource_of(&definition.value) {
+            Ok(resource) => hub.kinds.insert(resource),
+            Err(causes) => {
+                tracing::error!(name = definition.name(), ?causes, "cannot serve stored definition");
+            }
+        }
+    }
+}
+
+fn ensure(hub: &Hub, tx: &mut Inner, kind: &str, name: &str, mut object: Value) {
+    if tx.get(kind, "", name).is_some() {
+        return;
+    }
+    object["metadata"]["name"] = name.into();
+    if let Err(error) = system::create(hub, tx, kind, "", "devcluster", object) {
+        tracing::error!(%error, kind, name, "cannot create object");
+    }
+}

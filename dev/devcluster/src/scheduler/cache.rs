@@ -1,0 +1,176 @@
+//! What the scheduler knows: nodes with their pods, and the pods that wait.
+
+use super::fit::{NodeInfo, PodInfo};
+use crate::json::text;
+use crate::pod::is_over;
+use crate::store::Object;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+const FIRST_BACKOFF: Duration = Duration::from_millis(2);
+const LAST_BACKOFF: Duration = Duration::from_secs(1);
+
+struct Waiting {
+    pod: PodInfo,
+    attempts: u32,
+    not_before: Instant,
+    /// Has been tried since the last change that could help.
+    parked: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Cache {
+    pub nodes: BTreeMap<String, NodeInfo>,
+    /// The node at which the next search starts.
+    pub turn: usize,
+    waiting: HashMap<String, Waiting>,
+    /// The node of each bound pod.
+    bound: HashMap<String, String>,
+    /// Nominated pods that wait, by node.
+    nominated: HashMap<String, Vec<String>>,
+}
+
+impl Cache {
+    /// Takes in an object. Returns whether the change could help a waiting pod.
+    pub(super) fn observe(&mut self, object: &Arc<Object>, gone: bool) -> bool {
+        match text(&object.value["kind"]) {
+            "Pod" if gone => self.forget_pod(object.uid()),
+            "Pod" => self.set_pod(object),
+            "Node" => {
+                match self.nodes.get_mut(object.name()) {
+                    Some(_) if gone => drop(self.nodes.remove(object.name())),
+                    Some(node) => node.refresh(object),
+                    None => drop(self.nodes.insert(object.name().to_owned(), NodeInfo::of(object))),
+                }
+                true
+            }
+            _ => true,
+        }
+    }
+
+    /// Takes in a pod. Returns whether it makes room for others.
+    pub(super) fn set_pod(&mut self, object: &Arc<Object>) -> bool {
+        let pod = PodInfo::of(object);
+        if is_over(&object.value) {
+            return self.forget_pod(&pod.uid);
+        }
+        if !pod.node.is_empty() {
+            let nominated = self.forget_waiting(&pod.uid);
+            self.bound.insert(pod.uid.clone(), pod.node.clone());
+            if let Some(node) = self.nodes.get_mut(&pod.node) {
+                node.add(pod);
+            }
+            return nominated;
+        }
+        if pod.terminating || object.value["spec"]["schedulerName"] != "default-scheduler" {
+            return self.forget_waiting(&pod.uid);
+        }
+        self.set_waiting(pod)
+    }
+
+    fn set_waiting(&mut self, pod: PodInfo) -> bool {
+        let before = self.waiting.get(&pod.uid).map(|w| &w.pod);
+        let was_nominated = before.map(|p| p.nominated.clone()).unwrap_or_default();
+        // the scheduler's own status updates are no news
+        let same = before.is_some_and(|p| {
+            p.nominated == pod.nominated && p.object.value["spec"] == pod.object.value["spec"]
+        });
+        if was_nominated != pod.nominated {
+            self.drop_nomination(&pod.uid);
+            if !pod.nominated.is_empty() {
+                self.nominated.entry(pod.nominated.clone()).or_default().push(pod.uid.clone());
+            }
+        }
+        let helps = !was_nominated.is_empty() && was_nominated != pod.nominated;
+        let now = Instant::now();
+        match self.waiting.get_mut(&pod.uid) {
+            Some(waiting) if same => waiting.pod = pod,
+            _ => {
+                let waiting = Waiting { pod, attempts: 0, not_before: now, parked: false };
+                self.waiting.insert(waiting.pod.uid.clone(), waiting);
+            }
+        }
+        helps
+    }
+
+    /// Removes a pod. Returns whether that makes room for others.
+    fn forget_pod(&mut self, uid: &str) -> bool {
+        let nominated = self.forget_waiting(uid);
+        let node = self.bound.remove(uid).and_then(|node| self.nodes.get_mut(&node));
+        node.is_some_and(|n| n.remove(uid).is_some()) || nominated
+    }
+
+    /// Removes a pod from the waiting ones. Returns whether it was nominated.
+    fn forget_waiting(&mut self, uid: &str) -> bool {
+        self.drop_nomination(uid);
+        self.waiting.remove(uid).is_some_and(|w| !w.pod.nominated.is_empty())
+    }
+
+    fn drop_nomination(&mut self, uid: &str) {
+        self.nominated.retain(|_, pods| {
+            pods.retain(|u| u != uid);
+            !pods.is_empty()
+        });
+    }
+
+    /// Lets every waiting pod be tried again.
+    pub(super) fn wake_all(&mut self) {
+        self.waiting.values_mut().for_each(|w| w.parked = false);
+    }
+
+    /// Pods that are due: by priority, then by age.
+    pub(super) fn due(&self) -> Vec<String> {
+        let now = Instant::now();
+        let mut due: Vec<&PodInfo> =
+            self.waiting.values().filter(|w| !w.parked && w.not_before <= now).map(|w| &w.pod).collect();
+        due.sort_by_key(|pod| (-pod.priority, &pod.created, &pod.uid));
+        due.into_iter().map(|pod| pod.uid.clone()).collect()
+    }
+
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.waiting.values().filter(|w| !w.parked).map(|w| w.not_before).min()
+    }
+
+    pub(super) fn waiting(&self, uid: &str) -> Option<&PodInfo> {
+        self.waiting.get(uid).map(|w| &w.pod)
+    }
+
+    /// Does not try a pod again before a change, and then only after a backoff.
+    pub(super) fn park(&mut self, uid: &str) {
+        if let Some(w) = self.waiting.get_mut(uid) {
+            let backoff = (FIRST_BACKOFF * 2u32.saturating_pow(w.attempts.min(12))).min(LAST_BACKOFF);
+            (w.parked, w.not_before, w.attempts) = (true, Instant::now() + backoff, w.attempts + 1);
+        }
+    }
+
+    /// Replaces a parked pod with its new version, whose nomination counts at once.
+    pub(super) fn renominate(&mut self, object: &Arc<Object>) {
+        let pod = PodInfo::of(object);
+        let Some(waiting) = self.waiting.get_mut(&pod.uid).filter(|w| w.pod.nominated != pod.nominated)
+        else {
+            return;
+        };
+        waiting.pod = pod.clone();
+        self.drop_nomination(&pod.uid);
+        self.nominated.entry(pod.nominated).or_default().push(pod.uid);
+    }
+
+    /// Nominated pods for which a node keeps room that `pod` must not take.
+    pub(super) fn reserved<'a>(&'a self, node: &str, pod: &PodInfo) -> Vec<&'a PodInfo> {
+        let nominated = self.nominated.get(node).map(Vec::as_slice).unwrap_or_default();
+        nominated
+            .iter()
+            .filter(|uid| **uid != pod.uid)
+            .filter_map(|uid| self.waiting(uid))
+            .filter(|other| other.priority >= pod.priority)
+            .collect()
+    }
+
+    /// Whether the pods of a node that a nominated pod has preempted still terminate.
+    pub(super) fn victims_terminate(&self, pod: &PodInfo) -> bool {
+        let node = self.nodes.get(&pod.nominated);
+        node.is_some_and(|n| n.pods.values().any(|p| p.terminating && p.priority < pod.priority))
+    }
+}

@@ -1,0 +1,8 @@
+//! What Kubernetes does, too.
+
+mod access;
+mod apply;
+mod custom;
+mod deletion;
+mod objects;
+mod watching;
