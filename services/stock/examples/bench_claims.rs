@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use atelier_stock::{App, Config, MIGRATIONS, SERVICE, Tuning};
+use atelier_stock::{App, Config, MIGRATIONS, NAME, StockConfig};
 use clap::Parser;
 use db::DbConfig;
 use ids::{DatacenterId, GpuSpecId, InstanceId};
@@ -91,7 +91,7 @@ async fn bench(args: &Args) {
     let (spec, _) = catalogue(&mut conn, args.units).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let router = App::new(config).unwrap().router();
+    let router = App::new(config, service::Process::default()).unwrap().router();
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
 
     let pgbench = Pgbench::find(&admin, args);
@@ -158,7 +158,7 @@ async fn prepare(admin: &PgConnectOptions, args: &Args) -> (PgConnection, Config
     );
     let password = || SecretString::from("bench");
     let passwords = Passwords { owner: password(), app: password(), worker: password() };
-    provision(&mut conn, SERVICE, &passwords).await.unwrap();
+    provision(&mut conn, NAME, &passwords).await.unwrap();
     let database = DbConfig {
         url: format!("postgres://{}:{}/{DATABASE}", admin.get_host(), admin.get_port()),
         app_password: password(),
@@ -166,14 +166,14 @@ async fn prepare(admin: &PgConnectOptions, args: &Args) -> (PgConnection, Config
         owner_password: Some(password()),
         max_connections: 10,
     };
-    database.migrate(SERVICE, &MIGRATIONS).await.unwrap();
+    database.migrate(NAME, &MIGRATIONS).await.unwrap();
     let config = Config {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         database,
         auth: serde_json::from_str(r#"{"issuer":"http://bench"}"#).unwrap(),
         callers: callers(),
         clusters: BTreeMap::new(),
-        stock: Tuning::default(),
+        stock: StockConfig::default(),
     };
     (conn, config)
 }

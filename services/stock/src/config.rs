@@ -1,66 +1,91 @@
-//! What can be configured.
+//! Configuration of the service.
 
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use auth::{AuthConfig, Callers};
 use crds::ClusterConfig;
-use db::DbConfig;
+use db::{DbConfig, queue};
 use serde::Deserialize;
 
-/// The service's configuration.
+/// Configuration of the service.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where it listens.
+    /// Address and port to listen on.
     #[serde(default = "default_listen")]
     pub listen: SocketAddr,
-    /// Its schema.
+    /// The service's schema.
     pub database: DbConfig,
-    /// Whose access tokens it accepts.
+    /// Issuer of the accepted access tokens.
     pub auth: AuthConfig,
-    /// The services that may call its internal operations: name → token.
+    /// Services that may call the internal operations: name → token.
     #[serde(default)]
     pub callers: Callers,
-    /// The clusters that datacenters may name.
+    /// Clusters that datacenters may name.
     #[serde(default)]
     pub clusters: BTreeMap<String, ClusterConfig>,
-    /// How patient and how thorough it is.
+    /// Deadlines, periods and limits.
     #[serde(default)]
-    pub stock: Tuning,
+    pub stock: StockConfig,
 }
 
 fn default_listen() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 8081))
 }
 
-/// How patient and how thorough the service is.
+/// Deadlines, periods and limits.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Tuning {
-    /// Seconds after which a unit of an addition that is not held counts as failed. It stays, and becomes
+pub struct StockConfig {
+    /// Seconds after which a unit of an addition that is not held counts as failed. The unit stays, and becomes
     /// available as soon as it is held.
     pub hold_deadline_seconds: u32,
-    /// Seconds between two full comparisons of a cluster with the units recorded here.
+    /// Seconds between two full comparisons of a cluster with its units.
     pub compare_every_seconds: u32,
-    /// Objects that are made or removed at a time.
+    /// Units of one cluster that are reconciled at a time.
     pub cluster_concurrency: usize,
-    /// Seconds for which a worker has a unit to itself. One that was killed delays its units by so much.
+    /// Seconds after which a call to a cluster is given up.
+    pub cluster_timeout_seconds: u32,
+    /// Seconds for which a unit is leased to a worker, unless it renews the lease. After a crash its units wait this
+    /// long.
     pub lease_seconds: u32,
 }
 
-impl Default for Tuning {
+impl Default for StockConfig {
     fn default() -> Self {
         Self {
             hold_deadline_seconds: 60,
             compare_every_seconds: 60,
             cluster_concurrency: 16,
+            cluster_timeout_seconds: 5,
             lease_seconds: 10,
         }
     }
 }
 
-impl Tuning {
+impl StockConfig {
     pub(crate) fn compare_every(&self) -> Duration {
-        Duration::from_secs(u64::from(self.compare_every_seconds.max(1)))
+        seconds(self.compare_every_seconds)
     }
+
+    pub(crate) fn cluster_timeout(&self) -> Duration {
+        seconds(self.cluster_timeout_seconds)
+    }
+
+    /// Limits of the queue of units in `clusters` clusters.
+    pub(crate) fn queue(&self, clusters: usize) -> queue::Settings {
+        let lane_concurrency = self.cluster_concurrency.max(1);
+        queue::Settings {
+            concurrency: lane_concurrency * clusters.max(1),
+            lane_concurrency,
+            lease: seconds(self.lease_seconds),
+            poll: Duration::from_secs(5),
+            min_delay: Duration::from_millis(500),
+            max_delay: Duration::from_secs(60),
+        }
+    }
+}
+
+fn seconds(seconds: u32) -> Duration {
+    Duration::from_secs(seconds.max(1).into())
 }

@@ -1,132 +1,111 @@
-//! What a claim is, and what is said when there is nothing to claim.
+//! Claims, and what a caller gets when no unit is free.
 
-use api::{Problem, ProblemType};
+use std::sync::Arc;
+
 use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId, UnitId};
 use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::unit::model::{DatacenterRef, GpuSpecRef};
+use crate::{datacenter::DatacenterRef, gpu_spec::GpuSpecRef};
 
-/// Asks for one unit of a specification.
+/// A request for one unit of a specification.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimRequest {
-    /// For whom; the same instance always gets the same unit.
+    /// Instance that gets the unit. The same instance always gets the same unit.
     pub instance_id: InstanceId,
-    /// Whose it is.
+    /// Tenant of the instance.
     pub tenant_id: TenantId,
-    /// Of which specification.
+    /// Specification of the unit.
     pub gpu_spec_id: GpuSpecId,
-    /// Only there; without it, in the datacenter that has most.
+    /// Only units in this datacenter. By default, the datacenter with the most free units.
     #[serde(default)]
     pub datacenter_id: Option<DatacenterId>,
-    /// There, if it has a unit that is free; else anywhere.
+    /// A unit on this node, if one is free; otherwise any.
     #[serde(default)]
     pub preferred_node: Option<String>,
 }
 
-/// Hands a unit over to another instance.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TransferRequest {
-    /// Who gets it.
-    pub to_instance_id: InstanceId,
-    /// Whose that is.
-    pub to_tenant_id: TenantId,
-}
-
-/// A unit held by an instance.
+/// A unit that an instance holds.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Claim {
-    /// The holder.
+    /// Instance that holds the unit.
     pub instance_id: InstanceId,
-    /// The holder's tenant.
+    /// Tenant of the instance.
     pub tenant_id: TenantId,
     /// The unit.
     pub unit_id: UnitId,
-    /// The name of its `GpuUnit`.
+    /// Name of the unit's `GpuUnit` in the cluster.
     pub unit_name: String,
-    /// Its specification.
+    /// Specification of the unit.
     pub gpu_spec_id: GpuSpecId,
-    /// The specification's name.
+    /// Name of the specification.
     pub gpu_spec_name: String,
-    /// Where it is.
+    /// Datacenter of the unit.
     pub datacenter_id: DatacenterId,
-    /// The datacenter's name.
+    /// Name of the datacenter.
     pub datacenter_name: String,
-    /// The configured name of the datacenter's cluster.
+    /// Cluster of the datacenter, by its configured name.
     pub cluster: String,
-    /// The node on which it holds its place.
+    /// Node on which the unit holds its resources.
     pub node: Option<String>,
-    /// Price per hour, as it is now: at the claim, the one to bill by.
+    /// Current price per hour, a decimal number. The price at the time of the claim is the one to bill.
     #[serde(with = "rust_decimal::serde::str")]
     #[schema(value_type = String, example = "0.2")]
     pub price_per_hour: Decimal,
-    /// ISO 4217.
+    /// ISO 4217 code of the currency.
     pub currency: String,
-    /// Since when it is held.
+    /// Time of the claim.
     pub claimed_at: Timestamp,
 }
 
-/// What could be had instead.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct Alternative {
-    /// Of which specification.
-    pub gpu_spec: GpuSpecRef,
-    /// Where.
-    pub datacenter: DatacenterRef,
-    /// How many are free.
-    pub available: i64,
-    /// Price per hour.
-    #[serde(with = "rust_decimal::serde::str")]
-    #[schema(value_type = String, example = "0.2")]
-    pub price_per_hour: Decimal,
-    /// ISO 4217.
-    pub currency: String,
-}
-
-/// Nothing is free: what would help.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Exhausted {
-    pub(crate) alternatives: Vec<Alternative>,
-    pub(crate) waiting: i64,
-    pub(crate) draining: bool,
-}
-
-/// The answer to one request.
-#[derive(Debug, Clone)]
-pub(crate) enum Outcome {
-    /// A unit; `fresh` if the instance did not hold it before.
-    Claimed { claim: Box<Claim>, fresh: bool },
-    /// None is free.
-    Exhausted(std::sync::Arc<Exhausted>),
-    /// There is no such specification.
-    NoSpec,
-    /// There is no such datacenter.
-    NoDatacenter,
-    /// The database failed; whether anything was claimed, asking again will tell.
-    Failed(std::sync::Arc<sqlx::Error>),
-}
-
-impl Exhausted {
-    pub(crate) fn problem(&self) -> Problem {
-        let detail = if self.draining {
-            "The datacenter gives out no units: it is draining."
-        } else {
-            "No unit of this GPU specification is free at the moment."
-        };
-        Problem::new(ProblemType::StockExhausted, detail)
-            .with("alternatives", &self.alternatives)
-            .with("waiting", self.waiting)
+impl Claim {
+    /// Whether the claim is what the request asks for.
+    pub(super) fn fulfils(&self, request: &ClaimRequest) -> bool {
+        self.gpu_spec_id == request.gpu_spec_id && self.tenant_id == request.tenant_id
     }
 }
 
-/// The instance has a unit of another kind, or is said to be another tenant's.
-pub(crate) fn holds_another() -> Problem {
-    Problem::new(
-        ProblemType::AlreadyClaimed,
-        "The instance already holds a unit, of another specification or for another tenant.",
-    )
+/// Units that could be claimed instead.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Alternative {
+    /// Specification of the units.
+    pub gpu_spec: GpuSpecRef,
+    /// Datacenter of the units.
+    pub datacenter: DatacenterRef,
+    /// Free units.
+    pub available: i64,
+    /// Price per hour, a decimal number.
+    #[serde(with = "rust_decimal::serde::str")]
+    #[schema(value_type = String, example = "0.2")]
+    pub price_per_hour: Decimal,
+    /// ISO 4217 code of the currency.
+    pub currency: String,
+}
+
+/// No unit is free.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Exhausted {
+    pub(crate) alternatives: Vec<Alternative>,
+    /// Instances that wait for the specification.
+    pub(crate) waiting: i64,
+    /// The datacenter of the request is draining.
+    pub(crate) draining: bool,
+}
+
+/// The outcome of one claim in a batch.
+#[derive(Debug, Clone)]
+pub(crate) enum ClaimOutcome {
+    /// The instance holds this unit; `new` unless it did before.
+    Claimed { claim: Box<Claim>, new: bool },
+    /// No unit is free.
+    Exhausted(Arc<Exhausted>),
+    /// The specification does not exist.
+    UnknownSpec,
+    /// The datacenter does not exist.
+    UnknownDatacenter,
+    /// The database failed. Repeating the claim shows whether a unit was claimed.
+    Failed(Arc<sqlx::Error>),
 }

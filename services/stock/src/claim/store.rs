@@ -1,21 +1,21 @@
-//! SQL of claims. Each statement is a transaction of its own, of a whole batch.
+//! SQL of claims. Each statement is a transaction of its own, for a whole batch.
 
 use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId, UnitId};
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
 use rust_decimal::Decimal;
-use sqlx::{FromRow, PgConnection};
+use sqlx::PgConnection;
 
 use super::model::{Alternative, Claim};
-use crate::unit::model::{DatacenterRef, GpuSpecRef};
+use crate::{datacenter::DatacenterRef, gpu_spec::GpuSpecRef};
 
-/// Claims in a batch, at most. The statements below look at up to twice as many rows.
-pub(crate) const MOST: usize = 64;
+/// Claims in a batch, at most. The statements below read up to twice as many rows.
+pub(crate) const MAX_BATCH: usize = 64;
 
-#[derive(FromRow)]
+/// A claim, if the statement made or found any, beside the place where it looked.
 struct Row {
     place: Option<DatacenterId>,
-    fresh: Option<bool>,
+    new: Option<bool>,
     unit_id: Option<UnitId>,
     gpu_spec_id: Option<GpuSpecId>,
     gpu_spec_name: Option<String>,
@@ -48,13 +48,13 @@ impl Row {
             currency: self.currency?,
             claimed_at: self.holder_since?.to_jiff(),
         };
-        Some((claim, self.fresh?))
+        Some((claim, self.new?))
     }
 }
 
 /// What one statement claimed.
 pub(crate) struct Claimed {
-    /// Where it looked; none: there is nowhere (left) to look.
+    /// The datacenter in which it looked; none: no datacenter is left.
     pub(crate) place: Option<DatacenterId>,
     /// The claims, and whether each is new.
     pub(crate) claims: Vec<(Claim, bool)>,
@@ -67,121 +67,121 @@ impl Claimed {
     }
 }
 
-/// Requests of a batch.
+/// The claimants of a batch, as columns.
 #[derive(Debug, Default)]
-pub(crate) struct Asks {
+pub(crate) struct Claimants {
     pub(crate) instances: Vec<InstanceId>,
     pub(crate) tenants: Vec<TenantId>,
     pub(crate) nodes: Vec<String>,
 }
 
-/// What the instances of a batch hold already.
-macro_rules! held {
-    () => {
-        "with held as (
-             select id, gpu_spec_id, datacenter_id, node, holder_instance, holder_tenant, holder_since
-             from units where holder_instance = any($3))"
-    };
-}
-
-/// From the picked units (`picked`: id, n) and the requests (`asked`: instance_id, tenant_id, n) to the
-/// answer, for the claims made now and those that existed.
-macro_rules! hand_out {
-    ($join:literal) => {
-        concat!(
+/// A checked statement that claims: `$pick` picks units for claimants (`picked`: id, n; `asked`: instance_id,
+/// tenant_id, n; `place`: id), the rest hands them out and returns the claims made now and those that existed. The
+/// statements differ in `$pick` and `$join`, and no part of a statement's text can be a parameter.
+macro_rules! claim {
+    ($($pick:literal)+, join $join:literal, $($param:expr),+ $(,)?) => {
+        sqlx::query_as!(
+            Row,
+            "with held as (
+                 select id, gpu_spec_id, datacenter_id, node, holder_instance, holder_tenant, holder_since
+                 from units where holder_instance = any($3))"
+            + $($pick +)+
             ", taken as (
                  update units u set state = 'used', since = now(), holder_instance = a.instance_id,
                      holder_tenant = a.tenant_id, holder_since = now()
-                 from picked p join asked a ",
-            $join,
-            " where u.id = p.id and u.state = 'available'
+                 from picked p join asked a "
+            + $join
+            + " where u.id = p.id and u.state = 'available'
                  returning u.id, u.gpu_spec_id, u.datacenter_id, u.node, u.holder_instance, u.holder_tenant,
                      u.holder_since),
               served as (delete from claim_waits w using taken t where w.instance_id = t.holder_instance),
               mine as (
-                 select true as fresh, t.* from taken t union all select false, h.* from held h),
+                 select true as new, t.* from taken t union all select false, h.* from held h),
               told as (
-                 select m.fresh, m.id as unit_id, m.gpu_spec_id, s.name as gpu_spec_name, m.datacenter_id,
+                 select m.new, m.id as unit_id, m.gpu_spec_id, s.name as gpu_spec_name, m.datacenter_id,
                      d.name as datacenter_name, d.cluster, m.node, m.holder_instance, m.holder_tenant,
                      m.holder_since, s.price_per_hour, s.currency
                  from mine m join gpu_specs s on s.id = m.gpu_spec_id
                  join datacenters d on d.id = m.datacenter_id)
-              select l.place, told.* from (select (select id from place) as place) l left join told on true"
+              select l.place as \"place?: DatacenterId\", told.new as \"new?\", told.unit_id as \"unit_id?: UnitId\",
+                 told.gpu_spec_id as \"gpu_spec_id?: GpuSpecId\", told.gpu_spec_name as \"gpu_spec_name?\",
+                 told.datacenter_id as \"datacenter_id?: DatacenterId\", told.datacenter_name as \"datacenter_name?\",
+                 told.cluster as \"cluster?\", told.node as \"node?\",
+                 told.holder_instance as \"holder_instance?: InstanceId\",
+                 told.holder_tenant as \"holder_tenant?: TenantId\", told.holder_since as \"holder_since?\",
+                 told.price_per_hour as \"price_per_hour?\", told.currency as \"currency?\"
+              from (select (select id from place) as place) l left join told on true",
+            $($param),+
         )
     };
 }
 
-/// One statement claims a whole batch in the datacenter that has most.
+/// Claims for a batch, in the datacenter with the most free units that was not `tried`, from `start` in the ring of
+/// free units, skipping rows that others are writing. Without a start it waits for those, from the front, so that all
+/// who wait lock in the same order.
 ///
-/// The candidates come in the order of `claim_key`, which only the partial index of free units covers, from
-/// a random start, around the end. The inner limit is a constant so that the planner walks that index; the
-/// outer one is what is asked for, and no more rows than that are locked, since rows are locked as they are
-/// drawn.
-macro_rules! claim {
-    ($lock:literal) => {
-        concat!(
-            held!(),
-            ", asked as (
-                 select a.instance_id, a.tenant_id, row_number() over () as n
-                 from unnest($3::uuid[], $4::uuid[]) as a(instance_id, tenant_id)
-                 where not exists (select from held h where h.holder_instance = a.instance_id)),
-             place as (
-                 select d.id from datacenters d
-                 cross join lateral (
-                     select sum(c.available) as available from stock_counts c
-                     where c.gpu_spec_id = $1 and c.datacenter_id = d.id) c
-                 where d.state = 'active' and ($2::uuid is null or d.id = $2) and d.id <> all($5::uuid[])
-                   and c.available is not null
-                 order by c.available desc limit 1),
-             near as (
-                 select id from (
-                     select id from units
-                     where gpu_spec_id = $1 and datacenter_id = (select id from place) and state = 'available'
-                       and claim_key >= $6
-                     order by claim_key limit 128 for update ",
-            $lock,
-            ") f limit (select count(*) from asked)),
-             wrapped as (
-                 select id from (
-                     select id from units
-                     where gpu_spec_id = $1 and datacenter_id = (select id from place) and state = 'available'
-                       and claim_key < $6
-                     order by claim_key limit 128 for update ",
-            $lock,
-            ") f limit (select count(*) from asked) - (select count(*) from near)),
-             picked as (
-                 select id, row_number() over () as n
-                 from (select id from near union all select id from wrapped) f)",
-            hand_out!("on a.n = p.n")
-        )
-    };
-}
-
-/// Claims for a batch, in the datacenter that has most among those not `tried`, from `start` in the ring of
-/// free units, passing over rows that others are writing. Without a start those are waited for, from the
-/// front, so that all who wait lock in the same order.
+/// The candidates come in the order of `claim_key`, which only the partial index of free units covers, around the
+/// end of the ring. The inner limit is a constant so that the planner walks that index; the outer one is the number of
+/// claimants, and no more rows than that are locked, since rows are locked as they are drawn.
 ///
 /// # Errors
-/// A unique violation when one of the instances is claiming elsewhere at this moment, a deadlock; both are
-/// to be tried again.
+/// A unique violation if one of the instances is claiming elsewhere at this moment, or a deadlock: repeat it.
 pub(crate) async fn claim(
     conn: &mut PgConnection,
     spec: GpuSpecId,
     datacenter: Option<DatacenterId>,
-    asks: &Asks,
+    claimants: &Claimants,
     tried: &[DatacenterId],
     start: Option<i32>,
 ) -> sqlx::Result<Claimed> {
-    let statement = if start.is_some() { claim!("skip locked") } else { claim!("") };
-    let rows: Vec<Row> = sqlx::query_as(statement)
-        .bind(spec)
-        .bind(datacenter)
-        .bind(&asks.instances)
-        .bind(&asks.tenants)
-        .bind(tried)
-        .bind(start.unwrap_or(0))
-        .fetch_all(conn)
-        .await?;
+    macro_rules! claim_in_ring {
+        ($lock:literal) => {
+            claim!(
+                ", asked as (
+                     select a.instance_id, a.tenant_id, row_number() over () as n
+                     from unnest($3::uuid[], $4::uuid[]) as a(instance_id, tenant_id)
+                     where not exists (select from held h where h.holder_instance = a.instance_id)),
+                 place as (
+                     select d.id from datacenters d
+                     cross join lateral (
+                         select sum(c.available) as available from stock_counts c
+                         where c.gpu_spec_id = $1 and c.datacenter_id = d.id) c
+                     where d.state = 'active' and ($2::uuid is null or d.id = $2) and d.id <> all($5::uuid[])
+                       and c.available is not null
+                     order by c.available desc limit 1),
+                 near as (
+                     select id from (
+                         select id from units
+                         where gpu_spec_id = $1 and datacenter_id = (select id from place) and state = 'available'
+                           and claim_key >= $6
+                         order by claim_key limit 128 "
+                $lock
+                ") f limit (select count(*) from asked)),
+                 wrapped as (
+                     select id from (
+                         select id from units
+                         where gpu_spec_id = $1 and datacenter_id = (select id from place) and state = 'available'
+                           and claim_key < $6
+                         order by claim_key limit 128 "
+                $lock
+                ") f limit (select count(*) from asked) - (select count(*) from near)),
+                 picked as (
+                     select id, row_number() over () as n
+                     from (select id from near union all select id from wrapped) f)",
+                join "on a.n = p.n",
+                spec as GpuSpecId,
+                datacenter as Option<DatacenterId>,
+                &claimants.instances as &[InstanceId],
+                &claimants.tenants as &[TenantId],
+                tried as &[DatacenterId],
+                start.unwrap_or(0),
+            )
+            .fetch_all(conn)
+            .await?
+        };
+    }
+    let rows =
+        if start.is_some() { claim_in_ring!("for update skip locked") } else { claim_in_ring!("for update") };
     Ok(Claimed::from_rows(rows))
 }
 
@@ -193,10 +193,9 @@ pub(crate) async fn claim_on_nodes(
     conn: &mut PgConnection,
     spec: GpuSpecId,
     datacenter: Option<DatacenterId>,
-    asks: &Asks,
+    claimants: &Claimants,
 ) -> sqlx::Result<Claimed> {
-    let rows: Vec<Row> = sqlx::query_as(concat!(
-        held!(),
+    let rows = claim!(
         ", asked as (
              select a.instance_id, a.tenant_id, a.node, row_number() over (partition by a.node) as n
              from unnest($3::uuid[], $4::uuid[], $5::text[]) as a(instance_id, tenant_id, node)
@@ -214,48 +213,49 @@ pub(crate) async fn claim_on_nodes(
                            where d.state = 'active' and ($2::uuid is null or d.id = $2))
                      limit 128 for update of u skip locked) g
                  limit w.n) f)",
-        hand_out!("on a.n = p.n and a.node = p.node")
-    ))
-    .bind(spec)
-    .bind(datacenter)
-    .bind(&asks.instances)
-    .bind(&asks.tenants)
-    .bind(&asks.nodes)
+        join "on a.n = p.n and a.node = p.node",
+        spec as GpuSpecId,
+        datacenter as Option<DatacenterId>,
+        &claimants.instances as &[InstanceId],
+        &claimants.tenants as &[TenantId],
+        &claimants.nodes,
+    )
     .fetch_all(conn)
     .await?;
     Ok(Claimed::from_rows(rows))
 }
 
-/// The claim of an instance.
+/// Returns the claim of an instance.
 pub(crate) async fn find(conn: &mut PgConnection, instance: InstanceId) -> sqlx::Result<Option<Claim>> {
-    let row: Option<Row> = sqlx::query_as(
-        "select null::uuid as place, false as fresh, u.id as unit_id, u.gpu_spec_id, s.name as gpu_spec_name,
-             u.datacenter_id, d.name as datacenter_name, d.cluster, u.node, u.holder_instance, u.holder_tenant,
-             u.holder_since, s.price_per_hour, s.currency
+    let row = sqlx::query_as!(
+        Row,
+        r#"select null::uuid as "place?: DatacenterId", false as "new?", u.id as "unit_id?", u.gpu_spec_id as "gpu_spec_id?",
+             s.name as "gpu_spec_name?", u.datacenter_id as "datacenter_id?", d.name as "datacenter_name?",
+             d.cluster as "cluster?", u.node, u.holder_instance, u.holder_tenant, u.holder_since,
+             s.price_per_hour as "price_per_hour?", s.currency as "currency?"
          from units u join gpu_specs s on s.id = u.gpu_spec_id join datacenters d on d.id = u.datacenter_id
-         where u.holder_instance = $1",
+         where u.holder_instance = $1"#,
+        instance as InstanceId,
     )
-    .bind(instance)
     .fetch_optional(conn)
     .await?;
     Ok(row.and_then(Row::claim).map(|(claim, _)| claim))
 }
 
-/// What is given back.
+/// A release of what an instance holds.
 pub(crate) struct Release {
-    /// What this instance holds.
     pub(crate) instance: InstanceId,
-    /// Only if it was claimed then.
+    /// Only what was claimed at this time.
     pub(crate) claimed_at: Option<Timestamp>,
 }
 
-/// Takes the units of these instances back, into stock if they are held. Who releases has seen that the
-/// instance has left the unit; the cluster's word on it may come later here. Those who wait no more are
-/// forgotten.
+/// Returns the units of these instances to stock, as available if they are held. The caller has seen that the instance
+/// has left the unit; the cluster may report it here later. Instances that were waiting stop waiting.
 pub(crate) async fn release(conn: &mut PgConnection, releases: &[Release]) -> sqlx::Result<()> {
-    let instances: Vec<_> = releases.iter().map(|release| release.instance).collect();
-    let times: Vec<_> = releases.iter().map(|release| release.claimed_at.map(ToSqlx::to_sqlx)).collect();
-    sqlx::query(
+    let instances: Vec<InstanceId> = releases.iter().map(|release| release.instance).collect();
+    let times: Vec<Option<jiff_sqlx::Timestamp>> =
+        releases.iter().map(|release| release.claimed_at.map(ToSqlx::to_sqlx)).collect();
+    sqlx::query!(
         "with old as (
              select id, holder_instance, holder_tenant, holder_since from units u
              where holder_instance = any($1) and exists (
@@ -272,107 +272,71 @@ pub(crate) async fn release(conn: &mut PgConnection, releases: &[Release]) -> sq
          insert into unit_holders (unit_id, instance_id, tenant_id, claimed_at)
          select old.id, old.holder_instance, old.holder_tenant, old.holder_since
          from old join freed using (id)",
+        &instances as &[InstanceId],
+        &times as &[Option<jiff_sqlx::Timestamp>],
     )
-    .bind(instances)
-    .bind(times)
     .execute(conn)
     .await
     .map(drop)
 }
 
-/// Hands the unit of `from` over to `to`. False when `from` holds none.
-///
-/// # Errors
-/// The unique violation when `to` holds another.
-pub(crate) async fn transfer(
-    conn: &mut PgConnection,
-    from: InstanceId,
-    to: InstanceId,
-    tenant: TenantId,
-) -> sqlx::Result<bool> {
-    let done = sqlx::query(
-        "with old as (
-             select id, holder_instance, holder_tenant, holder_since from units
-             where holder_instance = $1 for update),
-         given as (
-             update units u set holder_instance = $2, holder_tenant = $3, holder_since = now()
-             from old where u.id = old.id returning u.id),
-         served as (delete from claim_waits w using given where w.instance_id = $2)
-         insert into unit_holders (unit_id, instance_id, tenant_id, claimed_at)
-         select old.id, old.holder_instance, old.holder_tenant, old.holder_since
-         from old join given using (id)",
-    )
-    .bind(from)
-    .bind(to)
-    .bind(tenant)
-    .execute(conn)
-    .await?;
-    Ok(done.rows_affected() == 1)
+/// Whether the specification and datacenter of a claim exist.
+pub(crate) struct Target {
+    pub(crate) spec_exists: bool,
+    pub(crate) datacenter_exists: bool,
+    pub(crate) draining: bool,
 }
 
-/// Whether the instance had the unit before.
-pub(crate) async fn held_before(
-    conn: &mut PgConnection,
-    unit: UnitId,
-    instance: InstanceId,
-) -> sqlx::Result<bool> {
-    sqlx::query_scalar("select exists (select from unit_holders where unit_id = $1 and instance_id = $2)")
-        .bind(unit)
-        .bind(instance)
-        .fetch_one(conn)
-        .await
-}
-
-/// Whether the specification exists, whether the datacenter does, whether it drains.
-pub(crate) async fn grounds(
+pub(crate) async fn find_target(
     conn: &mut PgConnection,
     spec: GpuSpecId,
     datacenter: Option<DatacenterId>,
-) -> sqlx::Result<(bool, bool, bool)> {
-    sqlx::query_as(
-        "select exists (select from gpu_specs where id = $1),
-             $2::uuid is null or exists (select from datacenters where id = $2),
-             exists (select from datacenters where id = $2 and state = 'draining')",
+) -> sqlx::Result<Target> {
+    sqlx::query_as!(
+        Target,
+        r#"select exists (select from gpu_specs where id = $1) as "spec_exists!",
+             $2::uuid is null or exists (select from datacenters where id = $2) as "datacenter_exists!",
+             exists (select from datacenters where id = $2 and state = 'draining') as "draining!""#,
+        spec as GpuSpecId,
+        datacenter as Option<DatacenterId>,
     )
-    .bind(spec)
-    .bind(datacenter)
     .fetch_one(conn)
     .await
 }
 
-/// Notes that these instances asked in vain, and gives how many wait for the specification now: those that
-/// asked within the last ten minutes and have got nothing since.
-pub(crate) async fn wait(
+/// Records that these instances wait for the specification. Returns how many do: those that asked within the last ten
+/// minutes and have no unit since.
+pub(crate) async fn record_wait(
     conn: &mut PgConnection,
     spec: GpuSpecId,
     datacenter: Option<DatacenterId>,
-    asks: &Asks,
+    claimants: &Claimants,
 ) -> sqlx::Result<i64> {
-    sqlx::query(
+    sqlx::query!(
         "insert into claim_waits (instance_id, tenant_id, gpu_spec_id, datacenter_id)
          select a.i, a.t, $1, $2 from unnest($3::uuid[], $4::uuid[]) as a(i, t) order by a.i
          on conflict (instance_id) do update set asked_at = now(), gpu_spec_id = excluded.gpu_spec_id,
              datacenter_id = excluded.datacenter_id, tenant_id = excluded.tenant_id,
              since = case when claim_waits.gpu_spec_id = excluded.gpu_spec_id then claim_waits.since else now() end",
+        spec as GpuSpecId,
+        datacenter as Option<DatacenterId>,
+        &claimants.instances as &[InstanceId],
+        &claimants.tenants as &[TenantId],
     )
-    .bind(spec)
-    .bind(datacenter)
-    .bind(&asks.instances)
-    .bind(&asks.tenants)
     .execute(&mut *conn)
     .await?;
-    sqlx::query_scalar(
-        "select count(*) from claim_waits where gpu_spec_id = $1 and asked_at > now() - interval '10 minutes'",
+    sqlx::query_scalar!(
+        r#"select count(*) as "count!" from claim_waits
+         where gpu_spec_id = $1 and asked_at > now() - interval '10 minutes'"#,
+        spec as GpuSpecId,
     )
-    .bind(spec)
     .fetch_one(conn)
     .await
 }
 
-#[derive(FromRow)]
 struct AlternativeRow {
-    spec_id: GpuSpecId,
-    spec_name: String,
+    gpu_spec_id: GpuSpecId,
+    gpu_spec_name: String,
     datacenter_id: DatacenterId,
     datacenter_name: String,
     available: i64,
@@ -380,16 +344,17 @@ struct AlternativeRow {
     currency: String,
 }
 
-/// What has room instead: the same specification elsewhere first, then the same GPU model, then the nearest
-/// in price. At most ten.
+/// Returns up to ten alternatives: first the same specification elsewhere, then the same GPU model, then the nearest
+/// prices.
 pub(crate) async fn alternatives(
     conn: &mut PgConnection,
     spec: GpuSpecId,
     datacenter: Option<DatacenterId>,
 ) -> sqlx::Result<Vec<Alternative>> {
-    let rows: Vec<AlternativeRow> = sqlx::query_as(
-        "select s.id as spec_id, s.name as spec_name, d.id as datacenter_id, d.name as datacenter_name,
-             c.available, s.price_per_hour, s.currency
+    let rows = sqlx::query_as!(
+        AlternativeRow,
+        r#"select s.id as gpu_spec_id, s.name as gpu_spec_name, d.id as datacenter_id, d.name as datacenter_name,
+             c.available as "available!", s.price_per_hour, s.currency
          from (select gpu_spec_id, datacenter_id, sum(available)::bigint as available from stock_counts
                group by 1, 2 having sum(available) > 0) c
          join gpu_specs s on s.id = c.gpu_spec_id join datacenters d on d.id = c.datacenter_id
@@ -398,16 +363,16 @@ pub(crate) async fn alternatives(
            and (s.id <> wanted.id or ($2::uuid is not null and d.id <> $2))
          order by s.id = wanted.id desc, s.gpu_model = wanted.gpu_model desc,
              s.currency = wanted.currency desc, abs(s.price_per_hour - wanted.price_per_hour), s.name, d.name
-         limit 10",
+         limit 10"#,
+        spec as GpuSpecId,
+        datacenter as Option<DatacenterId>,
     )
-    .bind(spec)
-    .bind(datacenter)
     .fetch_all(conn)
     .await?;
     Ok(rows
         .into_iter()
         .map(|row| Alternative {
-            gpu_spec: GpuSpecRef { id: row.spec_id, name: row.spec_name },
+            gpu_spec: GpuSpecRef { id: row.gpu_spec_id, name: row.gpu_spec_name },
             datacenter: DatacenterRef { id: row.datacenter_id, name: row.datacenter_name },
             available: row.available,
             price_per_hour: row.price_per_hour.normalize(),
@@ -416,14 +381,14 @@ pub(crate) async fn alternatives(
         .collect())
 }
 
-/// Forgets who asked long ago and never again, at most `limit`.
-pub(crate) async fn forget_waits(conn: &mut PgConnection, limit: i64) -> sqlx::Result<()> {
-    sqlx::query(
+/// Deletes up to `limit` waits of instances that asked more than an hour ago; returns how many.
+pub(crate) async fn forget_waits(conn: &mut PgConnection, limit: i64) -> sqlx::Result<u64> {
+    sqlx::query!(
         "delete from claim_waits where instance_id in (
              select instance_id from claim_waits where asked_at < now() - interval '1 hour' limit $1)",
+        limit,
     )
-    .bind(limit)
     .execute(conn)
     .await
-    .map(drop)
+    .map(|done| done.rows_affected())
 }

@@ -1,7 +1,8 @@
-//! Named sites. A datacenter is a cluster with a name, a region and labels; one that is draining gives out
-//! no more units and takes no more stock, while what runs there runs on. Draining ends by making it active
-//! again.
+//! Datacenters: named sites with a region and labels, each of which has one cluster. A draining datacenter takes no
+//! new stock and no new claims, while its instances go on; it can be made active again.
 
-pub mod http;
-pub mod model;
+pub(crate) mod http;
+mod model;
 pub(crate) mod store;
+
+pub use model::{Datacenter, DatacenterPatch, DatacenterRef, DatacenterState, NewDatacenter};

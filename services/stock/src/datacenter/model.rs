@@ -1,103 +1,102 @@
-//! What a datacenter is.
+//! Datacenters: their fields, and how a change affects units.
 
 use std::collections::BTreeMap;
 
-use api::Problem;
+use api::Checks;
 use ids::DatacenterId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use api::Checks;
-
-/// Whether a datacenter gives out units.
+/// Whether a datacenter is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum DatacenterState {
-    /// Units can be claimed and stock added.
+    /// Units can be claimed and stock can be added.
     Active,
-    /// No new claims and no new stock. Instances that run there keep their units until they stop, and stock
-    /// can be removed.
+    /// No new claims and no new stock. Running instances keep their units until they stop; free stock can be removed.
     Draining,
 }
 
-/// A named site.
+/// A datacenter: a named site with one cluster.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct Datacenter {
-    /// Its id.
+    /// Datacenter id.
     pub id: DatacenterId,
-    /// Its name, unique.
+    /// Unique name.
     #[schema(example = "uk-1")]
     pub name: String,
-    /// The region it is in.
+    /// Region, for example a country.
     #[schema(example = "uk")]
     pub region: String,
-    /// The cluster it is, by its name in the service's configuration, where the credentials are.
+    /// Its cluster, by name in the configuration of the service.
     pub cluster: String,
-    /// Labels of the administrator's.
+    /// Labels for administrators.
     pub labels: BTreeMap<String, String>,
-    /// Whether it gives out units.
+    /// Whether units can be claimed and stock can be added.
     pub state: DatacenterState,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
-    /// Its version, the entity tag.
+    /// Counter of changes: the ETag.
     #[serde(skip)]
     pub generation: i64,
 }
 
-/// A datacenter to make.
+/// A datacenter to create.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewDatacenter {
-    /// Its name: a DNS label, unique.
+    /// Unique name: a DNS label.
     #[schema(example = "uk-1")]
     pub name: String,
-    /// The region it is in.
+    /// Region, for example a country.
     #[schema(example = "uk")]
     pub region: String,
-    /// A cluster of the service's configuration.
+    /// Its cluster, by name in the configuration of the service.
     pub cluster: String,
-    /// Labels, at most 16.
+    /// Labels for administrators, at most 16.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
 }
 
-/// What to change of a datacenter; what is absent stays.
+/// Changes of a datacenter; absent fields stay unchanged.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DatacenterPatch {
-    /// Another name; only while there are no units.
+    /// New name; only while the datacenter has no units.
     #[serde(default)]
     pub name: Option<String>,
-    /// Another region.
+    /// New region.
     #[serde(default)]
     pub region: Option<String>,
-    /// Another cluster; only while there are no units.
+    /// New cluster; only while the datacenter has no units.
     #[serde(default)]
     pub cluster: Option<String>,
-    /// All labels anew.
+    /// New labels; they replace all previous ones.
     #[serde(default)]
     pub labels: Option<BTreeMap<String, String>>,
-    /// `draining` to empty it, `active` to use it again.
+    /// `draining` to take the datacenter out of use, `active` to use it again.
     #[serde(default)]
     pub state: Option<DatacenterState>,
 }
 
 impl NewDatacenter {
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+    /// Checks all fields.
+    pub(crate) fn check(&self) -> Checks {
         let mut checks = Checks::default();
         checks.name("/name", &self.name);
         checks.label_value("/region", &self.region);
         checks.labels("/labels", &self.labels);
-        checks.finish()
+        checks
     }
 }
 
 impl DatacenterPatch {
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+    /// Checks all fields.
+    pub(crate) fn check(&self) -> Checks {
         let mut checks = Checks::default();
         if let Some(name) = &self.name {
             checks.name("/name", name);
@@ -108,18 +107,96 @@ impl DatacenterPatch {
         if let Some(labels) = &self.labels {
             checks.labels("/labels", labels);
         }
-        checks.finish()
+        checks
     }
 
-    /// The datacenter as it will be, and whether its units' objects would have to change with it.
-    pub(crate) fn apply(self, mut to: Datacenter) -> (Datacenter, bool) {
-        let (name, cluster) = (to.name.clone(), to.cluster.clone());
+    /// Returns the changed datacenter.
+    pub(crate) fn apply(self, mut to: Datacenter) -> Datacenter {
         to.name = self.name.unwrap_or(to.name);
         to.region = self.region.unwrap_or(to.region);
         to.cluster = self.cluster.unwrap_or(to.cluster);
         to.labels = self.labels.unwrap_or(to.labels);
         to.state = self.state.unwrap_or(to.state);
-        let reshaped = name != to.name || cluster != to.cluster;
-        (to, reshaped)
+        to
+    }
+}
+
+/// Id and name of a datacenter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DatacenterRef {
+    /// Datacenter id.
+    pub id: DatacenterId,
+    /// Name.
+    pub name: String,
+}
+
+impl Datacenter {
+    /// Whether stock may be added.
+    pub(crate) fn takes_stock(&self) -> bool {
+        self.state == DatacenterState::Active
+    }
+
+    /// Whether units in `self` and `other` would have different objects, or objects in different clusters.
+    pub(crate) fn reshapes(&self, other: &Self) -> bool {
+        self.name != other.name || self.cluster != other.cluster
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn existing() -> Datacenter {
+        Datacenter {
+            id: DatacenterId::new(),
+            name: "uk-1".into(),
+            region: "uk".into(),
+            cluster: "main".into(),
+            labels: BTreeMap::new(),
+            state: DatacenterState::Active,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+            generation: 1,
+        }
+    }
+
+    fn unchanged() -> DatacenterPatch {
+        DatacenterPatch { name: None, region: None, cluster: None, labels: None, state: None }
+    }
+
+    #[test]
+    fn only_name_and_cluster_are_in_the_objects() {
+        let labels = BTreeMap::from([("a".to_owned(), "b".to_owned())]);
+        for (patch, reshapes) in [
+            (unchanged(), false),
+            (DatacenterPatch { name: Some("uk-2".into()), ..unchanged() }, true),
+            (DatacenterPatch { cluster: Some("other".into()), ..unchanged() }, true),
+            (DatacenterPatch { region: Some("de".into()), labels: Some(labels), ..unchanged() }, false),
+            (DatacenterPatch { state: Some(DatacenterState::Draining), ..unchanged() }, false),
+        ] {
+            let drains = patch.state.is_some();
+            let after = patch.clone().apply(existing());
+            assert_eq!(after.reshapes(&existing()), reshapes, "{patch:?}");
+            assert_eq!(after.takes_stock(), !drains);
+        }
+    }
+
+    #[test]
+    fn a_patch_is_checked_as_a_new_datacenter_is() {
+        let labels = BTreeMap::from([("-".to_owned(), String::new())]);
+        let patch = DatacenterPatch {
+            name: Some("UK".into()),
+            region: Some(String::new()),
+            labels: Some(labels.clone()),
+            ..unchanged()
+        };
+        let new = NewDatacenter { name: "UK".into(), region: String::new(), cluster: "main".into(), labels };
+        let pointers = |checks: Checks| -> Vec<String> {
+            checks.into_errors().into_iter().map(|error| error.pointer).collect()
+        };
+        let expected = ["/name", "/region", "/labels/-"];
+        assert_eq!(pointers(patch.check()), expected);
+        assert_eq!(pointers(new.check()), expected);
+        assert!(pointers(unchanged().check()).is_empty());
     }
 }

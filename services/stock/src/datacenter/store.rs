@@ -7,7 +7,6 @@ use sqlx::{PgConnection, types::Json};
 
 use super::model::{Datacenter, DatacenterState, NewDatacenter};
 
-#[derive(sqlx::FromRow)]
 struct Row {
     id: DatacenterId,
     name: String,
@@ -36,117 +35,141 @@ impl From<Row> for Datacenter {
     }
 }
 
-/// In the order of their names, after `after`.
+/// Returns datacenters by name, after `after`.
 pub(crate) async fn list(conn: &mut PgConnection, after: &str, limit: i64) -> sqlx::Result<Vec<Datacenter>> {
-    let rows: Vec<Row> = sqlx::query_as("select * from datacenters where name > $1 order by name limit $2")
-        .bind(after)
-        .bind(limit)
-        .fetch_all(conn)
-        .await?;
+    let rows = sqlx::query_as!(
+        Row,
+        "select id, name, region, cluster, labels, state, generation, created_at, updated_at from datacenters
+         where name > $1 order by name limit $2",
+        after,
+        limit,
+    )
+    .fetch_all(conn)
+    .await?;
     Ok(rows.into_iter().map(Into::into).collect())
 }
 
 pub(crate) async fn find(conn: &mut PgConnection, id: DatacenterId) -> sqlx::Result<Option<Datacenter>> {
-    let row: Option<Row> =
-        sqlx::query_as("select * from datacenters where id = $1").bind(id).fetch_optional(conn).await?;
+    let row = sqlx::query_as!(
+        Row,
+        "select id, name, region, cluster, labels, state, generation, created_at, updated_at from datacenters
+         where id = $1",
+        id as DatacenterId,
+    )
+    .fetch_optional(conn)
+    .await?;
     Ok(row.map(Into::into))
 }
 
-/// The same, kept as it is until the transaction ends.
+/// Finds the datacenter and locks it until the transaction ends.
 pub(crate) async fn find_for_update(
     conn: &mut PgConnection,
     id: DatacenterId,
 ) -> sqlx::Result<Option<Datacenter>> {
-    let row: Option<Row> = sqlx::query_as("select * from datacenters where id = $1 for update")
-        .bind(id)
-        .fetch_optional(conn)
-        .await?;
+    let row = sqlx::query_as!(
+        Row,
+        "select id, name, region, cluster, labels, state, generation, created_at, updated_at from datacenters
+         where id = $1 for update",
+        id as DatacenterId,
+    )
+    .fetch_optional(conn)
+    .await?;
     Ok(row.map(Into::into))
 }
 
-/// By id or name.
+/// Finds a datacenter by id or name.
 pub(crate) async fn find_by_reference(
     conn: &mut PgConnection,
     reference: &str,
 ) -> sqlx::Result<Option<Datacenter>> {
-    let row: Option<Row> =
-        sqlx::query_as("select * from datacenters where ($1::uuid is null and name = $2) or id = $1")
-            .bind(reference.parse::<DatacenterId>().ok())
-            .bind(reference)
-            .fetch_optional(conn)
-            .await?;
+    let row = sqlx::query_as!(
+        Row,
+        "select id, name, region, cluster, labels, state, generation, created_at, updated_at from datacenters
+         where ($1::uuid is null and name = $2) or id = $1",
+        reference.parse().ok() as Option<DatacenterId>,
+        reference,
+    )
+    .fetch_optional(conn)
+    .await?;
     Ok(row.map(Into::into))
 }
 
-/// The same, kept as it is until the transaction ends.
-pub(crate) async fn keep_by_reference(
+/// Finds a datacenter by id or name and keeps others from changing it until the transaction ends.
+pub(crate) async fn find_by_reference_for_share(
     conn: &mut PgConnection,
     reference: &str,
 ) -> sqlx::Result<Option<Datacenter>> {
-    let row: Option<Row> = sqlx::query_as(
-        "select * from datacenters where ($1::uuid is null and name = $2) or id = $1 for share",
+    let row = sqlx::query_as!(
+        Row,
+        "select id, name, region, cluster, labels, state, generation, created_at, updated_at from datacenters
+         where ($1::uuid is null and name = $2) or id = $1 for share",
+        reference.parse().ok() as Option<DatacenterId>,
+        reference,
     )
-    .bind(reference.parse::<DatacenterId>().ok())
-    .bind(reference)
     .fetch_optional(conn)
     .await?;
     Ok(row.map(Into::into))
 }
 
-/// None when the name is taken.
+/// Inserts a datacenter; none if its name is taken.
 pub(crate) async fn insert(conn: &mut PgConnection, new: &NewDatacenter) -> sqlx::Result<Option<Datacenter>> {
-    let row: Option<Row> = sqlx::query_as(
+    let row = sqlx::query_as!(
+        Row,
         "insert into datacenters (id, name, region, cluster, labels) values ($1, $2, $3, $4, $5)
-         on conflict (name) do nothing returning *",
+         on conflict (name) do nothing
+         returning id, name, region, cluster, labels, state, generation, created_at, updated_at",
+        DatacenterId::new() as DatacenterId,
+        new.name,
+        new.region,
+        new.cluster,
+        Json(&new.labels) as _,
     )
-    .bind(DatacenterId::new())
-    .bind(&new.name)
-    .bind(&new.region)
-    .bind(&new.cluster)
-    .bind(Json(&new.labels))
     .fetch_optional(conn)
     .await?;
     Ok(row.map(Into::into))
 }
 
-/// Writes `to` over the version it was made from. None when that is not the newest.
+/// Writes `to` over the generation that it was made from; none if there is a newer one.
 ///
 /// # Errors
-/// The unique violation of `datacenters_name_key` among others.
+/// Among others, a unique violation if the name is taken.
 pub(crate) async fn update(conn: &mut PgConnection, to: &Datacenter) -> sqlx::Result<Option<Datacenter>> {
-    let row: Option<Row> = sqlx::query_as(
+    let row = sqlx::query_as!(
+        Row,
         "update datacenters set name = $3, region = $4, cluster = $5, labels = $6, state = $7,
              generation = generation + 1, updated_at = now()
-         where id = $1 and generation = $2 returning *",
+         where id = $1 and generation = $2
+         returning id, name, region, cluster, labels, state, generation, created_at, updated_at",
+        to.id as DatacenterId,
+        to.generation,
+        to.name,
+        to.region,
+        to.cluster,
+        Json(&to.labels) as _,
+        to.state as DatacenterState,
     )
-    .bind(to.id)
-    .bind(to.generation)
-    .bind(&to.name)
-    .bind(&to.region)
-    .bind(&to.cluster)
-    .bind(Json(&to.labels))
-    .bind(to.state)
     .fetch_optional(conn)
     .await?;
     Ok(row.map(Into::into))
 }
 
-/// Whether there was one.
+/// Deletes a datacenter. False if it does not exist.
 ///
 /// # Errors
-/// The foreign-key violation of its units among others.
+/// Among others, a foreign-key violation if it has units.
 pub(crate) async fn delete(conn: &mut PgConnection, id: DatacenterId) -> sqlx::Result<bool> {
-    let done = sqlx::query("delete from datacenters where id = $1").bind(id).execute(conn).await?;
+    let done =
+        sqlx::query!("delete from datacenters where id = $1", id as DatacenterId).execute(conn).await?;
     Ok(done.rows_affected() == 1)
 }
 
-/// Units there, in whatever state.
+/// Returns the number of units in the datacenter, in any state.
 pub(crate) async fn count_units(conn: &mut PgConnection, id: DatacenterId) -> sqlx::Result<i64> {
-    sqlx::query_scalar(
-        "select coalesce(sum(available + inactive + used + changing), 0)::bigint
-         from stock_counts where datacenter_id = $1",
+    sqlx::query_scalar!(
+        r#"select coalesce(sum(available + inactive + used + changing), 0)::bigint as "count!"
+           from stock_counts where datacenter_id = $1"#,
+        id as DatacenterId,
     )
-    .bind(id)
     .fetch_one(conn)
     .await
 }

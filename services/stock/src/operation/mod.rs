@@ -1,7 +1,9 @@
-//! Additions and removals of stock as long actions: what was asked, how far it is, how it ended. The work
-//! itself is the units' ([`crate::unit::maker`]); here it is only followed.
+//! Additions and removals of stock as operations: how far their units are, and how they end. The work itself is
+//! done by the reconciler of units; it reports each unit's step here.
 
-pub mod http;
-pub mod model;
+pub(crate) mod http;
+mod model;
 pub(crate) mod settle;
 pub(crate) mod store;
+
+pub use model::{ChangeKind, FailedUnit, StockProgress};

@@ -1,43 +1,66 @@
-//! Ends operations whose units are all held or gone, and those whose time is over. Any replica may: an
-//! operation is judged under its row's lock.
+//! Finishes operations whose units are all done, and those whose deadline has passed. Every replica may: an operation
+//! is locked while it is settled.
 
 use std::time::Duration;
 
-use api::Problem;
+use ids::OperationId;
+use service::Workers;
 use tokio_util::sync::CancellationToken;
 
-use super::{model::verdict, store};
-use crate::App;
+use super::{model::update_progress, store};
+use crate::AppState;
 
-/// How often it looks without being told, for deadlines and for the work of other replicas.
-const TICK: Duration = Duration::from_secs(1);
+/// How often operations are checked without a notification.
+const POLL: Duration = Duration::from_secs(5);
 
-pub(crate) async fn run(app: App, stop: CancellationToken) {
-    loop {
-        match settle_one(&app).await {
-            Ok(true) => continue,
-            Ok(false) => {}
-            Err(error) => tracing::warn!(%error, "operations could not be settled"),
-        }
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = app.settle().notified() => {}
-            () = tokio::time::sleep(TICK) => {}
-        }
-    }
+/// Starts the worker `stock.settle`.
+pub(crate) fn start(state: &AppState, workers: &Workers) {
+    let state = state.clone();
+    workers.spawn("stock.settle", move |stop| run(state.clone(), stop));
 }
 
-/// Whether there was one to judge.
-async fn settle_one(app: &App) -> Result<bool, Problem> {
-    let mut tx = app.db().worker().await?;
-    let Some((record, overdue)) = store::lease_ripe(&mut tx).await? else {
-        return Ok(false);
-    };
-    let Some((state, problem)) = verdict(record.kind, &record.progress, overdue) else {
-        return Ok(false);
-    };
-    let ended = store::finish(&mut tx, record.id, state, problem.as_ref(), &record.progress).await?;
+async fn run(state: AppState, stop: CancellationToken) -> anyhow::Result<()> {
+    let mut listener = state.db.listen(store::CHANNEL).await?;
+    while !stop.is_cancelled() {
+        let pause = settle_due(&state).await.unwrap_or_else(|error| {
+            tracing::warn!(error = format!("{error:#}"), "cannot read due operations");
+            POLL
+        });
+        tokio::select! {
+            () = stop.cancelled() => {}
+            notified = listener.recv() => drop(notified?),
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Settles all due operations; one that fails does not stop the others. Returns the time until the next check.
+async fn settle_due(state: &AppState) -> anyhow::Result<Duration> {
+    let mut tx = state.db.worker().await?;
+    let due = store::due(&mut tx).await?;
+    let until_deadline = store::until_next_deadline(&mut tx).await?;
     tx.commit().await?;
-    tracing::info!(operation.id = %record.id, ?state, "operation ended");
-    Ok(ended)
+    for id in due {
+        if let Err(error) = settle(state, id).await {
+            tracing::warn!(operation.id = %id, error = format!("{error:#}"), "cannot settle an operation");
+        }
+    }
+    Ok(until_deadline.unwrap_or(POLL).min(POLL))
+}
+
+async fn settle(state: &AppState, id: OperationId) -> anyhow::Result<()> {
+    let mut tx = state.db.worker().await?;
+    let Some(mut operation) = store::lock(&mut tx, id).await? else { return Ok(()) };
+    if operation.overdue {
+        store::expire(&mut tx, id).await?;
+    }
+    let counts = store::counts(&mut tx, id).await?;
+    let Some(end) = counts.end(operation.kind, operation.overdue) else { return Ok(()) };
+    let failed = store::failed(&mut tx, id, &counts).await?;
+    update_progress(&mut operation.progress.0, operation.kind, &counts, &failed);
+    store::finish(&mut tx, id, &operation.progress.0, &end).await?;
+    tx.commit().await?;
+    tracing::info!(operation.id = %id, ?end, "operation finished");
+    Ok(())
 }

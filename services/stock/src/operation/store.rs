@@ -1,221 +1,304 @@
-//! SQL of operations.
+//! SQL of the units of operations. The operations themselves are in the table of `libs/operations`.
 
-use api::{OperationState, ProblemDetails};
-use ids::{DatacenterId, GpuSpecId, OperationId, UnitId};
+use std::time::Duration;
 
+use api::{Operation, OperationProgress};
+use ids::{OperationId, UnitId};
+use operations::{End, Filter, NewOperation};
+use serde_json::json;
 use sqlx::{PgConnection, types::Json};
 
-use super::model::{FailedUnit, MOST_FAILURES, OperationKind, Progress, Record};
-use crate::{datacenter::model::Datacenter, spec::model::GpuSpec};
+use super::model::{ChangeKind, Counts, FailedUnit, MAX_LISTED_FAILURES, StockProgress, update_progress};
+use crate::reason::UnitReason;
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    id: OperationId,
-    kind: OperationKind,
-    gpu_spec_id: GpuSpecId,
-    gpu_spec_name: String,
-    datacenter_id: DatacenterId,
-    datacenter_name: String,
-    count: i32,
-    state: OperationState,
-    #[sqlx(json(nullable))]
-    problem: Option<ProblemDetails>,
-    progress: Option<Json<Progress>>,
-    created_at: jiff_sqlx::Timestamp,
-    updated_at: jiff_sqlx::Timestamp,
-    finished_at: Option<jiff_sqlx::Timestamp>,
-}
+/// Channel on which replicas notify each other that operations may have ended.
+pub(super) const CHANNEL: &str = "stock_operations";
 
-#[derive(sqlx::FromRow)]
-struct UnitRow {
-    unit_id: UnitId,
-    reason: String,
-    message: Option<String>,
-}
-
-/// A new operation about these units. `patience`: seconds for its units to be held; none for ever.
+/// Records an operation on these units, which ends at `within` from now at the latest; none: when all are done.
 pub(crate) async fn insert(
     conn: &mut PgConnection,
-    kind: OperationKind,
-    spec: &GpuSpec,
-    datacenter: &Datacenter,
+    kind: ChangeKind,
+    progress: &StockProgress,
     units: &[UnitId],
-    patience: Option<u32>,
-) -> sqlx::Result<Record> {
-    let row: Row = sqlx::query_as(
-        "insert into operations (id, kind, gpu_spec_id, gpu_spec_name, datacenter_id, datacenter_name, count,
-             state, judge_after)
-         values ($1, $2, $3, $4, $5, $6, $7, 'pending',
-             coalesce(now() + $8 * interval '1 second', 'infinity'))
-         returning *",
+    within: Option<Duration>,
+) -> sqlx::Result<Operation> {
+    let mut new = NewOperation::new(None, progress.gpu_spec.id, kind.as_str());
+    new.progress = progress.record();
+    let operation = new.insert(&mut *conn).await?;
+    sqlx::query!(
+        "insert into stock_changes (operation_id, deadline) values ($1, now() + make_interval(secs => $2))",
+        operation.id as OperationId,
+        within.map(|within| within.as_secs_f64()),
     )
-    .bind(OperationId::new())
-    .bind(kind)
-    .bind(spec.id)
-    .bind(&spec.name)
-    .bind(datacenter.id)
-    .bind(&datacenter.name)
-    .bind(i32::try_from(units.len()).unwrap_or(i32::MAX))
-    .bind(patience.map(f64::from))
-    .fetch_one(&mut *conn)
-    .await?;
-    sqlx::query(
-        "insert into operation_units (operation_id, unit_id, step) select $1, u, 'asked' from unnest($2::uuid[]) u",
-    )
-    .bind(row.id)
-    .bind(units)
     .execute(&mut *conn)
     .await?;
-    let progress = Progress { requested: row.count.into(), ..Progress::default() };
-    Ok(record(row, progress))
+    sqlx::query!(
+        "insert into operation_units (operation_id, unit_id, step) select $1, u, 'asked' from unnest($2::uuid[]) u",
+        operation.id as OperationId,
+        units as &[UnitId],
+    )
+    .execute(&mut *conn)
+    .await?;
+    notify(conn).await?;
+    Ok(operation)
 }
 
-pub(crate) async fn find(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<Option<Record>> {
-    let row: Option<Row> =
-        sqlx::query_as("select * from operations where id = $1").bind(id).fetch_optional(&mut *conn).await?;
-    match row {
-        Some(row) => with_progress(conn, row).await.map(Some),
-        None => Ok(None),
-    }
+/// Finds an operation, with its progress now.
+pub(crate) async fn find(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<Option<Operation>> {
+    let Some(mut operation) = operations::find(&mut *conn, None, id).await? else { return Ok(None) };
+    refresh(conn, &mut operation).await?;
+    Ok(Some(operation))
 }
 
-/// The newest first, before `before`.
+/// Returns operations before `before` with their progress now, newest first.
 pub(crate) async fn list(
     conn: &mut PgConnection,
     before: Option<OperationId>,
     limit: i64,
-) -> sqlx::Result<Vec<Record>> {
-    let rows: Vec<Row> = sqlx::query_as(
-        "select * from operations where $1::uuid is null or id < $1 order by id desc limit $2",
-    )
-    .bind(before)
-    .bind(limit)
-    .fetch_all(&mut *conn)
-    .await?;
-    let mut records = Vec::with_capacity(rows.len());
-    for row in rows {
-        records.push(with_progress(conn, row).await?);
+) -> sqlx::Result<Vec<Operation>> {
+    let mut operations = operations::list(&mut *conn, &Filter::default(), before, limit).await?;
+    for operation in &mut operations {
+        refresh(&mut *conn, operation).await?;
     }
-    Ok(records)
+    Ok(operations)
 }
 
-fn record(row: Row, progress: Progress) -> Record {
-    Record {
-        id: row.id,
-        kind: row.kind,
-        gpu_spec: (row.gpu_spec_id, row.gpu_spec_name),
-        datacenter: (row.datacenter_id, row.datacenter_name),
-        state: row.state,
-        problem: row.problem,
-        progress,
-        created_at: row.created_at.to_jiff(),
-        updated_at: row.updated_at.to_jiff(),
-        finished_at: row.finished_at.map(|at| at.to_jiff()),
+/// A finished operation stores its progress; that of an open one is counted.
+async fn refresh(conn: &mut PgConnection, operation: &mut Operation) -> sqlx::Result<()> {
+    if operation.finished_at.is_some() {
+        return Ok(());
     }
-}
-
-/// Ended operations carry their progress; of one under way it is counted now.
-async fn with_progress(conn: &mut PgConnection, mut row: Row) -> sqlx::Result<Record> {
-    let progress = match row.progress.take() {
-        Some(Json(progress)) => progress,
-        None => progress(conn, row.id).await?,
-    };
-    Ok(record(row, progress))
-}
-
-async fn progress(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<Progress> {
-    let (requested, made, held, removed, failed_count): (i64, i64, i64, i64, i64) = sqlx::query_as(
-        "select count(*), count(*) filter (where step in ('made', 'held')), count(*) filter (where step = 'held'),
-             count(*) filter (where step = 'removed'),
-             count(*) filter (where step = 'failed' or (step in ('asked', 'made') and reason is not null))
-         from operation_units where operation_id = $1",
-    )
-    .bind(id)
-    .fetch_one(&mut *conn)
-    .await?;
-    let failed: Vec<UnitRow> = if failed_count == 0 {
-        Vec::new()
+    let kind = if operation.kind == ChangeKind::AddStock.as_str() {
+        ChangeKind::AddStock
     } else {
-        sqlx::query_as(
-            "select unit_id, reason, message from operation_units
-             where operation_id = $1 and reason is not null and step in ('asked', 'made', 'failed')
-             order by unit_id limit $2",
-        )
-        .bind(id)
-        .bind(i64::try_from(MOST_FAILURES).unwrap_or(i64::MAX))
-        .fetch_all(&mut *conn)
-        .await?
+        ChangeKind::RemoveStock
     };
-    let failed = failed
-        .into_iter()
-        .map(|row| FailedUnit {
-            unit_id: row.unit_id,
-            reason: row.reason,
-            message: row.message.unwrap_or_default(),
-        })
-        .collect();
-    Ok(Progress { requested, made, held, removed, failed_count, failed })
+    let counts = counts(&mut *conn, operation.id).await?;
+    let failed = failed(conn, operation.id, &counts).await?;
+    let mut progress: OperationProgress =
+        serde_json::from_value(operation.progress.take()).unwrap_or_default();
+    update_progress(&mut progress, kind, &counts, &failed);
+    operation.progress = json!(progress);
+    Ok(())
 }
 
-/// An operation that may have ended, for this transaction alone: nothing more is awaited of its units, or
-/// the time for it is over. True: overdue.
-pub(crate) async fn lease_ripe(conn: &mut PgConnection) -> sqlx::Result<Option<(Record, bool)>> {
-    let id: Option<(OperationId, bool)> = sqlx::query_as(
-        "select o.id, o.judge_after < now() from operations o
-         where o.finished_at is null and (o.judge_after < now() or not exists (
-             select from operation_units u where u.operation_id = o.id and u.step in ('asked', 'made')))
-         order by o.id limit 1 for update skip locked",
+/// Counts the units of an open operation. A unit that the scheduler has not judged yet has no problem.
+pub(super) async fn counts(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<Counts> {
+    sqlx::query_as!(
+        Counts,
+        r#"select count(*) as "requested!", count(*) filter (where step in ('made', 'held')) as "made!",
+             count(*) filter (where step = 'held') as "held!", count(*) filter (where step = 'removed') as "removed!",
+             count(*) filter (where step = 'failed' or (step in ('asked', 'made') and reason <> 'scheduling'))
+                 as "failed!"
+         from operation_units where operation_id = $1"#,
+        id as OperationId,
     )
-    .fetch_optional(&mut *conn)
-    .await?;
-    let Some((id, overdue)) = id else { return Ok(None) };
-    if overdue {
-        sqlx::query(
-            "update operation_units o
-             set step = 'failed', reason = coalesce(o.reason, u.reason, 'NotInTime'),
-                 message = coalesce(o.message, u.message, 'the cluster did not report it held in time')
-             from operation_units p left join units u on u.id = p.unit_id
-             where p.operation_id = $1 and p.step in ('asked', 'made')
-               and o.operation_id = p.operation_id and o.unit_id = p.unit_id",
-        )
-        .bind(id)
-        .execute(&mut *conn)
-        .await?;
-    }
-    Ok(find(conn, id).await?.map(|record| (record, overdue)))
+    .fetch_one(conn)
+    .await
 }
 
-/// Ends an operation. Its units are followed no more.
-pub(crate) async fn finish(
+/// Returns the failed units of an open operation.
+pub(super) async fn failed(
     conn: &mut PgConnection,
     id: OperationId,
-    state: OperationState,
-    problem: Option<&ProblemDetails>,
-    progress: &Progress,
-) -> sqlx::Result<bool> {
-    let done = sqlx::query(
-        "update operations set state = $2, problem = $3, progress = $4, updated_at = now(), finished_at = now()
-         where id = $1 and finished_at is null",
+    counts: &Counts,
+) -> sqlx::Result<Vec<FailedUnit>> {
+    if counts.failed == 0 {
+        return Ok(Vec::new());
+    }
+    sqlx::query_as!(
+        FailedUnit,
+        r#"select unit_id, reason as "reason!", coalesce(message, '') as "message!" from operation_units
+         where operation_id = $1 and (step = 'failed' or (step in ('asked', 'made') and reason <> 'scheduling'))
+         order by unit_id limit $2"#,
+        id as OperationId,
+        MAX_LISTED_FAILURES,
     )
-    .bind(id)
-    .bind(state)
-    .bind(problem.map(Json))
-    .bind(Json(progress))
-    .execute(&mut *conn)
-    .await?;
-    sqlx::query("delete from operation_units where operation_id = $1").bind(id).execute(conn).await?;
-    Ok(done.rows_affected() == 1)
+    .fetch_all(conn)
+    .await
 }
 
-/// Marks the operations that these units belong to as begun.
+/// Makes all replicas check for operations that have ended, when the transaction commits.
+pub(crate) async fn notify(conn: &mut PgConnection) -> sqlx::Result<()> {
+    sqlx::query!(r#"select pg_notify($1, '') as "sent: ()""#, CHANNEL).execute(conn).await.map(drop)
+}
+
+/// Marks operations that add or remove these units as running.
 pub(crate) async fn begin(conn: &mut PgConnection, units: &[UnitId]) -> sqlx::Result<()> {
-    sqlx::query(
+    sqlx::query!(
         "update operations o set state = 'running', updated_at = now()
          where o.state = 'pending' and o.id in (
              select operation_id from operation_units where unit_id = any($1) and step in ('asked', 'made'))",
+        units as &[UnitId],
     )
-    .bind(units)
     .execute(conn)
     .await
     .map(drop)
+}
+
+/// Records that the objects of these units exist.
+pub(crate) async fn record_made(conn: &mut PgConnection, units: &[UnitId]) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update operation_units p set step = 'made', reason = null, message = null
+         from operations o where o.id = p.operation_id and o.kind = 'add_stock'
+           and p.unit_id = any($1) and p.step = 'asked'",
+        units as &[UnitId],
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// What the cluster reported about a unit.
+#[derive(Debug)]
+pub(crate) struct UnitReport {
+    pub(crate) unit: UnitId,
+    pub(crate) held: bool,
+    pub(crate) reason: Option<UnitReason>,
+    pub(crate) message: Option<String>,
+}
+
+/// Records reports of the cluster for the additions that wait for these units.
+pub(crate) async fn record_reports(conn: &mut PgConnection, reports: &[UnitReport]) -> sqlx::Result<()> {
+    let units: Vec<UnitId> = reports.iter().map(|report| report.unit).collect();
+    let held: Vec<bool> = reports.iter().map(|report| report.held).collect();
+    let reasons: Vec<Option<UnitReason>> = reports.iter().map(|report| report.reason).collect();
+    let messages: Vec<Option<String>> = reports.iter().map(|report| report.message.clone()).collect();
+    sqlx::query!(
+        "update operation_units p set step = case when r.held then 'held' else 'made' end,
+             reason = case when r.held then null else r.reason end,
+             message = case when r.held then null else r.message end
+         from unnest($1::uuid[], $2::bool[], $3::text[], $4::text[]) as r(id, held, reason, message), operations o
+         where p.unit_id = r.id and p.step in ('asked', 'made') and o.id = p.operation_id and o.kind = 'add_stock'",
+        &units as &[UnitId],
+        &held,
+        &reasons as &[Option<UnitReason>],
+        &messages as &[Option<String>],
+    )
+    .execute(&mut *conn)
+    .await?;
+    notify(conn).await
+}
+
+/// Records why a unit is delayed.
+pub(crate) async fn record_delay(
+    conn: &mut PgConnection,
+    units: &[UnitId],
+    reason: UnitReason,
+    message: &str,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update operation_units set reason = $2, message = $3
+         where unit_id = any($1) and step in ('asked', 'made')",
+        units as &[UnitId],
+        reason as UnitReason,
+        message,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Records that these units are gone from the cluster.
+pub(crate) async fn record_removed(conn: &mut PgConnection, units: &[UnitId]) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update operation_units p set step = 'removed', reason = null, message = null
+         from operations o where o.id = p.operation_id and o.kind = 'remove_stock'
+           and p.unit_id = any($1) and p.step in ('asked', 'made')",
+        units as &[UnitId],
+    )
+    .execute(&mut *conn)
+    .await?;
+    notify(conn).await
+}
+
+/// Ends what other operations wait for from units that are being removed.
+pub(crate) async fn abandon(
+    conn: &mut PgConnection,
+    units: &[UnitId],
+    removal: OperationId,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update operation_units set step = 'failed', reason = 'removed',
+             message = 'The unit was removed from stock.'
+         where unit_id = any($1) and operation_id <> $2 and step in ('asked', 'made')",
+        units as &[UnitId],
+        removal as OperationId,
+    )
+    .execute(&mut *conn)
+    .await?;
+    notify(conn).await
+}
+
+/// Returns open operations of which no unit is waiting or whose deadline has passed, in no order.
+pub(super) async fn due(conn: &mut PgConnection) -> sqlx::Result<Vec<OperationId>> {
+    sqlx::query_scalar!(
+        r#"select o.id as "id: OperationId" from operations o join stock_changes c on c.operation_id = o.id
+         where o.finished_at is null and (c.deadline <= now() or not exists (
+             select from operation_units u where u.operation_id = o.id and u.step in ('asked', 'made')))
+         limit 100"#,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Returns the time until the next deadline of an open operation that has not passed.
+pub(super) async fn until_next_deadline(conn: &mut PgConnection) -> sqlx::Result<Option<Duration>> {
+    let seconds = sqlx::query_scalar!(
+        "select extract(epoch from min(c.deadline) - now())::float8
+         from operations o join stock_changes c on c.operation_id = o.id
+         where o.finished_at is null and c.deadline > now()",
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(seconds.map(|seconds| Duration::from_secs_f64(seconds.max(0.0))))
+}
+
+/// An open operation, locked until the transaction ends.
+#[derive(Debug)]
+pub(super) struct Locked {
+    pub(super) kind: ChangeKind,
+    pub(super) progress: Json<OperationProgress>,
+    pub(super) overdue: bool,
+}
+
+/// Locks an open operation; none if another replica has it or has finished it.
+pub(super) async fn lock(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<Option<Locked>> {
+    sqlx::query_as!(
+        Locked,
+        r#"select o.kind as "kind: ChangeKind", o.progress as "progress: Json<OperationProgress>", coalesce(c.deadline <= now(), false) as "overdue!"
+         from operations o join stock_changes c on c.operation_id = o.id
+         where o.id = $1 and o.finished_at is null for update of o skip locked"#,
+        id as OperationId,
+    )
+    .fetch_optional(conn)
+    .await
+}
+
+/// Fails the units of an operation that are still waiting at its deadline.
+pub(super) async fn expire(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update operation_units set step = 'failed', reason = coalesce(reason, 'not_in_time'),
+             message = coalesce(message, 'The cluster did not report in time that the unit holds its resources.')
+         where operation_id = $1 and step in ('asked', 'made')",
+        id as OperationId,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Finishes an operation. Its units are no longer followed.
+pub(super) async fn finish(
+    conn: &mut PgConnection,
+    id: OperationId,
+    progress: &OperationProgress,
+    end: &End,
+) -> sqlx::Result<()> {
+    operations::report(&mut *conn, id, progress).await?;
+    operations::finish(&mut *conn, id, end).await?;
+    sqlx::query!("delete from operation_units where operation_id = $1", id as OperationId)
+        .execute(conn)
+        .await
+        .map(drop)
 }

@@ -1,54 +1,50 @@
-//! What a unit of stock is, and what may become of it.
+//! Units of stock and their states.
 
-use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId, UnitId};
+use ids::{InstanceId, TenantId, UnitId};
 use jiff::Timestamp;
-use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{datacenter::model::DatacenterState, spec::model::GpuSpec};
+use crate::{datacenter::DatacenterRef, gpu_spec::GpuSpecRef, reason::UnitReason};
 
-/// The most units one addition or removal may be about.
-pub(crate) const MOST_UNITS: i64 = 10_000;
-
-/// Where a unit stands.
+/// State of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum UnitState {
-    /// Its object is being made in the cluster, or the cluster has not judged it yet.
+    /// Its object is being created, or the scheduler has not yet found a place.
     Making,
-    /// It holds its resources and nobody has it.
+    /// It holds its resources and can be claimed.
     Available,
-    /// Its resources are not held; `reason` says why.
+    /// It cannot be claimed; `reason` says why.
     Inactive,
-    /// An instance has it.
+    /// An instance has claimed it.
     Used,
-    /// Its object is being removed from the cluster.
+    /// Its object is being deleted.
     Removing,
 }
 
-/// What the cluster says of a unit's resources.
+/// What the cluster reports about a unit's resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sight {
+pub struct UnitStatus {
     /// They are reserved.
     pub held: bool,
-    /// An instance stands in the object.
+    /// An instance occupies the unit.
     pub occupied: bool,
     /// The scheduler has not judged the unit yet.
     pub undecided: bool,
 }
 
 impl UnitState {
-    /// The state after the cluster was seen so. The statement in [`super::cluster_store`] says the same in
-    /// SQL.
+    /// Returns the state after a report of the cluster. [`super::cluster_store::record_observations`] has the same
+    /// rules in SQL.
     #[must_use]
-    pub fn seen(self, sight: Sight) -> Self {
+    pub fn observed(self, status: UnitStatus) -> Self {
         match self {
             Self::Used | Self::Removing => self,
-            Self::Making if !sight.held && sight.undecided => Self::Making,
+            Self::Making if !status.held && status.undecided => Self::Making,
             Self::Making | Self::Available | Self::Inactive => {
-                if sight.held && !sight.occupied {
+                if status.held && !status.occupied {
                     Self::Available
                 } else {
                     Self::Inactive
@@ -57,7 +53,7 @@ impl UnitState {
         }
     }
 
-    /// The state after its instance gave it back.
+    /// Returns the state after a release.
     #[must_use]
     pub fn released(self, held: bool) -> Self {
         match self {
@@ -67,162 +63,80 @@ impl UnitState {
         }
     }
 
-    /// Whether an instance may have it now.
+    /// Whether an instance may claim the unit.
     #[must_use]
     pub fn can_be_claimed(self) -> bool {
         self == Self::Available
     }
 
-    /// Whether it may be taken out of stock now.
+    /// Whether the unit may be removed from stock.
     #[must_use]
     pub fn can_be_removed(self) -> bool {
         matches!(self, Self::Making | Self::Inactive | Self::Available)
     }
 }
 
-/// A name with its id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct GpuSpecRef {
-    /// The id.
-    pub id: GpuSpecId,
-    /// The name.
-    pub name: String,
-}
-
-/// A name with its id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct DatacenterRef {
-    /// The id.
-    pub id: DatacenterId,
-    /// The name.
-    pub name: String,
-}
-
-/// How much stock there is of a specification in a datacenter: one line of the page of stock.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct StockRow {
-    /// Of what.
-    pub gpu_spec: GpuSpec,
-    /// Where.
-    pub datacenter: DatacenterRef,
-    /// Whether the datacenter gives out units.
-    pub datacenter_state: DatacenterState,
-    /// Units that can be had now.
-    pub available: i64,
-    /// Units whose resources are not held at the moment.
-    pub inactive: i64,
-    /// Units that instances have.
-    pub used: i64,
-    /// The three together. Units being made or removed are not in it.
-    pub total: i64,
-    /// The price of an hour, decimal.
-    #[serde(with = "rust_decimal::serde::str")]
-    #[schema(value_type = String, example = "0.2")]
-    pub price_per_hour: Decimal,
-    /// ISO 4217.
-    pub currency: String,
-}
-
-/// Who has a unit.
+/// The instance that holds a unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Holder {
-    /// The instance.
+    /// Instance id.
     pub instance_id: InstanceId,
-    /// Its tenant.
+    /// Tenant of the instance.
     pub tenant_id: TenantId,
-    /// Since when.
+    /// Time of the claim.
     pub since: Timestamp,
 }
 
-/// Who had a unit.
+/// An instance that held a unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct PastHolder {
-    /// The instance.
+    /// Instance id.
     pub instance_id: InstanceId,
-    /// Its tenant.
+    /// Tenant of the instance.
     pub tenant_id: TenantId,
-    /// From when.
+    /// Time of the claim.
     pub claimed_at: Timestamp,
-    /// Until when.
+    /// Time of the release.
     pub released_at: Timestamp,
 }
 
-/// A unit of stock.
+/// A unit of stock: one slot of a specification in a datacenter.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct StockUnit {
-    /// Its id.
+    /// Unit id.
     pub id: UnitId,
-    /// The name of its `GpuUnit` in the cluster.
+    /// Name of its `GpuUnit` in the cluster.
     pub name: String,
-    /// Of what.
+    /// Specification of the unit.
     pub gpu_spec: GpuSpecRef,
-    /// Where.
+    /// Datacenter of the unit.
     pub datacenter: DatacenterRef,
-    /// Where it stands.
+    /// State of the unit.
     pub state: UnitState,
-    /// Why it is not held or not made, in a word. Of the cluster: `Scheduling`, `Unschedulable`, `NodeLost`,
-    /// `NodeCordoned`, `Preempted`, `PlaceLost`, `UnsupportedAllocation`, `InvalidSpec`, `Deleting`. Of this
-    /// service: `ClusterRefused` (it does not take the object), `ClusterUnreachable`, `ClusterUnknown` (not in
-    /// the configuration), `ObjectMissing` (deleted in the cluster, being made again), `Adopted` (found in the
-    /// cluster), `Occupied` (an instance stands in it that has not claimed it).
-    pub reason: Option<String>,
-    /// Why, in the cluster's words.
+    /// Machine-readable reason why the unit does not hold its resources or has no object, or null.
+    pub reason: Option<UnitReason>,
+    /// The reason in a sentence for a person, or null.
     pub message: Option<String>,
-    /// The node its place is on.
+    /// Node on which it holds its resources, or null.
     pub node: Option<String>,
-    /// The UUIDs of its GPUs, where the cluster tells them.
+    /// UUIDs of its GPUs, where the cluster reports them.
     pub gpu_uuids: Vec<String>,
-    /// Since when it is in this state.
+    /// Time of the last change of state.
     pub since: Timestamp,
-    /// When it was added.
+    /// Time of the addition to stock.
     pub created_at: Timestamp,
-    /// Who has it.
+    /// The instance that holds the unit, or null.
     pub holder: Option<Holder>,
 }
 
-/// A unit's page.
+/// A unit with its previous holders.
 #[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct StockUnitPage {
+pub struct StockUnitDetail {
     /// The unit.
     #[serde(flatten)]
     pub unit: StockUnit,
-    /// Who had it before, the newest first, at most 100.
+    /// Previous holders, newest first, at most 100.
     pub history: Vec<PastHolder>,
-}
-
-/// An addition to, or removal from, the stock.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct StockChange {
-    /// Of what: a specification's name or id.
-    #[schema(example = "3080-small-4-1")]
-    pub gpu_spec: String,
-    /// Where: a datacenter's name or id.
-    #[schema(example = "uk-1")]
-    pub datacenter: String,
-    /// How many units, 1 to 10000.
-    #[schema(example = 3)]
-    pub count: i64,
-}
-
-/// Something that the comparison with a cluster, or of the counts, found and put right.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct Repair {
-    /// Its number, growing.
-    pub id: i64,
-    /// When.
-    pub at: Timestamp,
-    /// In which cluster; null for the counts.
-    pub cluster: Option<String>,
-    /// `object_missing` (a unit without its object: made again), `object_orphaned` (an idle object without a
-    /// unit: removed), `object_adopted` (an object without a unit in which an instance stands: became a
-    /// unit), `object_altered` (an object that does not say what its unit says: applied again),
-    /// `status_missed` (a change that no watch reported: written up), `counts` (a count that was off).
-    pub kind: String,
-    /// Of which unit.
-    pub unit_id: Option<UnitId>,
-    /// What was found, for people.
-    pub detail: String,
 }
 
 #[cfg(test)]
@@ -233,7 +147,7 @@ mod tests {
 
     #[derive(Debug, Clone, Copy)]
     enum Event {
-        Seen(Sight),
+        Observed(UnitStatus),
         Claim,
         Release,
         Remove,
@@ -241,8 +155,9 @@ mod tests {
 
     fn event() -> impl Strategy<Value = Event> {
         prop_oneof![
-            (any::<bool>(), any::<bool>(), any::<bool>())
-                .prop_map(|(held, occupied, undecided)| { Event::Seen(Sight { held, occupied, undecided }) }),
+            (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(held, occupied, undecided)| {
+                Event::Observed(UnitStatus { held, occupied, undecided })
+            }),
             Just(Event::Claim),
             Just(Event::Release),
             Just(Event::Remove),
@@ -250,17 +165,17 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens in whatever order: a unit in use stays in use until it is given back, one that is
-        /// being removed never comes back, and what is available is really held.
+        /// In any order of events: a used unit stays used until its release, a unit that is being removed never
+        /// returns, and an available unit is held.
         #[test]
-        fn a_unit_is_given_once_and_never_lost(events in prop::collection::vec(event(), 0..60)) {
-            let (mut state, mut last, mut holders) = (UnitState::Making, None::<Sight>, 0);
+        fn a_unit_has_one_holder_and_is_never_lost(events in prop::collection::vec(event(), 0..60)) {
+            let (mut state, mut last, mut holders) = (UnitState::Making, None::<UnitStatus>, 0);
             for event in events {
                 let before = state;
                 match event {
-                    Event::Seen(sight) => {
-                        last = Some(sight);
-                        state = state.seen(sight);
+                    Event::Observed(status) => {
+                        last = Some(status);
+                        state = state.observed(status);
                     }
                     Event::Claim if state.can_be_claimed() => {
                         holders += 1;
@@ -270,7 +185,7 @@ mod tests {
                         if state == UnitState::Used {
                             holders -= 1;
                         }
-                        state = state.released(last.is_some_and(|sight| sight.held));
+                        state = state.released(last.is_some_and(|status| status.held));
                     }
                     Event::Remove if state.can_be_removed() => state = UnitState::Removing,
                     Event::Claim | Event::Remove => {}
@@ -279,12 +194,47 @@ mod tests {
                 prop_assert!(before != UnitState::Removing || state == UnitState::Removing);
                 prop_assert!(state != UnitState::Making || before == UnitState::Making);
                 if state == UnitState::Available {
-                    prop_assert!(last.is_some_and(|sight| sight.held));
+                    prop_assert!(last.is_some_and(|status| status.held));
                 }
                 if before == UnitState::Used && !matches!(event, Event::Release) {
                     prop_assert_eq!(state, UnitState::Used);
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_report_decides_the_state_of_an_idle_unit() {
+        use UnitState::{Available, Inactive, Making, Removing, Used};
+        for (before, held, occupied, undecided, after) in [
+            (Making, false, false, true, Making),
+            (Making, false, true, true, Making),
+            (Making, false, false, false, Inactive),
+            (Making, true, false, true, Available),
+            (Making, true, false, false, Available),
+            (Making, true, true, false, Inactive),
+            (Available, false, false, true, Inactive),
+            (Available, true, true, false, Inactive),
+            (Inactive, true, false, false, Available),
+            (Inactive, false, false, false, Inactive),
+            (Used, false, false, false, Used),
+            (Used, true, false, false, Used),
+            (Removing, true, false, false, Removing),
+        ] {
+            let status = UnitStatus { held, occupied, undecided };
+            assert_eq!(before.observed(status), after, "{before:?} {status:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_used_unit_is_released() {
+        use UnitState::{Available, Inactive, Making, Removing, Used};
+        assert_eq!((Used.released(true), Used.released(false)), (Available, Inactive));
+        for state in [Making, Available, Inactive, Removing] {
+            assert_eq!((state.released(true), state.released(false)), (state, state));
+            assert_eq!(state.can_be_claimed(), state == Available);
+        }
+        assert!(!Used.can_be_claimed() && !Used.can_be_removed() && !Removing.can_be_removed());
+        assert!(Making.can_be_removed() && Inactive.can_be_removed() && Available.can_be_removed());
     }
 }

@@ -1,95 +1,115 @@
-//! Writes up what a cluster says of its units, as it says it.
+//! Records what a cluster reports about its units.
 //!
-//! Every replica watches: a row takes only what is newer than what it has and says something else, so that
-//! two that write the same write it once, and one that lags writes nothing. What was missed while nobody
-//! watched comes with the list that each watch begins with; what even that cannot show (an object deleted
-//! meanwhile) is the comparison's.
+//! Every replica watches: a row accepts only observations that are newer and different, so two replicas that record
+//! the same write it once. What happened while nobody watched is in the list that each watch begins with; an object
+//! that was deleted meanwhile is found by the comparison.
 
 use std::{collections::HashMap, time::Duration};
 
+use api::ErrorChain;
 use crds::GpuUnit;
 use futures::StreamExt;
 use ids::UnitId;
 use kube::{
-    ResourceExt,
+    Api, ResourceExt,
     runtime::{WatchStreamExt, watcher, watcher::Event},
 };
-use tokio_util::sync::CancellationToken;
+use service::Workers;
 
 use super::{
-    cluster_store,
+    cluster_store::{self, MissingObject},
     object::{self, Observation},
 };
-use crate::App;
+use crate::{
+    AppState,
+    repair::{self, Finding, RepairKind},
+};
 
-/// Events written up in one transaction, at most.
-const BATCH: usize = 500;
-/// Failures in a row after which the cluster's credentials are read anew.
-const FAILURES: u32 = 3;
-/// Between two tries to reach a cluster or the database.
-const AGAIN: Duration = Duration::from_secs(1);
+/// Events that are recorded in one transaction, at most.
+const MAX_BATCH: usize = 500;
+/// Failures in a row after which the cluster's credentials are read again.
+const MAX_FAILURES: u32 = 3;
+/// Pause before the cluster or the database is tried again.
+const RETRY: Duration = Duration::from_secs(1);
 
-pub(crate) async fn run(app: App, cluster: String, stop: CancellationToken) {
-    tokio::select! {
-        () = stop.cancelled() => {}
-        () = watch(&app, &cluster) => {}
+/// Starts the worker `stock.watch.<cluster>`.
+pub(crate) fn start(state: &AppState, workers: &Workers, cluster: &str) {
+    let (state, cluster) = (state.clone(), cluster.to_owned());
+    workers.spawn(format!("stock.watch.{cluster}"), move |stop| {
+        let (state, cluster) = (state.clone(), cluster.clone());
+        async move {
+            stop.run_until_cancelled(watch(&state, &cluster)).await;
+            Ok(())
+        }
+    });
+}
+
+/// Watches the cluster. Never returns.
+async fn watch(state: &AppState, cluster: &str) {
+    loop {
+        match state.clusters.client(cluster).await {
+            Ok(client) => {
+                record_events(state, cluster, Api::all(client)).await;
+                state.clusters.forget(cluster);
+            }
+            Err(error) => {
+                tracing::debug!(cluster, error = %ErrorChain(&error), "cluster cannot be watched yet");
+            }
+        }
+        tokio::time::sleep(RETRY).await;
     }
 }
 
-async fn watch(app: &App, cluster: &str) {
-    loop {
-        match app.clusters().units(cluster).await {
-            Ok(units) => {
-                let config = watcher::Config::default().labels(&object::selector());
-                let mut events = watcher(units, config).default_backoff().ready_chunks(BATCH).boxed();
-                let mut failures = 0;
-                while let Some(chunk) = events.next().await {
-                    let mut batch = Batch::default();
-                    for event in chunk {
-                        match event {
-                            Ok(event) => {
-                                failures = 0;
-                                batch.add(event);
-                            }
-                            Err(error) => {
-                                failures += 1;
-                                tracing::warn!(cluster, %error, "watch of a cluster broke; it goes on");
-                            }
-                        }
-                    }
-                    write_up(app, cluster, &batch).await;
-                    if failures >= FAILURES {
-                        app.clusters().forget(cluster);
-                        break;
-                    }
+/// Records events until the cluster has failed several times in a row.
+async fn record_events(state: &AppState, cluster: &str, units: Api<GpuUnit>) {
+    let config = watcher::Config::default().labels(&object::selector());
+    let mut events = watcher(units, config).default_backoff().ready_chunks(MAX_BATCH).boxed();
+    let mut failures = 0;
+    while let Some(chunk) = events.next().await {
+        let mut batch = Batch::default();
+        for event in chunk {
+            match event {
+                Ok(event) => {
+                    failures = 0;
+                    batch.add(event);
+                }
+                Err(error) => {
+                    failures += 1;
+                    tracing::warn!(cluster, error = %ErrorChain(&error), "watch of a cluster failed; retrying");
                 }
             }
-            Err(error) => tracing::debug!(cluster, %error, "cluster cannot be watched yet"),
         }
-        tokio::time::sleep(AGAIN).await;
+        // a watch does not repeat an event
+        while let Err(error) = record(state, cluster, &batch).await {
+            tracing::warn!(cluster, error = %ErrorChain(&error), "cannot record events; retrying");
+            tokio::time::sleep(RETRY).await;
+        }
+        if failures >= MAX_FAILURES {
+            return;
+        }
     }
 }
 
-/// The last word on each unit among some events.
+/// The last event of each unit.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
-    seen: HashMap<UnitId, Observation>,
-    gone: HashMap<UnitId, Option<String>>,
+struct Batch {
+    observed: HashMap<UnitId, Observation>,
+    deleted: HashMap<UnitId, Option<String>>,
 }
 
 impl Batch {
     fn add(&mut self, event: Event<GpuUnit>) {
         match event {
             Event::Apply(object) | Event::InitApply(object) => {
-                if let Some(sight) = object::observe(&object) {
-                    self.gone.remove(&sight.unit);
-                    self.seen.insert(sight.unit, sight);
+                if let Some(observation) = object::observe(&object) {
+                    self.deleted.remove(&observation.unit);
+                    self.observed.insert(observation.unit, observation);
                 }
             }
             Event::Delete(object) => {
                 if let Ok(unit) = UnitId::from_k8s_name(&object.name_any()) {
-                    self.seen.remove(&unit);
-                    self.gone.insert(unit, object.uid());
+                    self.observed.remove(&unit);
+                    self.deleted.insert(unit, object.uid());
                 }
             }
             Event::Init | Event::InitDone => {}
@@ -97,43 +117,30 @@ impl Batch {
     }
 }
 
-/// Until it is written: what a watch has told it does not tell again.
-async fn write_up(app: &App, cluster: &str, batch: &Batch) {
-    if batch.seen.is_empty() && batch.gone.is_empty() {
-        return;
+async fn record(state: &AppState, cluster: &str, batch: &Batch) -> sqlx::Result<()> {
+    if batch.observed.is_empty() && batch.deleted.is_empty() {
+        return Ok(());
     }
-    while let Err(error) = try_write_up(app, cluster, batch).await {
-        tracing::warn!(cluster, %error, "what the cluster says could not be written up; trying again");
-        tokio::time::sleep(AGAIN).await;
-    }
-}
-
-async fn try_write_up(app: &App, cluster: &str, batch: &Batch) -> sqlx::Result<()> {
-    let sights: Vec<Observation> = batch.seen.values().cloned().collect();
-    let (units, uids): (Vec<UnitId>, Vec<Option<String>>) =
-        batch.gone.iter().map(|(unit, uid)| (*unit, uid.clone())).unzip();
-    let mut tx = app.db().worker().await?;
-    let changed = cluster_store::seen(&mut tx, &sights).await?;
-    let (mut removed, mut lost) = (0, Vec::new());
-    if !units.is_empty() {
-        removed = cluster_store::removed(&mut tx, &units).await?;
-        lost = cluster_store::lost(&mut tx, &units, &uids).await?;
-        for unit in &lost {
-            let detail = "its object was deleted in the cluster; it is made again";
-            cluster_store::record_repair(&mut tx, Some(cluster), "object_missing", Some(*unit), detail)
-                .await?;
+    let observations: Vec<Observation> = batch.observed.values().cloned().collect();
+    let mut tx = state.db.worker().await?;
+    cluster_store::record_observations(&mut tx, &observations).await?;
+    let mut missing = Vec::new();
+    if !batch.deleted.is_empty() {
+        let units: Vec<UnitId> = batch.deleted.keys().copied().collect();
+        let deleted: Vec<MissingObject> =
+            batch.deleted.iter().map(|(unit, uid)| MissingObject { unit: *unit, uid: uid.clone() }).collect();
+        cluster_store::record_removed(&mut tx, &units).await?;
+        missing = cluster_store::record_missing(&mut tx, &deleted).await?;
+        for unit in &missing {
+            let detail = "The object was deleted in the cluster. It is created again.";
+            let finding = Finding::of_unit(RepairKind::ObjectMissing, *unit, detail);
+            repair::store::record(&mut tx, Some(cluster), &finding).await?;
         }
     }
     tx.commit().await?;
-    if !changed.is_empty() || removed > 0 {
-        app.settle().notify_one();
-    }
-    for unit in &lost {
+    for unit in &missing {
         tracing::warn!(cluster, unit.id = %unit, "object of a unit was deleted in the cluster");
-        app.counters().repaired("object_missing");
-    }
-    if !lost.is_empty() {
-        app.work().notify_one();
+        state.metrics.repaired(RepairKind::ObjectMissing.as_str());
     }
     Ok(())
 }

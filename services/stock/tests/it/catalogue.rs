@@ -7,7 +7,7 @@ use testkit::{Client, eventually};
 use crate::world::{World, spec};
 
 #[tokio::test]
-async fn a_specification_lives_its_life() {
+async fn a_specification_is_created_changed_and_deleted() {
     let world = World::new().await;
     let replica = world.replica().await;
     let admin = &replica.admin;
@@ -72,7 +72,7 @@ async fn a_specification_lives_its_life() {
 }
 
 #[tokio::test]
-async fn a_datacenter_lives_its_life() {
+async fn a_datacenter_is_created_changed_and_deleted() {
     let world = World::new().await;
     let replica = world.replica().await;
     let admin = &replica.admin;
@@ -145,7 +145,7 @@ async fn lists_are_searched_and_paged_by_name() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_is_refused_with_its_place() {
+async fn an_invalid_field_is_refused_with_its_pointer() {
     let world = World::new().await;
     let replica = world.replica().await;
     let with = |name: &str, value: Value| {
@@ -209,7 +209,7 @@ async fn what_cannot_be_is_refused_with_its_place() {
 }
 
 #[tokio::test]
-async fn a_write_that_is_sent_again_is_done_once() {
+async fn a_repeated_write_has_one_effect() {
     let world = World::new().await;
     let replica = world.replica().await;
     let admin = replica.admin.key("first");
@@ -256,7 +256,7 @@ async fn a_write_that_is_sent_again_is_done_once() {
 }
 
 #[tokio::test]
-async fn each_may_do_what_is_theirs() {
+async fn each_caller_may_do_what_its_role_allows() {
     let world = World::new().await;
     let replica = world.replica().await;
     let spec_path = format!("/v1/gpu-specs/{}", replica.spec("a", "1").await);
@@ -293,7 +293,7 @@ async fn each_may_do_what_is_theirs() {
 }
 
 #[tokio::test]
-async fn the_roles_see_only_their_own() {
+async fn the_roles_see_only_their_own_rows() {
     let world = World::new().await;
     let replica = world.replica().await;
     let spec_id = replica.spec("a", "1").await;
@@ -336,7 +336,7 @@ async fn the_roles_see_only_their_own() {
 }
 
 #[tokio::test]
-async fn no_text_brings_the_service_down() {
+async fn odd_text_is_refused() {
     let world = World::new().await;
     let replica = world.replica().await;
     let id = replica.spec("a", "1").await;
@@ -389,7 +389,7 @@ async fn no_text_brings_the_service_down() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_ends_a_connection_is_away_and_not_our_mistake() {
+async fn a_connection_that_the_database_ends_is_503() {
     let world = World::new().await;
     let replica = world.replica().await;
     let path = format!("/v1/gpu-specs/{}", replica.spec("a", "1").await);

@@ -1,4 +1,4 @@
-//! The hand-out: never two holders, whatever is asked at once, by however many, and whoever goes away.
+//! Claims: a unit never has two holders, whatever is requested at once and whichever replica dies.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,8 +8,10 @@ use testkit::eventually;
 
 use crate::world::{World, instance, tenant};
 
+const CLAIMS: &str = "/internal/v1/claims";
+
 #[tokio::test]
-async fn a_claim_is_the_instances_until_it_gives_it_back() {
+async fn an_instance_keeps_its_unit_until_the_release() {
     let world = World::new().await;
     let replica = world.replica().await;
     let spec_id = replica.spec("a", "0.25").await;
@@ -33,37 +35,62 @@ async fn a_claim_is_the_instances_until_it_gives_it_back() {
     ] {
         assert_eq!(first.str(name), value);
     }
-    // again, and with a key that a client would reuse: the same
+    let path = format!("{CLAIMS}/{holder}");
+    assert_eq!(replica.service.get(&path).await.expect(200).body, first.body);
+    assert_eq!(replica.numbers().await, [2, 0, 1, 3]);
+    let detail = replica.admin.get(&format!("/v1/stock-units/{unit}")).await.expect(200);
+    assert_eq!(detail.str("state"), "used");
+    assert_eq!(detail.body["holder"]["instance_id"], json!(holder));
+    assert_eq!(detail.body["history"], json!([]));
+
+    replica.release(&holder).await;
+    replica.service.get(&path).await.expect_problem(404, "not-found");
+    let detail = replica.admin.get(&format!("/v1/stock-units/{unit}")).await.expect(200);
+    assert_eq!((detail.str("state"), &detail.body["holder"]), ("available", &Value::Null));
+    assert_eq!(detail.body["history"][0]["instance_id"], json!(holder));
+    assert_eq!(replica.numbers().await, [3, 0, 0, 3]);
+    world.assert_sound().await;
+}
+
+#[tokio::test]
+async fn claims_and_releases_ignore_idempotency_keys() {
+    let world = World::new().await;
+    let replica = world.replica().await;
+    let spec_id = replica.spec("a", "0.25").await;
+    let _ = replica.datacenter("uk-1").await;
+    world.units("a", "uk-1", 3).await;
+
+    let holder = instance();
+    let first = replica.claim(&holder, &spec_id).await.expect(201);
+    let path = format!("{CLAIMS}/{holder}");
     let keyed = replica.service.key(&format!("claim-{holder}"));
     let body = json!({ "instance_id": holder, "tenant_id": tenant(), "gpu_spec_id": spec_id });
     for client in [&replica.service, &keyed, &keyed] {
-        let again = client.post("/internal/v1/claims", body.clone()).await.expect(200);
+        let again = client.post(CLAIMS, body.clone()).await.expect(200);
         assert_eq!(again.body, first.body);
     }
-    let path = format!("/internal/v1/claims/{holder}");
-    assert_eq!(replica.service.get(&path).await.expect(200).body, first.body);
-    assert_eq!(replica.numbers().await, [2, 0, 1, 3]);
-    let page = replica.admin.get(&format!("/v1/stock-units/{unit}")).await.expect(200);
-    assert_eq!(page.str("state"), "used");
-    assert_eq!(page.body["holder"]["instance_id"], json!(holder));
-    assert_eq!(page.body["history"], json!([]));
-
-    // given back twice, with the key that a client reuses; then claimed anew, which no key brings back
     let keyed_release = replica.service.key(&format!("release-{holder}"));
     for _ in 0..2 {
         let _ = keyed_release.delete(&path).await.expect(204);
     }
-    replica.service.get(&path).await.expect_problem(404, "not-found");
     assert_eq!(replica.numbers().await, [3, 0, 0, 3]);
-    let _ = keyed.post("/internal/v1/claims", body).await.expect(201);
+    let _ = keyed.post(CLAIMS, body).await.expect(201);
     let _ = keyed_release.delete(&path).await.expect(204);
     assert_eq!(replica.numbers().await, [3, 0, 0, 3]);
-    let page = replica.admin.get(&format!("/v1/stock-units/{unit}")).await.expect(200);
-    assert_eq!((page.str("state"), &page.body["holder"]), ("available", &Value::Null));
-    assert_eq!(page.body["history"].as_array().unwrap().last().unwrap()["instance_id"], json!(holder));
     assert_eq!(world.count("select count(*) from stock.unit_holders").await, 2);
+    world.assert_sound().await;
+}
 
-    // a release that was held up on its way does not take what was claimed since
+#[tokio::test]
+async fn a_late_release_spares_a_newer_claim() {
+    let world = World::new().await;
+    let replica = world.replica().await;
+    let spec_id = replica.spec("a", "0.25").await;
+    let _ = replica.datacenter("uk-1").await;
+    world.units("a", "uk-1", 3).await;
+
+    let holder = instance();
+    let path = format!("{CLAIMS}/{holder}");
     let early = replica.claim(&holder, &spec_id).await.expect(201);
     let early = format!("{path}?claimed_at={}", early.str("claimed_at"));
     let _ = replica.service.delete(&early).await.expect(204);
@@ -78,8 +105,18 @@ async fn a_claim_is_the_instances_until_it_gives_it_back() {
     let _ =
         replica.service.delete(&format!("{path}?claimed_at={}", late.str("claimed_at"))).await.expect(204);
     assert_eq!(replica.numbers().await, [3, 0, 0, 3]);
+    world.assert_sound().await;
+}
 
-    // a unit that was lost meanwhile comes back as what it is
+#[tokio::test]
+async fn a_unit_that_is_not_held_is_inactive_after_the_release() {
+    let world = World::new().await;
+    let replica = world.replica().await;
+    let spec_id = replica.spec("a", "0.25").await;
+    let _ = replica.datacenter("uk-1").await;
+    world.units("a", "uk-1", 3).await;
+
+    let holder = instance();
     let _ = replica.claim(&holder, &spec_id).await.expect(201);
     world.sql("update stock.units set held = false where state = 'used'").await;
     replica.release(&holder).await;
@@ -88,7 +125,7 @@ async fn a_claim_is_the_instances_until_it_gives_it_back() {
 }
 
 #[tokio::test]
-async fn a_claim_that_cannot_be_is_refused() {
+async fn an_invalid_claim_is_refused() {
     let world = World::new().await;
     let replica = world.replica().await;
     let a = replica.spec("a", "1").await;
@@ -130,7 +167,7 @@ fn spec_like() -> &'static str {
 }
 
 #[tokio::test]
-async fn when_none_is_free_the_answer_helps() {
+async fn an_exhausted_stock_names_alternatives() {
     let world = World::new().await;
     let replica = world.replica().await;
     let a = replica.spec("3080-a", "0.2").await;
@@ -201,7 +238,7 @@ async fn when_none_is_free_the_answer_helps() {
 }
 
 #[tokio::test]
-async fn the_preferred_node_is_taken_when_it_has_room() {
+async fn a_free_unit_on_the_preferred_node_is_claimed_first() {
     let world = World::new().await;
     let replica = world.replica().await;
     let a = replica.spec("a", "1").await;
@@ -224,42 +261,8 @@ async fn the_preferred_node_is_taken_when_it_has_room() {
     world.assert_sound().await;
 }
 
-#[tokio::test]
-async fn a_unit_is_handed_over() {
-    let world = World::new().await;
-    let replica = world.replica().await;
-    let a = replica.spec("a", "1").await;
-    let _ = replica.datacenter("uk-1").await;
-    world.units("a", "uk-1", 3).await;
-    let (from, to, third) = (instance(), instance(), instance());
-    let first = replica.claim(&from, &a).await.expect(201);
-    let _ = replica.claim(&third, &a).await.expect(201);
-    // the other has asked in vain before, and waits
-    let last = instance();
-    let _ = replica.claim(&last, &a).await.expect(201);
-    replica.claim(&to, &a).await.expect_problem(409, "stock-exhausted");
-    replica.release(&last).await;
-    assert_eq!(world.count("select count(*) from stock.claim_waits").await, 1);
-    let path = format!("/internal/v1/claims/{from}/transfer");
-    let give =
-        |to: &str| json!({ "to_instance_id": to, "to_tenant_id": "ten_01939f0a7c3d7e6b8a1f4f0d5c2b1a01" });
-    replica.service.post(&path, give(&third)).await.expect_problem(409, "already-claimed");
-    for _ in 0..2 {
-        let given = replica.service.post(&path, give(&to)).await.expect(200);
-        assert_eq!(given.str("unit_id"), first.str("unit_id"));
-        assert_eq!(given.str("instance_id"), to);
-        assert_eq!(given.str("tenant_id"), "ten_01939f0a7c3d7e6b8a1f4f0d5c2b1a01");
-    }
-    assert_eq!(world.count("select count(*) from stock.claim_waits").await, 0);
-    replica.service.get(&format!("/internal/v1/claims/{from}")).await.expect_problem(404, "not-found");
-    let never = format!("/internal/v1/claims/{}/transfer", instance());
-    replica.service.post(&never, give(&third)).await.expect_problem(404, "not-found");
-    assert_eq!(replica.numbers().await, [1, 0, 2, 3]);
-    world.assert_sound().await;
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn nobody_gets_what_another_has() {
+async fn a_unit_is_never_claimed_twice() {
     let world = World::new().await;
     // two replicas on one database, as in production
     let replicas = [world.replica().await, world.replica().await];
@@ -294,7 +297,7 @@ async fn nobody_gets_what_another_has() {
         match answer {
             Some((200 | 201, unit)) => {
                 let holder = holders.entry(unit).or_insert_with(|| asker.clone());
-                assert_eq!(*holder, asker, "a unit was given to two instances");
+                assert_eq!(*holder, asker, "a unit was claimed by two instances");
             }
             Some((409, _)) | None => {}
             Some((other, _)) => panic!("{other}"),
@@ -335,7 +338,7 @@ async fn nobody_gets_what_another_has() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_last_unit_is_found_while_others_write_beside_it() {
+async fn a_claim_waits_for_the_last_unit_while_it_is_being_written() {
     let world = World::new().await;
     let replica = world.replica().await;
     let a = replica.spec("a", "1").await;
@@ -361,9 +364,9 @@ async fn the_last_unit_is_found_while_others_write_beside_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn what_was_given_stays_given_when_the_giver_dies() {
+async fn claims_survive_the_death_of_a_replica() {
     let world = World::new().await;
-    let (first, process) = world.doomed().await;
+    let (first, runtime) = world.doomed().await;
     let a = first.spec("a", "1").await;
     let _ = first.datacenter("uk-1").await;
     world.units("a", "uk-1", 200).await;
@@ -386,7 +389,7 @@ async fn what_was_given_stays_given_when_the_giver_dies() {
     while told.len() < 40 {
         told.extend(calls.next().await.unwrap());
     }
-    process.shutdown_background();
+    runtime.shutdown_background();
     while let Some(answer) = calls.next().await {
         told.extend(answer);
     }
@@ -397,9 +400,9 @@ async fn what_was_given_stays_given_when_the_giver_dies() {
         assert!(matches!(answer.status, 200 | 201), "{}", answer.text);
         let unit = answer.str("unit_id").to_owned();
         if let Some(before) = told.get(asker) {
-            assert_eq!((answer.status, before), (200, &unit), "another unit than before");
+            assert_eq!((answer.status, before), (200, &unit), "the instance got another unit");
         }
-        assert!(units.insert(unit), "a unit was given twice");
+        assert!(units.insert(unit), "a unit was claimed twice");
     }
     world.assert_sound().await;
 }

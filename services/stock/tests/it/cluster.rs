@@ -21,7 +21,7 @@ async fn world(cluster: &Cluster) -> World {
 }
 
 #[tokio::test]
-async fn an_addition_makes_objects_and_counts_what_is_held() {
+async fn an_addition_creates_objects_and_counts_held_units() {
     let cluster = Cluster::start().await;
     let world = world(&cluster).await;
     let replica = world.replica().await;
@@ -58,7 +58,7 @@ async fn an_addition_makes_objects_and_counts_what_is_held() {
     assert_eq!(running.str("state"), "running");
     assert_eq!(
         running.body["progress"]["failed"],
-        json!([{ "unit_id": unit_id(&objects[2]), "reason": "Unschedulable", "message": "message of Unschedulable" }])
+        json!([{ "unit_id": unit_id(&objects[2]), "reason": "unschedulable", "message": "message of Unschedulable" }])
     );
     let page = replica.admin.get(&format!("/v1/stock-units/{}", unit_id(&objects[0]))).await.expect(200);
     assert_eq!((page.str("state"), page.str("node")), ("available", "node-1"));
@@ -79,21 +79,21 @@ async fn an_addition_makes_objects_and_counts_what_is_held() {
     replica.until_numbers([3, 1, 1, 5]).await;
     eventually("the used unit's page says why", async || {
         let page = replica.admin.get(&format!("/v1/stock-units/{}", claim.str("unit_id"))).await.expect(200);
-        (page.str("state") == "used" && page.body["reason"] == "NodeLost").then_some(())
+        (page.str("state") == "used" && page.body["reason"] == "node_lost").then_some(())
     })
     .await;
     cluster.say(&free, true, "Holding").await;
     cluster.say(&used, true, "Holding").await;
     replica.until_numbers([4, 0, 1, 5]).await;
     world.assert_sound().await;
-    replica.shutdown.begin();
+    replica.process.shutdown.begin();
 }
 
 #[tokio::test]
-async fn what_is_not_held_in_time_is_named_and_comes_later_by_itself() {
+async fn a_unit_that_is_not_held_in_time_is_named_and_becomes_available_later() {
     let cluster = Cluster::start().await;
     let mut world = world(&cluster).await;
-    world.tuning.hold_deadline_seconds = 1;
+    world.config.hold_deadline_seconds = 1;
     let replica = world.replica().await;
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
@@ -109,17 +109,17 @@ async fn what_is_not_held_in_time_is_named_and_comes_later_by_itself() {
     let mut reasons: Vec<_> =
         progress["failed"].as_array().unwrap().iter().map(|f| f["reason"].as_str().unwrap()).collect();
     reasons.sort_unstable();
-    assert_eq!(reasons, ["NotInTime", "Unschedulable"]);
+    assert_eq!(reasons, ["not_in_time", "unschedulable"]);
     cluster.hold(&objects).await;
     replica.until_numbers([3, 0, 0, 3]).await;
     world.assert_sound().await;
 }
 
 #[tokio::test]
-async fn a_cluster_that_refuses_is_quoted() {
+async fn a_refusal_of_the_cluster_is_quoted_and_retried() {
     let cluster = Cluster::start().await;
     let mut world = world(&cluster).await;
-    world.tuning.hold_deadline_seconds = 2;
+    world.config.hold_deadline_seconds = 2;
     let replica = world.replica().await;
     // something that gets past our own checks: put into the table
     let _ = replica.spec("a", "1").await;
@@ -128,7 +128,11 @@ async fn a_cluster_that_refuses_is_quoted() {
     let operation = replica.add("a", "uk-1", 1).await;
     let ended = replica.ended(&operation).await;
     let failed = &ended["progress"]["failed"][0];
-    assert_eq!((&ended["state"], &failed["reason"]), (&json!("failed"), &json!("ClusterRefused")), "{ended}");
+    assert_eq!(
+        (&ended["state"], &failed["reason"]),
+        (&json!("failed"), &json!("cluster_refused")),
+        "{ended}"
+    );
     assert!(failed["message"].as_str().unwrap().contains("count"), "{failed}");
     // it is put right; the unit is tried again by itself
     world.sql("update stock.gpu_specs set gpu_count = 1").await;
@@ -191,20 +195,20 @@ async fn a_removal_waits_until_the_objects_are_gone() {
 }
 
 #[tokio::test]
-async fn an_addition_survives_whoever_carries_it_out() {
+async fn an_addition_survives_the_death_of_a_replica() {
     let cluster = Cluster::start().await;
     let mut world = world(&cluster).await;
-    world.tuning.lease_seconds = 2;
-    world.tuning.cluster_concurrency = 1;
-    let (first, process) = world.doomed().await;
+    world.config.lease_seconds = 2;
+    world.config.cluster_concurrency = 1;
+    let (first, runtime) = world.doomed().await;
     let _ = first.spec("a", "1").await;
     let _ = first.datacenter("uk-1").await;
     let operation = first.add("a", "uk-1", 120).await;
     eventually("some are made", async || (cluster.all().await.len() > 5).then_some(())).await;
     // killed in the midst of it: what it had leased stays leased until that runs out
-    process.shutdown_background();
+    runtime.shutdown_background();
     let so_far = cluster.all().await.len();
-    let leased = "select count(*) from stock.units where work_at is not null";
+    let leased = "select count(*) from stock.units where coalesce(lease_until, wake_at) is not null";
     assert!(so_far < 120 && world.count(leased).await > 0, "it was killed too late: {so_far}");
 
     let replicas = [world.replica().await, world.replica().await];
@@ -220,12 +224,12 @@ async fn an_addition_survives_whoever_carries_it_out() {
 }
 
 #[tokio::test]
-async fn a_removal_survives_whoever_carries_it_out() {
+async fn a_removal_survives_the_death_of_a_replica() {
     let cluster = Cluster::start().await;
     let mut world = world(&cluster).await;
-    world.tuning.lease_seconds = 2;
-    world.tuning.cluster_concurrency = 1;
-    let (first, process) = world.doomed().await;
+    world.config.lease_seconds = 2;
+    world.config.cluster_concurrency = 1;
+    let (first, runtime) = world.doomed().await;
     let _ = first.spec("a", "1").await;
     let _ = first.datacenter("uk-1").await;
     let operation = first.add("a", "uk-1", 60).await;
@@ -235,7 +239,7 @@ async fn a_removal_survives_whoever_carries_it_out() {
     let body = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 50 });
     let removal = first.admin.post("/v1/stock/removals", body).await.expect(202).str("id").to_owned();
     eventually("some are gone", async || (cluster.all().await.len() < 57).then_some(())).await;
-    process.shutdown_background();
+    runtime.shutdown_background();
     let going = world.count("select count(*) from stock.units where state = 'removing'").await;
     assert!(going > 0, "it was killed too late");
 
@@ -274,7 +278,7 @@ impl Silent {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_two_workers_are_at_one_unit_though_the_cluster_is_silent() {
+async fn a_unit_is_reconciled_by_one_worker_at_a_time_while_the_cluster_is_silent() {
     let silent = Silent::default();
     let cluster = silent.clone();
     let router = axum::Router::new().fallback(move |method: Method, uri: Uri| {
@@ -293,14 +297,15 @@ async fn no_two_workers_are_at_one_unit_though_the_cluster_is_silent() {
     });
     std::fs::write(&kubeconfig, config.to_string()).unwrap();
     let mut world = World::with_cluster(Some(kubeconfig)).await;
-    world.tuning.lease_seconds = 2;
-    world.tuning.cluster_concurrency = 1;
+    world.config.lease_seconds = 2;
+    world.config.cluster_timeout_seconds = 1;
+    world.config.cluster_concurrency = 1;
     let replicas = [world.replica().await, world.replica().await];
     let _ = replicas[0].spec("a", "1").await;
     let _ = replicas[0].datacenter("uk-1").await;
     let _ = replicas[0].add("a", "uk-1", 6).await;
     eventually("each was tried", async || {
-        (world.count("select count(*) from stock.units where work_tries > 0").await == 6).then_some(())
+        (world.count("select count(*) from stock.units where failures > 0").await == 6).then_some(())
     })
     .await;
     assert_eq!(*silent.1.lock().unwrap(), Vec::<String>::new(), "two were at these at once");

@@ -8,4 +8,5 @@ mod cluster;
 mod operator;
 mod repair;
 mod stock;
+mod supervision;
 mod world;

@@ -14,7 +14,7 @@ use crate::{
 
 async fn start(cluster: &Cluster) -> (World, Replica) {
     let mut world = World::with_cluster(Some(cluster.kubeconfig())).await;
-    world.tuning.compare_every_seconds = 1;
+    world.config.compare_every_seconds = 1;
     let replica = world.replica().await;
     (world, replica)
 }
@@ -28,7 +28,7 @@ async fn repaired(replica: &Replica, kind: &str) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn an_object_deleted_by_hand_is_made_again() {
+async fn a_deleted_object_is_created_again() {
     let cluster = Cluster::start().await;
     let (world, replica) = start(&cluster).await;
     let _ = replica.spec("a", "1").await;
@@ -52,7 +52,7 @@ async fn an_object_deleted_by_hand_is_made_again() {
 }
 
 #[tokio::test]
-async fn what_went_while_nobody_watched_is_found_by_comparing() {
+async fn a_comparison_finds_what_changed_while_nobody_watched() {
     let cluster = Cluster::start().await;
     let (world, first) = start(&cluster).await;
     let spec_id = first.spec("a", "1").await;
@@ -62,8 +62,8 @@ async fn what_went_while_nobody_watched_is_found_by_comparing() {
     cluster.hold(&objects).await;
     assert_eq!(first.ended(&operation).await["state"], "succeeded");
     let claim = first.claim(&instance(), &spec_id).await.expect(201);
-    first.shutdown.begin();
-    first.shutdown.finish().await;
+    first.process.shutdown.begin();
+    first.process.shutdown.finish().await;
     // a used one and a free one go; one that stays is altered
     let used = claim.str("unit_name").to_owned();
     let mut free = objects.iter().map(ResourceExt::name_any).filter(|name| *name != used);
@@ -92,7 +92,7 @@ async fn what_went_while_nobody_watched_is_found_by_comparing() {
 }
 
 #[tokio::test]
-async fn an_object_without_a_unit_is_removed_unless_somebody_is_in_it() {
+async fn an_object_without_a_unit_is_deleted_unless_it_is_occupied() {
     let cluster = Cluster::start().await;
     let (world, replica) = start(&cluster).await;
     let _ = replica.spec("a", "1").await;
@@ -132,7 +132,7 @@ async fn an_object_without_a_unit_is_removed_unless_somebody_is_in_it() {
     let path = format!("/v1/stock-units/{}", adopted["unit_id"].as_str().unwrap());
     eventually("the adopted unit says why it is inactive", async || {
         let page = replica.admin.get(&path).await.expect(200);
-        (page.str("state") == "inactive" && page.body["reason"] == "Occupied").then_some(())
+        (page.str("state") == "inactive" && page.body["reason"] == "occupied").then_some(())
     })
     .await;
     assert_eq!(replica.numbers().await, [1, 1, 0, 2]);
@@ -142,11 +142,11 @@ async fn an_object_without_a_unit_is_removed_unless_somebody_is_in_it() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_removed_keeps_nothing_else_from_being_put_right() {
+async fn an_object_that_cannot_be_deleted_does_not_stop_other_repairs() {
     let cluster = Cluster::start().await;
     let kubeconfig = cluster.kubeconfig_with(&["get", "list", "watch", "create", "patch"]).await;
     let mut world = World::with_cluster(Some(kubeconfig)).await;
-    world.tuning.compare_every_seconds = 1;
+    world.config.compare_every_seconds = 1;
     let replica = world.replica().await;
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
@@ -168,7 +168,7 @@ async fn what_cannot_be_removed_keeps_nothing_else_from_being_put_right() {
 }
 
 #[tokio::test]
-async fn counts_that_are_off_are_put_right_and_it_is_recorded() {
+async fn wrong_counts_are_corrected_and_recorded() {
     let cluster = Cluster::start().await;
     let (world, replica) = start(&cluster).await;
     let _ = replica.spec("a", "1").await;
@@ -181,7 +181,7 @@ async fn counts_that_are_off_are_put_right_and_it_is_recorded() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn counts_that_two_find_off_at_once_are_put_right_once() {
+async fn two_replicas_correct_a_count_once() {
     let cluster = Cluster::start().await;
     let (world, first) = start(&cluster).await;
     let _second = world.replica().await;
@@ -212,12 +212,12 @@ async fn counts_that_two_find_off_at_once_are_put_right_once() {
 /// The statement that writes up what the cluster says, and the rules in `UnitState`, are the same rules:
 /// whatever happens in whatever order, each unit is where the rules say it is.
 #[tokio::test]
-async fn the_records_follow_the_rules_whatever_happens() {
-    use atelier_stock::unit::model::{Sight, UnitState};
+async fn the_records_follow_the_rules_in_any_order_of_events() {
+    use atelier_stock::unit::{UnitState, UnitStatus};
 
     let cluster = Cluster::start().await;
     let mut world = World::with_cluster(Some(cluster.kubeconfig())).await;
-    world.tuning.compare_every_seconds = 3600;
+    world.config.compare_every_seconds = 3600;
     let replicas = [world.replica().await, world.replica().await];
     let spec_id = replicas[0].spec("a", "1").await;
     let _ = replicas[0].datacenter("uk-1").await;
@@ -226,13 +226,13 @@ async fn the_records_follow_the_rules_whatever_happens() {
     struct Model {
         name: String,
         state: UnitState,
-        sight: Sight,
+        status: UnitStatus,
         holder: Option<String>,
     }
-    let fresh = Sight { held: false, occupied: false, undecided: true };
+    let fresh = UnitStatus { held: false, occupied: false, undecided: true };
     let mut units: Vec<Model> = objects
         .iter()
-        .map(|o| Model { name: o.name_any(), state: UnitState::Making, sight: fresh, holder: None })
+        .map(|o| Model { name: o.name_any(), state: UnitState::Making, status: fresh, holder: None })
         .collect();
     let mut dice = 0x9e37_79b9_7f4a_7c15_u64;
     let mut roll = |sides: u64| {
@@ -250,17 +250,17 @@ async fn the_records_follow_the_rules_whatever_happens() {
                 let (held, reason) =
                     [(true, "Holding"), (true, "Claimed"), (false, "NodeLost"), (false, "Scheduling")]
                         [usize::try_from(roll(4)).unwrap()];
-                unit.sight = Sight { held, undecided: reason == "Scheduling", ..unit.sight };
-                unit.state = unit.state.seen(unit.sight);
+                unit.status = UnitStatus { held, undecided: reason == "Scheduling", ..unit.status };
+                unit.state = unit.state.observed(unit.status);
                 cluster.say(&unit.name, held, reason).await;
             }
             5 => {
                 let unit = &mut units[at];
-                unit.sight.occupied = !unit.sight.occupied;
-                cluster.occupy(&unit.name, unit.sight.occupied).await;
+                unit.status.occupied = !unit.status.occupied;
+                cluster.occupy(&unit.name, unit.status.occupied).await;
                 // an object of which the operator has not spoken says nothing
-                if unit.sight != (Sight { occupied: unit.sight.occupied, ..fresh }) {
-                    unit.state = unit.state.seen(unit.sight);
+                if unit.status != (UnitStatus { occupied: unit.status.occupied, ..fresh }) {
+                    unit.state = unit.state.observed(unit.status);
                 }
             }
             6 | 7 => {
@@ -278,7 +278,7 @@ async fn the_records_follow_the_rules_whatever_happens() {
                 let unit = &mut units[at];
                 if let Some(holder) = unit.holder.take() {
                     replica.release(&holder).await;
-                    unit.state = unit.state.released(unit.sight.held);
+                    unit.state = unit.state.released(unit.status.held);
                 }
             }
         }

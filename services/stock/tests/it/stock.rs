@@ -7,7 +7,7 @@ use testkit::eventually;
 use crate::world::{World, instance, spec};
 
 #[tokio::test]
-async fn the_list_is_the_page_of_stock() {
+async fn the_list_of_stock_is_filtered_and_paged() {
     let world = World::new().await;
     let replica = world.replica().await;
     let spec_id = replica.spec("3080-small-4-1", "0.2").await;
@@ -114,7 +114,7 @@ async fn additions_and_removals_are_checked_before_anything_happens() {
     assert!(none.body["items"].as_array().unwrap().is_empty());
 
     // what is used is never removed
-    world.sql("update stock.units set state = 'available', held = true, work_at = null").await;
+    world.sql("update stock.units set state = 'available', held = true, wake_at = null").await;
     let holder = instance();
     let claim = replica.claim(&holder, &spec_id).await.expect(201);
     let much = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 3 });
@@ -137,7 +137,7 @@ async fn additions_and_removals_are_checked_before_anything_happens() {
 }
 
 #[tokio::test]
-async fn what_is_worth_least_goes_first() {
+async fn a_removal_takes_inactive_units_first() {
     let world = World::new().await;
     let replica = world.replica().await;
     let _ = replica.spec("a", "1").await;
@@ -145,7 +145,7 @@ async fn what_is_worth_least_goes_first() {
     world.units("a", "uk-1", 5).await;
     world
         .sql(
-            "update stock.units set state = 'inactive', held = false, reason = 'NodeLost'
+            "update stock.units set state = 'inactive', held = false, reason = 'node_lost'
              where id in (select id from stock.units order by id desc limit 2)",
         )
         .await;
@@ -158,14 +158,14 @@ async fn what_is_worth_least_goes_first() {
 }
 
 #[tokio::test]
-async fn what_somebody_stands_in_is_not_removed() {
+async fn an_occupied_unit_is_not_removed() {
     let world = World::new().await;
     let replica = world.replica().await;
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
     world.units("a", "uk-1", 3).await;
     // as the comparison leaves what it has adopted: no claim, but an instance runs in it
-    let adopted = "update stock.units set state = 'inactive', occupied = true, reason = 'Occupied'
+    let adopted = "update stock.units set state = 'inactive', occupied = true, reason = 'occupied'
          where id in (select id from stock.units limit 1)";
     world.sql(adopted).await;
     let removal = |count: i64| json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": count });
@@ -182,7 +182,7 @@ async fn what_somebody_stands_in_is_not_removed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_removal_that_waits_keeps_nobody_else_waiting() {
+async fn a_removal_that_waits_blocks_nobody() {
     let world = World::new().await;
     let replica = world.replica().await;
     let _ = replica.spec("a", "1").await;

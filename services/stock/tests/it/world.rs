@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use atelier_stock::{App, Config, MIGRATIONS, SERVICE, Tuning};
+use atelier_stock::{App, Config, MIGRATIONS, NAME, StockConfig};
 use auth::Role;
 use crds::ClusterConfig;
 use db::DbConfig;
 use ids::TenantId;
 use serde_json::{Value, json};
-use service::Shutdown;
+use service::Process;
 use sqlx::{Connection, PgConnection};
 use testkit::{Answer, Client, Issuer, SERVICE_TOKEN, TestDb, callers, eventually};
 
@@ -18,7 +18,7 @@ pub(crate) struct World {
     pub(crate) database: DbConfig,
     pub(crate) issuer: Issuer,
     pub(crate) kubeconfig: Option<PathBuf>,
-    pub(crate) tuning: Tuning,
+    pub(crate) config: StockConfig,
 }
 
 /// One replica, with a client for each kind of caller.
@@ -26,23 +26,24 @@ pub(crate) struct Replica {
     pub(crate) admin: Client,
     pub(crate) service: Client,
     pub(crate) base: Client,
-    pub(crate) shutdown: Shutdown,
+    pub(crate) process: Process,
 }
 
 impl World {
-    /// Without a cluster: its datacenters can be made, nothing in them is.
+    /// Without a cluster: its workers do not run.
     pub(crate) async fn new() -> Self {
         Self::with_cluster(None).await
     }
 
     pub(crate) async fn with_cluster(kubeconfig: Option<PathBuf>) -> Self {
         let db = TestDb::new().await;
-        let database = db.service(SERVICE, &MIGRATIONS).await;
-        let tuning = Tuning { hold_deadline_seconds: 60, compare_every_seconds: 3600, ..Tuning::default() };
-        Self { db, database, issuer: Issuer::start().await, kubeconfig, tuning }
+        let database = db.service(NAME, &MIGRATIONS).await;
+        let config =
+            StockConfig { hold_deadline_seconds: 60, compare_every_seconds: 3600, ..StockConfig::default() };
+        Self { db, database, issuer: Issuer::start().await, kubeconfig, config }
     }
 
-    fn config(&self) -> Config {
+    fn service_config(&self) -> Config {
         let main = ClusterConfig { kubeconfig: self.kubeconfig.clone(), context: None };
         Config {
             listen: "127.0.0.1:0".parse().unwrap(),
@@ -50,34 +51,29 @@ impl World {
             auth: self.issuer.config(),
             callers: callers(),
             clusters: BTreeMap::from([("main".to_owned(), main)]),
-            stock: self.tuning.clone(),
+            stock: self.config.clone(),
         }
     }
 
-    /// A replica that answers requests, and works where there is a cluster.
+    /// A replica that serves requests; with a cluster, its workers run too.
     pub(crate) async fn replica(&self) -> Replica {
-        let app = App::new(self.config()).unwrap();
-        let shutdown = Shutdown::default();
+        let process = Process::default();
+        let app = App::new(self.service_config(), process.clone()).unwrap();
         if self.kubeconfig.is_some() {
-            app.spawn_workers(&shutdown);
+            app.start_workers();
         }
         let base = Client::new(&testkit::serve(app.router()).await);
-        Replica {
-            admin: base.token(&self.issuer.admin()),
-            service: base.token(SERVICE_TOKEN),
-            base,
-            shutdown,
-        }
+        Replica { admin: base.token(&self.issuer.admin()), service: base.token(SERVICE_TOKEN), base, process }
     }
 
-    /// A replica in a process of its own, as far as one process can have another: ending the runtime is
-    /// kill -9.
+    /// A replica in a runtime of its own: ending the runtime ends the replica like `kill -9`.
     pub(crate) async fn doomed(&self) -> (Replica, tokio::runtime::Runtime) {
-        let process = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-        let config = self.config();
-        let serving = process.spawn(async move {
-            let app = App::new(config).unwrap();
-            app.spawn_workers(&Shutdown::default());
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let (config, process) = (self.service_config(), Process::default());
+        let started = process.clone();
+        let serving = runtime.spawn(async move {
+            let app = App::new(config, started).unwrap();
+            app.start_workers();
             testkit::serve(app.router()).await
         });
         let base = Client::new(&serving.await.unwrap());
@@ -85,9 +81,9 @@ impl World {
             admin: base.token(&self.issuer.admin()),
             service: base.token(SERVICE_TOKEN),
             base,
-            shutdown: Shutdown::default(),
+            process,
         };
-        (replica, process)
+        (replica, runtime)
     }
 
     /// A client of a tenant's user.
@@ -115,13 +111,13 @@ impl World {
     pub(crate) async fn role(&self, role: &str) -> PgConnection {
         let options: sqlx::postgres::PgConnectOptions = self.database.url.parse().unwrap();
         let options = options
-            .username(&format!("atelier_{SERVICE}_{role}"))
+            .username(&format!("atelier_{NAME}_{role}"))
             .password("test")
-            .options([("search_path", SERVICE)]);
+            .options([("search_path", NAME)]);
         PgConnection::connect_with(&options).await.unwrap()
     }
 
-    /// Units that are free at once, without a cluster. Gives nothing: they are claimed by specification.
+    /// Inserts free units, without a cluster.
     pub(crate) async fn units(&self, spec: &str, datacenter: &str, count: i64) {
         let mut conn = self.db.admin().await;
         sqlx::query(
@@ -139,7 +135,7 @@ impl World {
         conn.close().await.unwrap();
     }
 
-    /// That the kept counts are those of the units, and that no unit has two holders.
+    /// Asserts that the kept counts are those of the units and that no instance holds two units.
     pub(crate) async fn assert_sound(&self) {
         let off = self
             .count(
@@ -153,7 +149,7 @@ impl World {
                      group by 1, 2) y where a <> 0 or i <> 0 or u <> 0 or c <> 0",
             )
             .await;
-        assert_eq!(off, 0, "the counts are off");
+        assert_eq!(off, 0, "the counts are wrong");
         let twice = self
             .count(
                 "select count(*) from (select holder_instance from stock.units where holder_instance is not null
@@ -165,24 +161,24 @@ impl World {
 }
 
 impl Replica {
-    /// Makes a datacenter in the cluster `main`; gives its id.
+    /// Creates a datacenter in the cluster `main`; returns its id.
     pub(crate) async fn datacenter(&self, name: &str) -> String {
         let body = json!({ "name": name, "region": "uk", "cluster": "main" });
         self.admin.post("/v1/datacenters", body).await.expect(201).str("id").to_owned()
     }
 
-    /// Makes a specification; gives its id.
+    /// Creates a specification; returns its id.
     pub(crate) async fn spec(&self, name: &str, price: &str) -> String {
         self.admin.post("/v1/gpu-specs", spec(name, price)).await.expect(201).str("id").to_owned()
     }
 
-    /// Adds stock; gives the operation's id.
+    /// Adds stock; returns the operation's id.
     pub(crate) async fn add(&self, spec: &str, datacenter: &str, count: i64) -> String {
         let body = json!({ "gpu_spec": spec, "datacenter": datacenter, "count": count });
         self.admin.post("/v1/stock/additions", body).await.expect(202).str("id").to_owned()
     }
 
-    /// The operation, once it has ended.
+    /// Waits until the operation has ended, and returns it.
     pub(crate) async fn ended(&self, operation: &str) -> Value {
         let path = format!("/v1/stock-operations/{operation}");
         eventually("the operation has ended", async || {
@@ -192,14 +188,14 @@ impl Replica {
         .await
     }
 
-    /// `[available, inactive, used, total]` of the only line of stock.
+    /// Returns `[available, inactive, used, total]` of the only row of stock.
     pub(crate) async fn numbers(&self) -> [i64; 4] {
         let page = self.admin.get("/v1/stock").await.expect(200);
         let Some(row) = page.body["items"].get(0) else { return [0; 4] };
         ["available", "inactive", "used", "total"].map(|name| row[name].as_i64().unwrap())
     }
 
-    /// Waits until the only line of stock has these numbers.
+    /// Waits until the only row of stock has these numbers.
     pub(crate) async fn until_numbers(&self, wanted: [i64; 4]) {
         eventually("the stock has the wanted numbers", async || {
             (self.numbers().await == wanted).then_some(())
@@ -231,7 +227,7 @@ pub(crate) fn instance() -> String {
     ids::InstanceId::new().to_string()
 }
 
-/// A specification that is good in every respect.
+/// A valid specification.
 pub(crate) fn spec(name: &str, price: &str) -> Value {
     json!({
         "name": name, "gpu_model": "NVIDIA-GeForce-RTX-3080", "gpu_count": 1, "gpu_cores": 8704,

@@ -1,0 +1,95 @@
+//! The service put together: routes, OpenAPI document, workers.
+
+use std::net::SocketAddr;
+
+use api::openapi::Info;
+use axum::Router;
+use service::{Front, Process};
+use utoipa::openapi::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::{
+    AppState, claim, clean_up, comparison, config::Config, datacenter, gpu_spec, operation, repair, stock,
+    unit,
+};
+
+/// The service in one process.
+pub struct App {
+    state: AppState,
+    claims: claim::ClaimService,
+    process: Process,
+    listen: SocketAddr,
+}
+
+impl App {
+    /// Puts the service together. Neither the database nor a cluster is contacted.
+    ///
+    /// # Errors
+    /// If the configuration is not valid.
+    pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
+        let listen = config.listen;
+        let state = AppState::new(config, &process)?;
+        let claims = claim::ClaimService::new(state.clone());
+        Ok(Self { state, claims, process, listen })
+    }
+
+    /// Returns all routes, with health and metrics.
+    pub fn router(&self) -> Router {
+        let db = self.state.db.clone();
+        let front = Front::new(&self.process, move || {
+            let db = db.clone();
+            async move { db.ping().await.map_err(|_| "waiting for the database".to_owned()) }
+        });
+        let (routes, _) = routes().split_for_parts();
+        let (claims, _) = claim::http::routes().split_for_parts();
+        front.serve(routes.with_state(self.state.clone()).merge(claims.with_state(self.claims.clone())))
+    }
+
+    /// Starts the workers. Each replica runs all of them.
+    pub fn start_workers(&self) {
+        let (state, workers) = (&self.state, &self.process.workers);
+        unit::reconcile::start(state, &self.process);
+        operation::settle::start(state, workers);
+        for cluster in state.clusters.names() {
+            unit::watch::start(state, workers, cluster);
+            comparison::reconcile::start(state, workers, cluster);
+        }
+        clean_up::start(state, workers);
+    }
+}
+
+fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .merge(datacenter::http::routes())
+        .merge(gpu_spec::http::routes())
+        .merge(stock::http::routes())
+        .merge(unit::http::routes())
+        .merge(repair::http::routes())
+        .merge(operation::http::routes())
+}
+
+/// Returns the OpenAPI document of the service.
+#[must_use]
+pub fn openapi() -> OpenApi {
+    let mut document = routes().into_openapi();
+    document.merge(claim::http::routes().into_openapi());
+    api::openapi::finish(
+        document,
+        Info {
+            title: "Atelier stock",
+            description: "GPU specifications, datacenters, the units of stock in their clusters, and claims.",
+        },
+    )
+}
+
+/// Serves until shutdown.
+///
+/// # Errors
+/// If the configuration is not valid or the address is in use.
+pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
+    let app = App::new(config, process)?;
+    app.start_workers();
+    service::serve(app.listen, app.router(), &app.process.shutdown).await?;
+    app.state.db.close().await;
+    Ok(())
+}

@@ -1,0 +1,323 @@
+//! Processes claims and releases, batch by batch.
+
+use std::{collections::HashMap, sync::Arc};
+
+use api::{FieldError, checks::is_dns_subdomain};
+use auth::{AuthState, HasAuth};
+use db::Db;
+use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId, UnitId};
+
+use super::{
+    model::{Claim, ClaimOutcome, ClaimRequest, Exhausted},
+    store::{self, Claimants, Claimed, Release},
+};
+use crate::{
+    AppState, Error,
+    batch::{BatchWork, Batcher},
+    metrics::StockMetrics,
+};
+
+/// Batches of one specification in progress at a time: while one commits, the next is filled and begun.
+const CONCURRENCY: usize = 2;
+/// How often a batch that collided with another claim of the same instance, or with a deadlock, is repeated.
+const MAX_RETRIES: usize = 5;
+
+/// Claims and releases units. Clones share the batches.
+#[derive(Clone)]
+pub(crate) struct ClaimService {
+    pub(super) state: AppState,
+    claims: Batcher<Claims>,
+    releases: Batcher<Releases>,
+}
+
+impl HasAuth for ClaimService {
+    fn auth(&self) -> &AuthState {
+        self.state.auth()
+    }
+}
+
+/// A claim, and whether the instance did not hold the unit before.
+pub(super) struct Granted {
+    pub(super) claim: Claim,
+    pub(super) new: bool,
+}
+
+impl ClaimService {
+    pub(crate) fn new(state: AppState) -> Self {
+        let claims = Claims { db: state.db.clone(), metrics: state.metrics.clone() };
+        let releases = Releases { db: state.db.clone() };
+        Self {
+            state,
+            claims: Batcher::new(claims, store::MAX_BATCH, CONCURRENCY),
+            releases: Batcher::new(releases, store::MAX_BATCH, CONCURRENCY),
+        }
+    }
+
+    /// Claims a unit, or returns the one that the instance holds.
+    pub(super) async fn claim(&self, request: &ClaimRequest) -> Result<Granted, Error> {
+        let claimant = Claimant {
+            instance: request.instance_id,
+            tenant: request.tenant_id,
+            node: request.preferred_node.clone().filter(|node| is_dns_subdomain(node)),
+        };
+        let target = (request.gpu_spec_id, request.datacenter_id);
+        match self.claims.submit(target, claimant).await.ok_or(Error::BatchLost)? {
+            ClaimOutcome::Claimed { claim, .. } if !claim.fulfils(request) => Err(Error::AlreadyClaimed),
+            ClaimOutcome::Claimed { claim, new } => Ok(Granted { claim: *claim, new }),
+            ClaimOutcome::Exhausted(exhausted) => Err(Error::StockExhausted(exhausted)),
+            ClaimOutcome::UnknownSpec => Err(invalid("/gpu_spec_id", "is not the id of a GPU specification")),
+            ClaimOutcome::UnknownDatacenter => {
+                Err(invalid("/datacenter_id", "is not the id of a datacenter"))
+            }
+            ClaimOutcome::Failed(error) => Err(Error::Database(error)),
+        }
+    }
+
+    /// Releases the unit that the instance holds, if any.
+    pub(super) async fn release(&self, release: Release) -> Result<(), Error> {
+        let released = self.releases.submit((), release).await.ok_or(Error::BatchLost)?;
+        released.map_err(Error::Database)
+    }
+}
+
+fn invalid(pointer: &str, detail: &str) -> Error {
+    Error::Invalid(vec![FieldError { pointer: pointer.to_owned(), detail: detail.to_owned() }])
+}
+
+/// One claim in a batch.
+struct Claimant {
+    instance: InstanceId,
+    tenant: TenantId,
+    node: Option<String>,
+}
+
+struct Claims {
+    db: Db,
+    metrics: StockMetrics,
+}
+
+impl BatchWork for Claims {
+    type Key = (GpuSpecId, Option<DatacenterId>);
+    type Item = Claimant;
+    type Answer = ClaimOutcome;
+
+    async fn run(&self, key: &Self::Key, claimants: Vec<Claimant>) -> Vec<ClaimOutcome> {
+        self.metrics.batch(claimants.len());
+        let mut outcomes = HashMap::with_capacity(claimants.len());
+        let rest = match self.claim_all(key.0, key.1, &claimants, &mut outcomes).await {
+            Ok(rest) => rest,
+            Err(error) => Some(ClaimOutcome::Failed(Arc::new(error))),
+        };
+        claimants
+            .iter()
+            .map(|claimant| {
+                let outcome = outcomes.get(&claimant.instance).or(rest.as_ref()).cloned();
+                let outcome =
+                    outcome.unwrap_or_else(|| ClaimOutcome::Failed(Arc::new(sqlx::Error::RowNotFound)));
+                match &outcome {
+                    ClaimOutcome::Claimed { new: true, .. } => self.metrics.claimed(),
+                    ClaimOutcome::Claimed { .. } => self.metrics.existing(),
+                    ClaimOutcome::Exhausted(_) => self.metrics.exhausted(),
+                    ClaimOutcome::UnknownSpec | ClaimOutcome::UnknownDatacenter | ClaimOutcome::Failed(_) => {
+                    }
+                }
+                outcome
+            })
+            .collect()
+    }
+}
+
+type Outcomes = HashMap<InstanceId, ClaimOutcome>;
+
+impl Claims {
+    /// Fills `outcomes`. Returns the outcome of all claimants that are not in it.
+    async fn claim_all(
+        &self,
+        spec: GpuSpecId,
+        datacenter: Option<DatacenterId>,
+        claimants: &[Claimant],
+        outcomes: &mut Outcomes,
+    ) -> sqlx::Result<Option<ClaimOutcome>> {
+        let on_nodes = open(claimants.iter().filter(|claimant| claimant.node.is_some()), outcomes);
+        if !on_nodes.instances.is_empty() {
+            record(self.transact(spec, datacenter, &on_nodes, &Step::OnNodes).await?, outcomes);
+        }
+        let (mut tried, mut wait, mut place) = (Vec::new(), false, datacenter);
+        loop {
+            let left = open(claimants.iter(), outcomes);
+            if left.instances.is_empty() {
+                return Ok(None);
+            }
+            let step = Step::Anywhere { tried: &tried, wait };
+            let claimed = self.transact(spec, place, &left, &step).await?;
+            let at = claimed.place;
+            record(claimed, outcomes);
+            match at {
+                // no more units there, even after waiting for locked ones: try the next datacenter
+                Some(at) if wait => {
+                    tried.push(at);
+                    (wait, place) = (false, datacenter);
+                }
+                Some(at) => (wait, place) = (true, Some(at)),
+                None if wait => (wait, place) = (false, datacenter),
+                None => {
+                    let left = open(claimants.iter(), outcomes);
+                    return self.refuse(spec, datacenter, &left).await.map(Some);
+                }
+            }
+        }
+    }
+
+    async fn refuse(
+        &self,
+        spec: GpuSpecId,
+        datacenter: Option<DatacenterId>,
+        claimants: &Claimants,
+    ) -> sqlx::Result<ClaimOutcome> {
+        let mut tx = self.db.worker().await?;
+        let target = store::find_target(&mut tx, spec, datacenter).await?;
+        if !target.spec_exists {
+            return Ok(ClaimOutcome::UnknownSpec);
+        }
+        if !target.datacenter_exists {
+            return Ok(ClaimOutcome::UnknownDatacenter);
+        }
+        let waiting = store::record_wait(&mut tx, spec, datacenter, claimants).await?;
+        let alternatives = store::alternatives(&mut tx, spec, datacenter).await?;
+        tx.commit().await?;
+        let exhausted = Exhausted { alternatives, waiting, draining: target.draining };
+        Ok(ClaimOutcome::Exhausted(Arc::new(exhausted)))
+    }
+
+    /// Runs one statement in a transaction of its own, again after a collision.
+    async fn transact(
+        &self,
+        spec: GpuSpecId,
+        datacenter: Option<DatacenterId>,
+        claimants: &Claimants,
+        step: &Step<'_>,
+    ) -> sqlx::Result<Claimed> {
+        let mut retries = 0;
+        loop {
+            let mut tx = self.db.worker().await?;
+            let result = match step {
+                Step::OnNodes => store::claim_on_nodes(&mut tx, spec, datacenter, claimants).await,
+                Step::Anywhere { tried, wait } => {
+                    let start = if *wait { None } else { Some(random_start()) };
+                    store::claim(&mut tx, spec, datacenter, claimants, tried, start).await
+                }
+            };
+            match result {
+                Ok(claimed) => {
+                    tx.commit().await?;
+                    return Ok(claimed);
+                }
+                Err(error) if retries < MAX_RETRIES && is_collision(&error) => retries += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// Where a statement looks for units.
+enum Step<'a> {
+    /// On the preferred nodes.
+    OnNodes,
+    /// In the datacenter with the most free units that was not `tried`; `wait`: also for locked units.
+    Anywhere { tried: &'a [DatacenterId], wait: bool },
+}
+
+/// Returns the claimants without an outcome, each instance once.
+fn open<'a>(claimants: impl Iterator<Item = &'a Claimant>, outcomes: &Outcomes) -> Claimants {
+    let mut open = Claimants::default();
+    for claimant in claimants {
+        if outcomes.contains_key(&claimant.instance) || open.instances.contains(&claimant.instance) {
+            continue;
+        }
+        open.instances.push(claimant.instance);
+        open.tenants.push(claimant.tenant);
+        open.nodes.push(claimant.node.clone().unwrap_or_default());
+    }
+    open
+}
+
+fn record(claimed: Claimed, outcomes: &mut Outcomes) {
+    for (claim, new) in claimed.claims {
+        outcomes.insert(claim.instance_id, ClaimOutcome::Claimed { claim: Box::new(claim), new });
+    }
+}
+
+/// Unique violation (the same instance claims elsewhere), serialization failure, deadlock.
+fn is_collision(error: &sqlx::Error) -> bool {
+    error
+        .as_database_error()
+        .and_then(|cause| cause.code())
+        .is_some_and(|code| matches!(code.as_ref(), "23505" | "40001" | "40P01"))
+}
+
+/// Where in the ring of free units to start. The random bits of a new id are as good as any.
+fn random_start() -> i32 {
+    let bits = UnitId::new().uuid().as_u128() & 0x7fff_ffff;
+    i32::try_from(bits).unwrap_or(0)
+}
+
+struct Releases {
+    db: Db,
+}
+
+impl BatchWork for Releases {
+    type Key = ();
+    type Item = Release;
+    type Answer = Result<(), Arc<sqlx::Error>>;
+
+    async fn run(&self, (): &(), releases: Vec<Release>) -> Vec<Self::Answer> {
+        let result = self.release(&releases).await.map_err(Arc::new);
+        releases.iter().map(|_| result.clone()).collect()
+    }
+}
+
+impl Releases {
+    async fn release(&self, releases: &[Release]) -> sqlx::Result<()> {
+        let mut retries = 0;
+        loop {
+            let mut tx = self.db.worker().await?;
+            match store::release(&mut tx, releases).await {
+                Ok(()) => return tx.commit().await,
+                Err(error) if retries < MAX_RETRIES && is_collision(&error) => retries += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_instance_is_claimed_for_once() {
+        let claimant = |instance, node: Option<&str>| Claimant {
+            instance,
+            tenant: TenantId::new(),
+            node: node.map(str::to_owned),
+        };
+        let (a, b, done) = (InstanceId::new(), InstanceId::new(), InstanceId::new());
+        let claimants =
+            [claimant(a, Some("node-1")), claimant(done, None), claimant(a, None), claimant(b, None)];
+        let outcomes = HashMap::from([(done, ClaimOutcome::UnknownSpec)]);
+        let left = open(claimants.iter(), &outcomes);
+        assert_eq!(left.instances, [a, b]);
+        assert_eq!(left.tenants, [claimants[0].tenant, claimants[3].tenant]);
+        assert_eq!(left.nodes, ["node-1", ""]);
+    }
+
+    #[test]
+    fn a_search_starts_anywhere_in_the_ring() {
+        let starts: Vec<i32> = (0..64).map(|_| random_start()).collect();
+        assert!(starts.iter().all(|start| *start >= 0));
+        assert!(
+            starts.iter().any(|start| *start < i32::MAX / 2)
+                && starts.iter().any(|start| *start > i32::MAX / 2)
+        );
+    }
+}

@@ -1,0 +1,59 @@
+//! Periodic work that belongs to no single slice: corrects counts and deletes old records. Every replica runs it.
+
+use std::time::Duration;
+
+use service::{Round, Workers};
+
+use crate::{
+    AppState, claim, comparison,
+    repair::{self, Finding, RepairKind},
+    stock,
+};
+
+/// The counts among the comparisons: a cluster cannot have this name.
+const COUNTS: &str = "the counts";
+const CLEAN_UP_EVERY: Duration = Duration::from_secs(60);
+/// Rows of a table that are deleted in one transaction, at most.
+const LIMIT: i64 = 1000;
+
+/// Starts the workers `stock.counts` and `stock.clean_up`.
+pub(crate) fn start(state: &AppState, workers: &Workers) {
+    let counted = state.clone();
+    workers.spawn_periodic("stock.counts", state.config.compare_every(), move || {
+        let state = counted.clone();
+        async move { correct_counts(&state).await.map(|()| Round::Done) }
+    });
+    let cleaned = state.clone();
+    workers.spawn_periodic("stock.clean_up", CLEAN_UP_EVERY, move || {
+        let state = cleaned.clone();
+        async move { clean_up(&state).await }
+    });
+}
+
+/// Corrects the counts of units, in one replica at a time: two would both add the difference.
+async fn correct_counts(state: &AppState) -> anyhow::Result<()> {
+    let mut tx = state.db.worker().await?;
+    if !comparison::store::begin(&mut tx, COUNTS, state.config.compare_every()).await? {
+        return Ok(());
+    }
+    let corrections = stock::store::correct_counts(&mut tx).await?;
+    for correction in &corrections {
+        let finding = Finding { kind: RepairKind::Counts, unit: None, detail: correction.to_string() };
+        repair::store::record(&mut tx, None, &finding).await?;
+    }
+    tx.commit().await?;
+    for correction in &corrections {
+        tracing::warn!(%correction, "drift repaired");
+        state.metrics.repaired(RepairKind::Counts.as_str());
+    }
+    Ok(())
+}
+
+async fn clean_up(state: &AppState) -> anyhow::Result<Round> {
+    let mut tx = state.db.worker().await?;
+    let keys = api::idempotency::forget_old(&mut tx, LIMIT).await?;
+    let waits = claim::store::forget_waits(&mut tx, LIMIT).await?;
+    let operations = operations::prune(&mut tx, LIMIT).await?;
+    tx.commit().await?;
+    Ok(Round::of(keys.max(waits).max(operations), LIMIT.unsigned_abs()))
+}

@@ -1,0 +1,212 @@
+//! `/v1/gpu-specs`, and `/internal/v1/gpu-specs` for other services.
+
+use api::{
+    Checks, ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+};
+use auth::{Admin, Caller, User};
+use axum::{extract::State, http::StatusCode};
+use ids::GpuSpecId;
+use jiff::Timestamp;
+use serde::Deserialize;
+use sqlx::error::ErrorKind;
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    model::{GpuSpec, GpuSpecPatch, GpuSpecState, NewGpuSpec, Price},
+    store,
+};
+use crate::{AppState, Error};
+
+const NAME_TAKEN: Error = Error::NameTaken { kind: "A GPU specification" };
+
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(list_gpu_specs, create_gpu_spec))
+        .routes(routes!(get_gpu_spec, update_gpu_spec, delete_gpu_spec))
+        .routes(routes!(list_gpu_spec_prices))
+        .routes(routes!(find_gpu_spec))
+}
+
+/// Narrows the list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct SpecQuery {
+    /// Only names that begin with this text.
+    name_prefix: Option<String>,
+    /// Only this GPU model.
+    gpu_model: Option<String>,
+    /// Only specifications in this state.
+    state: Option<GpuSpecState>,
+    /// Largest number of items.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+    /// `next_cursor` of the previous page.
+    cursor: Option<String>,
+}
+
+/// Lists specifications by name.
+#[utoipa::path(get, path = "/v1/gpu-specs", tag = "gpu-specs", params(SpecQuery),
+    responses((status = 200, description = "One page", body = Page<GpuSpec>)))]
+async fn list_gpu_specs(
+    State(state): State<AppState>,
+    _: User,
+    Query(query): Query<SpecQuery>,
+) -> Result<Json<Page<GpuSpec>>, Problem> {
+    let request = PageParams { limit: query.limit, cursor: query.cursor }.request::<String>()?;
+    let after = request.after.clone().unwrap_or_default();
+    let mut checks = Checks::default();
+    checks.text("name_prefix", query.name_prefix.as_deref());
+    checks.text("gpu_model", query.gpu_model.as_deref());
+    checks.text("cursor", Some(&after));
+    checks.finish()?;
+    let filter = store::Filter {
+        name_prefix: query.name_prefix.as_deref().unwrap_or_default(),
+        gpu_model: query.gpu_model.as_deref(),
+        state: query.state,
+    };
+    let mut tx = state.db.platform().await?;
+    let rows = store::list(&mut tx, &filter, &after, request.rows()).await?;
+    Ok(Json(request.page(rows, |row| row.name.clone())))
+}
+
+/// Creates a specification.
+#[utoipa::path(post, path = "/v1/gpu-specs", tag = "gpu-specs", request_body = NewGpuSpec,
+    params(IdempotencyKey),
+    responses((status = 201, description = "Created", body = GpuSpec)),
+    extensions(("x-problems" = json!([ProblemType::NameTaken]))),
+)]
+async fn create_gpu_spec(
+    State(state): State<AppState>,
+    Admin(admin): Admin,
+    key: IdempotencyKey,
+    Json(new): Json<NewGpuSpec>,
+) -> Result<Reply, Problem> {
+    new.check().finish()?;
+    key.once(state.db.platform().await?, admin.user, &new, async |conn| {
+        let created = store::insert(conn, &new).await?.ok_or(NAME_TAKEN)?;
+        store::insert_price(conn, &created).await?;
+        Ok(Reply::json(StatusCode::CREATED, &created)?
+            .etag(created.generation)
+            .location(format!("/v1/gpu-specs/{}", created.id)))
+    })
+    .await
+}
+
+/// Returns a specification.
+#[utoipa::path(get, path = "/v1/gpu-specs/{id}", tag = "gpu-specs",
+    params(("id" = GpuSpecId, Path, description = "Specification id")),
+    responses((status = 200, description = "The specification", body = GpuSpec)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
+async fn get_gpu_spec(
+    State(state): State<AppState>,
+    _: User,
+    Path(id): Path<GpuSpecId>,
+) -> Result<(ETag, Json<GpuSpec>), Problem> {
+    let mut tx = state.db.platform().await?;
+    let found = store::find(&mut tx, id).await?.ok_or(Error::NotFound)?;
+    Ok((ETag(found.generation), Json(found)))
+}
+
+/// Changes a specification. A new price is effective at once; units that are claimed already keep the price of their
+/// claim.
+#[utoipa::path(patch, path = "/v1/gpu-specs/{id}", tag = "gpu-specs", request_body = GpuSpecPatch,
+    params(("id" = GpuSpecId, Path, description = "Specification id"),
+           IfMatch,
+           IdempotencyKey),
+    responses((status = 200, description = "Changed", body = GpuSpec)),
+    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::NameTaken, ProblemType::GpuSpecInUse, ProblemType::ChangedMeanwhile]))),
+)]
+async fn update_gpu_spec(
+    State(state): State<AppState>,
+    Admin(admin): Admin,
+    Path(id): Path<GpuSpecId>,
+    if_match: IfMatch,
+    key: IdempotencyKey,
+    Json(patch): Json<GpuSpecPatch>,
+) -> Result<Reply, Problem> {
+    key.once(state.db.platform().await?, admin.user, &patch.clone(), async |conn| {
+        let found = store::find_for_update(conn, id).await?.ok_or(Error::NotFound)?;
+        if_match.check(found.generation)?;
+        let to = patch.apply(found.clone());
+        to.shape().check().finish()?;
+        if to.reshapes(&found) && store::count_units(conn, id).await? != 0 {
+            return Err(Error::GpuSpecInUse.into());
+        }
+        let updated = store::update(conn, &to)
+            .await
+            .map_err(Error::if_violated(ErrorKind::UniqueViolation, NAME_TAKEN))?
+            .ok_or(Error::NotFound)?;
+        if updated.reprices(&found) {
+            store::insert_price(conn, &updated).await?;
+        }
+        Ok(Reply::json(StatusCode::OK, &updated)?.etag(updated.generation))
+    })
+    .await
+}
+
+/// Deletes a specification without units.
+#[utoipa::path(delete, path = "/v1/gpu-specs/{id}", tag = "gpu-specs",
+    params(("id" = GpuSpecId, Path, description = "Specification id"),
+           IdempotencyKey),
+    responses((status = 204, description = "Deleted")),
+    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::GpuSpecInUse]))),
+)]
+async fn delete_gpu_spec(
+    State(state): State<AppState>,
+    Admin(admin): Admin,
+    Path(id): Path<GpuSpecId>,
+    key: IdempotencyKey,
+) -> Result<Reply, Problem> {
+    key.once(state.db.platform().await?, admin.user, &(), async |conn| {
+        let deleted = store::delete(conn, id)
+            .await
+            .map_err(Error::if_violated(ErrorKind::ForeignKeyViolation, Error::GpuSpecInUse))?;
+        if deleted { Ok(Reply::no_content()) } else { Err(Error::NotFound.into()) }
+    })
+    .await
+}
+
+/// Lists the prices of a specification, newest first.
+#[utoipa::path(get, path = "/v1/gpu-specs/{id}/prices", tag = "gpu-specs",
+    params(("id" = GpuSpecId, Path, description = "Specification id"), PageParams),
+    responses((status = 200, description = "One page", body = Page<Price>)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
+async fn list_gpu_spec_prices(
+    State(state): State<AppState>,
+    _: User,
+    Path(id): Path<GpuSpecId>,
+    Query(page): Query<PageParams>,
+) -> Result<Json<Page<Price>>, Problem> {
+    let request = page.request::<Timestamp>()?;
+    let mut checks = Checks::default();
+    let possible = request.after.is_none_or(|at| (0..=i64::from(u32::MAX)).contains(&at.as_second()));
+    checks.require(possible, "cursor", "is not a cursor of this list");
+    checks.finish()?;
+    let mut tx = state.db.platform().await?;
+    store::find(&mut tx, id).await?.ok_or(Error::NotFound)?;
+    let rows = store::prices(&mut tx, id, request.after, request.rows()).await?;
+    Ok(Json(request.page(rows, |row| row.effective_from)))
+}
+
+/// Returns a specification by id or name, for other services.
+#[utoipa::path(get, path = "/internal/v1/gpu-specs/{id}", tag = "internal",
+    params(("id" = String, Path, description = "Specification id or name")),
+    responses((status = 200, description = "The specification", body = GpuSpec)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
+async fn find_gpu_spec(
+    State(state): State<AppState>,
+    _: Caller,
+    Path(reference): Path<String>,
+) -> Result<Json<GpuSpec>, Problem> {
+    if reference.contains('\0') {
+        return Err(Error::NotFound.into());
+    }
+    let mut tx = state.db.platform().await?;
+    let found = store::find_by_reference(&mut tx, &reference).await?;
+    Ok(Json(found.ok_or(Error::NotFound)?))
+}

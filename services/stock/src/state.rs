@@ -1,0 +1,45 @@
+//! What handlers and workers share.
+
+use std::sync::Arc;
+
+use auth::{AuthState, HasAuth, Verifier};
+use crds::Clusters;
+use db::Db;
+use service::Process;
+
+use crate::{
+    NAME,
+    config::{Config, StockConfig},
+    metrics::StockMetrics,
+};
+
+/// What handlers and workers share. Clones share the parts.
+#[derive(Clone)]
+pub struct AppState {
+    pub(crate) db: Db,
+    pub(crate) clusters: Clusters,
+    pub(crate) config: Arc<StockConfig>,
+    pub(crate) metrics: StockMetrics,
+    auth: AuthState,
+}
+
+impl AppState {
+    pub(crate) fn new(config: Config, process: &Process) -> anyhow::Result<Self> {
+        Ok(Self {
+            db: Db::connect(NAME, &config.database)?,
+            clusters: Clusters::new(&config.clusters),
+            config: Arc::new(config.stock),
+            metrics: StockMetrics::register(&process.metrics),
+            auth: AuthState {
+                verifier: Verifier::new(config.auth, service::http_client()?),
+                callers: config.callers.into(),
+            },
+        })
+    }
+}
+
+impl HasAuth for AppState {
+    fn auth(&self) -> &AuthState {
+        &self.auth
+    }
+}

@@ -1,0 +1,83 @@
+//! Additions and removals of stock, each in the transaction of its request.
+
+use std::time::Duration;
+
+use api::{Checks, Operation};
+use ids::UnitId;
+use sqlx::PgConnection;
+
+use super::model::StockChange;
+use crate::{
+    Error,
+    datacenter::{self, Datacenter, DatacenterRef},
+    gpu_spec::{self, GpuSpec, GpuSpecRef},
+    operation::{self, ChangeKind, StockProgress},
+    unit,
+};
+
+/// The specification and the datacenter of a change. Nobody else changes them until the transaction ends.
+struct Target {
+    gpu_spec: GpuSpec,
+    datacenter: Datacenter,
+}
+
+impl Target {
+    async fn find(conn: &mut PgConnection, change: &StockChange) -> Result<Self, Error> {
+        let gpu_spec = gpu_spec::store::find_by_reference_for_share(&mut *conn, &change.gpu_spec).await?;
+        let datacenter = datacenter::store::find_by_reference_for_share(conn, &change.datacenter).await?;
+        let mut checks = Checks::default();
+        checks.require(gpu_spec.is_some(), "/gpu_spec", "is not the name or id of a GPU specification");
+        checks.require(datacenter.is_some(), "/datacenter", "is not the name or id of a datacenter");
+        match (gpu_spec, datacenter) {
+            (Some(gpu_spec), Some(datacenter)) => Ok(Self { gpu_spec, datacenter }),
+            _ => Err(Error::Invalid(checks.into_errors())),
+        }
+    }
+
+    fn progress(&self, units: i64) -> StockProgress {
+        StockProgress::new(
+            units,
+            GpuSpecRef { id: self.gpu_spec.id, name: self.gpu_spec.name.clone() },
+            DatacenterRef { id: self.datacenter.id, name: self.datacenter.name.clone() },
+        )
+    }
+}
+
+/// Adds units, which count as failed if they are not held within `hold_within`.
+pub(super) async fn add(
+    conn: &mut PgConnection,
+    change: &StockChange,
+    hold_within: Duration,
+) -> Result<Operation, Error> {
+    let target = Target::find(&mut *conn, change).await?;
+    if !target.gpu_spec.takes_stock() {
+        return Err(Error::GpuSpecRetired);
+    }
+    if !target.datacenter.takes_stock() {
+        return Err(Error::DatacenterDraining);
+    }
+    let units: Vec<UnitId> = (0..change.count).map(|_| UnitId::new()).collect();
+    unit::store::insert(&mut *conn, &units, target.gpu_spec.id, target.datacenter.id).await?;
+    let progress = target.progress(change.count);
+    Ok(operation::store::insert(conn, ChangeKind::AddStock, &progress, &units, Some(hold_within)).await?)
+}
+
+/// Removes free units, inactive ones first.
+pub(super) async fn remove(conn: &mut PgConnection, change: &StockChange) -> Result<Operation, Error> {
+    let target = Target::find(&mut *conn, change).await?;
+    let units =
+        unit::store::take_out(&mut *conn, target.gpu_spec.id, target.datacenter.id, change.count).await?;
+    let free = i64::try_from(units.len()).unwrap_or(i64::MAX);
+    if free < change.count {
+        return Err(Error::StockInUse {
+            free,
+            gpu_spec: target.gpu_spec.name,
+            datacenter: target.datacenter.name,
+        });
+    }
+    let progress = target.progress(change.count);
+    let operation =
+        operation::store::insert(&mut *conn, ChangeKind::RemoveStock, &progress, &units, None).await?;
+    operation::store::abandon(conn, &units, operation.id).await?;
+    Ok(operation)
+}

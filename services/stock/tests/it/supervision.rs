@@ -1,0 +1,132 @@
+//! Supervised workers: a panic in any of them, and a unit whose reconcile always fails, do not stop the work.
+
+use kube::ResourceExt;
+use serde_json::json;
+use testkit::eventually;
+
+use crate::{
+    operator::Cluster,
+    world::{World, instance},
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_service_works_after_a_panic_in_each_worker() {
+    let cluster = Cluster::start().await;
+    let mut world = World::with_cluster(Some(cluster.kubeconfig())).await;
+    world.config.compare_every_seconds = 1;
+    world.config.lease_seconds = 2;
+    let replica = world.replica().await;
+    let workers = &replica.process.workers;
+    let names = workers.names();
+    assert_eq!(
+        names,
+        [
+            "stock.clean_up",
+            "stock.compare.main",
+            "stock.counts",
+            "stock.settle",
+            "stock.units.listen",
+            "stock.units.queue",
+            "stock.watch.main",
+        ]
+    );
+    for name in &names {
+        workers.inject_panic(name);
+        eventually("the worker runs again", async || {
+            workers.status(name).is_some_and(|(running, failures)| running && failures >= 1).then_some(())
+        })
+        .await;
+    }
+
+    let spec_id = replica.spec("a", "1").await;
+    let _ = replica.datacenter("uk-1").await;
+    let holding = cluster.hold_all();
+    // stock.units.*, stock.watch.main, stock.settle
+    let addition = replica.add("a", "uk-1", 3).await;
+    assert_eq!(replica.ended(&addition).await["state"], "succeeded");
+    let _ = replica.claim(&instance(), &spec_id).await.expect(201);
+    // stock.compare.main
+    let altered = cluster.all().await[0].name_any();
+    let patch = kube::api::Patch::Merge(json!({ "spec": { "resources": { "cpu": "1" } } }));
+    cluster.units.patch(&altered, &kube::api::PatchParams::default(), &patch).await.unwrap();
+    eventually("the altered object is applied again", async || {
+        let object = cluster.units.get(&altered).await.unwrap();
+        (object.spec.resources.cpu == "4000m").then_some(())
+    })
+    .await;
+    // stock.counts
+    world.sql("update stock.stock_counts set available = available + 5").await;
+    replica.until_numbers([2, 0, 1, 3]).await;
+    drop(holding);
+    let removal = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 2 });
+    let removal = replica.admin.post("/v1/stock/removals", removal).await.expect(202).str("id").to_owned();
+    assert_eq!(replica.ended(&removal).await["state"], "succeeded");
+    world.assert_sound().await;
+}
+
+#[tokio::test]
+async fn a_poison_unit_does_not_stop_others() {
+    let cluster = Cluster::start().await;
+    let mut world = World::with_cluster(Some(cluster.kubeconfig())).await;
+    world.config.cluster_concurrency = 1;
+    let replica = world.replica().await;
+    for name in ["good", "unreadable", "refused"] {
+        let _ = replica.spec(name, "1").await;
+    }
+    let _ = replica.datacenter("uk-1").await;
+    // neither gets past our own checks
+    world
+        .sql("update stock.gpu_specs set allocation = '{\"kind\": \"magic\"}' where name = 'unreadable'")
+        .await;
+    world.sql("update stock.gpu_specs set gpu_count = 65 where name = 'refused'").await;
+    world
+        .sql(
+            "insert into stock.units (id, gpu_spec_id, datacenter_id, state, wake_at)
+             select gen_random_uuid(), s.id, d.id, 'making', now() - interval '1 hour'
+             from stock.gpu_specs s, stock.datacenters d where s.name in ('unreadable', 'refused')",
+        )
+        .await;
+    let _holding = cluster.hold_all();
+    let addition = replica.add("good", "uk-1", 10).await;
+    assert_eq!(replica.ended(&addition).await["state"], "succeeded");
+    eventually("both poison units have failed more than once", async || {
+        let failed = "select count(*) from stock.units where failures > 1 and state = 'making'";
+        (world.count(failed).await == 2).then_some(())
+    })
+    .await;
+    let refused = "select count(*) from stock.units where reason = 'cluster_refused'";
+    assert_eq!(world.count(refused).await, 1);
+    assert_eq!(replica.process.workers.status("stock.units.queue"), Some((true, 0)));
+    // nothing of the poison is kept: mended, the units are created
+    world
+        .sql(
+            "update stock.gpu_specs set gpu_count = 1,
+                 allocation = '{\"kind\": \"device\", \"resource\": \"nvidia.com/gpu\"}'",
+        )
+        .await;
+    assert_eq!(cluster.until(12).await.len(), 12);
+}
+
+#[tokio::test]
+async fn administrators_read_units_of_all_tenants_and_write_none() {
+    let world = World::new().await;
+    let replica = world.replica().await;
+    let spec_id = replica.spec("a", "1").await;
+    let _ = replica.datacenter("uk-1").await;
+    world.units("a", "uk-1", 2).await;
+    let holder = instance();
+    let _ = replica.claim(&holder, &spec_id).await.expect(201);
+    replica.release(&holder).await;
+    let _ = replica.claim(&holder, &spec_id).await.expect(201);
+    let mut app = world.role("app").await;
+    let count = async |conn: &mut sqlx::PgConnection, query: &'static str| -> i64 {
+        sqlx::query_scalar(query).fetch_one(conn).await.unwrap()
+    };
+    assert_eq!(count(&mut app, "select count(*) from units").await, 1);
+    assert_eq!(count(&mut app, "select count(*) from unit_holders").await, 0);
+    sqlx::query("select set_config('atelier.admin', 'on', false)").execute(&mut app).await.unwrap();
+    assert_eq!(count(&mut app, "select count(*) from units").await, 2);
+    assert_eq!(count(&mut app, "select count(*) from unit_holders").await, 1);
+    let written = sqlx::query("update units set message = 'x' where state = 'used'").execute(&mut app).await;
+    assert_eq!(written.unwrap().rows_affected(), 0);
+}
