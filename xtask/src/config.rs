@@ -109,8 +109,11 @@ impl Config {
     /// Reads the file, if it exists. Also returns its path.
     pub(crate) fn load() -> anyhow::Result<(Self, PathBuf)> {
         let file = crate::root().join("atelier.toml");
-        let config =
-            Figment::new().merge(Toml::file_exact(&file)).merge(Env::prefixed("ATELIER_").split("__"));
+        let mut config = Figment::new();
+        if file.exists() {
+            config = config.merge(Toml::file_exact(&file));
+        }
+        let config = config.merge(Env::prefixed("ATELIER_").split("__"));
         Ok((config.extract()?, file))
     }
 
