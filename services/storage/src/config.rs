@@ -1,33 +1,36 @@
-//! What an administrator sets.
+//! The configuration file.
 
-use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
+use anyhow::ensure;
 use auth::{AuthConfig, Callers};
-use db::DbConfig;
+use crds::ClusterConfig;
+use db::{DbConfig, queue::Settings};
 use secrecy::SecretString;
 use serde::Deserialize;
+
+use crate::{error::Error, storage_spec::Kind};
 
 /// The service's configuration.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where to listen.
+    /// Address to listen on.
     pub listen: SocketAddr,
     /// The service's schema.
     pub database: DbConfig,
-    /// Whose tokens are accepted.
+    /// Whose access tokens are accepted.
     pub auth: AuthConfig,
     /// Services that may call internal operations: name → token.
     #[serde(default)]
     pub callers: Callers,
-    /// Clusters in which volumes are made: name → kubeconfig file, which is read again whenever the
-    /// cluster does not answer. Without any, only buckets can be made.
+    /// Clusters of volumes, by name. Without any, only buckets can be created.
     #[serde(default)]
-    pub clusters: BTreeMap<String, PathBuf>,
-    /// Datacenters that are not named as their cluster: datacenter → cluster.
+    pub clusters: BTreeMap<String, ClusterConfig>,
+    /// Clusters of the datacenters that have another name than their cluster: datacenter → cluster.
     #[serde(default)]
     pub datacenters: BTreeMap<String, String>,
-    /// Where buckets are made. Without it, only volumes can be made.
+    /// The object store of buckets. Without one, only volumes can be created.
     #[serde(default)]
     pub object_store: Option<ObjectStoreConfig>,
     /// The reconciler.
@@ -35,20 +38,20 @@ pub struct Config {
     pub reconcile: ReconcileConfig,
 }
 
-/// An S3 with Ceph RGW's Admin Ops.
+/// An object store: S3 with the Admin Ops API of Ceph RGW.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectStoreConfig {
-    /// `http(s)://host:port` as this service reaches it.
+    /// Base URL for this service, `http(s)://host:port`.
     pub endpoint: String,
-    /// The same as users reach it; by default as this service does.
+    /// Base URL for users. The default is `endpoint`.
     #[serde(default)]
     pub public_endpoint: Option<String>,
-    /// Key of a user with the capabilities `users=*;buckets=*`.
+    /// Access key of a user with the capabilities `users=*;buckets=*`.
     pub access_key: String,
-    /// Its secret.
+    /// Secret key of that user.
     pub secret_key: SecretString,
-    /// The region that clients are told to sign with.
+    /// Region for request signatures.
     #[serde(default = "default_region")]
     pub region: String,
 }
@@ -58,25 +61,24 @@ fn default_region() -> String {
 }
 
 impl ObjectStoreConfig {
-    /// The address users are told.
+    /// Base URL for users.
     #[must_use]
     pub fn public(&self) -> &str {
         self.public_endpoint.as_deref().unwrap_or(&self.endpoint)
     }
 }
 
-/// How the reconciler works.
+/// The reconciler. All times must be at least a second.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReconcileConfig {
-    /// Storages worked on at once (default 16).
+    /// Storages reconciled at a time (default 16), of which one cluster or the object store uses half at most.
     pub concurrency: usize,
-    /// For how long a storage is a worker's alone unless it renews that; after a kill the others wait this
-    /// long (default 5).
+    /// How long a lease lasts unless it is renewed. After a crash, other replicas wait this long (default 5).
     pub lease_seconds: u32,
-    /// How often due storages are looked for when nothing calls (default 1).
+    /// How often due storages are read without a notification (default 1).
     pub poll_seconds: u32,
-    /// How often each storage is compared with what is really there (default 300).
+    /// How often the actual state of each storage is compared with the desired state (default 300).
     pub compare_seconds: u32,
 }
 
@@ -87,35 +89,161 @@ impl Default for ReconcileConfig {
 }
 
 impl ReconcileConfig {
-    pub(crate) fn lease(&self) -> Duration {
-        Duration::from_secs(self.lease_seconds.max(1).into())
+    /// Limits of the row queue.
+    pub(crate) fn queue(&self) -> Settings {
+        Settings {
+            concurrency: self.concurrency.max(1),
+            lane_concurrency: self.concurrency.div_ceil(2).max(1),
+            lease: seconds(self.lease_seconds),
+            poll: seconds(self.poll_seconds),
+            min_delay: Duration::from_millis(500),
+            max_delay: Duration::from_secs(4),
+        }
     }
 
-    pub(crate) fn poll(&self) -> Duration {
-        Duration::from_secs(self.poll_seconds.max(1).into())
-    }
-
+    /// Time between two comparisons of a storage.
     pub(crate) fn compare(&self) -> Duration {
-        Duration::from_secs(self.compare_seconds.max(1).into())
+        seconds(self.compare_seconds)
     }
 }
 
+fn seconds(configured: u32) -> Duration {
+    Duration::from_secs(configured.max(1).into())
+}
+
+/// Where a volume is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) datacenter: String,
+    pub(crate) cluster: String,
+}
+
 impl Config {
-    /// The cluster of a datacenter; of the only one when none is named.
-    pub(crate) fn cluster_of(&self, datacenter: Option<&str>) -> Option<(String, String)> {
-        if let Some(name) = datacenter {
-            let cluster = self.datacenters.get(name).map_or(name, String::as_str);
-            return self.clusters.contains_key(cluster).then(|| (name.to_owned(), cluster.to_owned()));
+    /// Checks what the types do not express.
+    ///
+    /// # Errors
+    /// Names a datacenter whose cluster is not configured.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        for (datacenter, cluster) in &self.datacenters {
+            ensure!(
+                self.clusters.contains_key(cluster),
+                "datacenters.{datacenter} names the cluster {cluster:?}, which is not among `clusters`"
+            );
         }
+        Ok(())
+    }
+
+    /// The place of a new storage, in the requested datacenter if there is one; none for a bucket.
+    ///
+    /// # Errors
+    /// If storages of the kind cannot be created there.
+    pub(crate) fn place(&self, kind: Kind, datacenter: Option<&str>) -> Result<Option<Place>, Error> {
+        match (kind, datacenter) {
+            (Kind::Volume, Some(name)) => self.place_in(name).map(Some).ok_or_else(|| {
+                Error::invalid_field("/datacenter", "volumes cannot be created in this datacenter")
+            }),
+            (Kind::Volume, None) => self.only_place().map(Some).ok_or_else(|| {
+                Error::invalid_field("/datacenter", "is required: there is not exactly one datacenter")
+            }),
+            (Kind::Bucket, Some(_)) => {
+                Err(Error::invalid_field("/datacenter", "is for volumes; buckets are not in a datacenter"))
+            }
+            (Kind::Bucket, None) if self.object_store.is_none() => Err(Error::NoObjectStore),
+            (Kind::Bucket, None) => Ok(None),
+        }
+    }
+
+    fn place_in(&self, datacenter: &str) -> Option<Place> {
+        let cluster = self.datacenters.get(datacenter).map_or(datacenter, String::as_str);
+        let place = Place { datacenter: datacenter.to_owned(), cluster: cluster.to_owned() };
+        self.clusters.contains_key(cluster).then_some(place)
+    }
+
+    /// The place in the only cluster. Its datacenter has the cluster's name unless exactly one datacenter names the
+    /// cluster.
+    fn only_place(&self) -> Option<Place> {
         let mut clusters = self.clusters.keys();
-        let (only, None) = (clusters.next()?, clusters.next()) else {
-            return None;
+        let (Some(cluster), None) = (clusters.next(), clusters.next()) else { return None };
+        let mut datacenters = self.datacenters.iter().filter(|(_, named)| *named == cluster);
+        let datacenter = match (datacenters.next(), datacenters.next()) {
+            (Some((datacenter, _)), None) => datacenter,
+            _ => cluster,
         };
-        let mut named = self.datacenters.iter().filter(|(_, cluster)| *cluster == only);
-        let datacenter = match (named.next(), named.next()) {
-            (Some((name, _)), None) => name,
-            _ => only,
+        Some(Place { datacenter: datacenter.clone(), cluster: cluster.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(clusters: &[&str], datacenters: &[(&str, &str)], object_store: bool) -> Config {
+        let text = |name: &str| name.to_owned();
+        let objects = serde_json::json!({ "endpoint": "http://s3", "access_key": "a", "secret_key": "s" });
+        Config {
+            listen: "127.0.0.1:0".parse().unwrap(),
+            database: serde_json::from_value(
+                serde_json::json!({ "url": "postgres://db/x", "app_password": "", "worker_password": "" }),
+            )
+            .unwrap(),
+            auth: serde_json::from_value(serde_json::json!({ "issuer": "x", "jwks_url": "http://x/" }))
+                .unwrap(),
+            callers: Callers::default(),
+            clusters: clusters.iter().map(|name| (text(name), ClusterConfig::default())).collect(),
+            datacenters: datacenters.iter().map(|(name, cluster)| (text(name), text(cluster))).collect(),
+            object_store: object_store.then(|| serde_json::from_value(objects).unwrap()),
+            reconcile: ReconcileConfig::default(),
+        }
+    }
+
+    fn place(config: &Config, datacenter: Option<&str>) -> Option<(String, String)> {
+        let place = config.place(Kind::Volume, datacenter).ok()??;
+        Some((place.datacenter, place.cluster))
+    }
+
+    fn pair(datacenter: &str, cluster: &str) -> Option<(String, String)> {
+        Some((datacenter.to_owned(), cluster.to_owned()))
+    }
+
+    #[test]
+    fn a_volume_is_in_the_cluster_of_its_datacenter() {
+        let config = config(&["uk-1", "east"], &[("de-1", "east")], false);
+        assert_eq!(place(&config, Some("uk-1")), pair("uk-1", "uk-1"));
+        assert_eq!(place(&config, Some("de-1")), pair("de-1", "east"));
+        assert_eq!(place(&config, Some("mars-1")), None);
+        assert_eq!(place(&config, None), None, "there are two");
+    }
+
+    #[test]
+    fn the_only_datacenter_is_the_default() {
+        assert_eq!(place(&config(&["uk-1"], &[], false), None), pair("uk-1", "uk-1"));
+        assert_eq!(place(&config(&["east"], &[("de-1", "east")], false), None), pair("de-1", "east"));
+        let two_names = config(&["east"], &[("de-1", "east"), ("de-2", "east")], false);
+        assert_eq!(place(&two_names, None), pair("east", "east"));
+        assert_eq!(place(&config(&[], &[], false), None), None);
+    }
+
+    #[test]
+    fn a_bucket_is_in_the_object_store() {
+        let with = config(&["uk-1"], &[], true);
+        assert!(matches!(with.place(Kind::Bucket, None), Ok(None)));
+        assert!(matches!(with.place(Kind::Bucket, Some("uk-1")), Err(Error::Invalid(_))));
+        assert!(matches!(config(&[], &[], false).place(Kind::Bucket, None), Err(Error::NoObjectStore)));
+    }
+
+    #[test]
+    fn a_datacenter_without_its_cluster_is_refused() {
+        assert!(config(&["east"], &[("de-1", "east")], false).check().is_ok());
+        let error = config(&["east"], &[("de-1", "west")], false).check().unwrap_err();
+        assert!(error.to_string().contains("de-1"), "{error}");
+    }
+
+    #[test]
+    fn a_lane_gets_half_of_the_concurrency() {
+        let lanes = |concurrency| {
+            let settings = ReconcileConfig { concurrency, ..ReconcileConfig::default() }.queue();
+            (settings.concurrency, settings.lane_concurrency)
         };
-        Some((datacenter.clone(), only.clone()))
+        assert_eq!([0, 1, 3, 16].map(lanes), [(1, 1), (1, 1), (3, 2), (16, 8)]);
     }
 }

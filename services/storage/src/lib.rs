@@ -1,39 +1,38 @@
-//! Storages: volumes and buckets of tenants that outlive instances, what they cost, who uses them.
+//! The storage service: volumes and buckets of tenants, which outlive instances; their specifications and prices;
+//! their attachments to instances; credentials of buckets.
 //!
-//! A request records what is wanted; the reconciler makes it so: volumes as `GpuStorage` resources in a
-//! cluster, buckets in the object store. Nothing here mounts, reads or writes a tenant's files.
+//! - [`storage_spec`]: what administrators offer;
+//! - [`storage`]: what tenants own, and the row queue of it;
+//! - [`attachment`]: which instances use a storage, written by the gpu service;
+//! - [`credential`]: access keys of buckets;
+//! - [`operation`]: the records of long-running actions;
+//! - [`reconcile`]: brings volumes (`GpuStorage` resources of a cluster) and buckets (of the object store) to their
+//!   desired state.
+//!
+//! A request records the desired state; the reconciler carries it out. Nothing here mounts, reads or writes a
+//! tenant's files.
 
 mod app;
 mod attachment;
-mod cluster;
 mod config;
 mod credential;
+mod error;
 mod faults;
 mod object_store;
 mod operation;
+mod reconcile;
+mod state;
 mod storage;
 mod storage_spec;
 
 use sqlx::migrate::Migrator;
 
-pub use app::{App, openapi};
+pub use app::{App, openapi, serve};
 pub use config::{Config, ObjectStoreConfig, ReconcileConfig};
 pub use faults::Faults;
 
-/// The service's name: of its schema, its roles and its log.
+/// Name of the service, its schema and its roles.
 pub const NAME: &str = "storage";
 
-/// The schema, step by step.
+/// Migrations of the service's schema.
 pub static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/storage");
-
-/// Serves until `shutdown` begins.
-///
-/// # Errors
-/// When the configuration is not right or the address cannot be bound.
-pub async fn serve(config: Config, process: service::Process) -> anyhow::Result<()> {
-    let shutdown = process.shutdown;
-    let listen = config.listen;
-    let app = App::new(config, Faults::default())?;
-    app.start_workers(&shutdown);
-    service::serve(listen, app.router(), &shutdown).await
-}

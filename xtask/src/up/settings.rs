@@ -146,8 +146,8 @@ fn storage(config: &Config, data: &Path, secrets: &Secrets) -> String {
     format!(
         r#"listen = "127.0.0.1:{port}"
 
-[clusters]
-{DATACENTER} = "{kubeconfig}"
+[clusters.{DATACENTER}]
+kubeconfig = "{kubeconfig}"
 
 [object_store]
 endpoint = "http://127.0.0.1:{objects}"

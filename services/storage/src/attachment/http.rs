@@ -1,76 +1,93 @@
-//! Attachments over HTTP, for the gpu service. Both calls may be repeated: they say what shall be, and
-//! need no Idempotency-Key.
+//! Attachments over HTTP, for the gpu service. Both calls state the desired result, so they can be repeated without
+//! an Idempotency-Key.
 
 use api::{Json, Path, Problem, ProblemType};
 use auth::Caller;
 use axum::{extract::State, http::StatusCode};
-use ids::{InstanceId, StorageId};
+use ids::{InstanceId, StorageId, TenantId};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{
-    model::{AttachRequest, Attachment},
-    store,
+use super::store;
+use crate::{
+    error::Error,
+    state::AppState,
+    storage::{self, AttachmentMode},
+    storage_spec::Kind,
 };
-use crate::{app::App, storage};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(put_attachment, delete_attachment))
 }
 
-/// Keeps a storage for an instance: it cannot be deleted meanwhile.
+/// Attaches a storage to an instance.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct AttachRequest {
+    /// Owner of both. A storage of another tenant is not found.
+    tenant_id: TenantId,
+    /// How the instance uses the storage.
+    mode: AttachmentMode,
+}
+
+/// The object behind an attached storage.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+struct Attachment {
+    /// Volume or bucket.
+    kind: Kind,
+    /// Configured name of the cluster of a volume. Null for a bucket.
+    cluster: Option<String>,
+    /// Name of the `GpuStorage`, or of the bucket.
+    object_name: String,
+}
+
+/// Attaches a storage to an instance. An attached storage cannot be deleted.
 #[utoipa::path(
     put, path = "/internal/v1/storages/{id}/attachments/{instance_id}", operation_id = "put_attachment",
     tag = "internal",
     params(
-        ("id" = StorageId, Path, description = "The storage"),
-        ("instance_id" = InstanceId, Path, description = "The instance"),
+        ("id" = StorageId, Path, description = "Storage id"),
+        ("instance_id" = InstanceId, Path, description = "Instance id"),
     ),
     request_body = AttachRequest,
-    responses(
-        (status = 200, description = "Where the storage is", body = Attachment),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+    responses((status = 200, description = "The object behind the storage", body = Attachment)),
+    extensions(("x-problems" = json!([ProblemType::StorageNotAvailable])))
 )]
 async fn put_attachment(
-    State(app): State<App>,
+    State(state): State<AppState>,
     _caller: Caller,
     Path((id, instance)): Path<(StorageId, InstanceId)>,
     Json(request): Json<AttachRequest>,
 ) -> Result<Json<Attachment>, Problem> {
-    let mut tx = app.db.tenant(request.tenant_id).await?;
-    let found = storage::lock(&mut tx, request.tenant_id, id).await?.ok_or_else(Problem::not_found)?;
-    if !found.attachable() {
-        return Err(Problem::new(
-            ProblemType::StorageNotAvailable,
-            format!("The storage is {}.", found.phase.state().as_str()),
-        ));
-    }
+    let mut tx = state.db.tenant(request.tenant_id).await?;
+    let storage = storage::lock(&mut tx, request.tenant_id, id).await?.ok_or(Error::NotFound)?;
+    storage.check_attachable()?;
     store::put(&mut tx, request.tenant_id, id, instance, request.mode).await?;
     tx.commit().await?;
-    Ok(Json(Attachment { kind: found.kind, object_name: found.object_name(), cluster: found.cluster }))
+    let object_name = storage.object_name();
+    let cluster = storage.place.map(|place| place.cluster);
+    Ok(Json(Attachment { kind: storage.kind, cluster, object_name }))
 }
 
-/// Lets go of a storage.
+/// Detaches a storage from an instance.
 #[utoipa::path(
     delete, path = "/internal/v1/storages/{id}/attachments/{instance_id}",
     operation_id = "delete_attachment", tag = "internal",
     params(
-        ("id" = StorageId, Path, description = "The storage"),
-        ("instance_id" = InstanceId, Path, description = "The instance"),
+        ("id" = StorageId, Path, description = "Storage id"),
+        ("instance_id" = InstanceId, Path, description = "Instance id"),
     ),
-    responses(
-        (status = 204, description = "The instance has no hold on it (any more)"),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+    responses((status = 204, description = "The storage is not attached to the instance"))
 )]
 async fn delete_attachment(
-    State(app): State<App>,
+    State(state): State<AppState>,
     _caller: Caller,
     Path((id, instance)): Path<(StorageId, InstanceId)>,
 ) -> Result<StatusCode, Problem> {
-    // the call names no tenant, and the caller is a service
-    let mut tx = app.db.worker().await?;
-    store::remove(&mut tx, id, instance).await?;
+    // the call names no tenant, and comes from a service
+    let mut tx = state.db.worker().await?;
+    store::delete(&mut tx, id, instance).await?;
     tx.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -3,17 +3,9 @@
 use ids::{InstanceId, StorageId, TenantId};
 use sqlx::PgConnection;
 
-use super::model::{AttachmentMode, AttachmentRef};
+use crate::storage::AttachmentMode;
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    storage_id: StorageId,
-    instance_id: InstanceId,
-    mode: AttachmentMode,
-    created_at: jiff_sqlx::Timestamp,
-}
-
-/// Keeps the storage for the instance. The caller has the storage locked.
+/// Attaches a locked storage to the instance.
 pub(super) async fn put(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -21,50 +13,31 @@ pub(super) async fn put(
     instance: InstanceId,
     mode: AttachmentMode,
 ) -> sqlx::Result<()> {
-    sqlx::query(
+    sqlx::query!(
         "insert into attachments (storage_id, instance_id, tenant_id, mode) values ($1, $2, $3, $4)
          on conflict (storage_id, instance_id) do update set mode = excluded.mode",
+        storage as StorageId,
+        instance as InstanceId,
+        tenant as TenantId,
+        mode as AttachmentMode,
     )
-    .bind(storage)
-    .bind(instance)
-    .bind(tenant)
-    .bind(mode)
     .execute(conn)
     .await
     .map(drop)
 }
 
-/// Lets go of it.
-pub(super) async fn remove(
+/// Detaches the storage from the instance.
+pub(super) async fn delete(
     conn: &mut PgConnection,
     storage: StorageId,
     instance: InstanceId,
 ) -> sqlx::Result<()> {
-    sqlx::query("delete from attachments where storage_id = $1 and instance_id = $2")
-        .bind(storage)
-        .bind(instance)
-        .execute(conn)
-        .await
-        .map(drop)
-}
-
-/// The attachments of these storages of the tenant, oldest first.
-pub(crate) async fn of_storages(
-    conn: &mut PgConnection,
-    tenant: TenantId,
-    storages: &[StorageId],
-) -> sqlx::Result<Vec<(StorageId, AttachmentRef)>> {
-    let rows: Vec<Row> = sqlx::query_as(
-        "select storage_id, instance_id, mode, created_at from attachments
-         where tenant_id = $1 and storage_id = any($2) order by created_at, instance_id",
+    sqlx::query!(
+        "delete from attachments where storage_id = $1 and instance_id = $2",
+        storage as StorageId,
+        instance as InstanceId,
     )
-    .bind(tenant)
-    .bind(storages)
-    .fetch_all(conn)
-    .await?;
-    let attachment = |row: Row| {
-        let since = row.created_at.to_jiff();
-        (row.storage_id, AttachmentRef { instance_id: row.instance_id, mode: row.mode, since })
-    };
-    Ok(rows.into_iter().map(attachment).collect())
+    .execute(conn)
+    .await
+    .map(drop)
 }

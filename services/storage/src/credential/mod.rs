@@ -1,9 +1,11 @@
-//! Keys to buckets. The secret half is made here, given to the object store and to the caller, once, and
-//! kept nowhere else. A key opens all buckets of its tenant: the object store knows users, not buckets.
+//! Credentials: access keys of buckets. The secret key is generated here, sent once to the object store and to the
+//! caller, and not stored. A key opens all buckets of its tenant: the object store knows users, not buckets.
 
 mod http;
+mod issue;
 mod model;
 mod store;
 
 pub(crate) use http::routes;
-pub(crate) use store::{all_of, all_of_tenant, forget, strays};
+pub(crate) use model::CredentialState;
+pub(crate) use store::{delete, of_storage, of_tenant, removable};

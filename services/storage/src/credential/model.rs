@@ -4,45 +4,44 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Whether a key works.
+/// State of a credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 #[schema(as = BucketCredentialState)]
 pub(crate) enum CredentialState {
-    /// It is being made; one that stays so was cut short and is removed.
+    /// Being created. Removed if it does not become active within minutes.
     Making,
-    /// It works.
+    /// Valid.
     Active,
-    /// It is being removed.
+    /// Being removed.
     Removing,
 }
 
-/// A key, without its secret.
+/// An access key, without its secret.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = BucketCredential)]
 pub(crate) struct Credential {
-    /// The access key id.
+    /// Access key id.
     pub(crate) access_key_id: String,
-    /// Whether it works.
+    /// Current state.
     pub(crate) state: CredentialState,
-    /// When it was made.
+    /// Time of creation.
     pub(crate) created_at: Timestamp,
 }
 
-/// A new key pair.
+/// A new access key.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = NewBucketCredential)]
 pub(crate) struct NewCredential {
-    /// The access key id.
+    /// Access key id.
     pub(crate) access_key_id: String,
-    /// The secret, shown this once: a repeated request with the same Idempotency-Key answers without it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Secret key. Sent once: null in the response to a replayed request.
     pub(crate) secret_access_key: Option<String>,
-    /// The bucket's name.
+    /// Name of the bucket.
     pub(crate) bucket: String,
-    /// `http(s)://host:port` (path style).
+    /// Base URL for S3 clients (path style), `http(s)://host:port`.
     pub(crate) endpoint: String,
-    /// What to sign with.
+    /// Region for request signatures.
     pub(crate) region: String,
 }

@@ -1,4 +1,4 @@
-//! Admin Ops calls. `Message` is usually empty there: only `Code` tells.
+//! Admin Ops calls. In error responses, `Message` is usually empty; `Code` says what is wrong.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,8 +13,9 @@ use reqwest::Method;
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use serde_json::Value;
+use url::Url;
 
-use super::{Bucket, Error, KeyPair, LONG, ObjectStore, SHORT};
+use super::{Bucket, Code, Error, KeyPair, LONG, ObjectStore, SHORT};
 
 #[derive(Deserialize)]
 struct Key {
@@ -45,22 +46,18 @@ struct Quota {
     max_size_kb: i64,
 }
 
-fn away(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::Away(error.into())
-}
-
 fn read<T: serde::de::DeserializeOwned>(body: Value) -> Result<T, Error> {
-    serde_json::from_value(body).map_err(away)
+    serde_json::from_value(body).map_err(Error::unavailable)
 }
 
 impl ObjectStore {
-    /// The keys of a user. `NoSuchUser` when there is none.
+    /// Returns the keys of a user, or `NoSuchUser`.
     pub(super) async fn user_keys(&self, uid: &str) -> Result<Vec<KeyPair>, Error> {
         let user: User = read(self.admin(Method::GET, "user", &[("uid", uid)], SHORT).await?)?;
         Ok(user.keys.into_iter().map(Into::into).collect())
     }
 
-    /// Makes a user with the platform's key. `UserAlreadyExists` when there is one.
+    /// Creates a user with a key of the platform, or returns `UserAlreadyExists`.
     pub(super) async fn create_user(&self, uid: &str) -> Result<Vec<KeyPair>, Error> {
         let key = KeyPair::random(super::PLATFORM_KEY);
         let query =
@@ -69,7 +66,8 @@ impl ObjectStore {
         Ok(user.keys.into_iter().map(Into::into).collect())
     }
 
-    pub(super) async fn limit_unknown_buckets(&self, uid: &str) -> Result<(), Error> {
+    /// Sets the quota of the user's buckets that have none of their own to 0.
+    pub(super) async fn limit_buckets_without_quota(&self, uid: &str) -> Result<(), Error> {
         let query = [
             ("quota", ""),
             ("uid", uid),
@@ -81,7 +79,7 @@ impl ObjectStore {
         self.admin(Method::PUT, "user", &query, SHORT).await.map(drop)
     }
 
-    /// Gives the user this key; one with the same access key takes the new secret.
+    /// Adds the key to the user. If the user has the access key, its secret is replaced.
     pub(crate) async fn put_key(&self, uid: &str, key: &KeyPair) -> Result<(), Error> {
         let query = [
             ("key", ""),
@@ -93,11 +91,11 @@ impl ObjectStore {
         self.admin(Method::PUT, "user", &query, SHORT).await.map(drop)
     }
 
-    /// Takes a key from the user; gone already is as good.
+    /// Removes a key from the user, if the user has it.
     pub(crate) async fn remove_key(&self, uid: &str, access: &str) -> Result<(), Error> {
         let query = [("key", ""), ("uid", uid), ("access-key", access)];
         match self.admin(Method::DELETE, "user", &query, SHORT).await {
-            Err(error) if error.is("InvalidAccessKeyId") || error.is("NoSuchUser") => Ok(()),
+            Err(error) if error.is(&Code::InvalidAccessKeyId) || error.is(&Code::NoSuchUser) => Ok(()),
             done => done.map(drop),
         }
     }
@@ -106,18 +104,18 @@ impl ObjectStore {
         self.admin(Method::DELETE, "user", &[("uid", uid)], SHORT).await.map(drop)
     }
 
-    /// Names of a user's buckets; none for a user that is not there.
+    /// Returns the names of a user's buckets; none if the user does not exist.
     pub(super) async fn buckets_of(&self, uid: &str) -> Result<Vec<String>, Error> {
         match self.admin(Method::GET, "bucket", &[("uid", uid)], SHORT).await {
-            Err(error) if error.is("NoSuchUser") => Ok(Vec::new()),
+            Err(error) if error.is(&Code::NoSuchUser) => Ok(Vec::new()),
             listed => read(listed?),
         }
     }
 
-    /// The bucket, if it is there.
+    /// Returns the bucket, if it exists.
     pub(crate) async fn bucket(&self, name: &str) -> Result<Option<Bucket>, Error> {
         match self.admin(Method::GET, "bucket", &[("bucket", name), ("stats", "true")], SHORT).await {
-            Err(error) if error.is("NoSuchBucket") => Ok(None),
+            Err(error) if error.is(&Code::NoSuchBucket) => Ok(None),
             found => {
                 let info: BucketInfo = read(found?)?;
                 let limit = info.bucket_quota.enabled.then_some(info.bucket_quota.max_size_kb);
@@ -126,7 +124,7 @@ impl ObjectStore {
         }
     }
 
-    /// Sets a bucket's limit; 0 refuses every byte.
+    /// Sets the quota of a bucket. With 0, it accepts no data.
     pub(crate) async fn limit_bucket(&self, uid: &str, bucket: &str, kib: i64) -> Result<(), Error> {
         let kib = kib.to_string();
         let query = [
@@ -145,15 +143,15 @@ impl ObjectStore {
         self.admin(Method::DELETE, "bucket", &query, limit).await.map(drop)
     }
 
-    /// Removes an emptied bucket; gone already is as good. What S3 does not list (old versions), or does not
-    /// let go (by a policy), goes too.
+    /// Removes an emptied bucket, if it exists, with what S3 did not list (old versions) or did not delete (because
+    /// of a policy).
     pub(crate) async fn remove_bucket(&self, name: &str) -> Result<(), Error> {
         let first = match self.delete_bucket(name, false, SHORT).await {
-            Err(error) if error.is("BucketNotEmpty") => self.delete_bucket(name, true, LONG).await,
+            Err(error) if error.is(&Code::BucketNotEmpty) => self.delete_bucket(name, true, LONG).await,
             done => done,
         };
         match first {
-            Err(error) if error.is("NoSuchBucket") => Ok(()),
+            Err(error) if error.is(&Code::NoSuchBucket) => Ok(()),
             done => done,
         }
     }
@@ -163,20 +161,35 @@ impl ObjectStore {
         method: Method,
         path: &str,
         query: &[(&str, &str)],
-        limit: Duration,
+        timeout: Duration,
     ) -> Result<Value, Error> {
-        let mut url =
-            url::Url::parse(&format!("{}/admin/{path}", self.config.endpoint.trim_end_matches('/')))
-                .map_err(away)?;
+        let endpoint = self.config.endpoint.trim_end_matches('/');
+        let mut url = Url::parse(&format!("{endpoint}/admin/{path}")).map_err(Error::unavailable)?;
         url.query_pairs_mut().extend_pairs(query).append_pair("format", "json");
-        let identity = Credentials::new(
-            &self.config.access_key,
-            self.config.secret_key.expose_secret(),
-            None,
-            None,
-            "configuration",
-        )
-        .into();
+        let headers = self.sign(&method, &url)?;
+        let mut request = self.http.request(method, url).timeout(timeout);
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        let response = request.send().await.map_err(|error| Error::unavailable(error.without_url()))?;
+        let status = response.status();
+        let body = response.bytes().await.map_err(|error| Error::unavailable(error.without_url()))?;
+        // empty after some calls
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        if status.is_success() {
+            return Ok(body);
+        }
+        let code = Code::from(body["Code"].as_str().unwrap_or("Unknown"));
+        if status.is_server_error() {
+            return Err(Error::unavailable(format!("{code} ({status})")));
+        }
+        Err(Error::Refused { status: status.as_u16(), code })
+    }
+
+    /// Returns the headers that sign a request without a body, as the configured user.
+    fn sign(&self, method: &Method, url: &Url) -> Result<Vec<(String, String)>, Error> {
+        let secret = self.config.secret_key.expose_secret();
+        let identity = Credentials::new(&self.config.access_key, secret, None, None, "configuration").into();
         let mut settings = SigningSettings::default();
         settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
         settings.percent_encoding_mode = PercentEncodingMode::Single;
@@ -187,31 +200,12 @@ impl ObjectStore {
             .time(SystemTime::now())
             .settings(settings)
             .build()
-            .map_err(away)?
+            .map_err(Error::unavailable)?
             .into();
-        let signable =
-            SignableRequest::new(method.as_str(), url.as_str(), [].into_iter(), SignableBody::Bytes(b""))
-                .map_err(away)?;
-        let (instructions, _) = sign(signable, &params).map_err(away)?.into_parts();
-        let mut request = self.http.request(method, url).timeout(limit);
-        for (name, value) in instructions.headers() {
-            request = request.header(name, value);
-        }
-        let answer = request.send().await.map_err(|error| away(error.without_url()))?;
-        let status = answer.status();
-        let bytes = answer.bytes().await.map_err(|error| away(error.without_url()))?;
-        let body = if bytes.is_empty() {
-            Value::Null
-        } else {
-            serde_json::from_slice(&bytes).unwrap_or(Value::Null)
-        };
-        if status.is_success() {
-            return Ok(body);
-        }
-        let code = body["Code"].as_str().unwrap_or("Unknown").to_owned();
-        if status.is_server_error() {
-            return Err(away(format!("{code} ({status})")));
-        }
-        Err(Error::Refused { status: status.as_u16(), code })
+        let body = SignableBody::Bytes(b"");
+        let request = SignableRequest::new(method.as_str(), url.as_str(), [].into_iter(), body);
+        let signed = sign(request.map_err(Error::unavailable)?, &params).map_err(Error::unavailable)?;
+        let (instructions, _) = signed.into_parts();
+        Ok(instructions.headers().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
 }

@@ -1,9 +1,10 @@
-//! The object store: users and quotas by Ceph RGW's Admin Ops, bytes by S3.
+//! The object store: users and quotas by the Admin Ops API of Ceph RGW, buckets and objects by S3.
 //!
-//! Each tenant has one user, named as the tenant's Kubernetes name. The platform works in its buckets with
-//! a key of that user that nobody else has. Every call here may be repeated.
+//! Each tenant has one user, named like the tenant in Kubernetes. The platform works in the user's buckets with an
+//! access key of its own. Every call can be repeated.
 
 mod admin;
+mod error;
 mod s3;
 
 use std::time::Duration;
@@ -13,44 +14,20 @@ use rand::RngExt as _;
 
 use crate::config::ObjectStoreConfig;
 
-/// What begins the access key with which the platform itself acts for a tenant.
+pub(crate) use error::{Code, Error};
+
+/// Prefix of the access keys with which the platform itself acts for a tenant.
 const PLATFORM_KEY: &str = "ATPLATFORM";
 
-/// What begins the access key of a credential that was given to a tenant.
+/// Prefix of the access keys of credentials.
 pub(crate) const CREDENTIAL_PREFIX: &str = "ATC";
 
-/// Why the object store did not do it.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    /// It refused, with a code.
-    #[error("the object store refused: {code} ({status})")]
-    Refused {
-        /// HTTP status.
-        status: u16,
-        /// S3's or RGW's code.
-        code: String,
-    },
-    /// It did not answer as it should.
-    #[error("the object store does not answer")]
-    Away(#[source] Box<dyn std::error::Error + Send + Sync>),
-}
+/// Timeout of calls that do little.
+const SHORT: Duration = Duration::from_secs(15);
+/// Timeout of calls that delete much. What was deleted before it stays deleted, so that a repetition continues.
+const LONG: Duration = Duration::from_secs(30);
 
-impl Error {
-    /// Whether it refused with this code.
-    pub(crate) fn is(&self, wanted: &str) -> bool {
-        matches!(self, Self::Refused { code, .. } if code == wanted)
-    }
-
-    /// Whether trying again may go well: the user or the bucket went between two calls, as when the tenant's
-    /// last bucket is removed while another is made, or clocks disagree for a moment.
-    pub(crate) fn may_pass(&self) -> bool {
-        ["InvalidAccessKeyId", "NoSuchUser", "NoSuchKey", "NoSuchBucket", "RequestTimeTooSkewed"]
-            .iter()
-            .any(|code| self.is(code))
-    }
-}
-
-/// A key pair.
+/// An access key with its secret.
 #[derive(Clone)]
 pub(crate) struct KeyPair {
     pub(crate) access: String,
@@ -58,7 +35,7 @@ pub(crate) struct KeyPair {
 }
 
 impl KeyPair {
-    /// A new pair whose access key begins with `prefix`.
+    /// A random pair whose access key starts with `prefix`.
     pub(crate) fn random(prefix: &str) -> Self {
         const UPPER: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
         const ANY: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -73,21 +50,22 @@ impl KeyPair {
     }
 }
 
-/// A bucket as the administration shows it.
+/// A bucket as Admin Ops shows it.
 pub(crate) struct Bucket {
+    /// Name of the user who owns it.
     pub(crate) owner: String,
-    /// The enforced limit in KiB; none when there is none.
+    /// The enforced quota in KiB, if one is set.
     pub(crate) limit_kib: Option<i64>,
 }
 
-/// The client.
+/// A client of the object store.
 pub(crate) struct ObjectStore {
     pub(crate) config: ObjectStoreConfig,
     http: reqwest::Client,
     s3: aws_sdk_s3::Client,
 }
 
-/// Name of a tenant's user.
+/// Name of the tenant's user.
 pub(crate) fn user_of(tenant: TenantId) -> String {
     tenant.k8s_name()
 }
@@ -97,19 +75,19 @@ impl ObjectStore {
         Self { s3: s3::client(&config), config, http }
     }
 
-    /// Makes the tenant's user unless it is there, and gives the platform's key of it.
+    /// Creates the tenant's user unless it exists, and returns the platform's key of it.
     ///
-    /// Buckets that nobody gave a limit take no byte: a tenant's own keys can make such.
+    /// Buckets without a quota of their own accept no data: tenants can create such buckets with their keys.
     pub(crate) async fn ensure_user(&self, tenant: TenantId) -> Result<KeyPair, Error> {
         let uid = user_of(tenant);
         let keys = match self.user_keys(&uid).await {
-            Err(error) if error.is("NoSuchUser") => match self.create_user(&uid).await {
-                Err(error) if error.is("UserAlreadyExists") => self.user_keys(&uid).await?,
+            Err(error) if error.is(&Code::NoSuchUser) => match self.create_user(&uid).await {
+                Err(error) if error.is(&Code::UserAlreadyExists) => self.user_keys(&uid).await?,
                 created => created?,
             },
             found => found?,
         };
-        self.limit_unknown_buckets(&uid).await?;
+        self.limit_buckets_without_quota(&uid).await?;
         if let Some(key) = keys.into_iter().find(|key| key.access.starts_with(PLATFORM_KEY)) {
             return Ok(key);
         }
@@ -118,18 +96,18 @@ impl ObjectStore {
         Ok(key)
     }
 
-    /// The access keys of the credentials that the tenant's user has.
+    /// Returns the access keys of credentials that the tenant's user has.
     pub(crate) async fn credentials_of(&self, tenant: TenantId) -> Result<Vec<String>, Error> {
         let keys = match self.user_keys(&user_of(tenant)).await {
-            Err(error) if error.is("NoSuchUser") => Vec::new(),
+            Err(error) if error.is(&Code::NoSuchUser) => Vec::new(),
             keys => keys?,
         };
         let access = keys.into_iter().map(|key| key.access);
         Ok(access.filter(|access| access.starts_with(CREDENTIAL_PREFIX)).collect())
     }
 
-    /// Removes the tenant's user unless it still owns something that holds data. Buckets that the tenant
-    /// made by itself go if they are empty, which they are ([`Self::ensure_user`]).
+    /// Removes the tenant's user unless it owns a bucket of the platform. Buckets that the tenant created are
+    /// removed if they are empty, which they are ([`Self::ensure_user`]).
     pub(crate) async fn remove_user(&self, tenant: TenantId) -> Result<(), Error> {
         let uid = user_of(tenant);
         for bucket in self.buckets_of(&uid).await? {
@@ -137,19 +115,14 @@ impl ObjectStore {
                 return Ok(());
             }
             match self.delete_bucket(&bucket, false, SHORT).await {
-                Err(error) if error.is("NoSuchBucket") || error.is("BucketNotEmpty") => {}
+                Err(error) if error.is(&Code::NoSuchBucket) || error.is(&Code::BucketNotEmpty) => {}
                 done => done?,
             }
         }
         match self.delete_user(&uid).await {
-            // it owns a bucket: RGW's own word for it
-            Err(error) if error.is("NoSuchUser") || error.is("BucketAlreadyExists") => Ok(()),
+            // what RGW answers if the user owns a bucket
+            Err(error) if error.is(&Code::NoSuchUser) || error.is(&Code::BucketAlreadyExists) => Ok(()),
             done => done,
         }
     }
 }
-
-/// For calls that do little.
-const SHORT: Duration = Duration::from_secs(15);
-/// For calls that remove much.
-const LONG: Duration = Duration::from_secs(600);

@@ -1,4 +1,4 @@
-//! S3 calls, in the name of a tenant's user.
+//! S3 calls as a tenant's user.
 
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,10 @@ use aws_sdk_s3::{
     types::{Delete, ObjectIdentifier},
 };
 
-use super::{Error, KeyPair, ObjectStore};
+use super::{Code, Error, KeyPair, ObjectStore};
 use crate::config::ObjectStoreConfig;
 
-/// One client for all users: a call brings its user's key.
+/// One client for all users: each call has its user's key.
 pub(super) fn client(config: &ObjectStoreConfig) -> Client {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(2))
@@ -46,12 +46,12 @@ where
 {
     let status = error.raw_response().map_or(0, HasStatus::status);
     match error.code() {
-        Some(code) if (400..500).contains(&status) => Error::Refused { status, code: code.to_owned() },
-        _ => Error::Away(Box::new(error)),
+        Some(code) if (400..500).contains(&status) => Error::Refused { status, code: code.into() },
+        _ => Error::unavailable(error),
     }
 }
 
-/// The status of a raw answer.
+/// The HTTP status of a raw response.
 trait HasStatus {
     fn status(&self) -> u16;
 }
@@ -63,27 +63,27 @@ impl HasStatus for aws_sdk_s3::config::http::HttpResponse {
 }
 
 impl ObjectStore {
-    /// Makes the bucket; one's own that is there is as good.
+    /// Creates the bucket, unless the user has it.
     pub(crate) async fn create_bucket(&self, key: &KeyPair, bucket: &str) -> Result<(), Error> {
         let call = self.s3.create_bucket().bucket(bucket).customize().config_override(as_user(key));
         match call.send().await.map_err(refused) {
-            Err(error) if error.is("BucketAlreadyOwnedByYou") => Ok(()),
+            Err(error) if error.is(&Code::BucketAlreadyOwnedByYou) => Ok(()),
             done => done.map(drop),
         }
     }
 
-    /// Removes objects and unfinished uploads for about `budget`. True when none is left.
+    /// Deletes objects and unfinished uploads for about `budget`. Returns whether none is left.
     pub(crate) async fn empty_bucket(
         &self,
         key: &KeyPair,
         bucket: &str,
         budget: Duration,
     ) -> Result<bool, Error> {
-        let begun = Instant::now();
+        let started = Instant::now();
         loop {
-            let page = self.s3.list_objects_v2().bucket(bucket).max_keys(1000);
-            let page = match page.customize().config_override(as_user(key)).send().await.map_err(refused) {
-                Err(error) if error.is("NoSuchBucket") => return Ok(true),
+            let call = self.s3.list_objects_v2().bucket(bucket).max_keys(1000);
+            let page = match call.customize().config_override(as_user(key)).send().await.map_err(refused) {
+                Err(error) if error.is(&Code::NoSuchBucket) => return Ok(true),
                 page => page?,
             };
             let objects: Vec<_> = page
@@ -92,31 +92,40 @@ impl ObjectStore {
                 .filter_map(|object| ObjectIdentifier::builder().key(object.key()?).build().ok())
                 .collect();
             if objects.is_empty() {
-                break;
+                return self.abort_uploads(key, bucket).await;
             }
-            let delete = Delete::builder()
-                .set_objects(Some(objects))
-                .quiet(true)
-                .build()
-                .map_err(|error| Error::Away(Box::new(error)))?;
-            let call = self.s3.delete_objects().bucket(bucket).delete(delete);
-            let done = call.customize().config_override(as_user(key)).send().await.map_err(refused)?;
-            // the answer as a whole says 200 all the same
-            if let Some(error) = done.errors().first() {
-                let code = error.code().unwrap_or_default().to_owned();
-                return Err(Error::Refused { status: 200, code });
-            }
-            if begun.elapsed() > budget {
+            self.delete_objects(key, bucket, objects).await?;
+            if started.elapsed() > budget {
                 return Ok(false);
             }
         }
-        let uploads = self.s3.list_multipart_uploads().bucket(bucket).customize();
-        let uploads = uploads.config_override(as_user(key)).send().await.map_err(refused)?;
+    }
+
+    async fn delete_objects(
+        &self,
+        key: &KeyPair,
+        bucket: &str,
+        objects: Vec<ObjectIdentifier>,
+    ) -> Result<(), Error> {
+        let delete = Delete::builder().set_objects(Some(objects)).quiet(true).build();
+        let call = self.s3.delete_objects().bucket(bucket).delete(delete.map_err(Error::unavailable)?);
+        let done = call.customize().config_override(as_user(key)).send().await.map_err(refused)?;
+        // the response as a whole is 200 all the same
+        match done.errors().first() {
+            Some(error) => Err(Error::Refused { status: 200, code: error.code().unwrap_or_default().into() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Aborts a page of unfinished uploads. Returns whether none is left.
+    async fn abort_uploads(&self, key: &KeyPair, bucket: &str) -> Result<bool, Error> {
+        let call = self.s3.list_multipart_uploads().bucket(bucket).customize();
+        let uploads = call.config_override(as_user(key)).send().await.map_err(refused)?;
         for upload in uploads.uploads() {
             let (Some(name), Some(id)) = (upload.key(), upload.upload_id()) else { continue };
             let call = self.s3.abort_multipart_upload().bucket(bucket).key(name).upload_id(id);
             match call.customize().config_override(as_user(key)).send().await.map_err(refused) {
-                Err(error) if error.is("NoSuchUpload") => {}
+                Err(error) if error.is(&Code::NoSuchUpload) => {}
                 done => done.map(drop)?,
             }
         }

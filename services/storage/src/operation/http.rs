@@ -4,66 +4,62 @@ use api::{Json, Operation, Page, PageParams, Path, Problem, Query};
 use auth::Member;
 use axum::extract::State;
 use ids::{OperationId, StorageId};
+use operations::Filter;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::store;
-use crate::app::App;
+use crate::{error::Error, state::AppState};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list_storage_operations)).routes(routes!(get_storage_operation))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct Filter {
-    /// How many at most, 1 to 200 (default 50).
+struct ListParams {
+    /// Maximum number of items.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
-    /// Where the page before ended.
+    /// `next_cursor` of the previous page.
     cursor: Option<String>,
-    /// Only those of this storage.
-    #[param(value_type = Option<String>)]
+    /// Only operations on this storage.
     storage_id: Option<StorageId>,
 }
 
-/// The tenant's operations on storages, newest first.
+/// Lists the operations on the tenant's storages, newest first.
 #[utoipa::path(
     get, path = "/v1/storage-operations", operation_id = "list_storage_operations",
-    tag = "storage operations", params(Filter),
-    responses(
-        (status = 200, description = "A page", body = Page<Operation>),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+    tag = "storage operations", params(ListParams),
+    responses((status = 200, description = "A page", body = Page<Operation>))
 )]
 async fn list_storage_operations(
-    State(app): State<App>,
+    State(state): State<AppState>,
     member: Member,
-    Query(filter): Query<Filter>,
+    Query(params): Query<ListParams>,
 ) -> Result<Json<Page<Operation>>, Problem> {
-    let asked = PageParams { limit: filter.limit, cursor: filter.cursor }.request()?;
-    let mut tx = app.db.tenant(member.tenant).await?;
-    let rows = store::list(&mut tx, member.tenant, asked.after, filter.storage_id, asked.rows()).await?;
-    Ok(Json(asked.page(rows, |operation| operation.id)))
+    let page = PageParams { limit: params.limit, cursor: params.cursor }.request()?;
+    let target = params.storage_id.map(|storage| storage.to_string());
+    let filter = Filter { tenant: Some(member.tenant), target };
+    let mut tx = state.db.tenant(member.tenant).await?;
+    let operations = operations::list(&mut tx, &filter, page.after, page.rows()).await?;
+    Ok(Json(page.page(operations, |operation| operation.id)))
 }
 
-/// An operation. It stays to be read after a deleted storage is gone.
+/// Returns an operation. It can be read after its storage was deleted.
 #[utoipa::path(
     get, path = "/v1/storage-operations/{id}", operation_id = "get_storage_operation",
     tag = "storage operations",
-    params(("id" = OperationId, Path, description = "The operation")),
-    responses(
-        (status = 200, description = "The operation", body = Operation),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+    params(("id" = OperationId, Path, description = "Operation id")),
+    responses((status = 200, description = "The operation", body = Operation))
 )]
 async fn get_storage_operation(
-    State(app): State<App>,
+    State(state): State<AppState>,
     member: Member,
     Path(id): Path<OperationId>,
 ) -> Result<Json<Operation>, Problem> {
-    let mut tx = app.db.tenant(member.tenant).await?;
-    let operation = store::find(&mut tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
+    let mut tx = state.db.tenant(member.tenant).await?;
+    let operation = operations::find(&mut tx, Some(member.tenant), id).await?.ok_or(Error::NotFound)?;
     Ok(Json(operation))
 }

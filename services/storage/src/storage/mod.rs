@@ -1,15 +1,15 @@
 //! Storages: volumes and buckets of tenants.
 
-mod bucket;
-mod follow;
+mod change;
 mod http;
 mod model;
-mod reconcile;
+mod reason;
 mod store;
-mod volume;
+mod view;
 
-pub(crate) use follow::{follow_cluster, listen};
 pub(crate) use http::routes;
-pub(crate) use model::Storage;
-pub(crate) use reconcile::reconcile;
-pub(crate) use store::{find, lock, wake};
+#[cfg(test)]
+pub(crate) use model::tests;
+pub(crate) use model::{AttachmentMode, Phase, Storage, StorageState};
+pub(crate) use reason::{Reason, ReasonCode};
+pub(crate) use store::{Finding, QUEUE, delete_row, exist, find, find_any, has_other_buckets, lock, record};

@@ -1,97 +1,52 @@
-//! What a storage is, which changes of it are allowed, and what the pieces of the world say about it.
+//! What a storage is, and which changes of it are allowed.
 
-use api::{Problem, ProblemType};
 use ids::{InstanceId, OperationId, StorageId, StorageSpecId, TenantId};
 use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::reason::{Reason, ReasonCode};
 use crate::{
-    attachment::AttachmentRef,
-    storage_spec::{AccessMode, Kind, SpecState, StorageSpec},
+    config::Place,
+    error::Error,
+    storage_spec::{AccessMode, Kind, StorageSpec},
 };
 
-/// Why a storage is not as it should be: the service's own words. A volume's reasons can also be those of
-/// the `Bound` condition of its `GpuStorage`.
-pub(crate) mod reason {
-    /// The cluster was asked for the volume and has not answered yet.
-    pub(crate) const VOLUME_REQUESTED: &str = "VolumeRequested";
-    /// The cluster is making the volume.
-    pub(crate) const VOLUME_PENDING: &str = "VolumePending";
-    /// The cluster is growing the volume.
-    pub(crate) const VOLUME_GROWING: &str = "VolumeGrowing";
-    /// The cluster could not make the volume, or has lost it.
-    pub(crate) const VOLUME_FAILED: &str = "VolumeFailed";
-    /// The volume was there and is gone, by no act of this service.
-    pub(crate) const VOLUME_LOST: &str = "VolumeLost";
-    /// The cluster is removing the volume.
-    pub(crate) const VOLUME_REMOVING: &str = "VolumeRemoving";
-    /// The cluster does not answer; it is asked again.
-    pub(crate) const CLUSTER_UNAVAILABLE: &str = "ClusterUnavailable";
-    /// The cluster refuses the volume as it was ordered.
-    pub(crate) const CLUSTER_REFUSED: &str = "ClusterRefused";
-    /// The bucket's objects are being removed.
-    pub(crate) const BUCKET_EMPTYING: &str = "BucketEmptying";
-    /// The bucket was there and is gone, by no act of this service.
-    pub(crate) const BUCKET_LOST: &str = "BucketLost";
-    /// A bucket of this name belongs to somebody else.
-    pub(crate) const BUCKET_NAME_TAKEN: &str = "BucketNameTaken";
-    /// The object store does not answer; it is asked again.
-    pub(crate) const OBJECT_STORE_UNAVAILABLE: &str = "ObjectStoreUnavailable";
-    /// The object store refuses.
-    pub(crate) const OBJECT_STORE_REFUSED: &str = "ObjectStoreRefused";
-}
-
-/// A reason with a sentence for a person.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Why {
-    /// One of [`reason`], or the cluster's.
-    pub(crate) reason: String,
-    /// What it means here.
-    pub(crate) message: String,
-}
-
-impl Why {
-    pub(crate) fn new(reason: &str, message: impl Into<String>) -> Self {
-        Self { reason: reason.to_owned(), message: message.into() }
-    }
-}
-
-/// Where a storage stands.
+/// The state of a storage, with what belongs to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Being made.
-    Pending(Option<Why>),
-    /// It can be used.
+    /// Being created.
+    Pending(Option<Reason>),
+    /// Ready for use.
     Available,
-    /// It can be used while it grows.
-    Resizing(Option<Why>),
-    /// It could not be made, or is lost.
-    Failed(Why),
-    /// Being removed with all that is in it.
-    Deleting(Option<Why>),
+    /// Growing; in use meanwhile.
+    Resizing(Option<Reason>),
+    /// Not created, or lost.
+    Failed(Reason),
+    /// Being deleted with its data.
+    Deleting(Option<Reason>),
 }
 
-/// [`Phase`] without its data.
+/// State of a storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub(crate) enum StorageState {
-    /// Being made.
+    /// Being created.
     Pending,
-    /// It can be used.
+    /// Ready for use.
     Available,
-    /// It can be used while it grows.
+    /// Growing; it can be used meanwhile.
     Resizing,
-    /// It could not be made, or is lost.
+    /// It could not be created, or is lost.
     Failed,
-    /// Being removed with all that is in it.
+    /// Being deleted with its data.
     Deleting,
 }
 
 impl StorageState {
-    /// As it stands on the wire.
+    /// The name in JSON and messages.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -104,14 +59,14 @@ impl StorageState {
 }
 
 impl Phase {
-    /// The phase of a stored state; a failure without a reason is none.
-    pub(crate) fn from_parts(state: StorageState, why: Option<Why>) -> Option<Self> {
+    /// The phase of a stored state; none for a failure without a reason.
+    pub(crate) fn from_parts(state: StorageState, reason: Option<Reason>) -> Option<Self> {
         Some(match state {
-            StorageState::Pending => Self::Pending(why),
+            StorageState::Pending => Self::Pending(reason),
             StorageState::Available => Self::Available,
-            StorageState::Resizing => Self::Resizing(why),
-            StorageState::Failed => Self::Failed(why?),
-            StorageState::Deleting => Self::Deleting(why),
+            StorageState::Resizing => Self::Resizing(reason),
+            StorageState::Failed => Self::Failed(reason?),
+            StorageState::Deleting => Self::Deleting(reason),
         })
     }
 
@@ -125,24 +80,35 @@ impl Phase {
         }
     }
 
-    pub(crate) fn why(&self) -> Option<&Why> {
+    pub(crate) fn reason(&self) -> Option<&Reason> {
         match self {
-            Self::Pending(why) | Self::Resizing(why) | Self::Deleting(why) => why.as_ref(),
-            Self::Failed(why) => Some(why),
+            Self::Pending(reason) | Self::Resizing(reason) | Self::Deleting(reason) => reason.as_ref(),
+            Self::Failed(reason) => Some(reason),
             Self::Available => None,
         }
     }
 
-    /// The same phase, hindered by `why`.
-    pub(crate) fn hindered(&self, why: Why) -> Self {
+    /// The same phase, which waits for this reason. A storage that was available or failed stays as it is: a
+    /// cluster or object store that does not respond says nothing about it.
+    pub(crate) fn waiting(&self, reason: Reason) -> Self {
         match self {
-            Self::Pending(_) => Self::Pending(Some(why)),
-            Self::Resizing(_) => Self::Resizing(Some(why)),
-            Self::Deleting(_) => Self::Deleting(Some(why)),
-            // what worked is not doubted, and what failed is not explained, by not getting an answer
+            Self::Pending(_) => Self::Pending(Some(reason)),
+            Self::Resizing(_) => Self::Resizing(Some(reason)),
+            Self::Deleting(_) => Self::Deleting(Some(reason)),
             Self::Available | Self::Failed(_) => self.clone(),
         }
     }
+}
+
+/// How an instance uses a storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub(crate) enum AttachmentMode {
+    /// The instance reads and writes.
+    ReadWrite,
+    /// The instance only reads.
+    ReadOnly,
 }
 
 /// A storage.
@@ -155,8 +121,8 @@ pub(crate) struct Storage {
     pub(crate) spec_name: String,
     pub(crate) kind: Kind,
     pub(crate) size_gib: i64,
-    pub(crate) cluster: Option<String>,
-    pub(crate) datacenter: Option<String>,
+    /// Where a volume is; none for a bucket.
+    pub(crate) place: Option<Place>,
     pub(crate) storage_class: Option<String>,
     pub(crate) access_mode: AccessMode,
     pub(crate) price_per_gib_month: Decimal,
@@ -175,175 +141,215 @@ impl Storage {
         self.id.k8s_name()
     }
 
-    /// Whether it is there in full.
-    pub(crate) fn usable(&self) -> bool {
+    pub(crate) fn is_deleting(&self) -> bool {
+        matches!(self.phase, Phase::Deleting(_))
+    }
+
+    fn is_usable(&self) -> bool {
         matches!(self.phase, Phase::Available | Phase::Resizing(_))
     }
 
-    /// Whether an instance may have it. A volume that the cluster has accepted may be one that is only made
-    /// when its first instance comes (`WaitForFirstConsumer`).
-    pub(crate) fn attachable(&self) -> bool {
-        let accepted = |why: &Why| why.reason == crds::StorageReason::Pending.as_str();
-        self.usable() || matches!(&self.phase, Phase::Pending(Some(why)) if accepted(why))
+    fn not_available(&self) -> Error {
+        Error::NotAvailable(self.phase.state().as_str())
     }
 
-    /// Whether it may grow to `size_gib` now.
+    /// Checks that the storage can be used.
     ///
     /// # Errors
-    /// 409 when it is busy, 422 when the size is none it can have.
-    pub(crate) fn check_growth(&self, size_gib: i64, spec: &StorageSpec) -> Result<(), Problem> {
-        if !self.usable() {
-            return Err(Problem::new(
-                ProblemType::StorageNotAvailable,
-                format!("The storage is {}.", self.phase.state().as_str()),
-            ));
+    /// If it is not available.
+    pub(crate) fn check_usable(&self) -> Result<(), Error> {
+        if self.is_usable() { Ok(()) } else { Err(self.not_available()) }
+    }
+
+    /// Checks that an instance can attach the storage. A volume that the cluster has accepted may wait for its
+    /// first instance to be provisioned (`WaitForFirstConsumer`), and can be attached.
+    ///
+    /// # Errors
+    /// If it is not available.
+    pub(crate) fn check_attachable(&self) -> Result<(), Error> {
+        let accepted = |reason: &Reason| reason.code == ReasonCode::VolumeAccepted;
+        match &self.phase {
+            Phase::Pending(Some(reason)) if accepted(reason) => Ok(()),
+            _ => self.check_usable(),
         }
+    }
+
+    /// Checks that the storage can be changed.
+    ///
+    /// # Errors
+    /// If it is being deleted.
+    pub(crate) fn check_changeable(&self) -> Result<(), Error> {
+        if self.is_deleting() { Err(Error::Deleting) } else { Ok(()) }
+    }
+
+    /// Checks that the storage can grow to `size_gib`.
+    ///
+    /// # Errors
+    /// If it is not available, or the size is not valid.
+    pub(crate) fn check_growth(&self, size_gib: i64, spec: &StorageSpec) -> Result<(), Error> {
+        self.check_usable()?;
         if size_gib < self.size_gib {
-            return Err(Problem::invalid_field(
+            return Err(Error::invalid_field(
                 "/size_gib",
-                format!("must not be smaller than the present size, {}: a storage only grows", self.size_gib),
+                format!("must be at least the current size, {}: a storage cannot shrink", self.size_gib),
             ));
         }
         if size_gib > spec.max_size_gib {
-            return Err(Problem::invalid_field(
+            return Err(Error::invalid_field(
                 "/size_gib",
-                format!("must not be larger than {}, the largest of {}", spec.max_size_gib, spec.name),
+                format!("must be at most {}, the largest size of {}", spec.max_size_gib, spec.name),
             ));
         }
         Ok(())
     }
-}
 
-/// A storage to be made.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NewStorage {
-    /// 1 to 100 characters, unique in the tenant without regard to case.
-    pub(crate) name: String,
-    /// The storage specification: its id or its name.
-    pub(crate) storage_spec: String,
-    /// In GiB, within the specification's sizes; may be left out where the size is fixed.
-    #[serde(default)]
-    pub(crate) size_gib: Option<i64>,
-    /// Where a volume is made; may be left out where there is only one place.
-    #[serde(default)]
-    pub(crate) datacenter: Option<String>,
-}
-
-impl NewStorage {
-    /// The size asked for.
+    /// Checks that the storage, which `instances` use, can be deleted.
     ///
     /// # Errors
-    /// 409 when the specification is retired, 422 when the size is none of it.
-    pub(crate) fn size(&self, spec: &StorageSpec) -> Result<i64, Problem> {
-        if spec.state == SpecState::Retired {
-            return Err(Problem::new(
-                ProblemType::StorageSpecRetired,
-                format!("No new storages of {} can be made.", spec.name),
-            ));
-        }
-        let (min, max) = (spec.min_size_gib, spec.max_size_gib);
-        match self.size_gib {
-            None if min == max => Ok(min),
-            Some(size) if (min..=max).contains(&size) => Ok(size),
-            _ => Err(Problem::invalid_field(
-                "/size_gib",
-                format!("must be between {min} and {max}, the sizes of {}", spec.name),
-            )),
-        }
+    /// If instances use it.
+    pub(crate) fn check_unused(instances: Vec<InstanceId>) -> Result<(), Error> {
+        if instances.is_empty() { Ok(()) } else { Err(Error::InUse(instances)) }
     }
 }
 
-/// What changes of a storage; what is absent stays.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct StorageChange {
-    /// A new name.
-    #[serde(default)]
-    pub(crate) name: Option<String>,
-    /// A new size in GiB: it only grows.
-    #[serde(default)]
-    pub(crate) size_gib: Option<i64>,
-}
-
-/// A name that a person can read.
+/// Chooses the size of a new storage.
 ///
 /// # Errors
-/// 422 naming the field.
-pub(crate) fn check_name(name: &str) -> Result<(), Problem> {
-    let chars = name.chars().count();
-    if (1..=100).contains(&chars) && name.trim() == name && !name.chars().any(char::is_control) {
-        return Ok(());
+/// If the specification does not have the size.
+pub(crate) fn size(requested: Option<i64>, spec: &StorageSpec) -> Result<i64, Error> {
+    let (min, max) = (spec.min_size_gib, spec.max_size_gib);
+    match requested {
+        None if min == max => Ok(min),
+        Some(size) if (min..=max).contains(&size) => Ok(size),
+        _ => Err(Error::invalid_field(
+            "/size_gib",
+            format!("must be between {min} and {max}, the sizes of {}", spec.name),
+        )),
     }
-    Err(Problem::invalid_field(
-        "/name",
-        "must have 1 to 100 characters, no control characters, and no space at either end",
-    ))
 }
 
-/// A storage specification in passing.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct StorageSpecRef {
-    /// Its id.
-    pub(crate) id: StorageSpecId,
-    /// Its name.
-    pub(crate) name: String,
-}
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::storage_spec::SpecState;
 
-/// Where a bucket is for S3 clients (path style). Keys: POST …/credentials.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct BucketAddress {
-    /// Its name.
-    pub(crate) name: String,
-    /// `http(s)://host:port`.
-    pub(crate) endpoint: String,
-    /// What to sign with.
-    pub(crate) region: String,
-}
+    /// A volume of 20 GiB in this phase.
+    pub(crate) fn volume(phase: Phase) -> Storage {
+        Storage {
+            id: StorageId::new(),
+            tenant: TenantId::new(),
+            name: "models".into(),
+            spec_id: StorageSpecId::new(),
+            spec_name: "ssd".into(),
+            kind: Kind::Volume,
+            size_gib: 20,
+            place: Some(Place { datacenter: "uk-1".into(), cluster: "uk-1".into() }),
+            storage_class: None,
+            access_mode: AccessMode::default(),
+            price_per_gib_month: Decimal::ONE,
+            currency: "USD".into(),
+            phase,
+            capacity_gib: None,
+            operation_id: OperationId::new(),
+            generation: 1,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+        }
+    }
 
-/// A storage as callers see it.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(as = Storage)]
-pub(crate) struct StorageView {
-    /// Its id.
-    pub(crate) id: StorageId,
-    /// Its name.
-    pub(crate) name: String,
-    /// What it is.
-    pub(crate) kind: Kind,
-    /// What it was ordered as.
-    pub(crate) storage_spec: StorageSpecRef,
-    /// The size asked for, in GiB.
-    pub(crate) size_gib: i64,
-    /// The size it has, in GiB, once known (volumes).
-    pub(crate) capacity_gib: Option<i64>,
-    /// Where it stands.
-    pub(crate) state: StorageState,
-    /// Why it is not available, in a word.
-    pub(crate) reason: Option<String>,
-    /// The same in a sentence.
-    pub(crate) message: Option<String>,
-    /// Where the volume is.
-    pub(crate) datacenter: Option<String>,
-    /// Where the bucket is.
-    pub(crate) bucket: Option<BucketAddress>,
-    /// Instances it is kept for: while there are any it cannot be deleted.
-    pub(crate) attachments: Vec<AttachmentRef>,
-    /// The latest long action on it.
-    pub(crate) operation_id: OperationId,
-    /// Price of a GiB for a month, as when it was made.
-    #[schema(value_type = String, example = "0.05")]
-    pub(crate) price_per_gib_month: Decimal,
-    /// ISO 4217.
-    pub(crate) currency: String,
-    /// When it was ordered.
-    pub(crate) created_at: Timestamp,
-    /// When it last changed.
-    pub(crate) updated_at: Timestamp,
-}
+    fn spec(min: i64, max: i64) -> StorageSpec {
+        StorageSpec {
+            id: StorageSpecId::new(),
+            name: "ssd".into(),
+            kind: Kind::Volume,
+            min_size_gib: min,
+            max_size_gib: max,
+            price_per_gib_month: Decimal::ONE,
+            currency: "USD".into(),
+            storage_class: None,
+            access_mode: AccessMode::default(),
+            state: SpecState::Active,
+            generation: 1,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+        }
+    }
 
-/// The refusal to delete a storage that instances hold.
-pub(crate) fn in_use(holders: &[InstanceId]) -> Problem {
-    Problem::new(ProblemType::StorageInUse, format!("{} instance(s) use it.", holders.len()))
-        .with("instance_ids", holders)
+    fn reason(code: ReasonCode) -> Reason {
+        Reason::new(code, "because")
+    }
+
+    fn phases() -> [Phase; 5] {
+        let some = || Some(reason(ReasonCode::ClusterUnavailable));
+        [
+            Phase::Pending(some()),
+            Phase::Available,
+            Phase::Resizing(some()),
+            Phase::Failed(reason(ReasonCode::VolumeLost)),
+            Phase::Deleting(some()),
+        ]
+    }
+
+    #[test]
+    fn a_phase_is_its_state_and_reason() {
+        for phase in phases() {
+            assert_eq!(Phase::from_parts(phase.state(), phase.reason().cloned()), Some(phase));
+        }
+        assert_eq!(Phase::from_parts(StorageState::Failed, None), None);
+        for state in phases().map(|phase| phase.state()) {
+            assert_eq!(serde_json::to_value(state).unwrap(), state.as_str());
+        }
+    }
+
+    #[test]
+    fn only_unfinished_work_waits_for_a_reason() {
+        let new = reason(ReasonCode::ObjectStoreUnavailable);
+        for phase in phases() {
+            let waiting = phase.waiting(new.clone());
+            assert_eq!(waiting.state(), phase.state());
+            match phase {
+                Phase::Available | Phase::Failed(_) => assert_eq!(waiting, phase),
+                _ => assert_eq!(waiting.reason(), Some(&new)),
+            }
+        }
+    }
+
+    #[test]
+    fn an_available_or_growing_storage_can_be_used() {
+        let usable = phases().map(|phase| volume(phase).check_usable().is_ok());
+        assert_eq!(usable, [false, true, true, false, false]);
+        let changeable = phases().map(|phase| volume(phase).check_changeable().is_ok());
+        assert_eq!(changeable, [true, true, true, true, false]);
+        let attachable = phases().map(|phase| volume(phase).check_attachable().is_ok());
+        assert_eq!(attachable, [false, true, true, false, false]);
+        let accepted = |phase: fn(Option<Reason>) -> Phase| {
+            volume(phase(Some(reason(ReasonCode::VolumeAccepted)))).check_attachable().is_ok()
+        };
+        assert!(accepted(Phase::Pending) && !accepted(Phase::Deleting));
+        assert!(volume(Phase::Pending(None)).check_attachable().is_err());
+    }
+
+    #[test]
+    fn a_storage_grows_within_its_specification() {
+        let grows = |size| volume(Phase::Available).check_growth(size, &spec(1, 30)).is_ok();
+        assert_eq!([19, 20, 30, 31].map(grows), [false, true, true, false]);
+        let busy = volume(Phase::Pending(None)).check_growth(25, &spec(1, 30));
+        assert!(matches!(busy, Err(Error::NotAvailable("pending"))));
+    }
+
+    #[test]
+    fn a_storage_in_use_is_not_deleted() {
+        Storage::check_unused(Vec::new()).unwrap();
+        let instance = InstanceId::new();
+        let refused = Storage::check_unused(vec![instance]);
+        assert!(matches!(refused, Err(Error::InUse(instances)) if instances == [instance]));
+    }
+
+    #[test]
+    fn a_new_storage_has_a_size_of_its_specification() {
+        let chosen = |requested, min, max| size(requested, &spec(min, max)).ok();
+        assert_eq!(chosen(None, 5, 5), Some(5));
+        assert_eq!(chosen(None, 5, 6), None);
+        assert_eq!([4, 5, 6, 7].map(|size| chosen(Some(size), 5, 6)), [None, Some(5), Some(6), None]);
+    }
 }

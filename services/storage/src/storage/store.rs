@@ -1,16 +1,27 @@
-//! The table of storages.
+//! The table of storages, which is a row queue as well, and the attachments as its owner sees them.
 
+use std::collections::HashSet;
+
+use db::queue::Table;
 use ids::{InstanceId, OperationId, StorageId, StorageSpecId, TenantId};
+use jiff::Timestamp;
 use rust_decimal::Decimal;
-use sqlx::{PgConnection, postgres::types::PgInterval};
+use sqlx::PgConnection;
 
-use super::model::{Phase, Storage, StorageState, Why};
-use crate::storage_spec::{AccessMode, Kind, StorageSpec};
+use super::{
+    model::{AttachmentMode, Phase, Storage, StorageState},
+    reason::{Reason, ReasonCode},
+    view::{AttachmentRef, Attachments},
+};
+use crate::{
+    config::Place,
+    storage_spec::{AccessMode, Kind, StorageSpec},
+};
 
-/// The channel on which reconcilers are called.
-pub(super) const CHANNEL: &str = "storages";
+/// Storages that need a reconcile. A lane for each cluster, and one for the object store.
+pub(crate) const QUEUE: Table =
+    Table { name: "storages", channel: "storages", lane: "coalesce(q.cluster, 'object_store')" };
 
-#[derive(sqlx::FromRow)]
 struct Row {
     id: StorageId,
     tenant_id: TenantId,
@@ -26,22 +37,23 @@ struct Row {
     price_per_gib_month: Decimal,
     currency: String,
     state: StorageState,
-    reason: Option<String>,
+    reason: Option<ReasonCode>,
     message: Option<String>,
     capacity_gib: Option<i64>,
     operation_id: OperationId,
     generation: i64,
-    created_at: jiff_sqlx::Timestamp,
-    updated_at: jiff_sqlx::Timestamp,
+    created_at: Timestamp,
+    updated_at: Timestamp,
 }
 
 impl TryFrom<Row> for Storage {
     type Error = sqlx::Error;
 
     fn try_from(row: Row) -> Result<Self, sqlx::Error> {
-        let why = row.reason.map(|reason| Why { reason, message: row.message.unwrap_or_default() });
-        let phase = Phase::from_parts(row.state, why)
+        let reason = row.reason.map(|code| Reason { code, message: row.message.unwrap_or_default() });
+        let phase = Phase::from_parts(row.state, reason)
             .ok_or_else(|| sqlx::Error::Decode(format!("{}: a failure without a reason", row.id).into()))?;
+        let place = row.datacenter.zip(row.cluster);
         Ok(Self {
             id: row.id,
             tenant: row.tenant_id,
@@ -50,354 +62,291 @@ impl TryFrom<Row> for Storage {
             spec_name: row.spec_name,
             kind: row.kind,
             size_gib: row.size_gib,
-            cluster: row.cluster,
-            datacenter: row.datacenter,
+            place: place.map(|(datacenter, cluster)| Place { datacenter, cluster }),
             storage_class: row.storage_class,
             access_mode: row.access_mode,
-            price_per_gib_month: row.price_per_gib_month.normalize(),
+            price_per_gib_month: row.price_per_gib_month,
             currency: row.currency,
             phase,
             capacity_gib: row.capacity_gib,
             operation_id: row.operation_id,
             generation: row.generation,
-            created_at: row.created_at.to_jiff(),
-            updated_at: row.updated_at.to_jiff(),
+            created_at: row.created_at,
+            updated_at: row.updated_at,
         })
     }
 }
 
-/// Calls the reconcilers of all replicas when the transaction commits.
-async fn call(conn: &mut PgConnection) -> sqlx::Result<()> {
-    sqlx::query("select pg_notify($1, '')").bind(CHANNEL).execute(conn).await.map(drop)
+/// Selects storages. A macro, as the text of a checked query is a literal.
+macro_rules! select_storages {
+    ($rest:literal, $($arguments:tt)*) => {
+        sqlx::query_as!(
+            Row,
+            r#"select s.id, s.tenant_id, s.name, s.spec_id, p.name as spec_name, s.kind, s.size_gib, s.cluster,
+                      s.datacenter, s.storage_class, s.access_mode,
+                      trim_scale(s.price_per_gib_month) as "price_per_gib_month!", s.currency, s.state, s.reason,
+                      s.message, s.capacity_gib, s.operation_id, s.generation, s.created_at, s.updated_at
+               from storages s join storage_specs p on p.id = s.spec_id "# + $rest,
+            $($arguments)*
+        )
+        .try_map(Storage::try_from)
+    };
 }
 
-/// The tenant's storage.
+/// Returns the tenant's storage.
 pub(crate) async fn find(
     conn: &mut PgConnection,
     tenant: TenantId,
     id: StorageId,
 ) -> sqlx::Result<Option<Storage>> {
-    let row: Option<Row> = sqlx::query_as(
-        "select s.*, p.name as spec_name from storages s join storage_specs p on p.id = s.spec_id
-         where s.tenant_id = $1 and s.id = $2",
-    )
-    .bind(tenant)
-    .bind(id)
-    .fetch_optional(conn)
-    .await?;
-    row.map(TryInto::try_into).transpose()
+    select_storages!("where s.tenant_id = $1 and s.id = $2", tenant as TenantId, id as StorageId)
+        .fetch_optional(conn)
+        .await
 }
 
-/// The tenant's storage, locked to the end of the transaction.
+/// Returns the tenant's storage, locked until the end of the transaction.
 pub(crate) async fn lock(
     conn: &mut PgConnection,
     tenant: TenantId,
     id: StorageId,
 ) -> sqlx::Result<Option<Storage>> {
-    let row: Option<Row> = sqlx::query_as(
-        "select s.*, p.name as spec_name from storages s join storage_specs p on p.id = s.spec_id
-         where s.tenant_id = $1 and s.id = $2 for update of s",
+    select_storages!(
+        "where s.tenant_id = $1 and s.id = $2 for update of s",
+        tenant as TenantId,
+        id as StorageId
     )
-    .bind(tenant)
-    .bind(id)
     .fetch_optional(conn)
-    .await?;
-    row.map(TryInto::try_into).transpose()
+    .await
 }
 
-/// What a list is narrowed to.
-pub(super) struct Narrow {
+/// Returns the storage of any tenant, for workers.
+pub(crate) async fn find_any(conn: &mut PgConnection, id: StorageId) -> sqlx::Result<Option<Storage>> {
+    select_storages!("where s.id = $1", id as StorageId).fetch_optional(conn).await
+}
+
+/// Returns those of the storages that exist, for workers.
+pub(crate) async fn exist(conn: &mut PgConnection, ids: &[StorageId]) -> sqlx::Result<HashSet<StorageId>> {
+    let found = sqlx::query_scalar!("select id from storages where id = any($1)", ids as &[StorageId]);
+    Ok(found.fetch_all(conn).await?.into_iter().collect())
+}
+
+/// Which storages a list shows.
+pub(super) struct Filter {
     pub(super) state: Option<StorageState>,
     pub(super) kind: Option<Kind>,
 }
 
-/// The tenant's storages before `before`, newest first.
+/// Returns the tenant's storages before `before`, newest first.
 pub(super) async fn list(
     conn: &mut PgConnection,
     tenant: TenantId,
     before: Option<StorageId>,
-    narrow: Narrow,
+    filter: Filter,
     limit: i64,
 ) -> sqlx::Result<Vec<Storage>> {
-    let rows: Vec<Row> = sqlx::query_as(
-        "select s.*, p.name as spec_name from storages s join storage_specs p on p.id = s.spec_id
-         where s.tenant_id = $1 and ($2::uuid is null or s.id < $2)
+    select_storages!(
+        "where s.tenant_id = $1 and ($2::uuid is null or s.id < $2)
            and ($3::text is null or s.state = $3) and ($4::text is null or s.kind = $4)
          order by s.id desc limit $5",
+        tenant as TenantId,
+        before as Option<StorageId>,
+        filter.state as Option<StorageState>,
+        filter.kind as Option<Kind>,
+        limit
     )
-    .bind(tenant)
-    .bind(before)
-    .bind(narrow.state)
-    .bind(narrow.kind)
-    .bind(limit)
     .fetch_all(conn)
-    .await?;
-    rows.into_iter().map(TryInto::try_into).collect()
+    .await
 }
 
-/// What is ordered.
+/// A storage to insert.
 pub(super) struct Order<'a> {
     pub(super) id: StorageId,
     pub(super) tenant: TenantId,
     pub(super) name: &'a str,
     pub(super) spec: &'a StorageSpec,
     pub(super) size_gib: i64,
-    /// Datacenter and cluster of a volume.
-    pub(super) place: Option<(String, String)>,
+    pub(super) place: Option<&'a Place>,
     pub(super) operation: OperationId,
 }
 
-/// Records the order. False when the name is taken.
+/// Inserts a storage, due for a reconcile. False if the name is taken.
 pub(super) async fn insert(conn: &mut PgConnection, order: &Order<'_>) -> sqlx::Result<bool> {
-    let (datacenter, cluster) = order.place.clone().unzip();
-    let done = sqlx::query(
-        "insert into storages (id, tenant_id, name, spec_id, kind, size_gib, cluster, datacenter,
-                               storage_class, access_mode, price_per_gib_month, currency, state, operation_id)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'pending', $13)
+    let done = sqlx::query!(
+        "insert into storages (id, tenant_id, name, spec_id, kind, size_gib, cluster, datacenter, storage_class,
+                               access_mode, price_per_gib_month, currency, state, operation_id, wake_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'pending', $13, now())
          on conflict (tenant_id, lower(name)) where state <> 'deleting' do nothing",
+        order.id as StorageId,
+        order.tenant as TenantId,
+        order.name,
+        order.spec.id as StorageSpecId,
+        order.spec.kind as Kind,
+        order.size_gib,
+        order.place.map(|place| place.cluster.as_str()),
+        order.place.map(|place| place.datacenter.as_str()),
+        order.spec.storage_class,
+        order.spec.access_mode as AccessMode,
+        order.spec.price_per_gib_month,
+        order.spec.currency,
+        order.operation as OperationId,
     )
-    .bind(order.id)
-    .bind(order.tenant)
-    .bind(order.name)
-    .bind(order.spec.id)
-    .bind(order.spec.kind)
-    .bind(order.size_gib)
-    .bind(cluster)
-    .bind(datacenter)
-    .bind(&order.spec.storage_class)
-    .bind(order.spec.access_mode)
-    .bind(order.spec.price_per_gib_month)
-    .bind(&order.spec.currency)
-    .bind(order.operation)
     .execute(&mut *conn)
     .await?;
-    call(conn).await?;
+    QUEUE.notify(conn).await?;
     Ok(done.rows_affected() == 1)
 }
 
 /// Changes the name of a locked storage.
 pub(super) async fn rename(conn: &mut PgConnection, id: StorageId, name: &str) -> sqlx::Result<()> {
-    sqlx::query(
+    sqlx::query!(
         "update storages set name = $2, generation = generation + 1, updated_at = now() where id = $1",
+        id as StorageId,
+        name,
     )
-    .bind(id)
-    .bind(name)
     .execute(conn)
     .await
     .map(drop)
 }
 
-/// Orders a locked storage to be of another size.
+/// Changes the size of a locked storage and enqueues it.
 pub(super) async fn resize(
     conn: &mut PgConnection,
     id: StorageId,
     size_gib: i64,
     operation: OperationId,
 ) -> sqlx::Result<()> {
-    sqlx::query(
+    sqlx::query!(
         "update storages set size_gib = $2, operation_id = $3, state = 'resizing', reason = null,
-                message = null, generation = generation + 1, updated_at = now(), wake_at = now()
+                message = null, generation = generation + 1, updated_at = now()
          where id = $1",
+        id as StorageId,
+        size_gib,
+        operation as OperationId,
     )
-    .bind(id)
-    .bind(size_gib)
-    .bind(operation)
     .execute(&mut *conn)
     .await?;
-    call(conn).await
+    QUEUE.enqueue(conn, &[id]).await
 }
 
-/// Orders a locked storage to be removed.
-pub(super) async fn delete(
+/// Marks a locked storage for deletion and enqueues it.
+pub(super) async fn mark_deleting(
     conn: &mut PgConnection,
     id: StorageId,
     operation: OperationId,
 ) -> sqlx::Result<()> {
-    sqlx::query(
+    sqlx::query!(
         "update storages set operation_id = $2, state = 'deleting', reason = null, message = null,
-                generation = generation + 1, updated_at = now(), wake_at = now()
+                generation = generation + 1, updated_at = now()
          where id = $1",
+        id as StorageId,
+        operation as OperationId,
     )
-    .bind(id)
-    .bind(operation)
     .execute(&mut *conn)
     .await?;
-    call(conn).await
+    QUEUE.enqueue(conn, &[id]).await
 }
 
-/// The instances for which the tenant's storage is kept.
-pub(super) async fn holders(
+/// Returns the instances that use the tenant's storage.
+pub(super) async fn instances(
     conn: &mut PgConnection,
     tenant: TenantId,
     id: StorageId,
 ) -> sqlx::Result<Vec<InstanceId>> {
-    sqlx::query_scalar(
+    sqlx::query_scalar!(
         "select instance_id from attachments where tenant_id = $1 and storage_id = $2 order by instance_id",
+        tenant as TenantId,
+        id as StorageId,
     )
-    .bind(tenant)
-    .bind(id)
     .fetch_all(conn)
     .await
 }
 
-/// Has the storages looked at now. Gives those that there are.
-pub(crate) async fn wake(conn: &mut PgConnection, ids: &[StorageId]) -> sqlx::Result<Vec<StorageId>> {
-    sqlx::query_scalar("update storages set wake_at = now() where id = any($1) returning id")
-        .bind(ids)
-        .fetch_all(conn)
-        .await
-}
-
-/// A storage that is this worker's for the time of the lease.
-pub(super) struct Leased {
-    pub(super) storage: Storage,
-    /// When it would be looked at again if nobody said anything; if this has changed at the end, somebody
-    /// has.
-    wake_at: jiff_sqlx::Timestamp,
-}
-
-#[derive(sqlx::FromRow)]
-struct LeasedRow {
-    #[sqlx(flatten)]
-    row: Row,
-    wake_at: jiff_sqlx::Timestamp,
-}
-
-/// Leases up to `limit` storages that are due to `owner`.
-pub(super) async fn take_due(
+/// Returns the attachments of these storages of the tenant, oldest first.
+pub(super) async fn attachments(
     conn: &mut PgConnection,
-    owner: &str,
-    lease: std::time::Duration,
-    limit: i64,
-) -> sqlx::Result<Vec<Leased>> {
-    let rows: Vec<LeasedRow> = sqlx::query_as(
-        "with due as (
-             select id from storages
-             where wake_at <= now() and (lease_until is null or lease_until <= now())
-             order by wake_at limit $3 for update skip locked)
-         update storages s
-         set lease_owner = $1, lease_until = now() + $2, wake_at = now() + $2
-         from due, storage_specs p where s.id = due.id and p.id = s.spec_id
-         returning s.*, p.name as spec_name",
+    tenant: TenantId,
+    ids: &[StorageId],
+) -> sqlx::Result<Attachments> {
+    let rows = sqlx::query!(
+        "select storage_id, instance_id, mode, created_at from attachments
+         where tenant_id = $1 and storage_id = any($2) order by created_at, instance_id",
+        tenant as TenantId,
+        ids as &[StorageId],
     )
-    .bind(owner)
-    .bind(interval(lease))
-    .bind(limit)
     .fetch_all(conn)
     .await?;
-    let leased = |row: LeasedRow| Ok(Leased { wake_at: row.wake_at, storage: row.row.try_into()? });
-    rows.into_iter().map(leased).collect()
+    let mut attachments = Attachments::new();
+    for row in rows {
+        let mode: AttachmentMode = row.mode;
+        let attachment =
+            AttachmentRef { instance_id: row.instance_id, mode, since: row.created_at.to_jiff() };
+        attachments.entry(row.storage_id).or_default().push(attachment);
+    }
+    Ok(attachments)
 }
 
-/// Makes a storage `owner`'s for `lease` from now; false when it is another's by now.
-pub(super) async fn renew(
+/// What a reconcile found out about a storage.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Finding {
+    pub(crate) phase: Phase,
+    pub(crate) capacity_gib: Option<i64>,
+}
+
+impl Finding {
+    /// Whether this differs from what is recorded.
+    pub(crate) fn changes(&self, storage: &Storage) -> bool {
+        self.phase != storage.phase || self.capacity_gib != storage.capacity_gib
+    }
+}
+
+/// Records a finding. False if the storage has changed since it was read.
+pub(crate) async fn record(
     conn: &mut PgConnection,
-    owner: &str,
-    id: StorageId,
-    lease: std::time::Duration,
+    storage: &Storage,
+    finding: &Finding,
 ) -> sqlx::Result<bool> {
-    sqlx::query("update storages set lease_until = now() + $3 where id = $1 and lease_owner = $2")
-        .bind(id)
-        .bind(owner)
-        .bind(interval(lease))
-        .execute(conn)
-        .await
-        .map(|done| done.rows_affected() == 1)
-}
-
-/// What a worker found out about a storage it has leased.
-pub(super) struct Finding<'a> {
-    pub(super) phase: &'a Phase,
-    pub(super) capacity_gib: Option<i64>,
-    /// When to look again unless somebody calls sooner.
-    pub(super) again_in: std::time::Duration,
-}
-
-/// Records a finding and gives the lease back. False when nothing was recorded, because the storage has
-/// changed meanwhile (it is due at once then) or is another worker's by now.
-pub(super) async fn settle(
-    conn: &mut PgConnection,
-    owner: &str,
-    leased: &Leased,
-    finding: &Finding<'_>,
-) -> sqlx::Result<bool> {
-    let storage = &leased.storage;
-    let changed = *finding.phase != storage.phase || finding.capacity_gib != storage.capacity_gib;
-    let why = finding.phase.why();
-    let done = sqlx::query(
+    let reason = finding.phase.reason();
+    sqlx::query!(
         "update storages
-         set state = $4, reason = $5, message = $6, capacity_gib = $7,
-             generation = generation + $8::int,
-             updated_at = case when $8 = 1 then now() else updated_at end,
-             wake_at = case when wake_at = $9 then now() + $10 else wake_at end,
-             lease_owner = null, lease_until = null
-         where id = $1 and lease_owner = $2 and generation = $3",
+         set state = $3, reason = $4, message = $5, capacity_gib = $6, generation = generation + 1,
+             updated_at = now()
+         where id = $1 and generation = $2",
+        storage.id as StorageId,
+        storage.generation,
+        finding.phase.state() as StorageState,
+        reason.map(|reason| reason.code) as Option<ReasonCode>,
+        reason.map(|reason| reason.message.as_str()),
+        finding.capacity_gib,
     )
-    .bind(storage.id)
-    .bind(owner)
-    .bind(storage.generation)
-    .bind(finding.phase.state())
-    .bind(why.map(|w| &w.reason))
-    .bind(why.map(|w| &w.message))
-    .bind(finding.capacity_gib)
-    .bind(i32::from(changed))
-    .bind(leased.wake_at)
-    .bind(interval(finding.again_in))
-    .execute(&mut *conn)
-    .await?;
-    if done.rows_affected() == 0 {
-        give_back(conn, owner, storage.id).await?;
-        return Ok(false);
-    }
-    Ok(true)
-}
-
-/// Removes the row of a storage whose object is gone; false as with [`settle`].
-pub(super) async fn remove(conn: &mut PgConnection, owner: &str, leased: &Leased) -> sqlx::Result<bool> {
-    let storage = &leased.storage;
-    let done = sqlx::query(
-        "delete from storages where id = $1 and lease_owner = $2 and generation = $3 and state = 'deleting'",
-    )
-    .bind(storage.id)
-    .bind(owner)
-    .bind(storage.generation)
-    .execute(&mut *conn)
-    .await?;
-    if done.rows_affected() == 0 {
-        give_back(conn, owner, storage.id).await?;
-        return Ok(false);
-    }
-    Ok(true)
-}
-
-async fn give_back(conn: &mut PgConnection, owner: &str, id: StorageId) -> sqlx::Result<()> {
-    sqlx::query(
-        "update storages set lease_owner = null, lease_until = null, wake_at = now()
-         where id = $1 and lease_owner = $2",
-    )
-    .bind(id)
-    .bind(owner)
     .execute(conn)
     .await
-    .map(drop)
+    .map(|done| done.rows_affected() == 1)
 }
 
-/// Whether the tenant has a bucket that is to stay, beside this one.
-pub(super) async fn has_other_buckets(
+/// Deletes the row of a storage that is being deleted. False if the storage has changed since it was read.
+pub(crate) async fn delete_row(conn: &mut PgConnection, storage: &Storage) -> sqlx::Result<bool> {
+    sqlx::query!(
+        "delete from storages where id = $1 and generation = $2 and state = 'deleting'",
+        storage.id as StorageId,
+        storage.generation,
+    )
+    .execute(conn)
+    .await
+    .map(|done| done.rows_affected() == 1)
+}
+
+/// Returns whether the tenant has another bucket that is not being deleted.
+pub(crate) async fn has_other_buckets(
     conn: &mut PgConnection,
     tenant: TenantId,
     id: StorageId,
 ) -> sqlx::Result<bool> {
-    sqlx::query_scalar(
-        "select exists(select from storages where tenant_id = $1 and id <> $2 and kind = 'bucket'
-                       and state <> 'deleting')",
+    sqlx::query_scalar!(
+        r#"select exists(select from storages where tenant_id = $1 and id <> $2 and kind = 'bucket'
+                         and state <> 'deleting') as "exists!""#,
+        tenant as TenantId,
+        id as StorageId,
     )
-    .bind(tenant)
-    .bind(id)
     .fetch_one(conn)
     .await
-}
-
-fn interval(duration: std::time::Duration) -> PgInterval {
-    PgInterval { months: 0, days: 0, microseconds: i64::try_from(duration.as_micros()).unwrap_or(i64::MAX) }
 }

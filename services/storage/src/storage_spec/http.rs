@@ -5,16 +5,17 @@ use auth::{Admin, User};
 use axum::{extract::State, http::StatusCode};
 use ids::StorageSpecId;
 use serde::Deserialize;
+use sqlx::PgConnection;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    model::{Kind, LARGEST_GIB, NewStorageSpec, SpecState, StorageSpec, StorageSpecChange, check_price},
+    model::{Kind, NewStorageSpec, SpecState, StorageSpec, StorageSpecChange},
     store,
 };
-use crate::app::App;
+use crate::{error::Error, state::AppState};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list_storage_specs, create_storage_spec)).routes(routes!(
         get_storage_spec,
         update_storage_spec,
@@ -25,160 +26,130 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct Filter {
-    /// How many at most, 1 to 200 (default 50).
+struct ListParams {
+    /// Maximum number of items.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
-    /// Where the page before ended.
+    /// `next_cursor` of the previous page.
     cursor: Option<String>,
-    /// Only those whose names begin so.
+    /// Only specifications whose names start with this.
     name_prefix: Option<String>,
-    /// Only those of this kind.
-    #[param(inline)]
+    /// Only specifications of this kind.
     kind: Option<Kind>,
-    /// Only those in this state.
-    #[param(inline)]
+    /// Only specifications in this state.
     state: Option<SpecState>,
 }
 
-/// Storage specifications by name.
+/// Lists storage specifications by name.
 #[utoipa::path(
     get, path = "/v1/storage-specs", operation_id = "list_storage_specs", tag = "storage specs",
-    params(Filter),
-    responses(
-        (status = 200, description = "A page", body = Page<StorageSpec>),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+    params(ListParams),
+    responses((status = 200, description = "A page", body = Page<StorageSpec>))
 )]
 async fn list_storage_specs(
-    State(app): State<App>,
+    State(state): State<AppState>,
     _caller: User,
-    Query(filter): Query<Filter>,
+    Query(params): Query<ListParams>,
 ) -> Result<Json<Page<StorageSpec>>, Problem> {
-    let asked = PageParams { limit: filter.limit, cursor: filter.cursor }.request()?;
-    let narrow =
-        store::Narrow { name_prefix: filter.name_prefix.as_deref(), kind: filter.kind, state: filter.state };
-    let mut tx = app.db.platform().await?;
-    let rows = store::list(&mut tx, asked.after.clone(), narrow, asked.rows()).await?;
-    Ok(Json(asked.page(rows, |spec| spec.name.clone())))
+    let page = PageParams { limit: params.limit, cursor: params.cursor }.request::<String>()?;
+    let filter =
+        store::Filter { name_prefix: params.name_prefix.as_deref(), kind: params.kind, state: params.state };
+    let mut tx = state.db.platform().await?;
+    let specs = store::list(&mut tx, page.after.as_deref(), filter, page.rows()).await?;
+    Ok(Json(page.page(specs, |spec| spec.name.clone())))
 }
 
-fn reply(status: StatusCode, spec: &StorageSpec) -> Result<Reply, Problem> {
-    Ok(Reply::json(status, spec)?.etag(spec.generation))
+/// The specification as it is in this transaction.
+async fn reply(tx: &mut PgConnection, id: StorageSpecId, status: StatusCode) -> Result<Reply, Problem> {
+    let spec = store::find(tx, id).await?.ok_or(Error::NotFound)?;
+    Ok(Reply::json(status, &spec)?.etag(spec.generation))
 }
 
-/// Makes a storage specification. Administrators only.
+/// Creates a storage specification. Administrators only.
 #[utoipa::path(
     post, path = "/v1/storage-specs", operation_id = "create_storage_spec", tag = "storage specs",
-    params(("Idempotency-Key" = String, Header, description = "New for each write")),
+    params(IdempotencyKey),
     request_body = NewStorageSpec,
-    responses(
-        (status = 201, description = "The specification", body = StorageSpec),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+    responses((status = 201, description = "The specification", body = StorageSpec)),
+    extensions(("x-problems" = json!([ProblemType::NameTaken])))
 )]
 async fn create_storage_spec(
-    State(app): State<App>,
+    State(state): State<AppState>,
     Admin(principal): Admin,
     key: IdempotencyKey,
     Json(new): Json<NewStorageSpec>,
 ) -> Result<Reply, Problem> {
     let sizes = new.check()?;
-    key.once(app.db.platform().await?, principal.user, &new, async |tx| {
-        let spec = store::insert(tx, &new, sizes)
-            .await?
-            .ok_or_else(|| Problem::new(ProblemType::NameTaken, "Another specification has this name."))?;
-        let location = format!("/v1/storage-specs/{}", spec.id);
-        Ok(reply(StatusCode::CREATED, &spec)?.location(location))
+    key.once(state.db.platform().await?, principal.user, &new, async |tx| {
+        let id = store::insert(tx, &new, sizes).await?.ok_or(Error::NameTaken("specification"))?;
+        Ok(reply(tx, id, StatusCode::CREATED).await?.location(format!("/v1/storage-specs/{id}")))
     })
     .await
 }
 
-/// A storage specification.
+/// Returns a storage specification.
 #[utoipa::path(
     get, path = "/v1/storage-specs/{id}", operation_id = "get_storage_spec", tag = "storage specs",
-    params(("id" = StorageSpecId, Path, description = "The specification")),
-    responses(
-        (status = 200, description = "The specification", body = StorageSpec),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+    params(("id" = StorageSpecId, Path, description = "Specification id")),
+    responses((status = 200, description = "The specification", body = StorageSpec))
 )]
 async fn get_storage_spec(
-    State(app): State<App>,
+    State(state): State<AppState>,
     _caller: User,
     Path(id): Path<StorageSpecId>,
 ) -> Result<(ETag, Json<StorageSpec>), Problem> {
-    let mut tx = app.db.platform().await?;
-    let spec = store::find(&mut tx, id).await?.ok_or_else(Problem::not_found)?;
+    let mut tx = state.db.platform().await?;
+    let spec = store::find(&mut tx, id).await?.ok_or(Error::NotFound)?;
     Ok((ETag(spec.generation), Json(spec)))
 }
 
-/// Changes the price or the largest size, retires a specification or brings it back. Administrators only.
+/// Changes the price or the largest size of a specification, or retires or reactivates it. Administrators only.
 #[utoipa::path(
     patch, path = "/v1/storage-specs/{id}", operation_id = "update_storage_spec", tag = "storage specs",
     params(
-        ("id" = StorageSpecId, Path, description = "The specification"),
-        ("If-Match" = String, Header, description = "ETag of the version the change is meant for"),
-        ("Idempotency-Key" = String, Header, description = "New for each write"),
+        ("id" = StorageSpecId, Path, description = "Specification id"),
+        IfMatch,
+        IdempotencyKey,
     ),
     request_body = StorageSpecChange,
-    responses(
-        (status = 200, description = "The specification as it is now", body = StorageSpec),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+    responses((status = 200, description = "The changed specification", body = StorageSpec))
 )]
 async fn update_storage_spec(
-    State(app): State<App>,
+    State(state): State<AppState>,
     Admin(principal): Admin,
     Path(id): Path<StorageSpecId>,
     key: IdempotencyKey,
     if_match: IfMatch,
     Json(change): Json<StorageSpecChange>,
 ) -> Result<Reply, Problem> {
-    if let Some(price) = change.price_per_gib_month {
-        check_price(price).map_err(|detail| Problem::invalid_field("/price_per_gib_month", detail))?;
-    }
-    key.once(app.db.platform().await?, principal.user, &change, async |tx| {
-        let spec = store::lock(tx, id).await?.ok_or_else(Problem::not_found)?;
+    change.check()?;
+    key.once(state.db.platform().await?, principal.user, &change, async |tx| {
+        let spec = store::lock(tx, id).await?.ok_or(Error::NotFound)?;
         if_match.check(spec.generation)?;
-        if let Some(max) = change.max_size_gib
-            && !(spec.min_size_gib..=LARGEST_GIB).contains(&max)
-        {
-            let detail = format!("must be between {} and {LARGEST_GIB}", spec.min_size_gib);
-            return Err(Problem::invalid_field("/max_size_gib", detail));
-        }
-        let spec = store::update(tx, id, spec.generation, &change)
-            .await?
-            .ok_or_else(|| Problem::internal("a locked specification has changed"))?;
-        reply(StatusCode::OK, &spec)
+        change.check_for(&spec)?;
+        store::update(tx, id, &change).await?;
+        reply(tx, id, StatusCode::OK).await
     })
     .await
 }
 
-/// Removes a specification of which there are no storages. Administrators only.
+/// Deletes a specification that no storage uses. Administrators only.
 #[utoipa::path(
     delete, path = "/v1/storage-specs/{id}", operation_id = "delete_storage_spec", tag = "storage specs",
-    params(
-        ("id" = StorageSpecId, Path, description = "The specification"),
-        ("Idempotency-Key" = String, Header, description = "New for each write"),
-    ),
-    responses(
-        (status = 204, description = "It is gone"),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+    params(("id" = StorageSpecId, Path, description = "Specification id"), IdempotencyKey),
+    responses((status = 204, description = "Deleted")),
+    extensions(("x-problems" = json!([ProblemType::StorageSpecInUse])))
 )]
 async fn delete_storage_spec(
-    State(app): State<App>,
+    State(state): State<AppState>,
     Admin(principal): Admin,
     Path(id): Path<StorageSpecId>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
-    key.once(app.db.platform().await?, principal.user, &(), async |tx| {
-        store::lock(tx, id).await?.ok_or_else(Problem::not_found)?;
+    key.once(state.db.platform().await?, principal.user, &(), async |tx| {
+        store::lock(tx, id).await?.ok_or(Error::NotFound)?;
         if !store::delete(tx, id).await? {
-            return Err(Problem::new(
-                ProblemType::StorageSpecInUse,
-                "A specification can be removed only when no storage of it is left.",
-            ));
+            return Err(Error::SpecInUse.into());
         }
         Ok(Reply::no_content())
     })

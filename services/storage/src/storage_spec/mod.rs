@@ -1,4 +1,4 @@
-//! Storage specifications: kinds of storage, their sizes and prices. The platform's, not any tenant's.
+//! Storage specifications: kinds of storage, their sizes and prices. They belong to the platform.
 
 mod http;
 mod model;

@@ -4,162 +4,129 @@ use ids::StorageSpecId;
 use rust_decimal::Decimal;
 use sqlx::PgConnection;
 
-use super::model::{AccessMode, Kind, NewStorageSpec, Sizes, SpecState, StorageSpec, StorageSpecChange};
+use super::model::{AccessMode, Kind, NewStorageSpec, SizeRange, SpecState, StorageSpec, StorageSpecChange};
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    id: StorageSpecId,
-    name: String,
-    kind: Kind,
-    min_size_gib: i64,
-    max_size_gib: i64,
-    price_per_gib_month: Decimal,
-    currency: String,
-    storage_class: Option<String>,
-    access_mode: AccessMode,
-    state: SpecState,
-    generation: i64,
-    created_at: jiff_sqlx::Timestamp,
-    updated_at: jiff_sqlx::Timestamp,
+/// Selects [`StorageSpec`]s. A macro, as the text of a checked query is a literal.
+macro_rules! select_specs {
+    ($rest:literal, $($arguments:tt)*) => {
+        sqlx::query_as!(
+            StorageSpec,
+            r#"select id, name, kind, min_size_gib, max_size_gib,
+                      trim_scale(price_per_gib_month) as "price_per_gib_month!", currency, storage_class,
+                      access_mode, state, generation, created_at, updated_at
+               from storage_specs "# + $rest,
+            $($arguments)*
+        )
+    };
 }
 
-impl From<Row> for StorageSpec {
-    fn from(row: Row) -> Self {
-        Self {
-            id: row.id,
-            name: row.name,
-            kind: row.kind,
-            min_size_gib: row.min_size_gib,
-            max_size_gib: row.max_size_gib,
-            price_per_gib_month: row.price_per_gib_month.normalize(),
-            currency: row.currency,
-            storage_class: row.storage_class,
-            access_mode: row.access_mode,
-            state: row.state,
-            generation: row.generation,
-            created_at: row.created_at.to_jiff(),
-            updated_at: row.updated_at.to_jiff(),
-        }
-    }
-}
-
-/// The specification.
+/// Returns the specification.
 pub(crate) async fn find(conn: &mut PgConnection, id: StorageSpecId) -> sqlx::Result<Option<StorageSpec>> {
-    let row: Option<Row> =
-        sqlx::query_as("select * from storage_specs where id = $1").bind(id).fetch_optional(conn).await?;
-    Ok(row.map(Into::into))
+    select_specs!("where id = $1", id as StorageSpecId).fetch_optional(conn).await
 }
 
-/// The specification, locked to the end of the transaction.
+/// Returns the specification, locked until the end of the transaction.
 pub(super) async fn lock(conn: &mut PgConnection, id: StorageSpecId) -> sqlx::Result<Option<StorageSpec>> {
-    let row: Option<Row> = sqlx::query_as("select * from storage_specs where id = $1 for update")
-        .bind(id)
-        .fetch_optional(conn)
-        .await?;
-    Ok(row.map(Into::into))
+    select_specs!("where id = $1 for update", id as StorageSpecId).fetch_optional(conn).await
 }
 
-/// The specification with this id or this name, as it stays to the end of the transaction: for making a
-/// storage of it.
+/// Returns the specification with this id or name, for creating a storage: it does not change before the end of
+/// the transaction.
 pub(crate) async fn find_for_use(
     conn: &mut PgConnection,
     name_or_id: &str,
 ) -> sqlx::Result<Option<StorageSpec>> {
     let id: Option<StorageSpecId> = name_or_id.parse().ok();
-    let row: Option<Row> =
-        sqlx::query_as("select * from storage_specs where id = $1 or ($1 is null and name = $2) for share")
-            .bind(id)
-            .bind(name_or_id)
-            .fetch_optional(conn)
-            .await?;
-    Ok(row.map(Into::into))
+    select_specs!(
+        "where id = $1 or ($1::uuid is null and name = $2) for share",
+        id as Option<StorageSpecId>,
+        name_or_id
+    )
+    .fetch_optional(conn)
+    .await
 }
 
-/// What a list is narrowed to.
-pub(super) struct Narrow<'a> {
+/// Which specifications a list shows.
+pub(super) struct Filter<'a> {
     pub(super) name_prefix: Option<&'a str>,
     pub(super) kind: Option<Kind>,
     pub(super) state: Option<SpecState>,
 }
 
-/// Specifications by name, after `after`.
+/// Returns specifications after the name `after`, by name.
 pub(super) async fn list(
     conn: &mut PgConnection,
-    after: Option<String>,
-    narrow: Narrow<'_>,
+    after: Option<&str>,
+    filter: Filter<'_>,
     limit: i64,
 ) -> sqlx::Result<Vec<StorageSpec>> {
-    let rows: Vec<Row> = sqlx::query_as(
-        r#"select * from storage_specs
-         where ($1::text is null or name collate "C" > $1)
-           and ($2::text is null or starts_with(name, $2))
-           and ($3::text is null or kind = $3)
-           and ($4::text is null or state = $4)
-         order by name collate "C" limit $5"#,
+    select_specs!(
+        r#"where ($1::text is null or name collate "C" > $1)
+             and ($2::text is null or starts_with(name, $2))
+             and ($3::text is null or kind = $3)
+             and ($4::text is null or state = $4)
+           order by name collate "C" limit $5"#,
+        after,
+        filter.name_prefix,
+        filter.kind as Option<Kind>,
+        filter.state as Option<SpecState>,
+        limit
     )
-    .bind(after)
-    .bind(narrow.name_prefix)
-    .bind(narrow.kind)
-    .bind(narrow.state)
-    .bind(limit)
     .fetch_all(conn)
-    .await?;
-    Ok(rows.into_iter().map(Into::into).collect())
+    .await
 }
 
-/// Adds a specification; none when the name is taken.
+/// Inserts a specification; returns its id, or none if the name is taken.
 pub(super) async fn insert(
     conn: &mut PgConnection,
     new: &NewStorageSpec,
-    (min, max): Sizes,
-) -> sqlx::Result<Option<StorageSpec>> {
-    let row: Option<Row> = sqlx::query_as(
+    sizes: SizeRange,
+) -> sqlx::Result<Option<StorageSpecId>> {
+    sqlx::query_scalar!(
         "insert into storage_specs (id, name, kind, min_size_gib, max_size_gib, price_per_gib_month,
                                     currency, storage_class, access_mode)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (name) do nothing returning *",
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (name) do nothing returning id",
+        StorageSpecId::new() as StorageSpecId,
+        new.name,
+        new.kind as Kind,
+        sizes.min,
+        sizes.max,
+        new.price_per_gib_month,
+        new.currency,
+        new.storage_class,
+        new.access_mode as AccessMode,
     )
-    .bind(StorageSpecId::new())
-    .bind(&new.name)
-    .bind(new.kind)
-    .bind(min)
-    .bind(max)
-    .bind(new.price_per_gib_month)
-    .bind(&new.currency)
-    .bind(&new.storage_class)
-    .bind(new.access_mode)
     .fetch_optional(conn)
-    .await?;
-    Ok(row.map(Into::into))
+    .await
 }
 
-/// Changes the specification of this generation; none when it has moved on.
+/// Changes a locked specification.
 pub(super) async fn update(
     conn: &mut PgConnection,
     id: StorageSpecId,
-    generation: i64,
     change: &StorageSpecChange,
-) -> sqlx::Result<Option<StorageSpec>> {
-    let row: Option<Row> = sqlx::query_as(
+) -> sqlx::Result<()> {
+    sqlx::query!(
         "update storage_specs
-         set max_size_gib = coalesce($3, max_size_gib),
-             price_per_gib_month = coalesce($4, price_per_gib_month),
-             state = coalesce($5, state), generation = generation + 1, updated_at = now()
-         where id = $1 and generation = $2 returning *",
+         set max_size_gib = coalesce($2, max_size_gib),
+             price_per_gib_month = coalesce($3, price_per_gib_month),
+             state = coalesce($4, state), generation = generation + 1, updated_at = now()
+         where id = $1",
+        id as StorageSpecId,
+        change.max_size_gib,
+        change.price_per_gib_month as Option<Decimal>,
+        change.state as Option<SpecState>,
     )
-    .bind(id)
-    .bind(generation)
-    .bind(change.max_size_gib)
-    .bind(change.price_per_gib_month)
-    .bind(change.state)
-    .fetch_optional(conn)
-    .await?;
-    Ok(row.map(Into::into))
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
-/// Removes the specification; false when storages of it exist (of whatever tenant: the foreign key sees
-/// what row-level security hides).
+/// Deletes the specification. False if storages of any tenant use it: the foreign key sees the rows that row-level
+/// security hides.
 pub(super) async fn delete(conn: &mut PgConnection, id: StorageSpecId) -> sqlx::Result<bool> {
-    match sqlx::query("delete from storage_specs where id = $1").bind(id).execute(conn).await {
+    let deleted = sqlx::query!("delete from storage_specs where id = $1", id as StorageSpecId).execute(conn);
+    match deleted.await {
         Err(sqlx::Error::Database(error)) if error.is_foreign_key_violation() => Ok(false),
         done => done.map(|_| true),
     }

@@ -1,4 +1,4 @@
-//! What cannot be is a 4xx that says what to do, and makes nothing.
+//! Invalid requests get a 4xx problem and have no effect.
 
 use ids::TenantId;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use sqlx::Connection as _;
 use crate::world::{World, ended, make, remove, specs};
 
 #[tokio::test]
-async fn wrong_orders_are_refused_and_make_nothing() {
+async fn invalid_storages_are_refused_and_have_no_effect() {
     let world = World::new().await;
     let service = world.start().await;
     specs(&world.admin(&service)).await;
@@ -36,7 +36,7 @@ async fn wrong_orders_are_refused_and_make_nothing() {
         let refused = member.post("/v1/storages", body).await.expect_problem(422, "invalid-field");
         assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{value}: {}", refused.text);
     }
-    // without a cluster no volumes
+    // no cluster is configured
     let volume = json!({ "name": "v", "storage_spec": "ssd", "size_gib": 1 });
     let refused = member.post("/v1/storages", volume).await.expect_problem(422, "invalid-field");
     assert_eq!(refused.body["errors"][0]["pointer"], "/datacenter");
@@ -55,7 +55,7 @@ async fn wrong_orders_are_refused_and_make_nothing() {
 }
 
 #[tokio::test]
-async fn an_order_sent_again_is_carried_out_once() {
+async fn a_repeated_request_is_carried_out_once() {
     let world = World::new().await;
     let service = world.start().await;
     specs(&world.admin(&service)).await;
@@ -76,7 +76,7 @@ async fn an_order_sent_again_is_carried_out_once() {
         .await
         .expect_problem(400, "idempotency-key-invalid");
     member.post("/v1/storages", body.clone()).await.expect_problem(409, "name-taken");
-    // another tenant's key of the same name is another key
+    // idempotency keys belong to a tenant
     let stranger = world.member(&service, TenantId::new()).key("order-1");
     let theirs = stranger.post("/v1/storages", body).await.expect(202);
     assert_ne!(theirs.str("id"), first.str("id"));
@@ -101,7 +101,7 @@ async fn an_order_sent_again_is_carried_out_once() {
 }
 
 #[tokio::test]
-async fn however_many_keys_are_old_all_are_forgotten() {
+async fn all_old_idempotency_keys_are_deleted() {
     let world = World::new().await;
     let mut admin = world.db.admin().await;
     let old = "insert into storage.idempotency_keys
@@ -109,7 +109,7 @@ async fn however_many_keys_are_old_all_are_forgotten() {
                from generate_series(1, 10500) n";
     sqlx::query(old).execute(&mut admin).await.unwrap();
     let _service = world.start().await;
-    testkit::eventually("all are forgotten", async || {
+    testkit::eventually("all are deleted", async || {
         let left = "select count(*) from storage.idempotency_keys";
         let left: i64 = sqlx::query_scalar(left).fetch_one(&mut admin).await.unwrap();
         (left == 0).then_some(())
@@ -118,7 +118,7 @@ async fn however_many_keys_are_old_all_are_forgotten() {
 }
 
 #[tokio::test]
-async fn a_name_that_another_storage_takes_meanwhile_is_taken() {
+async fn a_name_that_another_request_takes_first_is_refused() {
     let world = World::new().await;
     let service = world.start().await;
     specs(&world.admin(&service)).await;
@@ -141,7 +141,7 @@ async fn a_name_that_another_storage_takes_meanwhile_is_taken() {
 }
 
 #[tokio::test]
-async fn a_bucket_is_not_a_volume() {
+async fn volumes_have_no_credentials_and_need_a_known_datacenter() {
     let world = World::with_cluster().await;
     let service = world.start().await;
     specs(&world.admin(&service)).await;
@@ -156,7 +156,7 @@ async fn a_bucket_is_not_a_volume() {
 }
 
 #[tokio::test]
-async fn a_cursor_of_a_time_that_cannot_be_is_no_server_error() {
+async fn a_forged_cursor_is_a_client_error() {
     let world = World::new().await;
     let service = world.start().await;
     specs(&world.admin(&service)).await;

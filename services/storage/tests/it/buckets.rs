@@ -1,4 +1,4 @@
-//! Buckets, their keys and their limits.
+//! Buckets, their access keys and their quotas.
 
 use aws_sdk_s3::config::{BehaviorVersion, Region, RequestChecksumCalculation};
 use aws_sdk_s3::error::ProvideErrorMetadata as _;
@@ -36,7 +36,7 @@ async fn put(s3: &aws_sdk_s3::Client, bucket: &str, key: &str, size: usize) -> R
 }
 
 #[tokio::test]
-async fn a_bucket_is_made_used_grown_and_removed() {
+async fn a_bucket_is_created_used_grown_and_deleted() {
     let world = World::new().await;
     let service = world.start().await;
     specs(&world.admin(&service)).await;
@@ -60,7 +60,7 @@ async fn a_bucket_is_made_used_grown_and_removed() {
     }
     s3.create_multipart_upload().bucket(bucket).key("never finished").send().await.unwrap();
 
-    // a bucket that a tenant makes past the platform holds nothing
+    // a bucket that a tenant creates with its own key accepts no data
     let own = format!("own-{}", tenant.k8s_name());
     s3.create_bucket().bucket(&own).send().await.unwrap();
     assert_eq!(put(&s3, &own, "free", 1).await, Err("QuotaExceeded".to_owned()));
@@ -70,7 +70,7 @@ async fn a_bucket_is_made_used_grown_and_removed() {
     assert_eq!(grown.str("state"), "succeeded");
     assert_eq!(limit().await, 3 * 1024 * 1024);
 
-    // a limit changed behind our back is put right by the comparison
+    // drift of the quota is repaired
     let careless = [
         ("quota", ""),
         ("uid", &tenant.k8s_name()),
@@ -79,15 +79,15 @@ async fn a_bucket_is_made_used_grown_and_removed() {
         ("enabled", "true"),
     ];
     assert_eq!(world.rgw("PUT", "bucket", &careless).await.0, 200);
-    eventually("the limit is right again", async || (limit().await == 3 * 1024 * 1024).then_some(())).await;
+    eventually("the quota is repaired", async || (limit().await == 3 * 1024 * 1024).then_some(())).await;
 
     remove(&member, id).await;
-    assert_eq!(world.user_keys(tenant).await, None, "the last bucket takes the user with it");
+    assert_eq!(world.user_keys(tenant).await, None, "the user is removed with the last bucket");
     assert_eq!(world.buckets(tenant).await, Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn the_user_stays_while_a_bucket_stays() {
+async fn the_user_stays_while_it_has_a_bucket() {
     let world = World::new().await;
     let service = world.start().await;
     specs(&world.admin(&service)).await;
@@ -100,7 +100,7 @@ async fn the_user_stays_while_a_bucket_stays() {
     let of_second = member.post(&credentials(&second), Value::Null).await.expect(201);
     remove(&member, first.str("id")).await;
     let keys = world.user_keys(tenant).await.unwrap();
-    assert!(!keys.contains(&of_first.str("access_key_id").to_owned()), "a removed bucket's keys go");
+    assert!(!keys.contains(&of_first.str("access_key_id").to_owned()), "the keys of a deleted bucket are removed");
     assert!(keys.contains(&of_second.str("access_key_id").to_owned()));
     put(&s3(&of_second.body), of_second.str("bucket"), "k", 1).await.unwrap();
     remove(&member, second.str("id")).await;
@@ -108,7 +108,7 @@ async fn the_user_stays_while_a_bucket_stays() {
 }
 
 #[tokio::test]
-async fn a_secret_is_shown_once() {
+async fn a_secret_is_sent_once() {
     let world = World::new().await;
     let service = world.start().await;
     specs(&world.admin(&service)).await;
@@ -122,8 +122,8 @@ async fn a_secret_is_shown_once() {
     let again = once.post(&path, Value::Null).await.expect(201);
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
     assert_eq!(again.str("access_key_id"), first.str("access_key_id"));
-    assert_eq!(again.body.get("secret_access_key"), None, "{}", again.text);
-    // and the pair still works: the repetition made nothing
+    assert_eq!(again.body["secret_access_key"], Value::Null, "{}", again.text);
+    // the first key still works
     put(&s3(&first.body), first.str("bucket"), "k", 1).await.unwrap();
 
     let other = member.post(&path, Value::Null).await.expect(201);
@@ -139,7 +139,7 @@ async fn a_secret_is_shown_once() {
     .fetch_one(&mut admin)
     .await
     .unwrap();
-    assert_eq!(stored, 0, "the secret is not kept");
+    assert_eq!(stored, 0, "the secret is not stored");
 
     let one = format!("{path}/{}", first.str("access_key_id"));
     let _ = member.delete(&one).await.expect(204);
@@ -153,7 +153,7 @@ async fn a_secret_is_shown_once() {
 }
 
 #[tokio::test]
-async fn an_object_store_that_is_away_is_said_and_waited_for() {
+async fn an_unavailable_object_store_is_reported_and_retried() {
     let mut world = World::new().await;
     let real = world.objects.endpoint.clone();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -165,9 +165,9 @@ async fn an_object_store_that_is_away_is_said_and_waited_for() {
     let body = json!({ "name": "art", "storage_spec": "archive", "size_gib": 1 });
     let ordered = member.post("/v1/storages", body).await.expect(202);
     let id = ordered.str("id");
-    eventually("the reason is said", async || {
+    eventually("the reason is reported", async || {
         let seen = member.get(&format!("/v1/storages/{id}")).await;
-        (seen.body["reason"] == "ObjectStoreUnavailable").then_some(())
+        (seen.body["reason"] == "object_store_unavailable").then_some(())
     })
     .await;
     member
@@ -204,7 +204,7 @@ async fn a_full_bucket_is_emptied_page_by_page() {
 }
 
 #[tokio::test]
-async fn keys_that_a_kill_left_behind_go() {
+async fn keys_whose_creation_was_interrupted_are_removed() {
     let world = World::new().await;
     let service = world.start().await;
     specs(&world.admin(&service)).await;
@@ -216,7 +216,7 @@ async fn keys_that_a_kill_left_behind_go() {
     let kept = member.post(&path, Value::Null).await.expect(201);
     let half = format!("ATC{}", &TenantId::new().k8s_name()[20..]).to_uppercase();
     let unknown = format!("ATC{}", &TenantId::new().k8s_name()[19..]).to_uppercase();
-    // one cut short between its record and its answer, one of which even the record is gone
+    // one that is recorded but not active, one without a record
     let mut admin = world.db.admin().await;
     sqlx::query(
         "insert into storage.credentials (access_key_id, storage_id, tenant_id, state, created_at)
@@ -239,14 +239,14 @@ async fn keys_that_a_kill_left_behind_go() {
         ];
         assert_eq!(world.rgw("PUT", "user", &query).await.0, 200);
     }
-    eventually("they are gone", async || {
+    eventually("both are removed", async || {
         let keys = world.user_keys(tenant).await.unwrap();
         (!keys.contains(&half) && !keys.contains(&unknown)).then_some(())
     })
     .await;
     let keys = world.user_keys(tenant).await.unwrap();
     assert!(keys.contains(&kept.str("access_key_id").to_owned()), "{keys:?}");
-    eventually("and so is the record", async || {
+    eventually("the record is deleted", async || {
         let listed = member.get(&path).await.expect(200);
         (listed.body["items"].as_array().unwrap().len() == 1).then_some(())
     })
@@ -255,7 +255,7 @@ async fn keys_that_a_kill_left_behind_go() {
 }
 
 #[tokio::test]
-async fn a_bucket_whose_policy_lets_nobody_delete_is_removed() {
+async fn a_bucket_whose_policy_forbids_deletion_is_deleted() {
     let world = World::new().await;
     let service = world.start().await;
     specs(&world.admin(&service)).await;
@@ -271,7 +271,7 @@ async fn a_bucket_whose_policy_lets_nobody_delete_is_removed() {
         "Resource": [format!("arn:aws:s3:::{bucket}"), format!("arn:aws:s3:::{bucket}/*")],
     }] });
     match s3.put_bucket_policy().bucket(bucket).policy(policy.to_string()).send().await {
-        // the embedded object store knows no policies
+        // the embedded object store has no policies
         Err(error) if error.code() == Some("NotImplemented") => {}
         set => drop(set.unwrap()),
     }

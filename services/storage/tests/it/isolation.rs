@@ -1,4 +1,4 @@
-//! Another tenant's things cannot be told from things that do not exist.
+//! Resources of another tenant look like resources that do not exist.
 
 use auth::Role;
 use ids::{StorageId, TenantId};
@@ -8,7 +8,7 @@ use sqlx::Connection as _;
 use crate::world::{World, make, remove, specs};
 
 #[tokio::test]
-async fn a_foreign_storage_is_a_missing_one() {
+async fn a_storage_of_another_tenant_is_not_found() {
     let world = World::new().await;
     let service = world.start().await;
     specs(&world.admin(&service)).await;
@@ -42,7 +42,7 @@ async fn a_foreign_storage_is_a_missing_one() {
     for list in ["/v1/storages", "/v1/storage-operations"] {
         assert_eq!(stranger.get(list).await.expect(200).body["items"], json!([]));
     }
-    // the same name is free in another tenant
+    // names are unique in a tenant only
     make(&stranger, "art", "archive", 1).await;
     remove(&owner, made.str("id")).await;
 }
@@ -71,9 +71,9 @@ async fn viewers_read_and_do_not_write() {
     remove(&member, made.str("id")).await;
 }
 
-/// Statements of the service without their own tenant predicate: row-level security alone must hold.
+/// The statements have no tenant predicate of their own.
 #[tokio::test]
-async fn without_its_predicate_a_query_sees_nothing_foreign() {
+async fn row_level_security_hides_the_rows_of_other_tenants() {
     let world = World::new().await;
     let service = world.start().await;
     specs(&world.admin(&service)).await;
@@ -121,7 +121,7 @@ async fn without_its_predicate_a_query_sees_nothing_foreign() {
 }
 
 #[tokio::test]
-async fn the_roles_have_no_right_elsewhere() {
+async fn the_roles_have_no_rights_in_other_schemas() {
     let world = World::new().await;
     let mut admin = world.db.admin().await;
     sqlx::raw_sql(

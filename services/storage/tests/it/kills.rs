@@ -1,4 +1,4 @@
-//! Death at each step: whatever a worker did last, another goes on, and nothing is left over.
+//! Kills at each step: wherever a replica ends, another one carries on, and nothing is left over.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use testkit::{Client, eventually};
 
 use crate::world::{World, make, remove, specs, state};
 
-/// Waits until the worker is dead (true) or the work is done (false).
-async fn dead_or(faults: &Faults, what: &str, mut done: impl AsyncFnMut() -> bool) -> bool {
+/// Waits until the fault has fired (true) or the work is done (false).
+async fn fired_or(faults: &Faults, what: &str, mut done: impl AsyncFnMut() -> bool) -> bool {
     eventually(what, async || {
         if faults.fired() {
             return Some(true);
@@ -26,18 +26,18 @@ async fn is(client: &Client, id: &str, wanted: &str) -> bool {
     seen.body["state"] == wanted
 }
 
-/// Orders `spec` with a worker that dies after `n` effects; another one ends it. False when there was
-/// nothing left to die of.
-async fn killed_while_making(world: &World, spec: &str, n: u32) -> bool {
+/// Creates a storage with a replica that is killed after `n` effects; another one completes it. False if the first
+/// one had completed it before.
+async fn killed_while_creating(world: &World, spec: &str, n: u32) -> bool {
     let faults = Faults::after(n);
-    let service = world.serve(&faults).await;
+    let doomed = world.start_doomed(&faults).await;
     let tenant = TenantId::new();
-    let member = world.member(&service, tenant);
+    let member = world.member_at(&doomed.client, tenant);
     let body = json!({ "name": "x", "storage_spec": spec, "size_gib": 1 });
     let ordered = member.post("/v1/storages", body).await.expect(202);
     let id = ordered.str("id");
-    let killed = dead_or(&faults, "made or killed", async || is(&member, id, "available").await).await;
-    service.stop().await;
+    let killed = fired_or(&faults, "created or stopped", async || is(&member, id, "available").await).await;
+    doomed.kill();
     let service = world.start().await;
     let member = world.member(&service, tenant);
     state(&member, id, "available").await;
@@ -45,13 +45,13 @@ async fn killed_while_making(world: &World, spec: &str, n: u32) -> bool {
         assert_eq!(world.buckets(tenant).await.len(), 1, "one bucket, after {n} effects");
     }
     remove(&member, id).await;
-    assert_eq!(world.user_keys(tenant).await, None, "nothing is left, after {n} effects");
+    assert_eq!(world.user_keys(tenant).await, None, "no user is left, after {n} effects");
     service.stop().await;
     killed
 }
 
-/// The same while removing.
-async fn killed_while_removing(world: &World, spec: &str, n: u32) -> bool {
+/// The same while deleting.
+async fn killed_while_deleting(world: &World, spec: &str, n: u32) -> bool {
     let service = world.start().await;
     let tenant = TenantId::new();
     let member = world.member(&service, tenant);
@@ -62,11 +62,12 @@ async fn killed_while_removing(world: &World, spec: &str, n: u32) -> bool {
     }
     service.stop().await;
     let faults = Faults::after(n);
-    let service = world.serve(&faults).await;
-    let member = world.member(&service, tenant);
+    let doomed = world.start_doomed(&faults).await;
+    let member = world.member_at(&doomed.client, tenant);
     let ordered = member.delete(&path).await.expect(202);
-    let killed = dead_or(&faults, "removed or killed", async || member.get(&path).await.status == 404).await;
-    service.stop().await;
+    let killed =
+        fired_or(&faults, "deleted or stopped", async || member.get(&path).await.status == 404).await;
+    doomed.kill();
     let service = world.start().await;
     let member = world.member(&service, tenant);
     let operation = crate::world::ended(&member, ordered.str("operation_id")).await;
@@ -85,41 +86,41 @@ async fn specs_of(world: &World) {
 }
 
 #[tokio::test]
-async fn making_a_bucket_survives_every_kill() {
+async fn creating_a_bucket_survives_a_kill_at_every_step() {
     let world = World::new().await;
     specs_of(&world).await;
     let mut n = 1;
-    while killed_while_making(&world, "archive", n).await {
+    while killed_while_creating(&world, "archive", n).await {
         n += 1;
     }
     assert!(n > 3, "only {} effects", n - 1);
 }
 
 #[tokio::test]
-async fn removing_a_bucket_survives_every_kill() {
+async fn deleting_a_bucket_survives_a_kill_at_every_step() {
     let world = World::new().await;
     specs_of(&world).await;
     let mut n = 1;
-    while killed_while_removing(&world, "archive", n).await {
+    while killed_while_deleting(&world, "archive", n).await {
         n += 1;
     }
     assert!(n > 6, "only {} effects", n - 1);
 }
 
 #[tokio::test]
-async fn a_volume_survives_every_kill() {
+async fn a_volume_survives_a_kill_at_every_step() {
     let world = World::with_cluster().await;
     specs_of(&world).await;
-    assert!(killed_while_making(&world, "ssd", 1).await);
-    assert!(!killed_while_making(&world, "ssd", 2).await);
-    assert!(killed_while_removing(&world, "ssd", 1).await);
-    assert!(!killed_while_removing(&world, "ssd", 2).await);
+    assert!(killed_while_creating(&world, "ssd", 1).await);
+    assert!(!killed_while_creating(&world, "ssd", 2).await);
+    assert!(killed_while_deleting(&world, "ssd", 1).await);
+    assert!(!killed_while_deleting(&world, "ssd", 2).await);
     let left = world.gpu_storages().list(&kube::api::ListParams::default()).await.unwrap();
     assert!(left.items.is_empty(), "{left:?}");
 }
 
 #[tokio::test]
-async fn work_that_outlasts_its_lease_is_not_begun_twice() {
+async fn work_that_outlasts_its_lease_is_not_started_twice() {
     let mut world = World::new().await;
     specs_of(&world).await;
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -137,11 +138,11 @@ async fn work_that_outlasts_its_lease_is_not_begun_twice() {
         renewed.then_some(())
     })
     .await;
-    assert!(silent.accept().now_or_never().is_none(), "a second worker has begun");
+    assert!(silent.accept().now_or_never().is_none(), "a second replica has started");
 }
 
 #[tokio::test]
-async fn a_worker_that_waits_for_the_database_ends_when_told() {
+async fn a_replica_that_waits_for_the_database_shuts_down() {
     let mut world = World::new().await;
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     world.config.database.url = format!("postgres://{}/none", silent.local_addr().unwrap());
@@ -175,16 +176,16 @@ async fn several_replicas_share_the_work() {
     for id in &ids {
         let _ = member.delete(&format!("/v1/storages/{id}")).await.expect(202);
     }
-    eventually("all are gone", async || {
+    eventually("all are deleted", async || {
         let left = member.get("/v1/storages").await.expect(200);
         left.body["items"].as_array().unwrap().is_empty().then_some(())
     })
     .await;
-    assert_eq!(world.user_keys(tenant).await, None, "removed together, the user goes too");
+    assert_eq!(world.user_keys(tenant).await, None, "the user is removed with the last bucket");
 }
 
 #[tokio::test]
-async fn a_new_bucket_beside_the_last_ones_removal_is_made() {
+async fn a_bucket_is_created_while_the_last_one_is_deleted() {
     let world = World::new().await;
     specs_of(&world).await;
     let service = world.start().await;

@@ -1,6 +1,6 @@
-//! The storage service over HTTP, each test with a database of its own; volumes in a development cluster
-//! with a stand-in for the operator, buckets in the embedded object store, or in a real Ceph RGW when
-//! `RGW_ENDPOINT`, `RGW_ACCESS_KEY` and `RGW_SECRET_KEY` are set.
+//! The storage service over HTTP. Each test has a database of its own; volumes are in a development cluster with a
+//! stand-in for the operator, buckets in the embedded object store, or in a real Ceph RGW if `RGW_ENDPOINT`,
+//! `RGW_ACCESS_KEY` and `RGW_SECRET_KEY` are set.
 
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
@@ -8,6 +8,8 @@ mod bad_input;
 mod buckets;
 mod isolation;
 mod kills;
+mod migrations;
 mod specs;
 mod volumes;
+mod workers;
 mod world;

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::world::{World, make, specs};
 
 #[tokio::test]
-async fn specifications_are_made_found_changed_and_retired() {
+async fn specifications_are_created_listed_changed_and_retired() {
     let world = World::new().await;
     let service = world.start().await;
     let (admin, member) = (world.admin(&service), world.member(&service, TenantId::new()));
@@ -72,7 +72,7 @@ async fn only_administrators_write_them() {
 }
 
 #[tokio::test]
-async fn wrong_specifications_are_refused_by_field() {
+async fn invalid_specifications_are_refused_by_field() {
     let world = World::new().await;
     let service = world.start().await;
     let admin = world.admin(&service);

@@ -1,14 +1,14 @@
-//! Volumes, from order to removal.
+//! Volumes, from creation to deletion.
 
 use ids::{InstanceId, StorageId, TenantId};
 use kube::api::DeleteParams;
 use serde_json::json;
 use testkit::{SERVICE_TOKEN, eventually};
 
-use crate::world::{World, ended, make, remove, specs, state};
+use crate::world::{World, ended, kubeconfig, make, remove, specs, state};
 
 #[tokio::test]
-async fn a_volume_is_made_grown_and_removed() {
+async fn a_volume_is_created_grown_and_deleted() {
     let world = World::with_cluster().await;
     let service = world.start().await;
     specs(&world.admin(&service)).await;
@@ -85,7 +85,7 @@ async fn a_volume_in_use_is_not_deleted() {
 }
 
 #[tokio::test]
-async fn a_volume_removed_by_hand_is_reported_and_not_made_again() {
+async fn a_volume_deleted_by_hand_is_reported_and_not_replaced() {
     let world = World::with_cluster().await;
     let service = world.start().await;
     specs(&world.admin(&service)).await;
@@ -94,7 +94,7 @@ async fn a_volume_removed_by_hand_is_reported_and_not_made_again() {
     let name = made.str("id").parse::<StorageId>().unwrap().k8s_name();
     world.gpu_storages().delete(&name, &DeleteParams::default()).await.unwrap();
     let lost = state(&member, made.str("id"), "failed").await;
-    assert_eq!(lost.str("reason"), "VolumeLost");
+    assert_eq!(lost.str("reason"), "volume_lost");
     eventually("the resource is gone", async || {
         world.gpu_storages().get_opt(&name).await.unwrap().is_none().then_some(())
     })
@@ -103,20 +103,20 @@ async fn a_volume_removed_by_hand_is_reported_and_not_made_again() {
 }
 
 #[tokio::test]
-async fn a_cluster_that_is_away_is_said_and_waited_for() {
+async fn an_unavailable_cluster_is_reported_and_retried() {
     let mut world = World::with_cluster().await;
-    let real = world.config.clusters["uk-1"].clone();
+    let real = world.config.clusters["uk-1"].kubeconfig.clone().unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     let moving = elsewhere.path().join("kubeconfig");
-    world.config.clusters = [("uk-1".to_owned(), moving.clone())].into();
+    world.config.clusters = [("uk-1".to_owned(), kubeconfig(&moving))].into();
     let service = world.start().await;
     specs(&world.admin(&service)).await;
     let member = world.member(&service, TenantId::new());
     let body = json!({ "name": "models", "storage_spec": "ssd", "size_gib": 5 });
     let ordered = member.post("/v1/storages", body).await.expect(202);
     let path = format!("/v1/storages/{}", ordered.str("id"));
-    eventually("the reason is said", async || {
-        (member.get(&path).await.body["reason"] == "ClusterUnavailable").then_some(())
+    eventually("the reason is reported", async || {
+        (member.get(&path).await.body["reason"] == "cluster_unavailable").then_some(())
     })
     .await;
     std::fs::copy(real, moving).unwrap();
@@ -124,7 +124,7 @@ async fn a_cluster_that_is_away_is_said_and_waited_for() {
 }
 
 #[tokio::test]
-async fn a_volume_that_cannot_be_says_why_and_recovers() {
+async fn a_failed_volume_has_a_reason_and_recovers() {
     let world = World::with_cluster().await;
     let service = world.start().await;
     specs(&world.admin(&service)).await;
@@ -141,10 +141,13 @@ async fn a_volume_that_cannot_be_says_why_and_recovers() {
         world.gpu_storages().patch_status(&name, &kube::api::PatchParams::default(), &status).await.unwrap();
         let seen = state(&member, made.str("id"), wanted).await;
         if wanted == "failed" {
-            assert_eq!((seen.str("reason"), seen.str("message")), ("Failed", "the claim lost its volume"));
+            assert_eq!(
+                (seen.str("reason"), seen.str("message")),
+                ("volume_failed", "the claim lost its volume")
+            );
         }
     }
     let metrics = service.client.get("/metrics").await.expect(200);
-    assert!(metrics.text.contains("storage_reconcile_passes_total"), "{}", metrics.text);
+    assert!(metrics.text.contains("storage_reconciles_total"), "{}", metrics.text);
     remove(&member, made.str("id")).await;
 }

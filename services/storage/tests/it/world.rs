@@ -1,6 +1,6 @@
 //! Everything around the service under test.
 
-use std::{path::PathBuf, sync::Arc, time::SystemTime};
+use std::{sync::Arc, time::SystemTime};
 
 use atelier_storage::{App, Config, Faults, ObjectStoreConfig, ReconcileConfig};
 use auth::Role;
@@ -8,7 +8,7 @@ use aws_credential_types::Credentials;
 use aws_sigv4::http_request::{
     PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningSettings, sign,
 };
-use crds::{GpuStorage, StoragePhase, names};
+use crds::{ClusterConfig, GpuStorage, StoragePhase, names};
 use futures::StreamExt as _;
 use ids::TenantId;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -19,10 +19,11 @@ use kube::{
 };
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
-use service::Shutdown;
+use service::Process;
 use testkit::{Answer, Client, Issuer, TestDb, eventually};
+use tokio::runtime::{Builder, Runtime};
 
-/// A database, an issuer, an object store, perhaps a cluster.
+/// A database, an issuer of tokens, an object store, and a cluster if the test needs one.
 pub(crate) struct World {
     pub(crate) db: TestDb,
     pub(crate) issuer: Issuer,
@@ -35,17 +36,38 @@ pub(crate) struct World {
     _folder: Arc<tempfile::TempDir>,
 }
 
-/// The service, running.
+/// A running replica of the service.
 pub(crate) struct Service {
     pub(crate) client: Client,
-    shutdown: Shutdown,
+    pub(crate) process: Process,
 }
 
 impl Service {
-    /// Ends it, workers included.
+    /// Shuts the replica down and waits for its workers.
     pub(crate) async fn stop(self) {
-        self.shutdown.begin();
-        self.shutdown.finish().await;
+        self.process.shutdown.begin();
+        self.process.shutdown.finish().await;
+    }
+}
+
+/// A replica on a runtime of its own. When it is dropped, all its tasks end where they are, as by `kill -9`: nothing
+/// is released or rolled back.
+pub(crate) struct Doomed {
+    pub(crate) client: Client,
+    runtime: Option<Runtime>,
+}
+
+impl Doomed {
+    pub(crate) fn kill(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Doomed {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 
@@ -55,7 +77,7 @@ impl World {
         Self::build(false).await
     }
 
-    /// With a cluster in which volumes come and go as the operator has it.
+    /// With a cluster in which volumes are provided as by the operator.
     pub(crate) async fn with_cluster() -> Self {
         Self::build(true).await
     }
@@ -78,7 +100,7 @@ impl World {
         let mut world_cluster = (None, None);
         if cluster {
             let (running, client) = start_cluster(&folder).await;
-            config.clusters = [("uk-1".to_owned(), PathBuf::from(running.kubeconfig_path()))].into();
+            config.clusters = [("uk-1".to_owned(), kubeconfig(running.kubeconfig_path()))].into();
             tokio::spawn(operate(client.clone()));
             world_cluster = (Some(running), Some(client));
         }
@@ -95,22 +117,35 @@ impl World {
         }
     }
 
-    /// Starts the service with its workers.
-    pub(crate) async fn serve(&self, faults: &Faults) -> Service {
-        let app = App::new(self.config.clone(), faults.clone()).unwrap();
-        let shutdown = Shutdown::default();
-        app.start_workers(&shutdown);
-        Service { client: Client::new(&testkit::serve(app.router()).await), shutdown }
+    /// Starts a replica with its workers.
+    pub(crate) async fn start(&self) -> Service {
+        let process = Process::default();
+        let app = App::new(self.config.clone(), process.clone()).unwrap();
+        app.start_workers();
+        Service { client: Client::new(&testkit::serve(app.router()).await), process }
     }
 
-    /// Starts the service without faults.
-    pub(crate) async fn start(&self) -> Service {
-        self.serve(&Faults::default()).await
+    /// Starts a replica whose reconciler stops where `faults` say, to be killed there.
+    pub(crate) async fn start_doomed(&self, faults: &Faults) -> Doomed {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let (config, faults) = (self.config.clone(), faults.clone());
+        let served = runtime.spawn(async move {
+            let app = App::with_faults(config, Process::default(), faults).unwrap();
+            app.start_workers();
+            testkit::serve(app.router()).await
+        });
+        let client = Client::new(&served.await.unwrap());
+        Doomed { client, runtime: Some(runtime) }
     }
 
     /// A member of a tenant.
     pub(crate) fn member(&self, service: &Service, tenant: TenantId) -> Client {
-        service.client.token(&self.issuer.user(tenant, Role::Member))
+        self.member_at(&service.client, tenant)
+    }
+
+    /// A member of a tenant who calls the replica of `client`.
+    pub(crate) fn member_at(&self, client: &Client, tenant: TenantId) -> Client {
+        client.token(&self.issuer.user(tenant, Role::Member))
     }
 
     /// An administrator.
@@ -153,7 +188,7 @@ impl World {
         (status, serde_json::from_str(&answer.text().await.unwrap()).unwrap_or(Value::Null))
     }
 
-    /// The keys of a tenant's user; none when there is no such user.
+    /// The access keys of the tenant's user in the object store, if the user exists.
     pub(crate) async fn user_keys(&self, tenant: TenantId) -> Option<Vec<String>> {
         let (status, body) = self.rgw("GET", "user", &[("uid", &tenant.k8s_name())]).await;
         let keys = |body: &Value| {
@@ -170,6 +205,11 @@ impl World {
             _ => Vec::new(),
         }
     }
+}
+
+/// The configuration of a cluster.
+pub(crate) fn kubeconfig(path: impl Into<std::path::PathBuf>) -> ClusterConfig {
+    ClusterConfig { kubeconfig: Some(path.into()), context: None }
 }
 
 async fn object_store(folder: &tempfile::TempDir) -> (ObjectStoreConfig, Option<devs3::Server>) {
@@ -210,8 +250,8 @@ async fn start_cluster(folder: &tempfile::TempDir) -> (devcluster::Cluster, kube
     (cluster, client)
 }
 
-/// What the operator does to storages: a finalizer, a volume of the size that was asked for, and its
-/// removal before the resource goes.
+/// Stands in for the operator: sets a finalizer, reports a volume of the requested size, and releases the resource
+/// when it is deleted.
 async fn operate(client: kube::Client) {
     let storages: Api<GpuStorage> = Api::all(client);
     let events = watcher(storages.clone(), watcher::Config::default()).default_backoff().applied_objects();
@@ -241,7 +281,7 @@ async fn operate(client: kube::Client) {
     }
 }
 
-/// Makes a volume specification `ssd` (1 to 100 GiB) and a bucket specification `archive` (1 to 50 GiB).
+/// Creates a volume specification `ssd` (1 to 100 GiB) and a bucket specification `archive` (1 to 50 GiB).
 pub(crate) async fn specs(admin: &Client) {
     for (name, kind, max) in [("ssd", "volume", 100), ("archive", "bucket", 50)] {
         let body = json!({ "name": name, "kind": kind, "min_size_gib": 1, "max_size_gib": max,
@@ -259,23 +299,23 @@ pub(crate) async fn state(client: &Client, id: &str, wanted: &str) -> Answer {
     .await
 }
 
-/// Orders a storage and waits until it is available.
+/// Creates a storage and waits until it is available.
 pub(crate) async fn make(client: &Client, name: &str, spec: &str, size_gib: i64) -> Answer {
     let body = json!({ "name": name, "storage_spec": spec, "size_gib": size_gib });
     let ordered = client.post("/v1/storages", body).await.expect(202);
     state(client, ordered.str("id"), "available").await
 }
 
-/// Waits until an operation has ended, and gives it.
+/// Waits until an operation has finished, and returns it.
 pub(crate) async fn ended(client: &Client, id: &str) -> Answer {
-    eventually(&format!("{id} has ended"), async || {
+    eventually(&format!("{id} has finished"), async || {
         let seen = client.get(&format!("/v1/storage-operations/{id}")).await.expect(200);
         (!seen.body["finished_at"].is_null()).then_some(seen)
     })
     .await
 }
 
-/// Deletes a storage and waits until it is gone.
+/// Deletes a storage and waits until it is not found.
 pub(crate) async fn remove(client: &Client, id: &str) {
     let ordered = client.delete(&format!("/v1/storages/{id}")).await.expect(202);
     let operation = ended(client, ordered.str("operation_id")).await;

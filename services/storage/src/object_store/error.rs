@@ -1,0 +1,112 @@
+//! Why the object store did not carry out a call.
+
+use std::fmt;
+
+/// Error of a call.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The object store refused it.
+    #[error("the object store refused: {code} ({status})")]
+    Refused {
+        /// HTTP status.
+        status: u16,
+        code: Code,
+    },
+    /// The object store did not respond, or not as expected.
+    #[error("the object store does not respond")]
+    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    pub(super) fn unavailable(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Unavailable(cause.into())
+    }
+
+    /// Whether the call was refused with this code.
+    pub(crate) fn is(&self, expected: &Code) -> bool {
+        matches!(self, Self::Refused { code, .. } if code == expected)
+    }
+
+    /// Whether a refused call may succeed soon: the user or the bucket disappeared between two calls, as when the
+    /// tenant's last bucket is deleted while another one is created, or clocks differ for a moment.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::Unavailable(_) => true,
+            Self::Refused { code, .. } => matches!(
+                code,
+                Code::InvalidAccessKeyId
+                    | Code::NoSuchUser
+                    | Code::NoSuchKey
+                    | Code::NoSuchBucket
+                    | Code::RequestTimeTooSkewed
+            ),
+        }
+    }
+}
+
+macro_rules! codes {
+    ($($code:ident),+ $(,)?) => {
+        /// Error code of S3 or Admin Ops.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub(crate) enum Code {
+            $($code,)+
+            /// A code that needs no treatment of its own.
+            Other(String),
+        }
+
+        impl From<&str> for Code {
+            fn from(text: &str) -> Self {
+                match text {
+                    $(stringify!($code) => Self::$code,)+
+                    other => Self::Other(other.to_owned()),
+                }
+            }
+        }
+
+        impl fmt::Display for Code {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    $(Self::$code => stringify!($code),)+
+                    Self::Other(text) => text,
+                })
+            }
+        }
+    };
+}
+
+codes! {
+    AccessDenied,
+    BucketAlreadyExists,
+    BucketAlreadyOwnedByYou,
+    BucketNotEmpty,
+    InvalidAccessKeyId,
+    NoSuchBucket,
+    NoSuchKey,
+    NoSuchUpload,
+    NoSuchUser,
+    RequestTimeTooSkewed,
+    UserAlreadyExists,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_keeps_its_text() {
+        for text in ["NoSuchBucket", "QuotaExceeded", ""] {
+            assert_eq!(Code::from(text).to_string(), text);
+        }
+        assert_eq!(Code::from("NoSuchBucket"), Code::NoSuchBucket);
+    }
+
+    #[test]
+    fn what_disappeared_between_two_calls_is_transient() {
+        let refused = |code| Error::Refused { status: 404, code };
+        assert!(refused(Code::NoSuchUser).is_transient() && refused(Code::NoSuchUser).is(&Code::NoSuchUser));
+        assert!(!refused(Code::AccessDenied).is_transient());
+        assert!(!refused(Code::AccessDenied).is(&Code::NoSuchUser));
+        let unavailable = Error::unavailable("no route");
+        assert!(unavailable.is_transient() && !unavailable.is(&Code::NoSuchUser));
+    }
+}

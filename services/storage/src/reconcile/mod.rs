@@ -1,0 +1,211 @@
+//! The reconciler: takes due storages from the row queue and brings each one step closer to its desired state. Its
+//! only input is the row and what it observes; a notification or a watch event only makes it run sooner.
+//!
+//! - [`volume`]: volumes, as `GpuStorage` resources ([`gpu_storage`]) of a cluster;
+//! - [`bucket`]: buckets and their credentials in the object store;
+//! - [`watch`]: events of the clusters.
+
+mod bucket;
+mod error;
+mod gpu_storage;
+mod volume;
+mod watch;
+
+use std::time::Duration;
+
+use anyhow::ensure;
+use api::{ErrorChain, OperationProgress, Problem, ProblemType};
+use db::queue::{Leased, Outcome, Queue};
+use ids::StorageId;
+use operations::End;
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family},
+};
+use service::Process;
+use sqlx::PgConnection;
+
+use crate::{
+    state::AppState,
+    storage::{self, Finding, Phase, QUEUE, Storage},
+};
+
+use error::{Error, Retry};
+
+/// Time until a refused request is repeated.
+const REFUSED_RETRY: Duration = Duration::from_secs(30);
+
+/// What a reconcile observed or brought about.
+enum Observation {
+    /// The storage exists, or is on its way to.
+    Found {
+        finding: Finding,
+        /// When to reconcile again, if nothing happens before.
+        requeue_after: Duration,
+    },
+    /// The storage's object is gone, as desired.
+    Gone,
+}
+
+/// Starts the workers `storage.queue`, `storage.listen`, and `storage.watch.<cluster>` for each cluster.
+pub(crate) fn start(state: &AppState, process: &Process) {
+    let results = Family::default();
+    process.metrics.register(|registry| {
+        let help = "Reconciles of storages, by kind and result";
+        registry.register("storage_reconciles", help, Family::clone(&results));
+    });
+    let reconciler = Reconciler { state: state.clone(), results };
+    let queue = Queue::new(&state.db, QUEUE, state.config.reconcile.queue(), &process.metrics);
+    queue.start(&process.workers, "storage", move |leased| {
+        let reconciler = reconciler.clone();
+        async move { Box::pin(reconciler.reconcile(leased)).await }
+    });
+    watch::start(state, &process.workers, &queue);
+}
+
+#[derive(Clone)]
+struct Reconciler {
+    state: AppState,
+    results: Family<ResultLabels, Counter>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabels {
+    /// `volume` or `bucket`.
+    kind: &'static str,
+    /// `unchanged`, `changed`, `removed` or `failed`.
+    result: &'static str,
+}
+
+impl Reconciler {
+    async fn reconcile(&self, leased: Leased<StorageId>) -> anyhow::Result<Outcome> {
+        let mut tx = self.state.db.worker().await?;
+        let Some(storage) = storage::find_any(&mut tx, leased.key).await? else {
+            return Ok(Outcome::Released);
+        };
+        tx.commit().await?;
+        let observed = match &storage.place {
+            Some(place) => volume::reconcile(&self.state, &storage, &place.cluster).await,
+            None => bucket::reconcile(&self.state, &storage).await,
+        };
+        match observed {
+            Ok(Observation::Gone) => self.remove(leased, &storage).await,
+            Ok(Observation::Found { finding, requeue_after }) => {
+                self.count(&storage, if finding.changes(&storage) { "changed" } else { "unchanged" });
+                self.settle(leased, &storage, &finding, requeue_after).await
+            }
+            Err(error) => {
+                self.count(&storage, "failed");
+                self.failed(leased, &storage, error).await
+            }
+        }
+    }
+
+    fn count(&self, storage: &Storage, result: &'static str) {
+        self.results.get_or_create(&ResultLabels { kind: storage.kind.as_str(), result }).inc();
+    }
+
+    /// Records a finding and ends the lease, in one transaction. A storage that has changed since it was read is due
+    /// at once.
+    async fn settle(
+        &self,
+        leased: Leased<StorageId>,
+        storage: &Storage,
+        finding: &Finding,
+        requeue_after: Duration,
+    ) -> anyhow::Result<Outcome> {
+        let mut tx = self.state.db.worker().await?;
+        let current = !finding.changes(storage) || record(&mut tx, storage, finding).await?;
+        let after = if current { requeue_after } else { Duration::ZERO };
+        ensure!(leased.release(&mut tx, Some(after)).await?, "lease lost");
+        tx.commit().await?;
+        Ok(Outcome::Released)
+    }
+
+    /// Deletes the row of a storage that is gone, which ends the lease as well. A storage that has changed since it
+    /// was read is due at once.
+    async fn remove(&self, leased: Leased<StorageId>, storage: &Storage) -> anyhow::Result<Outcome> {
+        let mut tx = self.state.db.worker().await?;
+        ensure!(leased.release(&mut tx, Some(Duration::ZERO)).await?, "lease lost");
+        if storage::delete_row(&mut tx, storage).await? {
+            operations::finish(&mut tx, storage.operation_id, &End::Succeeded).await?;
+            self.count(storage, "removed");
+            tracing::info!(storage.id = %storage.id, tenant.id = %storage.tenant, "storage removed");
+        }
+        tx.commit().await?;
+        Ok(Outcome::Released)
+    }
+
+    /// Records why a storage waits. A transient error is returned, and retried by the queue with backoff; a refusal is
+    /// a result, which fails a new storage.
+    async fn failed(
+        &self,
+        leased: Leased<StorageId>,
+        storage: &Storage,
+        error: Error,
+    ) -> anyhow::Result<Outcome> {
+        let (reason, retry) = error.explain(storage.kind);
+        if let (Some(place), Retry::Backoff) = (&storage.place, retry) {
+            self.state.clusters.forget(&place.cluster);
+        }
+        let Some(reason) = reason else { return Err(error.into()) };
+        let phase = match (retry, &storage.phase) {
+            (Retry::Later, Phase::Pending(_)) => Phase::Failed(reason),
+            (_, phase) => phase.waiting(reason),
+        };
+        let finding = Finding { phase, capacity_gib: storage.capacity_gib };
+        match retry {
+            Retry::Later => {
+                tracing::warn!(
+                    storage.id = %storage.id, tenant.id = %storage.tenant, error = %ErrorChain(&error),
+                    "storage refused"
+                );
+                self.settle(leased, storage, &finding, REFUSED_RETRY).await
+            }
+            Retry::Backoff => {
+                if finding.changes(storage) {
+                    let mut tx = self.state.db.worker().await?;
+                    record(&mut tx, storage, &finding).await?;
+                    tx.commit().await?;
+                }
+                Err(error.into())
+            }
+        }
+    }
+}
+
+/// Records a finding with the storage and its operation. False if the storage has changed since it was read.
+async fn record(conn: &mut PgConnection, storage: &Storage, finding: &Finding) -> sqlx::Result<bool> {
+    if !storage::record(conn, storage, finding).await? {
+        return Ok(false);
+    }
+    let phase = &finding.phase;
+    if *phase == storage.phase {
+        return Ok(true);
+    }
+    let (operation, reason) = (storage.operation_id, phase.reason());
+    match phase {
+        Phase::Available => {
+            operations::finish(conn, operation, &End::Succeeded).await?;
+        }
+        Phase::Failed(reason) => {
+            let problem = Problem::new(ProblemType::StorageFailed, &reason.message)
+                .with("reason", reason.code.to_string());
+            operations::finish(conn, operation, &End::Failed(Box::new(problem.into()))).await?;
+        }
+        Phase::Pending(_) | Phase::Resizing(_) | Phase::Deleting(_) => {
+            let progress = OperationProgress {
+                phase: Some(phase.state().as_str().to_owned()),
+                reason: reason.map(|reason| reason.code.to_string()),
+                message: reason.map(|reason| reason.message.clone()),
+                ..OperationProgress::default()
+            };
+            operations::report(conn, operation, &progress).await?;
+        }
+    }
+    tracing::info!(
+        storage.id = %storage.id, tenant.id = %storage.tenant, state = phase.state().as_str(),
+        reason = reason.map(|reason| reason.code.to_string()), "storage state changed"
+    );
+    Ok(true)
+}

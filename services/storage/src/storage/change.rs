@@ -1,0 +1,98 @@
+//! What tenants request: create, rename, grow, delete. Each runs in the transaction of its request.
+
+use api::Checks;
+use ids::{StorageId, TenantId};
+use sqlx::{PgConnection, error::ErrorKind};
+
+use super::{
+    model::{Storage, size},
+    store::{self, Order},
+    view::{NewStorage, StorageChange},
+};
+use crate::{
+    config::Config,
+    error::Error,
+    operation::{self, Kind as OperationKind},
+    storage_spec,
+};
+
+/// What a change has started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Changed {
+    /// The change is complete.
+    Done,
+    /// The storage's operation completes it.
+    Started,
+}
+
+/// Creates a storage that the reconciler provides.
+pub(super) async fn create(
+    conn: &mut PgConnection,
+    config: &Config,
+    tenant: TenantId,
+    new: &NewStorage,
+) -> Result<StorageId, Error> {
+    check_name(&new.name)?;
+    let spec = storage_spec::find_for_use(conn, &new.storage_spec).await?.ok_or_else(|| {
+        Error::invalid_field("/storage_spec", "no storage specification has this name or id")
+    })?;
+    spec.check_active()?;
+    let size_gib = size(new.size_gib, &spec)?;
+    let place = config.place(spec.kind, new.datacenter.as_deref())?;
+    let id = StorageId::new();
+    let operation = operation::start(conn, tenant, id, OperationKind::Create).await?;
+    let order =
+        Order { id, tenant, name: &new.name, spec: &spec, size_gib, place: place.as_ref(), operation };
+    if store::insert(conn, &order).await? { Ok(id) } else { Err(Error::NameTaken("storage")) }
+}
+
+/// Renames a locked storage, and makes it grow.
+pub(super) async fn update(
+    conn: &mut PgConnection,
+    storage: &Storage,
+    change: &StorageChange,
+) -> Result<Changed, Error> {
+    storage.check_changeable()?;
+    if let Some(name) = &change.name {
+        check_name(name)?;
+        store::rename(conn, storage.id, name).await.map_err(name_taken)?;
+    }
+    match change.size_gib {
+        Some(size_gib) if size_gib != storage.size_gib => {
+            let spec = storage_spec::find(conn, storage.spec_id).await?.ok_or(Error::NotFound)?;
+            storage.check_growth(size_gib, &spec)?;
+            let operation =
+                operation::supersede(conn, storage.tenant, storage.id, OperationKind::Resize).await?;
+            store::resize(conn, storage.id, size_gib, operation).await?;
+            Ok(Changed::Started)
+        }
+        _ => Ok(Changed::Done),
+    }
+}
+
+/// Marks a storage for deletion. Does nothing if it is marked already.
+pub(super) async fn delete(conn: &mut PgConnection, tenant: TenantId, id: StorageId) -> Result<(), Error> {
+    let storage = store::lock(conn, tenant, id).await?.ok_or(Error::NotFound)?;
+    if storage.is_deleting() {
+        return Ok(());
+    }
+    Storage::check_unused(store::instances(conn, tenant, id).await?)?;
+    let operation = operation::supersede(conn, tenant, id, OperationKind::Delete).await?;
+    Ok(store::mark_deleting(conn, id, operation).await?)
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    let mut checks = Checks::default();
+    checks.display_name("/name", name, 100);
+    let errors = checks.into_errors();
+    if errors.is_empty() { Ok(()) } else { Err(Error::Invalid(errors)) }
+}
+
+fn name_taken(error: sqlx::Error) -> Error {
+    match &error {
+        sqlx::Error::Database(cause) if cause.kind() == ErrorKind::UniqueViolation => {
+            Error::NameTaken("storage")
+        }
+        _ => error.into(),
+    }
+}

@@ -1,0 +1,83 @@
+//! Workers that fail, objects whose reconcile always fails, and clean-up.
+
+use ids::TenantId;
+use testkit::eventually;
+
+use crate::world::{World, make, remove, specs};
+
+#[tokio::test]
+async fn the_service_survives_a_panic_of_each_worker() {
+    let world = World::with_cluster().await;
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let member = world.member(&service, TenantId::new());
+    make(&member, "before", "archive", 1).await;
+    let workers = &service.process.workers;
+    let names = workers.names();
+    let expected = [
+        "storage.idempotency_keys",
+        "storage.listen",
+        "storage.operations",
+        "storage.queue",
+        "storage.watch.uk-1",
+    ];
+    assert_eq!(names, expected);
+    for name in &names {
+        workers.inject_panic(name);
+        eventually(&format!("{name} runs again"), async || {
+            (workers.status(name) == Some((true, 1))).then_some(())
+        })
+        .await;
+    }
+    for (name, spec) in [("bucket", "archive"), ("volume", "ssd")] {
+        let made = make(&member, name, spec, 1).await;
+        remove(&member, made.str("id")).await;
+    }
+    let _ = service.client.get("/readyz").await.expect(200);
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_storage_that_always_fails_does_not_stop_others() {
+    let world = World::new().await;
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let (poisoned, member) =
+        (world.member(&service, TenantId::new()), world.member(&service, TenantId::new()));
+    make(&poisoned, "poison", "archive", 1).await;
+    let mut admin = world.db.admin().await;
+    // a failure without a reason cannot be read
+    let poison = "update storage.storages set state = 'failed', reason = null, wake_at = now()";
+    sqlx::query(poison).execute(&mut admin).await.unwrap();
+    for n in 0..5 {
+        let made = make(&member, &format!("sound-{n}"), "archive", 1).await;
+        remove(&member, made.str("id")).await;
+    }
+    eventually("the poison is retried with backoff", async || {
+        let failures = "select failures from storage.storages where name = 'poison'";
+        let failures: i32 = sqlx::query_scalar(failures).fetch_one(&mut admin).await.unwrap();
+        (failures >= 2).then_some(())
+    })
+    .await;
+    assert_eq!(service.process.workers.status("storage.queue"), Some((true, 0)));
+    let _ = service.client.get("/readyz").await.expect(200);
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn old_operations_are_deleted_and_others_stay() {
+    let world = World::new().await;
+    let mut admin = world.db.admin().await;
+    let old = "insert into storage.operations (id, tenant_id, target, kind, state, finished_at)
+               select gen_random_uuid(), gen_random_uuid(), 'stor_x', 'create_storage', 'succeeded', finished_at
+               from (values (now() - interval '91 days'), (now() - interval '89 days'), (null)) v (finished_at)";
+    sqlx::query(old).execute(&mut admin).await.unwrap();
+    let service = world.start().await;
+    let left = async || {
+        let left = "select count(*) from storage.operations";
+        sqlx::query_scalar::<_, i64>(left).fetch_one(&mut world.db.admin().await).await.unwrap()
+    };
+    eventually("the old one is gone", async || (left().await == 2).then_some(())).await;
+    service.stop().await;
+    assert_eq!(left().await, 2);
+}
