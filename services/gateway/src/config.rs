@@ -1,4 +1,4 @@
-//! What an administrator sets.
+//! The configuration.
 
 use std::net::SocketAddr;
 
@@ -13,24 +13,24 @@ use url::Url;
 pub struct Config {
     /// The public listener.
     pub listen: SocketAddr,
-    /// `/metrics` and health, for inside only.
+    /// Internal listener for `/metrics` and health checks.
     pub metrics_listen: SocketAddr,
-    /// How browsers reach the gateway. With `https` (TLS ends in front of the gateway) the instances'
-    /// cookies are `Secure` and bound to their host by name.
+    /// How browsers reach the gateway. With `https` (TLS ends in front of the gateway) the instances' cookies are
+    /// `Secure` and bound to their host.
     pub public_url: Url,
     /// Instances' host names.
     #[serde(default)]
     pub apps: Apps,
-    /// Whose tokens are accepted.
+    /// Issuer and audience of accepted tokens.
     pub auth: AuthConfig,
-    /// Where the services are.
+    /// Addresses of the services.
     pub services: Services,
     /// Service token for the gpu service's internal operations.
     pub gpu_token: SecretString,
-    /// Keys that sign the instances' cookies. The first signs, all verify: to replace one, put the new
-    /// one before it, and remove the old one after eight hours.
+    /// Keys that sign the instances' cookies. The first signs, all verify. To rotate, insert the new key first and
+    /// remove the old one after eight hours.
     pub cookie_keys: Vec<CookieKey>,
-    /// Bounds on what callers may use.
+    /// Limits for callers.
     #[serde(default)]
     pub limits: Limits,
 }
@@ -39,9 +39,9 @@ pub struct Config {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Apps {
-    /// What follows `inst-….` (default `localhost`). Nothing else may be served under it, and it should
-    /// be a public suffix of its own, or at least not the domain of the console: pages of instances are
-    /// their users' own.
+    /// The domain below which instances have their names, `inst-….<domain>` (default `localhost`). It must serve
+    /// nothing else. Make it a public suffix of its own, or at least not the console's domain: instances serve pages
+    /// that their users control.
     pub domain: String,
 }
 
@@ -51,17 +51,17 @@ impl Default for Apps {
     }
 }
 
-/// Where the services are: `http://host:port` each.
+/// Addresses of the services, `http://host:port` each.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Services {
-    /// Users, tenants, sign-in.
+    /// The identity service.
     pub identity: Url,
-    /// Specifications and units.
+    /// The stock service.
     pub stock: Url,
-    /// Instances.
+    /// The gpu service.
     pub gpu: Url,
-    /// Storages.
+    /// The storage service.
     pub storage: Url,
 }
 
@@ -69,31 +69,31 @@ pub struct Services {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CookieKey {
-    /// Its name, in the cookie.
+    /// Name of the key, stored in the cookie.
     pub id: String,
     /// At least 32 random bytes in base64.
     pub key: SecretString,
 }
 
-/// Bounds on what callers may use. Rates are counted in each gateway process.
+/// Limits for callers. Each gateway process counts by itself.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Requests of a user in a second (default 100).
+    /// Requests per user and second (default 100).
     pub requests_per_second: u32,
-    /// Requests of a user at once, after a pause (default 200).
+    /// Burst of requests per user (default 200).
     pub request_burst: u32,
-    /// Sign-ins, refreshes and ticket redemptions from an address in a minute (default 120).
+    /// Sign-ins, refreshes and ticket redemptions per client address and minute (default 120).
     pub sign_ins_per_minute: u32,
-    /// The same at once, after a pause (default 60).
+    /// Burst of sign-ins, refreshes and ticket redemptions per client address (default 60).
     pub sign_in_burst: u32,
-    /// Open connections (default 10,000). Further ones wait to be accepted.
+    /// Open connections (default 10,000). Further connections wait to be accepted.
     pub connections: usize,
     /// Size of a request's head, in bytes (default 65,536).
     pub head_bytes: usize,
     /// Time to send a request's head, in seconds (default 15).
     pub head_seconds: u32,
-    /// Time for a service to begin its answer, in seconds (default 60). Instances have no such limit.
+    /// Time for a service to begin its response, in seconds (default 60). Instances have no such limit.
     pub answer_seconds: u32,
 }
 

@@ -1,10 +1,10 @@
-//! Which headers pass through the door, in both directions.
-
-use std::net::IpAddr;
+//! Which headers pass through the gateway, in both directions.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
-/// Headers of one connection only (RFC 9110 §7.6.1, and what practice adds).
+use crate::connection_info::ConnectionInfo;
+
+/// Headers of one connection only: RFC 9110 §7.6.1, and two that are common in practice.
 const HOP_BY_HOP: [HeaderName; 9] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -17,7 +17,7 @@ const HOP_BY_HOP: [HeaderName; 9] = [
     header::UPGRADE,
 ];
 
-/// Removes what belongs to the connection: the fixed ones, and those that `Connection` names.
+/// Removes the headers of one connection: the standard ones, and those that `Connection` names.
 pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(header::CONNECTION)
@@ -31,7 +31,7 @@ pub(crate) fn strip_hop_by_hop(headers: &mut HeaderMap) {
     }
 }
 
-/// The protocol that the request asks to switch to.
+/// Returns the protocol that the request asks to switch to.
 pub(crate) fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     let asked = headers
         .get_all(header::CONNECTION)
@@ -42,17 +42,10 @@ pub(crate) fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     headers.get(header::UPGRADE).filter(|_| asked).cloned()
 }
 
-/// How the request came: told to whoever serves it, whatever the caller claimed.
-pub(crate) struct Via<'a> {
-    pub(crate) peer: IpAddr,
-    pub(crate) scheme: &'a str,
-    pub(crate) host: &'a str,
-}
-
-/// Removes what only the platform may say, and says how the request came. To be done after
-/// [`strip_hop_by_hop`]: a caller can name any header in `Connection`.
-pub(crate) fn sanitize(headers: &mut HeaderMap, via: &Via<'_>) {
-    let ours: Vec<HeaderName> = headers
+/// Sets `Host`, `X-Forwarded-…` and `X-Request-Id`, and removes what the client claimed instead. Call it after
+/// [`strip_hop_by_hop`]: a client can name any header in `Connection`.
+pub(crate) fn set_forwarded(headers: &mut HeaderMap, connection: &ConnectionInfo) {
+    let reserved: Vec<HeaderName> = headers
         .keys()
         .filter(|name| {
             let name = name.as_str();
@@ -60,22 +53,22 @@ pub(crate) fn sanitize(headers: &mut HeaderMap, via: &Via<'_>) {
         })
         .cloned()
         .collect();
-    for name in &ours {
+    for name in &reserved {
         headers.remove(name);
     }
     headers.remove(header::FORWARDED);
     headers.remove("x-real-ip");
-    // hyper has answered it already
+    // hyper has sent `100 Continue` itself
     headers.remove(header::EXPECT);
-    if let Some(id) = ::api::request_id::current() {
-        headers.insert(::api::request_id::HEADER, id);
+    if let Some(id) = api::request_id::current() {
+        headers.insert(api::request_id::HEADER, id);
     }
     for (name, value) in [
-        // HTTP/2 has none; what is behind speaks HTTP/1.1
-        ("host", via.host),
-        ("x-forwarded-for", via.peer.to_canonical().to_string().as_str()),
-        ("x-forwarded-proto", via.scheme),
-        ("x-forwarded-host", via.host),
+        // requests over HTTP/2 have none, and the upstreams speak HTTP/1.1
+        ("host", connection.authority.as_str()),
+        ("x-forwarded-for", &connection.peer.to_canonical().to_string()),
+        ("x-forwarded-proto", &connection.scheme),
+        ("x-forwarded-host", &connection.authority),
     ] {
         if let Ok(value) = HeaderValue::from_str(value) {
             headers.insert(HeaderName::from_static(name), value);
@@ -102,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_one_connection_does_not_pass() {
+    fn headers_of_one_connection_are_removed() {
         let mut map = headers(&[
             ("connection", "keep-alive, X-Private"),
             ("connection", "close"),
@@ -112,7 +105,7 @@ mod tests {
             ("upgrade", "websocket"),
             ("accept", "*/*"),
         ]);
-        assert_eq!(upgrade(&map), None, "Connection does not name it");
+        assert_eq!(upgrade(&map), None, "Connection does not name Upgrade");
         strip_hop_by_hop(&mut map);
         assert_eq!(map.keys().map(HeaderName::as_str).collect::<Vec<_>>(), ["accept"]);
         assert!(
@@ -121,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_about_the_way_are_replaced() {
+    fn forwarded_headers_of_the_client_are_replaced() {
         let mut map = headers(&[
             ("x-forwarded-for", "1.2.3.4"),
             ("x-forwarded-user", "root"),
@@ -129,8 +122,13 @@ mod tests {
             ("forwarded", "for=1.2.3.4"),
             ("x-real-ip", "1.2.3.4"),
         ]);
-        let via = Via { peer: "::ffff:10.0.0.9".parse().unwrap(), scheme: "https", host: "a.test" };
-        sanitize(&mut map, &via);
+        let connection = ConnectionInfo {
+            peer: "::ffff:10.0.0.9".parse().unwrap(),
+            scheme: "https".to_owned(),
+            host: "a.test".to_owned(),
+            authority: "a.test".to_owned(),
+        };
+        set_forwarded(&mut map, &connection);
         let mut left: Vec<_> = map.iter().map(|(n, v)| (n.as_str(), v.to_str().unwrap())).collect();
         left.sort_unstable();
         assert_eq!(

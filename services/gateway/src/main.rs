@@ -1,8 +1,23 @@
-//! The gateway's process.
+//! The gateway's process. Its commands are those of the other services; it has no schema to migrate, and its
+//! OpenAPI document is merged from theirs.
 
+use std::io::Write;
+
+use atelier_gateway::{Config, openapi, serve};
 use clap::Parser;
+use service::{Cli, Command, Process, config, telemetry};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    atelier_gateway::run(service::Cli::parse()).await
+    match Cli::parse().command {
+        Command::Serve { config } => {
+            telemetry::init();
+            let config: Config = config::load(config.as_deref())?;
+            serve(config, Process::on_signal()?).await
+        }
+        Command::Migrate { .. } => Ok(()),
+        Command::Openapi => {
+            Ok(writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&openapi()?)?)?)
+        }
+    }
 }

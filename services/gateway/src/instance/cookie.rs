@@ -1,26 +1,26 @@
-//! The cookie that opens one instance, and the cookies that pass by.
+//! The session cookie of an instance, and the rules for all other cookies.
 
-use ::api::Problem;
 use anyhow::Context;
 use axum::http::{HeaderMap, HeaderValue, header};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use ids::{InstanceId, TenantId, UserId};
+use jiff::Timestamp;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode};
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 
-use crate::config::CookieKey;
+use crate::{config::CookieKey, error::Error};
 
-/// How long a cookie opens its instance, in seconds.
+/// How long a session lasts, in seconds.
 const LIFE: i64 = 8 * 3600;
 const AUDIENCE: &str = "atelier-instance";
-/// With https: browsers take a cookie of such a name only from its own host and for it alone.
+/// With `https`: browsers accept a cookie with this prefix only from its own host and only for it.
 const SECURE_NAME: &str = "__Host-atelier";
 const PLAIN_NAME: &str = "atelier_session";
 
-/// Who may come in, and where.
+/// The right of a user of a tenant to use an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Pass {
+pub(super) struct Session {
     pub(super) instance: InstanceId,
     pub(super) tenant: TenantId,
     pub(super) user: UserId,
@@ -36,15 +36,23 @@ struct Claims {
     exp: i64,
 }
 
-/// Makes, finds and guards cookies.
+/// Signs, finds and removes session cookies.
 pub(super) struct Cookies {
-    sign: (String, EncodingKey),
-    verify: Vec<(String, DecodingKey)>,
+    signing_key: EncodingKey,
+    signing_key_id: String,
+    verification_keys: Vec<VerificationKey>,
     validation: Validation,
     secure: bool,
 }
 
+struct VerificationKey {
+    id: String,
+    key: DecodingKey,
+}
+
 impl Cookies {
+    /// # Errors
+    /// If there is no key, or one has fewer than 32 bytes.
     pub(super) fn new(keys: &[CookieKey], secure: bool) -> anyhow::Result<Self> {
         let keys =
             keys.iter()
@@ -63,8 +71,12 @@ impl Cookies {
         validation.set_required_spec_claims(&["exp", "aud", "sub"]);
         validation.leeway = 0;
         Ok(Self {
-            sign: (id.clone(), EncodingKey::from_secret(first)),
-            verify: keys.iter().map(|(id, key)| (id.clone(), DecodingKey::from_secret(key))).collect(),
+            signing_key: EncodingKey::from_secret(first),
+            signing_key_id: id.clone(),
+            verification_keys: keys
+                .iter()
+                .map(|(id, key)| VerificationKey { id: id.clone(), key: DecodingKey::from_secret(key) })
+                .collect(),
             validation,
             secure,
         })
@@ -74,47 +86,48 @@ impl Cookies {
         if self.secure { SECURE_NAME } else { PLAIN_NAME }
     }
 
-    /// `Set-Cookie` with which its holder comes in.
+    /// The `Set-Cookie` header that begins a session now.
     ///
     /// # Errors
-    /// 500.
-    pub(super) fn make(&self, pass: Pass) -> Result<HeaderValue, Problem> {
-        let now = jiff::Timestamp::now().as_second();
+    /// If the token cannot be signed.
+    pub(super) fn set(&self, session: Session, now: Timestamp) -> Result<HeaderValue, Error> {
+        let now = now.as_second();
         let claims = Claims {
             aud: AUDIENCE.to_owned(),
-            sub: pass.user,
-            tid: pass.tenant,
-            iid: pass.instance,
+            sub: session.user,
+            tid: session.tenant,
+            iid: session.instance,
             iat: now,
             exp: now + LIFE,
         };
-        let header = Header { kid: Some(self.sign.0.clone()), ..Header::new(Algorithm::HS256) };
-        let token = encode(&header, &claims, &self.sign.1).map_err(Problem::internal)?;
+        let header = Header { kid: Some(self.signing_key_id.clone()), ..Header::new(Algorithm::HS256) };
+        let token =
+            encode(&header, &claims, &self.signing_key).map_err(|error| Error::Internal(error.into()))?;
         let secure = if self.secure { "; Secure" } else { "" };
         let text = format!("{}={token}; Path=/; Max-Age={LIFE}; HttpOnly; SameSite=Lax{secure}", self.name());
-        HeaderValue::from_str(&text).map_err(Problem::internal)
+        HeaderValue::from_str(&text).map_err(|error| Error::Internal(error.into()))
     }
 
-    /// The pass for `instance` among the request's cookies. There may be several of our name (see the
-    /// module above): one that is valid is enough.
-    pub(super) fn find(&self, headers: &HeaderMap, instance: InstanceId) -> Option<Pass> {
+    /// Returns the session for `instance` among the request's cookies. Several may have our name (see the parent
+    /// module); one that is valid is enough.
+    pub(super) fn find(&self, headers: &HeaderMap, instance: InstanceId) -> Option<Session> {
         pairs(headers)
             .filter_map(|pair| pair.strip_prefix(self.name().as_bytes())?.strip_prefix(b"="))
             .filter_map(|token| self.verify(std::str::from_utf8(token).ok()?))
-            .find(|pass| pass.instance == instance)
+            .find(|session| session.instance == instance)
     }
 
-    fn verify(&self, token: &str) -> Option<Pass> {
+    fn verify(&self, token: &str) -> Option<Session> {
         let kid = decode_header(token).ok()?.kid?;
-        let (_, key) = self.verify.iter().find(|(id, _)| *id == kid)?;
-        let claims = decode::<Claims>(token, key, &self.validation).ok()?.claims;
-        Some(Pass { instance: claims.iid, tenant: claims.tid, user: claims.sub })
+        let key = self.verification_keys.iter().find(|key| key.id == kid)?;
+        let claims = decode::<Claims>(token, &key.key, &self.validation).ok()?.claims;
+        Some(Session { instance: claims.iid, tenant: claims.tid, user: claims.sub })
     }
 
-    /// Takes our cookies out of a request: what runs in the instance must not have them.
+    /// Removes our cookies from a request: the instance must not see them.
     pub(super) fn remove(&self, headers: &mut HeaderMap) {
         let others: Vec<&[u8]> =
-            pairs(headers).filter(|pair| !pair.is_empty() && !ours(name_of(pair))).collect();
+            pairs(headers).filter(|pair| !pair.is_empty() && !is_ours(name_of(pair))).collect();
         let others = HeaderValue::from_bytes(&others.join(b"; ".as_slice()));
         headers.remove(header::COOKIE);
         if let Ok(others) = others
@@ -124,7 +137,7 @@ impl Cookies {
         }
     }
 
-    /// Keeps an instance from setting our cookie, or any cookie for its siblings.
+    /// Drops cookies with our name from an instance's response, and removes `Domain` from all others.
     pub(super) fn guard(&self, headers: &mut HeaderMap) {
         let header::Entry::Occupied(set) = headers.entry(header::SET_COOKIE) else { return };
         let (name, values) = set.remove_entry_mult();
@@ -135,12 +148,12 @@ impl Cookies {
     }
 }
 
-/// Cookie names that are ours in either scheme. Browsers do not regard the case of the prefix.
-fn ours(name: &[u8]) -> bool {
+/// Whether this is our cookie's name, with `http` or `https`. Browsers ignore the case of the prefix.
+fn is_ours(name: &[u8]) -> bool {
     [SECURE_NAME, PLAIN_NAME].iter().any(|own| own.as_bytes().eq_ignore_ascii_case(name))
 }
 
-/// The name in `name=value`, or in an attribute.
+/// The name of `name=value` or of an attribute.
 fn name_of(pair: &[u8]) -> &[u8] {
     pair.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii()
 }
@@ -150,8 +163,8 @@ fn guarded(value: &HeaderValue) -> Option<HeaderValue> {
     let mut parts = bytes.split(|byte| *byte == b';');
     let pair = parts.next()?;
     let name = name_of(pair);
-    // a cookie without a name is sent as its bare value, which may then read like another one's pair
-    if ours(name) || (name.is_empty() && pair.contains(&b'=')) {
+    // browsers send a cookie without a name as its bare value, which may read like another cookie's pair
+    if is_ours(name) || (name.is_empty() && pair.contains(&b'=')) {
         return None;
     }
     let attributes = parts.filter(|attribute| !name_of(attribute).eq_ignore_ascii_case(b"domain"));
@@ -159,7 +172,7 @@ fn guarded(value: &HeaderValue) -> Option<HeaderValue> {
     HeaderValue::from_bytes(&kept.join(&b';')).ok()
 }
 
-/// The request's cookies, `name=value` each. What instances set need not be ASCII.
+/// The request's cookies, `name=value` each. Cookies of instances need not be ASCII.
 fn pairs(headers: &HeaderMap) -> impl Iterator<Item = &[u8]> {
     headers
         .get_all(header::COOKIE)
@@ -176,8 +189,8 @@ mod tests {
         CookieKey { id: id.to_owned(), key: STANDARD.encode([byte; 32]).into() }
     }
 
-    fn pass() -> Pass {
-        Pass { instance: InstanceId::new(), tenant: TenantId::new(), user: UserId::new() }
+    fn session() -> Session {
+        Session { instance: InstanceId::new(), tenant: TenantId::new(), user: UserId::new() }
     }
 
     fn request(cookies: &[&str]) -> HeaderMap {
@@ -188,30 +201,38 @@ mod tests {
         headers
     }
 
+    fn set(cookies: &Cookies, session: Session) -> HeaderValue {
+        cookies.set(session, Timestamp::now()).unwrap()
+    }
+
     fn pair(set: &HeaderValue) -> String {
         set.to_str().unwrap().split(';').next().unwrap().to_owned()
     }
 
     #[test]
-    fn a_cookie_opens_its_instance_only_and_survives_a_change_of_keys() {
+    fn a_cookie_is_valid_for_its_instance_only_and_survives_key_rotation() {
         let cookies = Cookies::new(&[key("a", 1)], false).unwrap();
-        let (own, other) = (pass(), pass());
-        let (mine, theirs) = (pair(&cookies.make(own).unwrap()), pair(&cookies.make(other).unwrap()));
+        let (own, other) = (session(), session());
+        let (mine, theirs) = (pair(&set(&cookies, own)), pair(&set(&cookies, other)));
         assert_eq!(cookies.find(&request(&[&mine]), own.instance), Some(own));
         assert_eq!(cookies.find(&request(&[&theirs]), own.instance), None);
         let tossed = format!("a=b; {theirs}; atelier_session=rubbish; {mine}");
-        assert_eq!(cookies.find(&request(&[&tossed]), own.instance), Some(own), "tossed cookies do no harm");
+        assert_eq!(
+            cookies.find(&request(&[&tossed]), own.instance),
+            Some(own),
+            "cookies of siblings do no harm"
+        );
         let rotated = Cookies::new(&[key("b", 2), key("a", 1)], false).unwrap();
         assert_eq!(rotated.find(&request(&[&mine]), own.instance), Some(own));
         let forged = Cookies::new(&[key("a", 9)], false).unwrap();
-        assert_eq!(cookies.find(&request(&[&pair(&forged.make(own).unwrap())]), own.instance), None);
+        assert_eq!(cookies.find(&request(&[&pair(&set(&forged, own))]), own.instance), None);
     }
 
     #[test]
     fn with_https_the_cookie_is_bound_to_its_host() {
         let cookies = Cookies::new(&[key("a", 1)], true).unwrap();
-        let set = cookies.make(pass()).unwrap();
-        let text = set.to_str().unwrap();
+        let header = set(&cookies, session());
+        let text = header.to_str().unwrap();
         assert!(text.starts_with("__Host-atelier="));
         for attribute in ["; Secure", "; HttpOnly", "; Path=/", "; SameSite=Lax"] {
             assert!(text.contains(attribute), "{text}");
@@ -225,9 +246,9 @@ mod tests {
         let mut headers = request(&["a=1; atelier_session=x; b=2", "__Host-atelier=y"]);
         cookies.remove(&mut headers);
         assert_eq!(headers[header::COOKIE], "a=1; b=2");
-        // whatever bytes an instance's own cookies have, they are no obstacle to ours and stay as they are
-        let own = pass();
-        let ours = pair(&cookies.make(own).unwrap());
+        // cookies of the instance that are not ASCII stay unchanged, beside ours
+        let own = session();
+        let ours = pair(&set(&cookies, own));
         let odd = [b"name=J\xc3\xbcrgen; ".as_slice(), ours.as_bytes(), b"; raw=\xff"].concat();
         let mut headers = HeaderMap::new();
         headers.insert(header::COOKIE, HeaderValue::from_bytes(&odd).unwrap());

@@ -1,49 +1,45 @@
-//! Where running instances are, as the gpu service says: remembered for a second, asked once for all who wait,
-//! and for a minute while the gpu service is away.
+//! Where running instances are: the gpu service's routes, cached for a second. Concurrent requests share one lookup.
+//! While the gpu service does not answer, the last known route is used for a minute.
 
 use std::{sync::Arc, time::Duration};
 
-use clients::gpu;
+use clients::gpu::{Client, Route};
 use moka::future::Cache;
 
-/// As the gpu service answered.
-pub(super) type Known = gpu::Route;
-
 const FRESH: Duration = Duration::from_secs(1);
-/// Long enough for the gpu service to be restarted. Not longer: an address that a pod has let go may become
-/// another tenant's.
-const WHILE_AWAY: Duration = Duration::from_secs(60);
+/// Enough for a restart of the gpu service. Not longer: the address of a deleted pod may become another tenant's.
+const WHILE_UNAVAILABLE: Duration = Duration::from_secs(60);
 const HOSTS: u64 = 100_000;
 
 pub(super) struct Routes {
-    gpu: gpu::Client,
-    fresh: Cache<String, Option<Arc<Known>>>,
-    last: Cache<String, Arc<Known>>,
+    gpu: Client,
+    fresh: Cache<String, Option<Arc<Route>>>,
+    last: Cache<String, Arc<Route>>,
 }
 
 impl Routes {
-    pub(super) fn new(gpu: gpu::Client) -> Self {
+    pub(super) fn new(gpu: Client) -> Self {
         Self {
             gpu,
             fresh: Cache::builder().max_capacity(HOSTS).time_to_live(FRESH).build(),
-            last: Cache::builder().max_capacity(HOSTS).time_to_live(WHILE_AWAY).build(),
+            last: Cache::builder().max_capacity(HOSTS).time_to_live(WHILE_UNAVAILABLE).build(),
         }
     }
 
-    /// The route of a host name's first label; none when there is no such instance.
+    /// Returns the route of a host name's first label, or none if no instance has it.
     ///
     /// # Errors
-    /// When the gpu service gave no answer, and none is remembered.
-    pub(super) async fn find(&self, label: &str) -> Result<Option<Arc<Known>>, Arc<clients::Error>> {
-        let found = self.fresh.try_get_with_by_ref(label, self.ask(label)).await?;
-        if found.as_ref().is_none_or(|route| route.address.is_none()) {
-            // it may be started at any moment, and is then to be reached at once
+    /// If the gpu service does not answer and no route is cached.
+    pub(super) async fn find(&self, label: &str) -> Result<Option<Arc<Route>>, Arc<clients::Error>> {
+        let route = self.fresh.try_get_with_by_ref(label, self.fetch(label)).await?;
+        if route.as_ref().is_none_or(|route| route.address.is_none()) {
+            // the instance may start at any moment, and must then be reachable at once
             self.forget(label).await;
         }
-        Ok(found)
+        Ok(route)
     }
 
-    async fn ask(&self, label: &str) -> Result<Option<Arc<Known>>, clients::Error> {
+    async fn fetch(&self, label: &str) -> Result<Option<Arc<Route>>, clients::Error> {
         match self.gpu.route(label).await {
             Ok(route) => {
                 let route = Arc::new(route);
@@ -56,7 +52,7 @@ impl Routes {
             }
             Err(error) => match self.last.get(label).await {
                 Some(route) => {
-                    tracing::warn!(%error, "the gpu service does not answer; going by what is remembered");
+                    tracing::warn!(error = %api::ErrorChain(&error), "gpu service unavailable, using the last known route");
                     Ok(Some(route))
                 }
                 None => Err(error),
@@ -64,7 +60,7 @@ impl Routes {
         }
     }
 
-    /// Asks anew next time: the address did not answer.
+    /// Makes the next lookup ask the gpu service, because the address did not accept a connection.
     pub(super) async fn forget(&self, label: &str) {
         self.fresh.invalidate(label).await;
     }

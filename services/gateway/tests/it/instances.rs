@@ -48,11 +48,11 @@ async fn with_https_the_cookie_is_secure_and_bound_to_its_host() {
     assert!(set.starts_with("__Host-atelier=") && set.contains("; Secure"), "{set}");
     let opened = at.header("cookie", set.split(';').next().unwrap());
     assert_eq!(opened.get("/").await.expect(200).body["headers"]["x-forwarded-proto"], "https");
-    // a name elsewhere is the platform's
+    // a name outside the apps domain belongs to the platform
     platform.client.header("host", "inst-x.localhost").get("/").await.expect_problem(404, "no-such-route");
 }
 
-/// An answer without what differs by itself.
+/// A response without the headers that always differ.
 fn essence(answer: &Answer) -> (u16, String, Vec<(String, String)>) {
     let mut headers: Vec<_> = answer
         .headers
@@ -90,11 +90,11 @@ async fn closed_unknown_and_foreign_instances_look_alike() {
         seen.dedup();
         assert_eq!(seen.len(), 1, "{seen:#?}");
     }
-    assert_eq!(platform.world.asked_for_routes.load(Ordering::SeqCst), 0, "nobody behind the door was asked");
+    assert_eq!(platform.world.asked_for_routes.load(Ordering::SeqCst), 0, "no service was asked");
 }
 
 #[tokio::test]
-async fn a_cookie_ends_with_its_instance_and_is_worthless_when_changed() {
+async fn a_cookie_ends_with_its_instance_and_cannot_be_changed() {
     let platform = Platform::start().await;
     let instance = platform.instance();
     let cookie = platform.cookie(&instance).await;
@@ -106,7 +106,7 @@ async fn a_cookie_ends_with_its_instance_and_is_worthless_when_changed() {
     let platform_token = platform.issuer.admin();
     with(&format!("atelier_session={platform_token}")).get("/").await.expect_problem(401, "not-opened");
 
-    // an id that now belongs to another tenant, and one that is gone
+    // the id belongs to another tenant now, then no longer exists
     let moved = Instance { tenant: TenantId::new(), ..instance.clone() };
     platform.route(&moved, "running", Some(&platform.pod));
     eventually("the new owner is known", async || (with(&cookie).get("/").await.status == 401).then_some(()))
@@ -120,7 +120,7 @@ async fn a_cookie_ends_with_its_instance_and_is_worthless_when_changed() {
 }
 
 #[tokio::test]
-async fn an_instance_that_does_not_run_says_so_to_its_user_only() {
+async fn only_the_user_learns_that_an_instance_is_not_running() {
     let platform = Platform::start().await;
     let instance = platform.instance();
     platform.route(&instance, "stopped", None);
@@ -142,7 +142,7 @@ async fn an_instance_that_does_not_run_says_so_to_its_user_only() {
 }
 
 #[tokio::test]
-async fn an_address_that_does_not_answer_is_asked_for_again_at_once() {
+async fn an_unreachable_address_is_looked_up_again() {
     let platform = Platform::start().await;
     let instance = platform.instance();
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -155,11 +155,11 @@ async fn an_address_that_does_not_answer_is_asked_for_again_at_once() {
 }
 
 #[tokio::test]
-async fn stopped_and_started_again_it_is_reached_at_once() {
+async fn an_instance_is_reached_at_its_new_address_at_once() {
     use std::io::{Read, Write};
     let platform = Platform::start().await;
     let instance = platform.instance();
-    // a pod that answers once, and is then gone
+    // a pod that answers once and ends
     let before = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     platform.route(&instance, "running", Some(&before.local_addr().unwrap().to_string()));
     let answers_once = std::thread::spawn(move || {
@@ -170,11 +170,11 @@ async fn stopped_and_started_again_it_is_reached_at_once() {
     let opened = platform.opened(&instance).await;
     let _ = opened.get("/").await.expect(204);
     answers_once.join().unwrap();
-    // its address is still remembered
+    // its address is still cached
     platform.route(&instance, "running", Some(&platform.pod));
     let _ = opened.get("/").await.expect(200);
 
-    // that it did not run is not remembered at all
+    // that an instance does not run is not cached
     let other = platform.instance();
     platform.route(&other, "stopped", None);
     let opened = platform.opened(&other).await;
@@ -184,7 +184,7 @@ async fn stopped_and_started_again_it_is_reached_at_once() {
 }
 
 #[tokio::test]
-async fn instances_stay_reachable_while_the_gpu_service_is_away() {
+async fn instances_stay_reachable_while_the_gpu_service_is_unavailable() {
     let platform = Platform::start().await;
     let instance = platform.instance();
     let opened = platform.opened(&instance).await;
@@ -202,7 +202,7 @@ async fn instances_stay_reachable_while_the_gpu_service_is_away() {
 }
 
 #[tokio::test]
-async fn many_requests_ask_for_the_address_once() {
+async fn concurrent_requests_share_one_lookup() {
     let platform = Platform::start().await;
     let instance = platform.instance();
     let opened = platform.opened(&instance).await;
@@ -218,7 +218,7 @@ async fn many_requests_ask_for_the_address_once() {
 }
 
 #[tokio::test]
-async fn what_is_the_platforms_does_not_pass_to_the_instance_nor_from_it() {
+async fn cookies_and_tokens_of_the_platform_do_not_pass() {
     let platform = Platform::start().await;
     let instance = platform.instance();
     let opened = platform.opened(&instance).await;
@@ -233,14 +233,14 @@ async fn what_is_the_platforms_does_not_pass_to_the_instance_nor_from_it() {
 
     let cookies = opened.get("/cookies").await.expect(200);
     let set: Vec<_> = cookies.headers.get_all("set-cookie").iter().map(|v| v.to_str().unwrap()).collect();
-    assert_eq!(set, ["mine=1; Path=/"], "neither our cookie nor one for its siblings");
+    assert_eq!(set, ["mine=1; Path=/"], "neither our cookie nor one with a domain");
     assert_eq!(opened.get("/metrics").await.expect(200).text, "the instance's own");
     opened.get("/.atelier/other").await.expect_problem(404, "no-such-route");
     opened.post("/.atelier/session?ticket=x", json!(null)).await.expect_problem(405, "method-not-allowed");
 }
 
 #[tokio::test]
-async fn another_page_neither_changes_anything_nor_opens_a_websocket() {
+async fn pages_of_other_origins_only_read() {
     let platform = Platform::start().await;
     let (instance, sibling) = (platform.instance(), platform.instance());
     let opened = platform.opened(&instance).await;

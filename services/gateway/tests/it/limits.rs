@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::platform::Platform;
 
 #[tokio::test]
-async fn each_user_has_an_allowance_of_ones_own() {
+async fn each_user_has_a_separate_allowance() {
     let platform = Platform::with(|config| {
         config.limits.requests_per_second = 1;
         config.limits.request_burst = 3;
@@ -24,7 +24,7 @@ async fn each_user_has_an_allowance_of_ones_own() {
     let seconds: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=2).contains(&seconds));
     let _ = two.get("/v1/me").await.expect(200);
-    testkit::eventually("the allowance comes back", async || {
+    testkit::eventually("the allowance is replenished", async || {
         (one.get("/v1/me").await.status == 200).then_some(())
     })
     .await;

@@ -1,11 +1,12 @@
-//! The gateway over real sockets, before small upstreams that play the services and an instance.
+//! The gateway over real sockets, in front of small upstreams that stand for the services and an instance.
 
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
-mod door;
 mod instances;
 mod limits;
+mod listener;
 mod platform;
 mod rest;
 mod streams;
 mod websockets;
+mod workers;

@@ -1,4 +1,4 @@
-//! A gateway on a free port, with upstreams that tell what reached them.
+//! A gateway on a free port, with upstreams that return what reached them.
 
 use std::{
     collections::HashMap,
@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use atelier_gateway::{Apps, Config, CookieKey, Limits, Services};
+use atelier_gateway::{App, Apps, Config, CookieKey, Limits, Services};
 use auth::Role;
 use axum::{
     Json, Router,
@@ -24,14 +24,14 @@ use axum::{
 };
 use ids::{InstanceId, TenantId, UserId};
 use serde_json::{Value, json};
-use service::Shutdown;
+use service::Process;
 use testkit::{Client, Issuer};
 use tokio::net::TcpListener;
 
-/// The service token that the gateway shows to the gpu service.
+/// The gateway's service token at the gpu service.
 const GPU_TOKEN: &str = "gateway-to-gpu";
 
-/// What the pretended gpu service knows, and whether the services are ready.
+/// The state of the stand-in services.
 #[derive(Default)]
 pub(crate) struct World {
     pub(crate) routes: Mutex<HashMap<String, Value>>,
@@ -41,7 +41,7 @@ pub(crate) struct World {
     pub(crate) not_ready: AtomicBool,
 }
 
-/// A gateway and what stands behind it.
+/// A gateway and its upstreams.
 pub(crate) struct Platform {
     pub(crate) issuer: Issuer,
     pub(crate) world: Arc<World>,
@@ -49,7 +49,7 @@ pub(crate) struct Platform {
     pub(crate) metrics: SocketAddr,
     pub(crate) pod: String,
     pub(crate) client: Client,
-    pub(crate) shutdown: Shutdown,
+    pub(crate) process: Process,
     pub(crate) served: tokio::task::JoinHandle<()>,
 }
 
@@ -61,8 +61,8 @@ pub(crate) struct Instance {
     pub(crate) host: String,
 }
 
-/// Tells what reached it.
-async fn tell(service: &'static str, request: Request) -> Json<Value> {
+/// Returns the request as JSON.
+async fn describe(service: &'static str, request: Request) -> Json<Value> {
     let (parts, body) = request.into_parts();
     let headers: serde_json::Map<_, _> = parts
         .headers
@@ -89,13 +89,13 @@ async fn echo(upgrade: WebSocketUpgrade, headers: HeaderMap) -> Response {
     })
 }
 
-/// A service that knows `/readyz` and tells of all else.
+/// A service that answers `/readyz`, and describes all other requests.
 fn service(name: &'static str, world: &Arc<World>) -> Router {
     let world = Arc::clone(world);
     let ready = move || async move {
         if world.not_ready.load(Ordering::SeqCst) { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK }
     };
-    Router::new().route("/readyz", get(ready)).fallback(move |request| tell(name, request))
+    Router::new().route("/readyz", get(ready)).fallback(move |request| describe(name, request))
 }
 
 fn known(headers: &HeaderMap) -> bool {
@@ -139,7 +139,7 @@ fn pod() -> Router {
         .route("/cookies", get(cookies))
         .route("/mirror", post(|request: Request| async { Body::new(request.into_body()) }))
         .route("/metrics", get(|| async { "the instance's own" }))
-        .fallback(|request| tell("pod", request))
+        .fallback(|request| describe("pod", request))
 }
 
 impl Platform {
@@ -181,11 +181,9 @@ impl Platform {
             limits: Limits { requests_per_second: 10_000, request_burst: 10_000, ..Limits::default() },
         };
         change(&mut config);
-        let shutdown = Shutdown::default();
-        let end = shutdown.clone();
-        let served = tokio::spawn(async move {
-            atelier_gateway::serve_on(config, public, internal_listener, &end).await.unwrap();
-        });
+        let process = Process::default();
+        let app = App::new(config, process.clone()).unwrap();
+        let served = tokio::spawn(async move { app.serve_on(public, internal_listener).await.unwrap() });
         Self {
             issuer,
             world,
@@ -193,7 +191,7 @@ impl Platform {
             metrics,
             pod: testkit::serve(pod()).await.trim_start_matches("http://").to_owned(),
             client: Client::new(&format!("http://{address}")),
-            shutdown,
+            process,
             served,
         }
     }
@@ -212,7 +210,7 @@ impl Platform {
         instance
     }
 
-    /// What the gpu service says of the instance from now on.
+    /// Sets what the gpu service returns for the instance.
     pub(crate) fn route(&self, instance: &Instance, state: &str, address: Option<&str>) {
         let route = json!({
             "instance_id": instance.id, "tenant_id": instance.tenant, "address": address, "state": state,
@@ -235,7 +233,7 @@ impl Platform {
         self.client.header("host", &instance.host)
     }
 
-    /// The cookie (`name=value`) for which a ticket is exchanged.
+    /// Exchanges a new ticket for a cookie (`name=value`).
     pub(crate) async fn cookie(&self, instance: &Instance) -> String {
         let ticket = self.ticket(instance);
         let answer = self.at(instance).get(&format!("/.atelier/session?ticket={ticket}")).await.expect(303);

@@ -31,7 +31,7 @@ async fn each_part_of_the_api_reaches_its_service() {
 }
 
 #[tokio::test]
-async fn headers_of_the_way_are_ours_and_the_token_passes_unchanged() {
+async fn forwarded_headers_are_set_and_the_token_passes_unchanged() {
     let platform = Platform::start().await;
     let token = platform.issuer.user(TenantId::new(), Role::Viewer);
     let answer = platform
@@ -65,7 +65,7 @@ async fn headers_of_the_way_are_ours_and_the_token_passes_unchanged() {
 }
 
 #[tokio::test]
-async fn without_a_valid_token_nothing_passes_but_signing_in_and_the_keys() {
+async fn without_a_valid_token_only_sign_in_and_the_keys_are_forwarded() {
     let platform = Platform::start().await;
     let client = &platform.client;
     let mut expired = platform.issuer.claims(None, true);
@@ -98,7 +98,7 @@ async fn without_a_valid_token_nothing_passes_but_signing_in_and_the_keys() {
 }
 
 #[tokio::test]
-async fn the_inside_is_not_reached_by_any_path() {
+async fn no_path_reaches_internal_operations() {
     let platform = Platform::start().await;
     let admin = platform.client.token(&platform.issuer.admin());
     for path in ["/internal/v1/routes/x", "/v1/internal", "/metrics", "/v1", "/V1/stock", "/"] {
@@ -115,7 +115,7 @@ async fn the_inside_is_not_reached_by_any_path() {
         "/v1/stock\\..\\internal",
         "/v1/stock/%00",
     ] {
-        let status = crate::door::raw_status(
+        let status = crate::listener::raw_status(
             platform.address,
             &format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\nconnection: close\r\n\r\n", platform.issuer.admin()),
         )
@@ -125,20 +125,20 @@ async fn the_inside_is_not_reached_by_any_path() {
 }
 
 #[tokio::test]
-async fn a_service_that_is_away_is_a_503_with_an_invitation_to_come_again() {
+async fn an_unreachable_service_is_a_503_with_retry_after() {
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", gone.local_addr().unwrap()).parse().unwrap();
     drop(gone);
     let platform = Platform::with(|config| config.services.stock = url).await;
     let answer = platform.member().get("/v1/stock").await.expect_problem(503, "unavailable");
     assert_eq!(answer.header("retry-after"), Some("2"));
-    assert!(!answer.text.contains("127.0.0.1"), "no word of the inside: {}", answer.text);
+    assert!(!answer.text.contains("127.0.0.1"), "the internal address is shown: {}", answer.text);
     let _ = platform.member().get("/v1/instances").await.expect(200);
 }
 
 #[tokio::test]
-async fn a_service_that_does_not_answer_in_time_is_a_504() {
-    // accepts, and says nothing
+async fn a_service_that_does_not_respond_in_time_is_a_504() {
+    // accepts connections and never responds
     let mute = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", mute.local_addr().unwrap()).parse().unwrap();
     let platform = Platform::with(|config| {
@@ -150,7 +150,7 @@ async fn a_service_that_does_not_answer_in_time_is_a_504() {
 }
 
 #[tokio::test]
-async fn readiness_is_that_of_all_services() {
+async fn the_gateway_is_ready_when_all_services_are() {
     let platform = Platform::start().await;
     assert_eq!(platform.client.get("/healthz").await.expect(200).text, "ok\n");
     let _ = platform.client.get("/readyz").await.expect(200);
@@ -169,7 +169,7 @@ async fn readiness_is_that_of_all_services() {
 }
 
 #[tokio::test]
-async fn metrics_are_for_inside_and_the_document_for_all() {
+async fn metrics_are_internal_and_the_document_is_public() {
     let platform = Platform::start().await;
     let inside = testkit::Client::new(&format!("http://{}", platform.metrics));
     let _ = platform.client.get("/healthz").await;

@@ -1,4 +1,4 @@
-//! Bodies pass as they come, both ways.
+//! Bodies are streamed both ways.
 
 use axum::body::Bytes;
 use futures::StreamExt;
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::platform::Platform;
 
-/// A request whose body is sent piece by piece, to an upstream that sends back what it gets.
+/// Sends a body in pieces to an upstream that echoes it, and expects each piece back before it sends the next.
 async fn mirror(request: reqwest::RequestBuilder) {
     let (pieces, body) = mpsc::channel::<Bytes>(1);
     let body = futures::stream::unfold(body, |mut body| async move {
@@ -27,7 +27,7 @@ async fn mirror(request: reqwest::RequestBuilder) {
 }
 
 #[tokio::test]
-async fn an_instance_gets_and_gives_pieces_as_they_come() {
+async fn bodies_of_instances_are_streamed() {
     let platform = Platform::start().await;
     let instance = platform.instance();
     let request = reqwest::Client::new()
@@ -38,7 +38,7 @@ async fn an_instance_gets_and_gives_pieces_as_they_come() {
 }
 
 #[tokio::test]
-async fn so_does_a_service() {
+async fn bodies_of_services_are_streamed() {
     let platform = Platform::start().await;
     let request = reqwest::Client::new()
         .post(format!("http://{}/v1/instances/inst_x/log", platform.address))
@@ -47,7 +47,7 @@ async fn so_does_a_service() {
 }
 
 #[tokio::test]
-async fn a_large_body_passes_whole() {
+async fn a_large_body_is_forwarded_completely() {
     const SIZE: usize = 24 * 1024 * 1024;
     let platform = Platform::start().await;
     let instance = platform.instance();
@@ -66,7 +66,7 @@ async fn a_large_body_passes_whole() {
 }
 
 #[tokio::test]
-async fn who_leaves_in_mid_body_is_not_waited_for() {
+async fn the_upstream_connection_ends_with_the_clients() {
     let platform = Platform::start().await;
     let instance = platform.instance();
     let left = CancellationToken::new();

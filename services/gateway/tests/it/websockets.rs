@@ -43,7 +43,7 @@ async fn echoes(mut socket: WebSocketStream<TcpStream>) -> String {
 }
 
 #[tokio::test]
-async fn an_instances_websocket_goes_both_ways() {
+async fn a_websocket_of_an_instance_works_both_ways() {
     let platform = Platform::start().await;
     let instance = platform.instance();
     assert_eq!(status(connect(&platform, &instance.host, "/ws", &[]).await), 401);
@@ -68,7 +68,7 @@ async fn the_terminal_takes_the_token_from_a_header() {
 }
 
 #[tokio::test]
-async fn or_from_a_subprotocol_since_browsers_send_no_such_header() {
+async fn the_terminal_takes_the_token_from_a_subprotocol() {
     let platform = Platform::start().await;
     let host = platform.address.to_string();
     let path = "/v1/instances/inst_x/terminal";
@@ -83,13 +83,13 @@ async fn or_from_a_subprotocol_since_browsers_send_no_such_header() {
 }
 
 #[tokio::test]
-async fn the_end_cuts_open_websockets() {
+async fn shutdown_closes_websockets() {
     let platform = Platform::start().await;
     let instance = platform.instance();
     let cookie = platform.cookie(&instance).await;
     let (mut socket, _) = connect(&platform, &instance.host, "/ws", &[("cookie", &cookie)]).await.unwrap();
     assert!(socket.next().await.unwrap().is_ok());
-    platform.shutdown.begin();
+    platform.process.shutdown.begin();
     while let Some(Ok(_)) = socket.next().await {}
     platform.served.await.unwrap();
 }

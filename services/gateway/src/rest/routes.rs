@@ -1,4 +1,4 @@
-//! Which service serves which part of the API, and who may come without a token.
+//! Which service serves which paths, and which need no access token.
 
 use axum::http::Method;
 use url::Url;
@@ -34,25 +34,25 @@ impl Service {
     }
 }
 
-/// Who may come.
+/// Who may send a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Whoever has a valid access token.
+    /// Callers with a valid access token.
     SignedIn,
-    /// Anyone, within the limit for getting in.
+    /// Anyone, within the rate limit for signing in.
     SignIn,
     /// Anyone.
     Public,
 }
 
-/// Where a request goes.
+/// The service of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Route {
     pub(super) service: Service,
     pub(super) access: Access,
 }
 
-/// The collections under `/v1/`, and whose they are. What is not here does not exist.
+/// The collections under `/v1/` and their services. No other collection exists.
 const COLLECTIONS: [(&str, Service); 17] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
@@ -73,7 +73,7 @@ const COLLECTIONS: [(&str, Service); 17] = [
     ("storage-operations", Service::Storage),
 ];
 
-/// Where a request with this path goes. The path must have passed `path::check`.
+/// Returns the route of a request. The path must be unambiguous.
 pub(super) fn find(method: &Method, path: &str) -> Option<Route> {
     let identity = |access| Some(Route { service: Service::Identity, access });
     match path {
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_named_exists() {
+    fn only_listed_collections_exist() {
         let to = |path| find(&Method::GET, path).map(|route| route.service);
         assert_eq!(to("/v1/stock"), Some(Service::Stock));
         assert_eq!(to("/v1/stock/additions"), Some(Service::Stock));

@@ -1,4 +1,4 @@
-//! The listener itself: what is written by hand onto the wire.
+//! The listener: requests written to the socket by hand.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -9,7 +9,7 @@ use tokio::{
 
 use crate::platform::Platform;
 
-/// Sends bytes, reads to the end, gives the status.
+/// Sends bytes, reads to the end, returns the status.
 pub(crate) async fn raw_status(address: SocketAddr, request: &str) -> u16 {
     let text = raw(address, request).await;
     text.split(' ').nth(1).unwrap_or_else(|| panic!("no answer: {text:?}")).parse().unwrap()
@@ -24,7 +24,7 @@ async fn raw(address: SocketAddr, request: &str) -> String {
 }
 
 #[tokio::test]
-async fn requests_that_are_none_are_refused() {
+async fn invalid_requests_are_refused() {
     let platform = Platform::start().await;
     for (request, status) in [
         ("GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n", 400),
@@ -39,7 +39,7 @@ async fn requests_that_are_none_are_refused() {
 }
 
 #[tokio::test]
-async fn a_head_that_is_too_long_or_too_slow_is_cut_off() {
+async fn a_head_that_is_too_long_or_too_slow_is_refused() {
     let platform = Platform::with(|config| {
         config.limits.head_bytes = 8192;
         config.limits.head_seconds = 1;
@@ -47,24 +47,24 @@ async fn a_head_that_is_too_long_or_too_slow_is_cut_off() {
     .await;
     let long = format!("GET /healthz HTTP/1.1\r\nhost: localhost\r\nx: {}\r\n\r\n", "x".repeat(20_000));
     assert_eq!(raw_status(platform.address, &long).await, 431);
-    // never finishes its head: the connection ends, which `raw` waits for
+    // the head never ends: `raw` waits until the gateway closes the connection
     let answer = raw(platform.address, "GET /healthz HTTP/1.1\r\nhost: local").await;
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 408"), "{answer}");
 }
 
 #[tokio::test]
-async fn who_says_nothing_is_not_waited_for() {
+async fn a_silent_connection_is_closed() {
     let platform = Platform::with(|config| config.limits.head_seconds = 1).await;
     let whole = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
     for said in ["", "PRI * HT", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", whole] {
         let answer = tokio::time::timeout(Duration::from_secs(20), raw(platform.address, said)).await;
-        let answer = answer.unwrap_or_else(|_| panic!("waited for after {said:?}"));
+        let answer = answer.unwrap_or_else(|_| panic!("still open after {said:?}"));
         assert_eq!(answer.starts_with("HTTP/1.1 200"), said == whole, "{answer}");
     }
 }
 
 #[tokio::test]
-async fn the_end_lets_a_request_finish_and_closes_the_rest() {
+async fn shutdown_lets_a_request_finish_and_closes_the_rest() {
     let platform = Platform::start().await;
     let instance = platform.instance();
     let opened = platform.cookie(&instance).await;
@@ -78,7 +78,7 @@ async fn the_end_lets_a_request_finish_and_closes_the_rest() {
     while !String::from_utf8_lossy(&seen).ends_with("one") {
         assert_ne!(stream.read_buf(&mut seen).await.unwrap(), 0, "{}", String::from_utf8_lossy(&seen));
     }
-    platform.shutdown.begin();
+    platform.process.shutdown.begin();
     stream.write_all(b"two").await.unwrap();
     stream.read_to_end(&mut seen).await.unwrap();
     assert!(String::from_utf8_lossy(&seen).ends_with("onetwo"), "{}", String::from_utf8_lossy(&seen));

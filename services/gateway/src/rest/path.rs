@@ -1,22 +1,12 @@
-//! Paths that two programs could read differently are refused before anything is decided by them.
+//! Paths that two programs could read differently are refused before a decision depends on them.
 
-use ::api::Problem;
-
-/// Refuses dot segments, empty segments, backslashes, and percent-encoded characters that have a meaning
-/// in paths or are not text. No address of the API has any of these.
-///
-/// # Errors
-/// 400.
-pub(super) fn check(path: &str) -> Result<(), Problem> {
-    let refused = || {
-        Problem::bad_request(
-            "The path is ambiguous: it has dot segments, empty segments or encoded separators.",
-        )
-    };
-    let inner = path.strip_prefix('/').ok_or_else(refused)?;
+/// Returns whether every program reads the path alike: it has no dot segments, empty segments or backslashes, and no
+/// percent-encoded characters that are syntax or not text. No path of the API has any of these.
+pub(super) fn is_unambiguous(path: &str) -> bool {
+    let Some(inner) = path.strip_prefix('/') else { return false };
     let segments_ok = inner.is_empty() || inner.split('/').all(|segment| !matches!(segment, "" | "." | ".."));
     let plain = !path.contains(['\\', ';']);
-    if segments_ok && plain && encoded_ok(path.as_bytes()) { Ok(()) } else { Err(refused()) }
+    segments_ok && plain && encoded_ok(path.as_bytes())
 }
 
 fn encoded_ok(path: &[u8]) -> bool {
@@ -34,7 +24,7 @@ fn encoded_ok(path: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::check;
+    use super::is_unambiguous;
 
     #[test]
     fn ambiguous_paths_are_refused() {
@@ -46,7 +36,7 @@ mod tests {
             "/v1/x/a%20b",
             "/v1/a.b",
         ] {
-            assert!(check(good).is_ok(), "{good}");
+            assert!(is_unambiguous(good), "{good}");
         }
         for bad in [
             "",
@@ -71,14 +61,14 @@ mod tests {
             "/v1/%",
             "/v1;x/stock",
         ] {
-            assert!(check(bad).is_err(), "{bad}");
+            assert!(!is_unambiguous(bad), "{bad}");
         }
     }
 
     proptest::proptest! {
         #[test]
         fn no_accepted_path_decodes_to_another_shape(path in "/[a-z/.%2efF\\\\]{0,24}") {
-            if check(&path).is_ok() {
+            if is_unambiguous(&path) {
                 let decoded = path.replace("%2e", ".").replace("%2E", ".").replace("%2f", "/").replace("%2F", "/");
                 proptest::prop_assert_eq!(&decoded, &path);
                 proptest::prop_assert!(!path.split('/').any(|s| s == ".." || s == "."));

@@ -1,15 +1,15 @@
 //! Access tokens of browsers' WebSockets.
 //!
 //! A page cannot set `Authorization` on a WebSocket. It offers the token as a subprotocol instead:
-//! `new WebSocket(url, ["atelier.terminal", "bearer." + token])`. The token becomes the header that every
-//! other request has, and is never passed on or answered as a subprotocol.
+//! `new WebSocket(url, ["atelier.terminal", "bearer." + token])`. The gateway moves the token to `Authorization` and
+//! never forwards or selects it as a subprotocol.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
 const PREFIX: &str = "bearer.";
 
-/// Moves an offered token to `Authorization`, unless that is there. Gives the first other subprotocol:
-/// a browser that offered some wants one answered.
+/// Moves an offered token to `Authorization`, unless the request has one. Returns the first other subprotocol: a browser
+/// that offers subprotocols expects one in the response.
 pub(super) fn take_token(headers: &mut HeaderMap) -> Option<HeaderValue> {
     let offered: Vec<String> = headers
         .get_all(header::SEC_WEBSOCKET_PROTOCOL)
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_token_moves_and_the_rest_stays() {
+    fn the_token_moves_to_authorization_and_other_subprotocols_stay() {
         let mut headers = HeaderMap::new();
         headers.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static("a, bearer.x.y.z, b"));
         assert_eq!(take_token(&mut headers).unwrap(), "a");

@@ -1,0 +1,111 @@
+//! The wiring: state, slices, router, workers, listeners.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::Context;
+use axum::Router;
+use service::{Front, Process, Round};
+use tokio::net::TcpListener;
+
+use crate::{
+    NAME, config::Config, instance::Instances, listener, readiness::Readiness, rest, router, state::AppState,
+};
+
+const RATE_LIMITS_CLEAN_UP: Duration = Duration::from_secs(60);
+
+/// The gateway.
+#[derive(Clone)]
+pub struct App {
+    state: AppState,
+    process: Process,
+    router: Router,
+    internal: Router,
+}
+
+impl App {
+    /// Builds the gateway. No service needs to run yet.
+    ///
+    /// # Errors
+    /// If the configuration is not valid.
+    pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
+        let http = service::http_client()?;
+        let state = AppState::new(config, &process, http.clone())?;
+        let readiness = Arc::new(Readiness::new(&state.config.services, http.clone()));
+        let front = Front::new(&process, move || {
+            let readiness = Arc::clone(&readiness);
+            async move { readiness.check().await }
+        });
+        let platform = rest::router(state.clone(), &openapi()?)?.merge(front.health_routes());
+        let instances = Instances::new(state.clone(), http)?;
+        Ok(Self {
+            router: front.wrap(router::by_host(state.clone(), platform, instances)),
+            internal: front.metrics_routes().merge(front.health_routes()),
+            state,
+            process,
+        })
+    }
+
+    /// The public routes: the platform's under its own host name, the instances' under theirs.
+    #[must_use]
+    pub fn router(&self) -> Router {
+        self.router.clone()
+    }
+
+    /// Starts the background workers: `gateway.metrics` serves `/metrics` and health on `internal`,
+    /// `gateway.rate_limits` forgets idle callers.
+    ///
+    /// # Errors
+    /// If the listener cannot be used.
+    pub fn start_workers(&self, internal: TcpListener) -> anyhow::Result<()> {
+        let (internal, routes) = (Arc::new(internal.into_std()?), self.internal.clone());
+        self.process.workers.spawn(format!("{NAME}.metrics"), move |token| {
+            let (internal, routes) = (Arc::clone(&internal), routes.clone());
+            async move {
+                // the worker keeps the socket, so that a restart does not lose the port
+                let listener = TcpListener::from_std(internal.try_clone()?)?;
+                axum::serve(listener, routes).with_graceful_shutdown(token.cancelled_owned()).await?;
+                Ok(())
+            }
+        });
+        let state = self.state.clone();
+        self.process.workers.spawn_periodic(format!("{NAME}.rate_limits"), RATE_LIMITS_CLEAN_UP, move || {
+            let state = state.clone();
+            async move {
+                state.rate_limits.forget_idle();
+                Ok(Round::Done)
+            }
+        });
+        Ok(())
+    }
+
+    /// Serves on listeners that are bound already, until shutdown.
+    ///
+    /// # Errors
+    /// If a listener cannot be used.
+    pub async fn serve_on(&self, public: TcpListener, internal: TcpListener) -> anyhow::Result<()> {
+        self.start_workers(internal)?;
+        listener::serve(public, self.router(), &self.state.config.limits, &self.process.shutdown).await;
+        self.process.shutdown.finish().await;
+        Ok(())
+    }
+}
+
+/// The OpenAPI document of everything that the gateway forwards, merged from the services' documents.
+///
+/// # Errors
+/// If a document is not valid JSON, or two have the same path.
+pub fn openapi() -> anyhow::Result<serde_json::Value> {
+    rest::openapi::merged()
+}
+
+/// Serves both listeners until shutdown.
+///
+/// # Errors
+/// If the configuration is not valid, or a port is in use.
+pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
+    let bind =
+        async |listen| TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"));
+    let (public, internal) = (bind(config.listen).await?, bind(config.metrics_listen).await?);
+    tracing::info!(listen = %config.listen, metrics = %config.metrics_listen, "listening");
+    App::new(config, process)?.serve_on(public, internal).await
+}

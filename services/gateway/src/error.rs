@@ -1,0 +1,102 @@
+//! Why the gateway answers a request itself, and the one mapping to a response.
+
+use api::{Problem, ProblemType};
+use axum::response::{IntoResponse, Response};
+
+use crate::{limits::Exceeded, proxy};
+
+/// A request that is not forwarded, or not answered by what it was forwarded to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("the request names no host")]
+    NoHost,
+    #[error("CONNECT and TRACE are not served")]
+    MethodNotServed,
+    #[error("the method is not allowed for this path")]
+    MethodNotAllowed,
+    #[error("the path is ambiguous")]
+    AmbiguousPath,
+    #[error("no route has this path")]
+    NoSuchRoute,
+    /// As libs/auth maps it.
+    #[error(transparent)]
+    Unauthenticated(#[from] Problem),
+    #[error("rate limit exceeded")]
+    RateLimited(#[from] Exceeded),
+    #[error("the request comes from a page of another origin")]
+    CrossOrigin,
+    /// The request cannot be written as one to the upstream.
+    #[error("the request cannot be forwarded")]
+    NotForwardable,
+    #[error("the {service} service cannot be reached")]
+    ServiceUnavailable { service: &'static str, source: Box<dyn std::error::Error + Send + Sync> },
+    #[error("the {service} service did not respond in time")]
+    ServiceTimeout { service: &'static str },
+    #[error("internal error")]
+    Internal(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    /// A request that `service` did not answer.
+    pub(crate) fn upstream(service: &'static str, error: proxy::Error) -> Self {
+        match error {
+            proxy::Error::Connect(_) | proxy::Error::Interrupted(_) => {
+                Self::ServiceUnavailable { service, source: error.into() }
+            }
+            proxy::Error::TimedOut => Self::ServiceTimeout { service },
+            proxy::Error::NotForwardable => Self::NotForwardable,
+        }
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NoHost => Self::bad_request("The request has no valid Host."),
+            Error::MethodNotServed => {
+                Self::new(ProblemType::MethodNotAllowed, "CONNECT and TRACE are not served.")
+            }
+            Error::MethodNotAllowed => {
+                Self::new(ProblemType::MethodNotAllowed, "The path exists, with other methods.")
+            }
+            Error::AmbiguousPath => Self::bad_request(
+                "The path is ambiguous: it has dot segments, empty segments or encoded separators.",
+            ),
+            Error::NoSuchRoute => {
+                Self::new(ProblemType::NoSuchRoute, "No operation of this API has this path.")
+            }
+            Error::Unauthenticated(problem) => problem,
+            Error::RateLimited(_) => {
+                Self::new(ProblemType::TooManyRequests, "You send requests faster than the platform allows.")
+            }
+            Error::CrossOrigin => Self::new(
+                ProblemType::CrossOrigin,
+                "A page of another origin may neither change anything here nor open a WebSocket.",
+            ),
+            Error::NotForwardable => Self::bad_request("The request cannot be forwarded."),
+            Error::ServiceUnavailable { service, source } => {
+                Self::unavailable(&format!("The {service} service"), source)
+            }
+            Error::ServiceTimeout { service } => Self::new(
+                ProblemType::NoAnswer,
+                format!("The {service} service did not respond in time. The request may have taken effect."),
+            )
+            .caused_by(error),
+            Error::Internal(cause) => Self::internal(cause),
+        }
+    }
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        match self {
+            Self::RateLimited(exceeded) => {
+                let headers = exceeded.clone();
+                let mut response = Problem::from(Self::RateLimited(exceeded)).into_response();
+                headers.add_headers(response.headers_mut());
+                response
+            }
+            other => Problem::from(other).into_response(),
+        }
+    }
+}

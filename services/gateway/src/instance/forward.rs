@@ -1,0 +1,177 @@
+//! Forwarding a request of an authorized user to the instance's pod.
+
+use axum::{
+    body::{Body, HttpBody},
+    extract::Request,
+    http::{HeaderMap, Method, header},
+    response::Response,
+};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use clients::gpu::Route;
+
+use super::{Instances, page};
+use crate::{connection_info::ConnectionInfo, error::Error, headers, proxy};
+
+impl Instances {
+    /// Sends the request to the instance. Its cookie and a token of the platform stay behind.
+    pub(super) async fn forward(
+        &self,
+        label: &str,
+        route: &Route,
+        connection: &ConnectionInfo,
+        mut request: Request,
+    ) -> Result<Response, Error> {
+        let wants_page = page::is_wanted(request.headers());
+        let Some(address) = &route.address else {
+            return Ok(page::not_running(&route.state, wants_page));
+        };
+        if !is_same_origin(&request, connection) {
+            return Err(Error::CrossOrigin);
+        }
+        self.cookies.remove(request.headers_mut());
+        if has_token_of(request.headers(), &self.state.config.auth.issuer) {
+            request.headers_mut().remove(header::AUTHORIZATION);
+        }
+        let copy = repeatable(&request);
+        let mut sent = self.state.proxy.send(request, address, connection, None).await;
+        if let Err(proxy::Error::Connect(_)) = &sent {
+            self.routes.forget(label).await;
+            if let Some(copy) = copy
+                && let Some(address) = self.new_address(label, route).await
+            {
+                sent = self.state.proxy.send(copy, &address, connection, None).await;
+            }
+        }
+        match sent {
+            Ok(mut response) => {
+                self.cookies.guard(response.headers_mut());
+                Ok(response)
+            }
+            Err(error) => {
+                let chain = api::ErrorChain(&error);
+                tracing::info!(instance.id = %route.instance_id, error = %chain, "instance unreachable");
+                match error {
+                    proxy::Error::NotForwardable => Err(Error::NotForwardable),
+                    proxy::Error::Connect(_) => Ok(page::not_responding(wants_page)),
+                    proxy::Error::Interrupted(_) | proxy::Error::TimedOut => {
+                        Ok(page::interrupted(wants_page))
+                    }
+                }
+            }
+        }
+    }
+
+    /// The address of an instance that was stopped and started again since `route` was read.
+    async fn new_address(&self, label: &str, route: &Route) -> Option<String> {
+        let now = self.routes.find(label).await.ok()??;
+        let same = now.instance_id == route.instance_id && now.tenant_id == route.tenant_id;
+        now.address.clone().filter(|address| same && Some(address) != route.address.as_ref())
+    }
+}
+
+/// Returns a copy of a request that can be sent twice: one without a body and without a protocol switch.
+fn repeatable(request: &Request) -> Option<Request> {
+    let bare = matches!(*request.method(), Method::GET | Method::HEAD)
+        && headers::upgrade(request.headers()).is_none()
+        && request.body().is_end_stream();
+    bare.then(|| {
+        let mut copy = Request::new(Body::empty());
+        *copy.method_mut() = request.method().clone();
+        *copy.uri_mut() = request.uri().clone();
+        *copy.headers_mut() = request.headers().clone();
+        copy
+    })
+}
+
+/// Whether the request comes from a page of the instance or from no page, or is safe (it changes nothing).
+fn is_same_origin(request: &Request, connection: &ConnectionInfo) -> bool {
+    let safe = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
+    if safe && headers::upgrade(request.headers()).is_none() {
+        return true;
+    }
+    request.headers().get(header::ORIGIN).is_none_or(|origin| {
+        let own = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
+        own.is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(&connection.authority))
+    })
+}
+
+/// Whether the bearer token names `issuer`. Such a token is the user's for the platform; the instance must not see it.
+/// The token is not verified: a forged one is not forwarded either.
+fn has_token_of(headers: &HeaderMap, issuer: &str) -> bool {
+    let claims = || -> Option<serde_json::Value> {
+        let payload = headers::bearer(headers)?.split('.').nth(1)?;
+        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()
+    };
+    claims().is_some_and(|claims| claims["iss"] == issuer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(method: Method, headers: &[(&'static str, &'static str)]) -> Request {
+        let mut request = Request::builder().method(method).uri("/path?query");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(Body::empty()).unwrap()
+    }
+
+    const UPGRADE: [(&str, &str); 2] = [("connection", "upgrade"), ("upgrade", "websocket")];
+
+    #[test]
+    fn only_bare_reads_are_repeated() {
+        let copy = repeatable(&request(Method::GET, &[("accept", "*/*")])).unwrap();
+        assert_eq!(
+            (copy.uri().to_string().as_str(), &copy.headers()["accept"]),
+            ("/path?query", &"*/*".parse().unwrap())
+        );
+        assert!(repeatable(&request(Method::HEAD, &[])).is_some());
+        assert!(repeatable(&request(Method::POST, &[])).is_none());
+        assert!(repeatable(&request(Method::GET, &UPGRADE)).is_none());
+        assert!(repeatable(&request(Method::GET, &[]).map(|_| Body::from("body"))).is_none());
+    }
+
+    #[test]
+    fn other_origins_may_only_read() {
+        let connection = ConnectionInfo {
+            peer: "10.0.0.1".parse().unwrap(),
+            scheme: "https".to_owned(),
+            host: "inst-1.apps.test".to_owned(),
+            authority: "inst-1.apps.test:8443".to_owned(),
+        };
+        let own = ("origin", "https://INST-1.apps.test:8443");
+        let other = ("origin", "https://inst-2.apps.test:8443");
+        for (method, headers, allowed) in [
+            (Method::GET, vec![other], true),
+            (Method::HEAD, vec![other], true),
+            (Method::OPTIONS, vec![other], true),
+            (Method::POST, vec![], true),
+            (Method::POST, vec![own], true),
+            (Method::POST, vec![other], false),
+            (Method::POST, vec![("origin", "null")], false),
+            (Method::POST, vec![("origin", "https://inst-1.apps.test")], false),
+            (Method::GET, [UPGRADE.as_slice(), &[other]].concat(), false),
+            (Method::GET, [UPGRADE.as_slice(), &[own]].concat(), true),
+        ] {
+            let request = request(method, &headers);
+            assert_eq!(is_same_origin(&request, &connection), allowed, "{request:?}");
+        }
+    }
+
+    #[test]
+    fn only_tokens_of_the_platform_stay_behind() {
+        let bearer = |claims: &str| format!("Bearer e30.{}.signature", URL_SAFE_NO_PAD.encode(claims));
+        for (value, ours) in [
+            (bearer(r#"{"iss":"https://atelier.test"}"#), true),
+            (bearer(r#"{"iss":"https://other.test"}"#), false),
+            (bearer("no JSON"), false),
+            ("Bearer the-instances-own".to_owned(), false),
+            ("Basic eDp5".to_owned(), false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, value.parse().unwrap());
+            assert_eq!(has_token_of(&headers, "https://atelier.test"), ours, "{value}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The public listener: a bounded number of connections, time limits for slow clients, graceful shutdown.
+
+use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+
+use axum::{Router, body::Body, extract::ConnectInfo};
+use hyper::{Request, body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto,
+};
+use service::Shutdown;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use crate::config::Limits;
+
+/// Pause after an accept that failed, for example because the process has no file descriptors left.
+const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+
+/// How connections are served.
+struct Connections {
+    builder: auto::Builder<TokioExecutor>,
+    router: Router,
+    /// Time for a connection to send the head of its first request.
+    head_timeout: Duration,
+    shutdown: CancellationToken,
+}
+
+/// Serves until `shutdown` begins. Each connection then ends after its current request.
+pub(crate) async fn serve(listener: TcpListener, router: Router, limits: &Limits, shutdown: &Shutdown) {
+    let token = shutdown.token();
+    let connections = Arc::new(Connections {
+        builder: builder(limits),
+        router,
+        head_timeout: Duration::from_secs(limits.head_seconds.into()),
+        shutdown: token.clone(),
+    });
+    let permits = Arc::new(Semaphore::new(limits.connections.max(1)));
+    loop {
+        let accept = async {
+            // the permit comes first: a connection that cannot be served stays in the kernel's queue
+            let permit = Arc::clone(&permits).acquire_owned().await;
+            (listener.accept().await, permit)
+        };
+        let Some((accepted, permit)) = token.run_until_cancelled(accept).await else { return };
+        match accepted {
+            Ok((stream, peer)) => {
+                let connections = Arc::clone(&connections);
+                shutdown.track(async move {
+                    connections.serve(stream, peer).await;
+                    drop(permit);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                token.run_until_cancelled(tokio::time::sleep(ACCEPT_RETRY)).await;
+            }
+        }
+    }
+}
+
+fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_secs(limits.head_seconds.into()))
+        .max_buf_size(limits.head_bytes.max(8192))
+        .max_headers(128);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(128)
+        .max_header_list_size(u32::try_from(limits.head_bytes).unwrap_or(u32::MAX))
+        .keep_alive_interval(Duration::from_secs(30));
+    builder
+}
+
+impl Connections {
+    async fn serve(&self, stream: TcpStream, peer: SocketAddr) {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "cannot set TCP_NODELAY");
+        }
+        let first_request = CancellationToken::new();
+        let arrived = first_request.clone();
+        let router = self.router.clone();
+        let service = service_fn(move |request: Request<Incoming>| {
+            arrived.cancel();
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(ConnectInfo(peer));
+            router.clone().oneshot(request)
+        });
+        let mut connection = pin!(self.builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
+        // hyper's own timeout begins once it knows the protocol, which a silent client never tells
+        let silent = async {
+            if tokio::time::timeout(self.head_timeout, first_request.cancelled()).await.is_ok() {
+                std::future::pending::<()>().await;
+            }
+        };
+        let result = tokio::select! {
+            result = connection.as_mut() => result,
+            () = silent => return tracing::debug!(%peer, "connection without a request closed"),
+            () = self.shutdown.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = result {
+            tracing::debug!(%error, %peer, "connection failed");
+        }
+    }
+}

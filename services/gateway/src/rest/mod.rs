@@ -1,0 +1,79 @@
+//! The platform's REST API: authenticates the caller, counts against rate limits, forwards to the service of the path.
+
+pub(crate) mod openapi;
+mod path;
+mod routes;
+mod websocket;
+
+use std::time::Duration;
+
+use auth::User;
+use axum::{
+    Extension, Router,
+    body::Bytes,
+    extract::{FromRequestParts, Request, State},
+    http::{HeaderValue, StatusCode, header},
+    response::Response,
+    routing::get,
+};
+use serde_json::Value;
+use service::RouteName;
+
+use crate::{connection_info::ConnectionInfo, error::Error, state::AppState};
+use routes::Access;
+
+/// `/openapi.json` serves `document`; all other paths are forwarded.
+///
+/// # Errors
+/// If the document does not serialize.
+pub(crate) fn router(state: AppState, document: &Value) -> anyhow::Result<Router> {
+    let document = Bytes::from(serde_json::to_vec(document)?);
+    let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "max-age=60")];
+    let get_document = get(|| async move { (headers, document) });
+    Ok(Router::new().route("/openapi.json", get_document).fallback(forward).with_state(state))
+}
+
+/// Forwards a request to the service of its path.
+async fn forward(
+    State(state): State<AppState>,
+    Extension(connection): Extension<ConnectionInfo>,
+    mut request: Request,
+) -> Result<Response, Error> {
+    if !path::is_unambiguous(request.uri().path()) {
+        return Err(Error::AmbiguousPath);
+    }
+    let route = routes::find(request.method(), request.uri().path()).ok_or(Error::NoSuchRoute)?;
+    let subprotocol = websocket::take_token(request.headers_mut());
+    let (mut parts, body) = request.into_parts();
+    let remaining = match route.access {
+        Access::SignIn => Some(state.rate_limits.check_sign_in(connection.peer)?),
+        Access::Public => None,
+        Access::SignedIn => {
+            let User(principal) = User::from_request_parts(&mut parts, &state).await?;
+            Some(state.rate_limits.check_user(principal.user)?)
+        }
+    };
+    // callers authenticate by header; cookies of instances' pages are no business of the services
+    parts.headers.remove(header::COOKIE);
+
+    let service = route.service.name();
+    let address = route.service.url(&state.config.services);
+    let timeout = Duration::from_secs(state.config.limits.answer_seconds.into());
+    let mut response = state
+        .proxy
+        .send(Request::from_parts(parts, body), address.authority(), &connection, Some(timeout))
+        .await
+        .map_err(|error| Error::upstream(service, error))?;
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS
+        && let Some(chosen) = subprotocol
+        && !response.headers().contains_key(header::SEC_WEBSOCKET_PROTOCOL)
+    {
+        response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, chosen);
+    }
+    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response.extensions_mut().insert(RouteName(service));
+    if let Some(remaining) = remaining {
+        remaining.add_headers(response.headers_mut());
+    }
+    Ok(response)
+}

@@ -1,0 +1,45 @@
+//! What the gateway's slices and workers share.
+
+use std::sync::Arc;
+
+use auth::{AuthState, HasAuth, Verifier};
+use service::Process;
+
+use crate::{config::Config, limits::RateLimits, proxy::Proxy};
+
+/// The shared state. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct AppState(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) config: Config,
+    pub(crate) rate_limits: RateLimits,
+    pub(crate) proxy: Proxy,
+    auth: AuthState,
+}
+
+impl AppState {
+    /// # Errors
+    /// If a configured rate is zero or too high.
+    pub(crate) fn new(config: Config, process: &Process, http: reqwest::Client) -> anyhow::Result<Self> {
+        Ok(Self(Arc::new(Inner {
+            rate_limits: RateLimits::new(&config.limits)?,
+            proxy: Proxy::new(process.shutdown.clone()),
+            auth: AuthState { verifier: Verifier::new(config.auth.clone(), http), callers: Arc::default() },
+            config,
+        })))
+    }
+}
+
+impl std::ops::Deref for AppState {
+    type Target = Inner;
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl HasAuth for AppState {
+    fn auth(&self) -> &AuthState {
+        &self.0.auth
+    }
+}

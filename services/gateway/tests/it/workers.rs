@@ -1,0 +1,26 @@
+//! Supervision: a panic in a worker does not stop the gateway.
+
+use testkit::{Client, eventually};
+
+use crate::platform::Platform;
+
+#[tokio::test]
+async fn every_worker_recovers_from_a_panic() {
+    let platform = Platform::start().await;
+    let workers = &platform.process.workers;
+    assert_eq!(workers.names(), ["gateway.metrics", "gateway.rate_limits"]);
+    for name in workers.names() {
+        workers.inject_panic(&name);
+        eventually("the worker runs again", async || {
+            workers.status(&name).filter(|(running, failures)| *running && *failures == 1)
+        })
+        .await;
+    }
+    let metrics = Client::new(&format!("http://{}", platform.metrics)).get("/metrics").await.expect(200).text;
+    for worker in workers.names() {
+        let line = format!("worker_failures_total{{worker=\"{worker}\",cause=\"panic\"}} 1");
+        assert!(metrics.contains(&line), "{line} is missing in {metrics}");
+    }
+    let _ = platform.client.get("/readyz").await.expect(200);
+    let _ = platform.member().get("/v1/me").await.expect(200);
+}
