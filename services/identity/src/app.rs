@@ -1,129 +1,81 @@
-//! The service put together: what its handlers share, its routes, its workers.
+//! The wiring: state, routes, workers, OpenAPI document.
 
-use std::{
-    net::Ipv4Addr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::time::Duration;
 
-use auth::{AuthConfig, AuthState, HasAuth, Verifier};
 use axum::Router;
-use db::Db;
-use service::{Front, Process, Shutdown};
+use jiff::Timestamp;
+use service::{Front, Process};
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::{
-    config::Config, membership, password::Hasher, session, signing_key, signing_key::Ring, tenant, user,
-    vault::Vault,
-};
+use crate::{NAME, config::Config, membership, session, signing_key, state::AppState, tenant, user};
 
-/// What handlers and workers share. Cheap to clone.
+const CLEAN_UP: Duration = Duration::from_secs(60);
+
+/// The service.
 #[derive(Clone)]
-pub struct App(Arc<Inner>);
-
-/// The parts, for the rooms of this service.
-pub struct Inner {
-    pub(crate) config: Config,
-    pub(crate) db: Db,
-    auth: AuthState,
-    pub(crate) vault: Vault,
-    pub(crate) hasher: Hasher,
-    pub(crate) ring: Ring,
+pub struct App {
+    state: AppState,
     process: Process,
-    /// Whether the first administrator is there, or none is asked for.
-    bootstrapped: AtomicBool,
-}
-
-impl std::ops::Deref for App {
-    type Target = Inner;
-    fn deref(&self) -> &Inner {
-        &self.0
-    }
-}
-
-impl HasAuth for App {
-    fn auth(&self) -> &AuthState {
-        &self.0.auth
-    }
 }
 
 impl App {
-    /// Puts the service together. The database need not answer yet.
+    /// Builds the service. The database need not answer yet.
     ///
     /// # Errors
-    /// When the configuration is not right.
-    pub fn new(config: Config) -> anyhow::Result<Self> {
-        let signing = &config.signing;
-        anyhow::ensure!(
-            signing.publish_before_seconds >= 2 * signing.poll_seconds,
-            "signing.publish_before_seconds must be at least twice signing.poll_seconds: every replica has \
-             to know a key before it signs"
-        );
-        let own_keys = || {
-            let ip = if config.listen.ip().is_unspecified() {
-                Ipv4Addr::LOCALHOST.into()
-            } else {
-                config.listen.ip()
-            };
-            let address = std::net::SocketAddr::new(ip, config.listen.port());
-            format!("http://{address}/.well-known/jwks.json")
-        };
-        let jwks_url = config.auth.jwks_url.clone().unwrap_or_else(own_keys);
-        let verified = AuthConfig { jwks_url: Some(jwks_url), ..config.auth.clone() };
-        let http = reqwest::Client::builder().connect_timeout(Duration::from_secs(2)).build()?;
-        Ok(Self(Arc::new(Inner {
-            db: Db::connect(crate::NAME, &config.database)?,
-            auth: AuthState {
-                verifier: Verifier::new(verified, http),
-                callers: Arc::new(config.callers.clone()),
-            },
-            vault: Vault::new(&config.encryption_keys)?,
-            hasher: Hasher::new(config.passwords.concurrency)?,
-            ring: Ring::default(),
-            process: Process::default(),
-            bootstrapped: AtomicBool::new(config.bootstrap_admin.is_none()),
-            config,
-        })))
+    /// If the configuration is not valid.
+    pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
+        Ok(Self { state: AppState::new(config, Timestamp::now)?, process })
     }
 
-    /// The first administrator is there.
-    pub(crate) fn set_bootstrapped(&self) {
-        self.bootstrapped.store(true, Ordering::Release);
-    }
-
-    /// Everything it answers.
+    /// All routes.
+    #[must_use]
     pub fn router(&self) -> Router {
         let (routes, _) = routes().split_for_parts();
-        let app = self.clone();
+        let state = self.state.clone();
         let ready = move || {
-            let app = app.clone();
-            async move {
-                app.db.ping().await.map_err(|_| "waiting for the database".to_owned())?;
-                app.ring.ready().map_err(str::to_owned)?;
-                if !app.bootstrapped.load(Ordering::Acquire) {
-                    return Err("waiting for the first administrator".to_owned());
-                }
-                Ok(())
-            }
+            let state = state.clone();
+            async move { state.ready().await }
         };
-        Front::new(&self.process, ready).serve(routes.with_state(self.clone()))
+        Front::new(&self.process, ready).serve(routes.with_state(self.state.clone()))
     }
 
-    /// Starts what runs beside the requests; it ends with `shutdown`.
-    pub fn start_workers(&self, shutdown: &Shutdown) {
-        shutdown.track(signing_key::keep(self.clone(), shutdown.token()));
-        shutdown.track(session::clean_up(self.clone(), shutdown.token()));
-        if let Some(admin) = self.config.bootstrap_admin.clone() {
-            shutdown.track(user::bootstrap(self.clone(), admin, shutdown.token()));
+    /// Starts the background workers: `identity.signing_keys` creates, rotates and loads signing keys,
+    /// `identity.clean_up` deletes old rows, `identity.bootstrap` creates the first administrator.
+    pub fn start_workers(&self) {
+        let workers = &self.process.workers;
+        let state = self.state.clone();
+        workers.spawn(format!("{NAME}.signing_keys"), move |token| {
+            let state = state.clone();
+            async move { signing_key::run(&state, &token).await }
+        });
+        let state = self.state.clone();
+        workers.spawn_periodic(format!("{NAME}.clean_up"), CLEAN_UP, move || {
+            let state = state.clone();
+            async move { session::clean_up(&state).await }
+        });
+        if let Some(admin) = self.state.config.bootstrap_admin.clone() {
+            let state = self.state.clone();
+            workers.spawn(format!("{NAME}.bootstrap"), move |token| {
+                let (state, admin) = (state.clone(), admin.clone());
+                async move { user::bootstrap(&state, &admin, &token).await }
+            });
         }
     }
 }
 
-fn routes() -> OpenApiRouter<App> {
+/// Serves until shutdown.
+///
+/// # Errors
+/// If the configuration is not valid, or the address cannot be bound.
+pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
+    let (listen, shutdown) = (config.listen, process.shutdown.clone());
+    let app = App::new(config, process)?;
+    app.start_workers();
+    service::serve(listen, app.router(), &shutdown).await
+}
+
+fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(Description::openapi())
         .merge(session::routes())
         .merge(user::routes())

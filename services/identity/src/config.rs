@@ -1,4 +1,4 @@
-//! What an administrator sets.
+//! The configuration.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -11,20 +11,20 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Where to listen.
+    /// Address to listen on.
     pub listen: SocketAddr,
-    /// The service's schema.
+    /// Connection to the service's schema.
     pub database: DbConfig,
-    /// Issuer and audience of the tokens it issues, and of those it accepts. `jwks_url` is by default its
-    /// own, over the loopback interface; it is set only where another issuer's tokens are to be accepted.
+    /// Issuer and audience of the tokens that the service issues and accepts. By default `jwks_url` is the service's
+    /// own, over the loopback interface. Set it only to accept tokens of another issuer.
     pub auth: AuthConfig,
-    /// Services that may call internal operations (there are none yet).
+    /// Services that may call internal operations. Identity has none.
     #[serde(default)]
     pub callers: Callers,
-    /// Keys that encrypt the signing keys at rest. The first encrypts, all decrypt: to replace one, put
-    /// the new one before it, and remove the old one after a rotation of the signing keys has run out.
+    /// Keys that encrypt the signing keys at rest. The first encrypts, all decrypt. To replace one, insert the new key
+    /// first and rotate the signing keys; remove the old one when no signing key depends on it.
     pub encryption_keys: Vec<EncryptionKey>,
-    /// The first administrator, made when there is none.
+    /// The first administrator, created if the platform has none.
     #[serde(default)]
     pub bootstrap_admin: Option<BootstrapAdmin>,
     /// Sign-in sessions.
@@ -42,7 +42,7 @@ pub struct Config {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EncryptionKey {
-    /// Its name, stored beside what it encrypted.
+    /// Name of the key, stored with what it encrypted.
     pub id: String,
     /// 32 random bytes in base64.
     pub key: SecretString,
@@ -52,22 +52,22 @@ pub struct EncryptionKey {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BootstrapAdmin {
-    /// Address to sign in with.
+    /// E-mail address to sign in with.
     pub email: String,
     /// Initial password.
     pub password: SecretString,
 }
 
-/// Life of tokens and sessions.
+/// Lifetimes of tokens and sessions.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SessionConfig {
-    /// An access token's life (default 600).
+    /// Lifetime of an access token (default 600).
     pub access_token_seconds: u32,
-    /// A session's life, however often it is refreshed (default 30 days).
+    /// Lifetime of a session, regardless of refreshes (default 30 days).
     pub session_seconds: u32,
-    /// For how long a refresh token that was replaced may come again, because the answer to its first use
-    /// was lost or two tabs sent it at once (default 10). Later it counts as stolen.
+    /// How long a used refresh token is accepted again, because the response to its first use was lost or two tabs
+    /// sent it at once (default 10). Afterwards it counts as stolen.
     pub reuse_grace_seconds: u32,
 }
 
@@ -77,16 +77,16 @@ impl Default for SessionConfig {
     }
 }
 
-/// Life of signing keys.
+/// Lifetimes of signing keys.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SigningConfig {
-    /// A key signs for this long, then the next one does (default 30 days).
+    /// How long a key signs before the next one replaces it (default 30 days).
     pub rotate_every_seconds: u32,
-    /// The next key is published this long before it signs (default 600). Verifiers may keep the
-    /// published keys for half of it.
+    /// How long a key is published before it signs (default 600). Verifiers may cache the published keys for half of
+    /// this time.
     pub publish_before_seconds: u32,
-    /// How often each replica looks for changed keys (default 15).
+    /// How often each replica reads the keys (default 15).
     pub poll_seconds: u32,
 }
 
@@ -97,6 +97,17 @@ impl Default for SigningConfig {
 }
 
 impl SigningConfig {
+    /// # Errors
+    /// If a key could sign before every replica has read it.
+    pub(crate) fn check(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            self.publish_before_seconds >= self.poll_seconds.saturating_mul(2),
+            "signing.publish_before_seconds must be at least twice signing.poll_seconds: every replica has to know a \
+             key before it signs"
+        );
+        Ok(())
+    }
+
     pub(crate) fn poll(&self) -> Duration {
         Duration::from_secs(self.poll_seconds.max(1).into())
     }
@@ -106,12 +117,36 @@ impl SigningConfig {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PasswordConfig {
-    /// Hashes computed at once (each takes a core and 19 MiB; default: the number of cores).
+    /// Hashes computed at the same time. Each takes a core and 19 MiB (default: the number of cores).
     pub concurrency: usize,
 }
 
 impl Default for PasswordConfig {
     fn default() -> Self {
         Self { concurrency: std::thread::available_parallelism().map_or(2, usize::from) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_published_for_at_least_two_polls() {
+        let signing = |publish_before_seconds, poll_seconds| SigningConfig {
+            publish_before_seconds,
+            poll_seconds,
+            ..SigningConfig::default()
+        };
+        assert!(SigningConfig::default().check().is_ok());
+        assert!(signing(20, 10).check().is_ok());
+        assert!(signing(19, 10).check().is_err());
+        assert!(signing(600, u32::MAX).check().is_err());
+    }
+
+    #[test]
+    fn the_poll_interval_is_never_zero() {
+        let signing = SigningConfig { poll_seconds: 0, ..SigningConfig::default() };
+        assert_eq!(signing.poll(), Duration::from_secs(1));
     }
 }

@@ -1,37 +1,32 @@
-//! Who is who: users, tenants and their members, sign-in, and the keys that sign access tokens.
+//! Users, tenants and their members, sign-in sessions, and the keys that sign access tokens.
 //!
-//! The only part of the platform that sees passwords. Nothing here knows what a tenant owns.
+//! The only service that handles passwords. It knows nothing of what a tenant owns in other services.
+//!
+//! [`App`] is the wiring. The slices are `user`, `tenant`, `membership`, `session` and `signing_key`. Below them:
+//! `state` (what they share), `scope` (whose rows a transaction sees), `password` (hashing), `encryption` (secrets at
+//! rest), `keyring` (the keys in use) and `error`.
 
 mod app;
 mod config;
+mod encryption;
+mod error;
+mod keyring;
 mod membership;
 mod password;
 mod scope;
 mod session;
 mod signing_key;
+mod state;
 mod tenant;
 mod user;
-mod vault;
 
 use sqlx::migrate::Migrator;
 
-pub use app::{App, openapi};
+pub use app::{App, openapi, serve};
 pub use config::{BootstrapAdmin, Config, EncryptionKey, PasswordConfig, SessionConfig, SigningConfig};
 
-/// The service's name: of its schema, its roles and its log.
+/// Name of the service, its schema, its roles and its workers.
 pub const NAME: &str = "identity";
 
-/// The schema, step by step.
+/// The migrations of the schema.
 pub static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/identity");
-
-/// Serves until `shutdown` begins.
-///
-/// # Errors
-/// When the configuration is not right or the address cannot be bound.
-pub async fn serve(config: Config, process: service::Process) -> anyhow::Result<()> {
-    let shutdown = process.shutdown;
-    let listen = config.listen;
-    let app = App::new(config)?;
-    app.start_workers(&shutdown);
-    service::serve(listen, app.router(), &shutdown).await
-}

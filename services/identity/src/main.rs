@@ -6,6 +6,5 @@ use clap::Parser;
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let migrate = async |config: Config| config.database.migrate(NAME, &MIGRATIONS).await;
-    let serve = async |config, process: service::Process| serve(config, process).await;
     service::Cli::parse().run(serve, migrate, openapi).await
 }

@@ -1,83 +1,77 @@
-//! Passwords: which are accepted, and their hashes (argon2id), computed off the request threads and
-//! never more at once than the machine bears.
+//! Passwords: which are accepted, and their hashes (argon2id). Hashes are computed on blocking threads, a configured
+//! number at a time.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use api::Problem;
 use argon2::{Algorithm, Argon2, Block, Params, PasswordHash, Version};
 use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::error::Error;
 
 const MIN_CHARS: usize = 8;
 const MAX_BYTES: usize = 256;
-/// Longer than this nobody waits for a turn.
-const QUEUE: Duration = Duration::from_secs(5);
+/// Longest wait for a permit.
+const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// Refuses what is no password for a new or changed account.
+/// Checks a new password.
 ///
 /// # Errors
-/// 422 naming the field.
-pub(crate) fn check(pointer: &str, password: &SecretString, email: &str) -> Result<(), Problem> {
+/// Names the field.
+pub(crate) fn check(pointer: &'static str, password: &SecretString, email: &str) -> Result<(), Error> {
     let password = password.expose_secret();
     if password.chars().count() < MIN_CHARS || password.len() > MAX_BYTES {
-        return Err(Problem::invalid_field(
-            pointer,
-            format!("must have at least {MIN_CHARS} characters and at most {MAX_BYTES} bytes"),
-        ));
+        let detail = format!("must have at least {MIN_CHARS} characters and at most {MAX_BYTES} bytes");
+        return Err(Error::invalid(pointer, detail));
     }
     if password.eq_ignore_ascii_case(email) {
-        return Err(Problem::invalid_field(pointer, "must not be the e-mail address"));
+        return Err(Error::invalid(pointer, "must not be the e-mail address"));
     }
     Ok(())
 }
 
-/// Computes hashes. Clones share the limit.
+/// Computes password hashes. Clones share the limit.
 #[derive(Clone)]
 pub(crate) struct Hasher {
     permits: Arc<Semaphore>,
     memory: Arc<Memory>,
-    /// What is compared when there is no such account, so that it takes as long.
+    /// Compared for an unknown account, so that it takes as long as a known one.
     decoy: Arc<str>,
 }
 
 /// The right to compute one hash.
-pub(crate) struct Turn<'h> {
+pub(crate) struct Permit<'h> {
     hasher: &'h Hasher,
-    permit: tokio::sync::OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
 }
 
 impl Hasher {
     /// # Errors
-    /// When the system gives no randomness.
+    /// If the system has no random numbers.
     pub(crate) fn new(concurrency: usize) -> anyhow::Result<Self> {
         let memory = Arc::new(Memory::default());
         let decoy = hash(&memory, b"nobody has this password")?;
         Ok(Self { permits: Arc::new(Semaphore::new(concurrency.max(1))), memory, decoy: decoy.into() })
     }
 
-    /// Waits for a turn.
+    /// Waits for the right to compute one hash.
     ///
     /// # Errors
-    /// 503 when too many wait.
-    pub(crate) async fn turn(&self) -> Result<Turn<'_>, Problem> {
-        let permit = tokio::time::timeout(QUEUE, Arc::clone(&self.permits).acquire_owned())
-            .await
-            .map_err(|late| Problem::unavailable("Signing in", late))?
-            .map_err(Problem::internal)?;
-        Ok(Turn { hasher: self, permit })
+    /// If it takes more than 5 seconds.
+    pub(crate) async fn permit(&self) -> Result<Permit<'_>, Error> {
+        let acquired = tokio::time::timeout(MAX_WAIT, Arc::clone(&self.permits).acquire_owned()).await;
+        let permit = acquired.map_err(|_| Error::HasherBusy)?.map_err(anyhow::Error::from)?;
+        Ok(Permit { hasher: self, permit })
     }
 }
 
-impl Turn<'_> {
-    /// The hash to store.
-    ///
-    /// # Errors
-    /// 500.
-    pub(crate) async fn hash(self, password: SecretString) -> Result<String, Problem> {
+impl Permit<'_> {
+    /// Returns the hash to store.
+    pub(crate) async fn hash(self, password: SecretString) -> Result<String, Error> {
         let (permit, memory) = (self.permit, Arc::clone(&self.hasher.memory));
         blocking(move || {
             let result = hash(&memory, password.expose_secret().as_bytes());
@@ -87,28 +81,21 @@ impl Turn<'_> {
         .await
     }
 
-    /// Whether the password is the one. Without a `stored` hash it takes as long, and is not.
-    ///
-    /// # Errors
-    /// 500.
-    pub(crate) async fn verify(
-        self,
-        password: SecretString,
-        stored: Option<String>,
-    ) -> Result<bool, Problem> {
+    /// Returns whether the password has this hash. Takes as long without a `stored` hash, and returns false.
+    pub(crate) async fn verify(self, password: SecretString, stored: Option<String>) -> Result<bool, Error> {
         let (permit, memory, known) = (self.permit, Arc::clone(&self.hasher.memory), stored.is_some());
         let against = stored.unwrap_or_else(|| self.hasher.decoy.to_string());
         blocking(move || {
-            let right = verify(&memory, password.expose_secret().as_bytes(), &against);
+            let matches = verify(&memory, password.expose_secret().as_bytes(), &against);
             drop(permit);
-            Ok(right? && known)
+            Ok(matches? && known)
         })
         .await
     }
 }
 
-/// The working memory of hashes, kept from one to the next: given back to the system's allocator each
-/// time, 19 MiB blocks would stay with every thread that ever computed one.
+/// The working memory of hashes, reused. Freed each time, the allocator would keep 19 MiB for every thread that ever
+/// computed a hash.
 #[derive(Default)]
 struct Memory(Mutex<Vec<Vec<Block>>>);
 
@@ -118,13 +105,13 @@ impl Memory {
         blocks.resize(params.block_count(), Block::default());
         let done = Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
             .hash_password_into_with_memory(password, salt, out, &mut blocks)
-            .map_err(|e| anyhow::anyhow!("hashing: {e}"));
+            .map_err(|e| anyhow::anyhow!("cannot hash a password: {e}"));
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(blocks);
         done
     }
 }
 
-/// A hash in the PHC string format, with the recommended parameters.
+/// Returns a hash in the PHC string format, with the recommended parameters.
 fn hash(memory: &Memory, password: &[u8]) -> anyhow::Result<String> {
     let (params, mut salt, mut out) = (Params::DEFAULT, [0; 16], [0; Params::DEFAULT_OUTPUT_LEN]);
     aws_lc_rs::rand::fill(&mut salt)?;
@@ -134,9 +121,10 @@ fn hash(memory: &Memory, password: &[u8]) -> anyhow::Result<String> {
     Ok(format!("$argon2id$v=19$m={m},t={t},p={p}${salt}${out}"))
 }
 
-/// Whether `stored` (PHC string format, argon2id, any parameters) is of this password.
+/// Returns whether `stored` (PHC string format, argon2id, any parameters) is the hash of this password.
 fn verify(memory: &Memory, password: &[u8], stored: &str) -> anyhow::Result<bool> {
-    let broken = |what: &dyn std::fmt::Display| anyhow::anyhow!("a stored password hash: {what}");
+    let broken =
+        |what: &dyn std::fmt::Display| anyhow::anyhow!("a stored password hash is not valid: {what}");
     let stored = PasswordHash::new(stored).map_err(|e| broken(&e))?;
     let (Some(salt), Some(expected)) = (&stored.salt, &stored.hash) else {
         return Err(broken(&"it has no salt or no hash"));
@@ -150,32 +138,71 @@ fn verify(memory: &Memory, password: &[u8], stored: &str) -> anyhow::Result<bool
 
 async fn blocking<T: Send + 'static>(
     f: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
-) -> Result<T, Problem> {
-    tokio::task::spawn_blocking(f).await.map_err(Problem::internal)?.map_err(Problem::internal)
+) -> Result<T, Error> {
+    Ok(tokio::task::spawn_blocking(f).await.map_err(anyhow::Error::from)??)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// `argon2id`, of other parameters and another password.
+    const WEAK: &str = "$argon2id$v=19$m=16,t=2,p=1$MTIzNDU2Nzg$Bn5hZ6ZCOhUwDcRDJ/1AsQ";
+
     #[test]
-    fn a_hash_is_of_its_password_only_and_of_the_standard_form() {
-        use argon2::PasswordVerifier;
+    fn length_and_similarity_are_checked() {
+        let check = |password: &str| check("/password", &password.into(), "Ada@Example.test").is_ok();
+        assert!(!check("7 chars"));
+        assert!(check("8 chars!"));
+        assert!(check(&"x".repeat(256)));
+        assert!(!check(&"x".repeat(257)));
+        assert!(check(&"ü".repeat(128)), "256 bytes");
+        assert!(!check(&"ü".repeat(129)), "258 bytes");
+        assert!(!check("ada@example.TEST"));
+    }
+
+    #[test]
+    fn a_hash_belongs_to_its_password_only() {
         let memory = Memory::default();
         let stored = hash(&memory, b"right").unwrap();
-        assert!(stored.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{stored}");
         assert!(verify(&memory, b"right", &stored).unwrap());
         assert!(!verify(&memory, b"wrong", &stored).unwrap());
         assert_ne!(stored, hash(&memory, b"right").unwrap(), "salted");
-        // the library itself agrees, and older parameters still verify
+        assert!(!verify(&memory, b"right", WEAK).unwrap(), "other parameters");
+    }
+
+    #[test]
+    fn hashes_have_the_standard_form() {
+        use argon2::PasswordVerifier;
+        let stored = hash(&Memory::default(), b"right").unwrap();
+        assert!(stored.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{stored}");
         let parsed = PasswordHash::new(&stored).unwrap();
         assert!(Argon2::default().verify_password(b"right", &parsed).is_ok());
-        let weak = "$argon2id$v=19$m=16,t=2,p=1$MTIzNDU2Nzg$Bn5hZ6ZCOhUwDcRDJ/1AsQ";
-        assert!(!verify(&memory, b"right", weak).unwrap());
-        assert!(
-            verify(&memory, b"right", "$argon2i$v=19$m=16,t=2,p=1$MTIzNDU2Nzg$Bn5hZ6ZCOhUwDcRDJ/1AsQ")
-                .is_err()
-        );
-        assert!(verify(&memory, b"right", "").is_err());
+    }
+
+    #[test]
+    fn other_algorithms_and_broken_hashes_are_errors() {
+        let memory = Memory::default();
+        for broken in [WEAK.replace("argon2id", "argon2i").as_str(), "", "$argon2id$v=19$m=16,t=2,p=1"] {
+            assert!(verify(&memory, b"right", broken).is_err(), "{broken}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_unknown_account_never_matches() {
+        let hasher = Hasher::new(1).unwrap();
+        let verify = async |password: &str, stored| {
+            hasher.permit().await.unwrap().verify(password.into(), stored).await.unwrap()
+        };
+        assert!(!verify("nobody has this password", None).await);
+        let stored = hasher.permit().await.unwrap().hash("right".into()).await.unwrap();
+        assert!(verify("right", Some(stored)).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_too_long_for_a_permit_is_refused() {
+        let hasher = Hasher::new(1).unwrap();
+        let _permit = hasher.permit().await.unwrap();
+        assert!(matches!(hasher.permit().await, Err(Error::HasherBusy)));
     }
 }

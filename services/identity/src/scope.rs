@@ -1,10 +1,10 @@
-//! Whose rows a transaction may see, beyond the tenant's that `libs/db` knows: see the migrations.
+//! Whose rows a transaction sees, beyond the tenant's that `libs/db` knows. The policies are in the migrations.
 
 use ids::{SessionId, TenantId, UserId};
 use sqlx::PgConnection;
 
 async fn set(conn: &mut PgConnection, name: &'static str, value: String) -> sqlx::Result<()> {
-    sqlx::query("select set_config($1, $2, true)").bind(name).bind(value).execute(conn).await.map(drop)
+    sqlx::query_scalar!("select set_config($1, $2, true)", name, value).fetch_one(conn).await.map(drop)
 }
 
 /// From here on the transaction sees this user's memberships and sessions.

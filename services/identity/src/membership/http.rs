@@ -1,19 +1,19 @@
 //! Members over HTTP.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
-use auth::{Role, User};
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, Query, Reply};
+use auth::User;
 use axum::{extract::State, http::StatusCode};
 use ids::{TenantId, UserId};
-use sqlx::PgConnection;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    model::{Member, MemberChange, NewMember, last_owner, may_manage, may_read},
+    changes,
+    model::{Member, MemberChange, NewMember, may_manage, may_read},
     store,
 };
-use crate::{app::App, tenant, user};
+use crate::{state::AppState, tenant};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list_members, add_member)).routes(routes!(
         get_member,
         update_member,
@@ -21,7 +21,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     ))
 }
 
-/// A tenant's members. For its members and administrators.
+/// Lists the members of a tenant. For its members and administrators.
 #[utoipa::path(
     get, path = "/v1/tenants/{id}/members", operation_id = "list_members", tag = "tenants",
     params(("id" = TenantId, Path, description = "The tenant"), PageParams),
@@ -31,20 +31,20 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
     )
 )]
 async fn list_members(
-    State(app): State<App>,
+    State(state): State<AppState>,
     User(principal): User,
     Path(id): Path<TenantId>,
     Query(page): Query<PageParams>,
 ) -> Result<Json<Page<Member>>, Problem> {
     may_read(&principal, id)?;
     let asked = page.request()?;
-    let mut tx = app.db.tenant(id).await?;
+    let mut tx = state.db.tenant(id).await?;
     tenant::find(&mut tx, id).await?.ok_or_else(Problem::not_found)?;
     let rows = store::list(&mut tx, id, asked.after, asked.rows()).await?;
     Ok(Json(asked.page(rows, |member| member.user_id)))
 }
 
-/// A member. For the tenant's members and administrators.
+/// Returns a member. For the tenant's members and administrators.
 #[utoipa::path(
     get, path = "/v1/tenants/{id}/members/{user_id}", operation_id = "get_member", tag = "tenants",
     params(
@@ -57,26 +57,17 @@ async fn list_members(
     )
 )]
 async fn get_member(
-    State(app): State<App>,
+    State(state): State<AppState>,
     User(principal): User,
     Path((id, user)): Path<(TenantId, UserId)>,
 ) -> Result<(ETag, Json<Member>), Problem> {
     may_read(&principal, id)?;
-    let mut tx = app.db.tenant(id).await?;
+    let mut tx = state.db.tenant(id).await?;
     let member = store::find(&mut tx, id, user).await?.ok_or_else(Problem::not_found)?;
     Ok((ETag(member.generation), Json(member)))
 }
 
-async fn wanted_user(conn: &mut PgConnection, new: &NewMember) -> Result<UserId, Problem> {
-    let (found, pointer) = match (&new.user_id, &new.email) {
-        (Some(id), None) => (user::find(conn, *id).await?, "/user_id"),
-        (None, Some(email)) => (user::find_by_email(conn, email).await?, "/email"),
-        _ => return Err(Problem::invalid_field("/user_id", "give either user_id or email")),
-    };
-    found.map(|user| user.id).ok_or_else(|| Problem::invalid_field(pointer, "there is no such user"))
-}
-
-/// Makes a user a member. For owners and administrators.
+/// Adds a user to a tenant. For owners and administrators.
 #[utoipa::path(
     post, path = "/v1/tenants/{id}/members", operation_id = "add_member", tag = "tenants",
     params(
@@ -90,31 +81,22 @@ async fn wanted_user(conn: &mut PgConnection, new: &NewMember) -> Result<UserId,
     )
 )]
 async fn add_member(
-    State(app): State<App>,
+    State(state): State<AppState>,
     User(principal): User,
     Path(id): Path<TenantId>,
     key: IdempotencyKey,
     Json(new): Json<NewMember>,
 ) -> Result<Reply, Problem> {
     may_manage(&principal, id)?;
-    key.once(app.db.tenant(id).await?, principal.user, &new, async |tx| {
-        tenant::lock(tx, id).await?.ok_or_else(Problem::not_found)?;
-        let user = wanted_user(tx, &new).await?;
-        if !store::insert(tx, id, user, new.role).await? {
-            return Err(Problem::new(ProblemType::AlreadyAMember, "The user belongs to this tenant."));
-        }
-        let member = found(tx, id, user).await?;
-        let location = format!("/v1/tenants/{id}/members/{user}");
+    key.once(state.db.tenant(id).await?, principal.user, &new, async |tx| {
+        let member = changes::add(tx, id, &new).await?;
+        let location = format!("/v1/tenants/{id}/members/{}", member.user_id);
         Ok(Reply::json(StatusCode::CREATED, &member)?.etag(member.generation).location(location))
     })
     .await
 }
 
-async fn found(conn: &mut PgConnection, tenant: TenantId, user: UserId) -> Result<Member, Problem> {
-    store::find(conn, tenant, user).await?.ok_or_else(Problem::not_found)
-}
-
-/// Changes a member's role. For owners and administrators. The last owner stays one.
+/// Changes the role of a member. For owners and administrators. The last owner must remain one.
 #[utoipa::path(
     patch, path = "/v1/tenants/{id}/members/{user_id}", operation_id = "update_member", tag = "tenants",
     params(
@@ -130,7 +112,7 @@ async fn found(conn: &mut PgConnection, tenant: TenantId, user: UserId) -> Resul
     )
 )]
 async fn update_member(
-    State(app): State<App>,
+    State(state): State<AppState>,
     User(principal): User,
     Path((id, user)): Path<(TenantId, UserId)>,
     key: IdempotencyKey,
@@ -138,23 +120,14 @@ async fn update_member(
     Json(change): Json<MemberChange>,
 ) -> Result<Reply, Problem> {
     may_manage(&principal, id)?;
-    key.once(app.db.tenant(id).await?, principal.user, &change, async |tx| {
-        tenant::lock(tx, id).await?.ok_or_else(Problem::not_found)?;
-        let member = found(tx, id, user).await?;
-        if_match.check(member.generation)?;
-        if member.role == Role::Owner && change.role != Role::Owner && store::owners(tx, id).await? == 1 {
-            return Err(last_owner());
-        }
-        if !store::update(tx, id, user, member.generation, change.role).await? {
-            return Err(Problem::internal("a member of a locked tenant has changed"));
-        }
-        let member = found(tx, id, user).await?;
+    key.once(state.db.tenant(id).await?, principal.user, &change, async |tx| {
+        let member = changes::change_role(tx, id, user, &if_match, change.role).await?;
         Ok(Reply::json(StatusCode::OK, &member)?.etag(member.generation))
     })
     .await
 }
 
-/// Removes a member. For owners and administrators. The last owner stays.
+/// Removes a member from a tenant. For owners and administrators. The last owner must remain.
 #[utoipa::path(
     delete, path = "/v1/tenants/{id}/members/{user_id}", operation_id = "remove_member", tag = "tenants",
     params(
@@ -168,19 +141,14 @@ async fn update_member(
     )
 )]
 async fn remove_member(
-    State(app): State<App>,
+    State(state): State<AppState>,
     User(principal): User,
     Path((id, user)): Path<(TenantId, UserId)>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
     may_manage(&principal, id)?;
-    key.once(app.db.tenant(id).await?, principal.user, &(), async |tx| {
-        tenant::lock(tx, id).await?.ok_or_else(Problem::not_found)?;
-        let member = found(tx, id, user).await?;
-        if member.role == Role::Owner && store::owners(tx, id).await? == 1 {
-            return Err(last_owner());
-        }
-        store::delete(tx, id, user).await?;
+    key.once(state.db.tenant(id).await?, principal.user, &(), async |tx| {
+        changes::remove(tx, id, user).await?;
         Ok(Reply::no_content())
     })
     .await

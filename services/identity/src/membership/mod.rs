@@ -1,9 +1,10 @@
-//! Who belongs to a tenant, in which role.
+//! Memberships of users in tenants, with their roles.
 
+mod changes;
 mod http;
 mod model;
 mod store;
 
 pub(crate) use http::routes;
-pub(crate) use model::{Membership, last_owner, may_read};
-pub(crate) use store::{has_more_than_owners, of_user, owners, remove_all};
+pub(crate) use model::{Membership, may_read};
+pub(crate) use store::{count_owners, delete_all, has_more_than_owners, of_user};

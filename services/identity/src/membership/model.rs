@@ -1,59 +1,61 @@
-//! What a membership is, and who may touch it.
+//! Members as clients see them, and who may manage them.
 
-use api::{Problem, ProblemType};
 use auth::{Principal, Role};
 use ids::{TenantId, UserId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::tenant::{TenantRef, TenantState};
+use crate::{
+    error::Error,
+    tenant::{TenantRef, TenantState},
+};
 
 /// A user as a member of a tenant.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Member {
     /// The user.
     pub(crate) user_id: UserId,
-    /// The user's address.
+    /// E-mail address of the user.
     pub(crate) email: String,
-    /// The user's name.
+    /// Display name of the user.
     pub(crate) display_name: String,
-    /// What the user may do in the tenant.
+    /// The user's role in the tenant.
     pub(crate) role: Role,
     #[serde(skip)]
     pub(crate) generation: i64,
-    /// Member since.
+    /// When the user became a member.
     pub(crate) created_at: Timestamp,
     /// When the role last changed.
     pub(crate) updated_at: Timestamp,
 }
 
-/// A tenant as one of a user's.
+/// A tenant of the user.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Membership {
     /// The tenant.
     pub(crate) tenant: TenantRef,
-    /// Whether the tenant works.
+    /// State of the tenant.
     pub(crate) state: TenantState,
-    /// What the user may do in it.
+    /// The user's role in the tenant.
     pub(crate) role: Role,
 }
 
-/// A member to be added: an existing user, by id or by address.
+/// A member to add: an existing user, by id or by e-mail address.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewMember {
-    /// The user; either this or `email`.
+    /// Id of the user. Required without `email`.
     #[serde(default)]
     pub(crate) user_id: Option<UserId>,
-    /// The user's address; either this or `user_id`.
+    /// E-mail address of the user. Required without `user_id`.
     #[serde(default)]
     pub(crate) email: Option<String>,
-    /// What the user shall be able to do.
+    /// Role of the user in the tenant.
     pub(crate) role: Role,
 }
 
-/// A change of role.
+/// A change of a member's role.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MemberChange {
@@ -61,25 +63,105 @@ pub(crate) struct MemberChange {
     pub(crate) role: Role,
 }
 
-/// Administrators and members see a tenant; to all others it does not exist.
+impl Member {
+    /// Checks that the tenant keeps an owner when this member gets `role`, or leaves (`None`). `owners` counts the
+    /// tenant's owners.
+    ///
+    /// # Errors
+    /// If the member is the last owner.
+    pub(super) fn check_owner_remains(
+        &self,
+        tenant: TenantId,
+        role: Option<Role>,
+        owners: i64,
+    ) -> Result<(), Error> {
+        if self.role == Role::Owner && role != Some(Role::Owner) && owners == 1 {
+            return Err(Error::LastOwner(tenant));
+        }
+        Ok(())
+    }
+}
+
+/// Administrators and members see a tenant. To all others it does not exist.
 ///
 /// # Errors
-/// 404.
-pub(crate) fn may_read(principal: &Principal, tenant: TenantId) -> Result<(), Problem> {
+/// If the caller may not see the tenant.
+pub(crate) fn may_read(principal: &Principal, tenant: TenantId) -> Result<(), Error> {
     let member = principal.tenant.is_some_and(|(own, _)| own == tenant);
-    if principal.admin || member { Ok(()) } else { Err(Problem::not_found()) }
+    if principal.admin || member { Ok(()) } else { Err(Error::NotFound) }
 }
 
 /// Administrators and owners manage members.
 ///
 /// # Errors
-/// 404 when the tenant is not the caller's, 403 when the role is too small.
-pub(super) fn may_manage(principal: &Principal, tenant: TenantId) -> Result<(), Problem> {
+/// If the caller may not see the tenant, or is not an owner.
+pub(super) fn may_manage(principal: &Principal, tenant: TenantId) -> Result<(), Error> {
     may_read(principal, tenant)?;
-    if principal.admin { Ok(()) } else { principal.tenant_as(Role::Owner).map(drop) }
+    match principal.tenant {
+        Some((_, actual)) if !principal.admin && actual < Role::Owner => {
+            Err(Error::RoleTooLow { required: Role::Owner, actual })
+        }
+        _ => Ok(()),
+    }
 }
 
-/// The tenant must keep an owner.
-pub(crate) fn last_owner() -> Problem {
-    Problem::new(ProblemType::LastOwner, "This is the tenant's only owner.")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn principal(tenant: Option<(TenantId, Role)>, admin: bool) -> Principal {
+        Principal { user: UserId::new(), tenant, admin }
+    }
+
+    #[test]
+    fn members_and_administrators_see_a_tenant() {
+        let (own, other) = (TenantId::new(), TenantId::new());
+        let viewer = principal(Some((own, Role::Viewer)), false);
+        assert!(may_read(&viewer, own).is_ok());
+        assert!(matches!(may_read(&viewer, other), Err(Error::NotFound)));
+        assert!(may_read(&principal(None, true), other).is_ok());
+        assert!(matches!(may_read(&principal(None, false), own), Err(Error::NotFound)));
+    }
+
+    #[test]
+    fn owners_and_administrators_manage_a_tenant() {
+        let (own, other) = (TenantId::new(), TenantId::new());
+        for (role, admin, allowed) in [
+            (Role::Viewer, false, false),
+            (Role::Member, false, false),
+            (Role::Owner, false, true),
+            (Role::Viewer, true, true),
+        ] {
+            let caller = principal(Some((own, role)), admin);
+            assert_eq!(may_manage(&caller, own).is_ok(), allowed, "{role:?}, administrator: {admin}");
+        }
+        let owner = principal(Some((own, Role::Owner)), false);
+        assert!(matches!(may_manage(&owner, other), Err(Error::NotFound)));
+        let member = principal(Some((own, Role::Member)), false);
+        assert!(matches!(may_manage(&member, other), Err(Error::NotFound)));
+    }
+
+    #[test]
+    fn the_last_owner_remains() {
+        let member = |role| Member {
+            user_id: UserId::new(),
+            email: "a@b".to_owned(),
+            display_name: "a".to_owned(),
+            role,
+            generation: 1,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+        };
+        for (role, new_role, owners, allowed) in [
+            (Role::Owner, None, 1, false),
+            (Role::Owner, Some(Role::Member), 1, false),
+            (Role::Owner, Some(Role::Owner), 1, true),
+            (Role::Owner, None, 2, true),
+            (Role::Member, None, 1, true),
+            (Role::Member, Some(Role::Viewer), 1, true),
+        ] {
+            let checked = member(role).check_owner_remains(TenantId::new(), new_role, owners);
+            assert_eq!(checked.is_ok(), allowed, "{role:?} to {new_role:?} of {owners}");
+        }
+    }
 }

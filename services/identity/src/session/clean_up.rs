@@ -1,43 +1,21 @@
-//! Removes what time has made useless: ended sessions, forgotten failures, old idempotency keys.
+//! Deletes ended sessions, old sign-in failures and old idempotency keys.
 
-use std::time::Duration;
-
-use tokio_util::sync::CancellationToken;
+use service::Round;
 
 use super::store;
-use crate::app::App;
+use crate::state::AppState;
 
-const EVERY: Duration = Duration::from_secs(60);
-/// Rows of a table removed in one transaction, at most: with a session go all the refresh tokens it ever had.
-const AT_ONCE: u32 = 200;
+/// Rows of one table deleted in one transaction, at most. All refresh tokens of a session are deleted with it.
+const BATCH: u32 = 200;
 
-/// Runs until `end`.
-pub(crate) async fn clean_up(app: App, end: CancellationToken) {
-    loop {
-        let wait = match once(&app).await {
-            Ok(0) => EVERY,
-            Ok(removed) => {
-                tracing::info!(removed, "old rows removed");
-                // what is left after as many may be many more
-                if removed >= AT_ONCE.into() { Duration::ZERO } else { EVERY }
-            }
-            Err(error) => {
-                tracing::warn!(%error, "old rows could not be removed");
-                EVERY
-            }
-        };
-        tokio::select! {
-            biased;
-            () = end.cancelled() => return,
-            () = tokio::time::sleep(wait) => {}
-        }
-    }
-}
-
-async fn once(app: &App) -> sqlx::Result<u64> {
-    let mut tx = app.db.worker().await?;
-    let removed = store::remove_old(&mut tx, AT_ONCE.into()).await?
-        + api::idempotency::forget_old(&mut tx, AT_ONCE.into()).await?;
+/// One round of the worker `identity.clean_up`.
+pub(crate) async fn clean_up(state: &AppState) -> anyhow::Result<Round> {
+    let mut tx = state.db.worker().await?;
+    let deleted = store::delete_old(&mut tx, BATCH.into()).await?
+        + api::idempotency::forget_old(&mut tx, BATCH.into()).await?;
     tx.commit().await?;
-    Ok(removed)
+    if deleted > 0 {
+        tracing::info!(deleted, "old rows deleted");
+    }
+    Ok(Round::of(deleted, BATCH.into()))
 }

@@ -1,4 +1,4 @@
-//! Sessions over HTTP. Exempt from `Idempotency-Key`: a stored answer would hold tokens.
+//! Sessions over HTTP. Exempt from `Idempotency-Key`: a stored response would contain tokens.
 
 use api::{Json, Problem};
 use auth::{Claims, User as SignedIn};
@@ -12,12 +12,13 @@ use ids::SessionId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    model::{Credentials, EndReason, Refresh, SessionTokens, session_of_jti},
+    model::{Credentials, EndReason, Refresh, SessionTokens},
     refresh, sign_in, store,
+    tokens::session_of_jti,
 };
-use crate::{app::App, scope};
+use crate::{error::Error, scope, state::AppState};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(create_session))
         .routes(routes!(refresh_session))
@@ -28,18 +29,19 @@ type Uncached<T> = ([(HeaderName, &'static str); 1], Json<T>);
 
 const NO_STORE: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "no-store")];
 
-/// A 429 says in its header, too, how long to wait.
-fn with_retry_after(problem: Problem) -> Response {
-    let seconds = problem.extra.get("retry_after").and_then(serde_json::Value::as_i64);
-    match seconds {
-        Some(seconds) => ([(header::RETRY_AFTER, seconds.to_string())], problem).into_response(),
-        None => problem.into_response(),
+/// Adds `Retry-After` while sign-in is locked.
+fn with_retry_after(error: Error) -> Response {
+    match error {
+        Error::SignInLocked { seconds } => {
+            ([(header::RETRY_AFTER, seconds.to_string())], Problem::from(error)).into_response()
+        }
+        error => Problem::from(error).into_response(),
     }
 }
 
-/// Signs in with a password.
+/// Creates a session with a password.
 ///
-/// An unknown address and a wrong password get the same 401. After several failures an account rests
+/// An unknown e-mail address and a wrong password get the same 401. After several failures, sign-in is locked
 /// for up to a minute (429).
 #[utoipa::path(
     post, path = "/v1/sessions", operation_id = "create_session", tag = "sessions", security(()),
@@ -50,15 +52,15 @@ fn with_retry_after(problem: Problem) -> Response {
     )
 )]
 async fn create_session(
-    State(app): State<App>,
+    State(state): State<AppState>,
     Json(credentials): Json<Credentials>,
 ) -> Result<Uncached<SessionTokens>, Response> {
-    let tokens = sign_in::sign_in(&app, credentials).await.map_err(with_retry_after)?;
+    let tokens = sign_in::sign_in(&state, credentials).await.map_err(with_retry_after)?;
     Ok((NO_STORE, Json(tokens)))
 }
 
-/// Exchanges a refresh token for new tokens. Each is for one use; one that comes again later than a few
-/// seconds after its first use ends the session, for it may have been stolen.
+/// Exchanges a refresh token for new tokens. Each refresh token can be used once. One that is used again more
+/// than a few seconds later counts as stolen and ends the session.
 #[utoipa::path(
     post, path = "/v1/sessions/refresh", operation_id = "refresh_session", tag = "sessions", security(()),
     request_body = Refresh,
@@ -68,15 +70,15 @@ async fn create_session(
     )
 )]
 async fn refresh_session(
-    State(app): State<App>,
+    State(state): State<AppState>,
     Json(request): Json<Refresh>,
 ) -> Result<Uncached<SessionTokens>, Problem> {
-    let tokens = refresh::refresh(&app, &request).await?;
+    let tokens = refresh::refresh(&state, &request).await?;
     Ok((NO_STORE, Json(tokens)))
 }
 
-/// Signs out: the session of the access token ends, and its refresh token with it. The access token
-/// itself lives out its minutes.
+/// Signs out: ends the session of the access token. Its refresh tokens become invalid at once; the access token
+/// stays valid until it expires.
 #[utoipa::path(
     delete, path = "/v1/sessions/current", operation_id = "end_session", tag = "sessions",
     responses(
@@ -85,13 +87,13 @@ async fn refresh_session(
     )
 )]
 async fn end_session(
-    State(app): State<App>,
+    State(state): State<AppState>,
     SignedIn(principal): SignedIn,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    // a token of another issuer names no session of ours: there is nothing to end
+    // a token of another issuer has no session here
     if let Some(session) = current(&headers) {
-        let mut tx = app.db.platform().await?;
+        let mut tx = state.db.platform().await?;
         scope::user(&mut tx, principal.user).await?;
         store::end(&mut tx, session, EndReason::SignedOut).await?;
         tx.commit().await?;
@@ -99,7 +101,7 @@ async fn end_session(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The session of a request's access token, which an extractor has verified before.
+/// Returns the session of a request's access token. An extractor has verified the token before.
 pub(crate) fn current(headers: &HeaderMap) -> Option<SessionId> {
     let token = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?.1.trim();
     let payload = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;

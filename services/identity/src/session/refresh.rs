@@ -1,58 +1,69 @@
 //! Exchanging a refresh token for new tokens.
 
-use api::{Problem, ProblemType};
-use jiff::{SignedDuration, Timestamp};
+use ids::TenantId;
+use jiff::SignedDuration;
 use secrecy::ExposeSecret;
 
 use super::{
-    model::{EndReason, Refresh, RefreshToken, SessionTokens, choose, tokens},
+    model::{EndReason, Refresh, SessionTokens, choose},
     store,
+    tokens::{Issued, RefreshToken},
 };
-use crate::{app::App, membership, scope, user};
-
-fn ended() -> Problem {
-    Problem::new(ProblemType::SessionEnded, "The refresh token is not known, or its session has ended.")
-}
+use crate::{
+    error::Error,
+    membership::{self, Membership},
+    scope,
+    state::AppState,
+    user::{self, User},
+};
 
 /// # Errors
-/// 401 when the session has ended or ends by this; 403 as for signing in.
-pub(super) async fn refresh(app: &App, request: &Refresh) -> Result<SessionTokens, Problem> {
-    let shown = RefreshToken::parse(request.refresh_token.expose_secret()).ok_or_else(ended)?;
-    let (session, hash) = (shown.session, shown.hash());
-    let now = Timestamp::now();
-    let grace = SignedDuration::from_secs(app.config.sessions.reuse_grace_seconds.into());
+/// If the session has ended, or ends by this; and as [`choose`].
+pub(super) async fn refresh(state: &AppState, request: &Refresh) -> Result<SessionTokens, Error> {
+    let used = RefreshToken::parse(request.refresh_token.expose_secret()).ok_or(Error::SessionEnded)?;
+    let (session, hash) = (used.session, used.hash());
+    let now = state.now();
+    let grace = SignedDuration::from_secs(state.config.sessions.reuse_grace_seconds.into());
 
-    let mut tx = app.db.platform().await?;
+    let mut tx = state.db.platform().await?;
     scope::session(&mut tx, session).await?;
-    let token = store::lock_token(&mut tx, session, &hash).await?.ok_or_else(ended)?;
-    if token.ended || token.expires_at <= now {
-        return Err(ended());
+    let stored = store::lock_token(&mut tx, session, &hash).await?.ok_or(Error::SessionEnded)?;
+    if stored.ended || stored.expires_at <= now {
+        return Err(Error::SessionEnded);
     }
-    if token.replaced_at.is_some_and(|at| at + grace <= now) {
+    if stored.replaced_at.is_some_and(|at| at + grace <= now) {
         store::end(&mut tx, session, EndReason::TokenReused).await?;
         tx.commit().await?;
-        tracing::warn!(session.id = %session, user.id = %token.user, "refresh token came again; session ended");
-        return Err(ended());
+        tracing::warn!(session.id = %session, user.id = %stored.user, "refresh token reused, session ended");
+        return Err(Error::SessionEnded);
     }
-    scope::user(&mut tx, token.user).await?;
-    let user = user::find(&mut tx, token.user).await?.ok_or_else(ended)?;
-    let memberships = membership::of_user(&mut tx, token.user).await?;
-    let lost = token.tenant.is_some_and(|tenant| memberships.iter().all(|m| m.tenant.id != tenant));
-    let end = match (user.disabled, lost && request.tenant_id.is_none()) {
-        (true, _) => Some(EndReason::UserDisabled),
-        (false, true) => Some(EndReason::MembershipEnded),
-        (false, false) => None,
-    };
-    if let Some(reason) = end {
+    scope::user(&mut tx, stored.user).await?;
+    let user = user::find(&mut tx, stored.user).await?.ok_or(Error::SessionEnded)?;
+    let memberships = membership::of_user(&mut tx, stored.user).await?;
+    if let Some(reason) = end_reason(&user, &memberships, stored.tenant, request.tenant_id) {
         store::end(&mut tx, session, reason).await?;
         tx.commit().await?;
-        return Err(ended());
+        return Err(Error::SessionEnded);
     }
-    let membership = choose(memberships, request.tenant_id.or(token.tenant))?;
-    let next = RefreshToken::generate(session)?;
+    let membership = choose(memberships, request.tenant_id.or(stored.tenant))?;
+    let refresh_token = RefreshToken::generate(session)?;
     store::replace_token(&mut tx, &hash, now).await?;
-    store::insert_token(&mut tx, session, &next.hash()).await?;
+    store::insert_token(&mut tx, session, &refresh_token.hash()).await?;
     store::touch(&mut tx, session, membership.as_ref().map(|m| m.tenant.id)).await?;
     tx.commit().await?;
-    tokens(app, user, membership, &next, token.expires_at)
+    Issued { user, membership, refresh_token, session_expires_at: stored.expires_at }.tokens(state)
+}
+
+/// Why the session ends instead of being refreshed. A lost membership is no reason if another tenant is requested.
+fn end_reason(
+    user: &User,
+    memberships: &[Membership],
+    current: Option<TenantId>,
+    requested: Option<TenantId>,
+) -> Option<EndReason> {
+    if user.disabled {
+        return Some(EndReason::UserDisabled);
+    }
+    let lost = current.is_some_and(|tenant| memberships.iter().all(|m| m.tenant.id != tenant));
+    (lost && requested.is_none()).then_some(EndReason::MembershipEnded)
 }

@@ -1,54 +1,53 @@
-//! Making a session from a password.
+//! Creating a session from a password.
 
-use api::{Problem, ProblemType};
 use ids::SessionId;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{
-    model::{Credentials, RefreshToken, SessionTokens, choose, tokens},
+    attempt::Attempt,
+    model::{Credentials, SessionTokens, choose},
     store,
-    throttle::Guess,
+    tokens::{Issued, RefreshToken},
 };
-use crate::{app::App, membership, scope, user};
-
-/// The same answer, after the same work, for an unknown address and a wrong password.
-fn refused() -> Problem {
-    Problem::new(ProblemType::WrongCredentials, "No user has this address and this password.")
-}
+use crate::{error::Error, membership, scope, state::AppState, user};
 
 /// # Errors
-/// 401, 403 (disabled; not a member; suspended tenant), 429.
-pub(super) async fn sign_in(app: &App, credentials: Credentials) -> Result<SessionTokens, Problem> {
-    // the turn is taken first: so tries beyond the limit cannot slip by side by side
-    let turn = app.hasher.turn().await?;
-    let guess = Guess::begin(app, &credentials.email).await?;
-    let mut tx = app.db.platform().await?;
-    let found = user::sign_in(&mut tx, &credentials.email).await?;
+/// If the e-mail address or password is wrong (indistinguishably), sign-in is locked, the user is disabled; and as
+/// [`choose`].
+pub(super) async fn sign_in(state: &AppState, credentials: Credentials) -> Result<SessionTokens, Error> {
+    // the permit comes first, so that concurrent attempts cannot pass the lock together
+    let permit = state.hasher.permit().await?;
+    let attempt = Attempt::begin(state, &credentials.email).await?;
+    let mut tx = state.db.platform().await?;
+    let account = user::find_account(&mut tx, &credentials.email).await?;
     tx.commit().await?;
-    let hash = found.as_ref().map(|found| found.password_hash.clone());
-    let right = turn.verify(credentials.password, hash).await?;
-    let Some(user::SignIn { id, password_hash }) = found.filter(|_| right) else {
-        guess.wrong(app).await?;
-        return Err(refused());
+    let hash = account.as_ref().map(|account| account.password_hash.clone());
+    let right = permit.verify(credentials.password, hash).await?;
+    let Some(account) = account.filter(|_| right) else {
+        attempt.failed(state).await?;
+        return Err(Error::WrongCredentials);
     };
-    guess.right(app).await?;
+    attempt.succeeded(state).await?;
 
     let session = SessionId::new();
-    let refresh = RefreshToken::generate(session)?;
-    // whole seconds: what is answered now is what is stored
-    let expires_at = Timestamp::from_second(Timestamp::now().as_second()).map_err(Problem::internal)?
-        + SignedDuration::from_secs(app.config.sessions.session_seconds.into());
-    let mut tx = app.db.platform().await?;
-    scope::user(&mut tx, id).await?;
+    let refresh_token = RefreshToken::generate(session)?;
+    // whole seconds, so that the response shows what is stored
+    let now = Timestamp::from_second(state.now().as_second()).map_err(anyhow::Error::from)?;
+    let session_expires_at = now + SignedDuration::from_secs(state.config.sessions.session_seconds.into());
+    let mut tx = state.db.platform().await?;
+    scope::user(&mut tx, account.id).await?;
     scope::session(&mut tx, session).await?;
-    // a password that was changed meanwhile has ended its sessions: it opens none after that
-    let user = user::find_with_password(&mut tx, id, &password_hash).await?.ok_or_else(refused)?;
+    // a concurrent change of the password has ended all sessions; this one must not outlive it
+    let user = user::find_with_password(&mut tx, account.id, &account.password_hash)
+        .await?
+        .ok_or(Error::WrongCredentials)?;
     if user.disabled {
-        return Err(Problem::new(ProblemType::UserDisabled, "An administrator has disabled this account."));
+        return Err(Error::UserDisabled);
     }
-    let membership = choose(membership::of_user(&mut tx, id).await?, credentials.tenant_id)?;
-    store::insert(&mut tx, session, id, membership.as_ref().map(|m| m.tenant.id), expires_at).await?;
-    store::insert_token(&mut tx, session, &refresh.hash()).await?;
+    let membership = choose(membership::of_user(&mut tx, user.id).await?, credentials.tenant_id)?;
+    let tenant = membership.as_ref().map(|m| m.tenant.id);
+    store::insert(&mut tx, session, user.id, tenant, session_expires_at).await?;
+    store::insert_token(&mut tx, session, &refresh_token.hash()).await?;
     tx.commit().await?;
-    tokens(app, user, membership, &refresh, expires_at)
+    Issued { user, membership, refresh_token, session_expires_at }.tokens(state)
 }

@@ -1,24 +1,24 @@
 //! Publishing the keys, and an administrator's rotation.
 
-use api::{IdempotencyKey, Page, Problem, ProblemType, Reply};
+use api::{IdempotencyKey, Page, Problem, Reply};
 use auth::Admin;
 use axum::{
     extract::State,
     http::{HeaderName, StatusCode, header},
 };
-use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
+    generate,
     model::{Rules, SigningKey},
-    ring, store,
+    store,
 };
-use crate::app::App;
+use crate::{error::Error, state::AppState};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(get_jwks))
         .routes(routes!(get_openid_configuration))
@@ -29,13 +29,13 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 type Cached<T> = ([(HeaderName, String); 1], axum::Json<T>);
 
 /// Verifiers keep it for at most half of the time for which a key is published before it signs.
-fn cached<T>(app: &App, body: T) -> Cached<T> {
-    let seconds = (app.config.signing.publish_before_seconds / 2).min(300);
+fn cached<T>(state: &AppState, body: T) -> Cached<T> {
+    let seconds = (state.config.signing.publish_before_seconds / 2).min(300);
     ([(header::CACHE_CONTROL, format!("public, max-age={seconds}"))], axum::Json(body))
 }
 
-/// The public keys of access tokens (RFC 7517): the one that signs, the next, and those whose tokens
-/// may still live.
+/// Returns the public keys of access tokens as a JWK Set (RFC 7517): the active key, the next, and those whose
+/// tokens may not have expired.
 #[utoipa::path(
     get, path = "/.well-known/jwks.json", operation_id = "get_jwks", tag = "signing keys", security(()),
     responses(
@@ -43,36 +43,36 @@ fn cached<T>(app: &App, body: T) -> Cached<T> {
         (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
     )
 )]
-async fn get_jwks(State(app): State<App>) -> Result<Cached<Value>, Problem> {
-    let jwks = app.ring.jwks()?;
-    Ok(cached(&app, jwks))
+async fn get_jwks(State(state): State<AppState>) -> Result<Cached<Value>, Problem> {
+    let jwks = state.keyring.jwks()?;
+    Ok(cached(&state, jwks))
 }
 
-/// What OpenID Connect clients discover.
+/// An OpenID Connect discovery document.
 #[derive(Debug, Serialize, ToSchema)]
 struct Discovery {
     /// `iss` of the tokens.
     issuer: String,
-    /// Where the keys are.
+    /// URL of the public keys.
     jwks_uri: String,
-    /// Where sessions are made and refreshed (JSON bodies: see `create_session`).
+    /// URL to create sessions (JSON bodies, see `create_session`).
     token_endpoint: String,
-    /// None: there is no browser redirect flow.
+    /// Empty: there is no browser redirect flow.
     response_types_supported: [&'static str; 0],
-    /// Subjects are the same for every client.
+    /// Subject types: the same subject for every client.
     subject_types_supported: [&'static str; 1],
-    /// How tokens are signed.
+    /// Algorithms of token signatures.
     id_token_signing_alg_values_supported: [&'static str; 1],
 }
 
-/// Discovery document (the parts of OpenID Connect Discovery that verifying a token needs).
+/// Returns the OpenID Connect discovery document, as far as the verification of tokens needs it.
 #[utoipa::path(
     get, path = "/.well-known/openid-configuration", operation_id = "get_openid_configuration",
     tag = "signing keys", security(()),
     responses((status = 200, description = "The document", body = Discovery))
 )]
-async fn get_openid_configuration(State(app): State<App>) -> Cached<Discovery> {
-    let issuer = app.config.auth.issuer.clone();
+async fn get_openid_configuration(State(state): State<AppState>) -> Cached<Discovery> {
+    let issuer = state.config.auth.issuer.clone();
     let base = issuer.trim_end_matches('/');
     let document = Discovery {
         jwks_uri: format!("{base}/.well-known/jwks.json"),
@@ -82,12 +82,12 @@ async fn get_openid_configuration(State(app): State<App>) -> Cached<Discovery> {
         id_token_signing_alg_values_supported: ["RS256"],
         issuer,
     };
-    cached(&app, document)
+    cached(&state, document)
 }
 
-fn shown(app: &App, keys: &[store::Public]) -> Vec<SigningKey> {
+fn shown(state: &AppState, keys: &[store::PublicKey]) -> Vec<SigningKey> {
     let times: Vec<_> = keys.iter().map(|key| key.active_from).collect();
-    let stages = Rules::new(&app.config).stages(&times, Timestamp::now());
+    let stages = Rules::new(&state.config).stages(&times, state.now());
     keys.iter()
         .zip(stages)
         .map(|(key, stage)| SigningKey {
@@ -100,7 +100,7 @@ fn shown(app: &App, keys: &[store::Public]) -> Vec<SigningKey> {
         .collect()
 }
 
-/// The signing keys, in the order in which they sign. Never more than a few.
+/// Lists the signing keys in the order in which they sign. There are never more than a few.
 #[utoipa::path(
     get, path = "/v1/signing-keys", operation_id = "list_signing_keys", tag = "signing keys",
     responses(
@@ -109,17 +109,17 @@ fn shown(app: &App, keys: &[store::Public]) -> Vec<SigningKey> {
     )
 )]
 async fn list_signing_keys(
-    State(app): State<App>,
+    State(state): State<AppState>,
     _admin: Admin,
 ) -> Result<api::Json<Page<SigningKey>>, Problem> {
-    let mut tx = app.db.platform().await?;
+    let mut tx = state.db.platform().await?;
     let keys = store::public(&mut tx).await?;
     tx.commit().await?;
-    Ok(api::Json(Page { items: shown(&app, &keys), next_cursor: None }))
+    Ok(api::Json(Page { items: shown(&state, &keys), next_cursor: None }))
 }
 
-/// Makes the next key now: it is published at once, signs after `publish_before`, and the present one
-/// stays published until its last token has ended. 409 while a next key is already waiting.
+/// Creates the next key now. It is published at once and signs after `publish_before`. The active key stays
+/// published until its last token has expired. 409 while a next key is already published.
 #[utoipa::path(
     post, path = "/v1/signing-keys/rotate", operation_id = "rotate_signing_keys", tag = "signing keys",
     params(("Idempotency-Key" = String, Header, description = "New for each write")),
@@ -129,36 +129,25 @@ async fn list_signing_keys(
     )
 )]
 async fn rotate_signing_keys(
-    State(app): State<App>,
+    State(state): State<AppState>,
     Admin(principal): Admin,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
-    let made = {
-        let app = app.clone();
-        tokio::task::spawn_blocking(move || ring::generate(&app.vault, Timestamp::now()))
-            .await
-            .map_err(Problem::internal)?
-            .map_err(Problem::internal)?
-    };
+    // generated before the transaction, because it takes long
+    let key_pair = generate::generate(&state, state.now()).await.map_err(Error::from)?;
     let reply = key
-        .once(app.db.platform().await?, principal.user, &(), async |tx| {
+        .once(state.db.platform().await?, principal.user, &(), async |tx| {
             store::lock(tx).await?;
             let times: Vec<_> = store::public(tx).await?.iter().map(|key| key.active_from).collect();
             let active_from =
-                Rules::new(&app.config).next(&times, Timestamp::now(), true).ok_or_else(|| {
-                    Problem::new(
-                        ProblemType::RotationUnderWay,
-                        "The next signing key is already published and will sign soon.",
-                    )
-                })?;
-            let made = store::Stored { active_from, ..made };
-            store::insert(tx, &made).await?;
-            let keys = store::public(tx).await?;
-            let shown = shown(&app, &keys);
-            let shown = shown.iter().find(|key| key.id == made.id);
-            Reply::json(StatusCode::CREATED, &shown)
+                Rules::new(&state.config).next(&times, state.now(), true).ok_or(Error::RotationInProgress)?;
+            let key = store::StoredKey { active_from, ..key_pair };
+            store::insert(tx, &key).await?;
+            let keys = shown(&state, &store::public(tx).await?);
+            let created = keys.iter().find(|shown| shown.id == key.id);
+            Reply::json(StatusCode::CREATED, &created)
         })
         .await?;
-    app.ring.nudge();
+    state.keyring.request_reload();
     Ok(reply)
 }

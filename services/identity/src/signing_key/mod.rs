@@ -1,11 +1,11 @@
-//! The keys that sign access tokens: made, published before use, used in turn, withdrawn.
+//! The keys that sign access tokens: created, published before use, used in turn, deleted when their last token has
+//! expired.
 
+mod generate;
 mod http;
-mod keep;
 mod model;
-mod ring;
+mod reconcile;
 mod store;
 
 pub(crate) use http::routes;
-pub(crate) use keep::keep;
-pub(crate) use ring::Ring;
+pub(crate) use reconcile::run;

@@ -1,4 +1,4 @@
-//! When which key does what. All replicas come to the same answer from the stored times alone.
+//! When each key is published, signs and is deleted. All replicas decide alike, from the stored times alone.
 
 use ids::SigningKeyId;
 use jiff::{SignedDuration, Timestamp};
@@ -7,10 +7,10 @@ use utoipa::ToSchema;
 
 use crate::config::Config;
 
-/// Clocks of replicas and verifiers may differ by this much.
+/// How much the clocks of replicas and verifiers may differ.
 const SKEW: SignedDuration = SignedDuration::from_secs(60);
 
-/// What a key does now.
+/// The stage of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Stage {
@@ -24,22 +24,22 @@ pub(crate) enum Stage {
     Ended,
 }
 
-/// A key, as administrators see it.
+/// A key that signs access tokens.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SigningKey {
     /// `kid` of the tokens it signs.
     pub(crate) id: SigningKeyId,
     /// Always `RS256`.
     pub(crate) algorithm: &'static str,
-    /// What it does now.
+    /// The current stage.
     pub(crate) stage: Stage,
-    /// When it began, or begins, to sign.
+    /// When the key began, or begins, to sign.
     pub(crate) active_from: Timestamp,
-    /// When it was made.
+    /// When it was created.
     pub(crate) created_at: Timestamp,
 }
 
-/// The rules, from the configuration.
+/// The configured lifetimes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
     rotate_every: SignedDuration,
@@ -72,14 +72,14 @@ impl Rules {
             .collect()
     }
 
-    /// When a new key would begin to sign, if one is to be made now: at once when there is none, else
-    /// after it was published for long enough. None while one is already on its way, or (unless `asked`)
-    /// the present one has not had its time.
-    pub(crate) fn next(&self, active_from: &[Timestamp], now: Timestamp, asked: bool) -> Option<Timestamp> {
+    /// Returns when a new key begins to sign, if one is due: now if there is no key, otherwise after it has been
+    /// published for long enough. No key is due while the next one is already published, nor (unless `forced`) before
+    /// the active one has signed for its time.
+    pub(crate) fn next(&self, active_from: &[Timestamp], now: Timestamp, forced: bool) -> Option<Timestamp> {
         match active_from.last() {
             None => Some(now),
             Some(newest) if *newest > now => None,
-            Some(newest) if asked || *newest + self.rotate_every <= now => Some(now + self.publish_before),
+            Some(newest) if forced || *newest + self.rotate_every <= now => Some(now + self.publish_before),
             Some(_) => None,
         }
     }
@@ -96,11 +96,11 @@ mod tests {
             Rules { rotate_every: seconds(1000), publish_before: seconds(100), token_life: seconds(600) };
         let t0 = Timestamp::UNIX_EPOCH;
         let at = |s| t0 + seconds(s);
-        assert_eq!(rules.next(&[], t0, false), Some(t0), "the first signs at once");
+        assert_eq!(rules.next(&[], t0, false), Some(t0), "the first key signs at once");
         assert_eq!(rules.next(&[t0], at(999), false), None);
         assert_eq!(rules.next(&[t0], at(1000), false), Some(at(1100)));
-        assert_eq!(rules.next(&[t0], at(5), true), Some(at(105)), "asked for");
-        assert_eq!(rules.next(&[t0, at(105)], at(50), true), None, "one is on its way");
+        assert_eq!(rules.next(&[t0], at(5), true), Some(at(105)), "forced");
+        assert_eq!(rules.next(&[t0, at(105)], at(50), true), None, "the next key is already published");
 
         let keys = [t0, at(1100)];
         for (now, stages) in [

@@ -2,81 +2,68 @@
 
 use ids::SigningKeyId;
 use jiff::Timestamp;
-use jiff_sqlx::ToSqlx;
 use serde_json::Value;
 use sqlx::PgConnection;
 
-use crate::vault::Sealed;
+use crate::encryption::Encrypted;
 
-/// What anyone may know of a key.
+/// The public part of a key.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Public {
+pub(super) struct PublicKey {
     pub(super) id: SigningKeyId,
     pub(super) active_from: Timestamp,
     pub(super) created_at: Timestamp,
 }
 
-#[derive(sqlx::FromRow)]
-struct PublicRow {
-    id: SigningKeyId,
-    active_from: jiff_sqlx::Timestamp,
-    created_at: jiff_sqlx::Timestamp,
-}
-
-impl From<PublicRow> for Public {
-    fn from(row: PublicRow) -> Self {
-        Self { id: row.id, active_from: row.active_from.to_jiff(), created_at: row.created_at.to_jiff() }
-    }
-}
-
-/// A key as it is stored.
-pub(super) struct Stored {
+/// A key with its encrypted private part.
+pub(super) struct StoredKey {
     pub(super) id: SigningKeyId,
     pub(super) public_jwk: Value,
-    pub(super) private: Sealed,
+    pub(super) private_key: Encrypted,
     pub(super) active_from: Timestamp,
 }
 
-#[derive(sqlx::FromRow)]
-struct StoredRow {
+struct Row {
     id: SigningKeyId,
     public_jwk: Value,
     wrapped_by: String,
     private_key: Vec<u8>,
-    active_from: jiff_sqlx::Timestamp,
+    active_from: Timestamp,
 }
 
-impl From<StoredRow> for Stored {
-    fn from(row: StoredRow) -> Self {
+impl From<Row> for StoredKey {
+    fn from(row: Row) -> Self {
         Self {
             id: row.id,
             public_jwk: row.public_jwk,
-            private: Sealed { key_id: row.wrapped_by, bytes: row.private_key },
-            active_from: row.active_from.to_jiff(),
+            private_key: Encrypted { key_id: row.wrapped_by, bytes: row.private_key },
+            active_from: row.active_from,
         }
     }
 }
 
-/// One replica at a time decides about keys; held to the end of the transaction.
+/// Lets one replica at a time decide about keys. Held until the transaction ends.
 pub(super) async fn lock(conn: &mut PgConnection) -> sqlx::Result<()> {
-    sqlx::query("select pg_advisory_xact_lock(hashtextextended(current_schema() || ' signing keys', 0))")
+    sqlx::query!("select pg_advisory_xact_lock(hashtextextended(current_schema() || ' signing keys', 0))")
         .execute(conn)
         .await
         .map(drop)
 }
 
-/// All keys, in the order in which they sign.
-pub(super) async fn public(conn: &mut PgConnection) -> sqlx::Result<Vec<Public>> {
-    let rows: Vec<PublicRow> =
-        sqlx::query_as("select id, active_from, created_at from signing_keys order by active_from, id")
-            .fetch_all(conn)
-            .await?;
-    Ok(rows.into_iter().map(Into::into).collect())
+/// Returns the public parts of all keys, in the order in which they sign.
+pub(super) async fn public(conn: &mut PgConnection) -> sqlx::Result<Vec<PublicKey>> {
+    sqlx::query_as!(
+        PublicKey,
+        "select id, active_from, created_at from signing_keys order by active_from, id",
+    )
+    .fetch_all(conn)
+    .await
 }
 
-/// All keys with their private halves, in the order in which they sign. The worker's role only.
-pub(super) async fn all(conn: &mut PgConnection) -> sqlx::Result<Vec<Stored>> {
-    let rows: Vec<StoredRow> = sqlx::query_as(
+/// Returns all keys, in the order in which they sign. The app role may not read private keys; use the worker role.
+pub(super) async fn all(conn: &mut PgConnection) -> sqlx::Result<Vec<StoredKey>> {
+    let rows = sqlx::query_as!(
+        Row,
         "select id, public_jwk, wrapped_by, private_key, active_from from signing_keys
          order by active_from, id",
     )
@@ -86,22 +73,22 @@ pub(super) async fn all(conn: &mut PgConnection) -> sqlx::Result<Vec<Stored>> {
 }
 
 /// Adds a key.
-pub(super) async fn insert(conn: &mut PgConnection, key: &Stored) -> sqlx::Result<()> {
-    sqlx::query(
+pub(super) async fn insert(conn: &mut PgConnection, key: &StoredKey) -> sqlx::Result<()> {
+    sqlx::query!(
         "insert into signing_keys (id, public_jwk, wrapped_by, private_key, active_from)
          values ($1, $2, $3, $4, $5)",
+        key.id as SigningKeyId,
+        key.public_jwk,
+        key.private_key.key_id,
+        key.private_key.bytes,
+        jiff_sqlx::Timestamp::from(key.active_from),
     )
-    .bind(key.id)
-    .bind(&key.public_jwk)
-    .bind(&key.private.key_id)
-    .bind(&key.private.bytes)
-    .bind(key.active_from.to_sqlx())
     .execute(conn)
     .await
     .map(drop)
 }
 
-/// Removes a key of which no token lives. The worker's role only.
+/// Deletes a key. The app role may not; use the worker role.
 pub(super) async fn delete(conn: &mut PgConnection, id: SigningKeyId) -> sqlx::Result<()> {
-    sqlx::query("delete from signing_keys where id = $1").bind(id).execute(conn).await.map(drop)
+    sqlx::query!("delete from signing_keys where id = $1", id as SigningKeyId).execute(conn).await.map(drop)
 }

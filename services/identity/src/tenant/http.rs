@@ -1,21 +1,21 @@
 //! Tenants over HTTP.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, Query, Reply};
 use auth::{Admin, User};
 use axum::{extract::State, http::StatusCode};
 use ids::TenantId;
 use serde::Deserialize;
-use sqlx::error::ErrorKind;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
+    changes,
     model::{NewTenant, Tenant, TenantChange, TenantState, check_name},
     store,
 };
-use crate::{app::App, membership, scope};
+use crate::{membership, state::AppState};
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list_tenants, create_tenant)).routes(routes!(
         get_tenant,
         update_tenant,
@@ -27,18 +27,18 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Filter {
-    /// How many at most, 1 to 200 (default 50).
+    /// Largest number of items, 1 to 200 (default 50).
     limit: Option<u32>,
-    /// Where the page before ended.
+    /// `next_cursor` of the previous page.
     cursor: Option<String>,
-    /// Only those whose names begin so, without regard to case.
+    /// Only tenants whose names begin with this text, ignoring case.
     name_prefix: Option<String>,
-    /// Only those in this state.
+    /// Only tenants in this state.
     #[param(inline)]
     state: Option<TenantState>,
 }
 
-/// All tenants, oldest first. Administrators only.
+/// Lists all tenants, oldest first. For administrators.
 #[utoipa::path(
     get, path = "/v1/tenants", operation_id = "list_tenants", tag = "tenants", params(Filter),
     responses(
@@ -47,26 +47,22 @@ struct Filter {
     )
 )]
 async fn list_tenants(
-    State(app): State<App>,
+    State(state): State<AppState>,
     _admin: Admin,
     Query(filter): Query<Filter>,
 ) -> Result<Json<Page<Tenant>>, Problem> {
     let asked = PageParams { limit: filter.limit, cursor: filter.cursor }.request()?;
-    let mut tx = app.db.platform().await?;
+    let mut tx = state.db.platform().await?;
     let rows =
         store::list(&mut tx, asked.after, filter.name_prefix.as_deref(), filter.state, asked.rows()).await?;
     Ok(Json(asked.page(rows, |tenant| tenant.id)))
-}
-
-fn name_taken() -> Problem {
-    Problem::new(ProblemType::NameTaken, "Another tenant has this name.")
 }
 
 fn reply(status: StatusCode, tenant: &Tenant) -> Result<Reply, Problem> {
     Ok(Reply::json(status, tenant)?.etag(tenant.generation))
 }
 
-/// Makes a tenant without members. Administrators only.
+/// Creates a tenant without members. For administrators.
 #[utoipa::path(
     post, path = "/v1/tenants", operation_id = "create_tenant", tag = "tenants",
     params(("Idempotency-Key" = String, Header, description = "New for each write")),
@@ -77,21 +73,21 @@ fn reply(status: StatusCode, tenant: &Tenant) -> Result<Reply, Problem> {
     )
 )]
 async fn create_tenant(
-    State(app): State<App>,
+    State(state): State<AppState>,
     Admin(principal): Admin,
     key: IdempotencyKey,
     Json(new): Json<NewTenant>,
 ) -> Result<Reply, Problem> {
     check_name("/name", &new.name)?;
-    key.once(app.db.platform().await?, principal.user, &new, async |tx| {
-        let tenant = store::insert(tx, TenantId::new(), &new).await?.ok_or_else(name_taken)?;
+    key.once(state.db.platform().await?, principal.user, &new, async |tx| {
+        let tenant = changes::create(tx, &new).await?;
         let location = format!("/v1/tenants/{}", tenant.id);
         Ok(reply(StatusCode::CREATED, &tenant)?.location(location))
     })
     .await
 }
 
-/// A tenant, to its members and to administrators.
+/// Returns a tenant. For its members and administrators.
 #[utoipa::path(
     get, path = "/v1/tenants/{id}", operation_id = "get_tenant", tag = "tenants",
     params(("id" = TenantId, Path, description = "The tenant")),
@@ -101,17 +97,17 @@ async fn create_tenant(
     )
 )]
 async fn get_tenant(
-    State(app): State<App>,
+    State(state): State<AppState>,
     User(principal): User,
     Path(id): Path<TenantId>,
 ) -> Result<(ETag, Json<Tenant>), Problem> {
     membership::may_read(&principal, id)?;
-    let mut tx = app.db.platform().await?;
+    let mut tx = state.db.platform().await?;
     let tenant = store::find(&mut tx, id).await?.ok_or_else(Problem::not_found)?;
     Ok((ETag(tenant.generation), Json(tenant)))
 }
 
-/// Renames a tenant, suspends it, or lets it work again. Administrators only.
+/// Renames, suspends or reactivates a tenant. For administrators.
 #[utoipa::path(
     patch, path = "/v1/tenants/{id}", operation_id = "update_tenant", tag = "tenants",
     params(
@@ -126,7 +122,7 @@ async fn get_tenant(
     )
 )]
 async fn update_tenant(
-    State(app): State<App>,
+    State(state): State<AppState>,
     Admin(principal): Admin,
     Path(id): Path<TenantId>,
     key: IdempotencyKey,
@@ -136,21 +132,16 @@ async fn update_tenant(
     if let Some(name) = &change.name {
         check_name("/name", name)?;
     }
-    key.once(app.db.platform().await?, principal.user, &change, async |tx| {
-        let tenant = store::lock(tx, id).await?.ok_or_else(Problem::not_found)?;
-        if_match.check(tenant.generation)?;
-        let tenant = store::update(tx, id, tenant.generation, &change)
-            .await
-            .map_err(Problem::violated(ErrorKind::UniqueViolation, name_taken))?
-            .ok_or_else(|| Problem::internal("a locked tenant has changed"))?;
+    key.once(state.db.platform().await?, principal.user, &change, async |tx| {
+        let tenant = changes::update(tx, id, &if_match, &change).await?;
         reply(StatusCode::OK, &tenant)
     })
     .await
 }
 
-/// Removes a tenant, which must be suspended and have no members but owners. Administrators only.
+/// Deletes a tenant. It must be suspended and have no members other than owners. For administrators.
 ///
-/// What the tenant owns in other services is not looked at: delete its instances and storages first.
+/// Its instances and storages are not checked: delete them first.
 #[utoipa::path(
     delete, path = "/v1/tenants/{id}", operation_id = "delete_tenant", tag = "tenants",
     params(
@@ -163,25 +154,13 @@ async fn update_tenant(
     )
 )]
 async fn delete_tenant(
-    State(app): State<App>,
+    State(state): State<AppState>,
     Admin(principal): Admin,
     Path(id): Path<TenantId>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
-    key.once(app.db.platform().await?, principal.user, &(), async |tx| {
-        let tenant = store::lock(tx, id).await?.ok_or_else(Problem::not_found)?;
-        if tenant.state != TenantState::Suspended {
-            return Err(Problem::new(ProblemType::TenantActive, "Only a suspended tenant can be deleted."));
-        }
-        scope::tenant(tx, id).await?;
-        if membership::has_more_than_owners(tx, id).await? {
-            return Err(Problem::new(
-                ProblemType::TenantHasMembers,
-                "Only a tenant without members, apart from its owners, can be deleted.",
-            ));
-        }
-        membership::remove_all(tx, id).await?;
-        store::delete(tx, id).await?;
+    key.once(state.db.platform().await?, principal.user, &(), async |tx| {
+        changes::delete(tx, id).await?;
         Ok(Reply::no_content())
     })
     .await

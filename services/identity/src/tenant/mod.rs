@@ -1,5 +1,6 @@
-//! Tenants: the owners of everything users make.
+//! Tenants: the owners of instances, storages and usage.
 
+mod changes;
 mod http;
 mod model;
 mod store;

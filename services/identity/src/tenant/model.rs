@@ -1,12 +1,13 @@
-//! What a tenant is.
+//! Tenants as clients see them, and the rules for changing them.
 
-use api::Problem;
 use ids::TenantId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Whether a tenant works.
+use crate::error::Error;
+
+/// The state of a tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
@@ -21,62 +22,103 @@ pub(crate) enum TenantState {
 /// A tenant.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Tenant {
-    /// Its id.
+    /// Id of the tenant.
     pub(crate) id: TenantId,
-    /// Its name, unique without regard to case.
+    /// Name of the tenant. Unique, ignoring case.
     pub(crate) name: String,
-    /// Whether it works.
+    /// State of the tenant.
     pub(crate) state: TenantState,
     #[serde(skip)]
     pub(crate) generation: i64,
-    /// When it was made.
+    /// When it was created.
     pub(crate) created_at: Timestamp,
-    /// When it last changed.
+    /// When the tenant last changed.
     pub(crate) updated_at: Timestamp,
 }
 
-/// A tenant in passing.
+/// A reference to a tenant.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct TenantRef {
-    /// Its id.
+    /// Id of the tenant.
     pub(crate) id: TenantId,
-    /// Its name.
+    /// Name of the tenant.
     pub(crate) name: String,
 }
 
-/// A tenant to be made.
+/// A tenant to create.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewTenant {
-    /// 1 to 100 characters, unique without regard to case.
+    /// Name of the tenant: 1 to 100 characters, unique, ignoring case.
     pub(crate) name: String,
 }
 
-/// What changes of a tenant; what is absent stays.
+/// A change of a tenant. Absent members stay unchanged.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TenantChange {
     /// A new name.
     #[serde(default)]
     pub(crate) name: Option<String>,
-    /// Suspends it, or lets it work again.
+    /// The new state.
     #[serde(default)]
     pub(crate) state: Option<TenantState>,
 }
 
-/// A name that a person can read: 1 to 100 characters, none of them control characters, no space at the
-/// ends.
+impl Tenant {
+    /// # Errors
+    /// If the tenant is active, or has members besides its owners.
+    pub(super) fn check_deletable(&self, has_more_than_owners: bool) -> Result<(), Error> {
+        match self.state {
+            TenantState::Active => Err(Error::TenantActive),
+            TenantState::Suspended if has_more_than_owners => Err(Error::TenantHasMembers),
+            TenantState::Suspended => Ok(()),
+        }
+    }
+}
+
+/// Checks a name for people: 1 to 100 characters, no control characters, no space at either end.
 ///
 /// # Errors
-/// 422 naming the field.
-pub(crate) fn check_name(pointer: &str, name: &str) -> Result<(), Problem> {
+/// Names the field.
+pub(crate) fn check_name(pointer: &'static str, name: &str) -> Result<(), Error> {
     let chars = name.chars().count();
     if (1..=100).contains(&chars) && name.trim() == name && !name.chars().any(char::is_control) {
-        Ok(())
-    } else {
-        Err(Problem::invalid_field(
-            pointer,
-            "must have 1 to 100 characters, no control characters, and no space at either end",
-        ))
+        return Ok(());
+    }
+    Err(Error::invalid(
+        pointer,
+        "must have 1 to 100 characters, no control characters, and no space at either end",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_short_and_printable() {
+        for good in ["x", "Dr. Köhler", &"ü".repeat(100)] {
+            assert!(check_name("/name", good).is_ok(), "{good}");
+        }
+        for bad in ["", " x", "x ", "a\nb", "a\u{0}b", &"x".repeat(101)] {
+            assert!(check_name("/name", bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_suspended_tenant_without_members_is_deletable() {
+        let tenant = |state| Tenant {
+            id: TenantId::new(),
+            name: "x".to_owned(),
+            state,
+            generation: 1,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+        };
+        let check = |state, members| tenant(state).check_deletable(members);
+        assert!(check(TenantState::Suspended, false).is_ok());
+        assert!(matches!(check(TenantState::Suspended, true), Err(Error::TenantHasMembers)));
+        assert!(matches!(check(TenantState::Active, false), Err(Error::TenantActive)));
     }
 }

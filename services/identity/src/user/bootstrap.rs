@@ -1,44 +1,48 @@
-//! The first administrator, from the configuration: without one nobody could make users.
+//! The first administrator, from the configuration. Without one nobody could create users.
 
 use std::time::Duration;
 
-use api::Problem;
 use tokio_util::sync::CancellationToken;
 
-use super::store;
-use crate::{app::App, config::BootstrapAdmin};
+use super::{model::default_display_name, store};
+use crate::{config::BootstrapAdmin, error::Error, state::AppState};
 
-/// Makes the administrator when there is none; tries until the database answers. The service is ready
-/// only afterwards.
-pub(crate) async fn bootstrap(app: App, admin: BootstrapAdmin, end: CancellationToken) {
-    while let Err(problem) = once(&app, &admin).await {
-        let cause = std::error::Error::source(&problem).map(ToString::to_string);
-        tracing::warn!(%problem, cause, "the first administrator could not be made yet");
-        tokio::select! {
-            () = end.cancelled() => return,
-            () = tokio::time::sleep(Duration::from_secs(1)) => {}
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The worker `identity.bootstrap`: creates the administrator if the platform has none, retries until the database
+/// answers, then waits for shutdown. The service is ready only once this has succeeded.
+pub(crate) async fn bootstrap(
+    state: &AppState,
+    admin: &BootstrapAdmin,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<()> {
+    while let Err(error) = create(state, admin).await {
+        tracing::warn!(error = %api::ErrorChain(&error), "cannot create the first administrator");
+        if shutdown.run_until_cancelled(tokio::time::sleep(RETRY)).await.is_none() {
+            return Ok(());
         }
     }
-    app.set_bootstrapped();
+    state.set_bootstrapped();
+    shutdown.cancelled().await;
+    Ok(())
 }
 
-async fn once(app: &App, admin: &BootstrapAdmin) -> Result<(), Problem> {
-    let mut tx = app.db.platform().await?;
-    let there = store::admins(&mut tx).await? > 0;
+async fn create(state: &AppState, admin: &BootstrapAdmin) -> Result<(), Error> {
+    let mut tx = state.db.platform().await?;
+    let exists = store::count_admins(&mut tx).await? > 0;
     tx.commit().await?;
-    if there {
+    if exists {
         return Ok(());
     }
-    let hash = app.hasher.turn().await?.hash(admin.password.clone()).await?;
-    let mut tx = app.db.platform().await?;
+    let hash = state.hasher.permit().await?.hash(admin.password.clone()).await?;
+    let mut tx = state.db.platform().await?;
     store::lock_admins(&mut tx).await?;
-    if store::admins(&mut tx).await? == 0 {
-        let name = admin.email.split('@').next().unwrap_or(&admin.email);
+    if store::count_admins(&mut tx).await? == 0 {
+        let name = default_display_name(&admin.email);
         match store::insert(&mut tx, &admin.email, name, true, &hash).await? {
-            Some(user) => tracing::info!(user.id = %user.id, "first administrator made"),
-            None => tracing::error!("bootstrap_admin.email belongs to a user who is no administrator"),
+            Some(user) => tracing::info!(user.id = %user.id, "first administrator created"),
+            None => tracing::error!("bootstrap_admin.email belongs to a user who is not an administrator"),
         }
     }
-    tx.commit().await?;
-    Ok(())
+    Ok(tx.commit().await?)
 }

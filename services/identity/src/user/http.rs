@@ -1,26 +1,21 @@
 //! Users over HTTP, for administrators.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
-use auth::{Admin, Role};
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, Query, Reply};
+use auth::Admin;
 use axum::{extract::State, http::StatusCode};
 use ids::UserId;
 use serde::Deserialize;
-use sqlx::PgConnection;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
+    changes,
     model::{NewUser, User, UserChange},
     store,
 };
-use crate::{
-    app::App,
-    membership, password, scope,
-    session::{self, EndReason},
-    tenant,
-};
+use crate::state::AppState;
 
-pub(super) fn routes() -> OpenApiRouter<App> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list_users, create_user)).routes(routes!(
         get_user,
         update_user,
@@ -32,15 +27,15 @@ pub(super) fn routes() -> OpenApiRouter<App> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Filter {
-    /// How many at most, 1 to 200 (default 50).
+    /// Largest number of items, 1 to 200 (default 50).
     limit: Option<u32>,
-    /// Where the page before ended.
+    /// `next_cursor` of the previous page.
     cursor: Option<String>,
-    /// Only those whose addresses begin so, without regard to case.
+    /// Only users whose e-mail addresses begin with this text, ignoring case.
     email_prefix: Option<String>,
 }
 
-/// All users, oldest first.
+/// Lists all users, oldest first.
 #[utoipa::path(
     get, path = "/v1/users", operation_id = "list_users", tag = "users", params(Filter),
     responses(
@@ -49,17 +44,17 @@ struct Filter {
     )
 )]
 async fn list_users(
-    State(app): State<App>,
+    State(state): State<AppState>,
     _admin: Admin,
     Query(filter): Query<Filter>,
 ) -> Result<Json<Page<User>>, Problem> {
     let asked = PageParams { limit: filter.limit, cursor: filter.cursor }.request()?;
-    let mut tx = app.db.platform().await?;
+    let mut tx = state.db.platform().await?;
     let rows = store::list(&mut tx, asked.after, filter.email_prefix.as_deref(), asked.rows()).await?;
     Ok(Json(asked.page(rows, |user| user.id)))
 }
 
-/// Makes a user with an initial password.
+/// Creates a user with an initial password.
 #[utoipa::path(
     post, path = "/v1/users", operation_id = "create_user", tag = "users",
     params(("Idempotency-Key" = String, Header, description = "New for each write")),
@@ -70,25 +65,22 @@ async fn list_users(
     )
 )]
 async fn create_user(
-    State(app): State<App>,
+    State(state): State<AppState>,
     Admin(principal): Admin,
     key: IdempotencyKey,
     Json(new): Json<NewUser>,
 ) -> Result<Reply, Problem> {
     new.check()?;
-    let hash = app.hasher.turn().await?.hash(new.password.clone()).await?;
-    key.once(app.db.platform().await?, principal.user, &new.recognized_by(&app.vault), async |tx| {
-        let user =
-            store::insert(tx, &new.email, new.shown_name(), new.admin, &hash).await?.ok_or_else(|| {
-                Problem::new(ProblemType::EmailTaken, "Another user signs in with this address.")
-            })?;
+    let hash = state.hasher.permit().await?.hash(new.password.clone()).await?;
+    key.once(state.db.platform().await?, principal.user, &new.identity(&state.cipher), async |tx| {
+        let user = changes::create(tx, &new, &hash).await?;
         let location = format!("/v1/users/{}", user.id);
         Ok(Reply::json(StatusCode::CREATED, &user)?.etag(user.generation).location(location))
     })
     .await
 }
 
-/// A user.
+/// Returns a user.
 #[utoipa::path(
     get, path = "/v1/users/{id}", operation_id = "get_user", tag = "users",
     params(("id" = UserId, Path, description = "The user")),
@@ -98,23 +90,13 @@ async fn create_user(
     )
 )]
 async fn get_user(
-    State(app): State<App>,
+    State(state): State<AppState>,
     _admin: Admin,
     Path(id): Path<UserId>,
 ) -> Result<(ETag, Json<User>), Problem> {
-    let mut tx = app.db.platform().await?;
+    let mut tx = state.db.platform().await?;
     let user = store::find(&mut tx, id).await?.ok_or_else(Problem::not_found)?;
     Ok((ETag(user.generation), Json(user)))
-}
-
-async fn keep_an_admin(tx: &mut PgConnection, leaving: &User) -> Result<(), Problem> {
-    if leaving.admin && !leaving.disabled && store::admins(tx).await? == 1 {
-        return Err(Problem::new(
-            ProblemType::LastAdministrator,
-            "This is the only administrator who can sign in.",
-        ));
-    }
-    Ok(())
 }
 
 /// Changes a user.
@@ -132,53 +114,26 @@ async fn keep_an_admin(tx: &mut PgConnection, leaving: &User) -> Result<(), Prob
     )
 )]
 async fn update_user(
-    State(app): State<App>,
+    State(state): State<AppState>,
     Admin(principal): Admin,
     Path(id): Path<UserId>,
     key: IdempotencyKey,
     if_match: IfMatch,
     Json(change): Json<UserChange>,
 ) -> Result<Reply, Problem> {
-    if let Some(name) = &change.display_name {
-        tenant::check_name("/display_name", name)?;
-    }
+    change.check()?;
     let hash = match &change.password {
-        Some(password) => {
-            password::check("/password", password, "")?;
-            Some(app.hasher.turn().await?.hash(password.clone()).await?)
-        }
+        Some(password) => Some(state.hasher.permit().await?.hash(password.clone()).await?),
         None => None,
     };
-    key.once(app.db.platform().await?, principal.user, &change.recognized_by(&app.vault), async |tx| {
-        store::lock_admins(tx).await?;
-        let user = store::lock(tx, id).await?.ok_or_else(Problem::not_found)?;
-        if_match.check(user.generation)?;
-        if change.disabled == Some(true) || change.admin == Some(false) {
-            keep_an_admin(tx, &user).await?;
-        }
-        let update = store::Update {
-            display_name: change.display_name.as_deref(),
-            admin: change.admin,
-            disabled: change.disabled,
-            password_hash: hash.as_deref(),
-        };
-        let user = store::update(tx, id, user.generation, &update)
-            .await?
-            .ok_or_else(|| Problem::internal("a locked user has changed"))?;
-        let ended = if change.disabled == Some(true) {
-            Some(EndReason::UserDisabled)
-        } else {
-            hash.as_ref().map(|_| EndReason::PasswordChanged)
-        };
-        if let Some(reason) = ended {
-            session::end_all(tx, id, None, reason).await?;
-        }
+    key.once(state.db.platform().await?, principal.user, &change.identity(&state.cipher), async |tx| {
+        let user = changes::update(tx, id, &if_match, &change, hash.as_deref()).await?;
         Ok(Reply::json(StatusCode::OK, &user)?.etag(user.generation))
     })
     .await
 }
 
-/// Removes a user, with memberships and sessions. 409 for a tenant's last owner and for the last
+/// Deletes a user with memberships and sessions. 409 for the last owner of a tenant and for the last
 /// administrator.
 #[utoipa::path(
     delete, path = "/v1/users/{id}", operation_id = "delete_user", tag = "users",
@@ -192,29 +147,13 @@ async fn update_user(
     )
 )]
 async fn delete_user(
-    State(app): State<App>,
+    State(state): State<AppState>,
     Admin(principal): Admin,
     Path(id): Path<UserId>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
-    key.once(app.db.platform().await?, principal.user, &(), async |tx| {
-        store::lock_admins(tx).await?;
-        let user = store::lock(tx, id).await?.ok_or_else(Problem::not_found)?;
-        keep_an_admin(tx, &user).await?;
-        scope::user(tx, id).await?;
-        for membership in membership::of_user(tx, id).await? {
-            tenant::lock(tx, membership.tenant.id).await?;
-        }
-        // as the roles are now, and stay
-        for membership in membership::of_user(tx, id).await? {
-            if membership.role == Role::Owner {
-                scope::tenant(tx, membership.tenant.id).await?;
-                if membership::owners(tx, membership.tenant.id).await? == 1 {
-                    return Err(membership::last_owner().with("tenant_id", membership.tenant.id));
-                }
-            }
-        }
-        store::delete(tx, id).await?;
+    key.once(state.db.platform().await?, principal.user, &(), async |tx| {
+        changes::delete(tx, id).await?;
         Ok(Reply::no_content())
     })
     .await

@@ -1,18 +1,21 @@
-//! People who sign in.
+//! Users: who can sign in.
 
 mod bootstrap;
+mod changes;
 mod http;
 mod me;
 mod model;
+mod password_change;
 mod store;
 
 pub(crate) use bootstrap::bootstrap;
 pub(crate) use model::User;
-pub(crate) use store::{SignIn, find, find_by_email, find_with_password, sign_in};
+pub(crate) use store::{find, find_account, find_by_email, find_with_password};
 
-use crate::app::App;
 use utoipa_axum::router::OpenApiRouter;
 
-pub(crate) fn routes() -> OpenApiRouter<App> {
+use crate::state::AppState;
+
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
     http::routes().merge(me::routes())
 }

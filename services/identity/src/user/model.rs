@@ -1,6 +1,5 @@
-//! What a user is.
+//! Users as clients see them, and the rules for changing them.
 
-use api::Problem;
 use ids::UserId;
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
@@ -8,39 +7,39 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use crate::{password, tenant::check_name, vault::Vault};
+use crate::{encryption::Cipher, error::Error, password, session::EndReason, tenant::check_name};
 
-/// A person who signs in.
+/// A person who can sign in.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct User {
-    /// The user's id.
+    /// Id of the user.
     pub(crate) id: UserId,
-    /// Address to sign in with, unique without regard to case.
+    /// E-mail address to sign in with. Unique, ignoring case.
     pub(crate) email: String,
-    /// The name others see.
+    /// Name that others see.
     pub(crate) display_name: String,
     /// Whether the user is a platform administrator.
     pub(crate) admin: bool,
-    /// Whether the user is kept from signing in.
+    /// Whether the user cannot sign in.
     pub(crate) disabled: bool,
     #[serde(skip)]
     pub(crate) generation: i64,
-    /// When the user was made.
+    /// When the user was created.
     pub(crate) created_at: Timestamp,
     /// When the user last changed.
     pub(crate) updated_at: Timestamp,
 }
 
-/// A user to be made.
+/// A user to create.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewUser {
-    /// Address to sign in with.
+    /// E-mail address to sign in with.
     pub(crate) email: String,
-    /// The name others see (default: what stands before the `@`).
+    /// Name that others see (default: the part of the e-mail address before the `@`).
     #[serde(default)]
     pub(crate) display_name: Option<String>,
-    /// Initial password, 8 characters to 256 bytes.
+    /// Initial password: at least 8 characters, at most 256 bytes.
     #[schema(value_type = String, format = Password)]
     pub(crate) password: SecretString,
     /// Whether the user is a platform administrator.
@@ -50,8 +49,8 @@ pub(crate) struct NewUser {
 
 impl NewUser {
     /// # Errors
-    /// 422 naming the field.
-    pub(super) fn check(&self) -> Result<(), Problem> {
+    /// Names the first field that is not valid.
+    pub(super) fn check(&self) -> Result<(), Error> {
         check_email("/email", &self.email)?;
         if let Some(name) = &self.display_name {
             check_name("/display_name", name)?;
@@ -59,55 +58,92 @@ impl NewUser {
         password::check("/password", &self.password, &self.email)
     }
 
-    /// The name others see.
-    pub(super) fn shown_name(&self) -> &str {
-        self.display_name.as_deref().unwrap_or_else(|| self.email.split('@').next().unwrap_or(&self.email))
+    /// The display name, or its default.
+    pub(super) fn display_name(&self) -> &str {
+        self.display_name.as_deref().unwrap_or_else(|| default_display_name(&self.email))
     }
 
-    /// What is hashed to recognize the request: without the password itself.
-    pub(super) fn recognized_by(&self, vault: &Vault) -> Value {
-        json!([self.email, self.display_name, vault.fingerprint(self.password.expose_secret()), self.admin])
+    /// What identifies a repeated request: a fingerprint stands for the password.
+    pub(super) fn identity(&self, cipher: &Cipher) -> Value {
+        json!([self.email, self.display_name, cipher.fingerprint(self.password.expose_secret()), self.admin])
     }
 }
 
-/// What changes of a user; what is absent stays.
+/// A change of a user. Absent members stay unchanged.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UserChange {
     /// A new name.
     #[serde(default)]
     pub(crate) display_name: Option<String>,
-    /// Makes the user an administrator, or no longer one. The last administrator stays one.
+    /// Whether the user is a platform administrator. The last administrator must remain one.
     #[serde(default)]
     pub(crate) admin: Option<bool>,
-    /// Keeps the user from signing in, and ends all the user's sessions; or lets the user in again.
+    /// `true` keeps the user from signing in and ends all sessions of the user. `false` allows sign-in again.
     #[serde(default)]
     pub(crate) disabled: Option<bool>,
-    /// A new password; it ends all the user's sessions.
+    /// A new password. It ends all sessions of the user.
     #[serde(default)]
     #[schema(value_type = Option<String>, format = Password)]
     pub(crate) password: Option<SecretString>,
 }
 
 impl UserChange {
-    /// What is hashed to recognize the request: without the password itself.
-    pub(super) fn recognized_by(&self, vault: &Vault) -> Value {
-        let password = self.password.as_ref().map(|p| vault.fingerprint(p.expose_secret()));
+    /// # Errors
+    /// Names the first field that is not valid.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if let Some(name) = &self.display_name {
+            check_name("/display_name", name)?;
+        }
+        match &self.password {
+            Some(password) => password::check("/password", password, ""),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether an administrator ceases to be one, or can no longer sign in.
+    pub(super) fn removes_admin(&self) -> bool {
+        self.disabled == Some(true) || self.admin == Some(false)
+    }
+
+    /// Why the change ends all sessions of the user, if it does.
+    pub(super) fn ends_sessions(&self) -> Option<EndReason> {
+        if self.disabled == Some(true) {
+            return Some(EndReason::UserDisabled);
+        }
+        self.password.as_ref().map(|_| EndReason::PasswordChanged)
+    }
+
+    /// What identifies a repeated request: a fingerprint stands for the password.
+    pub(super) fn identity(&self, cipher: &Cipher) -> Value {
+        let password = self.password.as_ref().map(|p| cipher.fingerprint(p.expose_secret()));
         json!([self.display_name, self.admin, self.disabled, password])
     }
 }
 
-/// Something that can be an address: one `@` with text around it and nothing invisible.
+impl User {
+    /// Whether the platform would have no administrator without this user. `admins` counts those who can sign in.
+    pub(super) fn is_last_admin(&self, admins: i64) -> bool {
+        self.admin && !self.disabled && admins == 1
+    }
+}
+
+/// The part of the e-mail address before the `@`.
+pub(super) fn default_display_name(email: &str) -> &str {
+    email.split('@').next().unwrap_or(email)
+}
+
+/// Checks that the text can be an e-mail address: one `@` with text around it, no invisible characters.
 ///
 /// # Errors
-/// 422 naming the field.
-pub(crate) fn check_email(pointer: &str, email: &str) -> Result<(), Problem> {
+/// Names the field.
+pub(crate) fn check_email(pointer: &'static str, email: &str) -> Result<(), Error> {
     let plausible = email.len() <= 254
         && !email.chars().any(|c| c.is_whitespace() || c.is_control())
         && email.split_once('@').is_some_and(|(local, domain)| {
             !local.is_empty() && local.len() <= 64 && !domain.is_empty() && !domain.contains('@')
         });
-    if plausible { Ok(()) } else { Err(Problem::invalid_field(pointer, "is not an e-mail address")) }
+    if plausible { Ok(()) } else { Err(Error::invalid(pointer, "is not an e-mail address")) }
 }
 
 #[cfg(test)]
@@ -115,13 +151,73 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses() {
-        for good in ["a@b", "designer@example.com", "Ünï@bücher.de", "a+b@c.d"] {
+    fn an_address_has_one_at_sign_with_text_around_it() {
+        let longest = format!("{}@{}", "a".repeat(64), "b".repeat(189));
+        for good in ["a@b", "designer@example.com", "Ünï@bücher.de", "a+b@c.d", &longest] {
             assert!(check_email("", good).is_ok(), "{good}");
         }
-        let long = format!("{}@x", "a".repeat(65));
-        for bad in ["", "a", "@", "a@", "@b", "a@b@c", "a b@c", "a@b\n", long.as_str()] {
+        let (long, long_local) = (format!("{longest}b"), format!("{}@x", "a".repeat(65)));
+        for bad in ["", "a", "@", "a@", "@b", "a@b@c", "a b@c", "a@b\n", "a\u{7f}@b", &long, &long_local] {
             assert!(check_email("", bad).is_err(), "{bad:?}");
         }
+    }
+
+    fn change(json: serde_json::Value) -> UserChange {
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn disabling_and_demoting_remove_an_administrator() {
+        for (json, removes) in [
+            (json!({}), false),
+            (json!({ "disabled": true }), true),
+            (json!({ "disabled": false }), false),
+            (json!({ "admin": false }), true),
+            (json!({ "admin": true }), false),
+        ] {
+            assert_eq!(change(json.clone()).removes_admin(), removes, "{json}");
+        }
+    }
+
+    #[test]
+    fn disabling_and_a_new_password_end_sessions() {
+        for (json, reason) in [
+            (json!({ "display_name": "x", "admin": true }), None),
+            (json!({ "disabled": true, "password": "a new password" }), Some(EndReason::UserDisabled)),
+            (json!({ "disabled": false, "password": "a new password" }), Some(EndReason::PasswordChanged)),
+            (json!({ "disabled": false }), None),
+        ] {
+            assert_eq!(change(json.clone()).ends_sessions(), reason, "{json}");
+        }
+    }
+
+    #[test]
+    fn only_administrators_who_can_sign_in_count() {
+        let user = |admin, disabled| User {
+            id: UserId::new(),
+            email: "a@b".to_owned(),
+            display_name: "a".to_owned(),
+            admin,
+            disabled,
+            generation: 1,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+        };
+        assert!(user(true, false).is_last_admin(1));
+        assert!(!user(true, false).is_last_admin(2));
+        assert!(!user(true, true).is_last_admin(1));
+        assert!(!user(false, false).is_last_admin(1));
+    }
+
+    #[test]
+    fn the_display_name_defaults_to_the_local_part() {
+        let new = |name: Option<&str>| NewUser {
+            email: "ada@x.test".to_owned(),
+            display_name: name.map(str::to_owned),
+            password: "whatever".into(),
+            admin: false,
+        };
+        assert_eq!(new(None).display_name(), "ada");
+        assert_eq!(new(Some("Ada L.")).display_name(), "Ada L.");
     }
 }

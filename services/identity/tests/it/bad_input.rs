@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use crate::platform::{PASSWORD, Platform};
 
 #[tokio::test]
-async fn what_cannot_be_is_refused_with_a_reason() {
+async fn invalid_fields_are_refused() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     let long = "x".repeat(300);
@@ -35,11 +35,11 @@ async fn what_cannot_be_is_refused_with_a_reason() {
     ] {
         admin.get(path).await.expect_problem(422, "invalid-field");
     }
-    assert_eq!(admin.get("/v1/tenants").await.body["items"], json!([]), "nothing half-made");
+    assert_eq!(admin.get("/v1/tenants").await.body["items"], json!([]), "nothing was created");
 }
 
 #[tokio::test]
-async fn a_nul_byte_is_no_server_error() {
+async fn a_nul_character_is_not_a_server_error() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     for (path, body) in [
@@ -57,7 +57,7 @@ async fn a_nul_byte_is_no_server_error() {
 }
 
 #[tokio::test]
-async fn writes_need_a_key_and_unknown_addresses_are_404() {
+async fn writes_need_a_key_and_unknown_paths_are_404() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     let http = reqwest::Client::new();
@@ -77,7 +77,7 @@ async fn writes_need_a_key_and_unknown_addresses_are_404() {
 }
 
 #[test]
-fn the_committed_document_is_this_one() {
+fn the_committed_document_is_current() {
     let committed = include_str!("../../../../openapi/identity.json");
     let now = atelier_identity::openapi().to_pretty_json().unwrap();
     assert_eq!(committed.trim(), now.trim(), "run `cargo xtask openapi`");

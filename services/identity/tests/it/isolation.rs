@@ -1,4 +1,4 @@
-//! Row-level security: what a transaction cannot see whatever its query says.
+//! Row-level security: what a transaction cannot see, whatever its query.
 
 use atelier_identity::{MIGRATIONS, NAME};
 use db::Db;
@@ -62,7 +62,7 @@ const SESSIONS: &str = "select count(*) from sessions";
 const TOKENS: &str = "select count(*) from refresh_tokens";
 
 #[tokio::test]
-async fn a_query_without_its_own_predicate_sees_nothing_foreign() {
+async fn a_query_without_a_predicate_sees_only_its_scope() {
     let (_test, db, [(tenant, user), _]) = filled().await;
     let mut tx = db.tenant(tenant).await.unwrap();
     assert_eq!(count(&mut tx, MEMBERS).await, 1);
@@ -83,7 +83,7 @@ async fn a_query_without_its_own_predicate_sees_nothing_foreign() {
         .unwrap();
     assert_eq!(count(&mut tx, MEMBERS).await, 1);
     assert_eq!(count(&mut tx, SESSIONS).await, 1);
-    assert_eq!(count(&mut tx, TOKENS).await, 0, "a token is seen only by its session");
+    assert_eq!(count(&mut tx, TOKENS).await, 0, "a token is visible to its session only");
     tx.commit().await.unwrap();
 
     // a setting ends with its transaction, also on the same connection
@@ -95,7 +95,7 @@ async fn a_query_without_its_own_predicate_sees_nothing_foreign() {
 }
 
 #[tokio::test]
-async fn nobody_makes_oneself_a_member() {
+async fn users_cannot_add_themselves_to_a_tenant() {
     let (_test, db, [(own, user), (foreign, _)]) = filled().await;
     let mut tx = db.tenant(own).await.unwrap();
     sqlx::query("select set_config('atelier.user', $1, true)")

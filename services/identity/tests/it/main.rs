@@ -9,3 +9,4 @@ mod platform;
 mod sessions;
 mod signing_keys;
 mod users;
+mod workers;

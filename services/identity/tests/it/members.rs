@@ -4,7 +4,7 @@ use sqlx::Connection as _;
 use crate::platform::Platform;
 
 #[tokio::test]
-async fn owners_manage_members_and_others_only_see_them() {
+async fn owners_manage_members_and_others_only_read() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     let tenant = platform.tenant(&admin, "studio").await;
@@ -44,7 +44,7 @@ async fn owners_manage_members_and_others_only_see_them() {
 }
 
 #[tokio::test]
-async fn the_last_owner_stays() {
+async fn the_last_owner_remains() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     let tenant = platform.tenant(&admin, "studio").await;
@@ -58,7 +58,7 @@ async fn the_last_owner_stays() {
     assert_eq!(refused.str("tenant_id"), tenant);
     let _ = admin.patch(&path(&b), "*", json!({ "role": "owner" })).await.expect(200);
 
-    // both leave at once: one of them stays
+    // both leave concurrently: one of them remains
     let (one, two) = (path(&a), path(&b));
     let (left, right) = tokio::join!(admin.delete(&one), admin.delete(&two));
     let mut statuses = [left.status, right.status];
@@ -67,7 +67,7 @@ async fn the_last_owner_stays() {
 }
 
 #[tokio::test]
-async fn a_foreign_tenant_looks_like_none() {
+async fn a_tenant_of_others_is_not_found() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     let (own, foreign) = (platform.tenant(&admin, "own").await, platform.tenant(&admin, "foreign").await);
@@ -94,7 +94,7 @@ async fn a_foreign_tenant_looks_like_none() {
 }
 
 #[tokio::test]
-async fn a_tenant_is_removed_only_when_suspended_and_left() {
+async fn only_a_suspended_tenant_without_members_is_deleted() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     let tenant = platform.tenant(&admin, "Studio").await;
@@ -115,14 +115,14 @@ async fn a_tenant_is_removed_only_when_suspended_and_left() {
 }
 
 #[tokio::test]
-async fn a_user_who_becomes_the_last_owner_meanwhile_stays() {
+async fn a_user_who_concurrently_becomes_the_last_owner_is_not_deleted() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     let tenant = platform.tenant(&admin, "studio").await;
     let (a, b) = (platform.user(&admin, "a@x.test").await, platform.user(&admin, "b@x.test").await);
     platform.member(&admin, &tenant, &a, "owner").await;
     platform.member(&admin, &tenant, &b, "member").await;
-    // as two requests that manage the members do it, and have not ended yet
+    // what two concurrent requests do before they commit
     let mut managing = platform.db.admin().await;
     let mut managed = managing.begin().await.unwrap();
     for change in [
@@ -139,7 +139,7 @@ async fn a_user_who_becomes_the_last_owner_meanwhile_stays() {
 }
 
 #[tokio::test]
-async fn a_name_that_another_tenant_takes_meanwhile_is_taken() {
+async fn a_name_that_another_tenant_takes_concurrently_is_refused() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     let (one, two) = (platform.tenant(&admin, "one").await, platform.tenant(&admin, "two").await);

@@ -6,34 +6,34 @@ use atelier_identity::{
 };
 use auth::AuthConfig;
 use serde_json::{Value, json};
-use service::Shutdown;
+use service::Process;
 use testkit::{Client, TestDb, eventually};
 use tokio::net::TcpListener;
 
 pub(crate) const ADMIN: &str = "admin@atelier.test";
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
-/// One replica, and the means to start more.
+/// A replica, and what more replicas need.
 pub(crate) struct Platform {
     pub(crate) db: TestDb,
     pub(crate) client: Client,
+    pub(crate) process: Process,
     config: Config,
-    _shutdown: Shutdown,
 }
 
-/// Starts a replica on a free port and waits until it is ready. Gives its client.
-async fn replica(mut config: Config) -> (Client, Shutdown) {
+/// Starts a replica on a free port and waits until it is ready.
+async fn replica(mut config: Config) -> (Client, Process) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     config.listen = listener.local_addr().unwrap();
-    let shutdown = Shutdown::default();
-    let app = App::new(config).unwrap();
-    app.start_workers(&shutdown);
+    let process = Process::default();
+    let app = App::new(config, process.clone()).unwrap();
+    app.start_workers();
     let router = app.router();
     let client = Client::new(&format!("http://{}", listener.local_addr().unwrap()));
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
     eventually("the service is ready", async || (client.get("/readyz").await.status == 200).then_some(()))
         .await;
-    (client, shutdown)
+    (client, process)
 }
 
 impl Platform {
@@ -65,16 +65,16 @@ impl Platform {
             passwords: PasswordConfig::default(),
         };
         change(&mut config);
-        let (client, shutdown) = replica(config.clone()).await;
-        Self { db, client, config, _shutdown: shutdown }
+        let (client, process) = replica(config.clone()).await;
+        Self { db, client, process, config }
     }
 
     /// Another replica on the same database.
-    pub(crate) async fn replica(&self) -> (Client, Shutdown) {
+    pub(crate) async fn replica(&self) -> (Client, Process) {
         replica(self.config.clone()).await
     }
 
-    /// Signs in; the whole answer.
+    /// Signs in and returns the response.
     pub(crate) async fn sign_in(&self, email: &str) -> Value {
         let body = json!({ "email": email, "password": PASSWORD });
         self.client.post("/v1/sessions", body).await.expect(200).body
@@ -91,18 +91,18 @@ impl Platform {
         self.as_user(ADMIN).await
     }
 
-    /// Makes a user; the id.
+    /// Creates a user and returns the id.
     pub(crate) async fn user(&self, admin: &Client, email: &str) -> String {
         let body = json!({ "email": email, "password": PASSWORD });
         admin.post("/v1/users", body).await.expect(201).str("id").to_owned()
     }
 
-    /// Makes a tenant; the id.
+    /// Creates a tenant and returns the id.
     pub(crate) async fn tenant(&self, admin: &Client, name: &str) -> String {
         admin.post("/v1/tenants", json!({ "name": name })).await.expect(201).str("id").to_owned()
     }
 
-    /// Makes the user a member.
+    /// Adds the user to the tenant.
     pub(crate) async fn member(&self, admin: &Client, tenant: &str, user: &str, role: &str) {
         let body = json!({ "user_id": user, "role": role });
         let _ = admin.post(&format!("/v1/tenants/{tenant}/members"), body).await.expect(201);

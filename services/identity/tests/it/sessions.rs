@@ -29,7 +29,7 @@ async fn an_administrator_without_a_tenant_signs_in() {
 }
 
 #[tokio::test]
-async fn an_unknown_address_and_a_wrong_password_answer_alike() {
+async fn an_unknown_address_and_a_wrong_password_look_alike() {
     let platform = Platform::start().await;
     let unknown =
         try_in(&platform.client, "nobody@x.test", "whatever1").await.expect_problem(401, "wrong-credentials");
@@ -38,7 +38,7 @@ async fn an_unknown_address_and_a_wrong_password_answer_alike() {
 }
 
 #[tokio::test]
-async fn guessing_is_slowed_down_alike_for_known_and_unknown_addresses() {
+async fn repeated_failures_lock_known_and_unknown_addresses_alike() {
     let platform = Platform::start().await;
     for email in [ADMIN, "nobody@x.test"] {
         for _ in 0..6 {
@@ -48,8 +48,8 @@ async fn guessing_is_slowed_down_alike_for_known_and_unknown_addresses() {
         let seconds: u64 = answer.header("retry-after").unwrap().parse().unwrap();
         assert!((1..=2).contains(&seconds), "{seconds}");
     }
-    // it passes, and a success forgets the failures
-    testkit::eventually("the account may be tried again", async || {
+    // the lock ends, and a success clears the failures
+    testkit::eventually("the lock has ended", async || {
         (try_in(&platform.client, ADMIN, PASSWORD).await.status == 200).then_some(())
     })
     .await;
@@ -58,7 +58,7 @@ async fn guessing_is_slowed_down_alike_for_known_and_unknown_addresses() {
 }
 
 #[tokio::test]
-async fn many_tries_side_by_side_do_not_slip_by() {
+async fn concurrent_attempts_cannot_pass_the_lock() {
     let platform = Platform::with(|config| config.passwords.concurrency = 1).await;
     let tries = (0..20).map(|i| {
         let client = platform.client.clone();
@@ -72,7 +72,7 @@ async fn many_tries_side_by_side_do_not_slip_by() {
 }
 
 #[tokio::test]
-async fn a_refresh_token_works_once_and_gives_the_next() {
+async fn a_refresh_token_works_once_and_returns_the_next() {
     let platform = Platform::start().await;
     let first = platform.sign_in(ADMIN).await;
     let second = refresh(&platform.client, &first).await.expect(200).body;
@@ -83,12 +83,12 @@ async fn a_refresh_token_works_once_and_gives_the_next() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_is_forgiven_for_a_short_time() {
+async fn a_refresh_token_can_be_repeated_within_the_grace_period() {
     let platform = Platform::start().await;
     let first = platform.sign_in(ADMIN).await;
     let lost = refresh(&platform.client, &first).await.expect(200).body;
     let again = refresh(&platform.client, &first).await.expect(200).body;
-    // both children live: two tabs may have asked at once
+    // both successors are valid: two tabs may have refreshed at once
     let _ = refresh(&platform.client, &lost).await.expect(200);
     let _ = refresh(&platform.client, &again).await.expect(200);
 }
@@ -104,7 +104,7 @@ async fn two_tabs_that_refresh_at_once_both_stay_signed_in() {
 }
 
 #[tokio::test]
-async fn a_token_that_comes_again_ends_the_whole_session() {
+async fn a_reused_refresh_token_ends_the_session() {
     let platform = Platform::with(|config| config.sessions.reuse_grace_seconds = 0).await;
     let first = platform.sign_in(ADMIN).await;
     let other = platform.sign_in(ADMIN).await;
@@ -115,7 +115,7 @@ async fn a_token_that_comes_again_ends_the_whole_session() {
 }
 
 #[tokio::test]
-async fn what_is_no_refresh_token_is_refused() {
+async fn other_text_is_refused_as_a_refresh_token() {
     let platform = Platform::start().await;
     let session = platform.sign_in(ADMIN).await;
     let token = session["refresh_token"].as_str().unwrap();
@@ -180,7 +180,7 @@ async fn the_tenant_is_chosen_at_sign_in_and_changed_by_refreshing() {
 }
 
 #[tokio::test]
-async fn a_suspended_tenant_lets_nobody_in_until_it_is_active_again() {
+async fn nobody_signs_in_to_a_suspended_tenant() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     let user = platform.user(&admin, "designer@x.test").await;
@@ -222,11 +222,11 @@ async fn a_session_ends_with_its_membership_and_with_its_user() {
 }
 
 #[tokio::test]
-async fn a_password_that_was_changed_meanwhile_opens_no_session() {
+async fn a_concurrently_changed_password_creates_no_session() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     let user = platform.user(&admin, "designer@x.test").await;
-    // holds signing in up between the check of the password and the new session
+    // holds sign-in between the check of the password and the new session
     let mut holding = platform.db.admin().await;
     let mut held = holding.begin().await.unwrap();
     sqlx::query("lock table identity.sign_in_failures in exclusive mode").execute(&mut *held).await.unwrap();
@@ -240,7 +240,7 @@ async fn a_password_that_was_changed_meanwhile_opens_no_session() {
 }
 
 #[tokio::test]
-async fn however_many_failures_are_old_all_are_forgotten() {
+async fn all_old_failures_are_deleted_however_many() {
     let platform = Platform::start().await;
     let mut admin = platform.db.admin().await;
     let old = "insert into identity.sign_in_failures
@@ -248,7 +248,7 @@ async fn however_many_failures_are_old_all_are_forgotten() {
                from generate_series(1, 2500) n";
     sqlx::query(old).execute(&mut admin).await.unwrap();
     let _replica = platform.replica().await;
-    testkit::eventually("all are forgotten", async || {
+    testkit::eventually("all are deleted", async || {
         let left = "select count(*) from identity.sign_in_failures";
         let left: i64 = sqlx::query_scalar(left).fetch_one(&mut admin).await.unwrap();
         (left == 0).then_some(())

@@ -6,7 +6,7 @@ use testkit::{Client, eventually};
 
 use crate::platform::{ADMIN, PASSWORD, Platform};
 
-async fn kids(client: &Client) -> BTreeSet<String> {
+pub(crate) async fn kids(client: &Client) -> BTreeSet<String> {
     let set = client.get("/.well-known/jwks.json").await.expect(200).body;
     set["keys"].as_array().unwrap().iter().map(|key| key["kid"].as_str().unwrap().to_owned()).collect()
 }
@@ -52,7 +52,7 @@ async fn tokens_verify_against_the_published_keys() {
 #[tokio::test]
 async fn replicas_agree_on_one_first_key_and_on_the_next() {
     let platform = Platform::with(|config| {
-        // long enough to sign in before it is over
+        // long enough to sign in before the next key is active
         config.signing.publish_before_seconds = 8;
         config.signing.poll_seconds = 1;
     })
@@ -82,7 +82,7 @@ async fn replicas_agree_on_one_first_key_and_on_the_next() {
         })
         .await;
     }
-    // tokens of the old key are good until they end
+    // tokens of the old key are valid until they expire
     let _ = second.token(before["access_token"].as_str().unwrap()).get("/v1/me").await.expect(200);
     let stages: Vec<_> = admin.get("/v1/signing-keys").await.body["items"]
         .as_array()
@@ -94,7 +94,7 @@ async fn replicas_agree_on_one_first_key_and_on_the_next() {
 }
 
 #[tokio::test]
-async fn private_keys_are_encrypted_and_closed_to_the_request_path() {
+async fn private_keys_are_encrypted_and_hidden_from_the_app_role() {
     let platform = Platform::start().await;
     let mut superuser = platform.db.admin().await;
     let (stored, by): (Vec<u8>, String) =
@@ -113,7 +113,7 @@ async fn private_keys_are_encrypted_and_closed_to_the_request_path() {
 }
 
 #[tokio::test]
-async fn replicas_that_start_at_once_make_one_key() {
+async fn replicas_that_start_together_create_one_key() {
     let platform = Platform::start().await;
     let mut superuser = platform.db.admin().await;
     sqlx::query("delete from identity.signing_keys").execute(&mut superuser).await.unwrap();
@@ -121,8 +121,6 @@ async fn replicas_that_start_at_once_make_one_key() {
     let key = kids(&one).await;
     assert_eq!(key.len(), 1);
     assert_eq!(kids(&two).await, key);
-    eventually("the replica that was there follows", async || {
-        (kids(&platform.client).await == key).then_some(())
-    })
-    .await;
+    eventually("the first replica follows", async || (kids(&platform.client).await == key).then_some(()))
+        .await;
 }

@@ -4,7 +4,7 @@ use sqlx::Connection as _;
 use crate::platform::{ADMIN, PASSWORD, Platform};
 
 #[tokio::test]
-async fn a_user_is_made_read_changed_and_removed() {
+async fn a_user_is_created_read_changed_and_deleted() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     let body = json!({ "email": "Ada@x.test", "display_name": "Ada L.", "password": PASSWORD });
@@ -29,7 +29,7 @@ async fn a_user_is_made_read_changed_and_removed() {
 }
 
 #[tokio::test]
-async fn a_repeated_request_makes_one_user_and_stores_no_password() {
+async fn a_repeated_request_creates_one_user() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     let key = admin.key("the-same");
@@ -45,7 +45,7 @@ async fn a_repeated_request_makes_one_user_and_stores_no_password() {
 }
 
 #[tokio::test]
-async fn users_are_listed_page_by_page() {
+async fn users_are_listed_in_pages() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     for i in 0..5 {
@@ -65,7 +65,7 @@ async fn users_are_listed_page_by_page() {
 }
 
 #[tokio::test]
-async fn the_last_administrator_stays_one() {
+async fn the_last_administrator_remains() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     let id = admin.get("/v1/me").await.body["user"]["id"].as_str().unwrap().to_owned();
@@ -79,7 +79,7 @@ async fn the_last_administrator_stays_one() {
 }
 
 #[tokio::test]
-async fn the_first_administrator_is_made_once() {
+async fn the_first_administrator_is_created_once() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     let id = admin.get("/v1/me").await.body["user"]["id"].as_str().unwrap().to_owned();
@@ -122,7 +122,7 @@ async fn a_changed_password_ends_the_other_sessions() {
 }
 
 #[tokio::test]
-async fn of_two_changes_of_one_password_the_first_holds() {
+async fn of_two_concurrent_password_changes_the_first_wins() {
     let platform = Platform::start().await;
     let client = platform.admin().await;
     let to = |new: &str| json!({ "current_password": PASSWORD, "new_password": new });
@@ -136,7 +136,7 @@ async fn of_two_changes_of_one_password_the_first_holds() {
         let (client, change) = (client.clone(), to("the second password"));
         tokio::spawn(async move { client.put("/v1/me/password", change).await })
     };
-    // it has found the present password right, and has yet to put the new one in its place
+    // the current password was right, and is not replaced yet
     platform.db.a_lock_is_waited_for().await;
     let first = "update identity.users set password_hash = 'the first, of another request'";
     sqlx::query(first).execute(&mut *held).await.unwrap();
@@ -145,7 +145,7 @@ async fn of_two_changes_of_one_password_the_first_holds() {
 }
 
 #[tokio::test]
-async fn a_stolen_session_does_not_try_many_passwords_side_by_side() {
+async fn concurrent_password_changes_cannot_pass_the_lock() {
     let platform = Platform::with(|config| config.passwords.concurrency = 1).await;
     let client = platform.admin().await;
     let tries = (0..20).map(|i| {

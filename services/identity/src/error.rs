@@ -1,0 +1,126 @@
+//! Errors of the service, and their one mapping to problems.
+
+use api::{FieldError, Problem, ProblemType};
+use auth::Role;
+use ids::TenantId;
+
+/// Why a request cannot be carried out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    #[error("not found")]
+    NotFound,
+    #[error("{pointer}: {detail}")]
+    InvalidField { pointer: &'static str, detail: String },
+    #[error("the role {required:?} is required, the caller is {actual:?}")]
+    RoleTooLow { required: Role, actual: Role },
+    /// Also for an unknown e-mail address: both look alike.
+    #[error("wrong e-mail address or password")]
+    WrongCredentials,
+    #[error("sign-in is locked for {seconds} s")]
+    SignInLocked { seconds: i64 },
+    #[error("the session has ended")]
+    SessionEnded,
+    #[error("the user is disabled")]
+    UserDisabled,
+    #[error("the user of the token no longer exists")]
+    UserDeleted,
+    #[error("the user is not a member of the tenant")]
+    NotAMember,
+    #[error("the tenant is suspended")]
+    TenantSuspended,
+    #[error("the tenant is active")]
+    TenantActive,
+    #[error("the tenant has members besides its owners")]
+    TenantHasMembers,
+    #[error("the name is in use")]
+    NameTaken,
+    #[error("the e-mail address is in use")]
+    EmailTaken,
+    #[error("the platform would lose its last administrator")]
+    LastAdministrator,
+    #[error("{0} would lose its last owner")]
+    LastOwner(TenantId),
+    #[error("the user is already a member")]
+    AlreadyAMember,
+    #[error("the next signing key is already published")]
+    RotationInProgress,
+    #[error("no signing key is active")]
+    NoSigningKey,
+    #[error("too many passwords are being hashed")]
+    HasherBusy,
+    #[error(transparent)]
+    Database(#[from] sqlx::Error),
+    #[error(transparent)]
+    Internal(#[from] anyhow::Error),
+}
+
+impl Error {
+    /// A field of the request that is not valid.
+    pub(crate) fn invalid(pointer: &'static str, detail: impl Into<String>) -> Self {
+        Self::InvalidField { pointer, detail: detail.into() }
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NotFound => Self::not_found(),
+            Error::InvalidField { pointer, detail } => {
+                Self::invalid(vec![FieldError { pointer: pointer.to_owned(), detail }])
+            }
+            Error::RoleTooLow { required, actual } => Self::forbidden(format!(
+                "This needs the role {required:?} in the tenant; yours is {actual:?}."
+            )),
+            Error::WrongCredentials => {
+                Self::new(ProblemType::WrongCredentials, "No user has this e-mail address and password.")
+            }
+            Error::SignInLocked { seconds } => Self::new(
+                ProblemType::TooManyAttempts,
+                format!("Sign-in is locked for {seconds} s after several wrong passwords."),
+            )
+            .with("retry_after", seconds),
+            Error::SessionEnded => Self::new(
+                ProblemType::SessionEnded,
+                "The refresh token is unknown, or its session has ended.",
+            ),
+            Error::UserDisabled => {
+                Self::new(ProblemType::UserDisabled, "An administrator has disabled this account.")
+            }
+            Error::UserDeleted => Self::unauthenticated("The user of this token no longer exists."),
+            Error::NotAMember => {
+                Self::new(ProblemType::NotAMember, "You are not a member of a tenant with this id.")
+            }
+            Error::TenantSuspended => Self::new(
+                ProblemType::TenantSuspended,
+                "Nobody can sign in to this tenant while it is suspended.",
+            ),
+            Error::TenantActive => {
+                Self::new(ProblemType::TenantActive, "Only a suspended tenant can be deleted.")
+            }
+            Error::TenantHasMembers => Self::new(
+                ProblemType::TenantHasMembers,
+                "Only a tenant without members other than owners can be deleted.",
+            ),
+            Error::NameTaken => Self::new(ProblemType::NameTaken, "Another tenant has this name."),
+            Error::EmailTaken => Self::new(ProblemType::EmailTaken, "Another user has this e-mail address."),
+            Error::LastAdministrator => {
+                Self::new(ProblemType::LastAdministrator, "This is the only administrator who can sign in.")
+            }
+            Error::LastOwner(tenant) => {
+                Self::new(ProblemType::LastOwner, "This is the only owner of the tenant.")
+                    .with("tenant_id", tenant)
+            }
+            Error::AlreadyAMember => {
+                Self::new(ProblemType::AlreadyAMember, "The user is a member of this tenant.")
+            }
+            Error::RotationInProgress => Self::new(
+                ProblemType::RotationUnderWay,
+                "The next signing key is already published and signs soon.",
+            ),
+            Error::NoSigningKey => Self::unavailable("The signing key", error),
+            Error::HasherBusy => Self::unavailable("The sign-in service", error),
+            Error::Database(error) => error.into(),
+            Error::Internal(error) => Self::internal(error),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The tokens of a session: opaque refresh tokens and signed access tokens.
+
+use auth::Claims;
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use ids::SessionId;
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+use super::model::SessionTokens;
+use crate::{error::Error, membership::Membership, state::AppState, user::User};
+
+/// A refresh token: its session and 256 random bits.
+pub(super) struct RefreshToken {
+    pub(super) session: SessionId,
+    secret: String,
+}
+
+impl RefreshToken {
+    /// Returns a new token.
+    pub(super) fn generate(session: SessionId) -> Result<Self, Error> {
+        Ok(Self { session, secret: URL_SAFE_NO_PAD.encode(random::<32>()?) })
+    }
+
+    /// Reads a token as [`Self::text`] writes it.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (session, secret) = text.split_once('.')?;
+        let valid =
+            secret.len() == 43 && secret.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+        Some(Self { session: session.parse().ok()?, secret: secret.to_owned() }).filter(|_| valid)
+    }
+
+    /// What is stored of it.
+    pub(super) fn hash(&self) -> Vec<u8> {
+        Sha256::digest(self.secret.as_bytes()).to_vec()
+    }
+
+    /// What the client holds.
+    pub(super) fn text(&self) -> String {
+        format!("{}.{}", self.session, self.secret)
+    }
+}
+
+/// A session after a sign-in or refresh.
+pub(super) struct Issued {
+    pub(super) user: User,
+    pub(super) membership: Option<Membership>,
+    pub(super) refresh_token: RefreshToken,
+    pub(super) session_expires_at: Timestamp,
+}
+
+impl Issued {
+    /// Returns the session's tokens.
+    ///
+    /// # Errors
+    /// If no signing key is active.
+    pub(super) fn tokens(self, state: &AppState) -> Result<SessionTokens, Error> {
+        let now = state.now();
+        let lifetime = state.config.sessions.access_token_seconds;
+        let (tenant, role) = self.membership.map(|m| (m.tenant, m.role)).unzip();
+        let claims = Claims {
+            iss: state.config.auth.issuer.clone(),
+            aud: state.config.auth.audience.clone(),
+            sub: self.user.id,
+            tid: tenant.as_ref().map(|tenant| tenant.id),
+            role,
+            adm: self.user.admin,
+            iat: now.as_second(),
+            exp: now.as_second() + i64::from(lifetime),
+            jti: new_jti(self.refresh_token.session)?,
+        };
+        Ok(SessionTokens {
+            access_token: state.keyring.sign(&claims, now)?,
+            token_type: "Bearer",
+            expires_in: lifetime,
+            refresh_token: self.refresh_token.text(),
+            session_expires_at: self.session_expires_at,
+            user: self.user,
+            tenant,
+            role,
+        })
+    }
+}
+
+/// Returns a new `jti`. It names the token's session, so that the token can sign out.
+fn new_jti(session: SessionId) -> Result<String, Error> {
+    Ok(format!("{session}.{}", URL_SAFE_NO_PAD.encode(random::<12>()?)))
+}
+
+/// Returns the session that a `jti` names.
+pub(super) fn session_of_jti(jti: &str) -> Option<SessionId> {
+    jti.split_once('.')?.0.parse().ok()
+}
+
+fn random<const N: usize>() -> Result<[u8; N], Error> {
+    let mut bytes = [0; N];
+    aws_lc_rs::rand::fill(&mut bytes).map_err(anyhow::Error::from)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refresh_token_is_read_back() {
+        let token = RefreshToken::generate(SessionId::new()).unwrap();
+        let parsed = RefreshToken::parse(&token.text()).unwrap();
+        assert_eq!((parsed.session, parsed.hash()), (token.session, token.hash()));
+        let other = RefreshToken::generate(token.session).unwrap();
+        assert_ne!(other.hash(), token.hash());
+    }
+
+    #[test]
+    fn other_text_is_no_refresh_token() {
+        let text = RefreshToken::generate(SessionId::new()).unwrap().text();
+        let one_less = &text[..text.len() - 1];
+        for bad in [
+            "",
+            ".",
+            &text[1..],
+            one_less,
+            &format!("{text}="),
+            &format!("{one_less}="),
+            &text.replace('.', "/"),
+        ] {
+            assert!(RefreshToken::parse(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_jti_names_its_session() {
+        let session = SessionId::new();
+        assert_eq!(session_of_jti(&new_jti(session).unwrap()), Some(session));
+        assert_ne!(new_jti(session).unwrap(), new_jti(session).unwrap());
+        assert_eq!(session_of_jti("whatever"), None);
+    }
+}

@@ -1,0 +1,114 @@
+//! What handlers and workers share.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use auth::{AuthConfig, AuthState, HasAuth, Verifier};
+use db::Db;
+use jiff::Timestamp;
+
+use crate::{config::Config, encryption::Cipher, keyring::Keyring, password::Hasher};
+
+/// The shared state. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct AppState(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) config: Config,
+    pub(crate) db: Db,
+    pub(crate) cipher: Cipher,
+    pub(crate) hasher: Hasher,
+    pub(crate) keyring: Keyring,
+    auth: AuthState,
+    clock: fn() -> Timestamp,
+    bootstrapped: AtomicBool,
+}
+
+impl AppState {
+    /// # Errors
+    /// If the configuration is not valid.
+    pub(crate) fn new(config: Config, clock: fn() -> Timestamp) -> anyhow::Result<Self> {
+        config.signing.check()?;
+        let jwks_url = config.auth.jwks_url.clone().unwrap_or_else(|| own_jwks_url(config.listen));
+        let verified = AuthConfig { jwks_url: Some(jwks_url), ..config.auth.clone() };
+        Ok(Self(Arc::new(Inner {
+            db: Db::connect(crate::NAME, &config.database)?,
+            auth: AuthState {
+                verifier: Verifier::new(verified, service::http_client()?),
+                callers: Arc::new(config.callers.clone()),
+            },
+            cipher: Cipher::new(&config.encryption_keys)?,
+            hasher: Hasher::new(config.passwords.concurrency)?,
+            keyring: Keyring::default(),
+            clock,
+            bootstrapped: AtomicBool::new(config.bootstrap_admin.is_none()),
+            config,
+        })))
+    }
+
+    /// The current time.
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// The first administrator exists, or none is configured.
+    pub(crate) fn set_bootstrapped(&self) {
+        self.bootstrapped.store(true, Ordering::Release);
+    }
+
+    /// Whether the service can answer requests.
+    ///
+    /// # Errors
+    /// Names what it waits for.
+    pub(crate) async fn ready(&self) -> Result<(), String> {
+        self.db.ping().await.map_err(|_| "waiting for the database")?;
+        if !self.keyring.can_sign(self.now()) {
+            return Err("waiting for a signing key".to_owned());
+        }
+        if !self.bootstrapped.load(Ordering::Acquire) {
+            return Err("waiting for the first administrator".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// The service verifies tokens by its own published keys, over the loopback interface.
+fn own_jwks_url(listen: SocketAddr) -> String {
+    let ip = if listen.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { listen.ip() };
+    format!("http://{}/.well-known/jwks.json", SocketAddr::new(ip, listen.port()))
+}
+
+impl std::ops::Deref for AppState {
+    type Target = Inner;
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl HasAuth for AppState {
+    fn auth(&self) -> &AuthState {
+        &self.0.auth
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::own_jwks_url;
+
+    #[test]
+    fn the_own_keys_are_read_from_an_address_that_can_be_connected_to() {
+        for (listen, url) in [
+            ("0.0.0.0:7001", "http://127.0.0.1:7001/.well-known/jwks.json"),
+            ("[::]:7001", "http://127.0.0.1:7001/.well-known/jwks.json"),
+            ("10.0.0.5:7001", "http://10.0.0.5:7001/.well-known/jwks.json"),
+            ("[::1]:7001", "http://[::1]:7001/.well-known/jwks.json"),
+        ] {
+            assert_eq!(own_jwks_url(listen.parse().unwrap()), url);
+        }
+    }
+}

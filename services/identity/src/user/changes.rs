@@ -1,0 +1,83 @@
+//! Changes of users by administrators, each within the transaction of its request.
+
+use api::IfMatch;
+use auth::Role;
+use ids::UserId;
+use sqlx::PgConnection;
+
+use super::{
+    model::{NewUser, User, UserChange},
+    store,
+};
+use crate::{error::Error, membership, scope, session, tenant};
+
+pub(super) async fn create(tx: &mut PgConnection, new: &NewUser, hash: &str) -> Result<User, Error> {
+    store::insert(tx, &new.email, new.display_name(), new.admin, hash).await?.ok_or(Error::EmailTaken)
+}
+
+/// Changes the user, and ends their sessions if the change requires it. `hash` is that of the new password.
+pub(super) async fn update(
+    tx: &mut PgConnection,
+    id: UserId,
+    if_match: &IfMatch,
+    change: &UserChange,
+    hash: Option<&str>,
+) -> Result<User, api::Problem> {
+    store::lock_admins(tx).await?;
+    let user = store::lock(tx, id).await?.ok_or(Error::NotFound)?;
+    if_match.check(user.generation)?;
+    if change.removes_admin() {
+        check_admin_remains(tx, &user).await?;
+    }
+    let update = store::Update {
+        display_name: change.display_name.as_deref(),
+        admin: change.admin,
+        disabled: change.disabled,
+        password_hash: hash,
+    };
+    let user = replace(tx, &user, &update).await?;
+    if let Some(reason) = change.ends_sessions() {
+        session::end_all(tx, id, None, reason).await?;
+    }
+    Ok(user)
+}
+
+/// Writes the change of a user that is locked.
+pub(super) async fn replace(
+    tx: &mut PgConnection,
+    locked: &User,
+    update: &store::Update<'_>,
+) -> Result<User, Error> {
+    let user = store::update(tx, locked.id, locked.generation, update).await?;
+    user.ok_or_else(|| Error::Internal(anyhow::anyhow!("a locked user has changed")))
+}
+
+/// Deletes the user with memberships and sessions, unless a tenant or the platform would lose its last owner or
+/// administrator.
+pub(super) async fn delete(tx: &mut PgConnection, id: UserId) -> Result<(), Error> {
+    store::lock_admins(tx).await?;
+    let user = store::lock(tx, id).await?.ok_or(Error::NotFound)?;
+    check_admin_remains(tx, &user).await?;
+    scope::user(tx, id).await?;
+    for membership in membership::of_user(tx, id).await? {
+        tenant::lock(tx, membership.tenant.id).await?;
+    }
+    // read again: with the tenants locked, roles no longer change
+    for membership in membership::of_user(tx, id).await? {
+        let tenant = membership.tenant.id;
+        if membership.role == Role::Owner {
+            scope::tenant(tx, tenant).await?;
+            if membership::count_owners(tx, tenant).await? == 1 {
+                return Err(Error::LastOwner(tenant));
+            }
+        }
+    }
+    Ok(store::delete(tx, id).await?)
+}
+
+async fn check_admin_remains(tx: &mut PgConnection, leaving: &User) -> Result<(), Error> {
+    if leaving.is_last_admin(store::count_admins(tx).await?) {
+        return Err(Error::LastAdministrator);
+    }
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! A user's change of the own password.
+
+use api::{IdempotencyKey, Problem, Reply};
+use ids::{SessionId, UserId};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+use utoipa::ToSchema;
+
+use super::{changes, store};
+use crate::{
+    encryption::Cipher,
+    error::Error,
+    password,
+    session::{self, Attempt, EndReason},
+    state::AppState,
+};
+
+/// A new password.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PasswordChange {
+    /// The current password.
+    #[schema(value_type = String, format = Password)]
+    current_password: SecretString,
+    /// The new password: at least 8 characters, at most 256 bytes.
+    #[schema(value_type = String, format = Password)]
+    new_password: SecretString,
+}
+
+impl PasswordChange {
+    /// What identifies a repeated request: fingerprints stand for the passwords.
+    fn identity(&self, cipher: &Cipher) -> Value {
+        json!([
+            cipher.fingerprint(self.current_password.expose_secret()),
+            cipher.fingerprint(self.new_password.expose_secret())
+        ])
+    }
+}
+
+/// Changes the password and ends all sessions of the user but `current_session`. Attempts at the current password are
+/// limited as those to sign in are.
+pub(super) async fn change_password(
+    state: &AppState,
+    key: &IdempotencyKey,
+    user: UserId,
+    current_session: Option<SessionId>,
+    change: &PasswordChange,
+) -> Result<Reply, Problem> {
+    let mut tx = state.db.platform().await?;
+    let user = store::find(&mut tx, user).await?.ok_or(Error::UserDeleted)?;
+    let stored = store::password_hash(&mut tx, user.id).await?;
+    tx.commit().await?;
+    password::check("/new_password", &change.new_password, &user.email)?;
+
+    // the permit comes first, so that concurrent attempts cannot pass the lock together
+    let permit = state.hasher.permit().await?;
+    let attempt = Attempt::begin(state, &user.email).await?;
+    let right = permit.verify(change.current_password.clone(), stored.clone()).await?;
+    let hash = match right {
+        true => Some(state.hasher.permit().await?.hash(change.new_password.clone()).await?),
+        false => None,
+    };
+    let reply = key
+        .once(state.db.platform().await?, user.id, &change.identity(&state.cipher), async |tx| {
+            let hash = hash.as_deref().ok_or_else(wrong_password)?;
+            replace(tx, user.id, stored.as_deref(), hash).await?;
+            session::end_all(tx, user.id, current_session, EndReason::PasswordChanged).await?;
+            Ok(Reply::no_content())
+        })
+        .await;
+    // a repeated request finds the new password in place and gets the stored response: it was no failed attempt
+    if right {
+        attempt.succeeded(state).await?;
+    } else if reply.is_err() {
+        attempt.failed(state).await?;
+    }
+    reply
+}
+
+/// Replaces the password, unless it has changed since its hash was read.
+async fn replace(tx: &mut PgConnection, id: UserId, expected: Option<&str>, hash: &str) -> Result<(), Error> {
+    let user = store::lock(tx, id).await?.ok_or(Error::UserDeleted)?;
+    if store::password_hash(tx, id).await?.as_deref() != expected {
+        return Err(wrong_password());
+    }
+    let update = store::Update { password_hash: Some(hash), ..store::Update::default() };
+    changes::replace(tx, &user, &update).await.map(drop)
+}
+
+fn wrong_password() -> Error {
+    Error::invalid("/current_password", "is not your password")
+}
