@@ -7,6 +7,8 @@ use crate::platform::Platform;
 #[tokio::test]
 async fn every_worker_recovers_from_a_panic() {
     let platform = Platform::start().await;
+    // a response shows that the gateway serves, and so that its workers are started
+    let _ = platform.client.get("/readyz").await.expect(200);
     let workers = &platform.process.workers;
     assert_eq!(workers.names(), ["gateway.metrics", "gateway.rate_limits"]);
     for name in workers.names() {
