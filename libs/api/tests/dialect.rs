@@ -8,7 +8,7 @@ use atelier_api::problem::{ProblemType, reference};
 use serde_json::Value;
 
 /// Services whose `openapi()` does not call `api::openapi::finish` yet.
-const NOT_CONVERTED: [&str; 3] = ["gpu", "identity", "stock"];
+const NOT_CONVERTED: [&str; 2] = ["identity", "stock"];
 
 /// First words of operation ids.
 const VERBS: [&str; 30] = [

@@ -237,7 +237,7 @@ impl Reconciler {
         Ok(Outcome::Released)
     }
 
-    /// Stores what the instance waits for, and fails, so that the queue retries with backoff.
+    /// Stores what the instance waits for. Returns the cause as an error: the queue retries with backoff.
     async fn block(&self, mut draft: Draft, blocked: Blocked) -> anyhow::Result<Outcome> {
         draft.instance.state.set_reason(Some(blocked.reason));
         self.store(&mut draft).await?;

@@ -37,3 +37,17 @@ pub(super) fn address(state: &State, template: &Template) -> Option<String> {
     let ip: IpAddr = pod.ip.parse().ok()?;
     Some(SocketAddr::new(ip, template.public_port()?.port).to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticket_is_random_and_stored_as_a_hash() {
+        let (first, second) = (Secret::generate().unwrap(), Secret::generate().unwrap());
+        assert_ne!(first.as_str(), second.as_str());
+        assert_eq!(first.as_str().len(), 43, "256 bits");
+        assert_eq!(hash(first.as_str()), hash(first.as_str()));
+        assert_ne!(hash(first.as_str()), first.as_str().as_bytes());
+    }
+}

@@ -5,8 +5,8 @@ use rust_decimal::{Decimal, RoundingStrategy};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Digits after the decimal point of an amount. Each run's amount is rounded once; totals are sums of rounded
-/// amounts, so that the lines of a bill add up.
+/// Digits after the decimal point of an amount. Each run's amount is rounded once, and totals are sums of rounded
+/// amounts: the lines of a bill add up.
 const SCALE: u32 = 6;
 
 /// Returns the price of `seconds`: seconds × price ÷ 3600, rounded half to even at the sixth digit.

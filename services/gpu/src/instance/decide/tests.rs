@@ -137,7 +137,7 @@ fn a_starting_instance_is_written_into_its_unit_and_becomes_ready() {
         ("restart before", with(DesiredInstance { restart: 2, ..own.clone() }), ("apply", None)),
         (
             "another instance is desired",
-            with(DesiredInstance { name: other.clone(), ..own.clone() }),
+            with(DesiredInstance { name: other, ..own }),
             ("wait", Some(ReasonCode::UnitOccupied)),
         ),
         ("not running", Unit { state: UnitState::Ready, ..ready.clone() }, ("wait", None)),
