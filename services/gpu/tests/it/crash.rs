@@ -19,8 +19,7 @@ const EXPIRE: &str = "update gpu.instances set lease_until = now() where lease_u
 /// Reconciles an instance and drops the reconcile after it has been polled `times` times. Returns whether it ended
 /// before.
 async fn cut_off(world: &World, id: InstanceId, times: usize) -> bool {
-    let db = world.service_db();
-    let mut work = pin!(reconcile(&world.app, &db, id));
+    let mut work = pin!(reconcile(&world.app, &world.service_db, id));
     let mut polls = 0;
     poll_fn(|context| {
         if polls == times {
@@ -171,7 +170,7 @@ async fn a_due_reconcile_asks_the_cluster_for_what_the_watch_missed() {
         }
         eventually(&format!("the instance is {state}"), async || {
             world.execute("update gpu.instances set wake_at = now() - interval '1 second'").await;
-            reconcile(&deaf, &world.service_db(), id).await;
+            reconcile(&deaf, &world.service_db, id).await;
             (world.member().get(&path).await.body["state"] == state).then_some(())
         })
         .await;

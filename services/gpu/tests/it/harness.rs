@@ -31,6 +31,8 @@ pub(crate) struct World {
     pub(crate) config: Config,
     pub(crate) app: App,
     pub(crate) process: Process,
+    /// The service's database, as the service sees it.
+    pub(crate) service_db: Db,
     /// Until a test stops it.
     pub(crate) cluster: Option<devcluster::Cluster>,
     _folder: tempfile::TempDir,
@@ -120,6 +122,7 @@ impl World {
         let world = Self {
             tenant: TenantId::new(),
             db,
+            service_db: Db::connect(NAME, &config.database).unwrap(),
             issuer,
             neighbours,
             operator,
@@ -142,12 +145,7 @@ impl World {
 
     /// Reconciles an instance once, as the queue does. Returns false if another worker has leased it.
     pub(crate) async fn reconcile(&self, id: InstanceId) -> bool {
-        reconcile(&self.app, &self.service_db(), id).await
-    }
-
-    /// The service's database, as the service sees it.
-    pub(crate) fn service_db(&self) -> Db {
-        Db::connect(NAME, &self.config.database).unwrap()
+        reconcile(&self.app, &self.service_db, id).await
     }
 
     /// Executes a statement as the database's administrator. Returns the number of changed rows.

@@ -100,7 +100,10 @@ async fn the_user_stays_while_it_has_a_bucket() {
     let of_second = member.post(&credentials(&second), Value::Null).await.expect(201);
     remove(&member, first.str("id")).await;
     let keys = world.user_keys(tenant).await.unwrap();
-    assert!(!keys.contains(&of_first.str("access_key_id").to_owned()), "the keys of a deleted bucket are removed");
+    assert!(
+        !keys.contains(&of_first.str("access_key_id").to_owned()),
+        "the keys of a deleted bucket are removed"
+    );
     assert!(keys.contains(&of_second.str("access_key_id").to_owned()));
     put(&s3(&of_second.body), of_second.str("bucket"), "k", 1).await.unwrap();
     remove(&member, second.str("id")).await;
