@@ -86,11 +86,6 @@ fn routes() -> OpenApiRouter<AppState> {
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
-    info(
-        title = "Atelier identity",
-        description = "Users, tenants, members, sign-in and signing keys.",
-        license(name = "Apache-2.0", identifier = "Apache-2.0")
-    ),
     tags(
         (name = "sessions", description = "Signing in and out"),
         (name = "users", description = "People"),
@@ -103,5 +98,11 @@ struct Description;
 /// The service's OpenAPI document.
 #[must_use]
 pub fn openapi() -> OpenApi {
-    auth::secured(routes().into_openapi())
+    api::openapi::finish(
+        routes().into_openapi(),
+        api::openapi::Info {
+            title: "Atelier identity",
+            description: "Users, tenants, members, sign-in and signing keys.",
+        },
+    )
 }

@@ -1,6 +1,6 @@
 //! One OpenAPI document of what the gateway forwards, put together from the services' committed ones.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
 use serde_json::{Map, Value, json};
@@ -24,7 +24,9 @@ pub(crate) fn merged() -> anyhow::Result<Value> {
 }
 
 fn merge(documents: Vec<(&str, Value)>) -> anyhow::Result<Value> {
-    let (mut paths, mut schemas, mut security, mut tags) = (Map::new(), Map::new(), Map::new(), Vec::new());
+    let (mut paths, mut schemas, mut tags) = (Map::new(), Map::new(), Vec::new());
+    // the same in every document: see api::openapi
+    let mut shared: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     for (service, mut document) in documents {
         if let Some(paths) = document["paths"].as_object_mut() {
             paths.retain(|path, _| !path.starts_with("/internal"));
@@ -40,7 +42,9 @@ fn merge(documents: Vec<(&str, Value)>) -> anyhow::Result<Value> {
             rename(&mut document, &name, &format!("{}{name}", capitalized(service)));
         }
         schemas.extend(taken(&mut document["components"]["schemas"]));
-        security.extend(taken(&mut document["components"]["securitySchemes"]));
+        for kind in SHARED {
+            shared.entry(kind).or_default().extend(taken(&mut document["components"][kind]));
+        }
         for tag in document["tags"].as_array().into_iter().flatten() {
             if !tags.contains(tag) && is_used(tag, &document["paths"]) {
                 tags.push(tag.clone());
@@ -50,7 +54,11 @@ fn merge(documents: Vec<(&str, Value)>) -> anyhow::Result<Value> {
             anyhow::ensure!(paths.insert(path.clone(), item).is_none(), "two services have {path}");
         }
     }
-    Ok(json!({
+    let mut components = json!({ "schemas": schemas });
+    for (kind, members) in shared.into_iter().filter(|(_, members)| !members.is_empty()) {
+        components[kind] = members.into();
+    }
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Atelier",
@@ -58,11 +66,49 @@ fn merge(documents: Vec<(&str, Value)>) -> anyhow::Result<Value> {
             "version": env!("CARGO_PKG_VERSION"),
             "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" }
         },
+        "servers": [{ "url": "/" }],
         "security": [{ "bearer": [] }],
         "tags": tags,
         "paths": paths,
-        "components": { "schemas": schemas, "securitySchemes": security },
-    }))
+        "components": components,
+    });
+    add_rate_limit_headers(&mut document);
+    keep_used_schemes(&mut document);
+    Ok(document)
+}
+
+/// Components that every document has alike.
+const SHARED: [&str; 4] = ["headers", "parameters", "responses", "securitySchemes"];
+
+/// The gateway adds `RateLimit` and `RateLimit-Policy` to each response that it forwards.
+fn add_rate_limit_headers(document: &mut Value) {
+    let text = |description: &str| json!({ "description": description, "schema": { "type": "string" } });
+    document["components"]["headers"]["RateLimit"] = text("Requests left in the current window.");
+    document["components"]["headers"]["RateLimitPolicy"] = text("The limit and its window.");
+    let add = |response: &mut Value| {
+        if response["$ref"].is_null() {
+            response["headers"]["RateLimit"] = json!({ "$ref": "#/components/headers/RateLimit" });
+            response["headers"]["RateLimit-Policy"] =
+                json!({ "$ref": "#/components/headers/RateLimitPolicy" });
+        }
+    };
+    for (_, item) in document["paths"].as_object_mut().into_iter().flatten() {
+        for (_, operation) in item.as_object_mut().into_iter().flatten() {
+            operation["responses"]
+                .as_object_mut()
+                .into_iter()
+                .flatten()
+                .for_each(|(_, response)| add(response));
+        }
+    }
+    document["components"]["responses"].as_object_mut().into_iter().flatten().for_each(|(_, one)| add(one));
+}
+
+/// Leaves out the schemes of operations that the gateway does not forward.
+fn keep_used_schemes(document: &mut Value) {
+    if let Some(schemes) = document["components"]["securitySchemes"].as_object_mut() {
+        schemes.retain(|name, _| name != "service_token");
+    }
 }
 
 fn object(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
@@ -95,6 +141,7 @@ const SCHEMAS: &str = "#/components/schemas/";
 fn keep_reachable(document: &mut Value) {
     let mut reached = BTreeSet::new();
     let mut next: Vec<String> = references(&document["paths"]);
+    next.extend(references(&document["components"]["responses"]));
     while let Some(name) = next.pop() {
         if reached.insert(name.clone()) {
             next.extend(references(&document["components"]["schemas"][&name]));

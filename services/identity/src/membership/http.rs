@@ -1,6 +1,6 @@
 //! Members over HTTP.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, Query, Reply};
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::User;
 use axum::{extract::State, http::StatusCode};
 use ids::{TenantId, UserId};
@@ -24,10 +24,9 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
 /// Lists the members of a tenant. For its members and administrators.
 #[utoipa::path(
     get, path = "/v1/tenants/{id}/members", operation_id = "list_members", tag = "tenants",
-    params(("id" = TenantId, Path, description = "The tenant"), PageParams),
+    params(("id" = TenantId, Path, description = "Tenant id"), PageParams),
     responses(
-        (status = 200, description = "A page", body = Page<Member>),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "One page", body = Page<Member>),
     )
 )]
 async fn list_members(
@@ -48,12 +47,11 @@ async fn list_members(
 #[utoipa::path(
     get, path = "/v1/tenants/{id}/members/{user_id}", operation_id = "get_member", tag = "tenants",
     params(
-        ("id" = TenantId, Path, description = "The tenant"),
-        ("user_id" = UserId, Path, description = "The member"),
+        ("id" = TenantId, Path, description = "Tenant id"),
+        ("user_id" = UserId, Path, description = "User id"),
     ),
     responses(
         (status = 200, description = "The member", body = Member),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
     )
 )]
 async fn get_member(
@@ -71,14 +69,14 @@ async fn get_member(
 #[utoipa::path(
     post, path = "/v1/tenants/{id}/members", operation_id = "add_member", tag = "tenants",
     params(
-        ("id" = TenantId, Path, description = "The tenant"),
-        ("Idempotency-Key" = String, Header, description = "New for each write"),
+        ("id" = TenantId, Path, description = "Tenant id"),
+        IdempotencyKey,
     ),
     request_body = NewMember,
     responses(
         (status = 201, description = "The member", body = Member),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+    ),
+    extensions(("x-problems" = json!([ProblemType::AlreadyAMember]))),
 )]
 async fn add_member(
     State(state): State<AppState>,
@@ -100,16 +98,16 @@ async fn add_member(
 #[utoipa::path(
     patch, path = "/v1/tenants/{id}/members/{user_id}", operation_id = "update_member", tag = "tenants",
     params(
-        ("id" = TenantId, Path, description = "The tenant"),
-        ("user_id" = UserId, Path, description = "The member"),
-        ("If-Match" = String, Header, description = "ETag of the version the change is meant for"),
-        ("Idempotency-Key" = String, Header, description = "New for each write"),
+        ("id" = TenantId, Path, description = "Tenant id"),
+        ("user_id" = UserId, Path, description = "User id"),
+        IfMatch,
+        IdempotencyKey,
     ),
     request_body = MemberChange,
     responses(
-        (status = 200, description = "The member as it is now", body = Member),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+        (status = 200, description = "The changed member", body = Member),
+    ),
+    extensions(("x-problems" = json!([ProblemType::LastOwner]))),
 )]
 async fn update_member(
     State(state): State<AppState>,
@@ -131,14 +129,14 @@ async fn update_member(
 #[utoipa::path(
     delete, path = "/v1/tenants/{id}/members/{user_id}", operation_id = "remove_member", tag = "tenants",
     params(
-        ("id" = TenantId, Path, description = "The tenant"),
-        ("user_id" = UserId, Path, description = "The member"),
-        ("Idempotency-Key" = String, Header, description = "New for each write"),
+        ("id" = TenantId, Path, description = "Tenant id"),
+        ("user_id" = UserId, Path, description = "User id"),
+        IdempotencyKey,
     ),
     responses(
-        (status = 204, description = "The user is no member any more"),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+        (status = 204, description = "Removed"),
+    ),
+    extensions(("x-problems" = json!([ProblemType::LastOwner]))),
 )]
 async fn remove_member(
     State(state): State<AppState>,

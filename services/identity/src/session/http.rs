@@ -1,6 +1,6 @@
 //! Sessions over HTTP. Exempt from `Idempotency-Key`: a stored response would contain tokens.
 
-use api::{Json, Problem};
+use api::{Json, Problem, ProblemType};
 use auth::{Claims, User as SignedIn};
 use axum::{
     extract::State,
@@ -48,8 +48,8 @@ fn with_retry_after(error: Error) -> Response {
     request_body = Credentials,
     responses(
         (status = 200, description = "The session's tokens", body = SessionTokens),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+    ),
+    extensions(("x-problems" = json!([ProblemType::WrongCredentials, ProblemType::UserDisabled, ProblemType::NotAMember, ProblemType::TenantSuspended, ProblemType::TooManyAttempts]))),
 )]
 async fn create_session(
     State(state): State<AppState>,
@@ -66,8 +66,8 @@ async fn create_session(
     request_body = Refresh,
     responses(
         (status = 200, description = "The session's new tokens", body = SessionTokens),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+    ),
+    extensions(("x-problems" = json!([ProblemType::SessionEnded, ProblemType::UserDisabled, ProblemType::NotAMember, ProblemType::TenantSuspended]))),
 )]
 async fn refresh_session(
     State(state): State<AppState>,
@@ -83,7 +83,6 @@ async fn refresh_session(
     delete, path = "/v1/sessions/current", operation_id = "end_session", tag = "sessions",
     responses(
         (status = 204, description = "The session has ended"),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
     )
 )]
 async fn end_session(

@@ -1,13 +1,13 @@
 //! Publishing the keys, and an administrator's rotation.
 
-use api::{IdempotencyKey, Page, Problem, Reply};
+use api::{IdempotencyKey, Page, Problem, ProblemType, Reply};
 use auth::Admin;
 use axum::{
     extract::State,
     http::{HeaderName, StatusCode, header},
 };
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -40,7 +40,6 @@ fn cached<T>(state: &AppState, body: T) -> Cached<T> {
     get, path = "/.well-known/jwks.json", operation_id = "get_jwks", tag = "signing keys", security(()),
     responses(
         (status = 200, description = "A JWK Set", body = Value),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
     )
 )]
 async fn get_jwks(State(state): State<AppState>) -> Result<Cached<Value>, Problem> {
@@ -69,7 +68,7 @@ struct Discovery {
 #[utoipa::path(
     get, path = "/.well-known/openid-configuration", operation_id = "get_openid_configuration",
     tag = "signing keys", security(()),
-    responses((status = 200, description = "The document", body = Discovery))
+    responses((status = 200, description = "The discovery document", body = Discovery))
 )]
 async fn get_openid_configuration(State(state): State<AppState>) -> Cached<Discovery> {
     let issuer = state.config.auth.issuer.clone();
@@ -104,8 +103,7 @@ fn shown(state: &AppState, keys: &[store::PublicKey]) -> Vec<SigningKey> {
 #[utoipa::path(
     get, path = "/v1/signing-keys", operation_id = "list_signing_keys", tag = "signing keys",
     responses(
-        (status = 200, description = "All of them", body = Page<SigningKey>),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "All keys", body = Page<SigningKey>),
     )
 )]
 async fn list_signing_keys(
@@ -122,11 +120,11 @@ async fn list_signing_keys(
 /// published until its last token has expired. 409 while a next key is already published.
 #[utoipa::path(
     post, path = "/v1/signing-keys/rotate", operation_id = "rotate_signing_keys", tag = "signing keys",
-    params(("Idempotency-Key" = String, Header, description = "New for each write")),
+    params(IdempotencyKey),
     responses(
         (status = 201, description = "The next key", body = SigningKey),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+    ),
+    extensions(("x-problems" = json!([ProblemType::RotationUnderWay]))),
 )]
 async fn rotate_signing_keys(
     State(state): State<AppState>,

@@ -1,6 +1,6 @@
 //! Tenants over HTTP.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, Query, Reply};
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::{Admin, User};
 use axum::{extract::State, http::StatusCode};
 use ids::TenantId;
@@ -27,7 +27,8 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Filter {
-    /// Largest number of items, 1 to 200 (default 50).
+    /// Maximum number of items.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// `next_cursor` of the previous page.
     cursor: Option<String>,
@@ -42,8 +43,7 @@ struct Filter {
 #[utoipa::path(
     get, path = "/v1/tenants", operation_id = "list_tenants", tag = "tenants", params(Filter),
     responses(
-        (status = 200, description = "A page", body = Page<Tenant>),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "One page", body = Page<Tenant>),
     )
 )]
 async fn list_tenants(
@@ -65,12 +65,12 @@ fn reply(status: StatusCode, tenant: &Tenant) -> Result<Reply, Problem> {
 /// Creates a tenant without members. For administrators.
 #[utoipa::path(
     post, path = "/v1/tenants", operation_id = "create_tenant", tag = "tenants",
-    params(("Idempotency-Key" = String, Header, description = "New for each write")),
+    params(IdempotencyKey),
     request_body = NewTenant,
     responses(
         (status = 201, description = "The tenant", body = Tenant),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+    ),
+    extensions(("x-problems" = json!([ProblemType::NameTaken]))),
 )]
 async fn create_tenant(
     State(state): State<AppState>,
@@ -90,10 +90,9 @@ async fn create_tenant(
 /// Returns a tenant. For its members and administrators.
 #[utoipa::path(
     get, path = "/v1/tenants/{id}", operation_id = "get_tenant", tag = "tenants",
-    params(("id" = TenantId, Path, description = "The tenant")),
+    params(("id" = TenantId, Path, description = "Tenant id")),
     responses(
         (status = 200, description = "The tenant", body = Tenant),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
     )
 )]
 async fn get_tenant(
@@ -111,15 +110,15 @@ async fn get_tenant(
 #[utoipa::path(
     patch, path = "/v1/tenants/{id}", operation_id = "update_tenant", tag = "tenants",
     params(
-        ("id" = TenantId, Path, description = "The tenant"),
-        ("If-Match" = String, Header, description = "ETag of the version the change is meant for"),
-        ("Idempotency-Key" = String, Header, description = "New for each write"),
+        ("id" = TenantId, Path, description = "Tenant id"),
+        IfMatch,
+        IdempotencyKey,
     ),
     request_body = TenantChange,
     responses(
-        (status = 200, description = "The tenant as it is now", body = Tenant),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+        (status = 200, description = "The changed tenant", body = Tenant),
+    ),
+    extensions(("x-problems" = json!([ProblemType::NameTaken]))),
 )]
 async fn update_tenant(
     State(state): State<AppState>,
@@ -145,13 +144,13 @@ async fn update_tenant(
 #[utoipa::path(
     delete, path = "/v1/tenants/{id}", operation_id = "delete_tenant", tag = "tenants",
     params(
-        ("id" = TenantId, Path, description = "The tenant"),
-        ("Idempotency-Key" = String, Header, description = "New for each write"),
+        ("id" = TenantId, Path, description = "Tenant id"),
+        IdempotencyKey,
     ),
     responses(
-        (status = 204, description = "It is gone"),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+        (status = 204, description = "Deleted"),
+    ),
+    extensions(("x-problems" = json!([ProblemType::TenantActive, ProblemType::TenantHasMembers]))),
 )]
 async fn delete_tenant(
     State(state): State<AppState>,

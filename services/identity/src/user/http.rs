@@ -1,6 +1,6 @@
 //! Users over HTTP, for administrators.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, Query, Reply};
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::Admin;
 use axum::{extract::State, http::StatusCode};
 use ids::UserId;
@@ -27,7 +27,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct Filter {
-    /// Largest number of items, 1 to 200 (default 50).
+    /// Maximum number of items.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// `next_cursor` of the previous page.
     cursor: Option<String>,
@@ -39,8 +40,7 @@ struct Filter {
 #[utoipa::path(
     get, path = "/v1/users", operation_id = "list_users", tag = "users", params(Filter),
     responses(
-        (status = 200, description = "A page", body = Page<User>),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "One page", body = Page<User>),
     )
 )]
 async fn list_users(
@@ -57,12 +57,12 @@ async fn list_users(
 /// Creates a user with an initial password.
 #[utoipa::path(
     post, path = "/v1/users", operation_id = "create_user", tag = "users",
-    params(("Idempotency-Key" = String, Header, description = "New for each write")),
+    params(IdempotencyKey),
     request_body = NewUser,
     responses(
         (status = 201, description = "The user", body = User),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+    ),
+    extensions(("x-problems" = json!([ProblemType::EmailTaken]))),
 )]
 async fn create_user(
     State(state): State<AppState>,
@@ -83,10 +83,9 @@ async fn create_user(
 /// Returns a user.
 #[utoipa::path(
     get, path = "/v1/users/{id}", operation_id = "get_user", tag = "users",
-    params(("id" = UserId, Path, description = "The user")),
+    params(("id" = UserId, Path, description = "User id")),
     responses(
         (status = 200, description = "The user", body = User),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
     )
 )]
 async fn get_user(
@@ -103,15 +102,15 @@ async fn get_user(
 #[utoipa::path(
     patch, path = "/v1/users/{id}", operation_id = "update_user", tag = "users",
     params(
-        ("id" = UserId, Path, description = "The user"),
-        ("If-Match" = String, Header, description = "ETag of the version the change is meant for"),
-        ("Idempotency-Key" = String, Header, description = "New for each write"),
+        ("id" = UserId, Path, description = "User id"),
+        IfMatch,
+        IdempotencyKey,
     ),
     request_body = UserChange,
     responses(
-        (status = 200, description = "The user as it is now", body = User),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+        (status = 200, description = "The changed user", body = User),
+    ),
+    extensions(("x-problems" = json!([ProblemType::EmailTaken, ProblemType::LastAdministrator]))),
 )]
 async fn update_user(
     State(state): State<AppState>,
@@ -138,13 +137,13 @@ async fn update_user(
 #[utoipa::path(
     delete, path = "/v1/users/{id}", operation_id = "delete_user", tag = "users",
     params(
-        ("id" = UserId, Path, description = "The user"),
-        ("Idempotency-Key" = String, Header, description = "New for each write"),
+        ("id" = UserId, Path, description = "User id"),
+        IdempotencyKey,
     ),
     responses(
-        (status = 204, description = "The user is gone"),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+        (status = 204, description = "Deleted"),
+    ),
+    extensions(("x-problems" = json!([ProblemType::LastAdministrator, ProblemType::LastOwner]))),
 )]
 async fn delete_user(
     State(state): State<AppState>,

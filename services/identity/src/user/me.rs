@@ -1,6 +1,6 @@
 //! The caller's own account over HTTP.
 
-use api::{IdempotencyKey, Json, Problem, Reply};
+use api::{IdempotencyKey, Json, Problem, ProblemType, Reply};
 use auth::{Role, User as SignedIn};
 use axum::{extract::State, http::HeaderMap};
 use ids::TenantId;
@@ -43,7 +43,6 @@ struct Me {
     get, path = "/v1/me", operation_id = "get_me", tag = "users",
     responses(
         (status = 200, description = "The caller", body = Me),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
     )
 )]
 async fn get_me(State(state): State<AppState>, SignedIn(principal): SignedIn) -> Result<Json<Me>, Problem> {
@@ -59,12 +58,12 @@ async fn get_me(State(state): State<AppState>, SignedIn(principal): SignedIn) ->
 /// Changes the caller's password. Ends all other sessions of the caller.
 #[utoipa::path(
     put, path = "/v1/me/password", operation_id = "change_password", tag = "users",
-    params(("Idempotency-Key" = String, Header, description = "New for each write")),
+    params(IdempotencyKey),
     request_body = PasswordChange,
     responses(
-        (status = 204, description = "The new password holds"),
-        (status = "default", description = "Problem", body = Problem, content_type = "application/problem+json"),
-    )
+        (status = 204, description = "The password has been changed"),
+    ),
+    extensions(("x-problems" = json!([ProblemType::WrongCredentials, ProblemType::TooManyAttempts]))),
 )]
 async fn change_password(
     State(state): State<AppState>,
