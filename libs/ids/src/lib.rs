@@ -44,8 +44,8 @@ fn derive(words: &[&str]) -> Uuid {
 }
 
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
-        $(#[$doc])*
+    ($(#[doc = $doc:literal] $name:ident = $prefix:literal;)*) => {$(
+        #[doc = $doc]
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
         #[sqlx(transparent)]
         pub struct $name(Uuid);
@@ -130,6 +130,7 @@ macro_rules! ids {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
                 utoipa::openapi::ObjectBuilder::new()
                     .schema_type(utoipa::openapi::schema::Type::String)
+                    .description(Some($doc.trim()))
                     .pattern(Some(concat!("^", $prefix, "_[0-9a-f]{32}$")))
                     .examples([concat!($prefix, "_01939f0a7c3d7e6b8a1f4f0d5c2b1a00")])
                     .into()
@@ -185,30 +186,30 @@ macro_rules! ids {
 }
 
 ids! {
-    /// The owner of everything a user makes.
+    /// Tenant id.
     TenantId = "ten";
-    /// A person who signs in.
+    /// User id.
     UserId = "usr";
-    /// A named site with a cluster.
+    /// Datacenter id.
     DatacenterId = "dc";
-    /// A GPU specification.
+    /// GPU specification id.
     GpuSpecId = "spec";
-    /// One reserved slot of a specification in a datacenter.
+    /// Stock unit id.
     UnitId = "unit";
-    /// A tenant's machine.
+    /// Instance id.
     InstanceId = "inst";
-    /// A version of a service in the catalogue.
+    /// Service image id: one version of a service in the catalogue.
     ImageId = "img";
-    /// One interval in which an instance was running, as metered.
+    /// Run id: one metered interval in which an instance was running.
     RunId = "run";
-    /// A storage specification.
+    /// Storage specification id.
     StorageSpecId = "sspec";
-    /// A volume or a bucket.
+    /// Storage id: a volume or a bucket.
     StorageId = "stor";
-    /// The record of a long action.
+    /// Operation id.
     OperationId = "op";
-    /// A key that signs tokens.
+    /// Signing key id.
     SigningKeyId = "key";
-    /// One signed-in session of a user (a family of refresh tokens).
+    /// Session id: a family of refresh tokens.
     SessionId = "ses";
 }

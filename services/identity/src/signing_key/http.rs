@@ -7,7 +7,7 @@ use axum::{
     http::{HeaderName, StatusCode, header},
 };
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
