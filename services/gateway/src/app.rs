@@ -46,7 +46,6 @@ impl App {
     }
 
     /// The public routes: the platform's under its own host name, the instances' under theirs.
-    #[must_use]
     pub fn router(&self) -> Router {
         self.router.clone()
     }

@@ -29,7 +29,6 @@ impl App {
     }
 
     /// All routes.
-    #[must_use]
     pub fn router(&self) -> Router {
         let (routes, _) = routes().split_for_parts();
         let state = self.state.clone();

@@ -53,7 +53,7 @@ mod tests {
         let faults = Faults::after(2);
         assert!(faults.effect().now_or_never().is_some() && !faults.fired());
         assert!(faults.effect().now_or_never().is_none() && faults.fired());
-        assert!(faults.clone().effect().now_or_never().is_none(), "and stays so");
+        assert!(faults.effect().now_or_never().is_none(), "and stays so");
         let none = Faults::default();
         assert!(none.effect().now_or_never().is_some() && !none.fired());
     }

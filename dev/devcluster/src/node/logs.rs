@@ -42,7 +42,7 @@ impl Logs {
 
     /// Waits for the last lines; not for a child process that keeps the pipe open.
     pub(super) async fn finish(self) {
-        let _ = tokio::time::timeout(Duration::from_millis(500), self.0).await;
+        let _ = tokio::time::timeout(Duration::from_secs(2), self.0).await;
     }
 }
 

@@ -34,12 +34,39 @@ fn cached<T>(state: &AppState, body: T) -> Cached<T> {
     ([(header::CACHE_CONTROL, format!("public, max-age={seconds}"))], axum::Json(body))
 }
 
+/// A JWK Set (RFC 7517): the JSON that the keyring caches.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct JwkSet {
+    /// Public keys.
+    keys: Vec<Jwk>,
+}
+
+/// An RSA public key (RFC 7517, RFC 7518).
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct Jwk {
+    /// Key type: `RSA`.
+    kty: String,
+    /// Use: `sig`.
+    #[schema(rename = "use")]
+    use_: String,
+    /// Algorithm: `RS256`.
+    alg: String,
+    /// Key id, as in the header of a token.
+    kid: String,
+    /// Modulus, base64url.
+    n: String,
+    /// Exponent, base64url.
+    e: String,
+}
+
 /// Returns the public keys of access tokens as a JWK Set (RFC 7517): the active key, the next, and those whose
 /// tokens may not have expired.
 #[utoipa::path(
     get, path = "/.well-known/jwks.json", operation_id = "get_jwks", tag = "signing keys", security(()),
     responses(
-        (status = 200, description = "A JWK Set", body = Value),
+        (status = 200, description = "A JWK Set", body = JwkSet),
     )
 )]
 async fn get_jwks(State(state): State<AppState>) -> Result<Cached<Value>, Problem> {
