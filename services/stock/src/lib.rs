@@ -5,7 +5,7 @@
 //! - [`datacenter`], [`gpu_spec`]: the catalogue;
 //! - [`operation`]: additions and removals of stock as long-running operations;
 //! - [`repair`]: the record of repaired drift;
-//! - [`unit`]: units, their objects in the clusters, and what the clusters report;
+//! - [`mod@unit`]: units, their objects in the clusters, and what the clusters report;
 //! - `comparison`: the full comparison of a cluster with its units;
 //! - [`stock`]: the list of stock, additions and removals;
 //! - [`claim`]: claims and releases.

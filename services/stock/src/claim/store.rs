@@ -188,7 +188,7 @@ pub(crate) async fn claim(
 /// Claims for those of a batch that prefer a node, on their nodes only.
 ///
 /// # Errors
-/// As [`claim`].
+/// As [`claim()`].
 pub(crate) async fn claim_on_nodes(
     conn: &mut PgConnection,
     spec: GpuSpecId,
