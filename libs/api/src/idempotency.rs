@@ -242,7 +242,6 @@ mod store {
     use super::{Reply, StatusCode};
     use crate::problem::Problem;
 
-    #[derive(sqlx::FromRow)]
     pub(super) struct Stored {
         pub(super) request_hash: Vec<u8>,
         status: i32,
@@ -265,21 +264,23 @@ mod store {
     }
 
     pub(super) async fn lock(tx: &mut PgConnection, scope: &str, key: &str) -> sqlx::Result<bool> {
-        sqlx::query_scalar(
-            "select pg_try_advisory_xact_lock(hashtextextended(current_schema() || ' ' || $1 || ' ' || $2, 0))",
+        sqlx::query_scalar!(
+            r#"select pg_try_advisory_xact_lock(
+                   hashtextextended(current_schema() || ' ' || $1::text || ' ' || $2::text, 0)) as "locked!""#,
+            scope,
+            key,
         )
-        .bind(scope)
-        .bind(key)
         .fetch_one(tx)
         .await
     }
 
     pub(super) async fn find(tx: &mut PgConnection, scope: &str, key: &str) -> sqlx::Result<Option<Stored>> {
-        sqlx::query_as(
+        sqlx::query_as!(
+            Stored,
             "select request_hash, status, headers, body from idempotency_keys where scope = $1 and key = $2",
+            scope,
+            key,
         )
-        .bind(scope)
-        .bind(key)
         .fetch_optional(tx)
         .await
     }
@@ -291,28 +292,28 @@ mod store {
         hash: &[u8],
         reply: &Reply,
     ) -> sqlx::Result<()> {
-        sqlx::query(
+        sqlx::query!(
             "insert into idempotency_keys (scope, key, request_hash, status, headers, body)
              values ($1, $2, $3, $4, $5, $6)",
+            scope,
+            key,
+            hash,
+            i32::from(reply.status.as_u16()),
+            json!({ "etag": reply.etag, "location": reply.location }),
+            reply.body,
         )
-        .bind(scope)
-        .bind(key)
-        .bind(hash)
-        .bind(i32::from(reply.status.as_u16()))
-        .bind(json!({ "etag": reply.etag, "location": reply.location }))
-        .bind(&reply.body)
         .execute(tx)
         .await
         .map(drop)
     }
 
     pub(super) async fn forget_old(conn: &mut PgConnection, limit: i64) -> sqlx::Result<u64> {
-        sqlx::query(
+        sqlx::query!(
             "delete from idempotency_keys where (scope, key) in (
                  select scope, key from idempotency_keys
                  where created_at < now() - interval '1 day' limit $1)",
+            limit,
         )
-        .bind(limit)
         .execute(conn)
         .await
         .map(|done| done.rows_affected())

@@ -8,7 +8,6 @@ use sqlx::{PgConnection, types::Json};
 
 use crate::{End, Filter, NewOperation};
 
-#[derive(sqlx::FromRow)]
 struct Row {
     id: OperationId,
     target: String,
@@ -38,16 +37,17 @@ impl From<Row> for Operation {
 }
 
 pub(crate) async fn insert(conn: &mut PgConnection, new: &NewOperation<'_>) -> sqlx::Result<Operation> {
-    let row: Row = sqlx::query_as(
+    let row = sqlx::query_as!(
+        Row,
         "insert into operations (id, tenant_id, target, kind, state, progress)
          values ($1, $2, $3, $4, 'pending', $5)
          returning id, target, kind, state, progress, problem, created_at, updated_at, finished_at",
+        new.id as OperationId,
+        new.tenant as Option<TenantId>,
+        new.target,
+        new.kind,
+        Json(&new.progress) as _,
     )
-    .bind(new.id)
-    .bind(new.tenant)
-    .bind(&new.target)
-    .bind(new.kind)
-    .bind(Json(&new.progress))
     .fetch_one(conn)
     .await?;
     Ok(row.into())
@@ -62,12 +62,12 @@ pub async fn report(
     id: OperationId,
     progress: &OperationProgress,
 ) -> sqlx::Result<()> {
-    sqlx::query(
+    sqlx::query!(
         "update operations set state = 'running', progress = $2, updated_at = now()
          where id = $1 and finished_at is null and (state, progress) is distinct from ('running', $2)",
+        id as OperationId,
+        Json(progress) as _,
     )
-    .bind(id)
-    .bind(Json(progress))
     .execute(conn)
     .await
     .map(drop)
@@ -83,13 +83,13 @@ pub async fn finish(conn: &mut PgConnection, id: OperationId, end: &End) -> sqlx
         End::Failed(problem) => (OperationState::Failed, Some(Json(&**problem))),
         End::Cancelled => (OperationState::Cancelled, None),
     };
-    sqlx::query(
+    sqlx::query!(
         "update operations set state = $2, problem = $3, updated_at = now(), finished_at = now()
          where id = $1 and finished_at is null",
+        id as OperationId,
+        state as OperationState,
+        problem as _,
     )
-    .bind(id)
-    .bind(state)
-    .bind(problem)
     .execute(conn)
     .await
     .map(|done| done.rows_affected() == 1)
@@ -100,11 +100,11 @@ pub async fn finish(conn: &mut PgConnection, id: OperationId, end: &End) -> sqlx
 /// # Errors
 /// The database's.
 pub async fn cancel_open(conn: &mut PgConnection, target: &str) -> sqlx::Result<()> {
-    sqlx::query(
+    sqlx::query!(
         "update operations set state = 'cancelled', updated_at = now(), finished_at = now()
          where target = $1 and finished_at is null",
+        target,
     )
-    .bind(target)
     .execute(conn)
     .await
     .map(drop)
@@ -119,12 +119,13 @@ pub async fn find(
     tenant: Option<TenantId>,
     id: OperationId,
 ) -> sqlx::Result<Option<Operation>> {
-    let row: Option<Row> = sqlx::query_as(
+    let row = sqlx::query_as!(
+        Row,
         "select id, target, kind, state, progress, problem, created_at, updated_at, finished_at
          from operations where id = $1 and tenant_id is not distinct from $2",
+        id as OperationId,
+        tenant as Option<TenantId>,
     )
-    .bind(id)
-    .bind(tenant)
     .fetch_optional(conn)
     .await?;
     Ok(row.map(Operation::from))
@@ -140,17 +141,18 @@ pub async fn list(
     before: Option<OperationId>,
     limit: i64,
 ) -> sqlx::Result<Vec<Operation>> {
-    let rows: Vec<Row> = sqlx::query_as(
+    let rows = sqlx::query_as!(
+        Row,
         "select id, target, kind, state, progress, problem, created_at, updated_at, finished_at
          from operations
          where tenant_id is not distinct from $1 and ($2::text is null or target = $2)
            and ($3::uuid is null or id < $3)
          order by id desc limit $4",
+        filter.tenant as Option<TenantId>,
+        filter.target.as_deref(),
+        before as Option<OperationId>,
+        limit,
     )
-    .bind(filter.tenant)
-    .bind(&filter.target)
-    .bind(before)
-    .bind(limit)
     .fetch_all(conn)
     .await?;
     Ok(rows.into_iter().map(Operation::from).collect())
@@ -161,11 +163,11 @@ pub async fn list(
 /// # Errors
 /// The database's.
 pub async fn prune(conn: &mut PgConnection, limit: i64) -> sqlx::Result<u64> {
-    sqlx::query(
+    sqlx::query!(
         "delete from operations where id in (
              select id from operations where finished_at < now() - interval '90 days' limit $1)",
+        limit,
     )
-    .bind(limit)
     .execute(conn)
     .await
     .map(|done| done.rows_affected())

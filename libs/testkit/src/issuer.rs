@@ -55,6 +55,7 @@ impl Issuer {
 
     /// The claims of a token that is valid for ten minutes from now.
     #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
     pub fn claims(&self, tenant: Option<(TenantId, Role)>, admin: bool) -> Claims {
         let now = jiff::Timestamp::now().as_second();
         Claims {

@@ -43,6 +43,7 @@ impl App {
     ///
     /// # Errors
     /// If the configuration is not valid.
+    #[expect(clippy::disallowed_methods, reason = "the clock of the process")]
     pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
         let http = service::http_client()?;
         let db = Db::connect(NAME, &config.database)?;

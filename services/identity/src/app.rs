@@ -24,6 +24,7 @@ impl App {
     ///
     /// # Errors
     /// If the configuration is not valid.
+    #[expect(clippy::disallowed_methods, reason = "the clock of the process")]
     pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
         Ok(Self { state: AppState::new(config, Timestamp::now)?, process })
     }

@@ -23,6 +23,7 @@ impl App {
     ///
     /// # Errors
     /// If the cluster's credentials cannot be read.
+    #[expect(clippy::disallowed_methods, reason = "the clock of the process")]
     pub async fn new(config: &Config, process: Process) -> anyhow::Result<Self> {
         let client = config.client().await.context("cannot use the cluster's credentials")?;
         let clock = Timestamp::now;

@@ -201,6 +201,7 @@ mod tests {
         headers
     }
 
+    #[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
     fn set(cookies: &Cookies, session: Session) -> HeaderValue {
         cookies.set(session, Timestamp::now()).unwrap()
     }

@@ -36,6 +36,7 @@ impl Instances {
             Err(error) => return Err(Error::Internal(error.into())),
         };
         let session = Session { instance, tenant: redeemed.tenant_id, user: redeemed.user_id };
+        #[expect(clippy::disallowed_methods, reason = "the time at which the cookie is made")]
         let cookie = self.cookies.set(session, jiff::Timestamp::now())?;
         Ok((
             StatusCode::SEE_OTHER,

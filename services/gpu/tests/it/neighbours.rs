@@ -1,5 +1,7 @@
 //! The stock and the storage service, played: what they hold, in memory; they can be away.
 
+#![expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{

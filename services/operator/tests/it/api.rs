@@ -1,5 +1,7 @@
 //! The Operator API over HTTP.
 
+#![expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
+
 use std::sync::Arc;
 
 use atelier_operator::AppState;

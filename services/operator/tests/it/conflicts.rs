@@ -1,5 +1,7 @@
 //! Others write to the same objects between the operator's observation and its write.
 
+#![expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 

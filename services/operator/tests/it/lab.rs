@@ -1,6 +1,8 @@
 //! The test bench: a cluster for one test, with nodes of its own, and operators whose requests are counted and that can
 //! be killed at any write.
 
+#![expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! The operator's part in these tests: a cluster, and somebody who says what becomes of units in it.
 
+#![expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
+
 use crds::GpuUnit;
 use devcluster::TokenConfig;
 use futures::StreamExt;
