@@ -48,6 +48,8 @@ async fn unused_dependencies(consent: Consent) -> anyhow::Result<()> {
 /// See deny.toml.
 async fn dependencies(consent: Consent) -> anyhow::Result<()> {
     packages::cargo_tool(consent, "cargo-deny").await?;
+    // also what only other platforms build: cargo-deny reads all of it
+    cargo(&["fetch", "--locked", "--quiet"]).await?;
     cargo(&["deny", "--offline", "--log-level", "error", "check", "bans", "licenses", "sources"]).await
 }
 
