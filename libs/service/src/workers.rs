@@ -324,10 +324,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn each_kind_of_failure_is_counted_and_followed_by_a_restart() {
         let (workers, shutdown, metrics) = workers();
-        let starts = Arc::new(AtomicU32::new(0));
-        let counted = Arc::clone(&starts);
+        let (counter, mut starts) = tokio::sync::watch::channel(0);
         workers.spawn("fragile", move |token| {
-            let start = counted.fetch_add(1, Ordering::SeqCst);
+            let start = *counter.borrow();
+            counter.send_replace(start + 1);
             async move {
                 match start {
                     0 => panic!("first start"),
@@ -340,9 +340,7 @@ mod tests {
                 }
             }
         });
-        while starts.load(Ordering::SeqCst) < 4 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        starts.wait_for(|starts| *starts == 4).await.unwrap();
         let text = metrics.text();
         for cause in ["panic", "error", "returned"] {
             let line = format!("worker_failures_total{{worker=\"fragile\",cause=\"{cause}\"}} 1");
@@ -352,7 +350,7 @@ mod tests {
         assert_eq!(workers.status("fragile"), Some((true, 3)));
         assert!(workers.ready().unwrap_err().contains("fragile"), "three failures in a row");
         assert_eq!(workers.healthy(), Ok(()));
-        tokio::time::sleep(RECOVERED).await;
+        tokio::time::sleep(RECOVERED + Duration::from_millis(1)).await;
         assert_eq!(workers.ready(), Ok(()), "it has recovered");
         shutdown.begin();
         shutdown.finish().await;
