@@ -16,21 +16,21 @@ use crate::{
     principal::{Principal, Role},
 };
 
-/// The services that may call the internal operations: name → token.
+/// Services that may call internal operations: name → token.
 pub type Callers = HashMap<String, SecretString>;
 
-/// What the extractors need; part of each service's state.
+/// Verifiers that the extractors use; part of each service's state.
 #[derive(Clone)]
 pub struct AuthState {
-    /// Of people's tokens.
+    /// Verifies access tokens of people.
     pub verifier: Verifier,
-    /// Of services' tokens.
+    /// Known service tokens.
     pub callers: Arc<Callers>,
 }
 
-/// A router state in which the extractors find what they need.
+/// A router state that holds an [`AuthState`].
 pub trait HasAuth {
-    /// It.
+    /// Returns the verifiers.
     fn auth(&self) -> &AuthState;
 }
 
@@ -78,7 +78,7 @@ impl<S: HasAuth + Send + Sync> FromRequestParts<S> for Admin {
     }
 }
 
-/// A person acting for a tenant, with whatever role there (a viewer at least). Handlers that write call
+/// A person who acts for a tenant, with any role in it. Handlers that write call
 /// [`Member::writer`].
 #[derive(Debug, Clone)]
 pub struct Member {
@@ -115,10 +115,10 @@ impl<S: HasAuth + Send + Sync> FromRequestParts<S> for Member {
     }
 }
 
-/// Another part of the platform, by its service token.
+/// Another service of the platform, identified by its service token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// Which one, as the configuration names it.
+    /// Name of the service in the configuration.
     pub name: String,
 }
 

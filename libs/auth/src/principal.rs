@@ -1,10 +1,10 @@
-//! What a verified token says.
+//! The claims of a verified token.
 
 use api::Problem;
 use ids::{TenantId, UserId};
 use serde::{Deserialize, Serialize};
 
-/// What a user may do in a tenant. Each role may do what the ones before it may.
+/// Role of a user in a tenant. Each role includes the rights of those before it.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, sqlx::Type, utoipa::ToSchema,
 )]

@@ -12,7 +12,7 @@ pub struct Quantity(i128);
 pub struct InvalidQuantity;
 
 impl Quantity {
-    /// The quantity of so many thousandths.
+    /// Returns the quantity with this number of thousandths.
     #[must_use]
     pub const fn from_milli(milli: i128) -> Self {
         Self(milli)

@@ -122,7 +122,7 @@ pub(crate) struct Manager<'a> {
 }
 
 /// Updates the managed fields after an update (not an apply): the changed fields belong to the manager, removed fields
-/// to nobody.
+/// have no manager.
 pub(crate) fn after_update(
     old: Option<&Value>,
     new: &mut Value,

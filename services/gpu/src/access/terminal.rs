@@ -207,7 +207,7 @@ async fn bridge(socket: WebSocket, mut exec: Exec, idle: Duration, shutdown: Can
     .await;
 }
 
-/// Returns the exit code in the status that ends a command; -1 if there is none.
+/// Returns the exit code from the final status of a command, or -1.
 fn exit_code(status: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Status) -> i64 {
     if status.status.as_deref() == Some("Success") {
         return 0;

@@ -115,7 +115,7 @@ impl Cluster {
                 let before = self.change(|cache| {
                     cache.synced = true;
                     let before: Vec<_> = cache.units.values().cloned().collect();
-                    // deleted while nobody watched
+                    // deleted while the watch was down
                     for unit in before.iter().filter(|unit| !listed.contains(&unit.name)) {
                         cache.remove(&unit.name);
                     }

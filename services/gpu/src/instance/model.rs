@@ -42,7 +42,7 @@ pub enum Event {
     BecameUnready(Option<Reason>),
     /// Somebody removed it from its unit.
     RemovedFromUnit,
-    /// It cannot start or go on.
+    /// The start or the run failed.
     Failed(Failure),
     /// Nothing of it exists in its unit, and the unit is released.
     Released,

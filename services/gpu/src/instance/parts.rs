@@ -119,7 +119,7 @@ pub struct Pod {
     pub since: Timestamp,
 }
 
-/// Why an instance stopped although nobody asked for it.
+/// Why an instance failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
     /// Code and message.

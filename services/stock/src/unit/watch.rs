@@ -1,8 +1,8 @@
 //! Records what a cluster reports about its units.
 //!
 //! Every replica watches: a row accepts only observations that are newer and different, so two replicas that record
-//! the same write it once. What happened while nobody watched is in the list that each watch begins with; an object
-//! that was deleted meanwhile is found by the comparison.
+//! the same write it once. A watch starts with a list, which covers changes during an outage; the
+//! comparison finds objects that were deleted then.
 
 use std::{collections::HashMap, time::Duration};
 

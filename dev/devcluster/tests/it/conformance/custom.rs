@@ -168,7 +168,7 @@ async fn managers_share_custom_objects() {
     apply("one", json!({ "size": 3, "sides": [{ "name": "n", "cost": 2 }] })).await.unwrap();
     let b = apply("two", json!({ "sides": [{ "name": "s", "cost": 3 }] })).await.unwrap();
     assert_eq!(b.data["spec"]["sides"].as_array().unwrap().len(), 2);
-    // defaults belong to nobody
+    // defaults have no manager
     apply("two", json!({ "colour": "blue", "sides": [{ "name": "s", "cost": 3 }] })).await.unwrap();
     let (code, _, message) = failure(apply("two", json!({ "sides": [{ "name": "n", "cost": 3 }] })).await);
     assert!(code == 409 && message.contains(".spec.sides[name=\"n\"].cost"), "{message}");
