@@ -69,6 +69,8 @@ async fn record_events(state: &AppState, cluster: &str, units: Api<GpuUnit>) {
         let mut batch = Batch::default();
         for event in chunk {
             match event {
+                // precedes the first request, and does not tell that the cluster answers
+                Ok(Event::Init) => {}
                 Ok(event) => {
                     failures = 0;
                     batch.add(event);

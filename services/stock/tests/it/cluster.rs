@@ -7,7 +7,7 @@ use std::{
 };
 
 use axum::http::{Method, StatusCode, Uri};
-use kube::ResourceExt;
+use kube::{ResourceExt, config::Kubeconfig};
 use serde_json::{Value, json};
 use testkit::eventually;
 
@@ -309,4 +309,31 @@ async fn a_unit_is_reconciled_by_one_worker_at_a_time_while_the_cluster_is_silen
     })
     .await;
     assert_eq!(*silent.1.lock().unwrap(), Vec::<String>::new(), "two were at these at once");
+}
+
+#[tokio::test]
+async fn the_kubeconfig_of_a_cluster_that_does_not_answer_is_read_again() {
+    let cluster = Cluster::start().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kubeconfig");
+    let moved = {
+        let mut kubeconfig =
+            serde_json::to_value(Kubeconfig::read_from(cluster.kubeconfig()).unwrap()).unwrap();
+        kubeconfig["clusters"][0]["cluster"]["server"] = json!("http://127.0.0.1:9");
+        kubeconfig
+    };
+    std::fs::write(&file, moved.to_string()).unwrap();
+    let world = World::with_cluster(Some(file.clone())).await;
+    let replica = world.replica().await;
+    let _ = replica.spec("a", "1").await;
+    let _ = replica.datacenter("uk-1").await;
+    let operation = replica.add("a", "uk-1", 1).await;
+    eventually("the cluster does not answer", async || {
+        (world.count("select count(*) from stock.units where failures > 0").await == 1).then_some(())
+    })
+    .await;
+    std::fs::copy(cluster.kubeconfig(), &file).unwrap();
+    let objects = cluster.until(1).await;
+    cluster.hold(&objects).await;
+    assert_eq!(replica.ended(&operation).await["state"], "succeeded");
 }
