@@ -115,6 +115,16 @@ impl World {
         .await;
     }
 
+    /// When the lease of a row expires, in seconds since 1970.
+    async fn lease_until(&self, id: InstanceId) -> f64 {
+        let mut tx = self.db.worker().await.unwrap();
+        sqlx::query_scalar("select extract(epoch from lease_until)::float8 from jobs where id = $1")
+            .bind(id)
+            .fetch_one(&mut *tx)
+            .await
+            .unwrap()
+    }
+
     async fn failures(&self, id: InstanceId) -> i32 {
         let mut tx = self.db.worker().await.unwrap();
         sqlx::query_scalar("select failures from jobs where id = $1")
@@ -288,8 +298,13 @@ async fn the_rows_of_a_killed_replica_are_taken_over() {
         count.fetch_add(1, Ordering::SeqCst);
         async { Ok(Outcome::Done) }
     });
-    tokio::time::sleep(3 * World::settings().lease).await;
-    assert_eq!(done.load(Ordering::SeqCst), 0, "the lease is renewed while the work lasts");
+    let leased = world.lease_until(row).await;
+    eventually("the lease is renewed for three times its length", async || {
+        let renewed = world.lease_until(row).await - leased;
+        (renewed > 3.0 * World::settings().lease.as_secs_f64()).then_some(())
+    })
+    .await;
+    assert_eq!(done.load(Ordering::SeqCst), 0, "the row is reconciled by one replica at a time");
     doomed.shutdown_background();
     eventually("the other replica has done it", async || (done.load(Ordering::SeqCst) == 1).then_some(()))
         .await;

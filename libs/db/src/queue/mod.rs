@@ -20,35 +20,31 @@
 //!
 //! The statements are built from the table's name, which is why they are not checked at compile time.
 
+mod candidates;
+mod leased;
+mod runner;
+
 use std::{
-    collections::{HashMap, HashSet, VecDeque},
+    collections::HashSet,
     fmt::Display,
     hash::Hash,
-    panic::AssertUnwindSafe,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use backon::{BackoffBuilder, ExponentialBuilder};
-use futures::FutureExt;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge},
 };
-use service::{Metrics, Workers, workers::panic_message};
-use sqlx::{
-    AssertSqlSafe, Decode, Encode, PgConnection, Postgres, Type,
-    postgres::{PgHasArrayType, PgRow},
-};
-use tokio::{
-    sync::Notify,
-    task::{JoinError, JoinSet},
-    time::{Instant, sleep_until},
-};
-use tokio_util::sync::CancellationToken;
+use service::{Metrics, Workers};
+use sqlx::{AssertSqlSafe, Decode, Encode, PgConnection, Postgres, Type, postgres::PgHasArrayType};
+use tokio::sync::Notify;
 use uuid::Uuid;
 
-use crate::{Db, lease};
+use self::candidates::{Candidate, Poked};
+pub use self::leased::Leased;
+use crate::Db;
 
 /// The type of a queue's primary key: a typed id.
 pub trait Key:
@@ -170,67 +166,6 @@ pub enum Outcome {
     Released,
 }
 
-/// A row that this worker has to itself.
-#[derive(Debug, Clone, Copy)]
-pub struct Leased<K> {
-    /// The row.
-    pub key: K,
-    /// Failed reconciles in a row before this one.
-    pub failures: i32,
-    /// Whether the row was due; false if it was only poked.
-    pub due: bool,
-    table: Table,
-    owner: Uuid,
-}
-
-impl<K: Key> Leased<K> {
-    /// Ends the lease after a success, in the transaction that records the result. False if the lease is lost or
-    /// the row is gone.
-    ///
-    /// # Errors
-    /// The database's.
-    pub async fn release(&self, conn: &mut PgConnection, after: Option<Duration>) -> sqlx::Result<bool> {
-        self.end(conn, after, 0).await.map(|row| row.is_some())
-    }
-
-    /// Ends the lease; returns whether the row is due already, none if the lease is lost or the row is gone.
-    async fn end(
-        &self,
-        conn: &mut PgConnection,
-        after: Option<Duration>,
-        failures: i32,
-    ) -> sqlx::Result<Option<bool>> {
-        let sql = format!(
-            "update {} set lease_owner = null, lease_until = null, failures = $4,
-                 wake_at = least(wake_at, now() + make_interval(secs => $3))
-             where id = $1 and lease_owner = $2
-             returning coalesce(wake_at <= now(), false)",
-            self.table.name
-        );
-        sqlx::query_scalar(AssertSqlSafe(sql))
-            .bind(self.key)
-            .bind(self.owner)
-            .bind(after.map(|after| after.as_secs_f64()))
-            .bind(failures)
-            .fetch_optional(conn)
-            .await
-    }
-
-    async fn renew(&self, db: &Db, lease: Duration) -> sqlx::Result<bool> {
-        let sql = format!(
-            "update {} set lease_until = now() + make_interval(secs => $3) where id = $1 and lease_owner = $2",
-            self.table.name
-        );
-        sqlx::query(AssertSqlSafe(sql))
-            .bind(self.key)
-            .bind(self.owner)
-            .bind(lease.as_secs_f64())
-            .execute(&db.worker)
-            .await
-            .map(|done| done.rows_affected() == 1)
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ResultLabels {
     queue: &'static str,
@@ -261,81 +196,6 @@ struct Inner<K> {
     nudge: Notify,
     results: Family<ResultLabels, Counter>,
     running: Gauge,
-}
-
-/// A row that may be taken.
-#[derive(Debug, Clone)]
-struct Candidate<K> {
-    key: K,
-    lane: String,
-    /// Seconds until it is due; not above 0 for a row that is.
-    due_in: f64,
-}
-
-impl<K: Key> Candidate<K> {
-    fn read(row: &PgRow) -> sqlx::Result<Self> {
-        use sqlx::Row;
-        Ok(Self { key: row.try_get("id")?, lane: row.try_get("lane")?, due_in: row.try_get("due_in")? })
-    }
-}
-
-/// Candidates, the chosen ones, the leased ones.
-type Selected<K> = (Vec<Candidate<K>>, Vec<Candidate<K>>, Vec<Leased<K>>);
-
-/// What filling the free slots has shown.
-struct Filled {
-    /// More rows are due than there were slots for.
-    limited: bool,
-    /// When to check for due rows again.
-    next: Duration,
-}
-
-/// Rows to reconcile though they may not be due, oldest first, each once.
-struct Poked<K> {
-    order: VecDeque<K>,
-    keys: HashSet<K>,
-}
-
-impl<K> Default for Poked<K> {
-    fn default() -> Self {
-        Self { order: VecDeque::new(), keys: HashSet::new() }
-    }
-}
-
-impl<K: Key> Poked<K> {
-    fn push(&mut self, key: K) {
-        if self.keys.insert(key) {
-            self.order.push_back(key);
-        }
-    }
-
-    fn pop(&mut self) -> Option<K> {
-        let key = self.order.pop_front()?;
-        self.keys.remove(&key);
-        Some(key)
-    }
-
-    fn extend(&mut self, keys: impl IntoIterator<Item = K>) {
-        keys.into_iter().for_each(|key| self.push(key));
-    }
-
-    fn is_empty(&self) -> bool {
-        self.order.is_empty()
-    }
-}
-
-/// Rows being reconciled by this process.
-struct Running<K> {
-    tasks: JoinSet<(K, bool)>,
-    lanes: HashMap<K, String>,
-    /// Rows that were poked meanwhile.
-    again: HashSet<K>,
-}
-
-impl<K: Key> Running<K> {
-    fn in_lane(&self, lane: &str) -> usize {
-        self.lanes.values().filter(|running| *running == lane).count()
-    }
 }
 
 impl<K: Key> Queue<K> {
@@ -407,273 +267,6 @@ impl<K: Key> Queue<K> {
             self.0.nudge.notify_one();
         }
     }
-
-    async fn run<R>(
-        &self,
-        stop: CancellationToken,
-        reconcile: impl Fn(Leased<K>) -> R + Clone + Send + Sync + 'static,
-    ) -> anyhow::Result<()>
-    where
-        R: Future<Output = anyhow::Result<Outcome>> + Send + 'static,
-    {
-        let mut running = Running { tasks: JoinSet::new(), lanes: HashMap::new(), again: HashSet::new() };
-        let (mut check, mut limited, mut deadline) = (true, false, Instant::now());
-        while !stop.is_cancelled() {
-            if check || !lock(&self.0.poked).is_empty() {
-                let filled = self.fill(&mut running, &reconcile).await.unwrap_or_else(|error| {
-                    tracing::warn!(queue = self.0.table.name, %error, "cannot read due rows");
-                    Filled { limited: false, next: self.0.settings.poll }
-                });
-                (check, limited, deadline) = (false, filled.limited, Instant::now() + filled.next);
-            }
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => {}
-                Some(ended) = running.tasks.join_next() => check |= self.ended(&mut running, &ended) || limited,
-                () = self.0.nudge.notified() => check = true,
-                () = sleep_until(deadline) => check = true,
-            }
-        }
-        // what has begun is finished
-        while let Some(ended) = running.tasks.join_next().await {
-            self.ended(&mut running, &ended);
-        }
-        Ok(())
-    }
-
-    /// Frees the slot of a task that has ended. Returns whether its row may be due again.
-    fn ended(&self, running: &mut Running<K>, ended: &Result<(K, bool), JoinError>) -> bool {
-        // the tasks catch panics and are never cancelled
-        let Ok((key, due)) = ended else { return true };
-        running.lanes.remove(key);
-        self.report(running);
-        if running.again.remove(key) {
-            lock(&self.0.poked).push(*key);
-        }
-        *due
-    }
-
-    fn report(&self, running: &Running<K>) {
-        self.0.running.set(i64::try_from(running.lanes.len()).unwrap_or(i64::MAX));
-    }
-
-    /// Takes rows for the free slots and starts to reconcile them.
-    async fn fill<R>(
-        &self,
-        running: &mut Running<K>,
-        reconcile: &(impl Fn(Leased<K>) -> R + Clone + Send + Sync + 'static),
-    ) -> sqlx::Result<Filled>
-    where
-        R: Future<Output = anyhow::Result<Outcome>> + Send + 'static,
-    {
-        let settings = &self.0.settings;
-        let free = settings.concurrency.saturating_sub(running.lanes.len());
-        if free == 0 {
-            return Ok(Filled { limited: true, next: settings.poll });
-        }
-        let poked = self.poked(running, 4 * free);
-        let asked = Instant::now();
-        let result = self.select(running, free, &poked).await;
-        let (candidates, chosen, taken) = match result {
-            Ok(selected) => selected,
-            Err(error) => {
-                lock(&self.0.poked).extend(poked);
-                return Err(error);
-            }
-        };
-        let taken_keys: HashSet<K> = taken.iter().map(|leased| leased.key).collect();
-        // poked rows that are leased elsewhere or gone are dropped; those that found no room stay
-        let left = candidates.iter().map(|row| row.key).filter(|key| poked.contains(key));
-        lock(&self.0.poked).extend(left.filter(|key| !taken_keys.contains(key)));
-        let due = candidates.iter().filter(|row| row.due_in <= 0.0).count();
-        let next = candidates.iter().map(|row| row.due_in).filter(|due_in| *due_in > 0.0).reduce(f64::min);
-        let mut next =
-            next.map_or(settings.poll, |due_in| settings.poll.min(Duration::from_secs_f64(due_in)));
-        if taken.len() < chosen.len() {
-            // locked for a moment, or taken by another replica
-            next = next.min(Duration::from_millis(50));
-        }
-        let limited = due > chosen.len();
-        for leased in taken {
-            let lane = chosen.iter().find(|row| row.key == leased.key).map(|row| row.lane.clone());
-            running.lanes.insert(leased.key, lane.unwrap_or_default());
-            running.tasks.spawn(self.clone().hold(leased, asked, reconcile.clone()));
-        }
-        self.report(running);
-        Ok(Filled { limited: limited || running.lanes.len() == settings.concurrency, next })
-    }
-
-    /// Up to `limit` poked rows that do not run here; those that do are reconciled once more afterwards.
-    fn poked(&self, running: &mut Running<K>, limit: usize) -> HashSet<K> {
-        let mut poked = lock(&self.0.poked);
-        let mut keys = HashSet::new();
-        while keys.len() < limit {
-            let Some(key) = poked.pop() else { break };
-            if running.lanes.contains_key(&key) {
-                running.again.insert(key);
-            } else {
-                keys.insert(key);
-            }
-        }
-        keys
-    }
-
-    /// Candidates, those of them that fit into the free slots, and those of these that could be leased.
-    async fn select(
-        &self,
-        running: &Running<K>,
-        free: usize,
-        poked: &HashSet<K>,
-    ) -> sqlx::Result<Selected<K>> {
-        let candidates = self.candidates(running, free, poked).await?;
-        let due = candidates.iter().filter(|row| row.due_in <= 0.0);
-        let chosen = choose(due, running, free, self.0.settings.lane_concurrency);
-        let taken = self.take(&chosen, poked).await?;
-        Ok((candidates, chosen, taken))
-    }
-
-    /// Rows that are due, soon due, or poked, of lanes that have room.
-    async fn candidates(
-        &self,
-        running: &Running<K>,
-        free: usize,
-        poked: &HashSet<K>,
-    ) -> sqlx::Result<Vec<Candidate<K>>> {
-        let Table { name, lane, .. } = self.0.table;
-        let settings = &self.0.settings;
-        let full: HashSet<&String> = running
-            .lanes
-            .values()
-            .filter(|lane| running.in_lane(lane) >= settings.lane_concurrency)
-            .collect();
-        let full: Vec<String> = full.into_iter().cloned().collect();
-        let due_in = "extract(epoch from coalesce(q.lease_until, q.wake_at) - now())::float8 as due_in";
-        let sql = format!(
-            "select q.id, {lane} as lane, {due_in} from {name} q
-             where coalesce(q.lease_until, q.wake_at) <= now() + make_interval(secs => $1)
-               and {lane} <> all($2)
-             order by coalesce(q.lease_until, q.wake_at) limit $3"
-        );
-        let mut rows = sqlx::query(AssertSqlSafe(sql))
-            .bind(settings.poll.as_secs_f64())
-            .bind(&full)
-            .bind(i64::try_from(4 * free).unwrap_or(i64::MAX))
-            .fetch_all(&self.0.db.worker)
-            .await?;
-        if !poked.is_empty() {
-            let sql = format!(
-                "select q.id, {lane} as lane, 0::float8 as due_in from {name} q
-                 where q.id = any($1) and (q.lease_until is null or q.lease_until <= now())"
-            );
-            let keys: Vec<K> = poked.iter().copied().collect();
-            let found = sqlx::query(AssertSqlSafe(sql)).bind(keys).fetch_all(&self.0.db.worker).await?;
-            rows.splice(0..0, found);
-        }
-        rows.iter().map(Candidate::read).collect()
-    }
-
-    async fn take(&self, chosen: &[Candidate<K>], poked: &HashSet<K>) -> sqlx::Result<Vec<Leased<K>>> {
-        if chosen.is_empty() {
-            return Ok(Vec::new());
-        }
-        let Table { name, .. } = self.0.table;
-        let sql = format!(
-            "with free as (
-                 select id, coalesce(coalesce(lease_until, wake_at) <= now(), false) as due from {name}
-                 where id = any($1) and (lease_until is null or lease_until <= now())
-                   and (id = any($2) or coalesce(lease_until, wake_at) <= now())
-                 order by id for update skip locked)
-             update {name} q set lease_owner = $3, lease_until = now() + make_interval(secs => $4), wake_at = null
-             from free where q.id = free.id
-             returning q.id, q.failures, free.due"
-        );
-        let rows: Vec<(K, i32, bool)> = sqlx::query_as(AssertSqlSafe(sql))
-            .bind(chosen.iter().map(|row| row.key).collect::<Vec<_>>())
-            .bind(poked.iter().copied().collect::<Vec<_>>())
-            .bind(self.0.owner)
-            .bind(self.0.settings.lease.as_secs_f64())
-            .fetch_all(&self.0.db.worker)
-            .await?;
-        let leased =
-            |(key, failures, due)| Leased { key, failures, due, table: self.0.table, owner: self.0.owner };
-        Ok(rows.into_iter().map(leased).collect())
-    }
-
-    /// Reconciles a row under its lease and releases it. Returns the row and whether it is due again.
-    async fn hold<R>(self, leased: Leased<K>, asked: Instant, reconcile: impl Fn(Leased<K>) -> R) -> (K, bool)
-    where
-        R: Future<Output = anyhow::Result<Outcome>> + Send,
-    {
-        let (queue, key) = (self.0.table.name, leased.key);
-        let lease = self.0.settings.lease;
-        let work = AssertUnwindSafe(async { reconcile(leased).await }).catch_unwind();
-        let Some(ended) = lease::hold(asked, lease, || leased.renew(&self.0.db, lease), work).await else {
-            tracing::warn!(queue, %key, "lease lost, reconcile stopped");
-            self.count("lease_lost");
-            return (key, false);
-        };
-        let result = ended.unwrap_or_else(|panic| Err(anyhow::anyhow!("panic: {}", panic_message(&*panic))));
-        let (after, failures) = match result {
-            Ok(Outcome::Done) => (None, 0),
-            Ok(Outcome::RequeueAfter(after)) => (Some(after), 0),
-            Ok(Outcome::Released) => {
-                self.count("done");
-                // it may have been enqueued meanwhile
-                return (key, true);
-            }
-            Err(error) => {
-                let failures = leased.failures.saturating_add(1);
-                let delay = self.0.settings.delay(failures);
-                tracing::warn!(
-                    queue, %key, failures, retry_in_ms = delay.as_millis(), error = format!("{error:#}"),
-                    "reconcile failed"
-                );
-                (Some(delay), failures)
-            }
-        };
-        self.count(if failures > 0 { "failed" } else { "done" });
-        let due = self.release(leased, after, failures).await;
-        (key, due)
-    }
-
-    async fn release(&self, leased: Leased<K>, after: Option<Duration>, failures: i32) -> bool {
-        let released = async {
-            let mut conn = self.0.db.worker.acquire().await?;
-            leased.end(&mut conn, after, failures).await
-        };
-        match released.await {
-            Ok(due) => due.unwrap_or(false),
-            Err(error) => {
-                // the lease expires, and the row is reconciled again
-                tracing::warn!(queue = self.0.table.name, key = %leased.key, %error, "cannot release a row");
-                false
-            }
-        }
-    }
-
-    fn count(&self, result: &'static str) {
-        self.0.results.get_or_create(&ResultLabels { queue: self.0.table.name, result }).inc();
-    }
-}
-
-/// The first rows that fit into the free slots, each lane within its limit.
-fn choose<'c, K: Key>(
-    due: impl Iterator<Item = &'c Candidate<K>>,
-    running: &Running<K>,
-    free: usize,
-    lane_limit: usize,
-) -> Vec<Candidate<K>> {
-    let mut lanes: HashMap<String, usize> = HashMap::new();
-    let mut seen = HashSet::new();
-    due.filter(|row| seen.insert(row.key) && !running.lanes.contains_key(&row.key))
-        .filter(|row| {
-            let used = lanes.entry(row.lane.clone()).or_insert_with(|| running.in_lane(&row.lane));
-            *used += 1;
-            *used <= lane_limit
-        })
-        .take(free)
-        .cloned()
-        .collect()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

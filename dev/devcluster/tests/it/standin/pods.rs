@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, 
 use kube::api::{Api, AttachParams, DeleteParams, LogParams};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
+use testkit::eventually;
 use tokio::io::AsyncReadExt;
 
 fn real(c: &mut Config) {
@@ -137,22 +138,16 @@ async fn volumes_outlive_pods() {
     // a claim in use is not deleted under the pod
     claims.delete("c", &DeleteParams::default()).await.unwrap();
     assert!(claims.get("c").await.unwrap().metadata.deletion_timestamp.is_some());
-    for _ in 0..200 {
-        if pods.logs("r", &LogParams::default()).await.unwrap() == "secret\n" {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    assert_eq!(pods.logs("r", &LogParams::default()).await.unwrap(), "secret\n");
+    eventually("the pod has read the file", async || {
+        (pods.logs("r", &LogParams::default()).await.unwrap() == "secret\n").then_some(())
+    })
+    .await;
     pods.delete("r", &DeleteParams::default().grace_period(0)).await.unwrap();
     gone(&claims, "c").await;
-    for _ in 0..200 {
-        if std::fs::read_dir(t.dir.path().join("data/volumes")).unwrap().count() == 0 {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    assert_eq!(std::fs::read_dir(t.dir.path().join("data/volumes")).unwrap().count(), 0);
+    eventually("the volume's folder is removed", async || {
+        (std::fs::read_dir(t.dir.path().join("data/volumes")).unwrap().count() == 0).then_some(())
+    })
+    .await;
     t.stop().await;
 }
 

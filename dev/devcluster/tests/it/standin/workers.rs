@@ -5,7 +5,7 @@ use atelier_devcluster::{ImageConfig, NodeConfig};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, PersistentVolumeClaim, Pod};
 use kube::api::{Api, DeleteParams};
 use serde_json::{Value, json};
-use std::time::Duration;
+use testkit::eventually;
 
 #[tokio::test]
 async fn every_worker_is_restarted_after_a_panic() {
@@ -17,9 +17,10 @@ async fn every_worker_is_restarted_after_a_panic() {
         workers.inject_panic(name);
     }
     for name in &names {
-        while workers.status(name) != Some((true, 1)) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        eventually(&format!("{name} runs again"), async || {
+            (workers.status(name) == Some((true, 1))).then_some(())
+        })
+        .await;
     }
     create(&t.pods(), pod("p", "pause:1", json!({}))).await;
     until(&t.pods(), "p", is_ready).await;

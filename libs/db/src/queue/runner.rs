@@ -1,0 +1,215 @@
+//! The worker that fills free slots with due rows and reconciles them.
+
+use std::{
+    collections::{HashMap, HashSet},
+    panic::AssertUnwindSafe,
+    time::Duration,
+};
+
+use futures::FutureExt;
+use service::workers::panic_message;
+use tokio::{
+    task::{JoinError, JoinSet},
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Key, Outcome, Queue, ResultLabels, candidates::Selected, leased::Leased, lock};
+use crate::lease;
+
+/// Rows being reconciled by this process.
+pub(super) struct Running<K> {
+    tasks: JoinSet<Ended<K>>,
+    pub(super) lanes: HashMap<K, String>,
+    /// Rows that were poked meanwhile.
+    again: HashSet<K>,
+}
+
+impl<K: Key> Running<K> {
+    pub(super) fn in_lane(&self, lane: &str) -> usize {
+        self.lanes.values().filter(|running| *running == lane).count()
+    }
+}
+
+/// The end of a reconcile.
+struct Ended<K> {
+    key: K,
+    /// Whether the row may be due again.
+    due: bool,
+}
+
+/// What filling the free slots has shown.
+struct Filled {
+    /// More rows are due than there were slots for.
+    limited: bool,
+    /// When to check for due rows again.
+    next: Duration,
+}
+
+impl<K: Key> Queue<K> {
+    pub(super) async fn run<R>(
+        &self,
+        stop: CancellationToken,
+        reconcile: impl Fn(Leased<K>) -> R + Clone + Send + Sync + 'static,
+    ) -> anyhow::Result<()>
+    where
+        R: Future<Output = anyhow::Result<Outcome>> + Send + 'static,
+    {
+        let mut running = Running { tasks: JoinSet::new(), lanes: HashMap::new(), again: HashSet::new() };
+        let (mut check, mut limited, mut deadline) = (true, false, Instant::now());
+        while !stop.is_cancelled() {
+            if check || !lock(&self.0.poked).is_empty() {
+                let filled = self.fill(&mut running, &reconcile).await.unwrap_or_else(|error| {
+                    tracing::warn!(queue = self.0.table.name, %error, "cannot read due rows");
+                    Filled { limited: false, next: self.0.settings.poll }
+                });
+                (check, limited, deadline) = (false, filled.limited, Instant::now() + filled.next);
+            }
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => {}
+                Some(ended) = running.tasks.join_next() => check |= self.ended(&mut running, &ended) || limited,
+                () = self.0.nudge.notified() => check = true,
+                () = sleep_until(deadline) => check = true,
+            }
+        }
+        // what has begun is finished
+        while let Some(ended) = running.tasks.join_next().await {
+            self.ended(&mut running, &ended);
+        }
+        Ok(())
+    }
+
+    /// Frees the slot of a task that has ended. Returns whether its row may be due again.
+    fn ended(&self, running: &mut Running<K>, ended: &Result<Ended<K>, JoinError>) -> bool {
+        // the tasks catch panics and are never cancelled
+        let Ok(Ended { key, due }) = ended else { return true };
+        running.lanes.remove(key);
+        self.report(running);
+        if running.again.remove(key) {
+            lock(&self.0.poked).push(*key);
+        }
+        *due
+    }
+
+    fn report(&self, running: &Running<K>) {
+        self.0.running.set(i64::try_from(running.lanes.len()).unwrap_or(i64::MAX));
+    }
+
+    /// Takes rows for the free slots and starts to reconcile them.
+    async fn fill<R>(
+        &self,
+        running: &mut Running<K>,
+        reconcile: &(impl Fn(Leased<K>) -> R + Clone + Send + Sync + 'static),
+    ) -> sqlx::Result<Filled>
+    where
+        R: Future<Output = anyhow::Result<Outcome>> + Send + 'static,
+    {
+        let settings = &self.0.settings;
+        let free = settings.concurrency.saturating_sub(running.lanes.len());
+        if free == 0 {
+            return Ok(Filled { limited: true, next: settings.poll });
+        }
+        let poked = self.poked(running, 4 * free);
+        let asked = Instant::now();
+        let result = self.select(running, free, &poked).await;
+        let Selected { candidates, chosen, leased } = match result {
+            Ok(selected) => selected,
+            Err(error) => {
+                lock(&self.0.poked).extend(poked);
+                return Err(error);
+            }
+        };
+        let leased_keys: HashSet<K> = leased.iter().map(|leased| leased.key).collect();
+        // poked rows that are leased elsewhere or gone are dropped; those that found no room stay
+        let left = candidates.iter().map(|row| row.key).filter(|key| poked.contains(key));
+        lock(&self.0.poked).extend(left.filter(|key| !leased_keys.contains(key)));
+        let due = candidates.iter().filter(|row| row.due_in <= 0.0).count();
+        let next = candidates.iter().map(|row| row.due_in).filter(|due_in| *due_in > 0.0).reduce(f64::min);
+        let mut next =
+            next.map_or(settings.poll, |due_in| settings.poll.min(Duration::from_secs_f64(due_in)));
+        if leased.len() < chosen.len() {
+            // locked for a moment, or taken by another replica
+            next = next.min(Duration::from_millis(50));
+        }
+        let limited = due > chosen.len();
+        for leased in leased {
+            let lane = chosen.iter().find(|row| row.key == leased.key).map(|row| row.lane.clone());
+            running.lanes.insert(leased.key, lane.unwrap_or_default());
+            running.tasks.spawn(self.clone().hold(leased, asked, reconcile.clone()));
+        }
+        self.report(running);
+        Ok(Filled { limited: limited || running.lanes.len() == settings.concurrency, next })
+    }
+
+    /// Up to `limit` poked rows that do not run here; those that do are reconciled once more afterwards.
+    fn poked(&self, running: &mut Running<K>, limit: usize) -> HashSet<K> {
+        let mut poked = lock(&self.0.poked);
+        let mut keys = HashSet::new();
+        while keys.len() < limit {
+            let Some(key) = poked.pop() else { break };
+            if running.lanes.contains_key(&key) {
+                running.again.insert(key);
+            } else {
+                keys.insert(key);
+            }
+        }
+        keys
+    }
+
+    /// Reconciles a row under its lease and releases it.
+    async fn hold<R>(self, leased: Leased<K>, asked: Instant, reconcile: impl Fn(Leased<K>) -> R) -> Ended<K>
+    where
+        R: Future<Output = anyhow::Result<Outcome>> + Send,
+    {
+        let (queue, key) = (self.0.table.name, leased.key);
+        let lease = self.0.settings.lease;
+        let work = AssertUnwindSafe(async { reconcile(leased).await }).catch_unwind();
+        let Some(ended) = lease::hold(asked, lease, || leased.renew(&self.0.db, lease), work).await else {
+            tracing::warn!(queue, %key, "lease lost, reconcile stopped");
+            self.count("lease_lost");
+            return Ended { key, due: false };
+        };
+        let result = ended.unwrap_or_else(|panic| Err(anyhow::anyhow!("panic: {}", panic_message(&*panic))));
+        let (after, failures) = match result {
+            Ok(Outcome::Done) => (None, 0),
+            Ok(Outcome::RequeueAfter(after)) => (Some(after), 0),
+            Ok(Outcome::Released) => {
+                self.count("done");
+                // it may have been enqueued meanwhile
+                return Ended { key, due: true };
+            }
+            Err(error) => {
+                let failures = leased.failures.saturating_add(1);
+                let delay = self.0.settings.delay(failures);
+                tracing::warn!(
+                    queue, %key, failures, retry_in_ms = delay.as_millis(), error = format!("{error:#}"),
+                    "reconcile failed"
+                );
+                (Some(delay), failures)
+            }
+        };
+        self.count(if failures > 0 { "failed" } else { "done" });
+        let due = self.release(leased, after, failures).await;
+        Ended { key, due }
+    }
+
+    async fn release(&self, leased: Leased<K>, after: Option<Duration>, failures: i32) -> bool {
+        let released = async {
+            let mut conn = self.0.db.worker.acquire().await?;
+            leased.end(&mut conn, after, failures).await
+        };
+        match released.await {
+            Ok(due) => due.unwrap_or(false),
+            Err(error) => {
+                // the lease expires, and the row is reconciled again
+                tracing::warn!(queue = self.0.table.name, key = %leased.key, %error, "cannot release a row");
+                false
+            }
+        }
+    }
+
+    fn count(&self, result: &'static str) {
+        self.0.results.get_or_create(&ResultLabels { queue: self.0.table.name, result }).inc();
+    }
+}
