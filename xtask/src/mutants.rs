@@ -40,7 +40,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     // the unchanged code is known to pass: `cargo xtask test` says so
     cargo
         .current_dir(&root)
-        .args(["mutants", "--baseline", "skip", "--timeout", "600", "--output"])
+        .args(["mutants", "--baseline", "skip", "--timeout", "180", "--output"])
         .arg(&target);
     if let Some(filter) = &args.filter {
         cargo.args(["--re", filter]);

@@ -9,8 +9,6 @@ use db::{DbConfig, queue::Settings};
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use crate::{error::Error, storage_spec::Kind};
-
 /// The service's configuration.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -111,13 +109,6 @@ fn seconds(configured: u32) -> Duration {
     Duration::from_secs(configured.max(1).into())
 }
 
-/// Where a volume is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) datacenter: String,
-    pub(crate) cluster: String,
-}
-
 impl Config {
     /// Checks what the types do not express.
     ///
@@ -132,52 +123,13 @@ impl Config {
         }
         Ok(())
     }
-
-    /// The place of a new storage, in the requested datacenter if there is one; none for a bucket.
-    ///
-    /// # Errors
-    /// If storages of the kind cannot be created there.
-    pub(crate) fn place(&self, kind: Kind, datacenter: Option<&str>) -> Result<Option<Place>, Error> {
-        match (kind, datacenter) {
-            (Kind::Volume, Some(name)) => self.place_in(name).map(Some).ok_or_else(|| {
-                Error::invalid_field("/datacenter", "volumes cannot be created in this datacenter")
-            }),
-            (Kind::Volume, None) => self.only_place().map(Some).ok_or_else(|| {
-                Error::invalid_field("/datacenter", "is required: there is not exactly one datacenter")
-            }),
-            (Kind::Bucket, Some(_)) => {
-                Err(Error::invalid_field("/datacenter", "is for volumes; buckets are not in a datacenter"))
-            }
-            (Kind::Bucket, None) if self.object_store.is_none() => Err(Error::NoObjectStore),
-            (Kind::Bucket, None) => Ok(None),
-        }
-    }
-
-    fn place_in(&self, datacenter: &str) -> Option<Place> {
-        let cluster = self.datacenters.get(datacenter).map_or(datacenter, String::as_str);
-        let place = Place { datacenter: datacenter.to_owned(), cluster: cluster.to_owned() };
-        self.clusters.contains_key(cluster).then_some(place)
-    }
-
-    /// The place in the only cluster. Its datacenter has the cluster's name unless exactly one datacenter names the
-    /// cluster.
-    fn only_place(&self) -> Option<Place> {
-        let mut clusters = self.clusters.keys();
-        let (Some(cluster), None) = (clusters.next(), clusters.next()) else { return None };
-        let mut datacenters = self.datacenters.iter().filter(|(_, named)| *named == cluster);
-        let datacenter = match (datacenters.next(), datacenters.next()) {
-            (Some((datacenter, _)), None) => datacenter,
-            _ => cluster,
-        };
-        Some(Place { datacenter: datacenter.clone(), cluster: cluster.clone() })
-    }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn config(clusters: &[&str], datacenters: &[(&str, &str)], object_store: bool) -> Config {
+    pub(crate) fn config(clusters: &[&str], datacenters: &[(&str, &str)], object_store: bool) -> Config {
         let text = |name: &str| name.to_owned();
         let objects = serde_json::json!({ "endpoint": "http://s3", "access_key": "a", "secret_key": "s" });
         Config {
@@ -194,41 +146,6 @@ mod tests {
             object_store: object_store.then(|| serde_json::from_value(objects).unwrap()),
             reconcile: ReconcileConfig::default(),
         }
-    }
-
-    fn place(config: &Config, datacenter: Option<&str>) -> Option<(String, String)> {
-        let place = config.place(Kind::Volume, datacenter).ok()??;
-        Some((place.datacenter, place.cluster))
-    }
-
-    fn pair(datacenter: &str, cluster: &str) -> Option<(String, String)> {
-        Some((datacenter.to_owned(), cluster.to_owned()))
-    }
-
-    #[test]
-    fn a_volume_is_in_the_cluster_of_its_datacenter() {
-        let config = config(&["uk-1", "east"], &[("de-1", "east")], false);
-        assert_eq!(place(&config, Some("uk-1")), pair("uk-1", "uk-1"));
-        assert_eq!(place(&config, Some("de-1")), pair("de-1", "east"));
-        assert_eq!(place(&config, Some("mars-1")), None);
-        assert_eq!(place(&config, None), None, "there are two");
-    }
-
-    #[test]
-    fn the_only_datacenter_is_the_default() {
-        assert_eq!(place(&config(&["uk-1"], &[], false), None), pair("uk-1", "uk-1"));
-        assert_eq!(place(&config(&["east"], &[("de-1", "east")], false), None), pair("de-1", "east"));
-        let two_names = config(&["east"], &[("de-1", "east"), ("de-2", "east")], false);
-        assert_eq!(place(&two_names, None), pair("east", "east"));
-        assert_eq!(place(&config(&[], &[], false), None), None);
-    }
-
-    #[test]
-    fn a_bucket_is_in_the_object_store() {
-        let with = config(&["uk-1"], &[], true);
-        assert!(matches!(with.place(Kind::Bucket, None), Ok(None)));
-        assert!(matches!(with.place(Kind::Bucket, Some("uk-1")), Err(Error::Invalid(_))));
-        assert!(matches!(config(&[], &[], false).place(Kind::Bucket, None), Err(Error::NoObjectStore)));
     }
 
     #[test]

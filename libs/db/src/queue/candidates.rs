@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use sqlx::{AssertSqlSafe, postgres::PgRow};
 
-use super::{Key, Queue, Table, leased::Leased, runner::Running};
+use super::{Key, Queue, Table, leased::Leased, running::Running};
 
 /// A row that may be taken.
 #[derive(Debug, Clone)]

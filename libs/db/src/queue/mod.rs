@@ -23,6 +23,7 @@
 mod candidates;
 mod leased;
 mod runner;
+mod running;
 
 use std::{
     collections::HashSet,

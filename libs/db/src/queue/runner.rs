@@ -14,29 +14,14 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Key, Outcome, Queue, ResultLabels, candidates::Selected, leased::Leased, lock};
+use super::{
+    Key, Outcome, Queue, ResultLabels,
+    candidates::Selected,
+    leased::Leased,
+    lock,
+    running::{Ended, Running},
+};
 use crate::lease;
-
-/// Rows being reconciled by this process.
-pub(super) struct Running<K> {
-    tasks: JoinSet<Ended<K>>,
-    pub(super) lanes: HashMap<K, String>,
-    /// Rows that were poked meanwhile.
-    again: HashSet<K>,
-}
-
-impl<K: Key> Running<K> {
-    pub(super) fn in_lane(&self, lane: &str) -> usize {
-        self.lanes.values().filter(|running| *running == lane).count()
-    }
-}
-
-/// The end of a reconcile.
-struct Ended<K> {
-    key: K,
-    /// Whether the row may be due again.
-    due: bool,
-}
 
 /// What filling the free slots has shown.
 struct Filled {

@@ -9,7 +9,7 @@ use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId, UnitId};
 
 use super::{
     model::{Claim, ClaimOutcome, ClaimRequest, Exhausted},
-    store::{self, Claimants, Claimed, Release},
+    store::{self, Claimants, Claimed, FoundClaim, Release},
 };
 use crate::{
     AppState, Error,
@@ -242,7 +242,7 @@ fn open<'a>(claimants: impl Iterator<Item = &'a Claimant>, outcomes: &Outcomes) 
 }
 
 fn record(claimed: Claimed, outcomes: &mut Outcomes) {
-    for (claim, new) in claimed.claims {
+    for FoundClaim { claim, new } in claimed.claims {
         outcomes.insert(claim.instance_id, ClaimOutcome::Claimed { claim: Box::new(claim), new });
     }
 }

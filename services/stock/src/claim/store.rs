@@ -31,7 +31,7 @@ struct Row {
 }
 
 impl Row {
-    fn claim(self) -> Option<(Claim, bool)> {
+    fn claim(self) -> Option<FoundClaim> {
         let unit_id = self.unit_id?;
         let claim = Claim {
             instance_id: self.holder_instance?,
@@ -48,7 +48,7 @@ impl Row {
             currency: self.currency?,
             claimed_at: self.holder_since?.to_jiff(),
         };
-        Some((claim, self.new?))
+        Some(FoundClaim { claim, new: self.new? })
     }
 }
 
@@ -56,8 +56,14 @@ impl Row {
 pub(crate) struct Claimed {
     /// The datacenter in which it looked; none: no datacenter is left.
     pub(crate) place: Option<DatacenterId>,
-    /// The claims, and whether each is new.
-    pub(crate) claims: Vec<(Claim, bool)>,
+    pub(crate) claims: Vec<FoundClaim>,
+}
+
+/// A claim that a statement made, or found.
+pub(crate) struct FoundClaim {
+    pub(crate) claim: Claim,
+    /// Whether the statement made it.
+    pub(crate) new: bool,
 }
 
 impl Claimed {
@@ -239,7 +245,7 @@ pub(crate) async fn find(conn: &mut PgConnection, instance: InstanceId) -> sqlx:
     )
     .fetch_optional(conn)
     .await?;
-    Ok(row.and_then(Row::claim).map(|(claim, _)| claim))
+    Ok(row.and_then(Row::claim).map(|found| found.claim))
 }
 
 /// A release of what an instance holds.

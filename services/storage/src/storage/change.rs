@@ -6,6 +6,7 @@ use sqlx::{PgConnection, error::ErrorKind};
 
 use super::{
     model::{Storage, size},
+    place::Place,
     store::{self, Order},
     view::{NewStorage, StorageChange},
 };
@@ -38,7 +39,7 @@ pub(super) async fn create(
     })?;
     spec.check_active()?;
     let size_gib = size(new.size_gib, &spec)?;
-    let place = config.place(spec.kind, new.datacenter.as_deref())?;
+    let place = Place::choose(config, spec.kind, new.datacenter.as_deref())?;
     let id = StorageId::new();
     let operation = operation::start(conn, tenant, id, OperationKind::Create).await?;
     let order =

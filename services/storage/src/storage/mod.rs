@@ -3,6 +3,7 @@
 mod change;
 mod http;
 mod model;
+mod place;
 mod reason;
 mod store;
 mod view;

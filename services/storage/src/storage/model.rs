@@ -6,9 +6,11 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::reason::{Reason, ReasonCode};
+use super::{
+    place::Place,
+    reason::{Reason, ReasonCode},
+};
 use crate::{
-    config::Place,
     error::Error,
     storage_spec::{AccessMode, Kind, StorageSpec},
 };

@@ -10,13 +10,11 @@ use sqlx::PgConnection;
 
 use super::{
     model::{AttachmentMode, Phase, Storage, StorageState},
+    place::Place,
     reason::{Reason, ReasonCode},
     view::{AttachmentRef, Attachments},
 };
-use crate::{
-    config::Place,
-    storage_spec::{AccessMode, Kind, StorageSpec},
-};
+use crate::storage_spec::{AccessMode, Kind, StorageSpec};
 
 /// Storages that need a reconcile. A lane for each cluster, and one for the object store.
 pub(crate) const QUEUE: Table =

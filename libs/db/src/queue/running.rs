@@ -1,0 +1,28 @@
+//! The rows that this process reconciles now.
+
+use std::collections::{HashMap, HashSet};
+
+use tokio::task::JoinSet;
+
+use super::Key;
+
+/// Rows being reconciled by this process.
+pub(super) struct Running<K> {
+    pub(super) tasks: JoinSet<Ended<K>>,
+    pub(super) lanes: HashMap<K, String>,
+    /// Rows that were poked meanwhile.
+    pub(super) again: HashSet<K>,
+}
+
+impl<K: Key> Running<K> {
+    pub(super) fn in_lane(&self, lane: &str) -> usize {
+        self.lanes.values().filter(|running| *running == lane).count()
+    }
+}
+
+/// The end of a reconcile.
+pub(super) struct Ended<K> {
+    pub(super) key: K,
+    /// Whether the row may be due again.
+    pub(super) due: bool,
+}

@@ -1,0 +1,210 @@
+//! The plan of a unit, case by case. Random scripts are in `tests/model`.
+
+mod idle;
+mod progress;
+mod runs;
+mod starting;
+
+use std::time::Duration;
+
+use crds::{FailureReason, GpuUnit, GpuUnitStatus, HeldReason, InstanceReason, Run, UnitState, names};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use serde_json::json;
+
+use super::action::{Action, Plan};
+use super::plan::{plan, rejected};
+use super::snapshot::Snapshot;
+use super::{pods, resources};
+use crate::observation::{
+    ContainerExit, ObservedNode, ObservedPod, ObservedStorage, Phase, PodRef, Role, StatusReason,
+};
+use crate::settings::Settings;
+
+const UNIT: &str = "unit-1";
+const NODE: &str = "node-1";
+const INSTANCE: &str = "inst-1";
+const TENANT: &str = "ten-1";
+
+fn start() -> Timestamp {
+    Timestamp::from_second(1_800_000_000).unwrap()
+}
+
+fn after(seconds: i64) -> Timestamp {
+    start() + SignedDuration::from_secs(seconds)
+}
+
+/// A unit with its finalizer, and with attempt 1 of an instance if `wanted`.
+fn unit(wanted: bool) -> GpuUnit {
+    let mut unit: GpuUnit = serde_json::from_value(json!({
+        "apiVersion": "atelier.dev/v1alpha1", "kind": "GpuUnit",
+        "metadata": {"name": UNIT, "uid": "u", "generation": 1, "finalizers": [names::FINALIZER_UNIT]},
+        "spec": {"gpuSpec": "small", "resources": {"cpu": "4", "memory": "16Gi"},
+            "gpu": {"model": "RTX 3080", "count": 1, "allocation": {"kind": "device", "resource": "nvidia.com/gpu"}}},
+    }))
+    .unwrap();
+    if wanted {
+        let instance = json!({
+            "id": INSTANCE, "attempt": 1, "tenantId": TENANT, "image": "webui", "startTimeoutSeconds": 60,
+        });
+        unit.spec.instance = Some(serde_json::from_value(instance).unwrap());
+    }
+    unit
+}
+
+fn pod(role: Role) -> ObservedPod {
+    ObservedPod {
+        namespace: names::SYSTEM_NAMESPACE.to_owned(),
+        name: UNIT.to_owned(),
+        uid: "placeholder".to_owned(),
+        unit: UNIT.to_owned(),
+        role,
+        instance: String::new(),
+        attempt: 0,
+        restart: 0,
+        required_node: None,
+        nominated: None,
+        node: Some(NODE.to_owned()),
+        class: names::CLASS_PLACEHOLDER.to_owned(),
+        template: resources::template_hash(&unit(false).spec, &Settings::default()),
+        claim: None,
+        created_at: start(),
+        deleting: false,
+        termination_confirmed: false,
+        has_run_finalizer: false,
+        phase: Phase::Running,
+        status_reason: None,
+        unschedulable: None,
+        disruption: None,
+        ready: false,
+        ready_since: None,
+        ip: None,
+        waiting: None,
+        container_running: true,
+        container_ended: false,
+        restarts: 0,
+        exit: None,
+        gpu_uuids: Vec::new(),
+    }
+}
+
+/// A placeholder that is bound to the node.
+fn placeholder() -> ObservedPod {
+    pod(Role::Placeholder)
+}
+
+/// A placeholder that waits for a node; with `returns_to`, for the place on that node.
+fn pending(returns_to: Option<&str>) -> ObservedPod {
+    ObservedPod {
+        node: None,
+        phase: Phase::Pending,
+        required_node: returns_to.map(str::to_owned),
+        nominated: returns_to.map(str::to_owned),
+        class: returns_to.map_or(names::CLASS_PLACEHOLDER, |_| names::CLASS_RETURNING).to_owned(),
+        ..placeholder()
+    }
+}
+
+/// The instance pod, running on the node and not ready yet.
+fn instance_pod() -> ObservedPod {
+    ObservedPod {
+        namespace: TENANT.to_owned(),
+        name: format!("{INSTANCE}-1"),
+        uid: "instance".to_owned(),
+        instance: INSTANCE.to_owned(),
+        attempt: 1,
+        required_node: Some(NODE.to_owned()),
+        class: names::CLASS_INSTANCE.to_owned(),
+        has_run_finalizer: true,
+        ..pod(Role::Instance)
+    }
+}
+
+fn ready_pod() -> ObservedPod {
+    ObservedPod {
+        ready: true,
+        ready_since: Some(after(10)),
+        ip: Some("10.0.0.1".to_owned()),
+        ..instance_pod()
+    }
+}
+
+fn node() -> ObservedNode {
+    ObservedNode { ready: true, since: Some(start()), cordoned: false }
+}
+
+fn snapshot(pods: Vec<ObservedPod>) -> Snapshot {
+    Snapshot {
+        now: after(20),
+        settled_since: start(),
+        pods,
+        nodes: [(NODE.to_owned(), node())].into(),
+        ..Snapshot::default()
+    }
+}
+
+fn planned(unit: &GpuUnit, snapshot: &Snapshot) -> Plan {
+    plan(unit, snapshot, &Settings::default())
+}
+
+fn condition<'a>(plan: &'a Plan, type_: &str) -> &'a Condition {
+    plan.status.condition(type_).unwrap()
+}
+
+/// Status and reason of the `Held` condition.
+fn held(plan: &Plan) -> (&str, HeldReason) {
+    let held = condition(plan, names::CONDITION_HELD);
+    (&held.status, held.reason.parse().unwrap())
+}
+
+fn ready(plan: &Plan) -> InstanceReason {
+    condition(plan, names::CONDITION_INSTANCE_READY).reason.parse().unwrap()
+}
+
+fn failure(plan: &Plan) -> Option<FailureReason> {
+    plan.status.last_failure.as_ref().map(|failure| failure.reason.parse().unwrap())
+}
+
+/// The names of the actions, in order.
+fn words(actions: &[Action]) -> Vec<&'static str> {
+    let word = |action: &Action| match action {
+        Action::AddFinalizer => "add finalizer",
+        Action::RemoveFinalizer => "remove finalizer",
+        Action::EnsureTenantNamespace { .. } => "ensure tenant",
+        Action::EnsureUnitNamespace { .. } => "ensure unit",
+        Action::CreatePod(pod) => match pod.spec.as_ref().unwrap().priority_class_name.as_deref() {
+            Some(names::CLASS_PLACEHOLDER) => "create fresh",
+            Some(names::CLASS_RETURNING) => "create returning",
+            Some(names::CLASS_INSTANCE)
+                if pod.metadata.labels.as_ref().unwrap()[names::LABEL_ROLE] == names::ROLE_PLACEHOLDER =>
+            {
+                "create reclaiming"
+            }
+            _ => "create instance",
+        },
+        Action::Nominate { .. } => "nominate",
+        Action::DeletePod { grace: Some(0), .. } => "kill",
+        Action::DeletePod { .. } => "delete",
+        Action::ReleasePod(_) => "release",
+        _ => "device",
+    };
+    actions.iter().map(word).collect()
+}
+
+/// A status in which the ready pod's run is open.
+fn running_status() -> GpuUnitStatus {
+    planned(&unit(true), &snapshot(vec![ready_pod()])).status
+}
+
+fn with_status(mut unit: GpuUnit, status: GpuUnitStatus) -> GpuUnit {
+    unit.status = Some(status);
+    unit
+}
+
+#[test]
+fn the_name_of_an_instance_pod_names_attempt_and_restart() {
+    let mut instance = unit(true).spec.instance.unwrap();
+    assert_eq!(pods::instance_pod_name(&instance), "inst-1-1");
+    instance.restart = 2;
+    assert_eq!(pods::instance_pod_name(&instance), "inst-1-1-2");
+}

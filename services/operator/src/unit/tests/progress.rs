@@ -1,0 +1,111 @@
+use super::*;
+
+fn with_pod(pod: ObservedPod) -> Plan {
+    planned(&unit(true), &snapshot(vec![pod]))
+}
+
+fn waiting(reason: &str, message: &str) -> ObservedPod {
+    let waiting = StatusReason { reason: reason.to_owned(), message: message.to_owned() };
+    ObservedPod { waiting: Some(waiting), container_running: false, phase: Phase::Pending, ..instance_pod() }
+}
+
+#[test]
+fn errors_of_the_kubelet_fail_the_start_with_their_own_reason() {
+    for (reason, expected) in [
+        ("ErrImagePull", FailureReason::ImagePullFailed),
+        ("ImagePullBackOff", FailureReason::ImagePullFailed),
+        ("ErrImageNeverPull", FailureReason::ImagePullFailed),
+        ("RegistryUnavailable", FailureReason::ImagePullFailed),
+        ("ImageInspectError", FailureReason::ImagePullFailed),
+        ("SignatureValidationFailed", FailureReason::ImagePullFailed),
+        ("InvalidImageName", FailureReason::InvalidImageName),
+        ("CreateContainerConfigError", FailureReason::ContainerConfigError),
+        ("CreateContainerError", FailureReason::ContainerConfigError),
+        ("RunContainerError", FailureReason::ContainerConfigError),
+        ("StartError", FailureReason::ContainerConfigError),
+        ("CrashLoopBackOff", FailureReason::ContainerExited),
+    ] {
+        assert_eq!(failure(&with_pod(waiting(reason, "why"))), Some(expected), "{reason}");
+    }
+    let failed = with_pod(waiting("ErrImagePull", "no such image"));
+    assert_eq!(failed.status.last_failure.unwrap().message, "ErrImagePull: no such image");
+    assert_eq!(failed.before_status, [], "the failure is stored first");
+    assert_eq!(words(&failed.after_status), ["create returning", "nominate", "delete"]);
+    let pulling = with_pod(waiting("ContainerCreating", ""));
+    assert_eq!((failure(&pulling), ready(&pulling)), (None, InstanceReason::Starting));
+}
+
+#[test]
+fn a_container_that_exits_before_it_was_ready_fails_the_start_with_the_right_log() {
+    let exit = Some(ContainerExit { code: 3, reason: "Error".to_owned(), at: Some(after(5)) });
+    let ended =
+        ObservedPod { container_ended: true, container_running: false, exit: exit.clone(), ..instance_pod() };
+    let restarted = ObservedPod { restarts: 1, exit, ..instance_pod() };
+    for (pod, previous) in [(ended, false), (restarted, true)] {
+        let plan = with_pod(pod);
+        assert_eq!(failure(&plan), Some(FailureReason::ContainerExited));
+        assert!(plan.status.last_failure.as_ref().unwrap().message.contains("exit code 3 (Error)"));
+        assert_eq!(plan.log_source.unwrap().previous, previous);
+    }
+}
+
+#[test]
+fn a_start_that_takes_too_long_fails_by_what_it_waits_for() {
+    let first = with_pod(instance_pod());
+    assert_eq!(first.requeue_after, Some(Duration::from_secs(60)));
+    let known = with_status(unit(true), first.status);
+    let second = planned(&known, &snapshot(vec![instance_pod()]));
+    assert_eq!(second.requeue_after, Some(Duration::from_secs(40)), "counted from the creation of the pod");
+    let late = |pod| {
+        let known = planned(&unit(true), &snapshot(vec![instance_pod()])).status;
+        let snapshot = Snapshot { now: after(60), ..snapshot(vec![pod]) };
+        failure(&planned(&with_status(unit(true), known), &snapshot))
+    };
+    assert_eq!(late(instance_pod()), Some(FailureReason::ProbeFailed));
+    assert_eq!(late(waiting("ContainerCreating", "")), Some(FailureReason::StartTimeout));
+}
+
+#[test]
+fn a_ready_pod_runs_and_its_run_is_open() {
+    let plan = with_pod(ready_pod());
+    assert_eq!((plan.status.state, ready(&plan)), (UnitState::Running, InstanceReason::Running));
+    assert_eq!(condition(&plan, names::CONDITION_INSTANCE_READY).status, "True");
+    let own = plan.status.instance.as_ref().unwrap();
+    assert_eq!((own.running_since.clone(), own.pod_ip.as_deref()), (Some(Time(after(10))), Some("10.0.0.1")));
+    assert_eq!((plan.before_status, plan.after_status), (vec![], vec![]));
+}
+
+#[test]
+fn a_running_instance_reports_a_failing_probe_and_a_restart_without_failing() {
+    let unready = ObservedPod { ready: false, ready_since: Some(after(15)), ..ready_pod() };
+    let exit = ContainerExit { code: 1, reason: "Error".to_owned(), at: Some(after(14)) };
+    let crashed = ObservedPod { container_running: false, restarts: 1, exit: Some(exit), ..unready.clone() };
+    for (pod, reason, end, at) in [
+        (unready, InstanceReason::ProbeFailing, "ProbeFailed", 15),
+        (crashed, InstanceReason::ContainerRestarting, "ContainerExited", 14),
+    ] {
+        let plan = planned(&with_status(unit(true), running_status()), &snapshot(vec![pod]));
+        assert_eq!((ready(&plan), failure(&plan)), (reason, None));
+        assert_eq!(plan.status.state, UnitState::Ready);
+        let run = plan.status.last_run.unwrap();
+        assert_eq!((run.reason.as_str(), run.running_since.0, run.ended_at.0), (end, after(10), after(at)));
+    }
+}
+
+#[test]
+fn a_pod_that_the_kubelet_rejects_fails_unless_its_place_was_taken() {
+    let ended = |reason: &str| ObservedPod {
+        phase: Phase::Ended,
+        status_reason: Some(StatusReason { reason: reason.to_owned(), message: "why".to_owned() }),
+        ..instance_pod()
+    };
+    assert_eq!(failure(&with_pod(ended("SysctlForbidden"))), Some(FailureReason::PodRejected));
+    for reason in ["OutOfcpu", "UnexpectedAdmissionError", "NodeAffinity", "Preempting"] {
+        let plan = with_pod(ended(reason));
+        assert_eq!(failure(&plan), None, "{reason}");
+        assert_eq!((held(&plan).1, ready(&plan)), (HeldReason::PlaceLost, InstanceReason::WaitingForPlace));
+        assert_eq!(words(&plan.before_status), ["delete", "create fresh"], "{reason}");
+    }
+    let exited = ObservedPod { status_reason: None, ..ended("") };
+    assert_eq!(failure(&with_pod(exited)), Some(FailureReason::ContainerExited));
+}

@@ -1,0 +1,81 @@
+use super::*;
+
+/// The run that the plan closes after the pod was ready.
+fn closed(unit: GpuUnit, snapshot: &Snapshot) -> Option<(String, Timestamp)> {
+    let plan = planned(&with_status(unit, running_status()), snapshot);
+    plan.status.last_run.map(|run: Run| (run.reason, run.ended_at.0))
+}
+
+fn run(reason: &str, seconds: i64) -> Option<(String, Timestamp)> {
+    Some((reason.to_owned(), after(seconds)))
+}
+
+#[test]
+fn the_run_goes_on_while_its_pod_is_ready_or_terminates() {
+    assert_eq!(closed(unit(true), &snapshot(vec![ready_pod()])), None);
+    let terminating = ObservedPod { deleting: true, ..ready_pod() };
+    assert_eq!(closed(unit(false), &snapshot(vec![terminating])), None);
+}
+
+#[test]
+fn a_missing_pod_ends_the_run_now() {
+    assert_eq!(closed(unit(true), &snapshot(vec![])), run("PodDeleted", 20));
+    assert_eq!(closed(unit(false), &snapshot(vec![])), run("Stopped", 20));
+    let mut restarted = unit(true);
+    restarted.spec.instance.as_mut().unwrap().restart = 1;
+    assert_eq!(closed(restarted, &snapshot(vec![])), run("Restarted", 20));
+}
+
+#[test]
+fn an_ended_pod_ends_the_run_when_its_container_exited() {
+    let exit = ContainerExit { code: 0, reason: "Completed".to_owned(), at: Some(after(17)) };
+    let ended = ObservedPod { phase: Phase::Ended, ready: false, exit: Some(exit), ..ready_pod() };
+    let ended = ObservedPod { ready_since: Some(after(18)), ..ended };
+    assert_eq!(closed(unit(true), &snapshot(vec![ended.clone()])), run("ContainerExited", 17));
+    assert_eq!(closed(unit(false), &snapshot(vec![ended.clone()])), run("Stopped", 17));
+    let evicted = StatusReason { reason: "Evicted".to_owned(), message: String::new() };
+    let evicted = ObservedPod { status_reason: Some(evicted), exit: None, ..ended.clone() };
+    assert_eq!(closed(unit(true), &snapshot(vec![evicted])), run("PodDeleted", 18));
+    let deleted = ObservedPod { deleting: true, ..ended.clone() };
+    assert_eq!(closed(unit(true), &snapshot(vec![deleted])), run("PodDeleted", 17));
+    for disruption in ["DeletionByPodGC", "DeletionByTaintManager"] {
+        let lost = ObservedPod { disruption: Some(disruption.to_owned()), ..ended.clone() };
+        assert_eq!(closed(unit(true), &snapshot(vec![lost])), run("NodeLost", 17), "{disruption}");
+    }
+}
+
+#[test]
+fn a_node_that_goes_down_ends_the_run_when_the_pod_became_unready() {
+    let unready = ObservedPod { ready: false, ready_since: Some(after(16)), ..ready_pod() };
+    let mut down = snapshot(vec![unready]);
+    let node = ObservedNode { ready: false, since: Some(after(15)), cordoned: false };
+    down.nodes.insert(NODE.to_owned(), node);
+    assert_eq!(closed(unit(true), &down), run("NodeLost", 16));
+    let mut lost = Snapshot { now: after(40), ..down };
+    lost.pods[0] = ready_pod();
+    assert_eq!(closed(unit(true), &lost), run("NodeLost", 15), "the pod's status is stale");
+}
+
+#[test]
+fn an_end_that_was_not_observed_is_billed_until_the_exit() {
+    let exit = ContainerExit { code: 1, reason: "Error".to_owned(), at: Some(after(12)) };
+    let again = ObservedPod { ready_since: Some(after(15)), exit: Some(exit), restarts: 1, ..ready_pod() };
+    assert_eq!(closed(unit(true), &snapshot(vec![again.clone()])), run("ContainerExited", 12));
+    let without_exit = ObservedPod { exit: None, ..again };
+    assert_eq!(closed(unit(true), &snapshot(vec![without_exit])), run("ContainerExited", 15));
+}
+
+#[test]
+fn a_pod_is_released_only_after_its_end_and_on_a_lost_node_abandoned() {
+    let terminating = ObservedPod { deleting: true, ..ready_pod() };
+    let plan = planned(&unit(false), &snapshot(vec![terminating.clone()]));
+    assert_eq!(plan.after_status, []);
+    let ended = ObservedPod { phase: Phase::Ended, ..terminating.clone() };
+    let plan = planned(&unit(false), &snapshot(vec![ended]));
+    assert_eq!(words(&plan.after_status), ["release"]);
+    let gone = Snapshot { nodes: [].into(), ..snapshot(vec![terminating.clone()]) };
+    let plan = planned(&unit(false), &gone);
+    assert_eq!(words(&plan.after_status), ["release", "kill"], "no kubelet will confirm the end");
+    let reference: PodRef = terminating.reference();
+    assert!(plan.after_status.contains(&Action::ReleasePod(reference)));
+}

@@ -1,0 +1,100 @@
+use super::*;
+
+#[test]
+fn the_instance_pod_is_created_and_nominated_before_the_placeholder_is_deleted() {
+    let plan = planned(&unit(true), &snapshot(vec![placeholder()]));
+    assert_eq!(words(&plan.before_status), ["ensure tenant", "create instance", "nominate", "kill"]);
+    assert_eq!(held(&plan), ("True", HeldReason::Claimed));
+    assert_eq!(ready(&plan), InstanceReason::HandingOver);
+    let own = plan.status.instance.as_ref().unwrap();
+    assert_eq!((own.pod_name.as_str(), own.started_at.0), ("inst-1-1", after(20)));
+}
+
+#[test]
+fn a_start_without_a_place_waits_and_fails_when_its_time_is_over() {
+    let plan = planned(&unit(true), &snapshot(vec![pending(None)]));
+    assert_eq!(ready(&plan), InstanceReason::WaitingForPlace);
+    assert_eq!(plan.requeue_after, Some(Duration::from_secs(60)));
+    let unit = with_status(unit(true), plan.status);
+    let later = |seconds| planned(&unit, &Snapshot { now: after(seconds), ..snapshot(vec![pending(None)]) });
+    assert_eq!((failure(&later(79)), later(79).requeue_after), (None, Some(Duration::from_secs(1))));
+    let failed = later(80);
+    assert_eq!(
+        (failure(&failed), ready(&failed)),
+        (Some(FailureReason::NoPlace), InstanceReason::StartFailed)
+    );
+    assert_eq!(failed.status.instance, None);
+}
+
+#[test]
+fn a_failed_attempt_is_not_retried() {
+    let failed = rejected(&unit(true), "no", FailureReason::InvalidTemplate, start()).unwrap();
+    let plan = planned(&with_status(unit(true), failed), &snapshot(vec![placeholder()]));
+    assert_eq!(plan.before_status, []);
+    assert_eq!((held(&plan).1, ready(&plan)), (HeldReason::Holding, InstanceReason::StartFailed));
+    assert_eq!(condition(&plan, names::CONDITION_INSTANCE_READY).message, "InvalidTemplate: no");
+    assert!(rejected(&unit(false), "no", FailureReason::InvalidTemplate, start()).is_none());
+}
+
+#[test]
+fn storages_must_exist_and_belong_to_the_tenant() {
+    let mut unit = unit(true);
+    let volume = json!([{"name": "data", "mountPath": "/data", "storage": "stor-1"}]);
+    unit.spec.instance.as_mut().unwrap().volumes = serde_json::from_value(volume).unwrap();
+    let with = |storage: Option<ObservedStorage>| {
+        let mut snapshot = snapshot(vec![placeholder()]);
+        snapshot.storages.extend(storage.map(|storage| ("stor-1".to_owned(), storage)));
+        planned(&unit, &snapshot)
+    };
+    let storage = ObservedStorage { tenant: TENANT.to_owned(), mountable: true, volume: None };
+    assert_eq!(ready(&with(Some(storage.clone()))), InstanceReason::HandingOver);
+    let unbound = with(Some(ObservedStorage { mountable: false, ..storage.clone() }));
+    assert_eq!((ready(&unbound), held(&unbound).1), (InstanceReason::WaitingForStorage, HeldReason::Holding));
+    assert_eq!(ready(&with(None)), InstanceReason::WaitingForStorage);
+    let foreign = with(Some(ObservedStorage { tenant: "ten-2".to_owned(), ..storage }));
+    assert_eq!(failure(&foreign), Some(FailureReason::StorageForbidden));
+}
+
+#[test]
+fn a_pod_that_waits_for_its_place_is_nominated_again_and_the_placeholder_deleted() {
+    let waiting = ObservedPod { node: None, phase: Phase::Pending, ..instance_pod() };
+    let plan = planned(&unit(true), &snapshot(vec![placeholder(), waiting.clone()]));
+    assert_eq!(words(&plan.before_status), ["nominate", "kill"]);
+    let nominated = ObservedPod { nominated: Some(NODE.to_owned()), ..waiting };
+    let plan = planned(&unit(true), &snapshot(vec![placeholder(), nominated]));
+    assert_eq!(words(&plan.before_status), ["kill"]);
+}
+
+#[test]
+fn a_hand_off_that_fails_in_time_holds_the_place_again() {
+    let limit = i64::try_from(Settings::default().hand_off_seconds).unwrap();
+    let waiting = |unschedulable: Option<&str>| ObservedPod {
+        node: None,
+        phase: Phase::Pending,
+        unschedulable: unschedulable.map(str::to_owned),
+        ..instance_pod()
+    };
+    let settled = |seconds: i64, pod| {
+        planned(&unit(true), &Snapshot { settled_since: after(seconds), ..snapshot(vec![pod]) })
+    };
+    let early = settled(20 - limit + 1, waiting(Some("full")));
+    assert_eq!((early.before_status, early.requeue_after), (vec![], Some(Duration::from_secs(1))));
+    let untried = settled(20 - limit, waiting(None));
+    assert_eq!((untried.before_status.clone(), ready(&untried)), (vec![], InstanceReason::HandingOver));
+    let late = settled(20 - limit, waiting(Some("full")));
+    assert_eq!(words(&late.before_status), ["create returning", "nominate", "kill"]);
+    assert_eq!((ready(&late), failure(&late)), (InstanceReason::WaitingForPlace, None));
+}
+
+#[test]
+fn a_restart_and_another_instance_wait_for_the_earlier_pod() {
+    let mut restarted = unit(true);
+    restarted.spec.instance.as_mut().unwrap().restart = 1;
+    let plan = planned(&restarted, &snapshot(vec![ready_pod()]));
+    assert_eq!(words(&plan.before_status), ["create returning", "nominate", "delete"]);
+    assert_eq!(ready(&plan), InstanceReason::Restarting);
+    let mut next = unit(true);
+    next.spec.instance.as_mut().unwrap().attempt = 2;
+    let plan = planned(&next, &snapshot(vec![ready_pod()]));
+    assert_eq!(ready(&plan), InstanceReason::Stopping);
+}
