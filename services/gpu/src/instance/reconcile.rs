@@ -108,7 +108,7 @@ impl Reconciler {
     /// Returns those of the instances that have something to do, by what the clusters report now.
     ///
     /// # Errors
-    /// The database's.
+    /// If the database fails.
     pub async fn affected(&self, ids: &[InstanceId]) -> sqlx::Result<Vec<InstanceId>> {
         let mut affected = Vec::new();
         for ids in ids.chunks(BATCH) {
