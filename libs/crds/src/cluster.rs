@@ -84,8 +84,8 @@ pub enum ClusterError {
     },
 }
 
-/// The configured clusters. A client is created on first use and kept until [`Clusters::forget`], so a service can start
-/// before its clusters and their kubeconfigs exist. Clones share the clients.
+/// The configured clusters. A client is created on first use and kept until [`Clusters::forget`], so a service can
+/// start before its clusters and their kubeconfigs exist. Clones share the clients.
 #[derive(Clone, Default)]
 pub struct Clusters(Arc<BTreeMap<String, Cluster>>);
 

@@ -37,7 +37,7 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
     definitions
 }
 
-/// Makes no field nullable: a null in a patch removes the field and is never stored, so `has(…)` in rules is reliable.
+/// Makes no field nullable: a null in a patch removes the field and is never stored. So rules can rely on `has(…)`.
 fn forbid_null(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
     for child in schema.properties.iter_mut().flat_map(|properties| properties.values_mut()) {
