@@ -1,10 +1,9 @@
-//! Writes that can be sent again: `Idempotency-Key`
-//! (draft-ietf-httpapi-idempotency-key-header).
+//! Idempotent writes: `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
 //!
-//! The key is kept in the transaction of its effect, with a hash of the request and the answer. So either
-//! both exist or neither does, whatever is killed when. A missing key is 400, a key whose first request is
-//! still under way 409, a key that comes again with another request 422; the same request gets the stored
-//! answer, marked `Idempotency-Replayed: true`. A request that failed leaves no key behind.
+//! The key is stored in the transaction of its effect, with a hash of the request and the response, so either both
+//! exist or neither does, even after a crash. A missing key is 400, a key whose first request is in progress 409, a
+//! key that was used for another request 422; the same request gets the stored response, marked
+//! `Idempotency-Replayed: true`. A failed request stores no key.
 //!
 //! Each service's schema has the table (see any `migrations/*/0001_*.sql`):
 //! ```sql
@@ -37,7 +36,7 @@ use crate::{
     problem::{Problem, ProblemType},
 };
 
-/// What a write answers. It can be stored and given again.
+/// The response to a write. It can be stored and replayed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// The HTTP status, 2xx.
@@ -53,16 +52,16 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// An answer with a body.
+    /// A response with a body.
     ///
     /// # Errors
-    /// 500 when the value does not serialize.
+    /// Returns 500 if the value does not serialize.
     pub fn json(status: StatusCode, body: &impl Serialize) -> Result<Self, Problem> {
         let body = serde_json::to_value(body).map_err(Problem::internal)?;
         Ok(Self { status, etag: None, location: None, body: Some(body), replayed: false, unstored: None })
     }
 
-    /// 204.
+    /// A response 204.
     #[must_use]
     pub fn no_content() -> Self {
         Self {
@@ -75,22 +74,21 @@ impl Reply {
         }
     }
 
-    /// With the entity tag of what the body shows.
+    /// Adds the entity tag of the resource in the body.
     #[must_use]
     pub fn etag(mut self, generation: i64) -> Self {
         self.etag = Some(generation);
         self
     }
 
-    /// With the address of what was made.
+    /// Adds the URL of the created resource.
     #[must_use]
     pub fn location(mut self, location: impl Into<String>) -> Self {
         self.location = Some(location.into());
         self
     }
 
-    /// With members of the body that are answered now and never again: secrets. They are not stored, and
-    /// a replay shows the body without them.
+    /// Adds members of the body that are returned once: secrets. They are not stored, and a replay omits them.
     #[must_use]
     pub fn once_only(mut self, members: Value) -> Self {
         self.unstored = Some(members);
@@ -157,11 +155,11 @@ impl IdempotencyKey {
         &self.key
     }
 
-    /// Carries out `effect` at most once for this key in this `scope` (who asks), within the transaction
-    /// `tx`, and commits it. `body` is the request as it was understood.
+    /// Carries out `effect` at most once for this key in this `scope` (the caller), within the transaction `tx`, and
+    /// commits it. `body` is the parsed request.
     ///
     /// # Errors
-    /// 409 or 422 as the module says, or the effect's own problem; nothing has happened then.
+    /// Returns 409 or 422 (see the module), or the problem of the effect. The transaction is then rolled back.
     pub async fn once<F>(
         &self,
         mut tx: Transaction<'_, Postgres>,
@@ -172,14 +170,14 @@ impl IdempotencyKey {
     where
         F: AsyncFnOnce(&mut PgConnection) -> Result<Reply, Problem>,
     {
-        // the key is free again when the caller gets the answer, whatever it is
+        // ends the transaction before the response is sent, so that the key can be used again at once
         match self.carry_out(&mut tx, &scope.to_string(), body, effect).await {
             Ok(reply) => {
                 tx.commit().await?;
                 Ok(reply)
             }
             Err(problem) => {
-                // what cannot be rolled back ends with its connection
+                // if the rollback fails, the transaction ends with its connection
                 let _ = tx.rollback().await;
                 Err(problem)
             }
@@ -226,11 +224,11 @@ impl IdempotencyKey {
     }
 }
 
-/// Forgets keys older than a day (the time for which a repeated request is recognized), at most `limit`.
-/// Run by the service's worker from time to time.
+/// Deletes up to `limit` keys older than a day, the time for which a repeated request is recognized. Called
+/// periodically by a worker of each service.
 ///
 /// # Errors
-/// The database's.
+/// If the database fails.
 pub async fn forget_old(conn: &mut PgConnection, limit: i64) -> sqlx::Result<u64> {
     store::forget_old(conn, limit).await
 }

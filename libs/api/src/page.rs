@@ -12,20 +12,20 @@ const MAX_LIMIT: u32 = 200;
 /// One page of a list.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct Page<T> {
-    /// The things, in the list's order.
+    /// Items in the order of the list.
     pub items: Vec<T>,
     /// Send it as `cursor` to get the next page; null at the end.
     pub next_cursor: Option<String>,
 }
 
 impl<T> Page<T> {
-    /// The same page of other things.
+    /// Converts the items.
     pub fn map<U>(self, f: impl FnMut(T) -> U) -> Page<U> {
         Page { items: self.items.into_iter().map(f).collect(), next_cursor: self.next_cursor }
     }
 }
 
-/// `?limit=&cursor=` of every list.
+/// The query parameters `limit` and `cursor` of every list.
 #[derive(Debug, Clone, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -46,10 +46,10 @@ fn from_text<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option
 }
 
 impl PageParams {
-    /// The page that is asked for, of a list in which a row's position is a `K`.
+    /// Returns the requested page of a list whose rows have positions of type `K`.
     ///
     /// # Errors
-    /// 422 when the limit is not within 1 and 200, or the cursor none that this list gave.
+    /// Returns 422 if the limit is not within 1 and 200, or the cursor is not from this list.
     pub fn request<K: DeserializeOwned>(&self) -> Result<PageRequest<K>, Problem> {
         let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
         if !(1..=MAX_LIMIT).contains(&limit) {
@@ -60,7 +60,7 @@ impl PageParams {
     }
 }
 
-/// Which page of a list is asked for.
+/// The requested page of a list.
 #[derive(Debug, Clone)]
 pub struct PageRequest<K> {
     limit: u32,
@@ -69,13 +69,13 @@ pub struct PageRequest<K> {
 }
 
 impl<K: Serialize> PageRequest<K> {
-    /// How many rows to read: one more than are shown, which only tells that there is a next page.
+    /// Returns the number of rows to read: one more than the page has, to detect whether there is a next page.
     #[must_use]
     pub fn rows(&self) -> i64 {
         i64::from(self.limit) + 1
     }
 
-    /// The page, of the rows that were read; `key` gives the position of a row.
+    /// Returns the page from the rows that were read; `key` returns the position of a row.
     pub fn page<T>(&self, mut rows: Vec<T>, key: impl Fn(&T) -> K) -> Page<T> {
         let limit = self.limit as usize;
         let more = rows.len() > limit;
@@ -90,15 +90,15 @@ impl<K: Serialize> PageRequest<K> {
 pub struct Cursor;
 
 impl Cursor {
-    /// The position `key` as text.
+    /// Returns the cursor of the position `key`.
     pub fn encode<K: Serialize>(key: &K) -> String {
         URL_SAFE_NO_PAD.encode(serde_json::to_vec(key).unwrap_or_default())
     }
 
-    /// The position that the text stands for.
+    /// Returns the position of a cursor.
     ///
     /// # Errors
-    /// 422 when it is none.
+    /// Returns 422 if the text is not a cursor of this list.
     pub fn decode<K: DeserializeOwned>(text: &str) -> Result<K, Problem> {
         URL_SAFE_NO_PAD.decode(text).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).ok_or_else(
             || Problem::invalid_field("cursor", "is not a cursor of this list; begin without one"),

@@ -1,4 +1,4 @@
-//! `x-request-id`: one id for a request through every hop, in every log line and answer.
+//! `x-request-id`: one id for a request on every hop, in every log line and response.
 
 use axum::{
     extract::Request,
@@ -21,8 +21,8 @@ pub fn current() -> Option<HeaderValue> {
     CURRENT.try_with(Clone::clone).ok()
 }
 
-/// Middleware: takes the caller's id when it is a sane one, else makes one; puts it on the request, in
-/// the task and on the answer.
+/// Middleware: keeps the caller's id if it is valid, otherwise generates one, and sets it on the request, the task and
+/// the response.
 pub async fn layer(mut request: Request, next: Next) -> Response {
     let given = request.headers().get(&HEADER).filter(|value| {
         let bytes = value.as_bytes();

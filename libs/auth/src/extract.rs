@@ -1,4 +1,4 @@
-//! Axum extractors: a handler's signature says who may call it.
+//! Axum extractors: the signature of a handler declares who may call it.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -22,9 +22,9 @@ pub type Callers = HashMap<String, SecretString>;
 /// Verifiers that the extractors use; part of each service's state.
 #[derive(Clone)]
 pub struct AuthState {
-    /// Verifies access tokens of people.
+    /// Verifies access tokens.
     pub verifier: Verifier,
-    /// Known service tokens.
+    /// The configured service tokens.
     pub callers: Arc<Callers>,
 }
 
@@ -51,7 +51,7 @@ async fn principal<S: HasAuth>(parts: &Parts, state: &S) -> Result<Principal, Pr
     state.auth().verifier.verify(bearer(parts)?).await
 }
 
-/// Any signed-in person.
+/// Any signed-in user.
 #[derive(Debug, Clone)]
 pub struct User(pub Principal);
 
@@ -73,13 +73,12 @@ impl<S: HasAuth + Send + Sync> FromRequestParts<S> for Admin {
         if principal.admin {
             Ok(Self(principal))
         } else {
-            Err(Problem::forbidden("This is for platform administrators."))
+            Err(Problem::forbidden("Only platform administrators may do this."))
         }
     }
 }
 
-/// A person who acts for a tenant, with any role in it. Handlers that write call
-/// [`Member::writer`].
+/// A user who acts for a tenant, with any role in it. Handlers that write call [`Member::writer`].
 #[derive(Debug, Clone)]
 pub struct Member {
     /// The tenant, from the verified token.
@@ -89,18 +88,18 @@ pub struct Member {
 }
 
 impl Member {
-    /// Refuses viewers.
+    /// Requires at least the role `member`.
     ///
     /// # Errors
-    /// 403.
+    /// Returns 403 for a viewer.
     pub fn writer(&self) -> Result<(), Problem> {
         self.principal.tenant_as(Role::Member).map(drop)
     }
 
-    /// Refuses all but owners.
+    /// Requires the role `owner`.
     ///
     /// # Errors
-    /// 403.
+    /// Returns 403 for any other role.
     pub fn owner(&self) -> Result<(), Problem> {
         self.principal.tenant_as(Role::Owner).map(drop)
     }
@@ -118,19 +117,19 @@ impl<S: HasAuth + Send + Sync> FromRequestParts<S> for Member {
 /// Another service of the platform, identified by its service token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// Name of the service in the configuration.
+    /// Configured name of the service.
     pub name: String,
 }
 
 impl Caller {
-    /// Who sent the request, of these callers; for services that know no people.
+    /// Identifies the caller by its service token. For services that have no users.
     ///
     /// # Errors
-    /// 401.
+    /// Returns 401 if the token is missing or unknown.
     pub fn of(parts: &Parts, callers: &Callers) -> Result<Self, Problem> {
         let token = bearer(parts)?;
         let mut found = None;
-        // every configured token is compared, so that the time taken tells nothing
+        // compares every configured token, so that the duration reveals nothing
         for (name, expected) in callers {
             if bool::from(expected.expose_secret().as_bytes().ct_eq(token.as_bytes())) {
                 found = Some(name.clone());
@@ -138,7 +137,7 @@ impl Caller {
         }
         found
             .map(|name| Self { name })
-            .ok_or_else(|| Problem::unauthenticated("The service token is not known."))
+            .ok_or_else(|| Problem::unauthenticated("The service token is unknown."))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Verifying access tokens against the issuer's published keys (RS256 only).
+//! Verification of access tokens with the issuer's published keys (RS256 only).
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -15,29 +15,29 @@ use crate::principal::{Principal, Role};
 use api::Problem;
 use ids::UserId;
 
-/// At most one look at the issuer's keys in this time, whatever key ids callers invent.
-const REFRESH_AT_MOST_EVERY: Duration = Duration::from_secs(5);
-/// How long an issuer that did not answer is left alone: those who wait for it do not wait one after another.
-const AWAY: Duration = Duration::from_secs(1);
+/// Minimum time between two fetches of the keys, whatever key ids callers send.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
+/// Time without a new fetch after a failed one. Requests that waited for the failed fetch fail together.
+const FAILURE_BACKOFF: Duration = Duration::from_secs(1);
 
-/// Whose tokens are accepted: our identity service's, or any OpenID Connect issuer's that can put the tenant
-/// and the role into claims.
+/// The issuer of accepted tokens: the identity service, or any OpenID Connect issuer that can put the tenant and the
+/// role into claims.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AuthConfig {
-    /// The exact `iss`.
+    /// The exact value of `iss`.
     pub issuer: String,
-    /// The exact `aud`.
+    /// The exact value of `aud`.
     #[serde(default = "default_audience")]
     pub audience: String,
-    /// Where the keys are; by default as `<issuer>/.well-known/openid-configuration` says.
+    /// URL of the keys; by default the `jwks_uri` in `<issuer>/.well-known/openid-configuration`.
     #[serde(default)]
     pub jwks_url: Option<String>,
-    /// For how many seconds keys are believed before they are asked for again (default 300): a key that the
-    /// issuer has withdrawn is good for so long at most.
+    /// Seconds for which fetched keys are used (default 300). A key that the issuer has revoked is accepted for no
+    /// longer, unless the issuer does not answer.
     #[serde(default = "default_keys_seconds")]
     pub keys_seconds: u64,
-    /// Which claims say what; another issuer may name them otherwise.
+    /// Names of the claims, which differ between issuers.
     #[serde(default)]
     pub claims: ClaimNames,
 }
@@ -46,7 +46,7 @@ pub struct AuthConfig {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClaimNames {
-    /// The user: `usr_…`, or whatever the issuer calls its users, from which an id is derived.
+    /// The user: `usr_…`, or the issuer's own identifier, from which an id is derived.
     pub user: String,
     /// The tenant, `ten_…`.
     pub tenant: String,
@@ -87,11 +87,11 @@ fn default_keys_seconds() -> u64 {
     300
 }
 
-/// The issuer's keys, as it last gave them.
+/// The keys that the issuer last returned.
 #[derive(Default)]
 struct Keys {
     by_id: HashMap<String, DecodingKey>,
-    since: Option<Instant>,
+    fetched_at: Option<Instant>,
 }
 
 /// Verifies access tokens. Cheap to clone; clones share the keys.
@@ -102,8 +102,8 @@ struct Inner {
     config: AuthConfig,
     http: reqwest::Client,
     keys: ArcSwap<Keys>,
-    /// When the issuer was last asked, and whether it answered.
-    asked: Mutex<Option<(Instant, bool)>>,
+    /// Time of the last fetch, and whether it succeeded. Locked during a fetch.
+    last_fetch: Mutex<Option<(Instant, bool)>>,
     validation: Validation,
 }
 
@@ -117,13 +117,19 @@ impl Verifier {
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
         validation.validate_nbf = true;
         validation.leeway = 5;
-        Self(Arc::new(Inner { config, http, keys: ArcSwap::default(), asked: Mutex::new(None), validation }))
+        Self(Arc::new(Inner {
+            config,
+            http,
+            keys: ArcSwap::default(),
+            last_fetch: Mutex::new(None),
+            validation,
+        }))
     }
 
-    /// Who the token was issued to.
+    /// Returns the principal to whom the token was issued.
     ///
     /// # Errors
-    /// 401 when the token is not valid; 503 when its key is not known and the issuer does not answer.
+    /// Returns 401 if the token is not valid, 503 if its key is unknown and the issuer does not answer.
     pub async fn verify(&self, token: &str) -> Result<Principal, Problem> {
         let header = decode_header(token).map_err(|_| Problem::unauthenticated("The token is not a JWT."))?;
         if header.alg != Algorithm::RS256 {
@@ -133,13 +139,13 @@ impl Verifier {
         self.refresh(&kid).await?;
         let keys = self.0.keys.load();
         let key =
-            keys.by_id.get(&kid).ok_or_else(|| Problem::unauthenticated("The token's key is not known."))?;
+            keys.by_id.get(&kid).ok_or_else(|| Problem::unauthenticated("The token's key is unknown."))?;
         let token = decode::<Map<String, Value>>(token, key, &self.0.validation).map_err(|error| {
             use jsonwebtoken::errors::ErrorKind;
             Problem::unauthenticated(match error.kind() {
                 ErrorKind::ExpiredSignature => "The token has expired; refresh it.",
                 ErrorKind::InvalidIssuer | ErrorKind::InvalidAudience => {
-                    "The token is not meant for this platform."
+                    "The token was issued by or for another platform."
                 }
                 _ => "The token is not valid.",
             })
@@ -148,45 +154,45 @@ impl Verifier {
             .config
             .claims
             .principal(&self.0.config.issuer, &token.claims)
-            .ok_or_else(|| Problem::unauthenticated("The token does not say who you are here."))
+            .ok_or_else(|| Problem::unauthenticated("The token lacks the required claims."))
     }
 
-    /// Asks the issuer for its keys if this one is not among those that are known, or they are old. Known
-    /// keys go on being used while it does not answer.
+    /// Fetches the issuer's keys if `kid` is unknown or the keys are too old. Known keys stay in use while the issuer
+    /// does not answer.
     async fn refresh(&self, kid: &str) -> Result<(), Problem> {
         let state = || {
             let keys = self.0.keys.load();
             let life = Duration::from_secs(self.0.config.keys_seconds);
-            (keys.by_id.contains_key(kid), keys.since.is_some_and(|since| since.elapsed() <= life))
+            (keys.by_id.contains_key(kid), keys.fetched_at.is_some_and(|at| at.elapsed() <= life))
         };
         let (known, fresh) = state();
         if known && fresh {
             return Ok(());
         }
-        let mut asked = match self.0.asked.try_lock() {
-            Ok(asked) => asked,
-            // somebody asks just now
+        let mut last_fetch = match self.0.last_fetch.try_lock() {
+            Ok(last_fetch) => last_fetch,
+            // another request is fetching them
             Err(_) if known => return Ok(()),
-            Err(_) => self.0.asked.lock().await,
+            Err(_) => self.0.last_fetch.lock().await,
         };
         if state() == (true, true) {
             return Ok(());
         }
         let who = "The identity service";
-        let answer = match *asked {
-            Some((at, true)) if at.elapsed() < REFRESH_AT_MOST_EVERY => Ok(()),
-            Some((at, false)) if at.elapsed() < AWAY => {
-                Err(Problem::unavailable(who, "it did not answer a moment ago"))
+        let result = match *last_fetch {
+            Some((at, true)) if at.elapsed() < REFRESH_INTERVAL => Ok(()),
+            Some((at, false)) if at.elapsed() < FAILURE_BACKOFF => {
+                Err(Problem::unavailable(who, "the last request failed"))
             }
             _ => {
                 let fetched = self.fetch().await;
-                *asked = Some((Instant::now(), fetched.is_ok()));
+                *last_fetch = Some((Instant::now(), fetched.is_ok()));
                 fetched
                     .map(|keys| self.0.keys.store(Arc::new(keys)))
                     .map_err(|error| Problem::unavailable(who, error))
             }
         };
-        if known { Ok(()) } else { answer }
+        if known { Ok(()) } else { result }
     }
 
     async fn fetch(&self) -> Result<Keys, reqwest::Error> {
@@ -216,6 +222,6 @@ impl Verifier {
             .filter(|jwk| matches!(jwk.algorithm, AlgorithmParameters::RSA(_)))
             .filter_map(|jwk| Some((jwk.common.key_id.clone()?, DecodingKey::from_jwk(jwk).ok()?)))
             .collect();
-        Ok(Keys { by_id, since: Some(Instant::now()) })
+        Ok(Keys { by_id, fetched_at: Some(Instant::now()) })
     }
 }

@@ -1,7 +1,6 @@
-//! Who is calling: access tokens of people, and service tokens of other parts of the platform.
+//! Authentication: access tokens of users and service tokens of other services.
 //!
-//! Every service verifies a person's token, not only the gateway: a request from inside the platform is not trusted
-//! either.
+//! Every service verifies access tokens, not only the gateway: requests from inside the platform are not trusted.
 
 mod extract;
 mod jwks;

@@ -1,4 +1,4 @@
-//! The claims of a verified token.
+//! Claims of access tokens, and the principal they describe.
 
 use api::Problem;
 use ids::{TenantId, UserId};
@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 pub enum Role {
     /// Reads.
     Viewer,
-    /// Makes and runs instances and storages.
+    /// Creates, runs and deletes instances and storages.
     Member,
     /// Manages the members.
     Owner,
 }
 
 impl Role {
-    /// The role of this name.
+    /// Returns the role with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
@@ -32,7 +32,7 @@ impl Role {
     }
 }
 
-/// The claims of an access token as our identity service signs it (RFC 9068 where it applies).
+/// The claims of an access token of the identity service (RFC 9068 where it applies).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Claims {
     /// Issuer.
@@ -50,11 +50,11 @@ pub struct Claims {
     /// Whether the user is a platform administrator.
     #[serde(default)]
     pub adm: bool,
-    /// Issued at, seconds since 1970.
+    /// Issued at, Unix time in seconds.
     pub iat: i64,
-    /// Ends at, seconds since 1970.
+    /// Expires at, Unix time in seconds.
     pub exp: i64,
-    /// The token's own id.
+    /// Id of the token.
     pub jti: String,
 }
 
@@ -63,17 +63,17 @@ pub struct Claims {
 pub struct Principal {
     /// The user.
     pub user: UserId,
-    /// The tenant for which the user acts, and the role there.
+    /// The tenant for which the user acts, and the user's role in it.
     pub tenant: Option<(TenantId, Role)>,
     /// Whether the user is a platform administrator.
     pub admin: bool,
 }
 
 impl Principal {
-    /// The tenant, if the user has at least `role` in it.
+    /// Returns the tenant, if the user has at least `role` in it.
     ///
     /// # Errors
-    /// 403 without a tenant or with a lesser role.
+    /// Returns 403 without a tenant or with a lesser role.
     pub fn tenant_as(&self, role: Role) -> Result<TenantId, Problem> {
         match self.tenant {
             Some((tenant, has)) if has >= role => Ok(tenant),

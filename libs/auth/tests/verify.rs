@@ -1,4 +1,4 @@
-//! Tokens as callers send them, good and bad, against a service that verifies.
+//! Valid and invalid tokens, sent to a service that verifies them.
 
 use std::{
     sync::{
@@ -39,7 +39,7 @@ async fn service(issuer: &Issuer) -> Client {
 }
 
 #[tokio::test]
-async fn each_role_opens_its_own_doors_only() {
+async fn each_route_accepts_its_roles_only() {
     let issuer = Issuer::start().await;
     let anyone = service(&issuer).await;
     let tenant = TenantId::new();
@@ -64,7 +64,7 @@ async fn each_role_opens_its_own_doors_only() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_not_quite_right_is_refused() {
+async fn an_invalid_token_is_refused() {
     let issuer = Issuer::start().await;
     let stranger = Issuer::start().await;
     let anyone = service(&issuer).await;
@@ -100,7 +100,7 @@ async fn a_token_that_is_not_quite_right_is_refused() {
 }
 
 #[tokio::test]
-async fn another_issuer_may_name_its_claims_otherwise() {
+async fn the_names_of_claims_can_be_configured() {
     let issuer = Issuer::start().await;
     let config = AuthConfig {
         claims: ClaimNames {
@@ -128,31 +128,31 @@ async fn another_issuer_may_name_its_claims_otherwise() {
 }
 
 #[tokio::test]
-async fn a_key_that_was_withdrawn_is_refused_and_an_issuer_that_is_away_is_not_waited_for() {
+async fn a_revoked_key_is_refused_and_requests_do_not_queue_for_a_dead_issuer() {
     let issuer = Issuer::start().await;
     let published = reqwest::get(issuer.config().jwks_url.unwrap()).await.unwrap();
     let keys: Value = published.json().await.unwrap();
-    let gone = Arc::new(AtomicBool::new(false));
-    let withdrawn = Arc::clone(&gone);
-    let serves = Router::new().route(
+    let revoked = Arc::new(AtomicBool::new(false));
+    let is_revoked = Arc::clone(&revoked);
+    let routes = Router::new().route(
         "/jwks.json",
         get(async move || {
-            Json(if withdrawn.load(Ordering::SeqCst) { json!({ "keys": [] }) } else { keys.clone() })
+            Json(if is_revoked.load(Ordering::SeqCst) { json!({ "keys": [] }) } else { keys.clone() })
         }),
     );
-    let url = format!("{}/jwks.json", testkit::serve(serves).await);
+    let url = format!("{}/jwks.json", testkit::serve(routes).await);
     let config = AuthConfig { jwks_url: Some(url), keys_seconds: 0, ..issuer.config() };
     let verifier = Verifier::new(config, reqwest::Client::new());
     verifier.verify(&issuer.admin()).await.unwrap();
-    gone.store(true, Ordering::SeqCst);
+    revoked.store(true, Ordering::SeqCst);
     testkit::eventually("the key is refused", async || {
         verifier.verify(&issuer.admin()).await.err().map(|refused| assert_eq!(refused.status, 401))
     })
     .await;
 
-    // takes connections, and says nothing
-    let mute = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", mute.local_addr().unwrap());
+    // accepts connections but never answers
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
     let verifier =
         Verifier::new(AuthConfig { jwks_url: Some(url), ..issuer.config() }, reqwest::Client::new());
     let all: JoinSet<_> = (0..5)
@@ -162,6 +162,6 @@ async fn a_key_that_was_withdrawn_is_refused_and_an_issuer_that_is_away_is_not_w
         })
         .collect();
     let all = tokio::time::timeout(Duration::from_secs(10), all.join_all()).await;
-    let all = all.expect("they do not wait one after another");
+    let all = all.expect("requests wait together, not in a queue");
     assert!(all.into_iter().all(|refused| refused.unwrap_err().status == 503));
 }

@@ -1,4 +1,4 @@
-//! What this crate believes about the other services, as data that a test compares with what they say.
+//! The calls of this crate as data, which a test compares with the callees' OpenAPI documents.
 
 use serde_json::{Value, json};
 use utoipa::{
@@ -8,18 +8,18 @@ use utoipa::{
 
 use crate::{gpu, stock, storage};
 
-/// One operation that is called.
+/// One call of an operation.
 #[derive(Debug)]
 pub struct Call {
-    /// Whose: the stem of its document in `openapi/`.
+    /// The callee: the stem of its document in `openapi/`.
     pub service: &'static str,
-    /// Lower case, as in OpenAPI.
+    /// HTTP method, lower case as in OpenAPI.
     pub method: &'static str,
-    /// With `{parameters}`.
+    /// Path with `{parameters}`.
     pub path: &'static str,
-    /// JSON Schema of what is sent.
+    /// JSON Schema of the request body.
     pub request: Option<Value>,
-    /// JSON Schema of what is read from a 2xx answer.
+    /// JSON Schema of the members that are read from a 2xx response.
     pub response: Option<Value>,
 }
 
@@ -46,13 +46,13 @@ fn schema<T: ToSchema>() -> Option<Value> {
     serde_json::to_value(schema).ok()
 }
 
-/// The schemas to which the calls' schemas refer.
+/// Returns the schemas to which the calls' schemas refer.
 #[must_use]
 pub fn components() -> Value {
     serde_json::to_value(Types::openapi()).unwrap_or_else(|_| json!({}))
 }
 
-/// Every call of this crate.
+/// Returns every call of this crate.
 #[must_use]
 pub fn calls() -> Vec<Call> {
     let call = |service, method, path, request, response| Call { service, method, path, request, response };

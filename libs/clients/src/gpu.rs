@@ -12,35 +12,35 @@ use crate::http::{Endpoint, Error, NO_BODY, Peer};
 pub struct Route {
     /// The instance.
     pub instance_id: InstanceId,
-    /// Whose it is.
+    /// The owner of the instance.
     pub tenant_id: TenantId,
     /// `ip:port` of its public port; null unless it runs.
     pub address: Option<String>,
-    /// Its state.
+    /// State of the instance.
     pub state: String,
 }
 
 /// Redeems a one-time ticket.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct RedeemRequest {
-    /// As the user's browser brought it.
+    /// The ticket from the browser's request.
     pub ticket: String,
     /// The host name's first label, which the ticket must be for.
     pub host_label: String,
 }
 
-/// For whom a ticket was made.
+/// What a redeemed ticket opens, and its user.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 pub struct Redeemed {
-    /// The instance it opens.
+    /// The instance that the ticket opens.
     pub instance_id: InstanceId,
-    /// Whose that is.
+    /// The owner of the instance.
     pub tenant_id: TenantId,
-    /// The user who asked for it.
+    /// The user who created the ticket.
     pub user_id: UserId,
 }
 
-/// The gpu service.
+/// Client of the gpu service.
 #[derive(Debug, Clone)]
 pub struct Client(Peer);
 
@@ -51,20 +51,20 @@ impl Client {
         Self(Peer::new(http, endpoint))
     }
 
-    /// Where the traffic for a host name's first label goes.
+    /// Returns the route for the first label of a host name.
     ///
     /// # Errors
-    /// The problem `not-found`, and the errors of every call.
+    /// Returns the problem `not-found`, or the errors of every call.
     pub async fn route(&self, host_label: &str) -> Result<Route, Error> {
         let path = format!("/internal/v1/routes/{}", crate::http::segment(host_label));
         self.0.call(Method::GET, &path, None, NO_BODY).await
     }
 
-    /// Redeems a ticket; it works once.
+    /// Redeems a ticket. A ticket can be redeemed once.
     ///
     /// # Errors
-    /// The problem `not-found` when it was used, is too old or is for another host; the errors of every
-    /// call.
+    /// Returns the problem `not-found` if the ticket was redeemed before, has expired or is for another host, or
+    /// the errors of every call.
     pub async fn redeem(&self, request: &RedeemRequest) -> Result<Redeemed, Error> {
         self.0.call(Method::POST, "/internal/v1/tickets/redeem", None, Some(request)).await
     }

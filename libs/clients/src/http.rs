@@ -1,4 +1,4 @@
-//! One call to another service, with what every call carries.
+//! Sends one call to another service, with the token, the request id and the idempotency key.
 
 use std::time::Duration;
 
@@ -29,8 +29,8 @@ pub enum Error {
     /// The service did not answer in time. It may have carried out the call.
     #[error("the service did not answer")]
     Unreachable(#[source] reqwest::Error),
-    /// The service answered something that this client cannot parse.
-    #[error("unexpected answer {status}")]
+    /// The client cannot parse the response.
+    #[error("unexpected response, status {status}")]
     Unexpected {
         /// The HTTP status.
         status: u16,
@@ -76,7 +76,7 @@ impl Peer {
         self.call_as(self.endpoint.token.expose_secret(), method, path, key, body).await
     }
 
-    /// As [`Self::call`], with another bearer token: a user's, for what the user may see.
+    /// As [`Self::call`], with another bearer token: that of the user for whom the call is made.
     pub(crate) async fn call_as<T: DeserializeOwned>(
         &self,
         token: &str,
@@ -111,17 +111,17 @@ impl Peer {
     }
 }
 
-/// A key for one call. The operations called here are repeatable by what they name, and their answers
-/// change with time (a unit is claimed, released and claimed again): a stored answer must not be given.
+/// Returns a new idempotency key for each call. The operations called here are idempotent without one, and their
+/// responses change with time (a unit is claimed, released and claimed again), so none may be replayed.
 pub(crate) fn new_key() -> String {
     ids::OperationId::new().to_string()
 }
 
-/// For calls without a body.
+/// The body of a call without one.
 pub(crate) const NO_BODY: Option<&()> = None;
 
-/// Text from a caller as one segment of a path. A URL cannot have `.` or `..` as a segment, however it is
-/// written, and would lead elsewhere: they, and nothing at all, are sent as a blank, which names nothing.
+/// Encodes text from a caller as one segment of a path. URLs cannot contain the segments `.` and `..`, in whatever
+/// encoding: they, and empty text, become a blank, which names nothing.
 pub(crate) fn segment(text: &str) -> String {
     let text = if matches!(text, "" | "." | "..") { " " } else { text };
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20")
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_text_leads_to_another_path() {
+    fn a_segment_cannot_change_the_path() {
         let base: url::Url = "http://stock/internal/v1/gpu-specs/".parse().unwrap();
         for text in
             ["a", "", "a/b", "..", ".", "%2e%2e", "../claims", "a?b", "a#b", "ü ~+*", "\\..\\x", "a;b"]

@@ -1,7 +1,7 @@
-//! Typed clients of the services' internal operations: how the parts of the platform call each other.
+//! Typed clients for calls between services.
 //!
-//! The types are written down here, not shared with the services; `tests/contract.rs` compares each call
-//! with the callee's committed `openapi/<service>.json`. Clients do not retry: who calls knows whether to.
+//! The types are declared here, not shared with the services; `tests/contract.rs` compares each call with the
+//! callee's committed `openapi/<service>.json`. Clients do not retry; that is up to the caller.
 
 pub mod contract;
 pub mod gpu;

@@ -9,19 +9,19 @@ use utoipa::ToSchema;
 
 use crate::http::{Endpoint, Error, NO_BODY, Peer};
 
-/// Asks for one unit of a specification.
+/// A request for one unit of a specification.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ClaimRequest {
-    /// For whom; the same instance always gets the same unit.
+    /// The instance that claims. A repeated request returns the unit it holds.
     pub instance_id: InstanceId,
-    /// Whose it is.
+    /// The owner of the instance.
     pub tenant_id: TenantId,
-    /// Of which specification.
+    /// The specification of the unit.
     pub gpu_spec_id: GpuSpecId,
-    /// Only there.
+    /// Restricts the claim to this datacenter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub datacenter_id: Option<DatacenterId>,
-    /// There, if it has a unit that is free.
+    /// Node to prefer, if it has a free unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preferred_node: Option<String>,
 }
@@ -33,26 +33,26 @@ pub struct Claim {
     pub instance_id: InstanceId,
     /// The unit.
     pub unit_id: UnitId,
-    /// The name of its `GpuUnit`.
+    /// Name of the `GpuUnit`.
     pub unit_name: String,
-    /// Its specification.
+    /// The unit's specification.
     pub gpu_spec_id: GpuSpecId,
     /// The specification's name.
     pub gpu_spec_name: String,
-    /// Where it is.
+    /// The unit's datacenter.
     pub datacenter_id: DatacenterId,
     /// The datacenter's name.
     pub datacenter_name: String,
     /// The configured name of the datacenter's cluster.
     pub cluster: String,
-    /// The node on which it holds its place.
+    /// The node that the unit's place is on.
     pub node: Option<String>,
     /// Price per hour at the time of the claim.
     #[schema(value_type = String)]
     pub price_per_hour: Decimal,
     /// ISO 4217.
     pub currency: String,
-    /// Since when it is held.
+    /// Time of the claim.
     pub claimed_at: Timestamp,
 }
 
@@ -66,30 +66,30 @@ pub enum GpuSpecState {
     Retired,
 }
 
-/// What the gpu service needs to know of a specification.
+/// A GPU specification, as far as the gpu service needs it.
 #[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
 pub struct GpuSpec {
-    /// Its id.
+    /// Id of the specification.
     pub id: GpuSpecId,
-    /// Its name.
+    /// Name of the specification.
     pub name: String,
     /// Whether new instances may use it.
     pub state: GpuSpecState,
-    /// Price per hour now.
+    /// Current price per hour.
     #[schema(value_type = String)]
     pub price_per_hour: Decimal,
     /// ISO 4217.
     pub currency: String,
 }
 
-/// A datacenter that there is.
+/// A datacenter that exists.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 pub struct Datacenter {
-    /// Its id.
+    /// Id of the datacenter.
     pub id: DatacenterId,
 }
 
-/// The stock service.
+/// Client of the stock service.
 #[derive(Debug, Clone)]
 pub struct Client(Peer);
 
@@ -100,47 +100,47 @@ impl Client {
         Self(Peer::new(http, endpoint))
     }
 
-    /// Claims a unit, or gives the one that the instance already holds.
+    /// Claims a unit, or returns the claim that the instance already holds.
     ///
     /// # Errors
-    /// The problem `stock-exhausted` when none is free, and the errors of every call.
+    /// Returns the problem `stock-exhausted` if no unit is free, or the errors of every call.
     pub async fn claim(&self, request: &ClaimRequest) -> Result<Claim, Error> {
         let key = crate::http::new_key();
         self.0.call(Method::POST, "/internal/v1/claims", Some(&key), Some(request)).await
     }
 
-    /// The unit that the instance holds.
+    /// Returns the claim of the instance.
     ///
     /// # Errors
-    /// The problem `not-found` when it holds none, and the errors of every call.
+    /// Returns the problem `not-found` if the instance holds no unit, or the errors of every call.
     pub async fn find_claim(&self, instance: InstanceId) -> Result<Claim, Error> {
         self.0.call(Method::GET, &format!("/internal/v1/claims/{instance}"), None, NO_BODY).await
     }
 
-    /// Gives the unit back that was claimed at this time, and no other: however late the call arrives, what
-    /// was claimed since stays. Repeatable.
+    /// Releases the claim made at `claimed_at`. A later claim of the instance stays, however late the call arrives.
+    /// Idempotent.
     ///
     /// # Errors
-    /// Those of every call.
+    /// Returns the errors of every call.
     pub async fn release(&self, instance: InstanceId, claimed_at: Timestamp) -> Result<(), Error> {
         let key = crate::http::new_key();
         let path = format!("/internal/v1/claims/{instance}?claimed_at={claimed_at}");
         self.0.call(Method::DELETE, &path, Some(&key), NO_BODY).await
     }
 
-    /// The specification with this id or name.
+    /// Returns the specification with this id or name.
     ///
     /// # Errors
-    /// The problem `not-found`, and the errors of every call.
+    /// Returns the problem `not-found`, or the errors of every call.
     pub async fn gpu_spec(&self, id_or_name: &str) -> Result<GpuSpec, Error> {
         let path = format!("/internal/v1/gpu-specs/{}", crate::http::segment(id_or_name));
         self.0.call(Method::GET, &path, None, NO_BODY).await
     }
 
-    /// The datacenter, asked as a user (`token` is the user's access token).
+    /// Returns the datacenter, on behalf of a user (`token` is the user's access token).
     ///
     /// # Errors
-    /// The problem `not-found`, and the errors of every call.
+    /// Returns the problem `not-found`, or the errors of every call.
     pub async fn datacenter(&self, id: DatacenterId, token: &str) -> Result<Datacenter, Error> {
         self.0.call_as(token, Method::GET, &format!("/v1/datacenters/{id}"), None, NO_BODY).await
     }

@@ -21,18 +21,18 @@ pub enum StorageKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AttachmentMode {
-    /// It may change files.
+    /// The instance may change files.
     ReadWrite,
-    /// It may only read.
+    /// The instance may only read.
     ReadOnly,
 }
 
-/// Asks for a storage to be kept for an instance.
+/// A request to attach a storage to an instance.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct AttachRequest {
-    /// Whose both are; another tenant's storage is not found.
+    /// The owner of both; another tenant's storage is not found.
     pub tenant_id: TenantId,
-    /// How it will be used.
+    /// How the instance uses it.
     pub mode: AttachmentMode,
 }
 
@@ -41,20 +41,20 @@ pub struct AttachRequest {
 pub struct Attachment {
     /// Volume or bucket.
     pub kind: StorageKind,
-    /// The configured name of the cluster that has the volume; null for a bucket.
+    /// Configured name of the volume's cluster; null for a bucket.
     pub cluster: Option<String>,
-    /// The name of the `GpuStorage`, or of the bucket.
+    /// Name of the `GpuStorage` or of the bucket.
     pub object_name: String,
 }
 
-/// A storage that a user may use.
+/// A storage that the user can see.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 pub struct Storage {
-    /// Its id.
+    /// Id of the storage.
     pub id: StorageId,
 }
 
-/// The storage service.
+/// Client of the storage service.
 #[derive(Debug, Clone)]
 pub struct Client(Peer);
 
@@ -65,19 +65,19 @@ impl Client {
         Self(Peer::new(http, endpoint))
     }
 
-    /// Whether a user sees the storage, asked as that user (`token` is the user's access token): what an
-    /// instance is ordered with must exist and be the tenant's before anything is made.
+    /// Returns the storage, on behalf of a user (`token` is the user's access token). Used to check that the storages
+    /// of a new instance exist and belong to its tenant.
     ///
     /// # Errors
-    /// The problem `not-found`, and the errors of every call.
+    /// Returns the problem `not-found`, or the errors of every call.
     pub async fn find(&self, storage: StorageId, token: &str) -> Result<Storage, Error> {
         self.0.call_as(token, Method::GET, &format!("/v1/storages/{storage}"), None, NO_BODY).await
     }
 
-    /// Keeps the storage from being deleted while the instance exists. Repeatable.
+    /// Attaches the storage to the instance. An attached storage cannot be deleted. Idempotent.
     ///
     /// # Errors
-    /// The problems `not-found` and `storage-not-available`, and the errors of every call.
+    /// Returns the problem `not-found` or `storage-not-available`, or the errors of every call.
     pub async fn attach(
         &self,
         storage: StorageId,
@@ -88,10 +88,10 @@ impl Client {
         self.0.call(Method::PUT, &path(storage, instance), Some(&key), Some(request)).await
     }
 
-    /// Lets go of the storage. Repeatable.
+    /// Detaches the storage from the instance. Idempotent.
     ///
     /// # Errors
-    /// Those of every call.
+    /// Returns the errors of every call.
     pub async fn detach(&self, storage: StorageId, instance: InstanceId) -> Result<(), Error> {
         let key = crate::http::new_key();
         self.0.call(Method::DELETE, &path(storage, instance), Some(&key), NO_BODY).await

@@ -1,11 +1,11 @@
-//! Each call of the typed clients against the callee's committed OpenAPI document.
+//! Compares each call of the typed clients with the callee's committed OpenAPI document.
 
 use std::path::Path;
 
 use atelier_clients::contract;
 use serde_json::Value;
 
-/// A schema with the document in which its references resolve.
+/// A schema with the document that resolves its references.
 #[derive(Clone, Copy)]
 struct Side<'a> {
     document: &'a Value,
@@ -21,7 +21,7 @@ impl<'a> Side<'a> {
     fn resolved(self) -> Self {
         if let Some(reference) = self.schema["$ref"].as_str() {
             let pointer = reference.trim_start_matches('#');
-            let schema = self.document.pointer(pointer).unwrap_or_else(|| panic!("{reference} is not there"));
+            let schema = self.document.pointer(pointer).unwrap_or_else(|| panic!("{reference} not found"));
             return self.at(schema).resolved();
         }
         for combinator in ["oneOf", "anyOf", "allOf"] {
@@ -63,23 +63,24 @@ impl<'a> Side<'a> {
     }
 }
 
-/// What is wrong when the giver's value is taken by the taker: `giver` makes it, `taker` demands.
-fn mismatches(giver: Side<'_>, taker: Side<'_>, unknown_refused: bool, at: &str, found: &mut Vec<String>) {
-    let (gives, takes) = (giver.types(), taker.types());
-    if gives != takes {
-        found.push(format!("{at}: {gives:?} is given, {takes:?} is taken"));
+/// Adds to `found` why a value of the sender's schema is not valid for the receiver. `strict`: the receiver refuses
+/// unknown members.
+fn mismatches(sender: Side<'_>, receiver: Side<'_>, strict: bool, at: &str, found: &mut Vec<String>) {
+    let (sent, expected) = (sender.types(), receiver.types());
+    if sent != expected {
+        found.push(format!("{at}: sent {sent:?}, expected {expected:?}"));
         return;
     }
-    for name in taker.required() {
-        if !giver.required().contains(&name) {
-            found.push(format!("{at}/{name}: needed, and not always given"));
+    for name in receiver.required() {
+        if !sender.required().contains(&name) {
+            found.push(format!("{at}/{name}: required, but optional for the sender"));
         }
     }
-    for name in giver.properties() {
+    for name in sender.properties() {
         let at = format!("{at}/{name}");
-        match (giver.property(&name), taker.property(&name)) {
-            (Some(given), Some(taken)) => mismatches(given, taken, unknown_refused, &at, found),
-            (Some(_), None) if unknown_refused => found.push(format!("{at}: given, and not known")),
+        match (sender.property(&name), receiver.property(&name)) {
+            (Some(sent), Some(expected)) => mismatches(sent, expected, strict, &at, found),
+            (Some(_), None) if strict => found.push(format!("{at}: sent, but unknown")),
             _ => {}
         }
     }
@@ -90,7 +91,7 @@ fn content(part: &Value) -> Option<&Value> {
 }
 
 #[test]
-fn every_call_is_one_that_the_callee_documents() {
+fn every_call_matches_the_documents() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../openapi");
     let types = contract::components();
     let mut found = Vec::new();
@@ -115,11 +116,11 @@ fn every_call_is_one_that_the_callee_documents() {
                 None => found.push(format!("{name}: takes no body")),
             }
         }
-        let answers = operation["responses"].as_object().unwrap();
-        let success: Vec<_> = answers.iter().filter(|(status, _)| status.starts_with('2')).collect();
-        assert!(!success.is_empty(), "{name}: documents no success");
-        for (status, answer) in success {
-            match (&call.response, content(answer)) {
+        let responses = operation["responses"].as_object().unwrap();
+        let success: Vec<_> = responses.iter().filter(|(status, _)| status.starts_with('2')).collect();
+        assert!(!success.is_empty(), "{name}: no 2xx response documented");
+        for (status, documented) in success {
+            match (&call.response, content(documented)) {
                 (Some(response), Some(schema)) => mismatches(
                     Side { document: &document, schema },
                     Side { document: &types, schema: response },
@@ -127,7 +128,7 @@ fn every_call_is_one_that_the_callee_documents() {
                     &format!("{name} {status}"),
                     &mut found,
                 ),
-                (Some(_), None) => found.push(format!("{name} {status}: answers no body")),
+                (Some(_), None) => found.push(format!("{name} {status}: no body")),
                 (None, _) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! How a service reaches its clusters.
+//! Configuration and clients of the clusters.
 
 use std::{
     collections::BTreeMap,
@@ -14,17 +14,17 @@ use kube::{
 };
 use serde::Deserialize;
 
-/// A cluster that does not answer must not block a worker for long.
+/// Timeouts, so that a cluster that does not answer does not block a worker for long.
 const CONNECT: Duration = Duration::from_secs(5);
 const WRITE: Duration = Duration::from_secs(30);
-/// Longer than the silence of a healthy watch, which the API server ends by itself.
+/// Longer than a healthy watch can be silent: the API server ends each watch earlier.
 const READ: Duration = Duration::from_secs(330);
 
 /// How to reach a cluster.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterConfig {
-    /// Path of a kubeconfig; without one, the service account of the pod that the service runs in.
+    /// Path of a kubeconfig; when absent, the service account of the service's pod.
     #[serde(default)]
     pub kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig; its current context when absent.
@@ -33,7 +33,7 @@ pub struct ClusterConfig {
 }
 
 impl ClusterConfig {
-    /// A client that reads, watches and writes objects.
+    /// Creates a client that reads, watches and writes objects.
     ///
     /// # Errors
     /// If the credentials cannot be read.
@@ -44,7 +44,7 @@ impl ClusterConfig {
         Ok(Client::try_from(config)?)
     }
 
-    /// A client without read timeout, for streams that may be silent: followed logs, terminals.
+    /// Creates a client without read timeout, for streams that may be silent: followed logs, terminals.
     ///
     /// # Errors
     /// If the credentials cannot be read.
@@ -73,19 +73,19 @@ pub enum ClusterError {
     /// No cluster of this name is configured.
     #[error("no cluster {0:?} is configured")]
     Unknown(String),
-    /// The kubeconfig is missing or not valid (yet).
+    /// The kubeconfig is missing or not valid.
     #[error("the credentials of cluster {cluster:?} cannot be used")]
     Credentials {
         /// Name of the cluster.
         cluster: String,
-        /// What is wrong with them.
+        /// Why they cannot be used.
         #[source]
         cause: anyhow::Error,
     },
 }
 
-/// The configured clusters. A client is made when it is first needed and kept until [`Clusters::forget`]; a missing
-/// kubeconfig is no error before that, so a service starts without its clusters. Clones share the clients.
+/// The configured clusters. A client is created on first use and kept until [`Clusters::forget`], so a service can
+/// start before its clusters and their kubeconfigs exist. Clones share the clients.
 #[derive(Clone, Default)]
 pub struct Clusters(Arc<BTreeMap<String, Cluster>>);
 
@@ -101,25 +101,25 @@ struct Clients {
 }
 
 impl Clusters {
-    /// The clusters by their names.
+    /// Creates the clusters from their configurations by name.
     #[must_use]
     pub fn new(config: &BTreeMap<String, ClusterConfig>) -> Self {
         let cluster = |config: &ClusterConfig| Cluster { config: config.clone(), clients: Mutex::default() };
         Self(Arc::new(config.iter().map(|(name, config)| (name.clone(), cluster(config))).collect()))
     }
 
-    /// Names of the clusters, in order.
+    /// Returns the names of the clusters, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }
 
-    /// Whether a cluster of this name is configured.
+    /// Returns whether a cluster of this name is configured.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// A client that reads, watches and writes objects of the cluster.
+    /// Returns a client that reads, watches and writes objects of the cluster.
     ///
     /// # Errors
     /// If the cluster is not configured or its credentials cannot be read.
@@ -127,7 +127,7 @@ impl Clusters {
         self.clients(name).await.map(|clients| clients.objects)
     }
 
-    /// A client for streams of the cluster that may be silent: followed logs, terminals.
+    /// Returns a client for streams of the cluster that may be silent: followed logs, terminals.
     ///
     /// # Errors
     /// If the cluster is not configured or its credentials cannot be read.
@@ -135,8 +135,8 @@ impl Clusters {
         self.clients(name).await.map(|clients| clients.streams)
     }
 
-    /// Drops the clients of the cluster: the kubeconfig is read again for the next one. Call it when the cluster
-    /// does not answer, since it may have a new address or new credentials.
+    /// Drops the clients of the cluster; the next one reads the kubeconfig again. Call it when the cluster does not
+    /// answer: its address or credentials may have changed.
     pub fn forget(&self, name: &str) {
         if let Some(cluster) = self.0.get(name) {
             *cluster.lock() = None;

@@ -1,9 +1,8 @@
 //! The custom resources that carry desired state to a cluster and actual state back.
 //!
-//! `GpuUnit` is one slot of stock: the stock service owns its size, the gpu service owns `spec.instance` (what
-//! should run in it; absent for nothing), the operator owns `status`. `GpuStorage` is one volume of a tenant. Both
-//! are cluster-scoped. This crate holds types, names, documented reasons, quantities, and clients of the clusters:
-//! no decisions.
+//! `GpuUnit` is one unit of stock: the stock service owns its size, the gpu service `spec.instance` (the desired
+//! instance), the operator `status`. `GpuStorage` is one volume of a tenant. Both are cluster-scoped. This crate holds
+//! types, names, reasons, quantities and clients of the clusters, but no decisions.
 
 mod cluster;
 pub mod names;
@@ -26,7 +25,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use kube::CustomResourceExt as _;
 
-/// The definitions that a cluster needs, in the order to apply them.
+/// Returns the definitions that a cluster needs, in the order to apply them.
 #[must_use]
 pub fn definitions() -> Vec<CustomResourceDefinition> {
     let mut definitions = vec![GpuUnit::crd(), GpuStorage::crd()];
@@ -38,7 +37,7 @@ pub fn definitions() -> Vec<CustomResourceDefinition> {
     definitions
 }
 
-/// A null in a patch then removes the field and is never stored, so that `has(…)` in the rules is reliable.
+/// Makes no field nullable: a null in a patch removes the field and is never stored. So rules can rely on `has(…)`.
 fn forbid_null(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
     for child in schema.properties.iter_mut().flat_map(|properties| properties.values_mut()) {

@@ -1,11 +1,11 @@
-//! The names that the services, the operator and the clusters agree on.
+//! Names shared by the services, the operator and the clusters.
 
 /// API group of the custom resources.
 pub const GROUP: &str = "atelier.dev";
 /// API version of the custom resources.
 pub const VERSION: &str = "v1alpha1";
 
-/// Field manager of the stock service: everything of a unit's `spec` but `instance`.
+/// Field manager of the stock service: a unit's `spec` except `instance`.
 pub const MANAGER_STOCK: &str = "atelier-stock";
 /// Field manager of the gpu service: `spec.instance`.
 pub const MANAGER_GPU: &str = "atelier-gpu";
@@ -14,20 +14,18 @@ pub const MANAGER_STORAGE: &str = "atelier-storage";
 /// Field manager of the operator: `status`, pods, claims, namespaces and policies.
 pub const MANAGER_OPERATOR: &str = "atelier-operator";
 
-/// Namespace of the placeholder pods and of the operator's own records. A unit whose devices are claimed has
-/// a namespace of its own, named after it, for its placeholder and its instance's pod.
+/// Namespace of placeholder pods and of the operator's records. A unit with claimed devices has a separate
+/// namespace, named after the unit, for its placeholder and its instance's pod.
 pub const SYSTEM_NAMESPACE: &str = "atelier-system";
 
-/// Priority class of placeholder pods: they hold a place and never take one from others.
+/// Priority class of placeholder pods: they hold a place and never preempt other pods.
 pub const CLASS_PLACEHOLDER: &str = "atelier-placeholder";
-/// Priority class of placeholders that wait for the end of an instance, to take its place back: above all
-/// but instances.
+/// Priority class of placeholders that wait to take an instance's place back when it ends. Second to instances.
 pub const CLASS_RETURNING: &str = "atelier-returning";
-/// Priority class of instance pods, and of a placeholder whose place has been left and is to be taken now.
+/// Priority class of instance pods, and of a placeholder whose place has become free.
 pub const CLASS_INSTANCE: &str = "atelier-instance";
 
-/// Label on pods: the name of the unit whose place they hold; on claims on devices, namespaces and volumes:
-/// the name of the unit that they are for.
+/// Label on pods, resource claims, namespaces and volumes: the name of the unit that they belong to.
 pub const LABEL_UNIT: &str = "atelier.dev/unit";
 /// Label on pods: the instance's name (`inst-…`).
 pub const LABEL_INSTANCE: &str = "atelier.dev/instance";
@@ -35,16 +33,16 @@ pub const LABEL_INSTANCE: &str = "atelier.dev/instance";
 pub const LABEL_TENANT: &str = "atelier.dev/tenant";
 /// Label on pods: [`ROLE_PLACEHOLDER`] or [`ROLE_INSTANCE`].
 pub const LABEL_ROLE: &str = "atelier.dev/role";
-/// Label on claims: the name of the `GpuStorage` they belong to.
+/// Label on volume claims: the name of the `GpuStorage` that they belong to.
 pub const LABEL_STORAGE: &str = "atelier.dev/storage";
 /// Label on units: the name of the GPU specification, for selection.
 pub const LABEL_GPU_SPEC: &str = "atelier.dev/gpu-spec";
-/// Label on units: who made them (`stock`, or `operator-api` for units made by the Operator API,
-/// which the stock service leaves alone).
+/// Label on units: who created them (`stock`, or `operator-api` for the Operator API, whose units the stock service
+/// ignores).
 pub const LABEL_MANAGED_BY: &str = "atelier.dev/managed-by";
 /// Value of [`LABEL_MANAGED_BY`] on units of the stock service.
 pub const MANAGED_BY_STOCK: &str = "stock";
-/// Value of [`LABEL_MANAGED_BY`] on units made through the Operator API.
+/// Value of [`LABEL_MANAGED_BY`] on units created through the Operator API.
 pub const MANAGED_BY_OPERATOR_API: &str = "operator-api";
 
 /// Value of [`LABEL_ROLE`] on placeholder pods.
@@ -52,19 +50,19 @@ pub const ROLE_PLACEHOLDER: &str = "placeholder";
 /// Value of [`LABEL_ROLE`] on instance pods.
 pub const ROLE_INSTANCE: &str = "instance";
 
-/// Condition of a unit: does it hold its resources (as placeholder or instance)?
+/// Condition of a unit: whether it holds its resources, by a placeholder or an instance.
 pub const CONDITION_HELD: &str = "Held";
-/// Condition of a unit: has the instance's pod passed its readiness probe?
+/// Condition of a unit: whether the readiness probe of the instance's pod passes.
 pub const CONDITION_INSTANCE_READY: &str = "InstanceReady";
-/// Condition of a storage: can its volume be mounted?
+/// Condition of a storage: whether its volume can be mounted.
 pub const CONDITION_BOUND: &str = "Bound";
 
-/// Finalizer of a unit: its pods are ended and its run is closed before it goes.
+/// Finalizer of a unit: removed once its pods have ended and its run is recorded.
 pub const FINALIZER_UNIT: &str = "atelier.dev/unit";
-/// Finalizer of an instance pod: it stays until the end of its run is recorded in the unit's status.
+/// Finalizer of an instance pod: removed once the end of its run is recorded in the unit's status.
 pub const FINALIZER_RUN: &str = "atelier.dev/run";
-/// Finalizer of a storage: its volume claim goes first.
+/// Finalizer of a storage: removed once its volume claim is deleted.
 pub const FINALIZER_VOLUME: &str = "atelier.dev/volume";
 
-/// Name of the one container of an instance pod.
+/// Name of the only container of an instance pod.
 pub const CONTAINER: &str = "main";

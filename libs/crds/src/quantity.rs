@@ -18,13 +18,13 @@ impl Quantity {
         Self(milli)
     }
 
-    /// Thousandths of the unit.
+    /// Returns the quantity in thousandths.
     #[must_use]
     pub const fn milli(self) -> i128 {
         self.0
     }
 
-    /// Whole units, rounded up: bytes of a memory quantity. Negative quantities are 0.
+    /// Returns whole units, rounded up: the bytes of a memory quantity. 0 if the quantity is negative.
     #[must_use]
     pub fn ceil(self) -> u64 {
         u64::try_from((self.0.max(0) + 999) / 1000).unwrap_or(u64::MAX)
@@ -40,13 +40,13 @@ impl FromStr for Quantity {
 }
 
 impl fmt::Display for Quantity {
-    /// The shortest decimal form: `2`, `1500m`.
+    /// Writes the shortest decimal form: `2`, `1500m`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 % 1000 == 0 { write!(f, "{}", self.0 / 1000) } else { write!(f, "{}m", self.0) }
     }
 }
 
-/// Thousandths of the unit.
+/// Parses a quantity into thousandths.
 fn parse(text: &str) -> Option<i128> {
     let (negative, text) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),

@@ -1,6 +1,6 @@
-//! Documented reasons: every state that is not the wished one says why in one of these words.
+//! Reasons in the status of the custom resources: machine-readable causes of a state.
 
-/// Makes an enum of reasons whose wire form is the variant's name.
+/// Defines an enum of reasons whose wire form is the variant's name.
 macro_rules! reasons {
     ($(#[$meta:meta])* $name:ident { $($(#[$vmeta:meta])* $variant:ident,)+ }) => {
         $(#[$meta])*
@@ -8,7 +8,7 @@ macro_rules! reasons {
         pub enum $name { $($(#[$vmeta])* $variant,)+ }
 
         impl $name {
-            /// The word as it stands in the resource.
+            /// Returns the wire form.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($variant),)+ }
@@ -36,28 +36,27 @@ macro_rules! reasons {
 reasons! {
     /// Reasons of a unit's `Held` condition.
     HeldReason {
-        /// True: the placeholder sits on a node and holds the resources.
+        /// True: the placeholder holds the place.
         Holding,
-        /// True: the place is the instance's, or being handed to or from it.
+        /// True: an instance holds the place, or a hand-off to or from it is in progress.
         Claimed,
-        /// False: the placeholder was made and the scheduler has not judged it yet, or its devices are not
-        /// the unit's own yet.
+        /// False: the placeholder waits for the scheduler, or its devices are not reserved for the unit yet.
         Scheduling,
-        /// False: no node has room; the message is the scheduler's own.
+        /// False: no node has room; the message quotes the scheduler.
         Unschedulable,
-        /// False: the node does not answer or is gone. An idle unit looks for another place by itself.
+        /// False: the node does not answer or is gone. An idle unit moves to another place.
         NodeLost,
-        /// False: the node takes no new pods. An idle unit looks for another place by itself.
+        /// False: the node is cordoned. An idle unit moves to another place.
         NodeCordoned,
-        /// False: the placeholder had to give way to a pod of a higher class.
+        /// False: a pod of a higher priority preempted the placeholder.
         Preempted,
-        /// False: another pod took the place during a hand-off; it is being won again.
+        /// False: another pod took the place during a hand-off; the unit is trying to regain it.
         PlaceLost,
-        /// False: this cluster cannot give GPUs in the way the specification asks for.
+        /// False: the cluster cannot allocate GPUs as the specification requires.
         UnsupportedAllocation,
-        /// False: the specification's quantities or names are not valid; the message says which.
+        /// False: a quantity or name of the specification is not valid; the message names it.
         InvalidSpec,
-        /// False: the unit is being removed.
+        /// False: the unit is being deleted.
         Deleting,
     }
 }
@@ -65,27 +64,27 @@ reasons! {
 reasons! {
     /// Reasons of a unit's `InstanceReady` condition.
     InstanceReason {
-        /// False: nothing should run.
+        /// False: no instance is desired.
         Idle,
-        /// False: the instance waits for the unit to hold a place again.
+        /// False: the unit does not hold a place.
         WaitingForPlace,
         /// False: a storage of the instance has no volume yet.
         WaitingForStorage,
-        /// False: the instance's pod is taking the place.
+        /// False: the instance's pod is taking the place from the placeholder.
         HandingOver,
-        /// False: the pod is on its node, the readiness probe has not passed yet.
+        /// False: the pod is on its node; the readiness probe has not passed yet.
         Starting,
         /// True: the readiness probe passes.
         Running,
-        /// False: a restart that was asked for is under way.
+        /// False: a requested restart is in progress.
         Restarting,
-        /// False: the container ended by itself and is being started again.
+        /// False: the container exited and is being restarted.
         ContainerRestarting,
-        /// False: the container runs but its readiness probe does not pass any more.
+        /// False: the container runs, but its readiness probe fails.
         ProbeFailing,
-        /// False: the instance is being ended gracefully.
+        /// False: the instance is terminating gracefully.
         Stopping,
-        /// False: the last attempt failed; `status.lastFailure` tells why.
+        /// False: the last attempt failed; see `status.lastFailure`.
         StartFailed,
         /// False: the node of the instance does not answer or is gone.
         NodeLost,
@@ -95,17 +94,17 @@ reasons! {
 reasons! {
     /// Why a start failed (`status.lastFailure.reason`).
     FailureReason {
-        /// The image could not be fetched.
+        /// The image could not be pulled.
         ImagePullFailed,
         /// The image's name is not valid.
         InvalidImageName,
-        /// The container could not be made from its configuration (a missing secret, a bad path).
+        /// The container could not be created from its configuration (a missing secret, a bad path).
         ContainerConfigError,
-        /// The container ended before it was ready for the first time.
+        /// The container exited before it was ready for the first time.
         ContainerExited,
         /// The container ran, but its probe did not pass in time.
         ProbeFailed,
-        /// The pod did not come to run in time.
+        /// The pod did not start in time.
         StartTimeout,
         /// The unit found no place for the instance in time.
         NoPlace,
@@ -113,9 +112,9 @@ reasons! {
         StorageMissing,
         /// A storage of the instance belongs to another tenant.
         StorageForbidden,
-        /// The instance's template is not one that a pod can be made from.
+        /// No pod can be created from the instance's template.
         InvalidTemplate,
-        /// The node or the cluster's policy refused the pod.
+        /// The node or a policy of the cluster rejected the pod.
         PodRejected,
     }
 }
@@ -123,17 +122,17 @@ reasons! {
 reasons! {
     /// Why a run ended (`status.lastRun.reason`).
     RunEndReason {
-        /// It was asked to stop.
+        /// The instance was stopped on request.
         Stopped,
-        /// It was asked to restart.
+        /// The instance was restarted on request.
         Restarted,
-        /// The container ended by itself.
+        /// The container exited.
         ContainerExited,
-        /// The readiness probe did not pass any more.
+        /// The readiness probe failed.
         ProbeFailed,
         /// The node does not answer or is gone.
         NodeLost,
-        /// The pod was evicted or deleted by somebody else.
+        /// The pod was evicted, or deleted by something other than the operator.
         PodDeleted,
     }
 }
@@ -145,9 +144,9 @@ reasons! {
         Bound,
         /// False: the claim waits for its first pod, or for the provisioner.
         Pending,
-        /// False: the claim was refused or lost its volume; the message says why.
+        /// False: the claim was rejected or lost its volume; see the message.
         Failed,
-        /// False: the volume is being removed.
+        /// False: the volume is being deleted.
         Deleting,
     }
 }
@@ -157,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_is_its_own_word() {
+    fn a_reason_parses_from_its_wire_form() {
         for reason in HeldReason::ALL {
             assert_eq!(reason.as_str().parse(), Ok(*reason));
         }

@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
-/// What the storage service asks for.
+/// Desired state of a volume, written by the storage service.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[kube(
     group = "atelier.dev",
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
     category = "atelier",
     status = "GpuStorageStatus",
     derive = "PartialEq",
-    doc = "One volume of a tenant. The operator makes the tenant's namespace and a claim of the same name.",
+    doc = "One volume of a tenant. The operator creates a claim of the same name in the tenant's namespace.",
     validation = Rule::new("size(self.metadata.name) <= 63").message("the name must fit a label: at most 63 characters"),
     printcolumn(name = "Tenant", type_ = "string", json_path = ".spec.tenantId"),
     printcolumn(name = "Size", type_ = "integer", json_path = ".spec.sizeGib"),
@@ -39,13 +39,13 @@ pub struct GpuStorageSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub storage_class: Option<String>,
-    /// How many nodes may mount it at a time.
+    /// How nodes may mount it.
     #[serde(default)]
     #[x_kube(validation = Rule::new("self == oldSelf").message("accessMode is immutable"))]
     pub access_mode: AccessMode,
 }
 
-/// How many nodes may mount a volume at a time.
+/// How nodes may mount a volume.
 #[derive(Serialize, Deserialize, schemars::JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AccessMode {
     /// Read and write from one node.
@@ -58,7 +58,7 @@ pub enum AccessMode {
 }
 
 impl AccessMode {
-    /// The word a `PersistentVolumeClaim` uses.
+    /// Returns the access mode of a `PersistentVolumeClaim`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -69,11 +69,11 @@ impl AccessMode {
     }
 }
 
-/// What the operator sees.
+/// Actual state of a volume, reported by the operator.
 #[derive(Serialize, Deserialize, schemars::JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct GpuStorageStatus {
-    /// Where the volume stands.
+    /// Phase of the volume.
     #[serde(default)]
     pub phase: StoragePhase,
     /// Namespace of the claim.
@@ -82,25 +82,25 @@ pub struct GpuStorageStatus {
     /// Name of the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_name: Option<String>,
-    /// Real capacity in GiB, rounded down; absent until bound.
+    /// Actual capacity in GiB, rounded down; absent until bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_gib: Option<i64>,
-    /// `Bound`, with a documented reason.
+    /// The condition `Bound`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// Generation of the spec that this status answers.
+    /// Generation of the spec that the operator reconciled last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
 
-/// Where a volume stands.
+/// Phase of a volume.
 #[derive(Serialize, Deserialize, schemars::JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoragePhase {
     /// Not bound yet.
     #[default]
     Pending,
-    /// Bound: can be mounted.
+    /// Can be mounted.
     Bound,
-    /// Refused or lost.
+    /// The claim was rejected or lost its volume.
     Failed,
 }

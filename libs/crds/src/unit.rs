@@ -1,4 +1,4 @@
-//! `GpuUnit`: one slot of stock, what should run in it and what does.
+//! `GpuUnit`: one unit of stock with its desired and its actual instance.
 
 #![expect(unreachable_pub, reason = "the schema derive repeats the struct inside a function")]
 
@@ -9,7 +9,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Size of the slot (the stock service's) and what should run in it (the gpu service's).
+/// Desired state of a unit: its size, written by the stock service, and its instance, written by the gpu service.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq)]
 #[kube(
     group = "atelier.dev",
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
     category = "atelier",
     status = "GpuUnitStatus",
     derive = "PartialEq",
-    doc = "One unit of GPU stock: it holds its resources on a node, and an instance can take its place.",
+    doc = "One unit of GPU stock. It reserves its resources on a node for an instance.",
     validation = Rule::new("size(self.metadata.name) <= 59").message("the name must fit a label and the placeholder's name: at most 59 characters"),
     printcolumn(name = "Spec", type_ = "string", json_path = ".spec.gpuSpec"),
     printcolumn(name = "State", type_ = "string", json_path = ".status.state"),
@@ -41,19 +41,19 @@ pub struct GpuUnitSpec {
     /// Name of the GPU specification.
     #[schemars(length(min = 1, max = 63))]
     pub gpu_spec: String,
-    /// What the unit holds beside its GPUs.
+    /// Resources that the unit reserves besides its GPUs.
     pub resources: Resources,
-    /// The GPUs it holds and how the cluster gives them.
+    /// GPUs that the unit reserves.
     pub gpu: Gpu,
-    /// Labels that its node must bear.
+    /// Labels that its node must have.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 16))]
     pub node_selector: BTreeMap<String, String>,
-    /// Name of the datacenter, for reading.
+    /// Name of the datacenter, for information.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 63))]
     pub datacenter: String,
-    /// What should run in the unit; absent for nothing.
+    /// Desired instance; absent for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<Instance>,
 }
@@ -78,17 +78,17 @@ pub struct Resources {
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub struct Gpu {
-    /// Model, for reading (`RTX 3080`).
+    /// Model, for information (`RTX 3080`).
     #[schemars(length(max = 63))]
     pub model: String,
-    /// How many.
+    /// Number of GPUs.
     #[schemars(range(min = 0, max = 64))]
     pub count: i64,
-    /// How the cluster gives them.
+    /// How the cluster allocates them.
     pub allocation: Allocation,
 }
 
-/// How the cluster gives a GPU to a pod.
+/// How the cluster allocates GPUs to a pod.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(tag = "kind", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Allocation {
@@ -124,7 +124,7 @@ pub enum Allocation {
     },
 }
 
-/// Structural schemas know no variants: one flat object, with the fields that each kind needs as a rule.
+/// One flat object, since structural schemas have no variants. Rules require the fields of each kind.
 impl JsonSchema for Allocation {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Allocation".into()
@@ -137,7 +137,7 @@ impl JsonSchema for Allocation {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "object",
-            "description": "How the cluster gives a GPU to a pod.",
+            "description": "How the cluster allocates GPUs to a pod.",
             "required": ["kind"],
             "properties": {
                 "kind": { "type": "string", "enum": ["device", "mig", "time_slice", "hami", "dra"],
@@ -162,43 +162,43 @@ impl JsonSchema for Allocation {
     }
 }
 
-/// What should run in a unit.
+/// Desired instance of a unit.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct Instance {
     /// Name of the instance (`inst-<32 hex>`).
     #[schemars(regex(pattern = r"^inst-[0-9a-f]{32}$"), length(max = 37))]
     pub id: String,
-    /// Grows with each start. An attempt that failed is not tried again.
+    /// Grows with each start. A failed attempt is not retried.
     #[schemars(range(min = 0))]
     pub attempt: i64,
-    /// Grows with each restart that is asked for.
+    /// Grows with each requested restart.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub restart: i64,
     /// Name of the tenant (`ten-<32 hex>`); also its namespace.
     #[schemars(regex(pattern = r"^ten-[0-9a-f]{32}$"), length(max = 36))]
     pub tenant_id: String,
-    /// Name of the tenant for people.
+    /// Display name of the tenant.
     #[serde(default)]
     #[schemars(length(max = 253))]
     pub tenant_name: String,
     /// Container image.
     #[schemars(length(min = 1, max = 1024))]
     pub image: String,
-    /// Entry point; the image's own when empty.
+    /// Entry point; the image's when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), inner(length(max = 32768)))]
     pub command: Vec<String>,
-    /// Arguments; the image's own when empty.
+    /// Arguments; the image's when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(max = 32768)))]
     pub args: Vec<String>,
-    /// Working directory; the image's own when absent.
+    /// Working directory; the image's when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 4096))]
     pub working_dir: Option<String>,
-    /// Environment.
+    /// Environment variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256))]
     pub env: Vec<EnvVar>,
@@ -210,27 +210,27 @@ pub struct Instance {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32))]
     pub volumes: Vec<Volume>,
-    /// Seconds between the polite and the hard end of the container.
+    /// Seconds between SIGTERM and SIGKILL when the container terminates.
     #[serde(default = "default_grace")]
     #[schemars(range(min = 0, max = 3600))]
     pub termination_grace_period_seconds: i64,
-    /// Size of `/dev/shm` in MiB, counted as memory; the runtime's own (64 MiB) when absent.
+    /// Size of `/dev/shm` in MiB, counted as memory; the runtime's default (64 MiB) when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 16_777_216))]
     pub shm_size_mib: Option<i64>,
-    /// RuntimeClass; the cluster's own when absent.
+    /// RuntimeClass; the cluster's default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub runtime_class_name: Option<String>,
-    /// The image needs root inside: it gets a user namespace of its own instead of an ordinary user.
+    /// Whether the container runs as root, in a separate user namespace; otherwise as an ordinary user.
     #[serde(default)]
     pub root_inside: bool,
-    /// Secret whose keys become environment, in the namespace of the instance's pod
-    /// (`status.instance.namespace`): the tenant's, or the unit's own where its devices are claimed.
+    /// Secret whose keys become environment variables, in the namespace of the instance's pod
+    /// (`status.instance.namespace`): the tenant's, or the unit's if its devices are claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub secret_name: Option<String>,
-    /// A start that has not passed its probe after so many seconds has failed.
+    /// Seconds after which a start fails if its probe has not passed.
     #[serde(default = "default_start_timeout")]
     #[schemars(range(min = 1, max = 86400))]
     pub start_timeout_seconds: i64,
@@ -244,13 +244,13 @@ fn default_start_timeout() -> i64 {
     600
 }
 
-/// One environment variable; secrets do not belong here (see `secretName`).
+/// One environment variable. For secrets, use `secretName`.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Eq)]
 pub struct EnvVar {
     /// Name.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// Value, taken as it stands.
+    /// Value, passed unchanged.
     #[serde(default)]
     #[schemars(length(max = 32768))]
     pub value: String,
@@ -266,13 +266,13 @@ pub struct Port {
     /// Protocol.
     #[serde(default)]
     pub protocol: Protocol,
-    /// Reached by users through the gateway.
+    /// Whether users can reach it through the gateway.
     #[serde(default)]
     pub is_public: bool,
-    /// The readiness and startup probes ask here.
+    /// Whether the startup and readiness probes use it.
     #[serde(default)]
     pub is_probe: bool,
-    /// Path the service answers under; with `isProbe`, the path that the probe gets. Empty: TCP only.
+    /// Path under which the service answers; with `isProbe`, the path of the probe. Empty: TCP only.
     #[serde(default)]
     #[schemars(length(max = 1024))]
     pub base_url: String,
@@ -292,7 +292,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The word Kubernetes uses.
+    /// Returns the protocol as Kubernetes spells it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -313,30 +313,30 @@ pub struct Volume {
     /// Absolute path inside the container.
     #[schemars(regex(pattern = r"^/"), length(max = 4096))]
     pub mount_path: String,
-    /// Mounted without the right to write.
+    /// Whether it is mounted read-only.
     #[serde(default)]
     pub read_only: bool,
-    /// Name of the `GpuStorage`; a temporary folder of the instance's disk when absent.
+    /// Name of the `GpuStorage`; a temporary directory on the instance's disk when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub storage: Option<String>,
 }
 
-/// State of a unit, as document 001 draws it.
+/// State of a unit.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[serde(rename_all = "lowercase")]
 pub enum UnitState {
-    /// Holds resources (see the condition `Held`), runs nothing.
+    /// Idle. The condition `Held` says whether it holds its resources.
     #[default]
     Init,
-    /// Started, the readiness probe does not pass yet.
+    /// Its instance is starting; the readiness probe has not passed yet.
     Ready,
     /// The readiness probe passes.
     Running,
 }
 
 impl UnitState {
-    /// The word on the wire.
+    /// Returns the wire form.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -347,94 +347,94 @@ impl UnitState {
     }
 }
 
-/// What the operator sees.
+/// Actual state of a unit, reported by the operator.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct GpuUnitStatus {
     /// State of the unit.
     #[serde(default)]
     pub state: UnitState,
-    /// `Held` and `InstanceReady`, with documented reasons.
+    /// The conditions `Held` and `InstanceReady`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// Node that the unit's place is on.
+    /// Node of the unit's place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// UUIDs of its GPUs, where the cluster tells them; of claimed devices `driver/pool/device`.
+    /// UUIDs of its GPUs, if the cluster reports them; `driver/pool/device` for claimed devices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gpu_uuids: Vec<String>,
-    /// The instance, exactly while a pod of it exists or is being made.
+    /// The instance, while its pod exists or is being created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<InstanceStatus>,
-    /// The run that ended last.
+    /// The last run that ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_run: Option<Run>,
-    /// The runs that ended last, newest first and at most eight: a reader that missed some catches up here.
+    /// The last eight runs that ended, newest first, so that a reader that missed some can catch up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recent_runs: Vec<Run>,
-    /// The start that failed last.
+    /// The last start that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<LastFailure>,
-    /// Generation of the spec that this status answers.
+    /// Generation of the spec that the operator reconciled last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
 
 impl GpuUnitStatus {
-    /// The condition of a type, if it was set.
+    /// Returns the condition of this type, if it is set.
     #[must_use]
     pub fn condition(&self, type_: &str) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.type_ == type_)
     }
 
-    /// Whether the unit holds its resources now.
+    /// Returns whether the unit holds its resources.
     #[must_use]
     pub fn is_held(&self) -> bool {
         self.condition(crate::names::CONDITION_HELD).is_some_and(|held| held.status == "True")
     }
 }
 
-/// The instance in a unit.
+/// Actual instance of a unit.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct InstanceStatus {
     /// Name of the instance.
     pub id: String,
-    /// The attempt that this is.
+    /// Current attempt.
     pub attempt: i64,
-    /// The restart request that the present pod fulfils.
+    /// `spec.instance.restart` that the current pod fulfils.
     #[serde(default)]
     pub restart: i64,
-    /// Namespace of the pod: the tenant's, or the unit's own where its devices are claimed.
+    /// Namespace of the pod: the tenant's, or the unit's if its devices are claimed.
     pub namespace: String,
     /// Name of the pod.
     pub pod_name: String,
-    /// Address of the pod, known from its first readiness on.
+    /// IP address of the pod, set when it is first ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_ip: Option<String>,
-    /// When the operator began this attempt (whole seconds).
+    /// Start of this attempt (whole seconds).
     pub started_at: Time,
-    /// Since when the probe has passed without a break (whole seconds); absent while it does not.
+    /// Time since which the probe has passed without interruption (whole seconds); absent while it fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running_since: Option<Time>,
-    /// How often the container or the pod was started again in this attempt.
+    /// Number of restarts of the container or pod in this attempt.
     #[serde(default)]
     pub restarts: i64,
 }
 
-/// A span of confirmed running that has ended. Billed seconds are `endedAt - runningSince`.
+/// An interval of confirmed running that has ended. Billed seconds are `endedAt - runningSince`.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
     /// Name of the instance.
     pub instance_id: String,
-    /// The attempt it belonged to.
+    /// Attempt that the run belongs to.
     pub attempt: i64,
-    /// When the probe passed (whole seconds).
+    /// Start: when the probe first passed (whole seconds).
     pub running_since: Time,
-    /// When it ended (whole seconds), never before `runningSince`.
+    /// End (whole seconds), never before `runningSince`.
     pub ended_at: Time,
-    /// Why it ended, a [`crate::RunEndReason`].
+    /// Machine-readable reason of the end, for example `Stopped`.
     pub reason: String,
 }
 
@@ -444,15 +444,15 @@ pub struct Run {
 pub struct LastFailure {
     /// Name of the instance.
     pub instance_id: String,
-    /// The attempt that failed; it is not tried again.
+    /// Attempt that failed; it is not retried.
     pub attempt: i64,
-    /// Why, a [`crate::FailureReason`].
+    /// Machine-readable reason, for example `ImagePullFailed`.
     pub reason: String,
-    /// The same for people, with the cluster's own words.
+    /// Explanation for people, with the messages of the cluster.
     pub message: String,
-    /// The container's last lines; empty when it never ran.
+    /// Last lines of the container's log; empty if it never ran.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub log_tail: String,
-    /// When it was seen (whole seconds).
+    /// When the operator observed the failure (whole seconds).
     pub at: Time,
 }

@@ -1,10 +1,10 @@
-//! The definitions are ones that an API server takes, and say what they mean to say.
+//! The definitions are valid for an API server and contain the intended rules.
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
 use atelier_crds::{Allocation, GpuUnitSpec, GpuUnitStatus, UnitState, definitions};
 use serde_json::{Value, json};
 
-/// Structural schemas: every node has a type (or says int-or-string), and none of the forbidden words.
+/// Asserts a structural schema: each node has a type and no forbidden keyword.
 fn assert_structural(path: &str, node: &Value) {
     let object = node.as_object().unwrap();
     for word in ["$ref", "definitions", "oneOf", "anyOf", "allOf", "const", "nullable"] {
@@ -38,7 +38,7 @@ fn definitions_are_structural() {
 }
 
 #[test]
-fn transitions_are_ruled() {
+fn the_spec_of_a_unit_has_transition_rules() {
     let unit = serde_json::to_value(&definitions()[0]).unwrap();
     let rules = &unit["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"];
     assert_eq!(rules.as_array().unwrap().len(), 4, "{rules}");

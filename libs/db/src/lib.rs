@@ -1,4 +1,4 @@
-//! A service's access to its own Postgres schema: pools, transactions by caller, leases, the row queue.
+//! A service's access to its Postgres schema: pools, transactions by caller, leases, the row queue.
 //!
 //! Each service has three roles, none of which can bypass row-level security:
 //! - `atelier_<service>_owner` owns the schema and runs its migrations;
@@ -58,7 +58,7 @@ impl DbConfig {
             .options([
                 ("search_path", service),
                 ("timezone", "UTC"),
-                // a migration may take long, and waits for the migrations of other services
+                // a migration may take long and waits for those of other services
                 ("statement_timeout", if role == "owner" { "0" } else { "30s" }),
                 ("idle_in_transaction_session_timeout", "60s"),
             ]))
@@ -67,7 +67,7 @@ impl DbConfig {
     /// Applies the missing migrations to the service's schema, as its owner.
     ///
     /// # Errors
-    /// If the owner's password is not configured, and the database's.
+    /// If the owner's password is not configured, or a migration fails.
     pub async fn migrate(&self, service: &'static str, migrations: &Migrator) -> anyhow::Result<()> {
         let password = self
             .owner_password
@@ -106,10 +106,10 @@ impl Db {
         })
     }
 
-    /// A transaction that sees and writes the rows of one tenant only.
+    /// Begins a transaction that sees and writes the rows of one tenant only.
     ///
     /// # Errors
-    /// The database's.
+    /// If the database fails.
     pub async fn tenant(&self, tenant: TenantId) -> sqlx::Result<Tx> {
         let mut tx = self.app.begin().await?;
         sqlx::query("select set_config('atelier.tenant', $1, true)")
@@ -119,38 +119,38 @@ impl Db {
         Ok(tx)
     }
 
-    /// A transaction of a request that concerns no tenant: platform tables only.
+    /// Begins a transaction of a request that concerns no tenant: platform tables only.
     ///
     /// # Errors
-    /// The database's.
+    /// If the database fails.
     pub async fn platform(&self) -> sqlx::Result<Tx> {
         self.app.begin().await
     }
 
-    /// A transaction of an administrator's request. It reads the rows of all tenants where a table has a policy
+    /// Begins a transaction of an administrator's request. It reads the rows of all tenants in tables with a policy
     /// for `atelier.admin`, and writes platform tables only.
     ///
     /// # Errors
-    /// The database's.
+    /// If the database fails.
     pub async fn admin(&self) -> sqlx::Result<Tx> {
         let mut tx = self.app.begin().await?;
         sqlx::query("select set_config('atelier.admin', 'on', true)").execute(&mut *tx).await?;
         Ok(tx)
     }
 
-    /// A transaction of a worker or of another service's call. It sees the rows of all tenants; never use it for a
-    /// person's request.
+    /// Begins a transaction of a worker or of another service's call. It sees the rows of all tenants; never use it
+    /// for a user's request.
     ///
     /// # Errors
-    /// The database's.
+    /// If the database fails.
     pub async fn worker(&self) -> sqlx::Result<Tx> {
         self.worker.begin().await
     }
 
-    /// A listener for the schema's notifications, on a connection of the worker's.
+    /// Listens to notifications on `channel`, on a connection of the worker role.
     ///
     /// # Errors
-    /// The database's.
+    /// If the database fails.
     pub async fn listen(&self, channel: &str) -> sqlx::Result<PgListener> {
         let mut listener = PgListener::connect_with(&self.worker).await?;
         listener.listen(channel).await?;
@@ -165,7 +165,7 @@ impl Db {
         sqlx::query("select 1").execute(&self.app).await.map(drop)
     }
 
-    /// Closes the pools after the open transactions.
+    /// Closes the pools once open transactions have ended.
     pub async fn close(&self) {
         self.app.close().await;
         self.worker.close().await;

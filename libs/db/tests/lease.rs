@@ -1,4 +1,4 @@
-//! A lease lasts as long as the work, and the work no longer than the lease.
+//! A lease is renewed while the work lasts, and work stops when the lease is lost.
 
 use std::{cell::Cell, future::pending, time::Duration};
 
@@ -25,7 +25,7 @@ async fn work_may_take_longer_than_the_lease() {
 }
 
 #[tokio::test]
-async fn a_renewal_that_fails_is_tried_again() {
+async fn a_failed_renewal_is_retried() {
     let (asked, twice) = (Cell::new(0), Notify::new());
     let renew = || async {
         asked.set(asked.get() + 1);
@@ -35,12 +35,12 @@ async fn a_renewal_that_fails_is_tried_again() {
         twice.notify_one();
         Ok(true)
     };
-    // long enough for a second try on a machine that is busy
+    // long enough for a retry on a busy machine
     assert_eq!(hold(Instant::now(), 10 * TIME, renew, twice.notified()).await, Some(()));
 }
 
 #[tokio::test]
-async fn work_stops_when_the_lease_is_anothers() {
+async fn work_stops_when_another_worker_takes_the_lease() {
     assert_eq!(hold(Instant::now(), TIME, || async { Ok(false) }, pending::<()>()).await, None);
 }
 

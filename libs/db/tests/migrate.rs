@@ -1,4 +1,4 @@
-//! Migrations, on a real database.
+//! Migrations on a real database.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use testkit::TestDb;
 
 /// A large table is not altered in seconds, and each service waits for the migrations of the others.
 #[tokio::test]
-async fn a_migration_takes_the_time_it_needs_and_a_request_does_not() {
+async fn the_statement_timeout_applies_to_requests_but_not_to_migrations() {
     let note = "create table seen as select current_setting('statement_timeout') as value;
         grant select on seen to atelier_stock_app";
     let migrations = Migrator::with_migrations(vec![Migration::new(

@@ -1,19 +1,19 @@
-//! A typed id for each kind of thing Atelier knows.
+//! A typed id for each kind of resource.
 //!
 //! An id is a UUIDv7 (so ids sort by creation time). In Postgres it is a `uuid`; on the wire it is
 //! `<prefix>_<32 hex digits>`, for example `inst_01939f0a7c3d7e6b8a1f4f0d5c2b1a00`; as the name of a
-//! Kubernetes object, where `_` is not allowed, it is `<prefix>-<32 hex digits>`. A bare `Uuid`
-//! appears nowhere outside this crate and the SQL that binds it.
+//! Kubernetes object, where `_` is not allowed, it is `<prefix>-<32 hex digits>`. Only this
+//! crate and the SQL that binds ids use a bare `Uuid`.
 
 use std::{fmt, str::FromStr};
 
 use uuid::Uuid;
 
-/// Why a text is not an id of the wanted kind.
+/// The text is not an id of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid id: expected `{expected}_` followed by 32 hex digits")]
 pub struct InvalidId {
-    /// The prefix of the wanted kind.
+    /// The expected prefix.
     pub expected: &'static str,
 }
 
@@ -30,7 +30,7 @@ fn parse(text: &str, prefix: &'static str, separator: char) -> Result<Uuid, Inva
     Uuid::try_parse(hex).map_err(|_| invalid)
 }
 
-/// A UUIDv8 (RFC 9562: made as its maker likes) from a hash of the words.
+/// Returns a UUIDv8 (RFC 9562: custom layout) made from a hash of `words`.
 fn derive(words: &[&str]) -> Uuid {
     use sha2::{Digest, Sha256};
     let mut hasher = Sha256::new();
@@ -51,44 +51,44 @@ macro_rules! ids {
         pub struct $name(Uuid);
 
         impl $name {
-            /// What stands before the `_` on the wire.
+            /// The prefix on the wire, without the `_`.
             pub const PREFIX: &'static str = $prefix;
 
-            /// A new id, later in order than all made before it.
+            /// Returns a new id. It sorts after those that this process made before.
             #[must_use]
             #[expect(clippy::new_without_default, reason = "an id is never a default value")]
             pub fn new() -> Self {
                 Self(Uuid::now_v7())
             }
 
-            /// The id that always stands for these words, for things that another system names.
+            /// Returns the id derived from `words`, always the same, for objects that another system names.
             #[must_use]
             pub fn derived(words: &[&str]) -> Self {
                 Self(derive(words))
             }
 
-            /// The id that a stored UUID stands for.
+            /// Returns the id with this stored UUID.
             #[must_use]
             pub const fn from_uuid(uuid: Uuid) -> Self {
                 Self(uuid)
             }
 
-            /// What is stored.
+            /// Returns the UUID, as stored in Postgres.
             #[must_use]
             pub const fn uuid(self) -> Uuid {
                 self.0
             }
 
-            /// The name of the Kubernetes object that stands for this thing.
+            /// Returns the id as the name of a Kubernetes object.
             #[must_use]
             pub fn k8s_name(self) -> String {
                 format!(concat!($prefix, "-{}"), self.0.simple())
             }
 
-            /// The id in a Kubernetes object's name.
+            /// Parses the name of a Kubernetes object.
             ///
             /// # Errors
-            /// When the name is not one that [`Self::k8s_name`] gives.
+            /// If the name does not have the form that [`Self::k8s_name`] returns.
             pub fn from_k8s_name(name: &str) -> Result<Self, InvalidId> {
                 parse(name, $prefix, '-').map(Self)
             }
@@ -149,7 +149,7 @@ macro_rules! ids {
             use super::*;
 
             #[test]
-            fn an_id_reads_back_from_both_of_its_forms() {
+            fn an_id_parses_from_both_forms() {
                 $(
                     let id = $name::new();
                     assert_eq!(id.to_string().parse(), Ok(id));
@@ -159,17 +159,17 @@ macro_rules! ids {
             }
 
             #[test]
-            fn what_is_not_an_id_is_refused() {
+            fn invalid_ids_are_refused() {
                 let good = InstanceId::new().to_string();
                 for bad in ["", "inst_", "inst", "inst_01939F0A7C3D7E6B8A1F4F0D5C2B1A00",
                             &good.replace("inst", "unit"), &good[..good.len() - 1], &format!("{good}0"),
                             "inst_01939f0a-7c3d-7e6b-8a1f-4f0d5c2b1a00"] {
-                    assert!(bad.parse::<InstanceId>().is_err(), "{bad:?} was taken for an id");
+                    assert!(bad.parse::<InstanceId>().is_err(), "{bad:?} was accepted");
                 }
             }
 
             #[test]
-            fn a_derived_id_is_always_the_same_and_an_id() {
+            fn a_derived_id_is_stable_and_valid() {
                 let id = UserId::derived(&["https://issuer", "alice"]);
                 assert_eq!(id, UserId::derived(&["https://issuer", "alice"]));
                 assert_ne!(id, UserId::derived(&["https://issuera", "lice"]));

@@ -57,7 +57,7 @@ impl<'a> NewOperation<'a> {
     /// Records it as pending.
     ///
     /// # Errors
-    /// The database's.
+    /// If the database fails.
     pub async fn insert(&self, conn: &mut PgConnection) -> sqlx::Result<Operation> {
         store::insert(conn, self).await
     }

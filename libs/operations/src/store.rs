@@ -56,7 +56,7 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewOperation<'_>) -> s
 /// Records the progress of an open operation and that it runs. Writes nothing if that is recorded already.
 ///
 /// # Errors
-/// The database's.
+/// If the database fails.
 pub async fn report(
     conn: &mut PgConnection,
     id: OperationId,
@@ -76,7 +76,7 @@ pub async fn report(
 /// Finishes an open operation. False if it has finished before; it stays as it is then.
 ///
 /// # Errors
-/// The database's.
+/// If the database fails.
 pub async fn finish(conn: &mut PgConnection, id: OperationId, end: &End) -> sqlx::Result<bool> {
     let (state, problem) = match end {
         End::Succeeded => (OperationState::Succeeded, None),
@@ -98,7 +98,7 @@ pub async fn finish(conn: &mut PgConnection, id: OperationId, end: &End) -> sqlx
 /// Cancels the open operations on `target`.
 ///
 /// # Errors
-/// The database's.
+/// If the database fails.
 pub async fn cancel_open(conn: &mut PgConnection, target: &str) -> sqlx::Result<()> {
     sqlx::query!(
         "update operations set state = 'cancelled', updated_at = now(), finished_at = now()
@@ -113,7 +113,7 @@ pub async fn cancel_open(conn: &mut PgConnection, target: &str) -> sqlx::Result<
 /// Returns an operation of `tenant`, or of the platform if that is none.
 ///
 /// # Errors
-/// The database's.
+/// If the database fails.
 pub async fn find(
     conn: &mut PgConnection,
     tenant: Option<TenantId>,
@@ -134,7 +134,7 @@ pub async fn find(
 /// Returns operations before `before`, newest first.
 ///
 /// # Errors
-/// The database's.
+/// If the database fails.
 pub async fn list(
     conn: &mut PgConnection,
     filter: &Filter,
@@ -161,7 +161,7 @@ pub async fn list(
 /// Deletes up to `limit` operations that finished more than 90 days ago; returns how many.
 ///
 /// # Errors
-/// The database's.
+/// If the database fails.
 pub async fn prune(conn: &mut PgConnection, limit: i64) -> sqlx::Result<u64> {
     sqlx::query!(
         "delete from operations where id in (

@@ -17,15 +17,15 @@ pub struct Passwords {
 /// Creates the roles and the schema of `service` in the database of `admin`, a superuser's connection. Repeatable.
 ///
 /// # Errors
-/// If the name of the service is not plain lower-case letters, and the database's.
+/// If the name of the service is not plain lower-case letters, or a statement fails.
 pub async fn provision(admin: &mut PgConnection, service: &str, passwords: &Passwords) -> anyhow::Result<()> {
     anyhow::ensure!(
         !service.is_empty() && service.bytes().all(|b| b.is_ascii_lowercase()),
-        "{service:?} is not a service's name"
+        "invalid service name {service:?}"
     );
     let mut tx = admin.begin().await?;
-    // roles belong to the server, advisory locks to one database: two runs in two databases must not change the
-    // same role at the same time
+    // two runs in two databases must not change the same role at the same time: roles belong to the server, advisory
+    // locks to one database
     sqlx::query("lock table pg_catalog.pg_authid in share row exclusive mode").execute(&mut *tx).await?;
     for (role, password) in
         [("owner", &passwords.owner), ("app", &passwords.app), ("worker", &passwords.worker)]
@@ -76,7 +76,7 @@ pub async fn provision(admin: &mut PgConnection, service: &str, passwords: &Pass
     Ok(())
 }
 
-/// Runs a statement that was built from a checked service name and quoted values.
+/// Runs a statement built from a checked service name and quoted values.
 async fn execute(conn: &mut PgConnection, statement: String) -> sqlx::Result<()> {
     sqlx::raw_sql(AssertSqlSafe(statement)).execute(conn).await.map(drop)
 }

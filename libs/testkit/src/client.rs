@@ -1,4 +1,4 @@
-//! An HTTP client that speaks the API's conventions and keeps what a test asserts on.
+//! An HTTP client that follows the API's conventions, and its responses with assertions.
 
 use reqwest::{
     Method,
@@ -6,20 +6,20 @@ use reqwest::{
 };
 use serde_json::Value;
 
-/// What came back.
+/// The response to a request.
 #[derive(Debug)]
-pub struct Answer {
+pub struct Response {
     /// HTTP status.
     pub status: u16,
     /// Headers.
     pub headers: HeaderMap,
-    /// The body as JSON; null when it is none.
+    /// The body as JSON; null if it is not JSON.
     pub body: Value,
     /// The body as text.
     pub text: String,
 }
 
-impl Answer {
+impl Response {
     /// Asserts the status; the failure shows the body.
     #[track_caller]
     #[must_use]
@@ -28,7 +28,7 @@ impl Answer {
         self
     }
 
-    /// Asserts a problem of the type `slug` with this status, as RFC 9457 wants it.
+    /// Asserts an RFC 9457 problem of the type `slug` with this status.
     #[track_caller]
     pub fn expect_problem(self, status: u16, slug: &str) -> Self {
         assert_eq!(self.status, status, "{}", self.text);
@@ -39,13 +39,13 @@ impl Answer {
         self
     }
 
-    /// A header's text.
+    /// Returns the value of a header, if it is text.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// The member `name` of the body, which must be text.
+    /// Returns the member `name` of the body, which must be a string.
     #[track_caller]
     #[must_use]
     pub fn str(&self, name: &str) -> &str {
@@ -63,26 +63,26 @@ pub struct Client {
 }
 
 impl Client {
-    /// The service it calls.
+    /// The base URL of the service.
     #[must_use]
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// A client without a token for the service at `base` (no slash at the end).
+    /// A client without a token for the service at `base` (no trailing slash).
     #[must_use]
     pub fn new(base: &str) -> Self {
         let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
         Self { http, base: base.to_owned(), token: None, headers: HeaderMap::new() }
     }
 
-    /// The same with a bearer token.
+    /// Returns the client with a bearer token.
     #[must_use]
     pub fn token(&self, token: &str) -> Self {
         Self { token: Some(token.to_owned()), ..self.clone() }
     }
 
-    /// The same with one more header.
+    /// Returns the client with one more header.
     #[must_use]
     pub fn header(&self, name: &'static str, value: &str) -> Self {
         let mut client = self.clone();
@@ -90,14 +90,14 @@ impl Client {
         client
     }
 
-    /// The same with a fixed `Idempotency-Key`.
+    /// Returns the client with a fixed `Idempotency-Key`.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
         self.header("idempotency-key", key)
     }
 
     /// Sends a request; `body` is sent as JSON unless it is null.
-    pub async fn send(&self, method: Method, path: &str, body: &Value) -> Answer {
+    pub async fn send(&self, method: Method, path: &str, body: &Value) -> Response {
         let mut request = self.http.request(method.clone(), format!("{}{path}", self.base));
         if let Some(token) = &self.token {
             request = request.bearer_auth(token);
@@ -113,31 +113,31 @@ impl Client {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let text = response.text().await.unwrap();
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Answer { status, headers, body, text }
+        Response { status, headers, body, text }
     }
 
-    /// GET.
-    pub async fn get(&self, path: &str) -> Answer {
+    /// Sends a GET request.
+    pub async fn get(&self, path: &str) -> Response {
         self.send(Method::GET, path, &Value::Null).await
     }
 
-    /// POST.
-    pub async fn post(&self, path: &str, body: Value) -> Answer {
+    /// Sends a POST request.
+    pub async fn post(&self, path: &str, body: Value) -> Response {
         self.send(Method::POST, path, &body).await
     }
 
-    /// PUT.
-    pub async fn put(&self, path: &str, body: Value) -> Answer {
+    /// Sends a PUT request.
+    pub async fn put(&self, path: &str, body: Value) -> Response {
         self.send(Method::PUT, path, &body).await
     }
 
-    /// PATCH, of the version that `etag` names.
-    pub async fn patch(&self, path: &str, etag: &str, body: Value) -> Answer {
+    /// Sends a PATCH request with `etag` as `If-Match`.
+    pub async fn patch(&self, path: &str, etag: &str, body: Value) -> Response {
         self.header("if-match", etag).send(Method::PATCH, path, &body).await
     }
 
-    /// DELETE.
-    pub async fn delete(&self, path: &str) -> Answer {
+    /// Sends a DELETE request without a body.
+    pub async fn delete(&self, path: &str) -> Response {
         self.send(Method::DELETE, path, &Value::Null).await
     }
 }

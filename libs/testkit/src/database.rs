@@ -1,4 +1,4 @@
-//! A database of its own for each test, on the Postgres that `cargo xtask test` started.
+//! A separate database for each test, on the Postgres that `cargo xtask test` started.
 
 use db::{Db, DbConfig};
 use provision::{Passwords, provision};
@@ -6,7 +6,7 @@ use secrecy::SecretString;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, migrate::Migrator, postgres::PgConnectOptions};
 use uuid::Uuid;
 
-/// A fresh database, with the roles of the services that were asked for. Dropped at the end.
+/// A new database, with the roles of the requested services. `Drop` removes it.
 #[derive(Debug)]
 pub struct TestDb {
     name: String,
@@ -15,7 +15,7 @@ pub struct TestDb {
 }
 
 impl TestDb {
-    /// An empty database. The address of a superuser comes from `TEST_POSTGRES`.
+    /// Creates an empty database. `TEST_POSTGRES` is the URL of a superuser.
     pub async fn new() -> Self {
         let url = std::env::var("TEST_POSTGRES")
             .expect("TEST_POSTGRES is not set: run the tests with `cargo xtask test`");
@@ -27,15 +27,15 @@ impl TestDb {
         Self { name, admin, runtime: tokio::runtime::Handle::current() }
     }
 
-    /// A superuser's connection to it, for looking at what services must not see.
+    /// A superuser's connection to the database, which sees what services must not see.
     pub async fn admin(&self) -> PgConnection {
         PgConnection::connect_with(&self.admin.clone().database(&self.name)).await.unwrap()
     }
 
-    /// Waits until somebody waits for a lock in it: what a test holds up has come that far.
-    pub async fn a_lock_is_waited_for(&self) {
+    /// Waits until a query in the database waits for a lock, such as one that the test holds.
+    pub async fn wait_for_blocked_query(&self) {
         let mut conn = self.admin().await;
-        crate::eventually("somebody waits for a lock", async || {
+        crate::eventually("a query waits for a lock", async || {
             let waits = "select exists(select from pg_stat_activity
                          where datname = current_database() and wait_event_type = 'Lock')";
             let waits: bool = sqlx::query_scalar(waits).fetch_one(&mut conn).await.unwrap();
@@ -45,7 +45,7 @@ impl TestDb {
         conn.close().await.unwrap();
     }
 
-    /// Makes the roles and schema of `service`, migrates it, and gives the configuration to reach it.
+    /// Creates the roles and schema of `service`, migrates it, and returns its configuration.
     pub async fn service(&self, service: &'static str, migrations: &Migrator) -> DbConfig {
         let password = || SecretString::from("test");
         let passwords = Passwords { owner: password(), app: password(), worker: password() };
@@ -63,7 +63,7 @@ impl TestDb {
         config
     }
 
-    /// As [`Self::service`], with the pools opened.
+    /// As [`Self::service`], and opens the pools.
     pub async fn open(&self, service: &'static str, migrations: &Migrator) -> (DbConfig, Db) {
         let config = self.service(service, migrations).await;
         let db = Db::connect(service, &config).unwrap();
@@ -72,15 +72,15 @@ impl TestDb {
 }
 
 impl Drop for TestDb {
-    /// Begins the removal; the runtime of the test waits for its end when it is dropped itself. To wait here
-    /// would stop a runtime of one thread, and a connection it had half made would be held against the
-    /// removal until the server gives it up, after a minute.
+    /// Starts the removal; the test's runtime waits for its end when it is dropped. Waiting here would block a
+    /// single-threaded runtime, and a connection that it has half established would block the removal until the
+    /// server closes it, after a minute.
     fn drop(&mut self) {
         let (admin, name) = (self.admin.clone(), std::mem::take(&mut self.name));
         let (begun, begins) = std::sync::mpsc::channel();
         self.runtime.spawn_blocking(move || {
             begun.send(()).unwrap();
-            // a runtime of its own: the test's may be shutting down
+            // a separate runtime: the test's may be shutting down
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let mut conn = PgConnection::connect_with(&admin).await.unwrap();
@@ -89,9 +89,9 @@ impl Drop for TestDb {
                 conn.close().await.unwrap();
             });
         });
-        // what has not begun when the runtime shuts down never does
+        // a task that has not started when the runtime shuts down never starts
         if begins.recv().is_err() && !std::thread::panicking() {
-            panic!("the test's database outlived its runtime, and is left over");
+            panic!("the test's database outlived its runtime and was not removed");
         }
     }
 }

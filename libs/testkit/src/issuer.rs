@@ -1,4 +1,4 @@
-//! An issuer of access tokens whose keys services can fetch, as they fetch the identity service's.
+//! An issuer of access tokens. Services fetch its keys as they fetch the identity service's.
 
 use auth::{AuthConfig, AuthState, Claims, Role, Verifier};
 use aws_lc_rs::{
@@ -12,7 +12,7 @@ use ids::{TenantId, UserId};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::json;
 
-/// Signs tokens, and serves its public key at a URL of its own.
+/// Signs tokens and serves its public key over HTTP.
 pub struct Issuer {
     url: String,
     key: EncodingKey,
@@ -71,7 +71,7 @@ impl Issuer {
         }
     }
 
-    /// Signs claims, whatever they say.
+    /// Signs any claims.
     #[must_use]
     pub fn sign(&self, claims: &impl serde::Serialize) -> String {
         let header = Header { kid: Some("test".to_owned()), ..Header::new(Algorithm::RS256) };
@@ -91,7 +91,7 @@ impl Issuer {
     }
 }
 
-/// PKCS#8 to what the JWT library takes: PEM, since it wants PKCS#1 when given DER.
+/// Converts a PKCS#8 key to PEM: from DER the JWT library accepts PKCS#1 only.
 fn encoding_key(pkcs8: &[u8]) -> EncodingKey {
     use base64::engine::general_purpose::STANDARD;
     let pem = format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", STANDARD.encode(pkcs8));

@@ -1,5 +1,5 @@
-//! What tests need that is real: a database of their own, tokens that verify, a client that speaks the
-//! API's conventions, a bounded wait on a condition. For `[dev-dependencies]` only.
+//! Fixtures of tests: a separate database, valid tokens, an HTTP client that follows the API's conventions, a
+//! bounded wait for a condition. For `[dev-dependencies]` only.
 
 #![expect(
     clippy::missing_panics_doc,
@@ -12,7 +12,7 @@ mod database;
 mod issuer;
 mod wait;
 
-pub use client::{Answer, Client};
+pub use client::{Client, Response};
 pub use database::TestDb;
 pub use issuer::Issuer;
 pub use wait::eventually;
@@ -27,7 +27,7 @@ pub fn callers() -> auth::Callers {
 }
 
 /// Serves a router on a free port of the loopback interface for as long as the runtime lives.
-/// Gives its base URL, without a slash at the end.
+/// Returns its base URL, without a trailing slash.
 pub async fn serve(router: axum::Router) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,18 +1,18 @@
-//! Waiting on conditions.
+//! Waits for conditions.
 
 use std::time::Duration;
 
-/// Asks again and again until the answer is there, for at most 30 seconds. `what` names it in the failure.
-pub async fn eventually<T, F>(what: &str, mut ask: F) -> T
+/// Polls until `poll` returns a value, for at most 30 seconds. `what` describes the condition in the panic.
+pub async fn eventually<T, F>(what: &str, mut poll: F) -> T
 where
     F: AsyncFnMut() -> Option<T>,
 {
     let deadline = tokio::time::Instant::now() + Duration::from_secs(30);
     loop {
-        if let Some(answer) = ask().await {
-            return answer;
+        if let Some(value) = poll().await {
+            return value;
         }
-        assert!(tokio::time::Instant::now() < deadline, "not so after 30 s: {what}");
+        assert!(tokio::time::Instant::now() < deadline, "timed out after 30 s: {what}");
         tokio::time::sleep(Duration::from_millis(15)).await;
     }
 }

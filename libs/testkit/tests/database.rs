@@ -1,4 +1,4 @@
-//! A test's database goes with the test, whatever the test leaves unfinished.
+//! A test's database is removed with the test, whatever the test leaves unfinished.
 
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
@@ -14,14 +14,14 @@ fn runtime() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// A connection to `database` that is asked for its password and does not answer.
-async fn half_made(database: &str) -> TcpStream {
+/// A connection to `database` that does not answer the server's request for a password.
+async fn half_open(database: &str) -> TcpStream {
     let server: url::Url = std::env::var("TEST_POSTGRES").unwrap().parse().unwrap();
     let address = (server.host_str().unwrap(), server.port().unwrap());
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let wanted = format!("\0\x03\0\0user\0{}\0database\0{database}\0\0", server.username());
-    stream.write_u32(u32::try_from(wanted.len()).unwrap() + 4).await.unwrap();
-    stream.write_all(wanted.as_bytes()).await.unwrap();
+    let startup = format!("\0\x03\0\0user\0{}\0database\0{database}\0\0", server.username());
+    stream.write_u32(u32::try_from(startup.len()).unwrap() + 4).await.unwrap();
+    stream.write_all(startup.as_bytes()).await.unwrap();
     let mut authentication = [0; 9];
     stream.read_exact(&mut authentication).await.unwrap();
     assert_eq!(authentication[0], b'R', "{authentication:?}");
@@ -29,18 +29,18 @@ async fn half_made(database: &str) -> TcpStream {
 }
 
 #[test]
-fn a_connection_half_made_does_not_hold_the_removal_up() {
+fn a_half_open_connection_does_not_block_the_removal() {
     let runtime = runtime();
     let name = runtime.block_on(async {
         let database = TestDb::new().await;
         let mut admin = database.admin().await;
         let name: String =
             sqlx::query_scalar("select current_database()").fetch_one(&mut admin).await.unwrap();
-        let waiting = half_made(&name).await;
+        let waiting = half_open(&name).await;
         drop(database);
         let mut rest = [0; 1024];
         while let Ok(read) = waiting.try_read(&mut rest) {
-            assert_ne!(read, 0, "the server gave the connection up before the removal let the test go on");
+            assert_ne!(read, 0, "the server closed the connection before the removal let the test continue");
         }
         tokio::spawn(async move {
             let _open = waiting;
@@ -51,11 +51,11 @@ fn a_connection_half_made_does_not_hold_the_removal_up() {
     drop(runtime);
     self::runtime().block_on(async {
         let mut conn = PgConnection::connect(&std::env::var("TEST_POSTGRES").unwrap()).await.unwrap();
-        let left: bool = sqlx::query_scalar("select exists(select from pg_database where datname = $1)")
+        let exists: bool = sqlx::query_scalar("select exists(select from pg_database where datname = $1)")
             .bind(name)
             .fetch_one(&mut conn)
             .await
             .unwrap();
-        assert!(!left, "gone when the runtime is");
+        assert!(!exists, "the database outlived the runtime");
     });
 }

@@ -18,7 +18,7 @@ pub(crate) enum Error {
     AmbiguousPath,
     #[error("no route has this path")]
     NoSuchRoute,
-    /// As libs/auth maps it.
+    /// The problem that libs/auth returned.
     #[error(transparent)]
     Unauthenticated(#[from] Problem),
     #[error("rate limit exceeded")]

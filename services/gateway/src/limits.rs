@@ -134,7 +134,7 @@ impl Exceeded {
     }
 }
 
-/// The network of an address. Who has one IPv6 address usually has its whole /64.
+/// The network of an address. A client with one IPv6 address usually has its whole /64.
 fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(v6) => {

@@ -95,7 +95,7 @@ impl Connections {
             router.clone().oneshot(request)
         });
         let mut connection = pin!(self.builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
-        // hyper's own timeout begins once it knows the protocol, which a silent client never tells
+        // hyper's timeout starts once the protocol is known, which needs bytes from the client
         let silent = async {
             if tokio::time::timeout(self.head_timeout, first_request.cancelled()).await.is_ok() {
                 std::future::pending::<()>().await;

@@ -55,7 +55,7 @@ impl Proxy {
 
     /// Sends the request to `authority` (`host:port`) with its path and query unchanged. Returns the response once its
     /// head has arrived, within `timeout` if there is one. Removes hop-by-hop headers both ways and sets the
-    /// `X-Forwarded-…` headers; all other headers are the caller's business.
+    /// `X-Forwarded-…` headers; all other headers are up to the caller.
     ///
     /// # Errors
     /// If no response arrives.

@@ -10,7 +10,7 @@ use crate::{
     stock,
 };
 
-/// The counts among the comparisons: a cluster cannot have this name.
+/// Subject under which the comparison of the counts is recorded. No cluster can have this name.
 const COUNTS: &str = "the counts";
 const CLEAN_UP_EVERY: Duration = Duration::from_secs(60);
 /// Rows of a table that are deleted in one transaction, at most.

@@ -1,6 +1,6 @@
 //! One dialect for every service's OpenAPI document.
 //!
-//! A handler declares what is its own: parameters, success responses, and the problems that callers act on:
+//! A handler declares what is specific to it: parameters, success responses, and the problems that callers act on:
 //!
 //! ```ignore
 //! #[utoipa::path(
@@ -36,7 +36,7 @@ use crate::{
     problem::{FieldError, Problem, ProblemType},
 };
 
-/// What a document says of its service.
+/// The service's part of the document's `info`.
 #[derive(Debug, Clone, Copy)]
 pub struct Info {
     /// Title of the document.
@@ -47,8 +47,8 @@ pub struct Info {
 
 /// Completes a service's document.
 ///
-/// Operations need a person's access token, those under `/internal` a service token. A document with
-/// security of its own, or an operation with `security(…)`, keeps it; `security(())` opens an operation.
+/// Operations need an access token, those under `/internal` a service token. A document that declares security, or an
+/// operation with `security(…)`, keeps it; `security(())` opens an operation.
 ///
 /// # Panics
 /// If an operation declares a problem that is not registered.

@@ -13,7 +13,7 @@ use super::{Instances, page};
 use crate::{connection_info::ConnectionInfo, error::Error, headers, proxy};
 
 impl Instances {
-    /// Sends the request to the instance. Its cookie and a token of the platform stay behind.
+    /// Sends the request to the instance, without the session cookie and without a token of the platform.
     pub(super) async fn forward(
         &self,
         label: &str,

@@ -53,7 +53,7 @@ async fn forward(
             Some(state.rate_limits.check_user(principal.user)?)
         }
     };
-    // callers authenticate by header; cookies of instances' pages are no business of the services
+    // callers authenticate by header; services must not see the cookies of instances' pages
     parts.headers.remove(header::COOKIE);
 
     let service = route.service.name();

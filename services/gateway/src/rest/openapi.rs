@@ -1,17 +1,17 @@
-//! One OpenAPI document of what the gateway forwards, put together from the services' committed ones.
+//! One OpenAPI document of what the gateway forwards, merged from the services' committed documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
 use serde_json::{Map, Value, json};
 
-/// Service and document.
+/// Services and their documents.
 const DOCUMENTS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/documents.rs"));
 
-/// The merged document.
+/// Returns the merged document.
 ///
 /// # Errors
-/// When a document is not one, or two services claim one address.
+/// If a document is not valid JSON, or two services have the same path.
 pub(crate) fn merged() -> anyhow::Result<Value> {
     let documents = DOCUMENTS
         .iter()
@@ -25,15 +25,15 @@ pub(crate) fn merged() -> anyhow::Result<Value> {
 
 fn merge(documents: Vec<(&str, Value)>) -> anyhow::Result<Value> {
     let (mut paths, mut schemas, mut tags) = (Map::new(), Map::new(), Vec::new());
-    // the same in every document: see api::openapi
+    // these are the same in every document: see api::openapi
     let mut shared: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
     for (service, mut document) in documents {
         if let Some(paths) = document["paths"].as_object_mut() {
             paths.retain(|path, _| !path.starts_with("/internal"));
         }
         keep_reachable(&mut document);
-        // one name, two shapes: the later service's gets the service's name before it; that may change
-        // the shape of what refers to it, so again until there is none
+        // if two schemas have the same name, the later one is prefixed with its service; this changes the schemas
+        // that refer to it and may cause further clashes
         loop {
             let clashing = object(&document["components"]["schemas"])
                 .find(|(name, schema)| schemas.get(*name).is_some_and(|there| there != *schema))
@@ -77,7 +77,7 @@ fn merge(documents: Vec<(&str, Value)>) -> anyhow::Result<Value> {
     Ok(document)
 }
 
-/// Components that every document has alike.
+/// Kinds of components that are the same in every document.
 const SHARED: [&str; 4] = ["headers", "parameters", "responses", "securitySchemes"];
 
 /// The gateway adds `RateLimit` and `RateLimit-Policy` to each response that it forwards.
@@ -104,7 +104,7 @@ fn add_rate_limit_headers(document: &mut Value) {
     document["components"]["responses"].as_object_mut().into_iter().flatten().for_each(|(_, one)| add(one));
 }
 
-/// Leaves out the schemes of operations that the gateway does not forward.
+/// Removes the schemes of operations that the gateway does not forward.
 fn keep_used_schemes(document: &mut Value) {
     if let Some(schemes) = document["components"]["securitySchemes"].as_object_mut() {
         schemes.retain(|name, _| name != "service_token");
@@ -137,7 +137,7 @@ fn capitalized(text: &str) -> String {
 
 const SCHEMAS: &str = "#/components/schemas/";
 
-/// Leaves out the schemas that no path leads to.
+/// Removes the schemas that no path refers to.
 fn keep_reachable(document: &mut Value) {
     let mut reached = BTreeSet::new();
     let mut next: Vec<String> = references(&document["paths"]);

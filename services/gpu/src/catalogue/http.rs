@@ -1,4 +1,4 @@
-//! `/v1/services`: everybody who is signed in reads, administrators write.
+//! `/v1/services`: every signed-in user reads, administrators write.
 
 use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::{Admin, User};

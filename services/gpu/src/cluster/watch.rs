@@ -1,4 +1,4 @@
-//! Keeps a cluster's cache current and reports the instances that something happened to.
+//! Keeps a cluster's cache current and reports the instances that its events concern.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -76,7 +76,7 @@ impl Cluster {
             let mut instances = HashSet::new();
             for event in batch {
                 match event {
-                    // precedes the first request, and does not tell that the cluster answers
+                    // sent before the first request, so it does not show that the cluster answers
                     Ok(Event::Init) => listed.clear(),
                     Ok(event) => {
                         failures = 0;

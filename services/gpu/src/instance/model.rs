@@ -32,7 +32,7 @@ pub enum Command {
 pub enum Event {
     /// The storage service attached its storage.
     StorageAttached(AttachedStorage),
-    /// The stock service gave it a unit.
+    /// It has claimed a unit.
     Claimed(Claim),
     /// Runs have ended, by the cluster's evidence.
     RunsEnded(Vec<EndedRun>),
@@ -120,13 +120,13 @@ pub struct Instance {
     pub state: State,
     /// Number of the start; grows with each.
     pub attempt: i64,
-    /// Number of restarts that were asked for.
+    /// Number of requested restarts.
     pub restart: i64,
     /// Its storage, once the current start has attached it.
     pub storage: Option<AttachedStorage>,
     /// The meter.
     pub meter: Meter,
-    /// Where it was last.
+    /// Its current or last location.
     pub last_place: Option<Place>,
     /// The newest operation on it, which may have ended.
     pub operation: CurrentOperation,
@@ -289,7 +289,7 @@ impl Instance {
         if self.meter.open == Some(key) {
             return Vec::new();
         }
-        // no evidence told when the run before ended
+        // no observation showed the end of the previous run
         let mut metering = self.close_unseen_run();
         metering.push(Metering::Open(key));
         self.meter.open = Some(key);

@@ -55,7 +55,7 @@ pub enum ReasonCode {
     NodeCordoned,
     /// The unit was preempted by a pod of higher priority.
     Preempted,
-    /// Another pod took the unit's place. The operator wins it back.
+    /// Another pod took the unit's place. The operator is trying to regain it.
     PlaceLost,
     /// The cluster does not support the specification's way to allocate GPUs.
     UnsupportedAllocation,

@@ -108,7 +108,7 @@ impl Reconciler {
     /// Returns those of the instances that have something to do, by what the clusters report now.
     ///
     /// # Errors
-    /// The database's.
+    /// If the database fails.
     pub async fn affected(&self, ids: &[InstanceId]) -> sqlx::Result<Vec<InstanceId>> {
         let mut affected = Vec::new();
         for ids in ids.chunks(BATCH) {
@@ -144,7 +144,7 @@ impl Reconciler {
                 Step::Wait(reason) => {
                     draft.instance.state.set_reason(reason);
                     let after = requeue_after(&draft.instance.state, leftovers_released);
-                    return self.rest(&mut draft, leased, after).await;
+                    return self.store_and_release(&mut draft, leased, after).await;
                 }
                 Step::Record(event) => Some(event),
                 Step::Act(action) => {
@@ -219,7 +219,7 @@ impl Reconciler {
     }
 
     /// Stores the changes and releases the lease, in one transaction.
-    async fn rest(
+    async fn store_and_release(
         &self,
         draft: &mut Draft,
         leased: Leased<InstanceId>,

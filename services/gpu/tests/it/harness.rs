@@ -10,7 +10,7 @@ use ids::{InstanceId, TenantId, UnitId};
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use service::Process;
-use testkit::{Answer, Client, Issuer, SERVICE_TOKEN, TestDb, eventually};
+use testkit::{Client, Issuer, Response, SERVICE_TOKEN, TestDb, eventually};
 
 use crate::{
     neighbours::{Neighbours, SPEC},
@@ -217,7 +217,7 @@ impl World {
     }
 
     /// The instance once it is in a state.
-    pub(crate) async fn in_state(&self, id: InstanceId, state: &str) -> Answer {
+    pub(crate) async fn in_state(&self, id: InstanceId, state: &str) -> Response {
         let path = format!("/v1/instances/{id}");
         let member = self.member();
         eventually(&format!("the instance is {state}"), async || {

@@ -29,12 +29,12 @@ impl RefreshToken {
         Some(Self { session: session.parse().ok()?, secret: secret.to_owned() }).filter(|_| valid)
     }
 
-    /// What is stored of it.
+    /// Returns the hash, which is stored.
     pub(super) fn hash(&self) -> Vec<u8> {
         Sha256::digest(self.secret.as_bytes()).to_vec()
     }
 
-    /// What the client holds.
+    /// Returns the token as sent to the client.
     pub(super) fn text(&self) -> String {
         format!("{}.{}", self.session, self.secret)
     }

@@ -12,10 +12,10 @@ use crate::error::Error;
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub(crate) enum TenantState {
-    /// It does.
+    /// Members can sign in to it.
     Active,
-    /// Nobody signs in to it or refreshes a session for it; access tokens given before live out their
-    /// minutes. What it owns stays.
+    /// Nobody can sign in to it or refresh a session for it. Access tokens stay valid until they expire; instances
+    /// and storages stay.
     Suspended,
 }
 
@@ -77,7 +77,7 @@ impl Tenant {
     }
 }
 
-/// Checks a name for people: 1 to 100 characters, no control characters, no space at either end.
+/// Checks a display name: 1 to 100 characters, no control characters, no space at either end.
 ///
 /// # Errors
 /// Names the field.

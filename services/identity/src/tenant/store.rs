@@ -5,7 +5,7 @@ use sqlx::PgConnection;
 
 use super::model::{NewTenant, Tenant, TenantChange, TenantState};
 
-/// The tenant.
+/// Returns the tenant.
 pub(crate) async fn find(conn: &mut PgConnection, id: TenantId) -> sqlx::Result<Option<Tenant>> {
     sqlx::query_as!(
         Tenant,
@@ -16,7 +16,7 @@ pub(crate) async fn find(conn: &mut PgConnection, id: TenantId) -> sqlx::Result<
     .await
 }
 
-/// The tenant, locked to the end of the transaction: whoever changes its members takes this first.
+/// Returns the tenant, locked until the transaction ends. Changes of its members take this lock first.
 pub(crate) async fn lock(conn: &mut PgConnection, id: TenantId) -> sqlx::Result<Option<Tenant>> {
     sqlx::query_as!(
         Tenant,
@@ -27,7 +27,7 @@ pub(crate) async fn lock(conn: &mut PgConnection, id: TenantId) -> sqlx::Result<
     .await
 }
 
-/// Tenants after `after`, whose names begin with `name_prefix`.
+/// Returns tenants after `after` whose names begin with `name_prefix`.
 pub(super) async fn list(
     conn: &mut PgConnection,
     after: Option<TenantId>,
@@ -51,7 +51,7 @@ pub(super) async fn list(
     .await
 }
 
-/// Adds a tenant; none when the name is taken.
+/// Adds a tenant. Returns none if the name is in use.
 pub(super) async fn insert(
     conn: &mut PgConnection,
     id: TenantId,
@@ -68,7 +68,7 @@ pub(super) async fn insert(
     .await
 }
 
-/// Changes the tenant of this generation; none when it has moved on.
+/// Changes the tenant of this generation. Returns none if the tenant has changed since.
 pub(super) async fn update(
     conn: &mut PgConnection,
     id: TenantId,
@@ -90,7 +90,7 @@ pub(super) async fn update(
     .await
 }
 
-/// Removes the tenant. Its members must be gone.
+/// Deletes a tenant without members.
 pub(super) async fn delete(conn: &mut PgConnection, id: TenantId) -> sqlx::Result<()> {
     sqlx::query!("delete from tenants where id = $1", id as TenantId).execute(conn).await.map(drop)
 }

@@ -1,4 +1,4 @@
-//! A user's change of the own password.
+//! Users change their own passwords.
 
 use api::{IdempotencyKey, Problem, Reply};
 use ids::{SessionId, UserId};

@@ -133,7 +133,7 @@ async fn a_user_who_concurrently_becomes_the_last_owner_is_not_deleted() {
         sqlx::query(change).execute(&mut *managed).await.unwrap();
     }
     let leaving = tokio::spawn(async move { admin.delete(&format!("/v1/users/{b}")).await });
-    platform.db.a_lock_is_waited_for().await;
+    platform.db.wait_for_blocked_query().await;
     managed.commit().await.unwrap();
     leaving.await.unwrap().expect_problem(409, "last-owner");
 }
@@ -153,7 +153,7 @@ async fn a_name_that_another_tenant_takes_concurrently_is_refused() {
             admin.patch(&format!("/v1/tenants/{one}"), "*", json!({ "name": "three" })).await
         })
     };
-    platform.db.a_lock_is_waited_for().await;
+    platform.db.wait_for_blocked_query().await;
     named.commit().await.unwrap();
     renaming.await.unwrap().expect_problem(409, "name-taken");
     let _ = admin.patch(&format!("/v1/tenants/{two}"), "*", json!({ "name": "three" })).await.expect(200);

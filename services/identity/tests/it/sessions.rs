@@ -4,11 +4,11 @@ use testkit::Client;
 
 use crate::platform::{ADMIN, PASSWORD, Platform};
 
-async fn try_in(client: &Client, email: &str, password: &str) -> testkit::Answer {
+async fn try_in(client: &Client, email: &str, password: &str) -> testkit::Response {
     client.post("/v1/sessions", json!({ "email": email, "password": password })).await
 }
 
-async fn refresh(client: &Client, session: &Value) -> testkit::Answer {
+async fn refresh(client: &Client, session: &Value) -> testkit::Response {
     client.post("/v1/sessions/refresh", json!({ "refresh_token": session["refresh_token"] })).await
 }
 
@@ -232,7 +232,7 @@ async fn a_concurrently_changed_password_creates_no_session() {
     sqlx::query("lock table identity.sign_in_failures in exclusive mode").execute(&mut *held).await.unwrap();
     let client = platform.client.clone();
     let signing_in = tokio::spawn(async move { try_in(&client, "designer@x.test", PASSWORD).await });
-    platform.db.a_lock_is_waited_for().await;
+    platform.db.wait_for_blocked_query().await;
     let change = json!({ "password": "another good password" });
     let _ = admin.patch(&format!("/v1/users/{user}"), "*", change).await.expect(200);
     held.commit().await.unwrap();

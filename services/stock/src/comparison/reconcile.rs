@@ -1,4 +1,4 @@
-//! Compares a cluster with its units now and then, and repairs what differs.
+//! Periodically compares a cluster with its units, and repairs what differs.
 //!
 //! An idle object without a unit is deleted. An occupied one is never touched: it becomes a unit, so that a tenant
 //! does not lose work to a mistake in the records.

@@ -82,7 +82,7 @@ async fn refresh(conn: &mut PgConnection, operation: &mut Operation) -> sqlx::Re
     Ok(())
 }
 
-/// Counts the units of an open operation. A unit that the scheduler has not judged yet has no problem.
+/// Counts the units of an open operation. A unit that the scheduler has not tried yet has no problem.
 pub(super) async fn counts(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<Counts> {
     sqlx::query_as!(
         Counts,
@@ -212,7 +212,7 @@ pub(crate) async fn record_removed(conn: &mut PgConnection, units: &[UnitId]) ->
     notify(conn).await
 }
 
-/// Ends what other operations wait for from units that are being removed.
+/// Fails units that are being removed in the other operations that wait for them.
 pub(crate) async fn abandon(
     conn: &mut PgConnection,
     units: &[UnitId],

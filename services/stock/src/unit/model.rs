@@ -31,7 +31,7 @@ pub struct UnitStatus {
     pub held: bool,
     /// An instance occupies the unit.
     pub occupied: bool,
-    /// The scheduler has not judged the unit yet.
+    /// The scheduler has not tried the unit yet.
     pub undecided: bool,
 }
 

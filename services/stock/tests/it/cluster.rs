@@ -44,7 +44,7 @@ async fn an_addition_creates_objects_and_counts_held_units() {
     );
     assert_eq!(object.managed_fields()[0].manager.as_deref(), Some("atelier-stock"));
 
-    // two hold, one does not, two have not been judged: making is not stock, the operation goes on
+    // two hold, one does not, two have not been tried: making is not stock, the operation goes on
     cluster.hold(&objects[..2]).await;
     cluster.say_more(&objects[2].name_any(), false, "Unschedulable", json!({})).await;
     cluster.say_more(&objects[3].name_any(), false, "Scheduling", json!({})).await;

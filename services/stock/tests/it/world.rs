@@ -10,7 +10,7 @@ use ids::TenantId;
 use serde_json::{Value, json};
 use service::Process;
 use sqlx::{Connection, PgConnection};
-use testkit::{Answer, Client, Issuer, SERVICE_TOKEN, TestDb, callers, eventually};
+use testkit::{Client, Issuer, Response, SERVICE_TOKEN, TestDb, callers, eventually};
 
 /// A database, an issuer, and any number of replicas of the service.
 pub(crate) struct World {
@@ -203,7 +203,7 @@ impl Replica {
         .await;
     }
 
-    pub(crate) async fn claim(&self, instance: &str, spec_id: &str) -> Answer {
+    pub(crate) async fn claim(&self, instance: &str, spec_id: &str) -> Response {
         self.service
             .post(
                 "/internal/v1/claims",

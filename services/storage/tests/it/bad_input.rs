@@ -132,7 +132,7 @@ async fn a_name_that_another_request_takes_first_is_refused() {
         let (member, path) = (member.clone(), format!("/v1/storages/{}", one.str("id")));
         tokio::spawn(async move { member.patch(&path, "*", json!({ "name": "three" })).await })
     };
-    world.db.a_lock_is_waited_for().await;
+    world.db.wait_for_blocked_query().await;
     named.commit().await.unwrap();
     renaming.await.unwrap().expect_problem(409, "name-taken");
     for made in [one, two] {

@@ -5,7 +5,7 @@ use aws_sdk_s3::error::ProvideErrorMetadata as _;
 use futures::StreamExt as _;
 use ids::{StorageId, TenantId};
 use serde_json::{Value, json};
-use testkit::{Answer, eventually};
+use testkit::{Response, eventually};
 
 use crate::world::{World, ended, make, remove, specs, state};
 
@@ -95,7 +95,7 @@ async fn the_user_stays_while_it_has_a_bucket() {
     let member = world.member(&service, tenant);
     let first = make(&member, "one", "archive", 1).await;
     let second = make(&member, "two", "archive", 1).await;
-    let credentials = |made: &Answer| format!("/v1/storages/{}/credentials", made.str("id"));
+    let credentials = |made: &Response| format!("/v1/storages/{}/credentials", made.str("id"));
     let of_first = member.post(&credentials(&first), Value::Null).await.expect(201);
     let of_second = member.post(&credentials(&second), Value::Null).await.expect(201);
     remove(&member, first.str("id")).await;

@@ -24,7 +24,7 @@ async fn specifications_are_created_listed_changed_and_retired() {
     admin.post("/v1/storage-specs", fixed).await.expect_problem(409, "name-taken");
 
     let found = member.get("/v1/storage-specs?name_prefix=ssd").await.expect(200);
-    let names = |page: &testkit::Answer| {
+    let names = |page: &testkit::Response| {
         page.body["items"]
             .as_array()
             .unwrap()

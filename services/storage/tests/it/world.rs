@@ -20,7 +20,7 @@ use kube::{
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 use service::Process;
-use testkit::{Answer, Client, Issuer, TestDb, eventually};
+use testkit::{Client, Issuer, Response, TestDb, eventually};
 use tokio::runtime::{Builder, Runtime};
 
 /// A database, an issuer of tokens, an object store, and a cluster if the test needs one.
@@ -291,7 +291,7 @@ pub(crate) async fn specs(admin: &Client) {
 }
 
 /// Waits for a storage's state.
-pub(crate) async fn state(client: &Client, id: &str, wanted: &str) -> Answer {
+pub(crate) async fn state(client: &Client, id: &str, wanted: &str) -> Response {
     eventually(&format!("{id} is {wanted}"), async || {
         let seen = client.get(&format!("/v1/storages/{id}")).await.expect(200);
         (seen.str("state") == wanted).then_some(seen)
@@ -300,14 +300,14 @@ pub(crate) async fn state(client: &Client, id: &str, wanted: &str) -> Answer {
 }
 
 /// Creates a storage and waits until it is available.
-pub(crate) async fn make(client: &Client, name: &str, spec: &str, size_gib: i64) -> Answer {
+pub(crate) async fn make(client: &Client, name: &str, spec: &str, size_gib: i64) -> Response {
     let body = json!({ "name": name, "storage_spec": spec, "size_gib": size_gib });
     let ordered = client.post("/v1/storages", body).await.expect(202);
     state(client, ordered.str("id"), "available").await
 }
 
 /// Waits until an operation has finished, and returns it.
-pub(crate) async fn ended(client: &Client, id: &str) -> Answer {
+pub(crate) async fn ended(client: &Client, id: &str) -> Response {
     eventually(&format!("{id} has finished"), async || {
         let seen = client.get(&format!("/v1/storage-operations/{id}")).await.expect(200);
         (!seen.body["finished_at"].is_null()).then_some(seen)

@@ -37,7 +37,7 @@ pub enum Verdict {
     Hang,
 }
 
-/// Called around every write with the word of the action and the name of the object. Tests inject faults here.
+/// Called around every write with the names of the action and the object. Tests inject faults here.
 pub type Hook = Arc<dyn Fn(Step, &str, &str) -> Verdict + Send + Sync>;
 
 /// Why a write failed.

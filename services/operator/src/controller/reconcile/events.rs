@@ -48,7 +48,7 @@ fn changes(before: &GpuUnitStatus, after: &GpuUnitStatus) -> Vec<Change> {
         .collect()
 }
 
-/// The place was won or lost. The first search of a new unit is no event.
+/// The unit gained or lost its place. The first search of a new unit is no event.
 fn held(before: &GpuUnitStatus, after: &GpuUnitStatus) -> Option<Change> {
     let was = before.condition(names::CONDITION_HELD);
     let is = after.condition(names::CONDITION_HELD)?;
