@@ -26,7 +26,7 @@ impl<K: Key> Leased<K> {
     /// the row is gone.
     ///
     /// # Errors
-    /// The database's.
+    /// If the database fails.
     pub async fn release(&self, conn: &mut PgConnection, after: Option<Duration>) -> sqlx::Result<bool> {
         self.end(conn, after, 0).await.map(|row| row.is_some())
     }

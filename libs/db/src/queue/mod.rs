@@ -95,7 +95,7 @@ impl Table {
     /// Makes the rows due now, for all replicas, when the transaction commits.
     ///
     /// # Errors
-    /// The database's.
+    /// If the database fails.
     pub async fn enqueue<K: Key>(&self, conn: &mut PgConnection, keys: &[K]) -> sqlx::Result<()> {
         let sql = format!("update {} set wake_at = now() where id = any($1)", self.name);
         sqlx::query(AssertSqlSafe(sql)).bind(keys.to_vec()).execute(&mut *conn).await?;
@@ -105,7 +105,7 @@ impl Table {
     /// Makes all replicas check for due rows when the transaction commits: for rows inserted with a `wake_at`.
     ///
     /// # Errors
-    /// The database's.
+    /// If the database fails.
     pub async fn notify(&self, conn: &mut PgConnection) -> sqlx::Result<()> {
         sqlx::query("select pg_notify($1, '')").bind(self.channel).execute(conn).await.map(drop)
     }
@@ -232,7 +232,7 @@ impl<K: Key> Queue<K> {
     /// the lease. None if the row is leased or does not exist.
     ///
     /// # Errors
-    /// The database's.
+    /// If the database fails.
     pub async fn lease(&self, key: K) -> sqlx::Result<Option<Leased<K>>> {
         let row = Candidate { key, lane: String::new(), due_in: 0.0 };
         Ok(self.take(&[row], &HashSet::from([key])).await?.pop())

@@ -242,5 +242,5 @@ pub(super) fn blocked_write(error: &WriteError) -> Blocked {
 
 /// The reason of an instance that this service cannot handle.
 pub(super) fn internal_error() -> Reason {
-    Reason::new(ReasonCode::Internal, "Internal error. The platform's administrators are notified.")
+    Reason::new(ReasonCode::Internal, "Internal error. Report the id of the instance to an administrator.")
 }

@@ -16,7 +16,7 @@ pub enum ReasonCode {
     /// The container or pod is terminating.
     #[serde(alias = "ending")]
     Terminating,
-    /// Internal error; the platform's administrators are notified.
+    /// Internal error. Report the instance's id to an administrator.
     Internal,
     /// The node does not answer or was removed.
     NodeLost,

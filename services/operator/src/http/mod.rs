@@ -1,4 +1,4 @@
-//! The Operator API of document 001, field for field, for scripts and other internal services. It uses the same custom
+//! The Operator API, for scripts and other internal services. It uses the same custom
 //! resources as the services, and only units that were created through it, so that it never uses a unit that the stock
 //! service manages.
 //!
