@@ -119,7 +119,7 @@ fn add_headers(path: &str, method: &str, operation: &mut Value, mutable: &BTreeS
             mutable.contains(path) && (path.ends_with('}') && method != "delete" || status == "201");
         let mut names = vec!["XRequestId"];
         names.extend((status == "429" || status.starts_with('5')).then_some("RetryAfter"));
-        names.extend(created.then_some("Location"));
+        names.extend((created && keyed).then_some("Location"));
         names.extend((success && status != "204" && versioned).then_some("ETag"));
         names.extend((success && keyed).then_some("IdempotencyReplayed"));
         for name in names {

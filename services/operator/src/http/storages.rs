@@ -65,14 +65,26 @@ struct StorageView {
     /// Storage id.
     #[serde(rename = "storageID")]
     storage_id: String,
-    /// `Pending`, `Bound` or `Failed`.
-    phase: String,
+    /// Phase of the storage.
+    phase: Phase,
     /// Requested size in GiB.
     #[serde(rename = "sizeGib")]
     size_gib: i64,
     /// Actual size in GiB, once known.
     #[serde(rename = "capacityGib")]
     capacity_gib: Option<i64>,
+}
+
+/// Phase of a storage.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[schema(as = StoragePhase)]
+enum Phase {
+    /// Not bound yet.
+    Pending,
+    /// Can be mounted.
+    Bound,
+    /// The claim was rejected or lost its volume.
+    Failed,
 }
 
 impl NewStorage {
@@ -99,13 +111,13 @@ impl StorageView {
     fn of(storage: &GpuStorage, id: &str) -> Self {
         let status = storage.status.clone().unwrap_or_default();
         let phase = match status.phase {
-            StoragePhase::Pending => "Pending",
-            StoragePhase::Bound => "Bound",
-            StoragePhase::Failed => "Failed",
+            StoragePhase::Pending => Phase::Pending,
+            StoragePhase::Bound => Phase::Bound,
+            StoragePhase::Failed => Phase::Failed,
         };
         Self {
             storage_id: id.to_owned(),
-            phase: phase.to_owned(),
+            phase,
             size_gib: storage.spec.size_gib,
             capacity_gib: status.capacity_gib,
         }

@@ -254,3 +254,14 @@ fn states_are_stored_with_their_names_and_parts() {
         assert_eq!(cluster, state.unit().map(|unit| unit.cluster.as_str()), "{stored}");
     }
 }
+
+#[test]
+fn the_progress_of_an_operation_is_the_state_with_its_reason() {
+    let waiting = Reason::new(ReasonCode::WaitingForPlace, "No node has room.");
+    let progress = instance(State::Starting { claim: claim(), reason: Some(waiting) }).progress();
+    assert_eq!(progress.phase.as_deref(), Some("starting"));
+    assert_eq!(progress.reason.as_deref(), Some("waiting_for_place"));
+    assert_eq!(progress.message.as_deref(), Some("No node has room."));
+    let progress = instance(State::Running { claim: claim(), pod: pod() }).progress();
+    assert_eq!((progress.reason, progress.message), (None, None));
+}

@@ -61,9 +61,9 @@ struct TemplatePort {
     /// Port number.
     #[schema(minimum = 1, maximum = 65535)]
     port: u16,
-    /// `TCP` (also if empty), `UDP` or `SCTP`.
+    /// Transport protocol.
     #[serde(default)]
-    protocol: String,
+    protocol: TemplateProtocol,
     /// Users can reach the port.
     #[serde(default, rename = "isPublic")]
     is_public: bool,
@@ -73,6 +73,20 @@ struct TemplatePort {
     /// Path of the probe's GET request; empty for a TCP probe.
     #[serde(default, rename = "baseUrl")]
     base_url: String,
+}
+
+/// Transport protocol of a port.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "UPPERCASE")]
+enum TemplateProtocol {
+    /// TCP. An empty text means the same.
+    #[default]
+    #[serde(alias = "")]
+    Tcp,
+    /// UDP.
+    Udp,
+    /// SCTP.
+    Sctp,
 }
 
 /// An environment variable.
@@ -104,8 +118,8 @@ struct TemplateVolume {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = Instance)]
 pub(super) struct InstanceView {
-    /// `init`, `ready` or `running`.
-    state: String,
+    /// State of the instance.
+    state: InstanceState,
     /// Instance id.
     #[serde(rename = "instanceID")]
     instance_id: String,
@@ -128,6 +142,28 @@ pub(super) struct InstanceView {
     log_tail: String,
 }
 
+/// State of an instance.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum InstanceState {
+    /// Not started yet.
+    Init,
+    /// Starting; the readiness probe has not passed yet.
+    Ready,
+    /// The readiness probe passes.
+    Running,
+}
+
+impl From<UnitState> for InstanceState {
+    fn from(state: UnitState) -> Self {
+        match state {
+            UnitState::Init => Self::Init,
+            UnitState::Ready => Self::Ready,
+            UnitState::Running => Self::Running,
+        }
+    }
+}
+
 impl NewInstance {
     /// The instance of the custom resource, with attempt 0.
     pub(super) fn instance(&self) -> Result<Instance, Error> {
@@ -141,7 +177,7 @@ impl NewInstance {
             "image": self.image,
         }))?;
         let template = &self.template;
-        instance.ports = template.ports.iter().filter_map(TemplatePort::port).collect();
+        instance.ports = template.ports.iter().map(TemplatePort::port).collect();
         instance.env = template
             .envs
             .iter()
@@ -180,7 +216,6 @@ impl Template {
     fn check(&self, checks: &mut Checks) {
         for (n, port) in self.ports.iter().enumerate() {
             let at = format!("/template/ports/{n}");
-            checks.require(port.protocol().is_some(), format!("{at}/protocol"), "must be TCP, UDP or SCTP");
             checks.require(port.port != 0, format!("{at}/port"), "must be 1 to 65535");
         }
         for (n, volume) in self.volumes.iter().enumerate() {
@@ -198,23 +233,19 @@ impl Template {
 }
 
 impl TemplatePort {
-    fn protocol(&self) -> Option<Protocol> {
-        match self.protocol.as_str() {
-            "" | "TCP" => Some(Protocol::Tcp),
-            "UDP" => Some(Protocol::Udp),
-            "SCTP" => Some(Protocol::Sctp),
-            _ => None,
-        }
-    }
-
-    fn port(&self) -> Option<Port> {
-        Some(Port {
+    fn port(&self) -> Port {
+        let protocol = match self.protocol {
+            TemplateProtocol::Tcp => Protocol::Tcp,
+            TemplateProtocol::Udp => Protocol::Udp,
+            TemplateProtocol::Sctp => Protocol::Sctp,
+        };
+        Port {
             port: i32::from(self.port),
-            protocol: self.protocol()?,
+            protocol,
             is_public: self.is_public,
             is_probe: self.is_probe,
             base_url: self.base_url.clone(),
-        })
+        }
     }
 }
 
@@ -236,7 +267,7 @@ impl InstanceView {
             None => not_ready.map(|ready| (ready.reason.clone(), ready.message.clone())).unwrap_or_default(),
         };
         Self {
-            state: state.as_str().to_owned(),
+            state: state.into(),
             instance_id: id.to_owned(),
             reason,
             message,

@@ -20,7 +20,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[utoipa::path(
     post, path = "/stocks", tag = "stocks", operation_id = "create_stocks", request_body = NewStocks,
     responses((status = 202, description = "The units are created", body = StocksResult)),
-    extensions(("x-problems" = json!([ProblemType::OperationIdReused]))),
+    extensions(("x-problems" = json!([ProblemType::OperationInProgress, ProblemType::OperationIdReused]))),
 )]
 async fn create_stocks(
     State(state): State<AppState>,
