@@ -27,7 +27,7 @@ impl Node {
 
     pub(super) fn validate(&self, value: &Value, path: &str, root: bool, causes: &mut Vec<Cause>) {
         if !self.type_matches(value) {
-            let want = self.kind.map_or("integer or string".into(), |k| format!("{k:?}").to_lowercase());
+            let want = self.kind.map_or("integer,string".into(), |k| format!("{k:?}").to_lowercase());
             let got = type_name(value);
             let why = format!("{} in body must be of type {want}: \"{got}\"", shown(path));
             causes.push(Cause { reason: "FieldValueTypeInvalid", ..Cause::invalid(path, value, why) });

@@ -250,6 +250,17 @@ pub(crate) async fn until_allowed<T>(request: impl AsyncFn() -> kube::Result<T>)
     panic!("still forbidden");
 }
 
+/// Waits until a request fails with a code.
+pub(crate) async fn until_refused<T>(code: u16, request: impl AsyncFn() -> kube::Result<T>) {
+    for _ in 0..1500 {
+        if matches!(request().await, Err(kube::Error::Api(status)) if status.code == code) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("not refused with {code}");
+}
+
 pub(crate) fn is_ready(pod: &Pod) -> bool {
     condition(pod, "Ready").is_some_and(|c| c.0 == "True")
 }

@@ -15,6 +15,9 @@ const NOT_SERVED: [(&str, &str); 5] = [
 
 pub(crate) fn validate(subresource: &str, pod: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
     if subresource == "status" {
+        if let Some(old) = old {
+            validate_nomination(pod, old, causes);
+        }
         return;
     }
     if let Some(old) = old {
@@ -118,6 +121,15 @@ fn validate_resources(resources: &Value, at: &str, causes: &mut Vec<Cause>) {
             };
             causes.push(Cause::invalid(format!("{at}.resources.{which}[{name}]"), v, why));
         }
+    }
+}
+
+fn validate_nomination(pod: &Value, old: &Value, causes: &mut Vec<Cause>) {
+    let nominated = |pod: &Value| text(&pod["status"]["nominatedNodeName"]).to_owned();
+    let bound = !text(&old["spec"]["nodeName"]).is_empty();
+    if bound && !nominated(pod).is_empty() && nominated(pod) != nominated(old) {
+        let why = "may not be set on pods that are already bound to a node";
+        causes.push(Cause::forbidden("status.nominatedNodeName", why));
     }
 }
 

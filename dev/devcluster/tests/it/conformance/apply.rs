@@ -61,7 +61,7 @@ async fn keyed_lists_merge_by_key() {
     let config = |env: Value| {
         json!({
             "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p", "annotations": { "a": "1" } },
-            "spec": { "nodeName": "nowhere", "containers": [{ "name": "main", "image": "pause:1", "env": env }] },
+            "spec": { "schedulerName": "nobody", "containers": [{ "name": "main", "image": "pause:1", "env": env }] },
         })
     };
     let params = PatchParams::apply("one");
@@ -86,5 +86,13 @@ async fn keyed_lists_merge_by_key() {
     let status = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p" }, "status": {} });
     let p = api.patch_status("p", &PatchParams::apply("operator"), &Patch::Apply(status)).await.unwrap();
     assert_eq!(p.status.unwrap().nominated_node_name, None);
+
+    // no node is nominated for a pod that has one
+    let bound = json!({ "metadata": { "name": "q" }, "spec": { "nodeName": "nowhere", "containers": [{ "name": "main", "image": "pause:1" }] } });
+    create(&api, bound).await;
+    let status = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "q" }, "status": { "nominatedNodeName": "f1" } });
+    let (code, _, message) =
+        failure(api.patch_status("q", &PatchParams::apply("operator"), &Patch::Apply(status)).await);
+    assert!(code == 422 && message.contains("already bound to a node"), "{message}");
     t.stop().await;
 }
