@@ -133,7 +133,11 @@ impl Node {
         let flag = |name: &str| raw[name] == true;
         let kind = Kind::parse(&raw["type"]);
         if kind.is_none() && raw["type"].is_string() {
-            causes.push(Cause::invalid(join(path, "type"), &raw["type"], "unknown type"));
+            causes.push(Cause {
+                field: join(path, "type"),
+                reason: "FieldValueNotSupported",
+                message: format!("Unsupported value: {}: supported values: \"array\", \"boolean\", \"integer\", \"number\", \"object\", \"string\"", raw["type"]),
+            });
         }
         let (int_or_string, preserve) =
             (flag("x-kubernetes-int-or-string"), flag("x-kubernetes-preserve-unknown-fields"));

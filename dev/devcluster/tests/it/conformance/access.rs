@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use k8s_openapi::api::authentication::v1::TokenRequest;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use serde_json::json;
@@ -81,5 +81,9 @@ async fn pod_security_levels_hold() {
     let path = json!({ "volumes": [{ "name": "h", "hostPath": { "path": "/" } }] });
     assert!(failure(put(&base, path).await).2.contains("hostPath"));
     put(&base, json!({})).await.unwrap();
+    let namespaces: Api<Namespace> = Api::all(t.client.clone());
+    for namespace in [&tight, &base] {
+        namespaces.delete(namespace, &DeleteParams::default()).await.unwrap();
+    }
     t.stop().await;
 }

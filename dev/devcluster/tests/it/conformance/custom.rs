@@ -198,7 +198,7 @@ async fn definitions_are_served_and_removed() {
         (
             "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/size/type",
             json!("int"),
-            "unknown type",
+            "Unsupported value",
         ),
         ("/spec/versions/0/storage", json!(false), "storage version"),
     ] {
