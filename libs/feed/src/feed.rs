@@ -1,0 +1,93 @@
+//! Serving an outbox to readers that wait for changes.
+
+use std::time::Duration;
+
+use db::Db;
+use serde::de::DeserializeOwned;
+use service::Workers;
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout_at},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    cursor::Cursor,
+    outbox::{Changes, Outbox},
+};
+
+/// How often a waiting reader looks without a notification.
+const POLL: Duration = Duration::from_secs(2);
+/// Changes in a page, at most.
+const PAGE: u32 = 500;
+
+/// How long a reader waits for a change.
+#[derive(Debug, Clone)]
+pub struct Wait {
+    /// The longest time.
+    pub at_most: Duration,
+    /// Ends the wait early: the shutdown of the process.
+    pub stop: CancellationToken,
+}
+
+/// An outbox, served by one process. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Feed {
+    outbox: Outbox,
+    db: Db,
+    published: watch::Sender<()>,
+}
+
+impl Feed {
+    /// The feed of `outbox` for this process.
+    #[must_use]
+    pub fn new(db: &Db, outbox: Outbox) -> Self {
+        Self { outbox, db: db.clone(), published: watch::Sender::new(()) }
+    }
+
+    /// Starts the worker `<name>.listen`, which wakes waiting readers.
+    pub fn start(&self, workers: &Workers, name: &str) {
+        let feed = self.clone();
+        workers.spawn(format!("{name}.listen"), move |stop| {
+            let feed = feed.clone();
+            async move { stop.run_until_cancelled(feed.listen()).await.unwrap_or(Ok(())) }
+        });
+    }
+
+    async fn listen(&self) -> anyhow::Result<()> {
+        let mut listener = self.db.listen(self.outbox.channel).await?;
+        loop {
+            // the first time for what was published before the connection was made
+            self.published.send_replace(());
+            listener.recv().await?;
+        }
+    }
+
+    /// Returns the changes after the cursor, as soon as there are any. Empty when the wait ends.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn changes<T: DeserializeOwned>(
+        &self,
+        after: &Cursor,
+        wait: &Wait,
+    ) -> sqlx::Result<Changes<T>> {
+        let deadline = Instant::now() + wait.at_most;
+        let mut published = self.published.subscribe();
+        loop {
+            published.mark_unchanged();
+            let mut tx = self.db.worker().await?;
+            let changes = self.outbox.read(&mut tx, after, PAGE).await?;
+            drop(tx);
+            if !changes.items.is_empty() || Instant::now() >= deadline || wait.stop.is_cancelled() {
+                return Ok(changes);
+            }
+            let next = deadline.min(Instant::now() + POLL);
+            tokio::select! {
+                () = wait.stop.cancelled() => {}
+                // the sender lives as long as this feed
+                _ = timeout_at(next, published.changed()) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The outbox table.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use sqlx::{AssertSqlSafe, PgConnection};
+use utoipa::ToSchema;
+
+use crate::cursor::{Cursor, Partial, Snapshot};
+
+/// A table whose rows are a feed.
+#[derive(Debug, Clone, Copy)]
+pub struct Outbox {
+    /// Name of the table.
+    pub table: &'static str,
+    /// Channel on which transactions that publish notify readers.
+    pub channel: &'static str,
+}
+
+/// A published change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Change<T> {
+    /// When it was published, after all locks that its transaction took before.
+    pub at: Timestamp,
+    /// What has changed.
+    pub change: T,
+}
+
+/// Changes after a cursor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Changes<T> {
+    /// The changes; empty if nothing has changed.
+    pub items: Vec<Change<T>>,
+    /// Send it as `after` to get the changes that follow.
+    pub next_cursor: String,
+    /// Whether these are all changes until now; false if more follow at once.
+    pub complete: bool,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    snapshot: String,
+    id: Option<i64>,
+    at: Option<jiff_sqlx::Timestamp>,
+    payload: Option<serde_json::Value>,
+}
+
+impl Outbox {
+    /// Publishes a change when the transaction commits. Lock the rows that it changes before.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn publish<T: Serialize>(&self, conn: &mut PgConnection, change: &T) -> sqlx::Result<()> {
+        let payload = serde_json::to_value(change).map_err(|error| sqlx::Error::Encode(error.into()))?;
+        let sql = format!("insert into {} (payload) values ($1)", self.table);
+        sqlx::query(AssertSqlSafe(sql)).bind(payload).execute(&mut *conn).await?;
+        sqlx::query("select pg_notify($1, '')").bind(self.channel).execute(conn).await.map(drop)
+    }
+
+    /// Returns at most `limit` changes after the cursor, oldest first.
+    ///
+    /// # Errors
+    /// If the database fails, or a row cannot be read as `T`.
+    pub async fn read<T: DeserializeOwned>(
+        &self,
+        conn: &mut PgConnection,
+        after: &Cursor,
+        limit: u32,
+    ) -> sqlx::Result<Changes<T>> {
+        let upto = after.partial.as_ref().map(|partial| partial.upto.as_str());
+        // one statement, so that the rows and the snapshot belong together
+        let sql = format!(
+            "with read as (select coalesce($2::text::pg_snapshot, pg_current_snapshot()) as snapshot)
+             select read.snapshot::text as snapshot, found.id, found.at, found.payload
+             from read left join lateral (
+                 select id, at, payload from {}
+                 where ($1::text is null
+                        or xact >= pg_snapshot_xmin($1::text::pg_snapshot)
+                           and not pg_visible_in_snapshot(xact, $1::text::pg_snapshot))
+                   and ($2::text is null or pg_visible_in_snapshot(xact, $2::text::pg_snapshot))
+                   and id > $3
+                 order by id limit $4) found on true",
+            self.table
+        );
+        let rows: Vec<Row> = sqlx::query_as(AssertSqlSafe(sql))
+            .bind(after.read.as_ref().map(Snapshot::as_str))
+            .bind(upto)
+            .bind(after.partial.as_ref().map_or(0, |partial| partial.last))
+            .bind(i64::from(limit))
+            .fetch_all(conn)
+            .await?;
+        let decode = |error: Box<dyn std::error::Error + Send + Sync>| sqlx::Error::Decode(error);
+        let mut items = Vec::new();
+        let mut last = 0;
+        for row in &rows {
+            if let (Some(id), Some(at), Some(payload)) = (row.id, row.at, &row.payload) {
+                let change = T::deserialize(payload).map_err(|error| decode(error.into()))?;
+                items.push(Change { at: at.to_jiff(), change });
+                last = id;
+            }
+        }
+        let snapshot: Snapshot = rows
+            .first()
+            .and_then(|row| row.snapshot.parse().ok())
+            .ok_or_else(|| decode("no snapshot".into()))?;
+        let complete = items.len() < usize::try_from(limit).unwrap_or(usize::MAX);
+        let next = if complete {
+            Cursor { read: Some(snapshot), partial: None }
+        } else {
+            Cursor { read: after.read.clone(), partial: Some(Partial { upto: snapshot, last }) }
+        };
+        Ok(Changes { items, next_cursor: next.to_string(), complete })
+    }
+
+    /// Deletes at most `limit` changes that are older than `age`. Returns their number.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn delete_old(&self, conn: &mut PgConnection, age: Duration, limit: u32) -> sqlx::Result<u64> {
+        let sql = format!(
+            "delete from {table} where id in (
+                 select id from {table} where at < now() - make_interval(secs => $1) order by id limit $2)",
+            table = self.table
+        );
+        sqlx::query(AssertSqlSafe(sql))
+            .bind(age.as_secs_f64())
+            .bind(i64::from(limit))
+            .execute(conn)
+            .await
+            .map(|done| done.rows_affected())
+    }
+}

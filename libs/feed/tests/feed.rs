@@ -1,0 +1,130 @@
+//! The feed of an outbox table, on a real database.
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up must fail loudly")]
+
+use std::{borrow::Cow, time::Duration};
+
+use atelier_feed::{Changes, Cursor, Feed, Outbox, Wait};
+use db::Db;
+use service::Process;
+use sqlx::{
+    SqlStr,
+    migrate::{Migration, MigrationType, Migrator},
+};
+use testkit::TestDb;
+use tokio_util::sync::CancellationToken;
+
+const OUTBOX: Outbox = Outbox { table: "events", channel: "events" };
+
+async fn database() -> (TestDb, Db) {
+    let schema = "create table events (id bigint generated always as identity primary key,
+            xact xid8 not null default pg_current_xact_id(), at timestamptz not null default clock_timestamp(),
+            payload jsonb not null);
+        create index events_xact on events (xact)";
+    let migration =
+        Migration::new(1, Cow::Borrowed("events"), MigrationType::Simple, SqlStr::from_static(schema), false);
+    let database = TestDb::new().await;
+    let (_, db) = database.open("stock", &Migrator::with_migrations(vec![migration])).await;
+    (database, db)
+}
+
+async fn publish(db: &Db, events: &[i32]) {
+    let mut tx = db.worker().await.unwrap();
+    for event in events {
+        OUTBOX.publish(&mut tx, event).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+}
+
+async fn read(db: &Db, after: &str, limit: u32) -> Changes<i32> {
+    let mut tx = db.worker().await.unwrap();
+    OUTBOX.read(&mut tx, &after.parse().unwrap(), limit).await.unwrap()
+}
+
+fn values(changes: &Changes<i32>) -> Vec<i32> {
+    changes.items.iter().map(|item| item.change).collect()
+}
+
+#[tokio::test]
+async fn each_change_is_returned_once() {
+    let (_database, db) = database().await;
+    publish(&db, &[1, 2]).await;
+    let first = read(&db, "", 10).await;
+    assert_eq!((values(&first), first.complete), (vec![1, 2], true));
+    assert!(first.items[0].at <= first.items[1].at);
+    let second = read(&db, &first.next_cursor, 10).await;
+    assert_eq!((values(&second), second.complete), (vec![], true));
+    publish(&db, &[3]).await;
+    assert_eq!(values(&read(&db, &first.next_cursor, 10).await), [3]);
+    assert_eq!(values(&read(&db, &second.next_cursor, 10).await), [3]);
+}
+
+#[tokio::test]
+async fn a_change_that_commits_late_is_not_lost_and_delays_no_other() {
+    let (_database, db) = database().await;
+    let mut late = db.worker().await.unwrap();
+    OUTBOX.publish(&mut late, &1).await.unwrap();
+    publish(&db, &[2]).await;
+    let first = read(&db, "", 10).await;
+    assert_eq!(values(&first), [2]);
+    publish(&db, &[3]).await;
+    let second = read(&db, &first.next_cursor, 10).await;
+    assert_eq!(values(&second), [3]);
+    late.commit().await.unwrap();
+    let third = read(&db, &second.next_cursor, 10).await;
+    assert_eq!(values(&third), [1]);
+    assert_eq!(values(&read(&db, &third.next_cursor, 10).await), Vec::<i32>::new());
+}
+
+#[tokio::test]
+async fn pages_of_a_read_belong_to_one_snapshot() {
+    let (_database, db) = database().await;
+    let mut late = db.worker().await.unwrap();
+    OUTBOX.publish(&mut late, &0).await.unwrap();
+    publish(&db, &[1, 2, 3, 4, 5]).await;
+    let first = read(&db, "", 2).await;
+    assert_eq!((values(&first), first.complete), (vec![1, 2], false));
+    late.commit().await.unwrap();
+    publish(&db, &[6]).await;
+    let second = read(&db, &first.next_cursor, 2).await;
+    assert_eq!((values(&second), second.complete), (vec![3, 4], false));
+    let third = read(&db, &second.next_cursor, 2).await;
+    assert_eq!((values(&third), third.complete), (vec![5], true));
+    assert_eq!(values(&read(&db, &third.next_cursor, 10).await), [0, 6]);
+}
+
+#[tokio::test]
+async fn a_reader_waits_for_a_change_until_its_time_is_over() {
+    let (_database, db) = database().await;
+    let process = Process::default();
+    let feed = Feed::new(&db, OUTBOX);
+    feed.start(&process.workers, "test");
+    let wait = |seconds| Wait { at_most: Duration::from_secs(seconds), stop: CancellationToken::new() };
+    let nothing: Changes<i32> = feed.changes(&Cursor::default(), &wait(0)).await.unwrap();
+    let cursor: Cursor = nothing.next_cursor.parse().unwrap();
+    let long = wait(60);
+    let (found, ()) = tokio::join!(feed.changes::<i32>(&cursor, &long), publish(&db, &[7]));
+    assert_eq!(values(&found.unwrap()), [7]);
+    // shutdown ends a wait at once
+    let stopped = wait(60);
+    stopped.stop.cancel();
+    let cursor: Cursor = read(&db, "", 10).await.next_cursor.parse().unwrap();
+    assert_eq!(values(&feed.changes::<i32>(&cursor, &stopped).await.unwrap()), Vec::<i32>::new());
+    process.shutdown.begin();
+    process.shutdown.finish().await;
+}
+
+#[tokio::test]
+async fn old_changes_are_deleted() {
+    let (_database, db) = database().await;
+    publish(&db, &[1, 2, 3]).await;
+    let mut tx = db.worker().await.unwrap();
+    assert_eq!(OUTBOX.delete_old(&mut tx, Duration::from_secs(3600), 10).await.unwrap(), 0);
+    sqlx::query("update events set at = now() - interval '2 hours' where id < 3")
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+    assert_eq!(OUTBOX.delete_old(&mut tx, Duration::from_secs(3600), 1).await.unwrap(), 1);
+    assert_eq!(OUTBOX.delete_old(&mut tx, Duration::from_secs(3600), 10).await.unwrap(), 1);
+    tx.commit().await.unwrap();
+    assert_eq!(values(&read(&db, "", 10).await), [3]);
+}
