@@ -11,9 +11,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::{sync::Mutex, time::Instant};
 
-use crate::principal::{Principal, Role};
+use crate::{
+    principal::{Principal, Role},
+    revocation::{RevocationSource, Revocations},
+};
 use api::Problem;
 use ids::UserId;
+use jiff::Timestamp;
+use service::Workers;
 
 /// Minimum time between two fetches of the keys, whatever key ids callers send.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
@@ -40,6 +45,9 @@ pub struct AuthConfig {
     /// Names of the claims, which differ between issuers.
     #[serde(default)]
     pub claims: ClaimNames,
+    /// Where revocations of tokens are read. Without it, a token is accepted until it expires.
+    #[serde(default)]
+    pub revocations: Option<RevocationSource>,
 }
 
 /// The names of the claims that make a [`Principal`].
@@ -54,12 +62,14 @@ pub struct ClaimNames {
     pub role: String,
     /// `true` for a platform administrator.
     pub admin: String,
+    /// The session, `ses_…`; optional.
+    pub session: String,
 }
 
 impl Default for ClaimNames {
     fn default() -> Self {
-        let [user, tenant, role, admin] = ["sub", "tid", "role", "adm"].map(str::to_owned);
-        Self { user, tenant, role, admin }
+        let [user, tenant, role, admin, session] = ["sub", "tid", "role", "adm", "sid"].map(str::to_owned);
+        Self { user, tenant, role, admin, session }
     }
 }
 
@@ -75,8 +85,21 @@ impl ClaimNames {
             user: user.parse().unwrap_or_else(|_| UserId::derived(&[issuer, user])),
             tenant,
             admin: claims.get(&self.admin).and_then(Value::as_bool).unwrap_or(false),
+            session: text(&self.session).and_then(|session| session.parse().ok()),
+            // a token without it is as old as can be
+            issued_at: claims
+                .get("iat")
+                .and_then(Value::as_f64)
+                .map_or(Some(Timestamp::UNIX_EPOCH), from_numeric_date)?,
         })
     }
+}
+
+/// Reads a `NumericDate` (RFC 7519): seconds, which may have a fraction.
+fn from_numeric_date(seconds: f64) -> Option<Timestamp> {
+    jiff::SignedDuration::try_from_secs_f64(seconds)
+        .ok()
+        .and_then(|since| Timestamp::from_duration(since).ok())
 }
 
 fn default_audience() -> String {
@@ -105,6 +128,7 @@ struct Inner {
     /// Time of the last fetch, and whether it succeeded. Locked during a fetch.
     last_fetch: Mutex<Option<(Instant, bool)>>,
     validation: Validation,
+    revocations: Revocations,
 }
 
 impl Verifier {
@@ -118,6 +142,7 @@ impl Verifier {
         validation.validate_nbf = true;
         validation.leeway = 5;
         Self(Arc::new(Inner {
+            revocations: Revocations::new(config.revocations.as_ref().map(RevocationSource::grace)),
             config,
             http,
             keys: ArcSwap::default(),
@@ -126,10 +151,27 @@ impl Verifier {
         }))
     }
 
+    /// Starts the worker `<service>.revocations`, which reads them, if a source is configured.
+    pub fn start(&self, workers: &Workers, service: &str) {
+        let Some(source) = self.0.config.revocations.clone() else { return };
+        let http = self.0.http.clone();
+        self.0.revocations.start(workers, service, move |after| {
+            let (source, http) = (source.clone(), http.clone());
+            async move { source.read(&http, &after).await }
+        });
+    }
+
+    /// Returns the revocations that [`Self::verify`] checks.
+    #[must_use]
+    pub fn revocations(&self) -> &Revocations {
+        &self.0.revocations
+    }
+
     /// Returns the principal to whom the token was issued.
     ///
     /// # Errors
-    /// Returns 401 if the token is not valid, 503 if its key is unknown and the issuer does not answer.
+    /// Returns 401 if the token is not valid or revoked, 503 if its key or revocation is unknown because the issuer does
+    /// not answer.
     pub async fn verify(&self, token: &str) -> Result<Principal, Problem> {
         let header = decode_header(token).map_err(|_| Problem::unauthenticated("The token is not a JWT."))?;
         if header.alg != Algorithm::RS256 {
@@ -150,11 +192,14 @@ impl Verifier {
                 _ => "The token is not valid.",
             })
         })?;
-        self.0
+        let principal = self
+            .0
             .config
             .claims
             .principal(&self.0.config.issuer, &token.claims)
-            .ok_or_else(|| Problem::unauthenticated("The token lacks the required claims."))
+            .ok_or_else(|| Problem::unauthenticated("The token lacks the required claims."))?;
+        self.0.revocations.check(&principal.grant())?;
+        Ok(principal)
     }
 
     /// Fetches the issuer's keys if `kid` is unknown or the keys are too old. Known keys stay in use while the issuer

@@ -5,7 +5,9 @@
 mod extract;
 mod jwks;
 mod principal;
+mod revocation;
 
 pub use extract::{Admin, AuthState, Caller, Callers, HasAuth, Member, User};
 pub use jwks::{AuthConfig, ClaimNames, Verifier};
 pub use principal::{Claims, Principal, Role};
+pub use revocation::{Grant, RETENTION, Refused, Revocation, RevocationSource, Revocations, WAIT};

@@ -1,8 +1,11 @@
 //! Claims of access tokens, and the principal they describe.
 
 use api::Problem;
-use ids::{TenantId, UserId};
+use ids::{SessionId, TenantId, UserId};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+
+use crate::revocation::Grant;
 
 /// Role of a user in a tenant. Each role includes the rights of those before it.
 #[derive(
@@ -50,8 +53,11 @@ pub struct Claims {
     /// Whether the user is a platform administrator.
     #[serde(default)]
     pub adm: bool,
-    /// Issued at, Unix time in seconds.
-    pub iat: i64,
+    /// The session that the token belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sid: Option<SessionId>,
+    /// Issued at, Unix time in seconds with a fraction: compared with the time of revocations.
+    pub iat: f64,
     /// Expires at, Unix time in seconds.
     pub exp: i64,
     /// Id of the token.
@@ -67,9 +73,20 @@ pub struct Principal {
     pub tenant: Option<(TenantId, Role)>,
     /// Whether the user is a platform administrator.
     pub admin: bool,
+    /// The session of the token; none for tokens of other issuers.
+    pub session: Option<SessionId>,
+    /// When the token was issued.
+    pub issued_at: Timestamp,
 }
 
 impl Principal {
+    /// Returns what the token grants, as far as it can be revoked.
+    #[must_use]
+    pub fn grant(&self) -> Grant {
+        let tenant = self.tenant.map(|(tenant, _)| tenant);
+        Grant { user: self.user, tenant, session: self.session, issued_at: self.issued_at }
+    }
+
     /// Returns the tenant, if the user has at least `role` in it.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The gpu service, as the gateway calls it.
 
-use ids::{InstanceId, TenantId, UserId};
+use ids::{InstanceId, SessionId, TenantId, UserId};
+use jiff::Timestamp;
 use reqwest::Method;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -38,6 +39,11 @@ pub struct Redeemed {
     pub tenant_id: TenantId,
     /// The user who created the ticket.
     pub user_id: UserId,
+    /// The session in which it was created.
+    pub session_id: Option<SessionId>,
+    /// Issue time of the access token with which it was created.
+    #[schema(value_type = String, format = DateTime)]
+    pub rights_at: Timestamp,
 }
 
 /// Client of the gpu service.

@@ -1,21 +1,48 @@
-//! An issuer of access tokens. Services fetch its keys as they fetch the identity service's.
+//! An issuer of access tokens. Services fetch its keys and follow its revocations as they do the identity service's.
 
-use auth::{AuthConfig, AuthState, Claims, Role, Verifier};
+use std::{sync::Arc, time::Duration};
+
+use auth::{AuthConfig, AuthState, Claims, Revocation, RevocationSource, Role, Verifier};
 use aws_lc_rs::{
     encoding::AsDer,
     rsa::{KeyPair, KeySize, PublicKeyComponents},
     signature::KeyPair as _,
 };
-use axum::{Json, Router, routing::get};
+use axum::{Json, Router, extract::Query, routing::get};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use feed::{Change, Changes};
 use ids::{TenantId, UserId};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use serde::Deserialize;
 use serde_json::json;
+use tokio::{sync::watch, time::timeout};
 
-/// Signs tokens and serves its public key over HTTP.
+/// Signs tokens, and serves its public key and revocations over HTTP.
 pub struct Issuer {
     url: String,
     key: EncodingKey,
+    revocations: Arc<watch::Sender<Vec<Change<Revocation>>>>,
+}
+
+#[derive(Deserialize)]
+struct After {
+    /// How many were read; empty for none.
+    after: String,
+    wait_seconds: u64,
+}
+
+/// Serves the revocations as the identity service does. A cursor is a number of revocations.
+async fn changes(
+    mut revocations: watch::Receiver<Vec<Change<Revocation>>>,
+    query: After,
+) -> Json<Changes<Revocation>> {
+    let read = query.after.parse().unwrap_or(0);
+    let wait = Duration::from_secs(query.wait_seconds);
+    // when the time is over, the answer is empty
+    let _ = timeout(wait, revocations.wait_for(|all| all.len() > read)).await;
+    let all = revocations.borrow();
+    let items = all.get(read..).unwrap_or_default().to_vec();
+    Json(Changes { items, next_cursor: all.len().to_string(), complete: true })
 }
 
 impl Issuer {
@@ -27,9 +54,15 @@ impl Issuer {
             "kty": "RSA", "use": "sig", "alg": "RS256", "kid": "test",
             "n": URL_SAFE_NO_PAD.encode(&public.n), "e": URL_SAFE_NO_PAD.encode(&public.e),
         }]});
-        let url = crate::serve(Router::new().route("/jwks.json", get(|| async { Json(jwks) }))).await;
+        let revocations = Arc::new(watch::Sender::new(Vec::new()));
+        let followed = Arc::clone(&revocations);
+        let follow = move |Query(query): Query<After>| changes(followed.subscribe(), query);
+        let router = Router::new()
+            .route("/jwks.json", get(|| async { Json(jwks) }))
+            .route("/internal/v1/revocations", get(follow));
+        let url = crate::serve(router).await;
         let pkcs8: aws_lc_rs::encoding::Pkcs8V1Der<'_> = pair.as_der().unwrap();
-        Self { url, key: encoding_key(pkcs8.as_ref()) }
+        Self { url, key: encoding_key(pkcs8.as_ref()), revocations }
     }
 
     /// The configuration with which a service accepts its tokens.
@@ -41,6 +74,11 @@ impl Issuer {
             jwks_url: Some(format!("{}/jwks.json", self.url)),
             keys_seconds: 300,
             claims: auth::ClaimNames::default(),
+            revocations: Some(RevocationSource {
+                url: self.url.clone(),
+                token: crate::SERVICE_TOKEN.into(),
+                grace_seconds: 60,
+            }),
         }
     }
 
@@ -53,11 +91,17 @@ impl Issuer {
         }
     }
 
+    /// Revokes tokens that were issued until now.
+    #[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
+    pub fn revoke(&self, change: Revocation) {
+        self.revocations.send_modify(|all| all.push(Change { at: jiff::Timestamp::now(), change }));
+    }
+
     /// The claims of a token that is valid for ten minutes from now.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
     pub fn claims(&self, tenant: Option<(TenantId, Role)>, admin: bool) -> Claims {
-        let now = jiff::Timestamp::now().as_second();
+        let now = jiff::Timestamp::now();
         Claims {
             iss: self.url.clone(),
             aud: "atelier".to_owned(),
@@ -65,8 +109,9 @@ impl Issuer {
             tid: tenant.map(|(tenant, _)| tenant),
             role: tenant.map(|(_, role)| role),
             adm: admin,
-            iat: now,
-            exp: now + 600,
+            sid: None,
+            iat: now.as_duration().as_secs_f64(),
+            exp: now.as_second() + 600,
             jti: uuid::Uuid::now_v7().to_string(),
         }
     }

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Context;
+use auth::HasAuth;
 use axum::Router;
 use service::{Front, Process, Round};
 use tokio::net::TcpListener;
@@ -66,6 +67,7 @@ impl App {
                 Ok(())
             }
         });
+        self.state.auth().verifier.start(&self.process.workers, NAME);
         let state = self.state.clone();
         self.process.workers.spawn_periodic(format!("{NAME}.rate_limits"), RATE_LIMITS_CLEAN_UP, move || {
             let state = state.clone();

@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use axum::{
-    body::Body,
+    body::{Body, HttpBody},
     http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Uri, Version, header, uri},
 };
+use futures::{StreamExt, stream};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
@@ -57,6 +58,8 @@ impl Proxy {
     /// head has arrived, within `timeout` if there is one. Removes hop-by-hop headers both ways and sets the
     /// `X-Forwarded-…` headers; all other headers are up to the caller.
     ///
+    /// A switched connection is closed when `end` completes.
+    ///
     /// # Errors
     /// If no response arrives.
     pub(crate) async fn send(
@@ -65,6 +68,7 @@ impl Proxy {
         authority: &str,
         connection: &ConnectionInfo,
         timeout: Option<Duration>,
+        end: impl Future<Output = ()> + Send + 'static,
     ) -> Result<Response<Body>, Error> {
         let protocol = headers::upgrade(request.headers()).filter(|_| request.version() == Version::HTTP_11);
         let client_side = protocol.is_some().then(|| hyper::upgrade::on(&mut request));
@@ -81,7 +85,7 @@ impl Proxy {
 
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             let client_side = client_side.ok_or(Error::NotForwardable)?;
-            self.join(client_side, hyper::upgrade::on(&mut response));
+            self.join(client_side, hyper::upgrade::on(&mut response), end);
             let protocol = response.headers().get(header::UPGRADE).cloned();
             headers::strip_hop_by_hop(response.headers_mut());
             set_upgrade(response.headers_mut(), protocol);
@@ -93,14 +97,39 @@ impl Proxy {
         Ok(response.map(Body::new))
     }
 
-    /// Copies bytes both ways until both sides have ended, one fails, or shutdown begins.
-    fn join(&self, client: OnUpgrade, server: OnUpgrade) {
+    /// Copies bytes both ways until both sides have ended, one fails, `end` completes, or shutdown begins.
+    fn join(&self, client: OnUpgrade, server: OnUpgrade, end: impl Future<Output = ()> + Send + 'static) {
         let token = self.shutdown.token();
         self.shutdown.track(async move {
-            token.run_until_cancelled(copy_both_ways(client, server)).await;
+            tokio::select! {
+                () = copy_both_ways(client, server) => {}
+                () = end => {}
+                () = token.cancelled() => {}
+            }
         });
     }
 }
+
+/// Breaks the body off when `end` completes: the client sees that it is incomplete.
+pub(crate) fn cut_when(body: Body, end: impl Future<Output = ()> + Send + 'static) -> Body {
+    if body.is_end_stream() {
+        return body;
+    }
+    let parts = stream::unfold(Some((body.into_data_stream(), Box::pin(end))), |rest| async {
+        let (mut data, mut end) = rest?;
+        tokio::select! {
+            biased;
+            () = &mut end => Some((Err(axum::Error::new(RightsEnded)), None)),
+            part = data.next() => Some((part?, Some((data, end)))),
+        }
+    });
+    Body::from_stream(parts)
+}
+
+/// The rights of the caller ended during the response.
+#[derive(Debug, thiserror::Error)]
+#[error("the caller's rights ended")]
+struct RightsEnded;
 
 fn upstream_request(
     request: Request<Body>,

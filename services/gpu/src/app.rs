@@ -96,6 +96,7 @@ impl App {
     /// Starts the workers. They end with the process.
     pub fn start_workers(&self) {
         self.start_watches();
+        self.state.auth.verifier.start(&self.process.workers, NAME);
         let reconciler = self.reconciler.clone();
         self.queue.start(&self.process.workers, "gpu.instances", move |leased| {
             let reconciler = reconciler.clone();

@@ -8,7 +8,9 @@ use service::{Front, Process};
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::{NAME, config::Config, membership, session, signing_key, state::AppState, tenant, user};
+use crate::{
+    NAME, config::Config, membership, revocation, session, signing_key, state::AppState, tenant, user,
+};
 
 const CLEAN_UP: Duration = Duration::from_secs(60);
 
@@ -26,7 +28,7 @@ impl App {
     /// If the configuration is not valid.
     #[expect(clippy::disallowed_methods, reason = "the clock of the process")]
     pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
-        Ok(Self { state: AppState::new(config, Timestamp::now)?, process })
+        Ok(Self { state: AppState::new(config, Timestamp::now, process.shutdown.token())?, process })
     }
 
     /// All routes.
@@ -41,7 +43,8 @@ impl App {
     }
 
     /// Starts the background workers: `identity.signing_keys` creates, rotates and loads signing keys,
-    /// `identity.clean_up` deletes old rows, `identity.bootstrap` creates the first administrator.
+    /// `identity.clean_up` and `identity.revocations.clean_up` delete old rows, `identity.bootstrap` creates the first
+    /// administrator; and those of revocations.
     pub fn start_workers(&self) {
         let workers = &self.process.workers;
         let state = self.state.clone();
@@ -54,6 +57,12 @@ impl App {
             let state = state.clone();
             async move { session::clean_up(&state).await }
         });
+        let state = self.state.clone();
+        workers.spawn_periodic(format!("{NAME}.revocations.clean_up"), CLEAN_UP, move || {
+            let state = state.clone();
+            async move { revocation::clean_up(&state).await }
+        });
+        revocation::start(&self.state, workers);
         if let Some(admin) = self.state.config.bootstrap_admin.clone() {
             let state = self.state.clone();
             workers.spawn(format!("{NAME}.bootstrap"), move |token| {
@@ -82,6 +91,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(tenant::routes())
         .merge(membership::routes())
         .merge(signing_key::routes())
+        .merge(revocation::routes())
 }
 
 #[derive(utoipa::OpenApi)]
@@ -91,6 +101,7 @@ fn routes() -> OpenApiRouter<AppState> {
         (name = "users", description = "People"),
         (name = "tenants", description = "Tenants and their members"),
         (name = "signing keys", description = "Keys that sign access tokens"),
+        (name = "internal", description = "For the other services of the platform"),
     )
 )]
 struct Description;

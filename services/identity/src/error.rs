@@ -20,6 +20,10 @@ pub(crate) enum Error {
     SignInLocked { seconds: i64 },
     #[error("the session has ended")]
     SessionEnded,
+    #[error("the session of the token has ended")]
+    SignedOut,
+    #[error("the caller is not an administrator")]
+    NotAnAdministrator,
     #[error("the user is disabled")]
     UserDisabled,
     #[error("the user of the token no longer exists")]
@@ -83,6 +87,8 @@ impl From<Error> for Problem {
                 ProblemType::SessionEnded,
                 "The refresh token is unknown, or its session has ended.",
             ),
+            Error::SignedOut => Self::unauthenticated("The session of this token has ended; sign in again."),
+            Error::NotAnAdministrator => Self::forbidden("Only platform administrators may do this."),
             Error::UserDisabled => {
                 Self::new(ProblemType::UserDisabled, "An administrator has disabled this account.")
             }

@@ -2,17 +2,21 @@
 //!
 //! The only service that handles passwords. It knows nothing of what a tenant owns in other services.
 //!
-//! [`App`] is the wiring. The slices are `user`, `tenant`, `membership`, `session` and `signing_key`. Below them:
-//! `state` (what they share), `scope` (whose rows a transaction sees), `password` (hashing), `encryption` (secrets at
+//! [`App`] is the wiring. The slices are `user`, `tenant`, `membership`, `session`, `revocation` and
+//! `signing_key`. Below them:
+//! `state` (what they share), `scope` (whose rows a transaction sees), `authority` (what a
+//! caller may do by the tables), `password` (hashing), `encryption` (secrets at
 //! rest), `keyring` (the keys in use) and `error`.
 
 mod app;
+mod authority;
 mod config;
 mod encryption;
 mod error;
 mod keyring;
 mod membership;
 mod password;
+mod revocation;
 mod scope;
 mod session;
 mod signing_key;

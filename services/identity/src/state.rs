@@ -10,9 +10,11 @@ use std::{
 
 use auth::{AuthConfig, AuthState, HasAuth, Verifier};
 use db::Db;
+use feed::Feed;
 use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
 
-use crate::{config::Config, encryption::Cipher, keyring::Keyring, password::Hasher};
+use crate::{config::Config, encryption::Cipher, keyring::Keyring, password::Hasher, revocation};
 
 /// The shared state. Cheap to clone.
 #[derive(Clone)]
@@ -24,6 +26,10 @@ pub(crate) struct Inner {
     pub(crate) cipher: Cipher,
     pub(crate) hasher: Hasher,
     pub(crate) keyring: Keyring,
+    /// The feed of revocations.
+    pub(crate) revocations: Feed,
+    /// Cancelled when shutdown begins; ends waiting requests.
+    pub(crate) shutdown: CancellationToken,
     auth: AuthState,
     clock: fn() -> Timestamp,
     bootstrapped: AtomicBool,
@@ -32,12 +38,19 @@ pub(crate) struct Inner {
 impl AppState {
     /// # Errors
     /// If the configuration is not valid.
-    pub(crate) fn new(config: Config, clock: fn() -> Timestamp) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        config: Config,
+        clock: fn() -> Timestamp,
+        shutdown: CancellationToken,
+    ) -> anyhow::Result<Self> {
         config.signing.check()?;
         let jwks_url = config.auth.jwks_url.clone().unwrap_or_else(|| own_jwks_url(config.listen));
         let verified = AuthConfig { jwks_url: Some(jwks_url), ..config.auth.clone() };
+        let db = Db::connect(crate::NAME, &config.database)?;
         Ok(Self(Arc::new(Inner {
-            db: Db::connect(crate::NAME, &config.database)?,
+            revocations: Feed::new(&db, revocation::OUTBOX),
+            shutdown,
+            db,
             auth: AuthState {
                 verifier: Verifier::new(verified, service::http_client()?),
                 callers: Arc::new(config.callers.clone()),

@@ -3,14 +3,15 @@
 use std::net::SocketAddr;
 
 use api::openapi::Info;
+use auth::HasAuth;
 use axum::Router;
 use service::{Front, Process};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    AppState, claim, clean_up, comparison, config::Config, datacenter, gpu_spec, operation, repair, stock,
-    unit,
+    AppState, NAME, claim, clean_up, comparison, config::Config, datacenter, gpu_spec, operation, repair,
+    stock, unit,
 };
 
 /// The service in one process.
@@ -55,6 +56,7 @@ impl App {
             comparison::reconcile::start(state, workers, cluster);
         }
         clean_up::start(state, workers);
+        state.auth().verifier.start(workers, NAME);
     }
 }
 

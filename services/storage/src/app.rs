@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use api::openapi::{Info, finish};
+use auth::HasAuth;
 use axum::Router;
 use service::{Front, Process, Round};
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    attachment, config::Config, credential, faults::Faults, operation, reconcile, state::AppState, storage,
-    storage_spec,
+    NAME, attachment, config::Config, credential, faults::Faults, operation, reconcile, state::AppState,
+    storage, storage_spec,
 };
 
 /// Period of the clean-up workers.
@@ -56,6 +57,7 @@ impl App {
 
     /// Starts the background workers. They end with the process.
     pub fn start_workers(&self) {
+        self.state.auth().verifier.start(&self.process.workers, NAME);
         reconcile::start(&self.state, &self.process);
         let db = self.state.db.clone();
         self.process.workers.spawn_periodic("storage.idempotency_keys", CLEAN_UP_PERIOD, move || {

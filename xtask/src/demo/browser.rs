@@ -22,7 +22,7 @@ pub(crate) struct Browser {
     cookie: String,
 }
 
-type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+pub(crate) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// Opens a WebSocket to `url` at `address` with one additional header.
 pub(crate) async fn websocket(

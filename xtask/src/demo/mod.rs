@@ -5,6 +5,7 @@ mod browser;
 pub(crate) mod client;
 mod instance;
 mod isolation;
+mod revocation;
 mod stock;
 mod storage;
 mod story;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::{
     Access, Steps,
     client::{Api, text},
-    instance, isolation, stock, storage, terminal,
+    instance, isolation, revocation, stock, storage, terminal,
     usage::{self, Ran},
 };
 
@@ -57,6 +57,12 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
     let running_since = Instant::now();
     let kept = instance::expect_kept(&designer, &access.gateway, &id, &url, &file);
     steps.step("  finds the same id, URL and file", kept).await?;
+
+    let add = revocation::add_colleague(&admin, &designer, &visitor);
+    let colleague = steps.step("A colleague joins the designer's tenant", add).await?;
+    let remove = revocation::remove_colleague(&admin, &colleague, &access.gateway, &id);
+    let closed = steps.step("  loses the open terminal when removed", remove).await?;
+    steps.figure("removed_to_closed_ms", closed);
 
     let sign_in = isolation::sign_in_second_tenant(&admin, &visitor);
     let rival = steps.step("A designer of a second tenant signs in", sign_in).await?;

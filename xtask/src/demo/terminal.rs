@@ -7,15 +7,18 @@ use futures::StreamExt;
 use serde_json::Value;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::{browser::websocket, client::Api};
+use super::{
+    browser::{Socket, websocket},
+    client::Api,
+};
 
-/// Runs one command in the instance's terminal; returns its output.
-pub(super) async fn run(
+/// Opens a terminal with a shell command.
+pub(super) async fn open(
     designer: &Api,
     gateway: &str,
     instance: &str,
     command: &str,
-) -> anyhow::Result<String> {
+) -> anyhow::Result<Socket> {
     let gateway: url::Url = gateway.parse()?;
     let port = gateway.port_or_known_default().context("the gateway's URL has no port")?;
     let address = SocketAddr::from(([127, 0, 0, 1], port));
@@ -25,7 +28,17 @@ pub(super) async fn run(
     let host = gateway.host_str().context("the gateway's URL has no host")?;
     let url = format!("ws://{host}:{port}/v1/instances/{instance}/terminal?{query}");
     let token = format!("Bearer {}", designer.token.as_deref().unwrap_or_default());
-    let mut socket = websocket(&url, address, ("authorization", &token)).await?;
+    websocket(&url, address, ("authorization", &token)).await
+}
+
+/// Runs one command in the instance's terminal; returns its output.
+pub(super) async fn run(
+    designer: &Api,
+    gateway: &str,
+    instance: &str,
+    command: &str,
+) -> anyhow::Result<String> {
+    let mut socket = open(designer, gateway, instance, command).await?;
     let mut printed = Vec::new();
     while let Some(message) = socket.next().await {
         match message? {

@@ -15,10 +15,16 @@ pub(crate) struct Secrets {
     pub(crate) postgres_password: String,
     /// Of the services' database roles.
     pub(crate) database_password: String,
-    /// Service token of gpu, for stock and storage.
+    /// Service token of gpu, for identity, stock and storage.
     pub(crate) gpu_token: String,
-    /// Service token of the gateway, for gpu.
+    /// Service token of the gateway, for identity and gpu.
     pub(crate) gateway_token: String,
+    /// Service token of stock, for identity.
+    #[serde(default = "token")]
+    pub(crate) stock_token: String,
+    /// Service token of storage, for identity.
+    #[serde(default = "token")]
+    pub(crate) storage_token: String,
     /// For scripts that use the Operator API.
     pub(crate) operator_token: String,
     /// Signs the gateway's instance cookies; 32 bytes in base64.
@@ -34,6 +40,10 @@ fn word(length: usize) -> String {
     (0..length).map(|_| char::from(b"abcdefghijkmnpqrstuvwxyz23456789"[random.random_range(0..32)])).collect()
 }
 
+fn token() -> String {
+    word(40)
+}
+
 fn key() -> String {
     let mut bytes = [0; 32];
     rand::rng().fill_bytes(&mut bytes);
@@ -45,16 +55,21 @@ impl Secrets {
     pub(crate) fn load_or_create(data: &Path) -> anyhow::Result<Self> {
         let file = data.join("secrets.json");
         if let Ok(text) = std::fs::read(&file) {
-            return Ok(serde_json::from_slice(&text)?);
+            let secrets: Self = serde_json::from_slice(&text)?;
+            // an earlier version may have written fewer
+            write_private(&file, &serde_json::to_vec_pretty(&secrets)?)?;
+            return Ok(secrets);
         }
         let secrets = Self {
             administrator_password: word(16),
             designer_password: word(16),
             postgres_password: word(32),
             database_password: word(32),
-            gpu_token: word(40),
-            gateway_token: word(40),
-            operator_token: word(40),
+            gpu_token: token(),
+            gateway_token: token(),
+            stock_token: token(),
+            storage_token: token(),
+            operator_token: token(),
             cookie_key: key(),
             encryption_key: key(),
             object_store_access_key: word(20).to_uppercase(),

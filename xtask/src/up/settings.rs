@@ -59,7 +59,15 @@ pub(crate) const DATACENTER: &str = "dev-1";
 /// A service, the operator or the gateway, by name.
 pub(crate) fn service(name: &str, config: &Config, data: &Path, secrets: &Secrets) -> String {
     match name {
-        "identity" => identity(config, secrets),
+        "identity" => with_callers(
+            &identity(config, secrets),
+            &[
+                ("gateway", &secrets.gateway_token),
+                ("gpu", &secrets.gpu_token),
+                ("stock", &secrets.stock_token),
+                ("storage", &secrets.storage_token),
+            ],
+        ),
         "stock" => with_callers(&stock(config, data, secrets), &[("gpu", &secrets.gpu_token)]),
         "storage" => with_callers(&storage(config, data, secrets), &[("gpu", &secrets.gpu_token)]),
         "gpu" => with_callers(&gpu(config, data, secrets), &[("gateway", &secrets.gateway_token)]),
@@ -72,6 +80,19 @@ pub(crate) fn service(name: &str, config: &Config, data: &Path, secrets: &Secret
 fn with_callers(text: &str, callers: &[(&str, &String)]) -> String {
     let lines: Vec<_> = callers.iter().map(|(name, token)| format!("{name} = \"{token}\"")).collect();
     format!("{text}\n[callers]\n{}\n", lines.join("\n"))
+}
+
+/// The issuer of access tokens, and where a service with this token reads their revocations.
+fn revocable(config: &Config, token: &str) -> String {
+    format!(
+        r#"{}
+[auth.revocations]
+url = "http://127.0.0.1:{}"
+token = "{token}"
+"#,
+        auth(config),
+        config.ports.identity
+    )
 }
 
 /// The issuer of access tokens.
@@ -138,7 +159,7 @@ kubeconfig = "{kubeconfig}"
         port = config.ports.stock,
         kubeconfig = kubeconfig(data),
         database = database(config, secrets),
-        auth = auth(config),
+        auth = revocable(config, &secrets.stock_token),
     )
 }
 
@@ -162,7 +183,7 @@ secret_key = "{secret}"
         access = secrets.object_store_access_key,
         secret = secrets.object_store_secret_key,
         database = database(config, secrets),
-        auth = auth(config),
+        auth = revocable(config, &secrets.storage_token),
     )
 }
 
@@ -196,7 +217,7 @@ kubeconfig = "{kubeconfig}"
         gateway = config.ports.gateway,
         kubeconfig = kubeconfig(data),
         database = database(config, secrets),
-        auth = auth(config),
+        auth = revocable(config, &secrets.gpu_token),
     )
 }
 
@@ -247,6 +268,6 @@ storage = "http://127.0.0.1:{storage}"
         stock = ports.stock,
         gpu = ports.gpu,
         storage = ports.storage,
-        auth = auth(config),
+        auth = revocable(config, &secrets.gateway_token),
     )
 }

@@ -1,9 +1,10 @@
 //! The session cookie of an instance, and the rules for all other cookies.
 
 use anyhow::Context;
+use auth::Grant;
 use axum::http::{HeaderMap, HeaderValue, header};
 use base64::{Engine, engine::general_purpose::STANDARD};
-use ids::{InstanceId, TenantId, UserId};
+use ids::{InstanceId, SessionId, TenantId, UserId};
 use jiff::Timestamp;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode};
 use secrecy::ExposeSecret;
@@ -24,6 +25,17 @@ pub(super) struct Session {
     pub(super) instance: InstanceId,
     pub(super) tenant: TenantId,
     pub(super) user: UserId,
+    /// The session in which the instance was opened.
+    pub(super) session: Option<SessionId>,
+    /// Issue time of the access token that opened it.
+    pub(super) rights_at: Timestamp,
+}
+
+impl Session {
+    /// Returns what the cookie grants, as far as it can be revoked.
+    pub(super) fn grant(&self) -> Grant {
+        Grant { user: self.user, tenant: Some(self.tenant), session: self.session, issued_at: self.rights_at }
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -32,7 +44,9 @@ struct Claims {
     sub: UserId,
     tid: TenantId,
     iid: InstanceId,
-    iat: i64,
+    #[serde(default)]
+    sid: Option<SessionId>,
+    rights_at: Timestamp,
     exp: i64,
 }
 
@@ -97,7 +111,8 @@ impl Cookies {
             sub: session.user,
             tid: session.tenant,
             iid: session.instance,
-            iat: now,
+            sid: session.session,
+            rights_at: session.rights_at,
             exp: now + LIFE,
         };
         let header = Header { kid: Some(self.signing_key_id.clone()), ..Header::new(Algorithm::HS256) };
@@ -121,7 +136,13 @@ impl Cookies {
         let kid = decode_header(token).ok()?.kid?;
         let key = self.verification_keys.iter().find(|key| key.id == kid)?;
         let claims = decode::<Claims>(token, &key.key, &self.validation).ok()?.claims;
-        Some(Session { instance: claims.iid, tenant: claims.tid, user: claims.sub })
+        Some(Session {
+            instance: claims.iid,
+            tenant: claims.tid,
+            user: claims.sub,
+            session: claims.sid,
+            rights_at: claims.rights_at,
+        })
     }
 
     /// Removes our cookies from a request: the instance must not see them.
@@ -190,7 +211,13 @@ mod tests {
     }
 
     fn session() -> Session {
-        Session { instance: InstanceId::new(), tenant: TenantId::new(), user: UserId::new() }
+        Session {
+            instance: InstanceId::new(),
+            tenant: TenantId::new(),
+            user: UserId::new(),
+            session: Some(SessionId::new()),
+            rights_at: Timestamp::UNIX_EPOCH,
+        }
     }
 
     fn request(cookies: &[&str]) -> HeaderMap {

@@ -1,5 +1,6 @@
 //! Forwarding a request of an authorized user to the instance's pod.
 
+use auth::{Grant, HasAuth};
 use axum::{
     body::{Body, HttpBody},
     extract::Request,
@@ -20,7 +21,12 @@ impl Instances {
         route: &Route,
         connection: &ConnectionInfo,
         mut request: Request,
+        grant: Grant,
     ) -> Result<Response, Error> {
+        let ended = || {
+            let revocations = self.state.auth().verifier.revocations().clone();
+            async move { revocations.ended(grant).await }
+        };
         let wants_page = page::is_wanted(request.headers());
         let Some(address) = &route.address else {
             return Ok(page::not_running(&route.state, wants_page));
@@ -33,19 +39,19 @@ impl Instances {
             request.headers_mut().remove(header::AUTHORIZATION);
         }
         let copy = repeatable(&request);
-        let mut sent = self.state.proxy.send(request, address, connection, None).await;
+        let mut sent = self.state.proxy.send(request, address, connection, None, ended()).await;
         if let Err(proxy::Error::Connect(_)) = &sent {
             self.routes.forget(label).await;
             if let Some(copy) = copy
                 && let Some(address) = self.new_address(label, route).await
             {
-                sent = self.state.proxy.send(copy, &address, connection, None).await;
+                sent = self.state.proxy.send(copy, &address, connection, None, ended()).await;
             }
         }
         match sent {
             Ok(mut response) => {
                 self.cookies.guard(response.headers_mut());
-                Ok(response)
+                Ok(response.map(|body| proxy::cut_when(body, ended())))
             }
             Err(error) => {
                 let chain = api::ErrorChain(&error);

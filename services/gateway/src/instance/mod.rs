@@ -16,8 +16,8 @@
 //! another instance's page. A request that changes something or opens a WebSocket must therefore come from the
 //! instance's own pages if it has an `Origin`. What others may read is up to the instance (CORS), as for any page.
 //!
-//! A cookie is valid for eight hours, even if the membership ends earlier. That the instance still exists and still
-//! belongs to the tenant is checked with each request.
+//! A cookie is valid for eight hours, or until the rights with which the instance was opened end: then open connections
+//! are cut too. That the instance still exists and still belongs to the tenant is checked with each request.
 
 mod cookie;
 mod forward;
@@ -26,6 +26,7 @@ mod routes;
 mod session;
 
 use api::{Problem, ProblemType};
+use auth::{HasAuth, Refused};
 use axum::{
     extract::Request,
     http::{HeaderMap, HeaderValue, StatusCode, header},
@@ -92,9 +93,21 @@ impl Instances {
             .ok()
             .and_then(|instance| self.cookies.find(request.headers(), instance));
         let Some(session) = session else { return Ok(self.not_opened(request.headers())) };
+        let revocations = self.state.auth().verifier.revocations();
+        match revocations.check(&session.grant()) {
+            Ok(()) => {}
+            Err(Refused::Revoked) => return Ok(self.not_opened(request.headers())),
+            Err(unknown @ Refused::Unknown) => {
+                return Err(Error::ServiceUnavailable { service: "identity", source: unknown.into() });
+            }
+        }
         match self.routes.find(label).await.map_err(gpu_unavailable)? {
             Some(route) if route.instance_id == session.instance && route.tenant_id == session.tenant => {
-                self.forward(label, &route, connection, request).await
+                let (not_opened, grant) = (self.not_opened(request.headers()), session.grant());
+                tokio::select! {
+                    sent = self.forward(label, &route, connection, request, grant) => sent,
+                    () = revocations.ended(grant) => Ok(not_opened),
+                }
             }
             _ => Ok(self.not_opened(request.headers())),
         }

@@ -35,7 +35,13 @@ impl Instances {
             Err(error @ clients::Error::Unreachable(_)) => return Err(gpu_unavailable(error)),
             Err(error) => return Err(Error::Internal(error.into())),
         };
-        let session = Session { instance, tenant: redeemed.tenant_id, user: redeemed.user_id };
+        let session = Session {
+            instance,
+            tenant: redeemed.tenant_id,
+            user: redeemed.user_id,
+            session: redeemed.session_id,
+            rights_at: redeemed.rights_at,
+        };
         #[expect(clippy::disallowed_methods, reason = "the time at which the cookie is made")]
         let cookie = self.cookies.set(session, jiff::Timestamp::now())?;
         Ok((

@@ -61,7 +61,13 @@ async fn forward(
     let timeout = Duration::from_secs(state.config.limits.answer_seconds.into());
     let mut response = state
         .proxy
-        .send(Request::from_parts(parts, body), address.authority(), &connection, Some(timeout))
+        .send(
+            Request::from_parts(parts, body),
+            address.authority(),
+            &connection,
+            Some(timeout),
+            std::future::pending(),
+        )
         .await
         .map_err(|error| Error::upstream(service, error))?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS

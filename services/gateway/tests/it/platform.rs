@@ -58,6 +58,8 @@ pub(crate) struct Platform {
 pub(crate) struct Instance {
     pub(crate) id: InstanceId,
     pub(crate) tenant: TenantId,
+    /// Who opens it.
+    pub(crate) user: UserId,
     pub(crate) host: String,
 }
 
@@ -204,8 +206,8 @@ impl Platform {
     /// An instance that runs in the pod.
     pub(crate) fn instance(&self) -> Instance {
         let (id, tenant) = (InstanceId::new(), TenantId::new());
-        let instance =
-            Instance { id, tenant, host: format!("{}.localhost:{}", id.k8s_name(), self.address.port()) };
+        let host = format!("{}.localhost:{}", id.k8s_name(), self.address.port());
+        let instance = Instance { id, tenant, user: UserId::new(), host };
         self.route(&instance, "running", Some(&self.pod));
         instance
     }
@@ -219,10 +221,13 @@ impl Platform {
     }
 
     /// A new ticket for the instance.
+    #[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
     pub(crate) fn ticket(&self, instance: &Instance) -> String {
         let ticket = format!("ticket-{}", UserId::new());
-        let redeemed =
-            json!({ "instance_id": instance.id, "tenant_id": instance.tenant, "user_id": UserId::new() });
+        let redeemed = json!({
+            "instance_id": instance.id, "tenant_id": instance.tenant, "user_id": instance.user,
+            "session_id": null, "rights_at": jiff::Timestamp::now(),
+        });
         let entry = json!({ "label": instance.id.k8s_name(), "redeemed": redeemed });
         self.world.tickets.lock().unwrap().insert(ticket.clone(), entry);
         ticket

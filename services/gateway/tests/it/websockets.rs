@@ -1,3 +1,6 @@
+use std::time::{Duration, Instant};
+
+use auth::Revocation;
 use futures::{SinkExt, StreamExt};
 use tokio::net::TcpStream;
 use tokio_tungstenite::{
@@ -92,4 +95,51 @@ async fn shutdown_closes_websockets() {
     platform.process.shutdown.begin();
     while let Some(Ok(_)) = socket.next().await {}
     platform.served.await.unwrap();
+}
+
+#[tokio::test]
+async fn the_end_of_a_users_rights_cuts_what_they_have_opened() {
+    let platform = Platform::start().await;
+    let (instance, other) = (platform.instance(), platform.instance());
+    let mut sockets = Vec::new();
+    for instance in [&instance, &other] {
+        let cookie = platform.cookie(instance).await;
+        let (mut socket, _) =
+            connect(&platform, &instance.host, "/ws", &[("cookie", &cookie)]).await.unwrap();
+        assert!(matches!(socket.next().await, Some(Ok(Message::Text(_)))), "the greeting");
+        sockets.push(socket);
+    }
+    let opened = platform.opened(&instance).await;
+    let _ = opened.get("/").await.expect(200);
+    let download = reqwest::Client::new()
+        .post(format!("http://{}/mirror", platform.address))
+        .header("host", &instance.host)
+        .header("cookie", platform.cookie(&instance).await)
+        .body(reqwest::Body::wrap_stream(
+            futures::stream::once(async { Ok::<_, std::io::Error>("first") })
+                .chain(futures::stream::pending()),
+        ))
+        .send()
+        .await
+        .unwrap();
+    let mut download = download.bytes_stream();
+    assert_eq!(download.next().await.unwrap().unwrap(), "first");
+
+    platform.issuer.revoke(Revocation {
+        user_id: Some(instance.user),
+        tenant_id: Some(instance.tenant),
+        ..Revocation::default()
+    });
+    let begun = Instant::now();
+    let [mut cut, mut goes_on] = <[_; 2]>::try_from(sockets).unwrap();
+    assert!(
+        !matches!(cut.next().await, Some(Ok(Message::Text(_) | Message::Binary(_)))),
+        "the socket is cut"
+    );
+    assert!(download.next().await.unwrap().is_err(), "a download does not seem complete");
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    let _ = opened.get("/").await.expect(401);
+    assert_eq!(status(connect(&platform, &instance.host, "/ws", &[]).await), 401);
+    goes_on.send(Message::text("still here")).await.unwrap();
+    assert_eq!(goes_on.next().await.unwrap().unwrap(), Message::text("still here"));
 }

@@ -51,8 +51,15 @@ pub(crate) async fn get_instance_log(
     }
     let Container { cluster, pod } = super::container(&app, member.tenant, id).await?;
     let log = cluster.log(&pod, tail, query.follow.unwrap_or(false)).await.map_err(Error::from)?;
-    // a followed log ends when shutdown begins
-    let body = Body::from_stream(log.take_until(app.shutdown.clone().cancelled_owned()));
+    // a followed log ends when shutdown begins or the caller's rights end
+    let (shutdown, revocations) = (app.shutdown.clone(), app.auth.verifier.revocations().clone());
+    let end = async move {
+        tokio::select! {
+            () = shutdown.cancelled_owned() => {}
+            () = revocations.ended(member.principal.grant()) => {}
+        }
+    };
+    let body = Body::from_stream(log.take_until(Box::pin(end)));
     let headers = [
         (header::CONTENT_TYPE, "text/plain; charset=utf-8"),
         (header::CACHE_CONTROL, "no-store"),

@@ -105,8 +105,10 @@ pub(crate) async fn open_instance_terminal(
     let exec = cluster.exec(&pod, &words).await.map_err(Error::from)?;
     tracing::info!(instance.id = %id, user.id = %member.principal.user, "terminal opened");
     let (idle, shutdown) = (app.config.terminal.idle(), app.shutdown.clone());
+    let (revocations, grant) = (app.auth.verifier.revocations().clone(), member.principal.grant());
+    let revoked = async move { revocations.ended(grant).await };
     let upgrade = upgrade.max_message_size(MAX_FRAME).max_frame_size(MAX_FRAME);
-    Ok(upgrade.on_upgrade(move |socket| Box::pin(bridge(socket, exec, idle, shutdown))))
+    Ok(upgrade.on_upgrade(move |socket| Box::pin(bridge(socket, exec, idle, shutdown, revoked))))
 }
 
 /// How a terminal ends.
@@ -120,7 +122,13 @@ enum End {
 }
 
 /// Copies bytes between the client and the command until one of them ends.
-async fn bridge(socket: WebSocket, mut exec: Exec, idle: Duration, shutdown: CancellationToken) {
+async fn bridge(
+    socket: WebSocket,
+    mut exec: Exec,
+    idle: Duration,
+    shutdown: CancellationToken,
+    revoked: impl Future<Output = ()>,
+) {
     let (Some(mut stdin), Some(mut stdout), Some(status)) = (exec.stdin(), exec.stdout(), exec.take_status())
     else {
         return;
@@ -174,6 +182,7 @@ async fn bridge(socket: WebSocket, mut exec: Exec, idle: Duration, shutdown: Can
     let end = tokio::select! {
         biased;
         () = shutdown.cancelled() => End::Closed(close_code::RESTART, "the service is restarting; connect again"),
+        () = revoked => End::Closed(close_code::POLICY, "your rights have ended"),
         end = output => end,
         end = input => end,
         // the connection to the cluster broke, and its output may never end

@@ -4,7 +4,7 @@ use api::{IdempotencyKey, Json, Path, Problem, ProblemType, Reply};
 use auth::{Caller, Member};
 use axum::extract::State;
 use http::StatusCode;
-use ids::{InstanceId, TenantId, UserId};
+use ids::{InstanceId, SessionId, TenantId, UserId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -62,6 +62,10 @@ pub(crate) struct Redeemed {
     tenant_id: TenantId,
     /// Id of the user who created the ticket.
     user_id: UserId,
+    /// The session in which it was created.
+    session_id: Option<SessionId>,
+    /// Issue time of the access token with which it was created.
+    rights_at: Timestamp,
 }
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
@@ -92,7 +96,7 @@ async fn create_instance_ticket(
             hash: hash(secret.as_str()),
             tenant: member.tenant,
             instance: id,
-            user: member.principal.user,
+            grant: member.principal.grant(),
             expires_at: (app.clock)() + TICKET_LIFETIME,
         };
         store::insert_ticket(tx, &ticket).await?;
@@ -143,5 +147,11 @@ async fn redeem_ticket(
     let redeemed = store::redeem_ticket(&mut tx, &hash(&request.ticket), id).await?;
     tx.commit().await?;
     let redeemed = redeemed.ok_or_else(Problem::not_found)?;
-    Ok(Json(Redeemed { instance_id: id, tenant_id: redeemed.tenant_id, user_id: redeemed.user_id }))
+    Ok(Json(Redeemed {
+        instance_id: id,
+        tenant_id: redeemed.tenant_id,
+        user_id: redeemed.user_id,
+        session_id: redeemed.session_id,
+        rights_at: redeemed.rights_at.to_jiff(),
+    }))
 }

@@ -1,6 +1,7 @@
 //! SQL of tickets, and of instances by host label.
 
-use ids::{InstanceId, TenantId, UserId};
+use auth::Grant;
+use ids::{InstanceId, SessionId, TenantId, UserId};
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
 use sqlx::{PgConnection, types::Json};
@@ -18,6 +19,8 @@ pub(crate) struct Destination {
 pub(crate) struct RedeemedTicket {
     pub(crate) tenant_id: TenantId,
     pub(crate) user_id: UserId,
+    pub(crate) session_id: Option<SessionId>,
+    pub(crate) rights_at: jiff_sqlx::Timestamp,
 }
 
 /// Returns any tenant's instance, unless it is deleted. For the gateway, which authorizes by tickets.
@@ -42,19 +45,23 @@ pub(crate) struct NewTicket {
     pub(crate) hash: Vec<u8>,
     pub(crate) tenant: TenantId,
     pub(crate) instance: InstanceId,
-    pub(crate) user: UserId,
+    /// The rights of the user who creates it.
+    pub(crate) grant: Grant,
     pub(crate) expires_at: Timestamp,
 }
 
 /// Inserts a ticket.
 pub(crate) async fn insert_ticket(conn: &mut PgConnection, ticket: &NewTicket) -> sqlx::Result<()> {
     sqlx::query!(
-        "insert into tickets (hash, tenant_id, instance_id, user_id, expires_at) values ($1, $2, $3, $4, $5)",
+        "insert into tickets (hash, tenant_id, instance_id, user_id, expires_at, session_id, rights_at)
+         values ($1, $2, $3, $4, $5, $6, $7)",
         ticket.hash,
         ticket.tenant as TenantId,
         ticket.instance as InstanceId,
-        ticket.user as UserId,
+        ticket.grant.user as UserId,
         ticket.expires_at.to_sqlx() as _,
+        ticket.grant.session as Option<SessionId>,
+        ticket.grant.issued_at.to_sqlx() as _,
     )
     .execute(conn)
     .await
@@ -72,7 +79,7 @@ pub(crate) async fn redeem_ticket(
         "delete from tickets t using instances i
          where t.hash = $1 and t.instance_id = $2 and t.expires_at > now()
            and i.id = t.instance_id and i.state <> 'deleted'
-         returning t.tenant_id, t.user_id",
+         returning t.tenant_id, t.user_id, t.session_id, t.rights_at",
         hash,
         instance as InstanceId,
     )

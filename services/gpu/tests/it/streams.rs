@@ -93,12 +93,15 @@ async fn terminal(world: &World, id: InstanceId, command: &[&str], sent: &[Messa
 }
 
 async fn opened(world: &World, id: InstanceId, command: &[&str]) -> Terminal {
+    opened_by(world, id, command, &world.issuer.user(world.tenant, auth::Role::Member)).await
+}
+
+async fn opened_by(world: &World, id: InstanceId, command: &[&str], token: &str) -> Terminal {
     let query: String = url::form_urlencoded::Serializer::new(String::new())
         .extend_pairs(command.iter().map(|word| ("command", word)))
         .finish();
     let url = format!("{}/v1/instances/{id}/terminal?{query}", world.base.replace("http", "ws"));
     let mut request = url.into_client_request().unwrap();
-    let token = world.issuer.user(world.tenant, auth::Role::Member);
     request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
     connect_async(request).await.unwrap().0
 }
@@ -179,4 +182,43 @@ async fn without_a_pod_there_is_no_log_and_no_terminal() {
         .get(&format!("/v1/instances/{id}/terminal"))
         .await
         .expect_problem(426, "websocket-required");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_a_users_rights_ends_their_terminals_and_logs() {
+    let world = World::start().await;
+    let id = with_pod(&world).await;
+    let mut claims = world.issuer.claims(Some((world.tenant, auth::Role::Member)), false);
+    let removed = claims.sub;
+    let token = world.issuer.sign(&claims);
+    let followed = reqwest::Client::new()
+        .get(format!("{}/v1/instances/{id}/log?follow=true", world.base))
+        .bearer_auth(&token)
+        .send()
+        .await
+        .unwrap();
+    let mut lines = followed.bytes_stream();
+    assert!(lines.next().await.unwrap().is_ok());
+    let mut terminal = opened_by(&world, id, &["cat"], &token).await;
+    let mut stays = opened(&world, id, &["cat"]).await;
+    terminal.send(Message::binary(&b"a\n"[..])).await.unwrap();
+    assert!(matches!(terminal.next().await, Some(Ok(Message::Binary(_)))), "the terminal works");
+
+    world.issuer.revoke(auth::Revocation { user_id: Some(removed), ..auth::Revocation::default() });
+    let begun = std::time::Instant::now();
+    let close = loop {
+        if let Message::Close(Some(frame)) = terminal.next().await.unwrap().unwrap() {
+            break frame;
+        }
+    };
+    assert_eq!((u16::from(close.code), close.reason.as_str()), (1008, "your rights have ended"));
+    while lines.next().await.is_some() {}
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    let refused = testkit::Client::new(&world.base).token(&token);
+    refused.get("/v1/instances").await.expect_problem(401, "unauthenticated");
+    // other users, and a later token of this one, go on
+    stays.send(Message::binary(&b"b\n"[..])).await.unwrap();
+    assert!(matches!(stays.next().await, Some(Ok(Message::Binary(_)))), "the other terminal works");
+    claims.iat += 1.0;
+    let _ = refused.token(&world.issuer.sign(&claims)).get("/v1/instances").await.expect(200);
 }

@@ -1,8 +1,8 @@
-//! Changes of a tenant's members, each within the transaction of its request. The tenant is locked first, so that
-//! concurrent changes cannot remove its last owner together.
+//! Changes of a tenant's members, each within the transaction of its request. `authority::manager` locks the tenant
+//! first, so that concurrent changes cannot remove its last owner together.
 
 use api::{IfMatch, Problem};
-use auth::Role;
+use auth::{Principal, Role};
 use ids::{TenantId, UserId};
 use sqlx::PgConnection;
 
@@ -10,10 +10,15 @@ use super::{
     model::{Member, NewMember},
     store,
 };
-use crate::{error::Error, tenant, user};
+use crate::{authority, error::Error, revocation, user};
 
-pub(super) async fn add(tx: &mut PgConnection, tenant: TenantId, new: &NewMember) -> Result<Member, Error> {
-    tenant::lock(tx, tenant).await?.ok_or(Error::NotFound)?;
+pub(super) async fn add(
+    tx: &mut PgConnection,
+    caller: &Principal,
+    tenant: TenantId,
+    new: &NewMember,
+) -> Result<Member, Error> {
+    authority::manager(tx, caller, tenant).await?;
     let user = find_user(tx, new).await?;
     if !store::insert(tx, tenant, user, new.role).await? {
         return Err(Error::AlreadyAMember);
@@ -21,28 +26,40 @@ pub(super) async fn add(tx: &mut PgConnection, tenant: TenantId, new: &NewMember
     find(tx, tenant, user).await
 }
 
+/// Changes the role. A lower one revokes the member's tokens for the tenant.
 pub(super) async fn change_role(
     tx: &mut PgConnection,
+    caller: &Principal,
     tenant: TenantId,
     user: UserId,
     if_match: &IfMatch,
     role: Role,
 ) -> Result<Member, Problem> {
-    tenant::lock(tx, tenant).await?.ok_or(Error::NotFound)?;
+    authority::manager(tx, caller, tenant).await?;
     let member = find(tx, tenant, user).await?;
     if_match.check(member.generation)?;
     member.check_owner_remains(tenant, Some(role), store::count_owners(tx, tenant).await?)?;
     if !store::update(tx, tenant, user, member.generation, role).await? {
         return Err(Problem::internal("a member of a locked tenant has changed"));
     }
+    if role < member.role {
+        revocation::of_member(tx, tenant, user).await?;
+    }
     Ok(find(tx, tenant, user).await?)
 }
 
-pub(super) async fn remove(tx: &mut PgConnection, tenant: TenantId, user: UserId) -> Result<(), Error> {
-    tenant::lock(tx, tenant).await?.ok_or(Error::NotFound)?;
+/// Removes the member and revokes their tokens for the tenant.
+pub(super) async fn remove(
+    tx: &mut PgConnection,
+    caller: &Principal,
+    tenant: TenantId,
+    user: UserId,
+) -> Result<(), Error> {
+    authority::manager(tx, caller, tenant).await?;
     let member = find(tx, tenant, user).await?;
     member.check_owner_remains(tenant, None, store::count_owners(tx, tenant).await?)?;
-    Ok(store::delete(tx, tenant, user).await?)
+    store::delete(tx, tenant, user).await?;
+    Ok(revocation::of_member(tx, tenant, user).await?)
 }
 
 async fn find(tx: &mut PgConnection, tenant: TenantId, user: UserId) -> Result<Member, Error> {

@@ -8,7 +8,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     changes,
-    model::{Member, MemberChange, NewMember, may_manage, may_read},
+    model::{Member, MemberChange, NewMember, may_read},
     store,
 };
 use crate::{state::AppState, tenant};
@@ -85,9 +85,8 @@ async fn add_member(
     key: IdempotencyKey,
     Json(new): Json<NewMember>,
 ) -> Result<Reply, Problem> {
-    may_manage(&principal, id)?;
     key.once(state.db.tenant(id).await?, principal.user, &new, async |tx| {
-        let member = changes::add(tx, id, &new).await?;
+        let member = changes::add(tx, &principal, id, &new).await?;
         let location = format!("/v1/tenants/{id}/members/{}", member.user_id);
         Ok(Reply::json(StatusCode::CREATED, &member)?.etag(member.generation).location(location))
     })
@@ -117,9 +116,8 @@ async fn update_member(
     if_match: IfMatch,
     Json(change): Json<MemberChange>,
 ) -> Result<Reply, Problem> {
-    may_manage(&principal, id)?;
     key.once(state.db.tenant(id).await?, principal.user, &change, async |tx| {
-        let member = changes::change_role(tx, id, user, &if_match, change.role).await?;
+        let member = changes::change_role(tx, &principal, id, user, &if_match, change.role).await?;
         Ok(Reply::json(StatusCode::OK, &member)?.etag(member.generation))
     })
     .await
@@ -144,9 +142,8 @@ async fn remove_member(
     Path((id, user)): Path<(TenantId, UserId)>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
-    may_manage(&principal, id)?;
     key.once(state.db.tenant(id).await?, principal.user, &(), async |tx| {
-        changes::remove(tx, id, user).await?;
+        changes::remove(tx, &principal, id, user).await?;
         Ok(Reply::no_content())
     })
     .await

@@ -91,26 +91,12 @@ pub(crate) fn may_read(principal: &Principal, tenant: TenantId) -> Result<(), Er
     if principal.admin || member { Ok(()) } else { Err(Error::NotFound) }
 }
 
-/// Administrators and owners manage members.
-///
-/// # Errors
-/// If the caller may not see the tenant, or is not an owner.
-pub(super) fn may_manage(principal: &Principal, tenant: TenantId) -> Result<(), Error> {
-    may_read(principal, tenant)?;
-    match principal.tenant {
-        Some((_, actual)) if !principal.admin && actual < Role::Owner => {
-            Err(Error::RoleTooLow { required: Role::Owner, actual })
-        }
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn principal(tenant: Option<(TenantId, Role)>, admin: bool) -> Principal {
-        Principal { user: UserId::new(), tenant, admin }
+        Principal { user: UserId::new(), tenant, admin, session: None, issued_at: Timestamp::UNIX_EPOCH }
     }
 
     #[test]
@@ -121,24 +107,6 @@ mod tests {
         assert!(matches!(may_read(&viewer, other), Err(Error::NotFound)));
         assert!(may_read(&principal(None, true), other).is_ok());
         assert!(matches!(may_read(&principal(None, false), own), Err(Error::NotFound)));
-    }
-
-    #[test]
-    fn owners_and_administrators_manage_a_tenant() {
-        let (own, other) = (TenantId::new(), TenantId::new());
-        for (role, admin, allowed) in [
-            (Role::Viewer, false, false),
-            (Role::Member, false, false),
-            (Role::Owner, false, true),
-            (Role::Viewer, true, true),
-        ] {
-            let caller = principal(Some((own, role)), admin);
-            assert_eq!(may_manage(&caller, own).is_ok(), allowed, "{role:?}, administrator: {admin}");
-        }
-        let owner = principal(Some((own, Role::Owner)), false);
-        assert!(matches!(may_manage(&owner, other), Err(Error::NotFound)));
-        let member = principal(Some((own, Role::Member)), false);
-        assert!(matches!(may_manage(&member, other), Err(Error::NotFound)));
     }
 
     #[test]

@@ -1,20 +1,17 @@
 //! Sessions over HTTP. Exempt from `Idempotency-Key`: a stored response would contain tokens.
 
 use api::{Json, Problem, ProblemType};
-use auth::{Claims, User as SignedIn};
+use auth::User as SignedIn;
 use axum::{
     extract::State,
-    http::{HeaderMap, HeaderName, StatusCode, header},
+    http::{HeaderName, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use ids::SessionId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     model::{Credentials, EndReason, Refresh, SessionTokens},
     refresh, sign_in, store,
-    tokens::session_of_jti,
 };
 use crate::{error::Error, scope, state::AppState};
 
@@ -77,8 +74,8 @@ async fn refresh_session(
     Ok((NO_STORE, Json(tokens)))
 }
 
-/// Signs out: ends the session of the access token. Its refresh tokens become invalid at once; the access token
-/// stays valid until it expires.
+/// Signs out: ends the session of the access token. Its refresh tokens become invalid at once, its access
+/// tokens within a second.
 #[utoipa::path(
     delete, path = "/v1/sessions/current", operation_id = "end_session", tag = "sessions",
     responses(
@@ -88,22 +85,12 @@ async fn refresh_session(
 async fn end_session(
     State(state): State<AppState>,
     SignedIn(principal): SignedIn,
-    headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    // a token of another issuer has no session here
-    if let Some(session) = current(&headers) {
+    if let Some(session) = principal.session {
         let mut tx = state.db.platform().await?;
         scope::user(&mut tx, principal.user).await?;
         store::end(&mut tx, session, EndReason::SignedOut).await?;
         tx.commit().await?;
     }
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// Returns the session of a request's access token. An extractor has verified the token before.
-pub(crate) fn current(headers: &HeaderMap) -> Option<SessionId> {
-    let token = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?.1.trim();
-    let payload = URL_SAFE_NO_PAD.decode(token.split('.').nth(1)?).ok()?;
-    let claims: Claims = serde_json::from_slice(&payload).ok()?;
-    session_of_jti(&claims.jti)
 }

@@ -1,6 +1,7 @@
 //! Sign-in sessions.
 //!
-//! A session is one sign-in. Its access tokens are JWTs that live for minutes and are not looked up. Its refresh tokens
+//! A session is one sign-in. Its access tokens are JWTs that live for minutes and are not looked up; `crate::revocation`
+//! tells all services which end earlier. Its refresh tokens
 //! are opaque, stored as hashes, and used once: each use returns the next one. A refresh token that is used again counts
 //! as stolen and ends the session, except within a short grace period, in which it returns a further token: the response
 //! to its first use may have been lost, or two tabs may have sent it at once.
@@ -12,12 +13,13 @@ mod clean_up;
 mod http;
 mod model;
 mod refresh;
+mod rights;
 mod sign_in;
 mod store;
 mod tokens;
 
 pub(crate) use attempt::Attempt;
 pub(crate) use clean_up::clean_up;
-pub(crate) use http::{current, routes};
+pub(crate) use http::routes;
 pub(crate) use model::EndReason;
-pub(crate) use store::end_all;
+pub(crate) use store::{end_all, is_open};

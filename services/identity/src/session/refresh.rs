@@ -5,7 +5,8 @@ use jiff::SignedDuration;
 use secrecy::ExposeSecret;
 
 use super::{
-    model::{EndReason, Refresh, SessionTokens, choose},
+    model::{EndReason, Refresh, SessionTokens},
+    rights::{self, Holder},
     store,
     tokens::{Issued, RefreshToken},
 };
@@ -14,11 +15,11 @@ use crate::{
     membership::{self, Membership},
     scope,
     state::AppState,
-    user::{self, User},
+    user::User,
 };
 
 /// # Errors
-/// If the session has ended, or ends by this; and as [`choose`].
+/// If the session has ended, or ends by this; and as [`rights::membership`].
 pub(super) async fn refresh(state: &AppState, request: &Refresh) -> Result<SessionTokens, Error> {
     let used = RefreshToken::parse(request.refresh_token.expose_secret()).ok_or(Error::SessionEnded)?;
     let (session, hash) = (used.session, used.hash());
@@ -38,20 +39,20 @@ pub(super) async fn refresh(state: &AppState, request: &Refresh) -> Result<Sessi
         return Err(Error::SessionEnded);
     }
     scope::user(&mut tx, stored.user).await?;
-    let user = user::find(&mut tx, stored.user).await?.ok_or(Error::SessionEnded)?;
+    let holder = Holder::find(&mut tx, stored.user).await?.ok_or(Error::SessionEnded)?;
     let memberships = membership::of_user(&mut tx, stored.user).await?;
-    if let Some(reason) = end_reason(&user, &memberships, stored.tenant, request.tenant_id) {
+    if let Some(reason) = end_reason(&holder.user, &memberships, stored.tenant, request.tenant_id) {
         store::end(&mut tx, session, reason).await?;
         tx.commit().await?;
         return Err(Error::SessionEnded);
     }
-    let membership = choose(memberships, request.tenant_id.or(stored.tenant))?;
+    let membership = rights::membership(&mut tx, stored.user, request.tenant_id.or(stored.tenant)).await?;
     let refresh_token = RefreshToken::generate(session)?;
     store::replace_token(&mut tx, &hash, now).await?;
     store::insert_token(&mut tx, session, &refresh_token.hash()).await?;
     store::touch(&mut tx, session, membership.as_ref().map(|m| m.tenant.id)).await?;
     tx.commit().await?;
-    Issued { user, membership, refresh_token, session_expires_at: stored.expires_at }.tokens(state)
+    Issued { holder, membership, refresh_token, session_expires_at: stored.expires_at }.tokens(state)
 }
 
 /// Why the session ends instead of being refreshed. A lost membership is no reason if another tenant is requested.

@@ -5,15 +5,16 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{
     attempt::Attempt,
-    model::{Credentials, SessionTokens, choose},
+    model::{Credentials, SessionTokens},
+    rights::{self, Holder},
     store,
     tokens::{Issued, RefreshToken},
 };
-use crate::{error::Error, membership, scope, state::AppState, user};
+use crate::{error::Error, scope, state::AppState, user};
 
 /// # Errors
 /// If the e-mail address or password is wrong (indistinguishably), sign-in is locked, the user is disabled; and as
-/// [`choose`].
+/// [`rights::membership`].
 pub(super) async fn sign_in(state: &AppState, credentials: Credentials) -> Result<SessionTokens, Error> {
     // the permit comes first, so that concurrent attempts cannot pass the lock together
     let permit = state.hasher.permit().await?;
@@ -37,17 +38,18 @@ pub(super) async fn sign_in(state: &AppState, credentials: Credentials) -> Resul
     let mut tx = state.db.platform().await?;
     scope::user(&mut tx, account.id).await?;
     scope::session(&mut tx, session).await?;
+    let holder = Holder::find(&mut tx, account.id).await?.ok_or(Error::WrongCredentials)?;
     // a concurrent change of the password has ended all sessions; this one must not outlive it
-    let user = user::find_with_password(&mut tx, account.id, &account.password_hash)
-        .await?
-        .ok_or(Error::WrongCredentials)?;
-    if user.disabled {
+    if user::password_hash(&mut tx, account.id).await?.as_ref() != Some(&account.password_hash) {
+        return Err(Error::WrongCredentials);
+    }
+    if holder.user.disabled {
         return Err(Error::UserDisabled);
     }
-    let membership = choose(membership::of_user(&mut tx, user.id).await?, credentials.tenant_id)?;
+    let membership = rights::membership(&mut tx, holder.user.id, credentials.tenant_id).await?;
     let tenant = membership.as_ref().map(|m| m.tenant.id);
-    store::insert(&mut tx, session, user.id, tenant, session_expires_at).await?;
+    store::insert(&mut tx, session, holder.user.id, tenant, session_expires_at).await?;
     store::insert_token(&mut tx, session, &refresh_token.hash()).await?;
     tx.commit().await?;
-    Issued { user, membership, refresh_token, session_expires_at }.tokens(state)
+    Issued { holder, membership, refresh_token, session_expires_at }.tokens(state)
 }

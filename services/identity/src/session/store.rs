@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use sqlx::PgConnection;
 
 use super::model::EndReason;
-use crate::scope;
+use crate::{revocation, scope};
 
 /// Adds a session. The transaction must be in the scope of its user.
 pub(super) async fn insert(
@@ -116,19 +116,32 @@ pub(super) async fn touch(
     .map(drop)
 }
 
-/// Ends a session, unless it has ended.
+/// Returns whether the session exists and has not ended. The transaction must be in the scope of its user.
+pub(crate) async fn is_open(conn: &mut PgConnection, id: SessionId) -> sqlx::Result<bool> {
+    sqlx::query_scalar!(
+        "select exists(select from sessions where id = $1 and ended_at is null) as \"exists!\"",
+        id as SessionId,
+    )
+    .fetch_one(conn)
+    .await
+}
+
+/// Ends a session, unless it has ended, and revokes its tokens.
 pub(super) async fn end(conn: &mut PgConnection, id: SessionId, reason: EndReason) -> sqlx::Result<()> {
-    sqlx::query!(
+    let ended = sqlx::query!(
         "update sessions set ended_at = now(), end_reason = $2 where id = $1 and ended_at is null",
         id as SessionId,
         reason as EndReason,
     )
-    .execute(conn)
-    .await
-    .map(drop)
+    .execute(&mut *conn)
+    .await?;
+    if ended.rows_affected() > 0 {
+        revocation::of_session(conn, id).await?;
+    }
+    Ok(())
 }
 
-/// Ends all sessions of a user except one. Sets the transaction's scope to the user.
+/// Ends all sessions of a user except one, and revokes their tokens. Sets the transaction's scope to the user.
 pub(crate) async fn end_all(
     conn: &mut PgConnection,
     user: UserId,
@@ -136,16 +149,29 @@ pub(crate) async fn end_all(
     reason: EndReason,
 ) -> sqlx::Result<()> {
     scope::user(conn, user).await?;
-    sqlx::query!(
+    let ended = sqlx::query_scalar!(
         "update sessions set ended_at = now(), end_reason = $3
-         where user_id = $1 and ended_at is null and ($2::uuid is null or id <> $2)",
+         where user_id = $1 and ended_at is null and ($2::uuid is null or id <> $2)
+         returning id as \"id: SessionId\"",
         user as UserId,
         except as Option<SessionId>,
         reason as EndReason,
     )
-    .execute(conn)
-    .await
-    .map(drop)
+    .fetch_all(&mut *conn)
+    .await?;
+    if except.is_none() {
+        return revocation::of_user(conn, user).await;
+    }
+    for session in ended {
+        revocation::of_session(conn, session).await?;
+    }
+    Ok(())
+}
+
+/// Returns the time by which tokens are dated: that of the database, as revocations are.
+pub(super) async fn clock(conn: &mut PgConnection) -> sqlx::Result<Timestamp> {
+    let now = sqlx::query_scalar!("select clock_timestamp() as \"now!\"").fetch_one(conn).await?;
+    Ok(now.to_jiff())
 }
 
 /// Returns until when sign-in is locked for this account.

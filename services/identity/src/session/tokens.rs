@@ -6,8 +6,8 @@ use ids::SessionId;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use super::model::SessionTokens;
-use crate::{error::Error, membership::Membership, state::AppState, user::User};
+use super::{model::SessionTokens, rights::Holder};
+use crate::{error::Error, membership::Membership, state::AppState};
 
 /// A refresh token: its session and 256 random bits.
 pub(super) struct RefreshToken {
@@ -42,7 +42,7 @@ impl RefreshToken {
 
 /// A session after a sign-in or refresh.
 pub(super) struct Issued {
-    pub(super) user: User,
+    pub(super) holder: Holder,
     pub(super) membership: Option<Membership>,
     pub(super) refresh_token: RefreshToken,
     pub(super) session_expires_at: Timestamp,
@@ -60,13 +60,14 @@ impl Issued {
         let claims = Claims {
             iss: state.config.auth.issuer.clone(),
             aud: state.config.auth.audience.clone(),
-            sub: self.user.id,
+            sub: self.holder.user.id,
             tid: tenant.as_ref().map(|tenant| tenant.id),
             role,
-            adm: self.user.admin,
-            iat: now.as_second(),
+            adm: self.holder.user.admin,
+            sid: Some(self.refresh_token.session),
+            iat: self.holder.issued_at.as_duration().as_secs_f64(),
             exp: now.as_second() + i64::from(lifetime),
-            jti: new_jti(self.refresh_token.session)?,
+            jti: URL_SAFE_NO_PAD.encode(random::<16>()?),
         };
         Ok(SessionTokens {
             access_token: state.keyring.sign(&claims, now)?,
@@ -74,21 +75,11 @@ impl Issued {
             expires_in: lifetime,
             refresh_token: self.refresh_token.text(),
             session_expires_at: self.session_expires_at,
-            user: self.user,
+            user: self.holder.user,
             tenant,
             role,
         })
     }
-}
-
-/// Returns a new `jti`. It names the token's session, so that the token can sign out.
-fn new_jti(session: SessionId) -> Result<String, Error> {
-    Ok(format!("{session}.{}", URL_SAFE_NO_PAD.encode(random::<12>()?)))
-}
-
-/// Returns the session that a `jti` names.
-pub(super) fn session_of_jti(jti: &str) -> Option<SessionId> {
-    jti.split_once('.')?.0.parse().ok()
 }
 
 fn random<const N: usize>() -> Result<[u8; N], Error> {
@@ -125,13 +116,5 @@ mod tests {
         ] {
             assert!(RefreshToken::parse(bad).is_none(), "{bad}");
         }
-    }
-
-    #[test]
-    fn a_jti_names_its_session() {
-        let session = SessionId::new();
-        assert_eq!(session_of_jti(&new_jti(session).unwrap()), Some(session));
-        assert_ne!(new_jti(session).unwrap(), new_jti(session).unwrap());
-        assert_eq!(session_of_jti("whatever"), None);
     }
 }

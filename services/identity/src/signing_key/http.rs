@@ -16,7 +16,7 @@ use super::{
     model::{Rules, SigningKey},
     store,
 };
-use crate::{error::Error, state::AppState};
+use crate::{authority, error::Error, state::AppState};
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -162,6 +162,7 @@ async fn rotate_signing_keys(
     let key_pair = generate::generate(&state, state.now()).await.map_err(Error::from)?;
     let reply = key
         .once(state.db.platform().await?, principal.user, &(), async |tx| {
+            authority::admin(tx, &principal).await?;
             store::lock(tx).await?;
             let times: Vec<_> = store::public(tx).await?.iter().map(|key| key.active_from).collect();
             let active_from =

@@ -80,7 +80,7 @@ async fn create_tenant(
 ) -> Result<Reply, Problem> {
     check_name("/name", &new.name)?;
     key.once(state.db.platform().await?, principal.user, &new, async |tx| {
-        let tenant = changes::create(tx, &new).await?;
+        let tenant = changes::create(tx, &principal, &new).await?;
         let location = format!("/v1/tenants/{}", tenant.id);
         Ok(reply(StatusCode::CREATED, &tenant)?.location(location))
     })
@@ -132,7 +132,7 @@ async fn update_tenant(
         check_name("/name", name)?;
     }
     key.once(state.db.platform().await?, principal.user, &change, async |tx| {
-        let tenant = changes::update(tx, id, &if_match, &change).await?;
+        let tenant = changes::update(tx, &principal, id, &if_match, &change).await?;
         reply(StatusCode::OK, &tenant)
     })
     .await
@@ -159,7 +159,7 @@ async fn delete_tenant(
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
     key.once(state.db.platform().await?, principal.user, &(), async |tx| {
-        changes::delete(tx, id).await?;
+        changes::delete(tx, &principal, id).await?;
         Ok(Reply::no_content())
     })
     .await

@@ -7,4 +7,4 @@ mod store;
 
 pub(crate) use http::routes;
 pub(crate) use model::{TenantRef, TenantState, check_name};
-pub(crate) use store::{find, lock};
+pub(crate) use store::{find, lock, lock_shared};

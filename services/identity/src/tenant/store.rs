@@ -27,6 +27,17 @@ pub(crate) async fn lock(conn: &mut PgConnection, id: TenantId) -> sqlx::Result<
     .await
 }
 
+/// Returns the tenant, which does not change until the transaction ends; nor do its members.
+pub(crate) async fn lock_shared(conn: &mut PgConnection, id: TenantId) -> sqlx::Result<Option<Tenant>> {
+    sqlx::query_as!(
+        Tenant,
+        "select id, name, state, generation, created_at, updated_at from tenants where id = $1 for share",
+        id as TenantId,
+    )
+    .fetch_optional(conn)
+    .await
+}
+
 /// Returns tenants after `after` whose names begin with `name_prefix`.
 pub(super) async fn list(
     conn: &mut PgConnection,

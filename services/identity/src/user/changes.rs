@@ -1,7 +1,7 @@
 //! Changes of users by administrators, each within the transaction of its request.
 
 use api::IfMatch;
-use auth::Role;
+use auth::{Principal, Role};
 use ids::UserId;
 use sqlx::PgConnection;
 
@@ -9,21 +9,29 @@ use super::{
     model::{NewUser, User, UserChange},
     store,
 };
-use crate::{error::Error, membership, scope, session, tenant};
+use crate::{authority, error::Error, membership, revocation, scope, session, tenant};
 
-pub(super) async fn create(tx: &mut PgConnection, new: &NewUser, hash: &str) -> Result<User, Error> {
+pub(super) async fn create(
+    tx: &mut PgConnection,
+    caller: &Principal,
+    new: &NewUser,
+    hash: &str,
+) -> Result<User, Error> {
+    authority::admin(tx, caller).await?;
     store::insert(tx, &new.email, new.display_name(), new.admin, hash).await?.ok_or(Error::EmailTaken)
 }
 
 /// Changes the user, and ends their sessions if the change requires it. `hash` is that of the new password.
 pub(super) async fn update(
     tx: &mut PgConnection,
+    caller: &Principal,
     id: UserId,
     if_match: &IfMatch,
     change: &UserChange,
     hash: Option<&str>,
 ) -> Result<User, api::Problem> {
     store::lock_admins(tx).await?;
+    authority::admin(tx, caller).await?;
     let user = store::lock(tx, id).await?.ok_or(Error::NotFound)?;
     if_match.check(user.generation)?;
     if change.removes_admin() {
@@ -35,11 +43,13 @@ pub(super) async fn update(
         disabled: change.disabled,
         password_hash: hash,
     };
-    let user = replace(tx, &user, &update).await?;
-    if let Some(reason) = change.ends_sessions() {
-        session::end_all(tx, id, None, reason).await?;
+    let changed = replace(tx, &user, &update).await?;
+    match change.ends_sessions() {
+        Some(reason) => session::end_all(tx, id, None, reason).await?,
+        None if user.admin && !changed.admin => revocation::of_user(tx, id).await?,
+        None => {}
     }
-    Ok(user)
+    Ok(changed)
 }
 
 /// Writes the change of a user that is locked.
@@ -54,8 +64,9 @@ pub(super) async fn replace(
 
 /// Deletes the user with memberships and sessions, unless a tenant or the platform would lose its last owner or
 /// administrator.
-pub(super) async fn delete(tx: &mut PgConnection, id: UserId) -> Result<(), Error> {
+pub(super) async fn delete(tx: &mut PgConnection, caller: &Principal, id: UserId) -> Result<(), Error> {
     store::lock_admins(tx).await?;
+    authority::admin(tx, caller).await?;
     let user = store::lock(tx, id).await?.ok_or(Error::NotFound)?;
     check_admin_remains(tx, &user).await?;
     scope::user(tx, id).await?;
@@ -72,7 +83,8 @@ pub(super) async fn delete(tx: &mut PgConnection, id: UserId) -> Result<(), Erro
             }
         }
     }
-    Ok(store::delete(tx, id).await?)
+    store::delete(tx, id).await?;
+    Ok(revocation::of_user(tx, id).await?)
 }
 
 async fn check_admin_remains(tx: &mut PgConnection, leaving: &User) -> Result<(), Error> {

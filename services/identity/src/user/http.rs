@@ -73,7 +73,7 @@ async fn create_user(
     new.check()?;
     let hash = state.hasher.permit().await?.hash(new.password.clone()).await?;
     key.once(state.db.platform().await?, principal.user, &new.identity(&state.cipher), async |tx| {
-        let user = changes::create(tx, &new, &hash).await?;
+        let user = changes::create(tx, &principal, &new, &hash).await?;
         let location = format!("/v1/users/{}", user.id);
         Ok(Reply::json(StatusCode::CREATED, &user)?.etag(user.generation).location(location))
     })
@@ -126,7 +126,7 @@ async fn update_user(
         None => None,
     };
     key.once(state.db.platform().await?, principal.user, &change.identity(&state.cipher), async |tx| {
-        let user = changes::update(tx, id, &if_match, &change, hash.as_deref()).await?;
+        let user = changes::update(tx, &principal, id, &if_match, &change, hash.as_deref()).await?;
         Ok(Reply::json(StatusCode::OK, &user)?.etag(user.generation))
     })
     .await
@@ -152,7 +152,7 @@ async fn delete_user(
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
     key.once(state.db.platform().await?, principal.user, &(), async |tx| {
-        changes::delete(tx, id).await?;
+        changes::delete(tx, &principal, id).await?;
         Ok(Reply::no_content())
     })
     .await

@@ -2,7 +2,7 @@
 
 use api::{IdempotencyKey, Json, Problem, ProblemType, Reply};
 use auth::{Role, User as SignedIn};
-use axum::{extract::State, http::HeaderMap};
+use axum::extract::State;
 use ids::TenantId;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -16,7 +16,7 @@ use super::{
 use crate::{
     error::Error,
     membership::{self, Membership},
-    scope, session,
+    scope,
     state::AppState,
 };
 
@@ -69,8 +69,7 @@ async fn change_password(
     State(state): State<AppState>,
     SignedIn(principal): SignedIn,
     key: IdempotencyKey,
-    headers: HeaderMap,
     Json(change): Json<PasswordChange>,
 ) -> Result<Reply, Problem> {
-    password_change::change_password(&state, &key, principal.user, session::current(&headers), &change).await
+    password_change::change_password(&state, &key, &principal, &change).await
 }

@@ -10,7 +10,7 @@ mod store;
 
 pub(crate) use bootstrap::bootstrap;
 pub(crate) use model::User;
-pub(crate) use store::{find, find_account, find_by_email, find_with_password};
+pub(crate) use store::{find, find_account, find_by_email, lock_shared, password_hash};
 
 use utoipa_axum::router::OpenApiRouter;
 

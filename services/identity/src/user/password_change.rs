@@ -1,7 +1,8 @@
 //! Users change their own passwords.
 
 use api::{IdempotencyKey, Problem, Reply};
-use ids::{SessionId, UserId};
+use auth::Principal;
+use ids::UserId;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -39,17 +40,16 @@ impl PasswordChange {
     }
 }
 
-/// Changes the password and ends all sessions of the user but `current_session`. Attempts at the current password are
+/// Changes the caller's password and ends all sessions of the caller but that of the request. Attempts at the current password are
 /// limited as those to sign in are.
 pub(super) async fn change_password(
     state: &AppState,
     key: &IdempotencyKey,
-    user: UserId,
-    current_session: Option<SessionId>,
+    caller: &Principal,
     change: &PasswordChange,
 ) -> Result<Reply, Problem> {
     let mut tx = state.db.platform().await?;
-    let user = store::find(&mut tx, user).await?.ok_or(Error::UserDeleted)?;
+    let user = store::find(&mut tx, caller.user).await?.ok_or(Error::UserDeleted)?;
     let stored = store::password_hash(&mut tx, user.id).await?;
     tx.commit().await?;
     password::check("/new_password", &change.new_password, &user.email)?;
@@ -66,7 +66,7 @@ pub(super) async fn change_password(
         .once(state.db.platform().await?, user.id, &change.identity(&state.cipher), async |tx| {
             let hash = hash.as_deref().ok_or_else(wrong_password)?;
             replace(tx, user.id, stored.as_deref(), hash).await?;
-            session::end_all(tx, user.id, current_session, EndReason::PasswordChanged).await?;
+            session::end_all(tx, user.id, caller.session, EndReason::PasswordChanged).await?;
             Ok(Reply::no_content())
         })
         .await;

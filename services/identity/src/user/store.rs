@@ -17,18 +17,13 @@ pub(crate) async fn find(conn: &mut PgConnection, id: UserId) -> sqlx::Result<Op
     .await
 }
 
-/// Returns the user if the password still has this hash. It cannot change until the transaction ends.
-pub(crate) async fn find_with_password(
-    conn: &mut PgConnection,
-    id: UserId,
-    hash: &str,
-) -> sqlx::Result<Option<User>> {
+/// Returns the user, who does not change until the transaction ends.
+pub(crate) async fn lock_shared(conn: &mut PgConnection, id: UserId) -> sqlx::Result<Option<User>> {
     sqlx::query_as!(
         User,
         "select id, email, display_name, admin, disabled, generation, created_at, updated_at
-         from users where id = $1 and password_hash = $2 for share",
+         from users where id = $1 for share",
         id as UserId,
-        hash,
     )
     .fetch_optional(conn)
     .await
@@ -171,7 +166,7 @@ pub(super) async fn count_admins(conn: &mut PgConnection) -> sqlx::Result<i64> {
 }
 
 /// Returns the hash of the user's password.
-pub(super) async fn password_hash(conn: &mut PgConnection, id: UserId) -> sqlx::Result<Option<String>> {
+pub(crate) async fn password_hash(conn: &mut PgConnection, id: UserId) -> sqlx::Result<Option<String>> {
     sqlx::query_scalar!("select password_hash from users where id = $1", id as UserId)
         .fetch_optional(conn)
         .await

@@ -6,6 +6,7 @@ mod bad_input;
 mod isolation;
 mod members;
 mod platform;
+mod rights;
 mod sessions;
 mod signing_keys;
 mod users;

@@ -53,6 +53,7 @@ impl Platform {
                 jwks_url: None,
                 keys_seconds: 300,
                 claims: auth::ClaimNames::default(),
+                revocations: None,
             },
             callers: testkit::callers(),
             encryption_keys: vec![EncryptionKey {

@@ -40,6 +40,7 @@ async fn tokens_verify_against_the_published_keys() {
         jwks_url: Some(format!("{}/.well-known/jwks.json", platform.client.base())),
         keys_seconds: 300,
         claims: auth::ClaimNames::default(),
+        revocations: None,
     };
     let verifier = Verifier::new(config, reqwest::Client::new());
     let session = platform.sign_in(ADMIN).await;

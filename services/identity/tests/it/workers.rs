@@ -32,7 +32,15 @@ async fn wait_until_empty(conn: &mut PgConnection, count: &'static str) {
 async fn every_worker_recovers_from_a_panic() {
     let platform = Platform::start().await;
     let names = platform.process.workers.names();
-    assert_eq!(names, ["identity.bootstrap", "identity.clean_up", "identity.signing_keys"]);
+    let expected = [
+        "identity.bootstrap",
+        "identity.clean_up",
+        "identity.revocations",
+        "identity.revocations.clean_up",
+        "identity.revocations.listen",
+        "identity.signing_keys",
+    ];
+    assert_eq!(names, expected);
     for name in &names {
         panic(&platform, name).await;
     }

@@ -24,6 +24,7 @@ async fn the_service_works_after_a_panic_in_each_worker() {
             "stock.clean_up",
             "stock.compare.main",
             "stock.counts",
+            "stock.revocations",
             "stock.settle",
             "stock.units.listen",
             "stock.units.queue",

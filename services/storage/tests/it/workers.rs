@@ -19,6 +19,7 @@ async fn the_service_survives_a_panic_of_each_worker() {
         "storage.listen",
         "storage.operations",
         "storage.queue",
+        "storage.revocations",
         "storage.watch.uk-1",
     ];
     assert_eq!(names, expected);

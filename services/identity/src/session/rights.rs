@@ -1,0 +1,43 @@
+//! The rights that a new access token grants.
+
+use ids::{TenantId, UserId};
+use jiff::Timestamp;
+use sqlx::PgConnection;
+
+use super::{model::choose, store};
+use crate::{
+    error::Error,
+    membership::{self, Membership},
+    tenant,
+    user::{self, User},
+};
+
+/// A user, as of a time. The user does not change until the transaction ends.
+pub(super) struct Holder {
+    pub(super) user: User,
+    /// Any revocation of what is read from now on is later.
+    pub(super) issued_at: Timestamp,
+}
+
+impl Holder {
+    /// Returns the user; none if deleted.
+    pub(super) async fn find(tx: &mut PgConnection, id: UserId) -> sqlx::Result<Option<Self>> {
+        let issued_at = store::clock(tx).await?;
+        Ok(user::lock_shared(tx, id).await?.map(|user| Self { user, issued_at }))
+    }
+}
+
+/// Returns the membership to act for. It does not change until the transaction ends. The transaction must be in the
+/// scope of the user.
+///
+/// # Errors
+/// As [`choose`].
+pub(super) async fn membership(
+    tx: &mut PgConnection,
+    user: UserId,
+    requested: Option<TenantId>,
+) -> Result<Option<Membership>, Error> {
+    let Some(found) = choose(membership::of_user(tx, user).await?, requested)? else { return Ok(None) };
+    tenant::lock_shared(tx, found.tenant.id).await?;
+    choose(membership::of_user(tx, user).await?, Some(found.tenant.id))
+}
