@@ -36,12 +36,11 @@ pub fn record_failure(
     });
 }
 
-/// Whether this very pod has been ready before.
+/// Whether this very pod has been ready before: a run of its attempt began when it existed.
 #[must_use]
 pub fn was_ready(status: &GpuUnitStatus, pod: &ObservedPod) -> bool {
     let attempt = Attempt::from(pod);
-    let known = status.instance.as_ref();
-    let known = known.filter(|known| Attempt::from(*known) == attempt && known.pod_name == pod.name);
+    let known = status.instance.as_ref().filter(|known| Attempt::from(*known) == attempt);
     let open = known.and_then(|known| known.running_since.as_ref());
     let last = status.last_run.as_ref().filter(|run| Attempt::from(*run) == attempt);
     let last = last.map(|run| &run.running_since);

@@ -98,3 +98,55 @@ fn a_restart_and_another_instance_wait_for_the_earlier_pod() {
     let plan = planned(&next, &snapshot(vec![ready_pod()]));
     assert_eq!(ready(&plan), InstanceReason::Stopping);
 }
+
+#[test]
+fn the_status_describes_the_earlier_pod_of_the_attempt_until_it_has_ended() {
+    let mut unit = with_status(unit(true), running_status());
+    let own = |unit: &GpuUnit, pod| {
+        let own = planned(unit, &snapshot(vec![pod])).status.instance.unwrap();
+        (own.pod_name, own.restart, own.pod_ip.is_some(), own.started_at.0)
+    };
+    let terminating = ObservedPod { deleting: true, ..ready_pod() };
+    let ended = ObservedPod { phase: Phase::Ended, ..terminating.clone() };
+    unit.spec.instance.as_mut().unwrap().restart = 1;
+    assert_eq!(own(&unit, terminating.clone()), ("inst-1-1".to_owned(), 0, true, start()));
+    assert_eq!(own(&unit, ended), ("inst-1-1-1".to_owned(), 1, false, after(20)));
+    unit.spec.instance.as_mut().unwrap().attempt = 2;
+    assert_eq!(own(&unit, terminating), ("inst-1-2-1".to_owned(), 1, false, after(20)));
+}
+
+#[test]
+fn a_restart_and_a_pod_that_is_created_again_have_the_whole_time() {
+    let mut known = with_status(unit(true), running_status());
+    let remaining = |unit: &GpuUnit| planned(unit, &snapshot(vec![pending(None)])).requeue_after;
+    assert_eq!(remaining(&known), Some(Duration::from_secs(60)), "its run ends now");
+    known.status.as_mut().unwrap().instance.as_mut().unwrap().running_since = None;
+    assert_eq!(remaining(&known), Some(Duration::from_secs(40)));
+    known.spec.instance.as_mut().unwrap().restart = 1;
+    assert_eq!(remaining(&known), Some(Duration::from_secs(60)));
+}
+
+#[test]
+fn a_start_does_not_wait_for_a_pod_that_has_ended() {
+    let ended = ObservedPod { deleting: true, container_ended: true, ..instance_pod() };
+    let mut next = unit(true);
+    next.spec.instance.as_mut().unwrap().attempt = 2;
+    let plan = planned(&next, &snapshot(vec![ended, placeholder()]));
+    assert_eq!(ready(&plan), InstanceReason::HandingOver);
+    assert_eq!(words(&plan.after_status), ["release"]);
+}
+
+#[test]
+fn a_start_on_a_lost_node_fails_in_time_and_an_instance_that_was_ready_waits() {
+    let now = after(60);
+    let failure_on_lost_node = |unit: &GpuUnit| {
+        let lost = Snapshot { now, nodes: [].into(), ..snapshot(vec![instance_pod()]) };
+        let plan = planned(unit, &lost);
+        (ready(&plan), failure(&plan))
+    };
+    let starting = with_status(unit(true), planned(&unit(true), &snapshot(vec![instance_pod()])).status);
+    let timeout = Some(FailureReason::StartTimeout);
+    assert_eq!(failure_on_lost_node(&starting), (InstanceReason::Stopping, timeout));
+    let running = with_status(unit(true), running_status());
+    assert_eq!(failure_on_lost_node(&running), (InstanceReason::NodeLost, None));
+}
