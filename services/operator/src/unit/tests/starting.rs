@@ -93,10 +93,12 @@ fn a_restart_and_another_instance_wait_for_the_earlier_pod() {
     let plan = planned(&restarted, &snapshot(vec![ready_pod()]));
     assert_eq!(words(&plan.before_status), ["create returning", "nominate", "delete"]);
     assert_eq!(ready(&plan), InstanceReason::Restarting);
-    let mut next = unit(true);
+    let mut next = restarted;
     next.spec.instance.as_mut().unwrap().attempt = 2;
     let plan = planned(&next, &snapshot(vec![ready_pod()]));
     assert_eq!(ready(&plan), InstanceReason::Stopping);
+    let terminating = ObservedPod { deleting: true, ..ready_pod() };
+    assert_eq!(ready(&planned(&unit(true), &snapshot(vec![terminating]))), InstanceReason::Stopping);
 }
 
 #[test]
