@@ -61,8 +61,18 @@ fn a_pod_that_waits_for_its_place_is_nominated_again_and_the_placeholder_deleted
     let plan = planned(&unit(true), &snapshot(vec![placeholder(), waiting.clone()]));
     assert_eq!(words(&plan.before_status), ["nominate", "kill"]);
     let nominated = ObservedPod { nominated: Some(NODE.to_owned()), ..waiting };
-    let plan = planned(&unit(true), &snapshot(vec![placeholder(), nominated]));
+    let plan = planned(&unit(true), &snapshot(vec![placeholder(), nominated.clone()]));
     assert_eq!(words(&plan.before_status), ["kill"]);
+    let deleted = ObservedPod { deleting: true, ..placeholder() };
+    assert_eq!(planned(&unit(true), &snapshot(vec![deleted, nominated])).before_status, []);
+}
+
+#[test]
+fn a_pod_on_its_node_needs_no_placeholder() {
+    let plan = planned(&unit(true), &snapshot(vec![placeholder(), instance_pod()]));
+    assert_eq!(words(&plan.before_status), ["kill"]);
+    let deleted = ObservedPod { deleting: true, ..placeholder() };
+    assert_eq!(planned(&unit(true), &snapshot(vec![deleted, instance_pod()])).before_status, []);
 }
 
 #[test]
@@ -84,6 +94,12 @@ fn a_hand_off_that_fails_in_time_holds_the_place_again() {
     let late = settled(20 - limit, waiting(Some("full")));
     assert_eq!(words(&late.before_status), ["create returning", "nominate", "kill"]);
     assert_eq!((ready(&late), failure(&late)), (InstanceReason::WaitingForPlace, None));
+    assert_eq!(held(&late), ("True", HeldReason::Claimed));
+    let mut cordoned = snapshot(vec![waiting(None)]);
+    cordoned.nodes.insert(NODE.to_owned(), ObservedNode { cordoned: true, ..node() });
+    let lost = planned(&unit(true), &cordoned);
+    assert_eq!(words(&lost.before_status), ["create fresh", "kill"]);
+    assert_eq!(held(&lost), ("False", HeldReason::PlaceLost));
 }
 
 #[test]
