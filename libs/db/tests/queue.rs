@@ -328,6 +328,11 @@ async fn a_leased_row_says_whether_it_was_due() {
     assert!(first.release(&mut tx, None).await.unwrap());
     tx.commit().await.unwrap();
     assert!(!queue.lease(due).await.unwrap().unwrap().due);
+    let expire = "update jobs set lease_until = now(), lease_owner = gen_random_uuid()";
+    let mut tx = world.db.worker().await.unwrap();
+    sqlx::query(expire).execute(&mut *tx).await.unwrap();
+    assert!(!first.release(&mut tx, None).await.unwrap(), "another worker has it");
+    drop(tx);
     drop(world.database);
 }
 

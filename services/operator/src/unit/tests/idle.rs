@@ -230,15 +230,21 @@ fn a_place_is_free_from_the_end_of_the_pod_that_left_it() {
 
 #[test]
 fn a_claimed_place_is_held_once_its_devices_are_reserved() {
-    let planned = |claim: ObservedDeviceClaim| {
-        let snapshot = snapshot(vec![claimed(placeholder())]);
+    let planned = |pod, claim| {
+        let snapshot = snapshot(vec![claimed(pod)]);
         planned(&claimed_unit(), &Snapshot { dra: DraSupport::Served, claims: vec![claim], ..snapshot })
     };
-    let reserving = planned(ObservedDeviceClaim { reserved_for: None, ..device_claim() });
+    let allocated = ObservedDeviceClaim { reserved_for: None, ..device_claim() };
+    let requested =
+        ObservedDeviceClaim { allocated: false, node: None, devices: Vec::new(), ..allocated.clone() };
+    let waiting = planned(pending(None), requested);
+    assert_eq!(condition(&waiting, names::CONDITION_HELD).message, "looking for a place");
+    assert_eq!(waiting.status.node, None);
+    let reserving = planned(placeholder(), allocated);
     assert_eq!(held(&reserving), ("False", HeldReason::Scheduling));
     assert_eq!(reserving.before_status, []);
     assert_eq!(words(&reserving.after_status), ["device"]);
-    let reserved = planned(device_claim());
+    let reserved = planned(placeholder(), device_claim());
     assert_eq!(held(&reserved), ("True", HeldReason::Holding));
     assert_eq!((&reserved.before_status, &reserved.after_status), (&vec![], &vec![]));
     assert_eq!(reserved.status.gpu_uuids, ["gpu.example/node-1/0"]);
