@@ -265,3 +265,22 @@ fn the_gpus_of_the_node_are_reported_until_the_unit_leaves_it() {
     assert_eq!(again(ObservedPod { node: None, ..with_gpus(&["GPU-2"]) }), [""; 0]);
     assert_eq!(again(ObservedPod { deleting: true, ..with_gpus(&["GPU-2"]) }), [""; 0]);
 }
+
+#[test]
+fn a_placeholder_waits_for_its_place_as_long_as_the_instance_there_runs() {
+    let full = |class: &str| ObservedPod {
+        class: class.to_owned(),
+        unschedulable: Some("full".to_owned()),
+        ..pending(Some(NODE))
+    };
+    let after_instance_on = |node_name: &str| {
+        let ending = ObservedPod { node: Some(node_name.to_owned()), deleting: true, ..ready_pod() };
+        let mut snapshot = snapshot(vec![full(names::CLASS_INSTANCE), ending]);
+        snapshot.nodes.insert("node-2".to_owned(), node());
+        words(&planned(&unit(false), &snapshot).before_status)
+    };
+    assert_eq!(after_instance_on(NODE), [""; 0]);
+    assert_eq!(after_instance_on("node-2"), ["kill", "create returning", "nominate"]);
+    let free = planned(&unit(false), &snapshot(vec![full(names::CLASS_RETURNING)]));
+    assert_eq!(words(&free.before_status), ["create reclaiming", "nominate"], "the class may be too low");
+}
