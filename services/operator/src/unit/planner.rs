@@ -149,14 +149,10 @@ impl<'a> Planner<'a> {
         self.instances().filter(|pod| !(pod.deleting && (pod.has_ended() || self.is_lost(pod))))
     }
 
-    /// Whether the pod is a placeholder that holds a usable place.
+    /// Whether the placeholder holds a usable place.
     pub(super) fn holds_place(&self, pod: &ObservedPod) -> bool {
         let accepts = pod.node.as_ref().is_some_and(|node| self.node_accepts_pods(node));
-        pod.role == Role::Placeholder
-            && !pod.deleting
-            && pod.phase != Phase::Ended
-            && accepts
-            && self.devices_are_reserved(pod) == Ok(true)
+        !pod.deleting && pod.phase != Phase::Ended && accepts && self.devices_are_reserved(pod) == Ok(true)
     }
 
     /// Whether the node exists, is not cordoned and not lost.

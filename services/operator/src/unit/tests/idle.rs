@@ -273,14 +273,16 @@ fn a_placeholder_waits_for_its_place_as_long_as_the_instance_there_runs() {
         unschedulable: Some("full".to_owned()),
         ..pending(Some(NODE))
     };
-    let after_instance_on = |node_name: &str| {
+    let after_instance_on = |node_name: &str, class: &str| {
         let ending = ObservedPod { node: Some(node_name.to_owned()), deleting: true, ..ready_pod() };
-        let mut snapshot = snapshot(vec![full(names::CLASS_INSTANCE), ending]);
+        let mut snapshot = snapshot(vec![full(class), ending]);
         snapshot.nodes.insert("node-2".to_owned(), node());
         words(&planned(&unit(false), &snapshot).before_status)
     };
-    assert_eq!(after_instance_on(NODE), [""; 0]);
-    assert_eq!(after_instance_on("node-2"), ["kill", "create returning", "nominate"]);
+    assert_eq!(after_instance_on(NODE, names::CLASS_INSTANCE), [""; 0]);
+    assert_eq!(after_instance_on(NODE, names::CLASS_RETURNING), [""; 0]);
+    let elsewhere = after_instance_on("node-2", names::CLASS_INSTANCE);
+    assert_eq!(elsewhere, ["kill", "create returning", "nominate"]);
     let free = planned(&unit(false), &snapshot(vec![full(names::CLASS_RETURNING)]));
     assert_eq!(words(&free.before_status), ["create reclaiming", "nominate"], "the class may be too low");
 }

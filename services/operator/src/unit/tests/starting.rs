@@ -27,6 +27,17 @@ fn a_start_without_a_place_waits_and_fails_when_its_time_is_over() {
 }
 
 #[test]
+fn a_start_does_not_use_a_placeholder_that_ends() {
+    let deleted = ObservedPod { deleting: true, ..placeholder() };
+    let ended = ObservedPod { phase: Phase::Ended, ..placeholder() };
+    for pod in [deleted, ended] {
+        let plan = planned(&unit(true), &snapshot(vec![pod]));
+        assert_eq!(ready(&plan), InstanceReason::WaitingForPlace);
+        assert!(words(&plan.before_status).contains(&"create fresh"), "{plan:?}");
+    }
+}
+
+#[test]
 fn a_failed_attempt_is_not_retried() {
     let failed = rejected(&unit(true), "no", FailureReason::InvalidTemplate, start()).unwrap();
     let plan = planned(&with_status(unit(true), failed), &snapshot(vec![placeholder()]));
@@ -142,6 +153,17 @@ fn a_restart_and_a_pod_that_is_created_again_have_the_whole_time() {
     assert_eq!(remaining(&known), Some(Duration::from_secs(40)));
     known.spec.instance.as_mut().unwrap().restart = 1;
     assert_eq!(remaining(&known), Some(Duration::from_secs(60)));
+}
+
+#[test]
+fn the_status_describes_the_wanted_pod_beside_an_earlier_one() {
+    let mut next = unit(true);
+    next.spec.instance.as_mut().unwrap().attempt = 2;
+    let current = ObservedPod { name: "inst-1-2".to_owned(), attempt: 2, ..ready_pod() };
+    let earlier = ObservedPod { uid: "earlier".to_owned(), deleting: true, ..ready_pod() };
+    let status = planned(&next, &snapshot(vec![earlier, current])).status;
+    assert_eq!(status.state, UnitState::Running);
+    assert_eq!(status.instance.unwrap().pod_name, "inst-1-2");
 }
 
 #[test]
