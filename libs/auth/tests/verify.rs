@@ -1,5 +1,7 @@
 //! Valid and invalid tokens, sent to a service that verifies them.
 
+#![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
+
 use std::{
     sync::{
         Arc,

@@ -74,6 +74,8 @@ impl<K: Key> Poked<K> {
 
 /// What a read of the queue has found.
 pub(super) struct Selected<K> {
+    /// Rows of full lanes were not read.
+    pub(super) some_unread: bool,
     pub(super) candidates: Vec<Candidate<K>>,
     /// The candidates that fit into the free slots.
     pub(super) chosen: Vec<Candidate<K>>,
@@ -82,9 +84,9 @@ pub(super) struct Selected<K> {
 }
 
 impl<K: Key> Selected<K> {
-    /// Whether more rows are due than there were slots for.
+    /// Whether more rows may be due than there were slots for.
     pub(super) fn is_limited(&self) -> bool {
-        self.candidates.iter().filter(|row| row.is_due()).count() != self.chosen.len()
+        self.some_unread || self.candidates.iter().filter(|row| row.is_due()).count() != self.chosen.len()
     }
 
     /// When to check for due rows again: at least every `poll`.
@@ -104,28 +106,23 @@ impl<K: Key> Queue<K> {
         free: usize,
         poked: &HashSet<K>,
     ) -> sqlx::Result<Selected<K>> {
-        let candidates = self.candidates(running, free, poked).await?;
+        let full = running.full_lanes(self.0.settings.lane_concurrency);
+        let candidates = self.candidates(&full, free, poked).await?;
         let due = candidates.iter().filter(|row| row.is_due());
         let chosen = choose(due, running, free, self.0.settings.lane_concurrency);
         let leased = self.take(&chosen, poked).await?;
-        Ok(Selected { candidates, chosen, leased })
+        Ok(Selected { some_unread: !full.is_empty(), candidates, chosen, leased })
     }
 
-    /// Rows that are due, soon due, or poked, of lanes that have room.
+    /// Rows that are due or soon due, of lanes that are not full, and poked ones.
     async fn candidates(
         &self,
-        running: &Running<K>,
+        full: &[String],
         free: usize,
         poked: &HashSet<K>,
     ) -> sqlx::Result<Vec<Candidate<K>>> {
         let Table { name, lane, .. } = self.0.table;
         let settings = &self.0.settings;
-        let full: HashSet<&String> = running
-            .lanes
-            .values()
-            .filter(|lane| running.in_lane(lane) >= settings.lane_concurrency)
-            .collect();
-        let full: Vec<String> = full.into_iter().cloned().collect();
         let due_in = "extract(epoch from coalesce(q.lease_until, q.wake_at) - now())::float8 as due_in";
         let sql = format!(
             "select q.id, {lane} as lane, {due_in} from {name} q
@@ -135,7 +132,7 @@ impl<K: Key> Queue<K> {
         );
         let mut rows = sqlx::query(AssertSqlSafe(sql))
             .bind(settings.poll.as_secs_f64())
-            .bind(&full)
+            .bind(full)
             .bind(i64::try_from(4 * free).unwrap_or(i64::MAX))
             .fetch_all(&self.0.db.worker)
             .await?;
@@ -222,6 +219,10 @@ mod tests {
         Running { tasks: JoinSet::new(), lanes, again: HashSet::new() }
     }
 
+    fn lanes(names: &[&str]) -> HashSet<String> {
+        names.iter().map(ToString::to_string).collect()
+    }
+
     fn keys(rows: &[Candidate<InstanceId>]) -> Vec<InstanceId> {
         rows.iter().map(|row| row.key).collect()
     }
@@ -232,6 +233,8 @@ mod tests {
         let running = running(&[row("full", 0.0), row("full", 0.0), row("uk", 0.0), b.clone()]);
         let due = [a, b, c, d.clone(), e.clone(), d.clone()];
         let chosen = |free| keys(&choose(due.iter(), &running, free, 2));
+        assert_eq!(running.full_lanes(2).into_iter().collect::<HashSet<_>>(), lanes(&["full", "uk"]));
+        assert_eq!(running.full_lanes(3), [""; 0]);
         assert_eq!(chosen(9), [d.key, e.key]);
         assert_eq!(chosen(1), [d.key]);
         let fewer = Running { lanes: HashMap::new(), ..running };
@@ -252,7 +255,7 @@ mod tests {
                 owner: Uuid::nil(),
             };
             let leased = chosen[..leased].iter().map(lease).collect();
-            Selected { candidates: candidates.to_vec(), chosen, leased }
+            Selected { some_unread: false, candidates: candidates.to_vec(), chosen, leased }
         };
         assert_eq!(selected(&[], 0, 0).next(POLL), POLL);
         assert_eq!(selected(&rows[..2], 2, 2).next(POLL), POLL);
@@ -260,6 +263,7 @@ mod tests {
         assert_eq!(selected(&rows, 2, 1).next(POLL), Duration::from_millis(50));
         assert!(!selected(&rows, 2, 1).is_limited());
         assert!(selected(&rows, 1, 1).is_limited());
+        assert!(Selected { some_unread: true, ..selected(&rows, 2, 2) }.is_limited());
     }
 
     #[test]

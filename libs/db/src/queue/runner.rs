@@ -25,7 +25,7 @@ use crate::lease;
 
 /// What filling the free slots has shown.
 struct Filled {
-    /// More rows are due than there were slots for.
+    /// More rows may be due than there were slots for.
     limited: bool,
     /// When to check for due rows again.
     next: Duration,
@@ -106,7 +106,7 @@ impl<K: Key> Queue<K> {
             }
         };
         let (limited, next) = (selected.is_limited(), selected.next(settings.poll));
-        let Selected { candidates, chosen, leased } = selected;
+        let Selected { candidates, chosen, leased, .. } = selected;
         let leased_keys: HashSet<K> = leased.iter().map(|leased| leased.key).collect();
         // poked rows that are leased elsewhere or gone are dropped; those that found no room stay
         let left = candidates.iter().map(|row| row.key).filter(|key| poked.contains(key));
