@@ -111,3 +111,11 @@ fn a_pod_that_the_kubelet_rejects_fails_unless_its_place_was_taken() {
     let exited = ObservedPod { status_reason: None, ..ended("") };
     assert_eq!(failure(&with_pod(exited)), Some(FailureReason::ContainerExited));
 }
+
+#[test]
+fn a_restart_that_the_probe_did_not_notice_changes_nothing() {
+    let restarted = ObservedPod { restarts: 1, ..ready_pod() };
+    let plan = planned(&with_status(unit(true), running_status()), &snapshot(vec![restarted]));
+    assert_eq!((ready(&plan), failure(&plan)), (InstanceReason::Running, None));
+    assert_eq!(plan.status.last_run, None);
+}
