@@ -12,6 +12,21 @@ use crate::{
     scratch::Scratch,
 };
 
+/// Name of the report, and arguments. The rules of services are tested beside the code, by tests that build and run in
+/// seconds; a library by all its tests.
+const RUNS: [(&str, &[&str]); 2] = [
+    (
+        "services",
+        &[
+            "--package=atelier-gpu",
+            "--package=atelier-operator",
+            "--package=atelier-stock",
+            "--cargo-arg=--lib",
+        ],
+    ),
+    ("libs", &["--package=atelier-api", "--package=atelier-auth", "--package=atelier-db"]),
+];
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A regular expression: only mutants whose description matches, for example `instance/decide`
@@ -36,34 +51,44 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
 
     let root = crate::root();
     let target = root.join("target/mutants");
-    let mut cargo = process::command("cargo", Signal::SIGINT);
-    // the unchanged code is known to pass: `cargo xtask test` says so
-    cargo
-        .current_dir(&root)
-        .args(["mutants", "--baseline", "skip", "--timeout", "180", "--output"])
-        .arg(&target);
-    if let Some(filter) = &args.filter {
-        cargo.args(["--re", filter]);
-    }
-    // one target folder for all: each mutant is compiled on top of the one before
-    cargo.args(&args.rest).env("CARGO_TARGET_DIR", &target);
-    cargo
-        .env("TMPDIR", &temporary)
-        .env("TEST_POSTGRES", postgres.admin_url())
-        .env("TEST_POSTGRES_BIN", &programs);
-    let mut mutants = Running::spawn("cargo mutants", cargo)?;
-    let ended = tokio::select! {
-        ended = mutants.ended() => ended,
-        _ = tokio::signal::ctrl_c() => {
-            mutants.stop(Signal::SIGINT, Duration::from_secs(10)).await;
-            "interrupted".to_owned()
+    let mut failed = None;
+    for (name, which) in RUNS {
+        let report = target.join(name);
+        std::fs::create_dir_all(&report)?;
+        let mut cargo = process::command("cargo", Signal::SIGINT);
+        // the unchanged code is known to pass: `cargo xtask test` says so
+        cargo
+            .current_dir(&root)
+            .args(["mutants", "--baseline", "skip", "--timeout", "180", "--output"])
+            .arg(&report)
+            .args(which);
+        if let Some(filter) = &args.filter {
+            cargo.args(["--re", filter]);
         }
-    };
-    postgres.stop().await;
-    println!("the report is in {}", target.join("mutants.out").display());
-    // 2: some mutants were missed, which is what one runs this for
-    if !matches!(ended.as_str(), "exit status: 0" | "exit status: 2") {
-        bail!("cargo mutants failed ({ended})");
+        // one target folder for all: each mutant is compiled on top of the one before
+        cargo.args(&args.rest).env("CARGO_TARGET_DIR", &target);
+        cargo
+            .env("TMPDIR", &temporary)
+            .env("TEST_POSTGRES", postgres.admin_url())
+            .env("TEST_POSTGRES_BIN", &programs);
+        let mut mutants = Running::spawn("cargo mutants", cargo)?;
+        let ended = tokio::select! {
+            ended = mutants.ended() => ended,
+            _ = tokio::signal::ctrl_c() => {
+                mutants.stop(Signal::SIGINT, Duration::from_secs(10)).await;
+                "interrupted".to_owned()
+            }
+        };
+        println!("the report is in {}", report.join("mutants.out").display());
+        // 2: some mutants were missed, which is what one runs this for
+        if !matches!(ended.as_str(), "exit status: 0" | "exit status: 2") {
+            failed = Some(ended);
+            break;
+        }
     }
-    Ok(())
+    postgres.stop().await;
+    match failed {
+        Some(ended) => bail!("cargo mutants failed ({ended})"),
+        None => Ok(()),
+    }
 }

@@ -194,6 +194,7 @@ mod tests {
         checks.currency("/currency", "eur");
         checks.text("/filter", Some("a\0"));
         checks.labels("/labels", &BTreeMap::from([("a b/c".to_owned(), "é".to_owned())]));
+        checks.extend([FieldError { pointer: "/env".to_owned(), detail: "is not set".to_owned() }]);
         let problem = checks.finish().unwrap_err();
         let pointers: Vec<_> = problem.errors.iter().map(|error| error.pointer.as_str()).collect();
         assert_eq!(
@@ -207,7 +208,8 @@ mod tests {
                 "/currency",
                 "/filter",
                 "/labels/a b~1c",
-                "/labels/a b~1c"
+                "/labels/a b~1c",
+                "/env"
             ]
         );
         assert_eq!(problem.status.as_u16(), 422);
@@ -224,6 +226,7 @@ mod tests {
         checks.length("/spec", "x", 1);
         checks.currency("/currency", "EUR");
         checks.text("/filter", None);
+        checks.text("/filter", Some("x"));
         checks.labels("/labels", &BTreeMap::from([("a.b/c".to_owned(), String::new())]));
         checks.finish().unwrap();
     }

@@ -94,6 +94,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_operation_that_has_ended_stays_so() {
+        use OperationState::{Cancelled, Failed, Pending, Running, Succeeded};
+        assert!([Succeeded, Failed, Cancelled].into_iter().all(OperationState::is_final));
+        assert!(![Pending, Running].into_iter().any(OperationState::is_final));
+    }
+
+    #[test]
     fn stored_progress_is_shown_with_all_standard_members() {
         let shown = |stored: &Value| complete(stored, serde_json::value::Serializer).unwrap();
         let nothing = json!({ "phase": null, "percent": null, "reason": null, "message": null });

@@ -105,3 +105,42 @@ impl Cursor {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn params(query: serde_json::Value) -> PageParams {
+        serde_json::from_value(query).unwrap()
+    }
+
+    #[test]
+    fn a_cursor_leads_from_page_to_page_until_the_end() {
+        let read = |request: &PageRequest<i64>| {
+            let rows = request.after.map_or(1, |after| after + 1)..=5;
+            let rows: Vec<_> = rows.take(usize::try_from(request.rows()).unwrap()).collect();
+            request.page(rows, |row| *row).map(|row| row * 10)
+        };
+        let first = read(&params(json!({"limit": "2"})).request().unwrap());
+        assert_eq!(first.items, [10, 20]);
+        let second = read(&params(json!({"limit": "3", "cursor": first.next_cursor})).request().unwrap());
+        assert_eq!((second.items, second.next_cursor), (vec![30, 40, 50], None), "no row is left");
+    }
+
+    #[test]
+    fn limits_and_cursors_are_checked() {
+        let rows = |query| params(query).request::<i64>().map(|request| request.rows());
+        assert_eq!(rows(json!({})).unwrap(), 51);
+        assert_eq!(rows(json!({"limit": "200"})).unwrap(), 201);
+        for (query, field) in [
+            (json!({"limit": "0"}), "limit"),
+            (json!({"limit": "201"}), "limit"),
+            (json!({"cursor": "?"}), "cursor"),
+            (json!({"cursor": Cursor::encode(&"of another list")}), "cursor"),
+        ] {
+            assert_eq!(rows(query).unwrap_err().errors[0].pointer, field);
+        }
+    }
+}

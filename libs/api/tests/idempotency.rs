@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use atelier_api::{IdempotencyKey, Json, Problem, Reply};
+use atelier_api::{IdempotencyKey, Json, Problem, Reply, idempotency::forget_old};
 use axum::{Router, extract::State, http::StatusCode, routing::post};
 use db::Db;
 use serde_json::{Value, json};
@@ -97,11 +97,30 @@ async fn while_the_first_is_under_way_the_second_is_told_so() {
 }
 
 #[tokio::test]
-async fn a_write_without_a_key_is_refused() {
+async fn a_write_without_a_valid_key_is_refused() {
     let (_database, _app, client) = app(1).await;
-    client.key("").post("/notes", json!({})).await.expect_problem(400, "idempotency-key-invalid");
+    for invalid in ["", "a b", &"k".repeat(256)] {
+        client.key(invalid).post("/notes", json!({})).await.expect_problem(400, "idempotency-key-invalid");
+    }
+    let _ = client.key(&"k".repeat(255)).post("/notes", json!({})).await.expect(201);
     let bare = reqwest::Client::new().post(format!("{}/notes", client.base())).json(&json!({}));
     let answer = bare.send().await.unwrap();
     assert_eq!(answer.status(), 400);
     assert!(answer.text().await.unwrap().contains("idempotency-key-required"));
+}
+
+#[tokio::test]
+async fn a_key_is_forgotten_after_a_day() {
+    let (_database, app, client) = app(10).await;
+    for key in ["old", "older", "oldest", "new"] {
+        let _ = client.key(key).post("/notes", json!({ "key": key })).await.expect(201);
+    }
+    let mut tx = app.db.worker().await.unwrap();
+    let age = "update idempotency_keys set created_at = now() - interval '25 hours' where key <> 'new'";
+    sqlx::query(age).execute(&mut *tx).await.unwrap();
+    assert_eq!(forget_old(&mut tx, 2).await.unwrap(), 2);
+    assert_eq!(forget_old(&mut tx, 2).await.unwrap(), 1);
+    tx.commit().await.unwrap();
+    client.key("new").post("/notes", json!({ "a": 1 })).await.expect_problem(422, "idempotency-key-reused");
+    let _ = client.key("old").post("/notes", json!({ "a": 1 })).await.expect(201);
 }

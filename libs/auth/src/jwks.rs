@@ -224,12 +224,13 @@ impl Verifier {
             return Ok(());
         }
         let who = "The identity service";
-        let result = match *last_fetch {
-            Some((at, true)) if at.elapsed() < REFRESH_INTERVAL => Ok(()),
-            Some((at, false)) if at.elapsed() < FAILURE_BACKOFF => {
-                Err(Problem::unavailable(who, "the last request failed"))
-            }
-            _ => {
+        let recent = last_fetch.filter(|(at, succeeded)| {
+            at.elapsed() <= if *succeeded { REFRESH_INTERVAL } else { FAILURE_BACKOFF }
+        });
+        let result = match recent {
+            Some((_, true)) => Ok(()),
+            Some((_, false)) => Err(Problem::unavailable(who, "the last request failed")),
+            None => {
                 let fetched = self.fetch().await;
                 *last_fetch = Some((Instant::now(), fetched.is_ok()));
                 fetched

@@ -1,9 +1,11 @@
 //! Valid and invalid tokens, sent to a service that verifies them.
 
+#![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
+
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -11,12 +13,12 @@ use std::{
 use atelier_auth::{
     Admin, AuthConfig, AuthState, Caller, ClaimNames, Claims, HasAuth, Member, Role, User, Verifier,
 };
-use axum::{Json, Router, routing::get};
+use axum::{Json, Router, http::StatusCode, routing::get};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ids::TenantId;
 use serde_json::{Value, json};
 use testkit::{Client, Issuer, SERVICE_TOKEN};
-use tokio::{net::TcpListener, task::JoinSet};
+use tokio::{net::TcpListener, sync::Mutex, task::JoinSet};
 
 #[derive(Clone)]
 struct App(AuthState);
@@ -33,6 +35,7 @@ async fn service(issuer: &Issuer) -> Client {
         .route("/admin", get(|_: Admin| async {}))
         .route("/member", get(async |member: Member| member.tenant.to_string()))
         .route("/writer", get(async |member: Member| member.writer()))
+        .route("/owner", get(async |member: Member| member.owner()))
         .route("/internal", get(async |caller: Caller| caller.name))
         .with_state(App(issuer.auth()));
     Client::new(&testkit::serve(routes).await)
@@ -54,6 +57,8 @@ async fn each_route_accepts_its_roles_only() {
     viewer.get("/writer").await.expect_problem(403, "forbidden");
     let _ = member.get("/writer").await.expect(200);
     member.get("/admin").await.expect_problem(403, "forbidden");
+    member.get("/owner").await.expect_problem(403, "forbidden");
+    let _ = anyone.token(&issuer.user(tenant, Role::Owner)).get("/owner").await.expect(200);
     assert_eq!(peer.get("/internal").await.expect(200).text, "test");
     peer.get("/user").await.expect_problem(401, "unauthenticated");
     member.get("/internal").await.expect_problem(401, "unauthenticated");
@@ -77,25 +82,35 @@ async fn an_invalid_token_is_refused() {
     let none = URL_SAFE_NO_PAD.encode(r#"{"alg":"none","typ":"JWT","kid":"test"}"#);
     let hs256 = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT","kid":"test"}"#);
     let other_payload = URL_SAFE_NO_PAD.encode(serde_json::to_vec(&issuer.claims(None, true)).unwrap());
+    let (invalid, elsewhere) =
+        ("The token is not valid.", "The token was issued by or for another platform.");
     let bad = [
-        ("expired", issuer.sign(&Claims { exp: good.exp - 700, ..good.clone() })),
-        ("not yet valid", {
+        (
+            "expired",
+            "The token has expired; refresh it.",
+            issuer.sign(&Claims { exp: good.exp - 700, ..good.clone() }),
+        ),
+        ("not yet valid", invalid, {
             let mut claims = serde_json::to_value(&good).unwrap();
             claims["nbf"] = json!(good.exp - 540);
             issuer.sign(&claims)
         }),
-        ("other issuer", issuer.sign(&Claims { iss: "https://evil".into(), ..good.clone() })),
-        ("other audience", issuer.sign(&Claims { aud: "other".into(), ..good.clone() })),
-        ("other key", stranger.sign(&good)),
-        ("alg none", format!("{none}.{payload}.")),
-        ("alg confused", format!("{hs256}.{payload}.{signature}")),
-        ("payload changed", format!("{}.{other_payload}.{signature}", token.split('.').next().unwrap())),
-        ("cut short", token[..token.len() - 4].to_owned()),
-        ("no token", "nonsense".to_owned()),
+        ("other issuer", elsewhere, issuer.sign(&Claims { iss: "https://evil".into(), ..good.clone() })),
+        ("other audience", elsewhere, issuer.sign(&Claims { aud: "other".into(), ..good.clone() })),
+        ("other key", invalid, stranger.sign(&good)),
+        ("alg none", "The token is not a JWT.", format!("{none}.{payload}.")),
+        ("alg confused", "The token is not signed with RS256.", format!("{hs256}.{payload}.{signature}")),
+        (
+            "payload changed",
+            invalid,
+            format!("{}.{other_payload}.{signature}", token.split('.').next().unwrap()),
+        ),
+        ("cut short", invalid, token[..token.len() - 4].to_owned()),
+        ("no token", "The token is not a JWT.", "nonsense".to_owned()),
     ];
-    for (what, token) in bad {
-        let answer = anyone.token(&token).get("/user").await;
-        assert_eq!(answer.status, 401, "{what}: {}", answer.text);
+    for (what, why, token) in bad {
+        let answer = anyone.token(&token).get("/user").await.expect_problem(401, "unauthenticated");
+        assert_eq!(answer.str("detail"), why, "{what}");
     }
 }
 
@@ -127,29 +142,123 @@ async fn the_names_of_claims_can_be_configured() {
     assert_eq!(verifier.verify(&odd_role).await.unwrap_err().status, 401);
 }
 
-#[tokio::test]
-async fn a_revoked_key_is_refused_and_requests_do_not_queue_for_a_dead_issuer() {
-    let issuer = Issuer::start().await;
-    let published = reqwest::get(issuer.config().jwks_url.unwrap()).await.unwrap();
-    let keys: Value = published.json().await.unwrap();
-    let revoked = Arc::new(AtomicBool::new(false));
-    let is_revoked = Arc::clone(&revoked);
-    let routes = Router::new().route(
-        "/jwks.json",
-        get(async move || {
-            Json(if is_revoked.load(Ordering::SeqCst) { json!({ "keys": [] }) } else { keys.clone() })
-        }),
-    );
-    let url = format!("{}/jwks.json", testkit::serve(routes).await);
-    let config = AuthConfig { jwks_url: Some(url), keys_seconds: 0, ..issuer.config() };
-    let verifier = Verifier::new(config, reqwest::Client::new());
-    verifier.verify(&issuer.admin()).await.unwrap();
-    revoked.store(true, Ordering::SeqCst);
-    testkit::eventually("the key is refused", async || {
-        verifier.verify(&issuer.admin()).await.err().map(|refused| assert_eq!(refused.status, 401))
-    })
-    .await;
+/// A copy of an issuer's published keys that a test can change.
+struct Published {
+    /// `None`: the issuer answers with an error.
+    keys: std::sync::Mutex<Option<Value>>,
+    fetches: AtomicUsize,
+    /// Locked by a test while no fetch is to be answered.
+    answers: Mutex<()>,
+}
 
+impl Published {
+    /// The keys of `issuer`, and a verifier that fetches them.
+    async fn of(issuer: &Issuer) -> (Arc<Self>, Verifier) {
+        let keys = reqwest::get(issuer.config().jwks_url.unwrap()).await.unwrap();
+        let published = Arc::new(Self {
+            keys: std::sync::Mutex::new(Some(keys.json().await.unwrap())),
+            fetches: AtomicUsize::new(0),
+            answers: Mutex::new(()),
+        });
+        let state = Arc::clone(&published);
+        let answer = async move || {
+            state.fetches.fetch_add(1, Ordering::SeqCst);
+            let _answers = state.answers.lock().await;
+            state.keys.lock().unwrap().clone().map(Json).ok_or(StatusCode::BAD_GATEWAY)
+        };
+        let url = testkit::serve(Router::new().route("/jwks.json", get(answer))).await;
+        let config = AuthConfig { jwks_url: Some(format!("{url}/jwks.json")), ..issuer.config() };
+        (published, Verifier::new(config, reqwest::Client::new()))
+    }
+
+    /// Returns the keys until now.
+    fn replace(&self, keys: Option<Value>) -> Option<Value> {
+        std::mem::replace(&mut *self.keys.lock().unwrap(), keys)
+    }
+
+    fn fetches(&self) -> usize {
+        self.fetches.load(Ordering::SeqCst)
+    }
+}
+
+async fn pass(seconds: u64) {
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(seconds)).await;
+    tokio::time::resume();
+}
+
+/// The token with the id of a key that is not published.
+fn with_unknown_key(token: &str) -> String {
+    let header = URL_SAFE_NO_PAD.encode(r#"{"alg":"RS256","typ":"JWT","kid":"unknown"}"#);
+    format!("{header}.{}", token.split_once('.').unwrap().1)
+}
+
+#[tokio::test]
+async fn the_keys_are_fetched_when_needed_and_not_for_each_unknown_key() {
+    let issuer = Issuer::start().await;
+    let (published, verifier) = Published::of(&issuer).await;
+    let token = issuer.admin();
+    let keys = published.replace(None);
+    for _ in 0..2 {
+        assert_eq!(verifier.verify(&token).await.unwrap_err().status, 503);
+    }
+    assert_eq!(published.fetches(), 1, "backs off after a failure");
+    published.replace(keys);
+    pass(2).await;
+    verifier.verify(&token).await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(verifier.verify(&with_unknown_key(&token)).await.unwrap_err().status, 401);
+    }
+    assert_eq!(published.fetches(), 2);
+    pass(6).await;
+    assert_eq!(verifier.verify(&with_unknown_key(&token)).await.unwrap_err().status, 401);
+    assert_eq!(published.fetches(), 3, "the key may be new");
+    pass(301).await;
+    verifier.verify(&token).await.unwrap();
+    verifier.verify(&token).await.unwrap();
+    assert_eq!(published.fetches(), 4, "the keys are too old");
+}
+
+#[tokio::test]
+async fn known_keys_stay_in_use_during_a_fetch_and_while_the_issuer_is_down() {
+    let issuer = Issuer::start().await;
+    let (published, verifier) = Published::of(&issuer).await;
+    verifier.verify(&issuer.admin()).await.unwrap();
+    pass(301).await;
+    let held = published.answers.lock().await;
+    let (first, token) = (verifier.clone(), issuer.admin());
+    let first = tokio::spawn(async move { first.verify(&token).await });
+    testkit::eventually("the keys are being fetched", async || (published.fetches() == 2).then_some(()))
+        .await;
+    let second = tokio::time::timeout(Duration::from_secs(1), verifier.verify(&issuer.admin())).await;
+    second.expect("does not wait for the fetch").unwrap();
+    published.replace(None);
+    drop(held);
+    first.await.unwrap().unwrap();
+}
+
+#[test]
+fn a_configuration_needs_the_issuer_only() {
+    let config: AuthConfig = serde_json::from_value(json!({"issuer": "https://id.example"})).unwrap();
+    assert_eq!((config.audience.as_str(), config.keys_seconds), ("atelier", 300));
+}
+
+#[tokio::test]
+async fn a_revoked_key_is_refused_once_the_keys_are_too_old() {
+    let issuer = Issuer::start().await;
+    let (published, verifier) = Published::of(&issuer).await;
+    let token = issuer.admin();
+    verifier.verify(&token).await.unwrap();
+    published.replace(Some(json!({ "keys": [] })));
+    pass(299).await;
+    verifier.verify(&token).await.unwrap();
+    pass(2).await;
+    assert_eq!(verifier.verify(&token).await.unwrap_err().status, 401);
+}
+
+#[tokio::test]
+async fn requests_do_not_queue_for_a_dead_issuer() {
+    let issuer = Issuer::start().await;
     // accepts connections but never answers
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());

@@ -171,3 +171,18 @@ impl Db {
         self.worker.close().await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::de::value::{Error, MapDeserializer};
+
+    use super::*;
+
+    #[test]
+    fn a_configuration_needs_the_url_and_two_passwords() {
+        let fields = [("url", "postgres://localhost/a"), ("app_password", "a"), ("worker_password", "b")];
+        let config = DbConfig::deserialize(MapDeserializer::<_, Error>::new(fields.into_iter())).unwrap();
+        assert_eq!(config.max_connections, 10);
+        assert!(config.owner_password.is_none());
+    }
+}

@@ -30,3 +30,13 @@ async fn the_statement_timeout_applies_to_requests_but_not_to_migrations() {
             .unwrap();
     assert_eq!(limits, ("0".to_owned(), "30s".to_owned()));
 }
+
+#[tokio::test]
+async fn pools_that_are_closed_do_not_answer() {
+    let database = TestDb::new().await;
+    let (_, db) = database.open("stock", &Migrator::with_migrations(Vec::new())).await;
+    db.ping().await.unwrap();
+    db.close().await;
+    assert!(matches!(db.ping().await, Err(sqlx::Error::PoolClosed)));
+    assert!(matches!(db.worker().await, Err(sqlx::Error::PoolClosed)));
+}

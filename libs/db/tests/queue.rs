@@ -53,7 +53,8 @@ impl World {
     fn settings() -> Settings {
         Settings {
             lease: Duration::from_millis(600),
-            poll: Duration::from_secs(20),
+            // longer than any test waits: what the queue does, it does at once
+            poll: Duration::from_secs(60),
             min_delay: Duration::from_millis(20),
             max_delay: Duration::from_millis(80),
             ..Settings::default()
@@ -269,6 +270,10 @@ async fn a_lane_that_hangs_leaves_room_for_the_others() {
     world.insert(&sound, "sound", true).await;
     eventually("the sound lane is done", async || (done.load(Ordering::SeqCst) == 40).then_some(())).await;
     assert_eq!((running.load(Ordering::SeqCst), most.load(Ordering::SeqCst)), (3, 3));
+    eventually("only the hung rows are running", async || {
+        process.metrics.text().contains("queue_running{queue=\"jobs\"} 3\n").then_some(())
+    })
+    .await;
     process.shutdown.begin();
 }
 
@@ -328,6 +333,11 @@ async fn a_leased_row_says_whether_it_was_due() {
     assert!(first.release(&mut tx, None).await.unwrap());
     tx.commit().await.unwrap();
     assert!(!queue.lease(due).await.unwrap().unwrap().due);
+    let expire = "update jobs set lease_until = now(), lease_owner = gen_random_uuid()";
+    let mut tx = world.db.worker().await.unwrap();
+    sqlx::query(expire).execute(&mut *tx).await.unwrap();
+    assert!(!first.release(&mut tx, None).await.unwrap(), "another worker has it");
+    drop(tx);
     drop(world.database);
 }
 
@@ -348,8 +358,9 @@ async fn a_row_can_be_released_in_the_transaction_of_its_result() {
         }
     });
     world.insert(&rows, "uk-1", true).await;
+    let all = async || (done.load(Ordering::SeqCst) == rows.len()).then_some(());
+    eventually("all rows are done", all).await;
     world.quiet().await;
-    assert_eq!(done.load(Ordering::SeqCst), rows.len());
     world.insert(&[InstanceId::new()], "uk-1", false).await;
     world.quiet().await;
     assert_eq!(done.load(Ordering::SeqCst), rows.len(), "a row without a time is not due");

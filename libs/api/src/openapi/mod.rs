@@ -33,7 +33,7 @@ use utoipa::{
 use crate::{
     etag::IfMatch,
     idempotency::IdempotencyKey,
-    problem::{FieldError, Problem, ProblemType},
+    problem::{FieldError, ProblemDetails, ProblemType},
 };
 
 /// The service's part of the document's `info`.
@@ -94,7 +94,7 @@ fn components<'a>(document: &'a mut Value, kind: &str) -> &'a mut Map<String, Va
 
 fn add_problem_schemas(document: &mut Value) {
     let schemas: [(&str, RefOr<Schema>); 3] = [
-        ("Problem", Problem::schema()),
+        ("Problem", ProblemDetails::schema()),
         ("ProblemType", ProblemType::schema()),
         ("FieldError", FieldError::schema()),
     ];

@@ -12,6 +12,10 @@ struct Thing {
     place: Option<String>,
     /// State.
     state: State,
+    /// Its phases.
+    phases: Vec<Option<Phase>>,
+    /// Whatever the cluster reports.
+    labels: serde_json::Map<String, Value>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -20,6 +24,14 @@ struct Thing {
 enum State {
     /// Active.
     Active,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(dead_code, reason = "only its shape matters")]
+enum Phase {
+    /// Starting.
+    Starting,
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -36,7 +48,8 @@ fn list() {}
 
 #[utoipa::path(post, path = "/v1/things", operation_id = "create_thing", params(IdempotencyKey),
     request_body = ThingChange, responses((status = 201, description = "Created", body = Thing)),
-    extensions(("x-problems" = json!([ProblemType::StockExhausted, ProblemType::NameTaken]))))]
+    extensions(("x-problems" = json!([ProblemType::StockExhausted, ProblemType::NameTaken,
+                                      ProblemType::TooManyRequests, ProblemType::InstanceBrokeOff]))))]
 #[expect(dead_code, reason = "only its description matters")]
 fn create() {}
 
@@ -44,7 +57,7 @@ fn create() {}
     params(("id" = String, Path, description = "Thing id"), IfMatch, IdempotencyKey),
     request_body = ThingChange,
     responses((status = 200, description = "Changed", body = Thing),
-              (status = "default", description = "Problem", body = Problem)))]
+              (status = "default", description = "Problem", body = ProblemDetails)))]
 #[expect(dead_code, reason = "only its description matters")]
 fn update() {}
 
@@ -58,13 +71,26 @@ fn internal() {}
 #[expect(dead_code, reason = "only its description matters")]
 fn open() {}
 
+#[utoipa::path(put, path = "/v1/places/{id}", operation_id = "put_place",
+    params(("id" = String, Path, description = "Place id"), IfMatch),
+    responses((status = 200, description = "Replaced", body = Thing)))]
+#[expect(dead_code, reason = "only its description matters")]
+fn put() {}
+
 #[derive(utoipa::OpenApi)]
-#[openapi(paths(list, create, update, internal, open))]
+#[openapi(paths(list, create, update, internal, open, put))]
 struct Document;
 
+#[derive(utoipa::OpenApi)]
+#[openapi(paths(internal, open))]
+struct InternalDocument;
+
+fn finished_as<D: utoipa::OpenApi>() -> Value {
+    json!(finish(D::openapi(), Info { title: "Things", description: "Things." }))
+}
+
 fn finished() -> Value {
-    let document = <Document as utoipa::OpenApi>::openapi();
-    json!(finish(document, Info { title: "Things", description: "Things." }))
+    finished_as::<Document>()
 }
 
 #[test]
@@ -97,6 +123,12 @@ fn headers_are_declared_by_reference() {
         ["ETag", "Idempotency-Replayed", "Location", "x-request-id"]
     );
     assert_eq!(headers("/v1/things/{id}", "patch", "200"), ["ETag", "Idempotency-Replayed", "x-request-id"]);
+    assert_eq!(headers("/v1/things", "post", "409"), ["x-request-id"]);
+    for slow_down in ["429", "502"] {
+        assert_eq!(headers("/v1/things", "post", slow_down), ["Retry-After", "x-request-id"]);
+    }
+    // only what can be patched has a version of its own
+    assert_eq!(headers("/v1/places/{id}", "put", "200"), ["x-request-id"]);
     let parameters = &document["paths"]["/v1/things"]["post"]["parameters"];
     assert_eq!(*parameters, json!([{ "$ref": "#/components/parameters/IdempotencyKey" }]));
 }
@@ -110,6 +142,10 @@ fn every_operation_says_who_may_call_it() {
     assert_eq!(security("/open"), json!([{}]));
     let schemes = document["components"]["securitySchemes"].as_object().unwrap();
     assert_eq!(schemes.len(), 2);
+    let internal = finished_as::<InternalDocument>();
+    let schemes = internal["components"]["securitySchemes"].as_object().unwrap();
+    assert_eq!(schemes.keys().collect::<Vec<_>>(), ["service_token"]);
+    assert_eq!(internal["components"]["parameters"], Value::Null);
 }
 
 #[test]
@@ -118,8 +154,10 @@ fn response_schemas_are_shared_complete_and_open() {
     let schemas = &document["components"]["schemas"];
     assert_eq!(schemas["Page_Thing"]["properties"]["items"]["items"]["$ref"], "#/components/schemas/Thing");
     assert_eq!(schemas["Page_Thing"]["required"], json!(["items", "next_cursor"]));
-    assert_eq!(schemas["Thing"]["required"], json!(["id", "place", "state"]));
+    assert_eq!(schemas["Thing"]["required"], json!(["id", "place", "state", "phases", "labels"]));
+    assert_eq!(schemas["Thing"]["properties"]["labels"]["additionalProperties"], true);
     assert_eq!(schemas["State"]["x-extensible-enum"], json!(["active"]));
+    assert_eq!(schemas["Phase"]["x-extensible-enum"], json!(["starting"]));
     assert!(schemas["ThingChange"]["required"].is_null());
     let required = schemas["Problem"]["required"].as_array().unwrap();
     assert!(!required.contains(&json!("next")) && required.contains(&json!("type")));

@@ -154,22 +154,6 @@ impl Serialize for Problem {
     }
 }
 
-impl utoipa::PartialSchema for Problem {
-    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
-        ProblemDetails::schema()
-    }
-}
-
-impl utoipa::ToSchema for Problem {
-    fn name() -> std::borrow::Cow<'static, str> {
-        ProblemDetails::name()
-    }
-
-    fn schemas(schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::Schema>)>) {
-        ProblemDetails::schemas(schemas);
-    }
-}
-
 impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} ({}): {}", self.kind.title(), self.status.as_u16(), self.detail)

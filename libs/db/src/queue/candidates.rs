@@ -1,6 +1,9 @@
 //! Which rows to lease next: those that are due, soon due or poked, each lane within its limit.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    time::Duration,
+};
 
 use sqlx::{AssertSqlSafe, postgres::PgRow};
 
@@ -19,6 +22,10 @@ impl<K: Key> Candidate<K> {
     fn read(row: &PgRow) -> sqlx::Result<Self> {
         use sqlx::Row;
         Ok(Self { key: row.try_get("id")?, lane: row.try_get("lane")?, due_in: row.try_get("due_in")? })
+    }
+
+    fn is_due(&self) -> bool {
+        self.due_in <= 0.0
     }
 }
 
@@ -41,10 +48,19 @@ impl<K: Key> Poked<K> {
         }
     }
 
-    pub(super) fn pop(&mut self) -> Option<K> {
-        let key = self.order.pop_front()?;
-        self.keys.remove(&key);
-        Some(key)
+    /// Takes up to `most` rows that do not run here; those that do are reconciled once more afterwards.
+    pub(super) fn take(&mut self, most: usize, running: &mut Running<K>) -> HashSet<K> {
+        let mut taken = HashSet::new();
+        while taken.len() != most {
+            let Some(key) = self.order.pop_front() else { break };
+            self.keys.remove(&key);
+            if running.lanes.contains_key(&key) {
+                running.again.insert(key);
+            } else {
+                taken.insert(key);
+            }
+        }
+        taken
     }
 
     pub(super) fn extend(&mut self, keys: impl IntoIterator<Item = K>) {
@@ -58,11 +74,28 @@ impl<K: Key> Poked<K> {
 
 /// What a read of the queue has found.
 pub(super) struct Selected<K> {
+    /// Rows of full lanes were not read.
+    pub(super) some_unread: bool,
     pub(super) candidates: Vec<Candidate<K>>,
     /// The candidates that fit into the free slots.
     pub(super) chosen: Vec<Candidate<K>>,
     /// The chosen rows that could be leased.
     pub(super) leased: Vec<Leased<K>>,
+}
+
+impl<K: Key> Selected<K> {
+    /// Whether more rows may be due than there were slots for.
+    pub(super) fn is_limited(&self) -> bool {
+        self.some_unread || self.candidates.iter().filter(|row| row.is_due()).count() != self.chosen.len()
+    }
+
+    /// When to check for due rows again: at least every `poll`.
+    pub(super) fn next(&self, poll: Duration) -> Duration {
+        let due_in = self.candidates.iter().filter(|row| !row.is_due()).map(|row| row.due_in);
+        // those that could not be leased are locked for a moment, or taken by another replica
+        let soon = (self.leased.len() != self.chosen.len()).then_some(0.05);
+        due_in.chain(soon).map(Duration::from_secs_f64).fold(poll, Duration::min)
+    }
 }
 
 impl<K: Key> Queue<K> {
@@ -73,28 +106,23 @@ impl<K: Key> Queue<K> {
         free: usize,
         poked: &HashSet<K>,
     ) -> sqlx::Result<Selected<K>> {
-        let candidates = self.candidates(running, free, poked).await?;
-        let due = candidates.iter().filter(|row| row.due_in <= 0.0);
+        let full = running.full_lanes(self.0.settings.lane_concurrency);
+        let candidates = self.candidates(&full, free, poked).await?;
+        let due = candidates.iter().filter(|row| row.is_due());
         let chosen = choose(due, running, free, self.0.settings.lane_concurrency);
         let leased = self.take(&chosen, poked).await?;
-        Ok(Selected { candidates, chosen, leased })
+        Ok(Selected { some_unread: !full.is_empty(), candidates, chosen, leased })
     }
 
-    /// Rows that are due, soon due, or poked, of lanes that have room.
+    /// Rows that are due or soon due, of lanes that are not full, and poked ones.
     async fn candidates(
         &self,
-        running: &Running<K>,
+        full: &[String],
         free: usize,
         poked: &HashSet<K>,
     ) -> sqlx::Result<Vec<Candidate<K>>> {
         let Table { name, lane, .. } = self.0.table;
         let settings = &self.0.settings;
-        let full: HashSet<&String> = running
-            .lanes
-            .values()
-            .filter(|lane| running.in_lane(lane) >= settings.lane_concurrency)
-            .collect();
-        let full: Vec<String> = full.into_iter().cloned().collect();
         let due_in = "extract(epoch from coalesce(q.lease_until, q.wake_at) - now())::float8 as due_in";
         let sql = format!(
             "select q.id, {lane} as lane, {due_in} from {name} q
@@ -104,7 +132,7 @@ impl<K: Key> Queue<K> {
         );
         let mut rows = sqlx::query(AssertSqlSafe(sql))
             .bind(settings.poll.as_secs_f64())
-            .bind(&full)
+            .bind(full)
             .bind(i64::try_from(4 * free).unwrap_or(i64::MAX))
             .fetch_all(&self.0.db.worker)
             .await?;
@@ -170,4 +198,86 @@ fn choose<'c, K: Key>(
         .take(free)
         .cloned()
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ids::InstanceId;
+    use tokio::task::JoinSet;
+    use uuid::Uuid;
+
+    use super::*;
+
+    const POLL: Duration = Duration::from_secs(2);
+
+    fn row(lane: &str, due_in: f64) -> Candidate<InstanceId> {
+        Candidate { key: InstanceId::new(), lane: lane.to_owned(), due_in }
+    }
+
+    fn running(rows: &[Candidate<InstanceId>]) -> Running<InstanceId> {
+        let lanes = rows.iter().map(|row| (row.key, row.lane.clone())).collect();
+        Running { tasks: JoinSet::new(), lanes, again: HashSet::new() }
+    }
+
+    fn lanes(names: &[&str]) -> HashSet<String> {
+        names.iter().map(ToString::to_string).collect()
+    }
+
+    fn keys(rows: &[Candidate<InstanceId>]) -> Vec<InstanceId> {
+        rows.iter().map(|row| row.key).collect()
+    }
+
+    #[test]
+    fn a_lane_gets_its_part_of_the_free_slots() {
+        let [a, b, c, d, e] = ["full", "uk", "uk", "fr", "fr"].map(|lane| row(lane, 0.0));
+        let running = running(&[row("full", 0.0), row("full", 0.0), row("uk", 0.0), b.clone()]);
+        let due = [a, b, c, d.clone(), e.clone(), d.clone()];
+        let chosen = |free| keys(&choose(due.iter(), &running, free, 2));
+        assert_eq!(running.full_lanes(2).into_iter().collect::<HashSet<_>>(), lanes(&["full", "uk"]));
+        assert_eq!(running.full_lanes(3), [""; 0]);
+        assert_eq!(chosen(9), [d.key, e.key]);
+        assert_eq!(chosen(1), [d.key]);
+        let fewer = Running { lanes: HashMap::new(), ..running };
+        assert_eq!(keys(&choose(due.iter(), &fewer, 9, 1)), [due[0].key, due[1].key, d.key]);
+    }
+
+    #[test]
+    fn the_queue_is_read_again_when_the_next_row_is_due_or_may_be_free() {
+        let rows = [row("uk", -1.0), row("uk", 0.0), row("uk", 1.5), row("uk", 1.0)];
+        let table = Table { name: "jobs", channel: "jobs", lane: "q.lane" };
+        let selected = |candidates: &[Candidate<InstanceId>], chosen: usize, leased: usize| {
+            let chosen = candidates[..chosen].to_vec();
+            let lease = |row: &Candidate<InstanceId>| Leased {
+                key: row.key,
+                failures: 0,
+                due: true,
+                table,
+                owner: Uuid::nil(),
+            };
+            let leased = chosen[..leased].iter().map(lease).collect();
+            Selected { some_unread: false, candidates: candidates.to_vec(), chosen, leased }
+        };
+        assert_eq!(selected(&[], 0, 0).next(POLL), POLL);
+        assert_eq!(selected(&rows[..2], 2, 2).next(POLL), POLL);
+        assert_eq!(selected(&rows, 2, 2).next(POLL), Duration::from_secs(1));
+        assert_eq!(selected(&rows, 2, 1).next(POLL), Duration::from_millis(50));
+        assert!(!selected(&rows, 2, 1).is_limited());
+        assert!(selected(&rows, 1, 1).is_limited());
+        assert!(Selected { some_unread: true, ..selected(&rows, 2, 2) }.is_limited());
+    }
+
+    #[test]
+    fn poked_rows_are_taken_in_order_and_running_ones_once_more_afterwards() {
+        let rows = [row("uk", 0.0), row("uk", 0.0), row("uk", 0.0), row("uk", 0.0)];
+        let mut running = running(&rows[..1]);
+        let mut poked = Poked::default();
+        poked.extend(keys(&rows));
+        poked.extend(keys(&rows));
+        assert_eq!(poked.take(2, &mut running), HashSet::from([rows[1].key, rows[2].key]));
+        assert_eq!(running.again, HashSet::from([rows[0].key]));
+        assert!(!poked.is_empty());
+        poked.push(rows[1].key);
+        assert_eq!(poked.take(9, &mut running), HashSet::from([rows[3].key, rows[1].key]));
+        assert!(poked.is_empty());
+    }
 }

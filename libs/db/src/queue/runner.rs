@@ -25,7 +25,7 @@ use crate::lease;
 
 /// What filling the free slots has shown.
 struct Filled {
-    /// More rows are due than there were slots for.
+    /// More rows may be due than there were slots for.
     limited: bool,
     /// When to check for due rows again.
     next: Duration,
@@ -95,29 +95,22 @@ impl<K: Key> Queue<K> {
         if free == 0 {
             return Ok(Filled { limited: true, next: settings.poll });
         }
-        let poked = self.poked(running, 4 * free);
+        let poked = lock(&self.0.poked).take(4 * free, running);
         let asked = Instant::now();
         let result = self.select(running, free, &poked).await;
-        let Selected { candidates, chosen, leased } = match result {
+        let selected = match result {
             Ok(selected) => selected,
             Err(error) => {
                 lock(&self.0.poked).extend(poked);
                 return Err(error);
             }
         };
+        let (limited, next) = (selected.is_limited(), selected.next(settings.poll));
+        let Selected { candidates, chosen, leased, .. } = selected;
         let leased_keys: HashSet<K> = leased.iter().map(|leased| leased.key).collect();
         // poked rows that are leased elsewhere or gone are dropped; those that found no room stay
         let left = candidates.iter().map(|row| row.key).filter(|key| poked.contains(key));
         lock(&self.0.poked).extend(left.filter(|key| !leased_keys.contains(key)));
-        let due = candidates.iter().filter(|row| row.due_in <= 0.0).count();
-        let next = candidates.iter().map(|row| row.due_in).filter(|due_in| *due_in > 0.0).reduce(f64::min);
-        let mut next =
-            next.map_or(settings.poll, |due_in| settings.poll.min(Duration::from_secs_f64(due_in)));
-        if leased.len() < chosen.len() {
-            // locked for a moment, or taken by another replica
-            next = next.min(Duration::from_millis(50));
-        }
-        let limited = due > chosen.len();
         for leased in leased {
             let lane = chosen.iter().find(|row| row.key == leased.key).map(|row| row.lane.clone());
             running.lanes.insert(leased.key, lane.unwrap_or_default());
@@ -125,21 +118,6 @@ impl<K: Key> Queue<K> {
         }
         self.report(running);
         Ok(Filled { limited: limited || running.lanes.len() == settings.concurrency, next })
-    }
-
-    /// Up to `limit` poked rows that do not run here; those that do are reconciled once more afterwards.
-    fn poked(&self, running: &mut Running<K>, limit: usize) -> HashSet<K> {
-        let mut poked = lock(&self.0.poked);
-        let mut keys = HashSet::new();
-        while keys.len() < limit {
-            let Some(key) = poked.pop() else { break };
-            if running.lanes.contains_key(&key) {
-                running.again.insert(key);
-            } else {
-                keys.insert(key);
-            }
-        }
-        keys
     }
 
     /// Reconciles a row under its lease and releases it.

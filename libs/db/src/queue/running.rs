@@ -18,6 +18,12 @@ impl<K: Key> Running<K> {
     pub(super) fn in_lane(&self, lane: &str) -> usize {
         self.lanes.values().filter(|running| *running == lane).count()
     }
+
+    /// The lanes that have reached their limit.
+    pub(super) fn full_lanes(&self, limit: usize) -> Vec<String> {
+        let full: HashSet<_> = self.lanes.values().filter(|lane| self.in_lane(lane) >= limit).collect();
+        full.into_iter().cloned().collect()
+    }
 }
 
 /// The end of a reconcile.

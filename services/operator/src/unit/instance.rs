@@ -4,6 +4,7 @@ use crds::{FailureReason, HeldReason, Instance, InstanceReason, names};
 use kube::ResourceExt as _;
 
 use super::action::Action;
+use super::attempt::Attempt;
 use super::planner::{Held, LeftPlace, Planner, Ready, start_timeout};
 use super::{pods, status};
 use crate::observation::{ObservedPod, PodRef};
@@ -76,9 +77,8 @@ impl<'a> Planner<'a> {
         // never two instance pods of a unit at a time: they may share a volume
         let earlier = self.live_instances().next();
         if let Some(earlier) = earlier {
-            let is_restart = earlier.instance == wanted.id
-                && earlier.attempt == wanted.attempt
-                && earlier.restart < wanted.restart;
+            let is_same = Attempt::from(earlier) == Attempt::from(wanted);
+            let is_restart = is_same && earlier.restart < wanted.restart;
             let reason = if is_restart { InstanceReason::Restarting } else { InstanceReason::Stopping };
             self.ready = Some(Ready::new(reason, "an earlier pod of the unit is terminating"));
             return self.plan_idle();

@@ -4,6 +4,7 @@
 //! `place`, `claims`, `mirrors` and `report` adds one part of it.
 
 pub mod action;
+pub(crate) mod attempt;
 mod claims;
 pub mod devices;
 mod instance;

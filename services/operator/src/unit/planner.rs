@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt as _;
 
 use super::action::{Action, LogSource, Plan};
+use super::attempt::Attempt;
 use super::snapshot::Snapshot;
 use super::status;
 use crate::observation::{ObservedPod, Phase, Role};
@@ -125,14 +126,13 @@ impl<'a> Planner<'a> {
 
     /// The time from which the start timeout of the attempt counts.
     pub(super) fn started_at(&self, wanted: &Instance) -> Timestamp {
+        let attempt = Attempt::from(wanted);
         let known = self.previous.instance.as_ref();
-        let known = known.filter(|known| {
-            known.id == wanted.id && known.attempt == wanted.attempt && known.restart == wanted.restart
-        });
+        let known = known.filter(|known| Attempt::from(*known) == attempt && known.restart == wanted.restart);
         let started = known.map_or(self.snapshot.now, |known| known.started_at.0);
         // a pod that is created again after a run starts anew
         let last_run = self.plan.status.last_run.as_ref();
-        let last_run = last_run.filter(|run| run.instance_id == wanted.id && run.attempt == wanted.attempt);
+        let last_run = last_run.filter(|run| Attempt::from(*run) == attempt);
         last_run.map_or(started, |run| started.max(run.ended_at.0))
     }
 
@@ -149,14 +149,10 @@ impl<'a> Planner<'a> {
         self.instances().filter(|pod| !(pod.deleting && (pod.has_ended() || self.is_lost(pod))))
     }
 
-    /// Whether the pod is a placeholder that holds a usable place.
+    /// Whether the placeholder holds a usable place.
     pub(super) fn holds_place(&self, pod: &ObservedPod) -> bool {
         let accepts = pod.node.as_ref().is_some_and(|node| self.node_accepts_pods(node));
-        pod.role == Role::Placeholder
-            && !pod.deleting
-            && pod.phase != Phase::Ended
-            && accepts
-            && self.devices_are_reserved(pod) == Ok(true)
+        !pod.deleting && pod.phase != Phase::Ended && accepts && self.devices_are_reserved(pod) == Ok(true)
     }
 
     /// Whether the node exists, is not cordoned and not lost.

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::action::Plan;
+use super::attempt::Attempt;
 use super::planner::{Planner, Ready};
 use super::{pods, status};
 use crate::observation::ObservedPod;
@@ -81,11 +82,12 @@ impl<'a> Planner<'a> {
         live: Option<&ObservedPod>,
         known: Option<InstanceStatus>,
     ) -> InstanceStatus {
-        let known = known.filter(|known| known.id == wanted.id && known.attempt == wanted.attempt);
+        let attempt = Attempt::from(wanted);
+        let known = known.filter(|known| Attempt::from(known) == attempt);
         let name = pods::instance_pod_name(wanted);
         let current = live.filter(|pod| pod.name == name);
         // while an earlier pod of the attempt terminates, the status describes that one
-        let earlier = live.filter(|pod| pod.instance == wanted.id && pod.attempt == wanted.attempt);
+        let earlier = live.filter(|pod| Attempt::from(*pod) == attempt);
         let described = current.or(earlier);
         let pod_name = described.map_or(name, |pod| pod.name.clone());
         let restart = described.map_or(wanted.restart, |pod| pod.restart);

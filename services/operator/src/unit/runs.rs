@@ -3,6 +3,7 @@
 use crds::{HeldReason, Instance, RunEndReason, names};
 use jiff::Timestamp;
 
+use super::attempt::Attempt;
 use super::planner::Planner;
 use super::status;
 use crate::observation::ObservedPod;
@@ -36,9 +37,7 @@ impl Planner<'_> {
     fn requested_end(&self) -> Option<RunEndReason> {
         let known = self.plan.status.instance.as_ref()?;
         let is_same = |wanted: &&Instance| {
-            wanted.id == known.id
-                && wanted.attempt == known.attempt
-                && !status::has_failed(self.previous, wanted)
+            Attempt::from(*wanted) == Attempt::from(known) && !status::has_failed(self.previous, wanted)
         };
         let wanted =
             self.unit.spec.instance.as_ref().filter(|_| self.unit.metadata.deletion_timestamp.is_none());

@@ -3,6 +3,7 @@
 use crds::{FailureReason, GpuUnitStatus, Instance, LastFailure, Run, RunEndReason};
 use jiff::Timestamp;
 
+use super::attempt::Attempt;
 pub use crate::conditions::{Conditions, whole_seconds};
 use crate::observation::ObservedPod;
 
@@ -14,10 +15,7 @@ const MESSAGE_MAX: usize = 1024;
 /// Whether this attempt has failed. It is not retried.
 #[must_use]
 pub fn has_failed(status: &GpuUnitStatus, wanted: &Instance) -> bool {
-    status
-        .last_failure
-        .as_ref()
-        .is_some_and(|failure| failure.instance_id == wanted.id && failure.attempt == wanted.attempt)
+    status.last_failure.as_ref().is_some_and(|failure| Attempt::from(failure) == Attempt::from(wanted))
 }
 
 /// Records that the attempt has failed.
@@ -38,15 +36,13 @@ pub fn record_failure(
     });
 }
 
-/// Whether this very pod has been ready before.
+/// Whether this very pod has been ready before: a run of its attempt began when it existed.
 #[must_use]
 pub fn was_ready(status: &GpuUnitStatus, pod: &ObservedPod) -> bool {
-    let known = status.instance.as_ref().filter(|known| {
-        known.id == pod.instance && known.attempt == pod.attempt && known.pod_name == pod.name
-    });
+    let attempt = Attempt::from(pod);
+    let known = status.instance.as_ref().filter(|known| Attempt::from(*known) == attempt);
     let open = known.and_then(|known| known.running_since.as_ref());
-    let last =
-        status.last_run.as_ref().filter(|run| run.instance_id == pod.instance && run.attempt == pod.attempt);
+    let last = status.last_run.as_ref().filter(|run| Attempt::from(*run) == attempt);
     let last = last.map(|run| &run.running_since);
     // creation and readiness are both whole seconds of the cluster's clock
     open.or(last).is_some_and(|since| since.0 >= pod.created_at)

@@ -109,3 +109,38 @@ pub(crate) enum ClaimOutcome {
     /// The database failed. Repeating the claim shows whether a unit was claimed.
     Failed(Arc<sqlx::Error>),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_fulfils_requests_for_its_specification_and_tenant_only() {
+        let claim = Claim {
+            instance_id: InstanceId::new(),
+            tenant_id: TenantId::new(),
+            unit_id: UnitId::new(),
+            unit_name: "unit-1".to_owned(),
+            gpu_spec_id: GpuSpecId::new(),
+            gpu_spec_name: "small".to_owned(),
+            datacenter_id: DatacenterId::new(),
+            datacenter_name: "uk-1".to_owned(),
+            cluster: "uk-1".to_owned(),
+            node: None,
+            price_per_hour: Decimal::ONE,
+            currency: "EUR".to_owned(),
+            claimed_at: Timestamp::UNIX_EPOCH,
+        };
+        // wherever it is: the instance keeps its unit
+        let same = ClaimRequest {
+            instance_id: claim.instance_id,
+            tenant_id: claim.tenant_id,
+            gpu_spec_id: claim.gpu_spec_id,
+            datacenter_id: Some(DatacenterId::new()),
+            preferred_node: None,
+        };
+        assert!(claim.fulfils(&same));
+        assert!(!claim.fulfils(&ClaimRequest { tenant_id: TenantId::new(), ..same.clone() }));
+        assert!(!claim.fulfils(&ClaimRequest { gpu_spec_id: GpuSpecId::new(), ..same }));
+    }
+}

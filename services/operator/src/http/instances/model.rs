@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use super::super::require_text;
 use crate::error::Error;
 use crate::object_names::name_of;
+use crate::unit::attempt::Attempt;
 
 /// An instance to start.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -258,9 +259,8 @@ impl InstanceView {
         let ready = status.condition(names::CONDITION_INSTANCE_READY);
         let not_ready = ready.filter(|ready| ready.status != "True");
         let wanted = unit.spec.instance.as_ref().filter(|instance| instance.id == name);
-        let failure = status.last_failure.as_ref().filter(|failure| {
-            wanted.is_some_and(|wanted| failure.instance_id == wanted.id && failure.attempt == wanted.attempt)
-        });
+        let failure = status.last_failure.as_ref();
+        let failure = failure.filter(|failure| wanted.map(Attempt::from) == Some(Attempt::from(*failure)));
         let state = if instance.is_some() { status.state } else { UnitState::Init };
         let (reason, message) = match failure {
             Some(failure) => (failure.reason.clone(), failure.message.clone()),

@@ -196,3 +196,93 @@ fn a_deleted_unit_loses_its_placeholder_and_then_its_finalizer() {
     assert_eq!(words(&running.before_status), ["delete"], "the instance ends before the placeholder");
     assert_eq!(running.after_status, []);
 }
+
+#[test]
+fn a_deleted_unit_waits_only_for_pods_that_may_still_run() {
+    let mut unit = unit(false);
+    unit.metadata.deletion_timestamp = Some(Time(start()));
+    let terminating = ObservedPod { deleting: true, ..placeholder() };
+    let ended = ObservedPod { container_ended: true, ..terminating.clone() };
+    assert_eq!(planned(&unit, &snapshot(vec![terminating.clone()])).after_status, []);
+    assert_eq!(words(&planned(&unit, &snapshot(vec![ended])).after_status), ["remove finalizer"]);
+    let lost = Snapshot { nodes: [].into(), ..snapshot(vec![terminating]) };
+    assert_eq!(words(&planned(&unit, &lost).after_status), ["remove finalizer"]);
+}
+
+#[test]
+fn an_ending_instance_leaves_its_place_unless_the_node_is_cordoned() {
+    let mut snapshot = snapshot(vec![ready_pod()]);
+    let plan = planned(&unit(false), &snapshot);
+    assert_eq!(words(&plan.before_status), ["create returning", "nominate", "delete"]);
+    assert_eq!(held(&plan), ("True", HeldReason::Claimed));
+    snapshot.nodes.insert(NODE.to_owned(), ObservedNode { cordoned: true, ..node() });
+    assert_eq!(words(&planned(&unit(false), &snapshot).before_status), ["create fresh", "delete"]);
+}
+
+#[test]
+fn a_place_is_free_from_the_end_of_the_pod_that_left_it() {
+    let exit = ContainerExit { code: 0, reason: "Completed".to_owned(), at: Some(after(19)) };
+    let ended = ObservedPod { deleting: true, container_ended: true, exit: Some(exit), ..instance_pod() };
+    let plan = planned(&unit(false), &snapshot(vec![pending(Some(NODE)), ended]));
+    assert_eq!(plan.before_status, []);
+    assert_eq!(plan.requeue_after, Some(Duration::from_millis(300)), "an end is known to the second");
+}
+
+#[test]
+fn a_claimed_place_is_held_once_its_devices_are_reserved() {
+    let planned = |pod, claim| {
+        let snapshot = snapshot(vec![claimed(pod)]);
+        planned(&claimed_unit(), &Snapshot { dra: DraSupport::Served, claims: vec![claim], ..snapshot })
+    };
+    let allocated = ObservedDeviceClaim { reserved_for: None, ..device_claim() };
+    let requested =
+        ObservedDeviceClaim { allocated: false, node: None, devices: Vec::new(), ..allocated.clone() };
+    let waiting = planned(pending(None), requested);
+    assert_eq!(condition(&waiting, names::CONDITION_HELD).message, "looking for a place");
+    assert_eq!(waiting.status.node, None);
+    let reserving = planned(placeholder(), allocated);
+    assert_eq!(held(&reserving), ("False", HeldReason::Scheduling));
+    assert_eq!(reserving.before_status, []);
+    assert_eq!(words(&reserving.after_status), ["device"]);
+    let reserved = planned(placeholder(), device_claim());
+    assert_eq!(held(&reserved), ("True", HeldReason::Holding));
+    assert_eq!((&reserved.before_status, &reserved.after_status), (&vec![], &vec![]));
+    assert_eq!(reserved.status.gpu_uuids, ["gpu.example/node-1/0"]);
+}
+
+#[test]
+fn the_gpus_of_the_node_are_reported_until_the_unit_leaves_it() {
+    let with_gpus = |gpus: &[&str]| ObservedPod {
+        gpu_uuids: gpus.iter().map(ToString::to_string).collect(),
+        ..placeholder()
+    };
+    let held = planned(&unit(false), &snapshot(vec![with_gpus(&["GPU-1"])])).status;
+    assert_eq!(held.gpu_uuids, ["GPU-1"]);
+    let again = |pod| planned(&with_status(unit(false), held.clone()), &snapshot(vec![pod])).status.gpu_uuids;
+    assert_eq!(again(with_gpus(&[])), ["GPU-1"], "nothing else is known");
+    assert_eq!(again(with_gpus(&["GPU-2"])), ["GPU-2"]);
+    assert_eq!(again(ObservedPod { node: Some("node-2".to_owned()), ..with_gpus(&["GPU-2"]) }), [""; 0]);
+    assert_eq!(again(ObservedPod { node: None, ..with_gpus(&["GPU-2"]) }), [""; 0]);
+    assert_eq!(again(ObservedPod { deleting: true, ..with_gpus(&["GPU-2"]) }), [""; 0]);
+}
+
+#[test]
+fn a_placeholder_waits_for_its_place_as_long_as_the_instance_there_runs() {
+    let full = |class: &str| ObservedPod {
+        class: class.to_owned(),
+        unschedulable: Some("full".to_owned()),
+        ..pending(Some(NODE))
+    };
+    let after_instance_on = |node_name: &str, class: &str| {
+        let ending = ObservedPod { node: Some(node_name.to_owned()), deleting: true, ..ready_pod() };
+        let mut snapshot = snapshot(vec![full(class), ending]);
+        snapshot.nodes.insert("node-2".to_owned(), node());
+        words(&planned(&unit(false), &snapshot).before_status)
+    };
+    assert_eq!(after_instance_on(NODE, names::CLASS_INSTANCE), [""; 0]);
+    assert_eq!(after_instance_on(NODE, names::CLASS_RETURNING), [""; 0]);
+    let elsewhere = after_instance_on("node-2", names::CLASS_INSTANCE);
+    assert_eq!(elsewhere, ["kill", "create returning", "nominate"]);
+    let free = planned(&unit(false), &snapshot(vec![full(names::CLASS_RETURNING)]));
+    assert_eq!(words(&free.before_status), ["create reclaiming", "nominate"], "the class may be too low");
+}

@@ -15,9 +15,10 @@ use serde_json::json;
 use super::action::{Action, Plan};
 use super::plan::{plan, rejected};
 use super::snapshot::Snapshot;
-use super::{pods, resources};
+use super::{devices, pods, resources};
 use crate::observation::{
-    ContainerExit, ObservedNode, ObservedPod, ObservedStorage, Phase, PodRef, Role, StatusReason,
+    ContainerExit, DraSupport, ObservedDeviceClaim, ObservedNode, ObservedPod, ObservedStorage, Phase,
+    PodRef, Role, StatusReason,
 };
 use crate::settings::Settings;
 
@@ -126,6 +127,39 @@ fn ready_pod() -> ObservedPod {
         ready_since: Some(after(10)),
         ip: Some("10.0.0.1".to_owned()),
         ..instance_pod()
+    }
+}
+
+/// A unit whose GPUs are allocated by claim.
+fn claimed_unit() -> GpuUnit {
+    let mut unit = unit(false);
+    unit.spec.gpu.allocation =
+        serde_json::from_value(json!({"kind": "dra", "deviceClass": "gpu.example"})).unwrap();
+    unit
+}
+
+/// The claim of that unit: allocated on the node and reserved.
+fn device_claim() -> ObservedDeviceClaim {
+    ObservedDeviceClaim {
+        namespace: UNIT.to_owned(),
+        name: format!("{UNIT}-1"),
+        unit: UNIT.to_owned(),
+        template: devices::template_hash(&claimed_unit().spec).unwrap(),
+        allocated: true,
+        devices: vec!["gpu.example/node-1/0".to_owned()],
+        node: Some(NODE.to_owned()),
+        reserved_for: Some("u".to_owned()),
+        ..ObservedDeviceClaim::default()
+    }
+}
+
+/// The pod as one that uses that claim.
+fn claimed(pod: ObservedPod) -> ObservedPod {
+    ObservedPod {
+        namespace: UNIT.to_owned(),
+        template: resources::template_hash(&claimed_unit().spec, &Settings::default()),
+        claim: Some(device_claim().name),
+        ..pod
     }
 }
 

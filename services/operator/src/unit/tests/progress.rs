@@ -40,8 +40,10 @@ fn a_container_that_exits_before_it_was_ready_fails_the_start_with_the_right_log
     let exit = Some(ContainerExit { code: 3, reason: "Error".to_owned(), at: Some(after(5)) });
     let ended =
         ObservedPod { container_ended: true, container_running: false, exit: exit.clone(), ..instance_pod() };
-    let restarted = ObservedPod { restarts: 1, exit, ..instance_pod() };
-    for (pod, previous) in [(ended, false), (restarted, true)] {
+    let restarted = ObservedPod { restarts: 1, exit: exit.clone(), ..instance_pod() };
+    let again = ObservedPod { restarts: 1, ..ended.clone() };
+    let backing_off = ObservedPod { exit, ..waiting("CrashLoopBackOff", "") };
+    for (pod, previous) in [(ended, false), (restarted, true), (again, false), (backing_off, false)] {
         let plan = with_pod(pod);
         assert_eq!(failure(&plan), Some(FailureReason::ContainerExited));
         assert!(plan.status.last_failure.as_ref().unwrap().message.contains("exit code 3 (Error)"));
@@ -108,4 +110,12 @@ fn a_pod_that_the_kubelet_rejects_fails_unless_its_place_was_taken() {
     }
     let exited = ObservedPod { status_reason: None, ..ended("") };
     assert_eq!(failure(&with_pod(exited)), Some(FailureReason::ContainerExited));
+}
+
+#[test]
+fn a_restart_that_the_probe_did_not_notice_changes_nothing() {
+    let restarted = ObservedPod { restarts: 1, ..ready_pod() };
+    let plan = planned(&with_status(unit(true), running_status()), &snapshot(vec![restarted]));
+    assert_eq!((ready(&plan), failure(&plan)), (InstanceReason::Running, None));
+    assert_eq!(plan.status.last_run, None);
 }

@@ -79,3 +79,43 @@ fn a_pod_is_released_only_after_its_end_and_on_a_lost_node_abandoned() {
     let reference: PodRef = terminating.reference();
     assert!(plan.after_status.contains(&Action::ReleasePod(reference)));
 }
+
+#[test]
+fn only_the_very_pod_of_the_run_proves_that_it_goes_on() {
+    let elsewhere = ObservedPod { namespace: "ten-2".to_owned(), ..ready_pod() };
+    assert_eq!(closed(unit(true), &snapshot(vec![elsewhere])), run("PodDeleted", 20));
+    let other = ObservedPod { name: "inst-1-1-1".to_owned(), ..ready_pod() };
+    assert_eq!(closed(unit(true), &snapshot(vec![other])), run("PodDeleted", 20));
+}
+
+#[test]
+fn a_run_whose_attempt_has_failed_or_is_no_longer_wanted_was_stopped() {
+    let mut next = unit(true);
+    next.spec.instance.as_mut().unwrap().attempt = 2;
+    assert_eq!(closed(next, &snapshot(vec![])), run("Stopped", 20));
+    let failed =
+        rejected(&with_status(unit(true), running_status()), "no", FailureReason::InvalidTemplate, start());
+    let plan = planned(&with_status(unit(true), failed.unwrap()), &snapshot(vec![]));
+    assert_eq!(plan.status.last_run.unwrap().reason, "Stopped");
+}
+
+#[test]
+fn a_run_does_not_begin_before_the_end_of_the_last_run_of_the_instance() {
+    let mut status = planned(&with_status(unit(true), running_status()), &snapshot(vec![])).status;
+    let again = ObservedPod { ready_since: Some(after(18)), ..ready_pod() };
+    let since = |status: &GpuUnitStatus| {
+        let plan = planned(&with_status(unit(true), status.clone()), &snapshot(vec![again.clone()]));
+        plan.status.instance.unwrap().running_since.unwrap().0
+    };
+    assert_eq!(since(&status), after(20));
+    status.last_run.as_mut().unwrap().instance_id = "inst-0".to_owned();
+    assert_eq!(since(&status), after(18));
+}
+
+#[test]
+fn an_instance_that_only_its_pod_tells_of_is_reported() {
+    let plan = planned(&unit(false), &snapshot(vec![ready_pod()]));
+    let own = plan.status.instance.unwrap();
+    assert_eq!((own.id.as_str(), own.running_since), (INSTANCE, Some(Time(after(10)))));
+    assert_eq!(plan.status.state, UnitState::Running);
+}

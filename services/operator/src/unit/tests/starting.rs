@@ -27,6 +27,17 @@ fn a_start_without_a_place_waits_and_fails_when_its_time_is_over() {
 }
 
 #[test]
+fn a_start_does_not_use_a_placeholder_that_ends() {
+    let deleted = ObservedPod { deleting: true, ..placeholder() };
+    let ended = ObservedPod { phase: Phase::Ended, ..placeholder() };
+    for pod in [deleted, ended] {
+        let plan = planned(&unit(true), &snapshot(vec![pod]));
+        assert_eq!(ready(&plan), InstanceReason::WaitingForPlace);
+        assert!(words(&plan.before_status).contains(&"create fresh"), "{plan:?}");
+    }
+}
+
+#[test]
 fn a_failed_attempt_is_not_retried() {
     let failed = rejected(&unit(true), "no", FailureReason::InvalidTemplate, start()).unwrap();
     let plan = planned(&with_status(unit(true), failed), &snapshot(vec![placeholder()]));
@@ -61,8 +72,18 @@ fn a_pod_that_waits_for_its_place_is_nominated_again_and_the_placeholder_deleted
     let plan = planned(&unit(true), &snapshot(vec![placeholder(), waiting.clone()]));
     assert_eq!(words(&plan.before_status), ["nominate", "kill"]);
     let nominated = ObservedPod { nominated: Some(NODE.to_owned()), ..waiting };
-    let plan = planned(&unit(true), &snapshot(vec![placeholder(), nominated]));
+    let plan = planned(&unit(true), &snapshot(vec![placeholder(), nominated.clone()]));
     assert_eq!(words(&plan.before_status), ["kill"]);
+    let deleted = ObservedPod { deleting: true, ..placeholder() };
+    assert_eq!(planned(&unit(true), &snapshot(vec![deleted, nominated])).before_status, []);
+}
+
+#[test]
+fn a_pod_on_its_node_needs_no_placeholder() {
+    let plan = planned(&unit(true), &snapshot(vec![placeholder(), instance_pod()]));
+    assert_eq!(words(&plan.before_status), ["kill"]);
+    let deleted = ObservedPod { deleting: true, ..placeholder() };
+    assert_eq!(planned(&unit(true), &snapshot(vec![deleted, instance_pod()])).before_status, []);
 }
 
 #[test]
@@ -84,6 +105,12 @@ fn a_hand_off_that_fails_in_time_holds_the_place_again() {
     let late = settled(20 - limit, waiting(Some("full")));
     assert_eq!(words(&late.before_status), ["create returning", "nominate", "kill"]);
     assert_eq!((ready(&late), failure(&late)), (InstanceReason::WaitingForPlace, None));
+    assert_eq!(held(&late), ("True", HeldReason::Claimed));
+    let mut cordoned = snapshot(vec![waiting(None)]);
+    cordoned.nodes.insert(NODE.to_owned(), ObservedNode { cordoned: true, ..node() });
+    let lost = planned(&unit(true), &cordoned);
+    assert_eq!(words(&lost.before_status), ["create fresh", "kill"]);
+    assert_eq!(held(&lost), ("False", HeldReason::PlaceLost));
 }
 
 #[test]
@@ -93,8 +120,73 @@ fn a_restart_and_another_instance_wait_for_the_earlier_pod() {
     let plan = planned(&restarted, &snapshot(vec![ready_pod()]));
     assert_eq!(words(&plan.before_status), ["create returning", "nominate", "delete"]);
     assert_eq!(ready(&plan), InstanceReason::Restarting);
-    let mut next = unit(true);
+    let mut next = restarted;
     next.spec.instance.as_mut().unwrap().attempt = 2;
     let plan = planned(&next, &snapshot(vec![ready_pod()]));
     assert_eq!(ready(&plan), InstanceReason::Stopping);
+    let terminating = ObservedPod { deleting: true, ..ready_pod() };
+    assert_eq!(ready(&planned(&unit(true), &snapshot(vec![terminating]))), InstanceReason::Stopping);
+}
+
+#[test]
+fn the_status_describes_the_earlier_pod_of_the_attempt_until_it_has_ended() {
+    let mut unit = with_status(unit(true), running_status());
+    let own = |unit: &GpuUnit, pod| {
+        let own = planned(unit, &snapshot(vec![pod])).status.instance.unwrap();
+        (own.pod_name, own.restart, own.pod_ip.is_some(), own.started_at.0)
+    };
+    let terminating = ObservedPod { deleting: true, ..ready_pod() };
+    let ended = ObservedPod { phase: Phase::Ended, ..terminating.clone() };
+    unit.spec.instance.as_mut().unwrap().restart = 1;
+    assert_eq!(own(&unit, terminating.clone()), ("inst-1-1".to_owned(), 0, true, start()));
+    assert_eq!(own(&unit, ended), ("inst-1-1-1".to_owned(), 1, false, after(20)));
+    unit.spec.instance.as_mut().unwrap().attempt = 2;
+    assert_eq!(own(&unit, terminating), ("inst-1-2-1".to_owned(), 1, false, after(20)));
+}
+
+#[test]
+fn a_restart_and_a_pod_that_is_created_again_have_the_whole_time() {
+    let mut known = with_status(unit(true), running_status());
+    let remaining = |unit: &GpuUnit| planned(unit, &snapshot(vec![pending(None)])).requeue_after;
+    assert_eq!(remaining(&known), Some(Duration::from_secs(60)), "its run ends now");
+    known.status.as_mut().unwrap().instance.as_mut().unwrap().running_since = None;
+    assert_eq!(remaining(&known), Some(Duration::from_secs(40)));
+    known.spec.instance.as_mut().unwrap().restart = 1;
+    assert_eq!(remaining(&known), Some(Duration::from_secs(60)));
+}
+
+#[test]
+fn the_status_describes_the_wanted_pod_beside_an_earlier_one() {
+    let mut next = unit(true);
+    next.spec.instance.as_mut().unwrap().attempt = 2;
+    let current = ObservedPod { name: "inst-1-2".to_owned(), attempt: 2, ..ready_pod() };
+    let earlier = ObservedPod { uid: "earlier".to_owned(), deleting: true, ..ready_pod() };
+    let status = planned(&next, &snapshot(vec![earlier, current])).status;
+    assert_eq!(status.state, UnitState::Running);
+    assert_eq!(status.instance.unwrap().pod_name, "inst-1-2");
+}
+
+#[test]
+fn a_start_does_not_wait_for_a_pod_that_has_ended() {
+    let ended = ObservedPod { deleting: true, container_ended: true, ..instance_pod() };
+    let mut next = unit(true);
+    next.spec.instance.as_mut().unwrap().attempt = 2;
+    let plan = planned(&next, &snapshot(vec![ended, placeholder()]));
+    assert_eq!(ready(&plan), InstanceReason::HandingOver);
+    assert_eq!(words(&plan.after_status), ["release"]);
+}
+
+#[test]
+fn a_start_on_a_lost_node_fails_in_time_and_an_instance_that_was_ready_waits() {
+    let now = after(60);
+    let failure_on_lost_node = |unit: &GpuUnit| {
+        let lost = Snapshot { now, nodes: [].into(), ..snapshot(vec![instance_pod()]) };
+        let plan = planned(unit, &lost);
+        (ready(&plan), failure(&plan))
+    };
+    let starting = with_status(unit(true), planned(&unit(true), &snapshot(vec![instance_pod()])).status);
+    let timeout = Some(FailureReason::StartTimeout);
+    assert_eq!(failure_on_lost_node(&starting), (InstanceReason::Stopping, timeout));
+    let running = with_status(unit(true), running_status());
+    assert_eq!(failure_on_lost_node(&running), (InstanceReason::NodeLost, None));
 }
