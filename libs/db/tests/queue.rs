@@ -316,6 +316,30 @@ async fn the_rows_of_a_killed_replica_are_taken_over() {
     end(process).await;
 }
 
+/// The next poll is a minute away.
+#[tokio::test]
+async fn a_row_is_reconciled_again_when_it_asked_for_it() {
+    let world = World::new().await;
+    let row = InstanceId::new();
+    let count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&count);
+    let (process, _) = world.replica(World::settings(), move |_| {
+        let round = counted.fetch_add(1, Ordering::SeqCst);
+        async move {
+            match round {
+                0 => Ok(Outcome::RequeueAfter(Duration::from_millis(200))),
+                1 => Err(anyhow::anyhow!("a failure, which is retried with backoff")),
+                _ => Ok(Outcome::Done),
+            }
+        }
+    });
+    world.insert(&[row], "uk-1", true).await;
+    eventually("it was reconciled three times", async || (count.load(Ordering::SeqCst) == 3).then_some(()))
+        .await;
+    world.quiet().await;
+    end(process).await;
+}
+
 #[tokio::test]
 async fn a_leased_row_says_whether_it_was_due() {
     let world = World::new().await;

@@ -21,6 +21,12 @@ pub struct Leased<K> {
     pub(super) owner: Uuid,
 }
 
+/// A row whose lease has ended.
+pub(super) struct Released {
+    /// When it is due again; none if it is not enqueued.
+    pub(super) due_in: Option<Duration>,
+}
+
 impl<K: Key> Leased<K> {
     /// Ends the lease after a success, in the transaction that records the result. False if the lease is lost or
     /// the row is gone.
@@ -31,27 +37,29 @@ impl<K: Key> Leased<K> {
         self.end(conn, after, 0).await.map(|row| row.is_some())
     }
 
-    /// Ends the lease; returns whether the row is due already, none if the lease is lost or the row is gone.
+    /// Ends the lease. None if the lease is lost or the row is gone.
     pub(super) async fn end(
         &self,
         conn: &mut PgConnection,
         after: Option<Duration>,
         failures: i32,
-    ) -> sqlx::Result<Option<bool>> {
+    ) -> sqlx::Result<Option<Released>> {
         let sql = format!(
             "update {} set lease_owner = null, lease_until = null, failures = $4,
                  wake_at = least(wake_at, now() + make_interval(secs => $3))
              where id = $1 and lease_owner = $2
-             returning coalesce(wake_at <= now(), false)",
+             returning extract(epoch from wake_at - now())::float8",
             self.table.name
         );
-        sqlx::query_scalar(AssertSqlSafe(sql))
+        let row: Option<Option<f64>> = sqlx::query_scalar(AssertSqlSafe(sql))
             .bind(self.key)
             .bind(self.owner)
             .bind(after.map(|after| after.as_secs_f64()))
             .bind(failures)
             .fetch_optional(conn)
-            .await
+            .await?;
+        let due_in = |seconds: f64| Duration::from_secs_f64(seconds.max(0.0));
+        Ok(row.map(|seconds| Released { due_in: seconds.map(due_in) }))
     }
 
     pub(super) async fn renew(&self, db: &Db, lease: Duration) -> sqlx::Result<bool> {

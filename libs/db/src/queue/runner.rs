@@ -53,7 +53,12 @@ impl<K: Key> Queue<K> {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => {}
-                Some(ended) = running.tasks.join_next() => check |= self.ended(&mut running, &ended) || limited,
+                Some(ended) = running.tasks.join_next() => {
+                    if let Some(due_in) = self.ended(&mut running, &ended) {
+                        deadline = deadline.min(Instant::now() + due_in);
+                    }
+                    check |= limited;
+                }
                 () = self.0.nudge.notified() => check = true,
                 () = sleep_until(deadline) => check = true,
             }
@@ -65,16 +70,16 @@ impl<K: Key> Queue<K> {
         Ok(())
     }
 
-    /// Frees the slot of a task that has ended. Returns whether its row may be due again.
-    fn ended(&self, running: &mut Running<K>, ended: &Result<Ended<K>, JoinError>) -> bool {
+    /// Frees the slot of a task that has ended. Returns when its row may be due again.
+    fn ended(&self, running: &mut Running<K>, ended: &Result<Ended<K>, JoinError>) -> Option<Duration> {
         // the tasks catch panics and are never cancelled
-        let Ok(Ended { key, due }) = ended else { return true };
+        let Ok(Ended { key, due_in }) = ended else { return Some(Duration::ZERO) };
         running.lanes.remove(key);
         self.report(running);
         if running.again.remove(key) {
             lock(&self.0.poked).push(*key);
         }
-        *due
+        *due_in
     }
 
     fn report(&self, running: &Running<K>) {
@@ -131,7 +136,7 @@ impl<K: Key> Queue<K> {
         let Some(ended) = lease::hold(asked, lease, || leased.renew(&self.0.db, lease), work).await else {
             tracing::warn!(queue, %key, "lease lost, reconcile stopped");
             self.count("lease_lost");
-            return Ended { key, due: false };
+            return Ended { key, due_in: None };
         };
         let result = ended.unwrap_or_else(|panic| Err(anyhow::anyhow!("panic: {}", panic_message(&*panic))));
         let (after, failures) = match result {
@@ -140,7 +145,7 @@ impl<K: Key> Queue<K> {
             Ok(Outcome::Released) => {
                 self.count("done");
                 // it may have been enqueued meanwhile
-                return Ended { key, due: true };
+                return Ended { key, due_in: Some(Duration::ZERO) };
             }
             Err(error) => {
                 let failures = leased.failures.saturating_add(1);
@@ -153,21 +158,22 @@ impl<K: Key> Queue<K> {
             }
         };
         self.count(if failures > 0 { "failed" } else { "done" });
-        let due = self.release(leased, after, failures).await;
-        Ended { key, due }
+        let due_in = self.release(leased, after, failures).await;
+        Ended { key, due_in }
     }
 
-    async fn release(&self, leased: Leased<K>, after: Option<Duration>, failures: i32) -> bool {
+    /// Ends the lease. Returns when the row is due, if it is enqueued.
+    async fn release(&self, leased: Leased<K>, after: Option<Duration>, failures: i32) -> Option<Duration> {
         let released = async {
             let mut conn = self.0.db.worker.acquire().await?;
             leased.end(&mut conn, after, failures).await
         };
         match released.await {
-            Ok(due) => due.unwrap_or(false),
+            Ok(released) => released.and_then(|released| released.due_in),
             Err(error) => {
                 // the lease expires, and the row is reconciled again
                 tracing::warn!(queue = self.0.table.name, key = %leased.key, %error, "cannot release a row");
-                false
+                None
             }
         }
     }

@@ -1,6 +1,9 @@
 //! The rows that this process reconciles now.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use tokio::task::JoinSet;
 
@@ -29,6 +32,6 @@ impl<K: Key> Running<K> {
 /// The end of a reconcile.
 pub(super) struct Ended<K> {
     pub(super) key: K,
-    /// Whether the row may be due again.
-    pub(super) due: bool,
+    /// When the row may be due again; none if it is not enqueued.
+    pub(super) due_in: Option<Duration>,
 }
