@@ -21,8 +21,12 @@ pub(crate) struct ConnectionInfo {
 }
 
 impl ConnectionInfo {
-    /// Reads the request line and the `Host` header. Returns none if they name no valid host.
+    /// Reads the request line and the `Host` header. Returns none if they name no valid host, or several.
     pub(crate) fn of(request: &Request, scheme: &str) -> Option<Self> {
+        // RFC 9112, section 3.2: which one an upstream believes is unknown
+        if request.headers().get_all(header::HOST).iter().count() > 1 {
+            return None;
+        }
         let authority = match request.uri().authority() {
             Some(authority) => authority.as_str(),
             None => request.headers().get(header::HOST)?.to_str().ok()?,
@@ -68,6 +72,16 @@ mod tests {
     #[test]
     fn the_request_line_wins_over_the_header() {
         assert_eq!(info("http://one.test/", Some("two.test")).unwrap().host, "one.test");
+    }
+
+    #[test]
+    fn a_request_with_two_hosts_has_none() {
+        let mut request = Request::builder().uri("/").body(Body::empty()).unwrap();
+        request.extensions_mut().insert(ConnectInfo(SocketAddr::from(([10, 0, 0, 9], 4242))));
+        for host in ["one.test", "one.test"] {
+            request.headers_mut().append(header::HOST, host.parse().unwrap());
+        }
+        assert!(ConnectionInfo::of(&request, "https").is_none());
     }
 
     #[test]

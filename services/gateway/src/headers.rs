@@ -1,6 +1,7 @@
 //! Which headers pass through the gateway, in both directions.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
 use crate::connection_info::ConnectionInfo;
 
@@ -48,16 +49,17 @@ pub(crate) fn set_forwarded(headers: &mut HeaderMap, connection: &ConnectionInfo
     let reserved: Vec<HeaderName> = headers
         .keys()
         .filter(|name| {
-            let name = name.as_str();
-            name.starts_with("x-atelier-") || name.starts_with("x-forwarded-")
+            // common servers read `X_Forwarded_For` as the same name
+            let name = name.as_str().replace('_', "-");
+            name.starts_with("x-atelier-")
+                || name.starts_with("x-forwarded-")
+                || ["forwarded", "x-real-ip", "host"].contains(&name.as_str())
         })
         .cloned()
         .collect();
     for name in &reserved {
         headers.remove(name);
     }
-    headers.remove(header::FORWARDED);
-    headers.remove("x-real-ip");
     // hyper has sent `100 Continue` itself
     headers.remove(header::EXPECT);
     if let Some(id) = api::request_id::current() {
@@ -76,10 +78,41 @@ pub(crate) fn set_forwarded(headers: &mut HeaderMap, connection: &ConnectionInfo
     }
 }
 
-/// The token of `Authorization: Bearer …`.
-pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    (scheme.eq_ignore_ascii_case("bearer") && !token.trim().is_empty()).then(|| token.trim())
+/// Keeps what `keep` returns of each value of a header.
+fn retain(headers: &mut HeaderMap, name: HeaderName, keep: impl Fn(&HeaderValue) -> Option<HeaderValue>) {
+    let header::Entry::Occupied(entry) = headers.entry(name) else { return };
+    let (name, values) = entry.remove_entry_mult();
+    let kept: Vec<HeaderValue> = values.filter_map(|value| keep(&value)).collect();
+    for value in kept {
+        headers.append(name.clone(), value);
+    }
+}
+
+/// Removes access tokens of `issuer` wherever a request can carry them: in `Authorization`, however often it was sent,
+/// and among the subprotocols of a WebSocket. Tokens are recognized by their claims and not verified: forged ones go too.
+pub(crate) fn strip_tokens_of(headers: &mut HeaderMap, issuer: &str) {
+    let is_of_issuer = |token: &str| claims_issuer(token.trim()).is_some_and(|found| found == issuer);
+    retain(headers, header::AUTHORIZATION, |value| {
+        let text = String::from_utf8_lossy(value.as_bytes());
+        let has_token = text.split([' ', '\t', ',']).any(is_of_issuer);
+        (!has_token).then(|| value.clone())
+    });
+    retain(headers, header::SEC_WEBSOCKET_PROTOCOL, |value| {
+        let text = String::from_utf8_lossy(value.as_bytes());
+        let is_token = |protocol: &&str| is_of_issuer(protocol.trim().trim_start_matches("bearer."));
+        if !text.split(',').any(|protocol| is_token(&protocol)) {
+            return Some(value.clone());
+        }
+        let others: Vec<_> = text.split(',').map(str::trim).filter(|protocol| !is_token(protocol)).collect();
+        HeaderValue::from_str(&others.join(", ")).ok().filter(|_| !others.is_empty())
+    });
+}
+
+/// The claim `iss` of a JWT.
+fn claims_issuer(token: &str) -> Option<String> {
+    let payload = token.split('.').nth(1)?.trim_end_matches('=');
+    let claims: serde_json::Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()?;
+    Some(claims["iss"].as_str()?.to_owned())
 }
 
 #[cfg(test)]
@@ -121,6 +154,10 @@ mod tests {
             ("x-atelier-tenant", "ten_1"),
             ("forwarded", "for=1.2.3.4"),
             ("x-real-ip", "1.2.3.4"),
+            ("x_forwarded_for", "1.2.3.4"),
+            ("x-forwarded_host", "evil.test"),
+            ("x_real_ip", "1.2.3.4"),
+            ("X_Atelier_Tenant", "ten_1"),
         ]);
         let connection = ConnectionInfo {
             peer: "::ffff:10.0.0.9".parse().unwrap(),
@@ -140,5 +177,46 @@ mod tests {
                 ("x-forwarded-proto", "https")
             ]
         );
+    }
+
+    #[test]
+    fn tokens_of_the_platform_stay_behind() {
+        let token = |claims: &str| format!("e30.{}.signature", URL_SAFE_NO_PAD.encode(claims));
+        let ours = token(r#"{"iss":"https://atelier.test"}"#);
+        let padded =
+            format!("e30.{}==.signature", URL_SAFE_NO_PAD.encode(r#"{"iss":"https://atelier.test"}"#));
+        let other = token(r#"{"iss":"https://other.test"}"#);
+        let left = |name: HeaderName, values: &[String]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(name.clone(), value.parse().unwrap());
+            }
+            strip_tokens_of(&mut headers, "https://atelier.test");
+            headers.get_all(&name).iter().map(|v| v.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        for value in [
+            format!("Bearer {ours}"),
+            format!("bearer   {ours}"),
+            format!("Bearer {padded}"),
+            format!("Token {ours}"),
+            format!("Bearer x, Bearer {ours}"),
+            ours.clone(),
+        ] {
+            assert_eq!(
+                left(header::AUTHORIZATION, std::slice::from_ref(&value)),
+                Vec::<String>::new(),
+                "{value}"
+            );
+            let both = ["Basic eDp5".to_owned(), value];
+            assert_eq!(left(header::AUTHORIZATION, &both), ["Basic eDp5"], "the second of two");
+        }
+        for value in [format!("Bearer {other}"), "Bearer the-instances-own".into(), "Basic eDp5".into()] {
+            assert_eq!(left(header::AUTHORIZATION, std::slice::from_ref(&value)), [value]);
+        }
+        let protocols = |text: String| left(header::SEC_WEBSOCKET_PROTOCOL, &[text]);
+        assert_eq!(protocols(format!("chat, bearer.{ours}, b")), ["chat, b"]);
+        assert_eq!(protocols(format!("bearer.{ours}")), Vec::<String>::new());
+        assert_eq!(protocols(format!("{ours},chat")), ["chat"]);
+        assert_eq!(protocols(format!("bearer.{other}")), [format!("bearer.{other}")]);
     }
 }
