@@ -14,7 +14,7 @@ use axum::{
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::Instrument;
 
-use crate::{Metrics, Process, Workers, workers::panic_message};
+use crate::{Metrics, Process, Workers, drain, workers::panic_message};
 
 /// The largest JSON body, in bytes.
 const BODY_LIMIT: usize = 256 * 1024;
@@ -80,11 +80,14 @@ impl Front {
             .layer(middleware::from_fn(request_id::layer))
     }
 
-    /// The complete front of an internal service: its routes, health, metrics, layers and fallbacks.
+    /// The complete front of an internal service: its routes, health, metrics, layers and fallbacks. What a handler
+    /// leaves of a request's body is read.
     pub fn serve(&self, routes: Router) -> Router {
         let routes =
             routes.fallback(problem::no_such_route).method_not_allowed_fallback(problem::no_such_method);
-        self.wrap(routes).merge(self.health_routes()).merge(self.metrics_routes())
+        self.wrap(routes.layer(middleware::from_fn(drain::layer)))
+            .merge(self.health_routes())
+            .merge(self.metrics_routes())
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod cli;
 pub mod config;
+mod drain;
 pub mod front;
 mod http_client;
 pub mod metrics;

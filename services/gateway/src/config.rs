@@ -93,6 +93,10 @@ pub struct Limits {
     pub head_bytes: usize,
     /// Time to send a request's head, in seconds (default 15).
     pub head_seconds: u32,
+    /// Size of the body of a request to the API, in bytes (default 262,144). Instances have no such limit.
+    pub body_bytes: usize,
+    /// Time to send the body of a request to the API, in seconds (default 30).
+    pub body_seconds: u32,
     /// Time for a service to begin its response, in seconds (default 60). Instances have no such limit.
     pub answer_seconds: u32,
 }
@@ -107,6 +111,8 @@ impl Default for Limits {
             connections: 10_000,
             head_bytes: 64 * 1024,
             head_seconds: 15,
+            body_bytes: 256 * 1024,
+            body_seconds: 30,
             answer_seconds: 60,
         }
     }

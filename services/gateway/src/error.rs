@@ -25,6 +25,12 @@ pub(crate) enum Error {
     RateLimited(#[from] Exceeded),
     #[error("the request comes from a page of another origin")]
     CrossOrigin,
+    #[error("the body is larger than {limit} bytes")]
+    BodyTooLarge { limit: usize },
+    #[error("the body did not arrive in time")]
+    BodyTooSlow,
+    #[error("the body cannot be read")]
+    BodyMalformed(#[source] axum::Error),
     /// The request cannot be written as one to the upstream.
     #[error("the request cannot be forwarded")]
     NotForwardable,
@@ -73,6 +79,14 @@ impl From<Error> for Problem {
                 ProblemType::CrossOrigin,
                 "A page of another origin may neither change anything here nor open a WebSocket.",
             ),
+            Error::BodyTooLarge { limit } => Self::new(
+                ProblemType::BodyTooLarge,
+                format!("The request body is larger than {limit} bytes."),
+            ),
+            Error::BodyTooSlow => {
+                Self::new(ProblemType::BodyTooSlow, "The request body did not arrive completely in time.")
+            }
+            Error::BodyMalformed(_) => Self::bad_request("The request body cannot be read."),
             Error::NotForwardable => Self::bad_request("The request cannot be forwarded."),
             Error::ServiceUnavailable { service, source } => {
                 Self::unavailable(&format!("The {service} service"), source)

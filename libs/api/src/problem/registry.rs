@@ -87,6 +87,8 @@ problems! {
         "Correct the fields in `errors` and send the request again.";
     BodyTooLarge = PAYLOAD_TOO_LARGE "body-too-large", "Request body too large",
         "Send a smaller body. Upload files to a storage.";
+    BodyTooSlow = REQUEST_TIMEOUT "body-too-slow", "Request body did not arrive in time",
+        "Send the request again, with its whole body.";
     UnsupportedMediaType = UNSUPPORTED_MEDIA_TYPE "unsupported-media-type", "Request body is not JSON",
         "Send the body as JSON with the header `Content-Type: application/json`.";
     NoSuchRoute = NOT_FOUND "no-such-route", "No such route",

@@ -1,25 +1,26 @@
 //! The platform's REST API: authenticates the caller, counts against rate limits, forwards to the service of the path.
 
+mod body;
 pub(crate) mod openapi;
 mod path;
 mod routes;
 mod websocket;
 
-use std::time::Duration;
+use std::{future::pending, time::Duration};
 
 use auth::User;
 use axum::{
     Extension, Router,
-    body::Bytes,
+    body::{Body, Bytes},
     extract::{FromRequestParts, Request, State},
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderValue, StatusCode, header, request::Parts},
     response::Response,
     routing::get,
 };
 use serde_json::Value;
 use service::RouteName;
 
-use crate::{connection_info::ConnectionInfo, error::Error, state::AppState};
+use crate::{connection_info::ConnectionInfo, error::Error, headers, proxy, state::AppState};
 use routes::Access;
 
 /// `/openapi.json` serves `document`; all other paths are forwarded.
@@ -31,6 +32,12 @@ pub(crate) fn router(state: AppState, document: &Value) -> anyhow::Result<Router
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "max-age=60")];
     let get_document = get(|| async move { (headers, document) });
     Ok(Router::new().route("/openapi.json", get_document).fallback(forward).with_state(state))
+}
+
+/// Whether the request has one effect however often it is sent.
+fn is_repeatable(parts: &Parts) -> bool {
+    let is_upgrade = headers::upgrade(&parts.headers).is_some();
+    !is_upgrade && (parts.method.is_safe() || parts.headers.contains_key("idempotency-key"))
 }
 
 /// Forwards a request to the service of its path.
@@ -59,17 +66,17 @@ async fn forward(
     let service = route.service.name();
     let address = route.service.url(&state.config.services);
     let timeout = Duration::from_secs(state.config.limits.answer_seconds.into());
-    let mut response = state
-        .proxy
-        .send(
-            Request::from_parts(parts, body),
-            address.authority(),
-            &connection,
-            Some(timeout),
-            std::future::pending(),
-        )
-        .await
-        .map_err(|error| Error::upstream(service, error))?;
+    let body = body::read(&parts, body, &state.config.limits).await?;
+    let copy = is_repeatable(&parts).then(|| parts.clone());
+    let request = |parts| Request::from_parts(parts, Body::from(body.clone()));
+    let send =
+        |request| state.proxy.send(request, address.authority(), &connection, Some(timeout), pending());
+    let mut sent = send(request(parts)).await;
+    // the service may have closed the pooled connection just before
+    if let Some(copy) = copy.filter(|_| matches!(sent, Err(proxy::Error::Interrupted(_)))) {
+        sent = send(request(copy)).await;
+    }
+    let mut response = sent.map_err(|error| Error::upstream(service, error))?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS
         && let Some(chosen) = subprotocol
         && !response.headers().contains_key(header::SEC_WEBSOCKET_PROTOCOL)

@@ -224,6 +224,15 @@ async fn cookies_and_tokens_of_the_platform_do_not_pass() {
     let opened = platform.opened(&instance).await;
     let with_token = opened.header("authorization", &format!("Bearer {}", platform.issuer.admin()));
     assert!(with_token.get("/").await.expect(200).body["headers"].get("authorization").is_none());
+    // the second of two, and among the subprotocols of a WebSocket
+    let both = opened
+        .header("authorization", "Basic eDp5")
+        .header("authorization", &format!("Bearer {}", platform.issuer.admin()))
+        .header("sec-websocket-protocol", &format!("chat, bearer.{}", platform.issuer.admin()))
+        .header("x_forwarded_for", "1.2.3.4");
+    let seen = both.get("/").await.expect(200).body["headers"].clone();
+    assert!(!seen.to_string().contains(&platform.issuer.admin()[..40]), "{seen}");
+    assert_eq!((seen["sec-websocket-protocol"].as_str(), seen.get("x_forwarded_for")), (Some("chat"), None));
     let own = opened.header("authorization", "Bearer the-instances-own");
     assert_eq!(own.get("/").await.expect(200).body["headers"]["authorization"], "Bearer the-instances-own");
     let basic = opened.header("authorization", "Basic eDp5").header("x-atelier-user", "root");

@@ -15,7 +15,7 @@ pub(crate) async fn raw_status(address: SocketAddr, request: &str) -> u16 {
     text.split(' ').nth(1).unwrap_or_else(|| panic!("no answer: {text:?}")).parse().unwrap()
 }
 
-async fn raw(address: SocketAddr, request: &str) -> String {
+pub(crate) async fn raw(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
@@ -31,6 +31,7 @@ async fn invalid_requests_are_refused() {
         ("GET /healthz HTTP/1.1\r\nhost: a@b\r\nconnection: close\r\n\r\n", 400),
         ("CONNECT localhost:1 HTTP/1.1\r\nhost: localhost:1\r\nconnection: close\r\n\r\n", 405),
         ("TRACE / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n", 405),
+        ("GET /healthz HTTP/1.1\r\nhost: localhost\r\nhost: localhost\r\nconnection: close\r\n\r\n", 400),
         ("GET http://localhost/healthz HTTP/1.1\r\nhost: other\r\nconnection: close\r\n\r\n", 200),
         ("GET /healthz HTTP/1.1\r\nhost: localhost.\r\nconnection: close\r\n\r\n", 200),
     ] {

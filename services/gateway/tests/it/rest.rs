@@ -4,6 +4,7 @@ use auth::Role;
 use ids::TenantId;
 use serde_json::json;
 use testkit::{Issuer, eventually};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::platform::Platform;
 
@@ -181,4 +182,63 @@ async fn metrics_are_internal_and_the_document_is_public() {
     assert_eq!(document["openapi"], "3.1.0");
     assert!(document["paths"]["/v1/sessions"].is_object());
     assert!(document["paths"].as_object().unwrap().keys().all(|path| !path.starts_with("/internal")));
+}
+
+/// Sends a request by hand and returns the status and the problem of the response.
+async fn post_raw(platform: &Platform, headers: &str, body: &str) -> (u16, String) {
+    let token = platform.issuer.user(TenantId::new(), Role::Member);
+    let request = format!(
+        "POST /v1/storages HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\
+         connection: close\r\n{headers}\r\n\r\n{body}"
+    );
+    let text = crate::listener::raw(platform.address, &request).await;
+    let status = text.split(' ').nth(1).unwrap_or_else(|| panic!("no response: {text:?}")).parse().unwrap();
+    (status, text)
+}
+
+#[tokio::test]
+async fn a_bad_body_is_the_fault_of_its_sender() {
+    let platform = Platform::with(|config| {
+        config.limits.body_seconds = 1;
+        config.limits.body_bytes = 10_000;
+    })
+    .await;
+    let (status, text) =
+        post_raw(&platform, "transfer-encoding: chunked", "5\r\nhello\r\nnonsense\r\n").await;
+    assert!(status == 400 && text.contains("bad-request"), "malformed: {text}");
+    let (status, text) = post_raw(&platform, "content-length: 100", "only this").await;
+    assert!(status == 408 && text.contains("body-too-slow"), "incomplete: {text}");
+    let (status, text) = post_raw(&platform, "content-length: 10001", "").await;
+    assert!(status == 413 && text.contains("body-too-large"), "declared: {text}");
+    let chunk = format!("2711\r\n{}\r\n0\r\n\r\n", "x".repeat(10_001));
+    let (status, text) = post_raw(&platform, "transfer-encoding: chunked", &chunk).await;
+    assert!(status == 413 && text.contains("body-too-large"), "sent: {text}");
+    let whole = platform.member().post("/v1/storages", json!("x".repeat(9_000))).await.expect(200);
+    assert_eq!(whole.body["bytes"], 9_002);
+}
+
+#[tokio::test]
+async fn a_request_is_repeated_when_the_service_closed_the_pooled_connection() {
+    // answers one request on each connection without saying that it closes it, and drops the next
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            tokio::spawn(async move {
+                let mut head = vec![0; 8192];
+                let _ = stream.read(&mut head).await;
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}";
+                stream.write_all(answer).await.unwrap();
+                // the next request arrives and gets no response
+                let _ = stream.read(&mut head).await;
+            });
+        }
+    });
+    let platform = Platform::with(|config| config.services.storage = url).await;
+    let member = platform.member();
+    for _ in 0..10 {
+        let _ = member.get("/v1/storages").await.expect(200);
+        let _ = member.post("/v1/storages", json!({})).await.expect(200);
+    }
 }

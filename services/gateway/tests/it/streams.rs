@@ -38,15 +38,6 @@ async fn bodies_of_instances_are_streamed() {
 }
 
 #[tokio::test]
-async fn bodies_of_services_are_streamed() {
-    let platform = Platform::start().await;
-    let request = reqwest::Client::new()
-        .post(format!("http://{}/v1/instances/inst_x/log", platform.address))
-        .bearer_auth(platform.issuer.admin());
-    mirror(request).await;
-}
-
-#[tokio::test]
 async fn a_large_body_is_forwarded_completely() {
     const SIZE: usize = 24 * 1024 * 1024;
     let platform = Platform::start().await;

@@ -1,4 +1,8 @@
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
 
 use crate::platform::{PASSWORD, Platform};
 
@@ -81,4 +85,33 @@ fn the_committed_document_is_current() {
     let committed = include_str!("../../../../openapi/identity.json");
     let now = atelier_identity::openapi().to_pretty_json().unwrap();
     assert_eq!(committed.trim(), now.trim(), "run `cargo xtask openapi`");
+}
+
+/// Reads one response and returns its status.
+async fn response(stream: &mut TcpStream) -> u16 {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    let head = String::from_utf8(head).unwrap().to_lowercase();
+    let length = head.split("content-length: ").nth(1).unwrap().split('\r').next().unwrap();
+    let mut body = vec![0; length.parse().unwrap()];
+    stream.read_exact(&mut body).await.unwrap();
+    head.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_body_that_is_refused_unread_does_not_end_the_connection() {
+    let platform = Platform::start().await;
+    let address = platform.client.base().trim_start_matches("http://").to_owned();
+    let mut stream = TcpStream::connect(&address).await.unwrap();
+    for bytes in [20_000, 200_000, 400_000] {
+        let head = format!("POST /v1/users HTTP/1.1\r\nhost: {address}\r\ncontent-length: {bytes}\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(&vec![b'x'; bytes]).await.unwrap();
+        assert_eq!(response(&mut stream).await, 401, "{bytes}");
+        let next = format!("GET /v1/me HTTP/1.1\r\nhost: {address}\r\n\r\n");
+        stream.write_all(next.as_bytes()).await.unwrap();
+        assert_eq!(response(&mut stream).await, 401, "the next request after {bytes}");
+    }
 }
