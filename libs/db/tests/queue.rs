@@ -371,7 +371,9 @@ async fn a_row_can_be_released_in_the_transaction_of_its_result() {
     let rows = ids(20);
     let (db, done) = (world.db.clone(), Arc::new(AtomicUsize::new(0)));
     let count = Arc::clone(&done);
-    let (process, _) = world.replica(World::settings(), move |leased| {
+    // no renewal finds the row released before it is counted
+    let settings = Settings { lease: Duration::from_secs(10), ..World::settings() };
+    let (process, _) = world.replica(settings, move |leased| {
         let (db, count) = (db.clone(), Arc::clone(&count));
         async move {
             let mut tx = db.worker().await?;

@@ -113,7 +113,8 @@ impl Applier {
     /// The last log lines of a container; empty if they cannot be read, which does not stop a plan.
     pub(crate) async fn log_tail(&self, source: &LogSource) -> String {
         let api = self.pods(&source.pod.namespace);
-        for previous in [source.previous, false] {
+        // a container that ended may have been restarted since: then its log is the previous one
+        for previous in [source.previous, !source.previous] {
             let params = LogParams {
                 container: Some(names::CONTAINER.to_owned()),
                 tail_lines: Some(self.settings.log_tail_lines),
@@ -128,6 +129,7 @@ impl Applier {
                 anyhow::Ok(())
             };
             match read.await {
+                Ok(()) if bytes.is_empty() => {}
                 Ok(()) => return last_lines(&bytes),
                 Err(error) => tracing::debug!(pod = source.pod.name, previous, %error, "log not available"),
             }
