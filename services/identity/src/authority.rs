@@ -3,10 +3,10 @@
 //! Rows are locked in one order: users, then tenants.
 
 use auth::{Principal, Role};
-use ids::TenantId;
+use ids::{SessionId, TenantId, UserId};
 use sqlx::PgConnection;
 
-use crate::{error::Error, membership, scope, session, tenant, user};
+use crate::{error::Error, scope};
 
 /// Requires an administrator who can sign in. They remain one until the transaction ends.
 ///
@@ -28,13 +28,12 @@ pub(crate) async fn manager(
 ) -> Result<(), Error> {
     let admin = is_admin(tx, caller).await?;
     // with the tenant locked, roles no longer change
-    tenant::lock(tx, tenant).await?.ok_or(Error::NotFound)?;
+    lock_tenant(tx, tenant).await?;
     if admin {
         return Ok(());
     }
-    scope::tenant(tx, tenant).await?;
     let acts_for_it = caller.tenant.is_some_and(|(own, _)| own == tenant);
-    let role = membership::role(tx, tenant, caller.user).await?.filter(|_| acts_for_it);
+    let role = role(tx, tenant, caller.user).await?.filter(|_| acts_for_it);
     match role.ok_or(Error::NotFound)? {
         Role::Owner => Ok(()),
         actual => Err(Error::RoleTooLow { required: Role::Owner, actual }),
@@ -42,14 +41,42 @@ pub(crate) async fn manager(
 }
 
 async fn is_admin(tx: &mut PgConnection, caller: &Principal) -> Result<bool, Error> {
-    let user = user::lock_shared(tx, caller.user).await?.ok_or(Error::UserDeleted)?;
-    if user.disabled {
+    let session = caller.session.ok_or(Error::SignedOut)?;
+    scope::user(tx, caller.user).await?;
+    let account =
+        sqlx::query!("select admin, disabled from users where id = $1 for share", caller.user as UserId,)
+            .fetch_optional(&mut *tx)
+            .await?
+            .ok_or(Error::UserDeleted)?;
+    if account.disabled {
         return Err(Error::UserDisabled);
     }
-    scope::user(tx, caller.user).await?;
-    let session = caller.session.ok_or(Error::SignedOut)?;
-    if !session::is_open(tx, session).await? {
+    let is_open = sqlx::query_scalar!(
+        "select exists(select from sessions where id = $1 and ended_at is null) as \"exists!\"",
+        session as SessionId,
+    )
+    .fetch_one(tx)
+    .await?;
+    if !is_open {
         return Err(Error::SignedOut);
     }
-    Ok(caller.admin && user.admin)
+    Ok(caller.admin && account.admin)
+}
+
+async fn lock_tenant(tx: &mut PgConnection, tenant: TenantId) -> Result<(), Error> {
+    let found = sqlx::query_scalar!("select id from tenants where id = $1 for update", tenant as TenantId)
+        .fetch_optional(tx)
+        .await?;
+    found.map(drop).ok_or(Error::NotFound)
+}
+
+async fn role(tx: &mut PgConnection, tenant: TenantId, user: UserId) -> sqlx::Result<Option<Role>> {
+    scope::tenant(tx, tenant).await?;
+    sqlx::query_scalar!(
+        "select role from members where tenant_id = $1 and user_id = $2",
+        tenant as TenantId,
+        user as UserId,
+    )
+    .fetch_optional(tx)
+    .await
 }

@@ -14,7 +14,9 @@ use feed::Feed;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::{config::Config, encryption::Cipher, keyring::Keyring, password::Hasher, revocation};
+use crate::{
+    config::Config, encryption::Cipher, keyring::Keyring, password::Hasher, revocation::store::OUTBOX,
+};
 
 /// The shared state. Cheap to clone.
 #[derive(Clone)]
@@ -48,7 +50,7 @@ impl AppState {
         let verified = AuthConfig { jwks_url: Some(jwks_url), ..config.auth.clone() };
         let db = Db::connect(crate::NAME, &config.database)?;
         Ok(Self(Arc::new(Inner {
-            revocations: Feed::new(&db, revocation::OUTBOX),
+            revocations: Feed::new(&db, OUTBOX),
             shutdown,
             db,
             auth: AuthState {

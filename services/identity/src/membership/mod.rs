@@ -7,4 +7,4 @@ mod store;
 
 pub(crate) use http::routes;
 pub(crate) use model::{Membership, may_read};
-pub(crate) use store::{count_owners, delete_all, has_more_than_owners, of_user, role};
+pub(crate) use store::{count_owners, delete_all, has_more_than_owners, of_user};

@@ -47,21 +47,6 @@ pub(super) async fn find(
     .await
 }
 
-/// Returns the role of a member.
-pub(crate) async fn role(
-    conn: &mut PgConnection,
-    tenant: TenantId,
-    user: UserId,
-) -> sqlx::Result<Option<Role>> {
-    sqlx::query_scalar!(
-        "select role from members where tenant_id = $1 and user_id = $2",
-        tenant as TenantId,
-        user as UserId,
-    )
-    .fetch_optional(conn)
-    .await
-}
-
 /// Adds a member. Returns false if the user is a member already.
 pub(super) async fn insert(
     conn: &mut PgConnection,

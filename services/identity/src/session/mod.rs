@@ -22,4 +22,4 @@ pub(crate) use attempt::Attempt;
 pub(crate) use clean_up::clean_up;
 pub(crate) use http::routes;
 pub(crate) use model::EndReason;
-pub(crate) use store::{end_all, is_open};
+pub(crate) use store::end_all;

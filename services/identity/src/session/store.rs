@@ -116,16 +116,6 @@ pub(super) async fn touch(
     .map(drop)
 }
 
-/// Returns whether the session exists and has not ended. The transaction must be in the scope of its user.
-pub(crate) async fn is_open(conn: &mut PgConnection, id: SessionId) -> sqlx::Result<bool> {
-    sqlx::query_scalar!(
-        "select exists(select from sessions where id = $1 and ended_at is null) as \"exists!\"",
-        id as SessionId,
-    )
-    .fetch_one(conn)
-    .await
-}
-
 /// Ends a session, unless it has ended, and revokes its tokens.
 pub(super) async fn end(conn: &mut PgConnection, id: SessionId, reason: EndReason) -> sqlx::Result<()> {
     let ended = sqlx::query!(
