@@ -76,10 +76,10 @@ pub struct Grant {
 /// Why a grant is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// It was revoked.
+    /// The token or cookie was revoked.
     #[error("the rights have ended")]
     Revoked,
-    /// The identity service has not answered for so long that nobody knows.
+    /// Whether it was revoked is unknown: the identity service has not answered for longer than the grace period.
     #[error("revocations are unknown")]
     Unknown,
 }

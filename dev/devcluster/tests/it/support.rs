@@ -240,25 +240,19 @@ where
 
 /// Waits until a request succeeds: on a real cluster, rights take effect after a moment.
 pub(crate) async fn until_allowed<T>(request: impl AsyncFn() -> kube::Result<T>) -> T {
-    for _ in 0..500 {
-        match request().await {
-            Err(kube::Error::Api(status)) if status.code == 403 => {}
-            other => return other.unwrap(),
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("still forbidden");
+    testkit::eventually("the request is allowed", async || match request().await {
+        Err(kube::Error::Api(status)) if status.code == 403 => None,
+        other => Some(other.unwrap()),
+    })
+    .await
 }
 
 /// Waits until a request fails with a code.
 pub(crate) async fn until_refused<T>(code: u16, request: impl AsyncFn() -> kube::Result<T>) {
-    for _ in 0..1500 {
-        if matches!(request().await, Err(kube::Error::Api(status)) if status.code == code) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("not refused with {code}");
+    testkit::eventually(&format!("the request is refused with {code}"), async || {
+        matches!(request().await, Err(kube::Error::Api(status)) if status.code == code).then_some(())
+    })
+    .await;
 }
 
 pub(crate) fn is_ready(pod: &Pod) -> bool {

@@ -1,4 +1,4 @@
-//! The first administrator, from the configuration. Without one nobody could create users.
+//! The first administrator, from the configuration. Only an administrator can create users.
 
 use std::time::Duration;
 
