@@ -18,6 +18,9 @@ pub(super) struct Cache {
     pub(super) units: HashMap<String, Arc<Unit>>,
     /// The units whose spec names an instance.
     desired_in: HashMap<InstanceId, HashSet<String>>,
+    /// Instances that were removed from the unit's spec, until the operator reports that nothing of them is left. Its
+    /// report need not name one that it had not seen before.
+    leaving: HashMap<String, HashSet<InstanceId>>,
 }
 
 impl Cache {
@@ -28,6 +31,10 @@ impl Cache {
             return before;
         }
         self.forget_desired(before.as_deref());
+        let left = before.as_ref().and_then(|before| before.desired_instance());
+        if let Some(id) = left.filter(|id| unit.desired_instance() != Some(*id)) {
+            self.leaving.entry(unit.name.clone()).or_default().insert(id);
+        }
         if let Some(id) = unit.desired_instance() {
             self.desired_in.entry(id).or_default().insert(unit.name.clone());
         }
@@ -37,8 +44,22 @@ impl Cache {
 
     pub(super) fn remove(&mut self, name: &str) -> Option<Arc<Unit>> {
         let before = self.units.remove(name);
+        self.leaving.remove(name);
         self.forget_desired(before.as_deref());
         before
+    }
+
+    /// Returns the instances that are leaving the unit, with those that its present version reports as gone.
+    pub(super) fn leaving(&mut self, name: &str) -> Vec<InstanceId> {
+        let (Some(leaving), Some(unit)) = (self.leaving.get_mut(name), self.units.get(name)) else {
+            return Vec::new();
+        };
+        let instances = leaving.iter().copied().collect();
+        leaving.retain(|id| !unit.vacated_by(&id.k8s_name()));
+        if leaving.is_empty() {
+            self.leaving.remove(name);
+        }
+        instances
     }
 
     /// Returns the names of the units whose spec names the instance.
@@ -97,6 +118,24 @@ mod tests {
         assert_eq!(cache.put(unit("a", "9", None)).unwrap().desired_instance(), Some(id));
         cache.put(unit("a", "x", Some(id)));
         assert_eq!(cache.units["a"].resource_version, "x");
+    }
+
+    /// A start that is stopped at once: the operator's report is the first one, and does not name the instance.
+    #[test]
+    fn a_report_concerns_the_instance_that_left_although_it_does_not_name_it() {
+        let (mut cache, id) = (Cache::default(), InstanceId::new());
+        cache.put(unit("a", "1", Some(id)));
+        assert_eq!(cache.leaving("a"), []);
+        cache.put(unit("a", "2", None));
+        assert_eq!(cache.leaving("a"), [id]);
+        let report = Unit { observed_generation: Some(1), ..(*unit("a", "3", None)).clone() };
+        cache.put(Arc::new(report));
+        assert_eq!(cache.leaving("a"), [id]);
+        assert_eq!(cache.leaving("a"), [], "it has left");
+        cache.put(unit("a", "4", Some(id)));
+        cache.put(unit("a", "5", None));
+        cache.remove("a");
+        assert!(cache.leaving.is_empty());
     }
 
     #[test]

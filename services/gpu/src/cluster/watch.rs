@@ -135,8 +135,12 @@ impl Cluster {
     fn put(&self, unit: GpuUnit, instances: &mut HashSet<InstanceId>) {
         let unit = Unit::from(unit);
         instances.extend(unit.instances());
-        let before = self.change(|cache| cache.put(unit.into()));
+        let (before, leaving) = self.change(|cache| {
+            let name = unit.name.clone();
+            (cache.put(unit.into()), cache.leaving(&name))
+        });
         instances.extend(before.iter().flat_map(|unit| unit.instances()));
+        instances.extend(leaving);
     }
 }
 
