@@ -6,7 +6,7 @@ use utoipa::{
     openapi::{RefOr, Schema},
 };
 
-use crate::{gpu, stock, storage};
+use crate::{gpu, stock, storage, tenant};
 
 /// One call of an operation.
 #[derive(Debug)]
@@ -38,6 +38,9 @@ pub struct Call {
     gpu::Route,
     gpu::RedeemRequest,
     gpu::Redeemed,
+    tenant::TenantFate,
+    tenant::TenantOrder,
+    tenant::TenantProgress,
 )))]
 struct Types;
 
@@ -56,6 +59,10 @@ pub fn components() -> Value {
 #[must_use]
 pub fn calls() -> Vec<Call> {
     let call = |service, method, path, request, response| Call { service, method, path, request, response };
+    let put_tenant = |service| {
+        let (request, response) = (schema::<tenant::TenantOrder>(), schema::<tenant::TenantProgress>());
+        call(service, "put", "/internal/v1/tenants/{id}", request, response)
+    };
     let claim = "/internal/v1/claims/{instance_id}";
     let attachment = "/internal/v1/storages/{id}/attachments/{instance_id}";
     vec![
@@ -87,5 +94,7 @@ pub fn calls() -> Vec<Call> {
             schema::<gpu::RedeemRequest>(),
             schema::<gpu::Redeemed>(),
         ),
+        put_tenant("gpu"),
+        put_tenant("storage"),
     ]
 }

@@ -8,5 +8,6 @@ pub mod gpu;
 pub mod http;
 pub mod stock;
 pub mod storage;
+pub mod tenant;
 
 pub use http::{Endpoint, Error};

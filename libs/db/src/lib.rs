@@ -112,10 +112,7 @@ impl Db {
     /// If the database fails.
     pub async fn tenant(&self, tenant: TenantId) -> sqlx::Result<Tx> {
         let mut tx = self.app.begin().await?;
-        sqlx::query("select set_config('atelier.tenant', $1, true)")
-            .bind(tenant.uuid().to_string())
-            .execute(&mut *tx)
-            .await?;
+        act_for(&mut tx, tenant).await?;
         Ok(tx)
     }
 
@@ -170,6 +167,18 @@ impl Db {
         self.app.close().await;
         self.worker.close().await;
     }
+}
+
+/// From here on an administrator's transaction ([`Db::admin`]) also writes the rows of this tenant.
+///
+/// # Errors
+/// If the database fails.
+pub async fn act_for(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
+    sqlx::query("select set_config('atelier.tenant', $1, true)")
+        .bind(tenant.uuid().to_string())
+        .execute(conn)
+        .await
+        .map(drop)
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use crate::{
     instance::{self, QUEUE, Reconciler},
     operation, route,
     state::AppState,
-    usage,
+    tenant, usage,
 };
 
 /// Longest delay before a failed reconcile is retried.
@@ -156,6 +156,7 @@ async fn poke_affected(reconciler: &Reconciler, queue: &Queue<InstanceId>, insta
     (name = "services", description = "The catalogue of services"),
     (name = "instances", description = "Tenants' instances"),
     (name = "operations", description = "Long-running actions on instances"),
+    (name = "platform", description = "Instances of all tenants, for administrators"),
     (name = "internal", description = "For other services of the platform, with a service token")
 ))]
 struct Document;
@@ -168,6 +169,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(usage::routes())
         .merge(operation::routes())
         .merge(route::routes())
+        .merge(tenant::routes())
 }
 
 /// Returns the service's OpenAPI document.

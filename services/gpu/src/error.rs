@@ -5,7 +5,7 @@ use clients::Error as ClientError;
 
 use crate::{
     cluster::PodError,
-    instance::{Command, InstanceState, NotAllowed},
+    instance::{Command, InstanceState, NotAllowed, Unexpected},
 };
 
 /// Why a request was not carried out.
@@ -35,6 +35,15 @@ pub(crate) enum Error {
     /// A row that this transaction has locked was changed.
     #[error("a locked row has changed")]
     LockedRowChanged,
+    /// The tenant is suspended or being deleted.
+    #[error("the tenant is suspended")]
+    TenantSuspended,
+    /// An instance cannot be ended in its state.
+    #[error(transparent)]
+    Unexpected(#[from] Unexpected),
+    /// The database fails.
+    #[error(transparent)]
+    Database(#[from] sqlx::Error),
     /// The operating system returns no random bytes.
     #[error("no random bytes")]
     NoRandomness,
@@ -66,7 +75,14 @@ impl From<Error> for Problem {
             Error::ServiceVersionExists => {
                 Self::new(ProblemType::ServiceVersionExists, "The catalogue has this version of the service.")
             }
-            error @ (Error::LockedRowChanged | Error::NoRandomness) => Self::internal(error),
+            Error::TenantSuspended => Self::new(
+                ProblemType::TenantSuspended,
+                "Nothing can be started while the tenant is suspended.",
+            ),
+            Error::Database(error) => error.into(),
+            error @ (Error::LockedRowChanged | Error::Unexpected(_) | Error::NoRandomness) => {
+                Self::internal(error)
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 //!   claim of the stock service, an attachment of the storage service and the `spec.instance` of a `GpuUnit`.
 //! - `cluster`: the Kubernetes clusters, whose `GpuUnit` statuses are the actual state.
 //! - `operation`, `usage`, `route`, `access`: long-running actions, the meter, what the gateway asks, log and terminal.
+//! - `tenant`: what the suspension or end of a tenant means for its instances.
 //! - `housekeeping`: periodic workers.
 
 mod access;
@@ -19,6 +20,7 @@ pub mod instance;
 mod operation;
 mod route;
 mod state;
+mod tenant;
 pub mod usage;
 
 use sqlx::migrate::Migrator;

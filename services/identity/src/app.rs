@@ -44,7 +44,7 @@ impl App {
 
     /// Starts the background workers: `identity.signing_keys` creates, rotates and loads signing keys,
     /// `identity.clean_up` and `identity.revocations.clean_up` delete old rows, `identity.bootstrap` creates the first
-    /// administrator; and those of revocations.
+    /// administrator; and those of revocations and tenants.
     pub fn start_workers(&self) {
         let workers = &self.process.workers;
         let state = self.state.clone();
@@ -63,6 +63,7 @@ impl App {
             async move { revocation::clean_up(&state).await }
         });
         revocation::start(&self.state, workers);
+        tenant::start(&self.state, &self.process);
         if let Some(admin) = self.state.config.bootstrap_admin.clone() {
             let state = self.state.clone();
             workers.spawn(format!("{NAME}.bootstrap"), move |token| {

@@ -1,8 +1,9 @@
 //! The configuration.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use auth::{AuthConfig, Callers};
+use clients::Endpoint;
 use db::DbConfig;
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -21,6 +22,9 @@ pub struct Config {
     /// Services that may call internal operations. Identity has none.
     #[serde(default)]
     pub callers: Callers,
+    /// The services that own something of tenants, by name. They carry out a tenant's suspension and deletion.
+    #[serde(default)]
+    pub participants: BTreeMap<String, Endpoint>,
     /// Keys that encrypt the signing keys at rest. The first encrypts, all decrypt. To replace one, insert the new key
     /// first and rotate the signing keys; remove the old one when no signing key depends on it.
     pub encryption_keys: Vec<EncryptionKey>,

@@ -9,6 +9,7 @@ use std::{
 };
 
 use auth::{AuthConfig, AuthState, HasAuth, Verifier};
+use clients::Endpoint;
 use db::Db;
 use feed::Feed;
 use jiff::Timestamp;
@@ -30,6 +31,8 @@ pub(crate) struct Inner {
     pub(crate) keyring: Keyring,
     /// The feed of revocations.
     pub(crate) revocations: Feed,
+    /// The services that own something of tenants.
+    pub(crate) participants: Vec<(String, clients::tenant::Client)>,
     /// Cancelled when shutdown begins; ends waiting requests.
     pub(crate) shutdown: CancellationToken,
     auth: AuthState,
@@ -49,12 +52,19 @@ impl AppState {
         let jwks_url = config.auth.jwks_url.clone().unwrap_or_else(|| own_jwks_url(config.listen));
         let verified = AuthConfig { jwks_url: Some(jwks_url), ..config.auth.clone() };
         let db = Db::connect(crate::NAME, &config.database)?;
+        let http = service::http_client()?;
+        let client = |endpoint: &Endpoint| clients::tenant::Client::new(http.clone(), endpoint.clone());
         Ok(Self(Arc::new(Inner {
+            participants: config
+                .participants
+                .iter()
+                .map(|(service, endpoint)| (service.clone(), client(endpoint)))
+                .collect(),
             revocations: Feed::new(&db, OUTBOX),
             shutdown,
             db,
             auth: AuthState {
-                verifier: Verifier::new(verified, service::http_client()?),
+                verifier: Verifier::new(verified, http),
                 callers: Arc::new(config.callers.clone()),
             },
             cipher: Cipher::new(&config.encryption_keys)?,

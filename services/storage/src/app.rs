@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     NAME, attachment, config::Config, credential, faults::Faults, operation, reconcile, state::AppState,
-    storage, storage_spec,
+    storage, storage_spec, tenant,
 };
 
 /// Period of the clean-up workers.
@@ -100,6 +100,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(credential::routes())
         .merge(operation::routes())
         .merge(attachment::routes())
+        .merge(tenant::routes())
 }
 
 #[derive(utoipa::OpenApi)]
@@ -108,6 +109,7 @@ fn routes() -> OpenApiRouter<AppState> {
         (name = "storage specs", description = "Kinds, sizes and prices of storage"),
         (name = "storages", description = "Volumes and buckets of a tenant"),
         (name = "storage operations", description = "Long-running actions on storages"),
+        (name = "platform", description = "Storages of all tenants, for administrators"),
         (name = "internal", description = "For the other services of the platform"),
     )
 )]

@@ -32,6 +32,9 @@ pub(crate) enum Error {
     /// No new storages of the specification, whose name this is, can be created.
     #[error("the storage specification {0} is retired")]
     SpecRetired(String),
+    /// The tenant is suspended or being deleted.
+    #[error("the tenant is suspended")]
+    TenantSuspended,
     /// No object store is configured.
     #[error("no object store is configured")]
     NoObjectStore,
@@ -81,6 +84,10 @@ impl From<Error> for Problem {
             Error::SpecRetired(name) => Self::new(
                 ProblemType::StorageSpecRetired,
                 format!("No new storages of {name} can be created."),
+            ),
+            Error::TenantSuspended => Self::new(
+                ProblemType::TenantSuspended,
+                "Nothing can be created while the tenant is suspended.",
             ),
             Error::NoObjectStore => Self::new(
                 ProblemType::NoObjectStore,

@@ -6,6 +6,7 @@
 //! - [`attachment`]: which instances use a storage, written by the gpu service;
 //! - [`credential`]: access keys of buckets;
 //! - [`operation`]: the records of long-running actions;
+//! - [`tenant`]: what the suspension or end of a tenant means for its storages;
 //! - [`reconcile`]: brings volumes (`GpuStorage` resources of a cluster) and buckets (of the object store) to their
 //!   desired state.
 //!
@@ -24,6 +25,7 @@ mod reconcile;
 mod state;
 mod storage;
 mod storage_spec;
+mod tenant;
 
 use sqlx::migrate::Migrator;
 

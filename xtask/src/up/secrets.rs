@@ -25,6 +25,9 @@ pub(crate) struct Secrets {
     /// Service token of storage, for identity.
     #[serde(default = "token")]
     pub(crate) storage_token: String,
+    /// Service token of identity, for gpu and storage.
+    #[serde(default = "token")]
+    pub(crate) identity_token: String,
     /// For scripts that use the Operator API.
     pub(crate) operator_token: String,
     /// Signs the gateway's instance cookies; 32 bytes in base64.
@@ -69,6 +72,7 @@ impl Secrets {
             gateway_token: token(),
             stock_token: token(),
             storage_token: token(),
+            identity_token: token(),
             operator_token: token(),
             cookie_key: key(),
             encryption_key: key(),

@@ -69,8 +69,14 @@ pub(crate) fn service(name: &str, config: &Config, data: &Path, secrets: &Secret
             ],
         ),
         "stock" => with_callers(&stock(config, data, secrets), &[("gpu", &secrets.gpu_token)]),
-        "storage" => with_callers(&storage(config, data, secrets), &[("gpu", &secrets.gpu_token)]),
-        "gpu" => with_callers(&gpu(config, data, secrets), &[("gateway", &secrets.gateway_token)]),
+        "storage" => with_callers(
+            &storage(config, data, secrets),
+            &[("gpu", &secrets.gpu_token), ("identity", &secrets.identity_token)],
+        ),
+        "gpu" => with_callers(
+            &gpu(config, data, secrets),
+            &[("gateway", &secrets.gateway_token), ("identity", &secrets.identity_token)],
+        ),
         "operator" => operator(config, data, secrets),
         "gateway" => gateway(config, secrets),
         other => unreachable!("{other} is not a service"),
@@ -136,9 +142,16 @@ key = "{key}"
 email = "{email}"
 password = "{password}"
 
+[participants]
+gpu = {{ url = "http://127.0.0.1:{gpu}", token = "{token}" }}
+storage = {{ url = "http://127.0.0.1:{storage}", token = "{token}" }}
+
 {database}
 {auth}"#,
         port = config.ports.identity,
+        gpu = config.ports.gpu,
+        storage = config.ports.storage,
+        token = secrets.identity_token,
         key = secrets.encryption_key,
         email = super::ADMINISTRATOR,
         password = secrets.administrator_password,

@@ -53,10 +53,11 @@ pub(super) struct Route {
 }
 
 /// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 17] = [
+const COLLECTIONS: [(&str, Service); 20] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
     ("tenants", Service::Identity),
+    ("tenant-operations", Service::Identity),
     ("users", Service::Identity),
     ("signing-keys", Service::Identity),
     ("datacenters", Service::Stock),
@@ -68,9 +69,11 @@ const COLLECTIONS: [(&str, Service); 17] = [
     ("services", Service::Gpu),
     ("instances", Service::Gpu),
     ("instance-operations", Service::Gpu),
+    ("platform-instances", Service::Gpu),
     ("storage-specs", Service::Storage),
     ("storages", Service::Storage),
     ("storage-operations", Service::Storage),
+    ("platform-storages", Service::Storage),
 ];
 
 /// Returns the route of a request. The path must be unambiguous.

@@ -19,6 +19,7 @@ use crate::{
     catalogue::{self, EnvVar, ServiceImage, check_env},
     error::Error,
     state::AppState,
+    tenant,
     usage::Meter,
 };
 
@@ -93,10 +94,11 @@ impl NewInstance {
     pub(super) async fn insert(
         &self,
         tx: &mut PgConnection,
-        tenant: TenantId,
+        owner: TenantId,
         spec: &GpuSpec,
         now: Timestamp,
     ) -> Result<Instance, Problem> {
+        tenant::check_active(tx, owner).await?;
         let image =
             catalogue::store::find_enabled(tx, &self.service, &self.version).await?.ok_or_else(|| {
                 let detail = "the catalogue has no such version of this service; see GET /v1/services";
@@ -105,7 +107,7 @@ impl NewInstance {
         if self.storage_id.is_some() && image.template.storage_mount_path.is_none() {
             return Err(Problem::invalid_field("/storage_id", "this service uses no storage"));
         }
-        let instance = self.instance(tenant, spec, image, now);
+        let instance = self.instance(owner, spec, image, now);
         store::insert(tx, &instance).await?;
         Ok(instance)
     }

@@ -18,7 +18,7 @@ use super::{
     store::{self, Filter},
     view::InstanceView,
 };
-use crate::{error::Error, state::AppState};
+use crate::{error::Error, state::AppState, tenant};
 
 /// A change of an instance. Absent fields stay as they are.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -85,7 +85,7 @@ async fn list_instances(
     params(IdempotencyKey),
     request_body = NewInstance,
     responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
-    extensions(("x-problems" = json!([ProblemType::InvalidField]))),
+    extensions(("x-problems" = json!([ProblemType::InvalidField, ProblemType::TenantSuspended]))),
 )]
 async fn create_instance(
     State(app): State<AppState>,
@@ -173,6 +173,9 @@ async fn command(
     member.writer()?;
     key.once(app.db.tenant(member.tenant).await?, member.tenant, &(), async |tx| {
         let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
+        if matches!(command, Command::Start | Command::Restart) {
+            tenant::check_active(tx, member.tenant).await?;
+        }
         match instance.command(command, OperationId::new()).map_err(Error::from)? {
             Accepted::New(effects) => {
                 if !store::command(tx, &mut instance, &effects).await? {
@@ -191,7 +194,7 @@ async fn command(
     post, path = "/v1/instances/{id}/start", operation_id = "start_instance", tag = "instances",
     params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),
     responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
-    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::InstanceState]))),
+    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::InstanceState, ProblemType::TenantSuspended]))),
 )]
 async fn start_instance(
     State(app): State<AppState>,
@@ -223,7 +226,7 @@ async fn stop_instance(
     post, path = "/v1/instances/{id}/restart", operation_id = "restart_instance", tag = "instances",
     params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),
     responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
-    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::InstanceState]))),
+    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::InstanceState, ProblemType::TenantSuspended]))),
 )]
 async fn restart_instance(
     State(app): State<AppState>,

@@ -1,8 +1,10 @@
 //! Tenants' instances: commands of users, and the reconciler that carries them out.
 
 mod actions;
+mod admin;
 mod create;
 mod decide;
+pub(crate) mod end;
 #[cfg(test)]
 mod fixture;
 mod http;
@@ -16,11 +18,18 @@ pub(crate) mod store;
 mod view;
 
 pub use crate::operation::OperationKind;
+use crate::state::AppState;
 pub use decide::{Action, Step, decide};
-pub(crate) use http::routes;
+use utoipa_axum::router::OpenApiRouter;
+
 pub use model::{Accepted, Command, Effects, EndedOperation, Event, Instance, NotAllowed, Unexpected};
 pub use parts::{AttachedStorage, Claim, ClaimStatus, CurrentOperation, Failure, Order, Place, Pod};
 pub use reason::{Reason, ReasonCode};
 pub use reconcile::Reconciler;
 pub use state::{InstanceState, State};
 pub use store::QUEUE;
+
+/// The routes of tenants and of administrators.
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
+    http::routes().merge(admin::routes())
+}

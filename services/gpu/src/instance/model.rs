@@ -199,9 +199,14 @@ impl Instance {
                 self.state = State::Deleting { claim: self.state.claim_status(), reason: None };
                 effects
             }
-            (command, state) => return Err(NotAllowed { command, state: state.into() }),
+            (command, _) => return Err(self.not_allowed(command)),
         };
         Ok(Accepted::New(effects))
+    }
+
+    /// The refusal of a command in the current state.
+    pub(super) fn not_allowed(&self, command: Command) -> NotAllowed {
+        NotAllowed { command, state: (&self.state).into() }
     }
 
     /// Replaces the current operation, which ends as cancelled, or as failed if the instance has failed.

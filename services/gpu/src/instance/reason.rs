@@ -36,9 +36,13 @@ pub enum ReasonCode {
     StorageNotMountable,
     /// The storage service does not answer. The platform retries.
     StorageUnavailable,
+    /// An administrator stopped the instance.
+    StoppedByAdministrator,
     /// The cluster rejects the service's template.
     #[serde(alias = "template_refused")]
     TemplateRejected,
+    /// The tenant is suspended.
+    TenantSuspended,
     /// The unit was removed.
     UnitGone,
     /// Another instance took the unit.

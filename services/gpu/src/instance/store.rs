@@ -160,6 +160,60 @@ pub(crate) async fn list(
     Ok(rows.fetch_all(conn).await?.into_iter().map(Instance::from).collect())
 }
 
+/// Returns the instances of all tenants before `before`, newest first: in an administrator's transaction.
+pub(super) async fn list_all(
+    conn: &mut PgConnection,
+    tenant: Option<TenantId>,
+    state: Option<InstanceState>,
+    before: Option<InstanceId>,
+    limit: i64,
+) -> sqlx::Result<Vec<Instance>> {
+    let rows = select_instances!(
+        "where state <> 'deleted' and ($1::uuid is null or tenant_id = $1) and ($2::text is null or state = $2)
+             and ($3::uuid is null or id < $3)
+         order by id desc limit $4",
+        tenant as Option<TenantId>,
+        state as Option<InstanceState>,
+        before as Option<InstanceId>,
+        limit,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(Instance::from).collect())
+}
+
+/// Returns up to `limit` of the tenant's instances in these states, locked until the transaction ends.
+pub(crate) async fn lock_in(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    states: &[InstanceState],
+    limit: i64,
+) -> sqlx::Result<Vec<Instance>> {
+    let states: Vec<String> = states.iter().map(|state| state.as_str().to_owned()).collect();
+    let rows = select_instances!(
+        "where tenant_id = $1 and state <> 'deleted' and state = any($2) order by id limit $3 for update",
+        tenant as TenantId,
+        &states,
+        limit,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(Instance::from).collect())
+}
+
+/// Counts the tenant's instances in these states.
+pub(crate) async fn count_in(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    states: &[InstanceState],
+) -> sqlx::Result<i64> {
+    let states: Vec<String> = states.iter().map(|state| state.as_str().to_owned()).collect();
+    sqlx::query_scalar!(
+        r#"select count(*) as "count!" from instances
+           where tenant_id = $1 and state <> 'deleted' and state = any($2)"#,
+        tenant as TenantId,
+        &states,
+    )
+    .fetch_one(conn)
+    .await
+}
+
 /// Returns any tenant's instance, deleted ones too.
 pub(crate) async fn read(conn: &mut PgConnection, id: InstanceId) -> sqlx::Result<Option<Instance>> {
     let row = select_instances!("where id = $1", id as InstanceId);

@@ -13,4 +13,5 @@ mod model_events;
 mod neighbours;
 mod operator;
 mod streams;
+mod tenants;
 mod workers;

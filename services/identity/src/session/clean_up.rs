@@ -12,7 +12,8 @@ const BATCH: u32 = 200;
 pub(crate) async fn clean_up(state: &AppState) -> anyhow::Result<Round> {
     let mut tx = state.db.worker().await?;
     let deleted = store::delete_old(&mut tx, BATCH.into()).await?
-        + api::idempotency::forget_old(&mut tx, BATCH.into()).await?;
+        + api::idempotency::forget_old(&mut tx, BATCH.into()).await?
+        + operations::prune(&mut tx, BATCH.into()).await?;
     tx.commit().await?;
     if deleted > 0 {
         tracing::info!(deleted, "old rows deleted");

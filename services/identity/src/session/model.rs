@@ -91,7 +91,7 @@ pub(super) fn choose(
     let membership = memberships.into_iter().find(|m| m.tenant.id == requested).ok_or(Error::NotAMember)?;
     match membership.state {
         TenantState::Active => Ok(Some(membership)),
-        TenantState::Suspended => Err(Error::TenantSuspended),
+        TenantState::Suspended | TenantState::Deleting => Err(Error::TenantSuspended),
     }
 }
 

@@ -1,12 +1,14 @@
 //! Changes of tenants by administrators, each within the transaction of its request.
 
-use api::{IfMatch, Problem};
+use api::{IfMatch, Operation, Problem};
 use auth::Principal;
 use ids::TenantId;
+use jiff::{SignedDuration, Timestamp};
+use operations::{End, NewOperation};
 use sqlx::{PgConnection, error::ErrorKind};
 
 use super::{
-    model::{NewTenant, Tenant, TenantChange, TenantState},
+    model::{Deletion, NewTenant, Tenant, TenantChange, TenantState},
     store,
 };
 use crate::{authority, error::Error, membership, revocation, scope};
@@ -20,7 +22,8 @@ pub(super) async fn create(
     store::insert(tx, TenantId::new(), new).await?.ok_or(Error::NameTaken)
 }
 
-/// Changes the tenant. Suspension revokes all tokens for it.
+/// Changes the tenant. Suspension revokes all tokens for it, and a new state is carried out by the services. A state ends
+/// a deletion.
 pub(super) async fn update(
     tx: &mut PgConnection,
     caller: &Principal,
@@ -38,16 +41,34 @@ pub(super) async fn update(
     if tenant.state == TenantState::Active && updated.state == TenantState::Suspended {
         revocation::of_tenant(tx, id).await?;
     }
+    if let (Some(deletion), None) = (tenant.deletion_id, updated.deletion_id) {
+        operations::finish(tx, deletion, &End::Cancelled).await?;
+    }
+    if (tenant.state, tenant.stop_instances) != (updated.state, updated.stop_instances) {
+        store::carry_out(tx, id).await?;
+    }
     Ok(updated)
 }
 
-/// Deletes a suspended tenant and its owners' memberships.
-pub(super) async fn delete(tx: &mut PgConnection, caller: &Principal, id: TenantId) -> Result<(), Error> {
+/// Begins the deletion of a suspended tenant with all that it owns, or changes the time of the deletion. Returns the
+/// operation.
+pub(super) async fn delete(
+    tx: &mut PgConnection,
+    caller: &Principal,
+    id: TenantId,
+    deletion: Deletion,
+    now: Timestamp,
+) -> Result<Operation, Error> {
     authority::admin(tx, caller).await?;
     let tenant = store::lock(tx, id).await?.ok_or(Error::NotFound)?;
     scope::tenant(tx, id).await?;
     tenant.check_deletable(membership::has_more_than_owners(tx, id).await?)?;
-    membership::delete_all(tx, id).await?;
-    store::delete(tx, id).await?;
-    Ok(revocation::of_tenant(tx, id).await?)
+    if let Some(before) = tenant.deletion_id {
+        operations::finish(tx, before, &End::Cancelled).await?;
+    }
+    let operation = NewOperation::new(None, id, "delete_tenant").insert(tx).await?;
+    let delete_storages_at = now + SignedDuration::from_hours(deletion.storage_grace_hours.into());
+    store::mark_deleting(tx, id, operation.id, delete_storages_at).await?;
+    store::carry_out(tx, id).await?;
+    Ok(operation)
 }

@@ -1,26 +1,28 @@
 //! Tenants over HTTP.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    ETag, IdempotencyKey, IfMatch, Json, Operation, Page, PageParams, Path, Problem, ProblemType, Query,
+    Reply,
+};
 use auth::{Admin, User};
 use axum::{extract::State, http::StatusCode};
-use ids::TenantId;
+use ids::{OperationId, TenantId};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     changes,
-    model::{NewTenant, Tenant, TenantChange, TenantState, check_name},
+    model::{Deletion, NewTenant, Tenant, TenantChange, TenantState, check_name},
     store,
 };
 use crate::{membership, state::AppState};
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list_tenants, create_tenant)).routes(routes!(
-        get_tenant,
-        update_tenant,
-        delete_tenant
-    ))
+    OpenApiRouter::new()
+        .routes(routes!(list_tenants, create_tenant))
+        .routes(routes!(get_tenant, update_tenant, delete_tenant))
+        .routes(routes!(get_tenant_operation))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -128,9 +130,7 @@ async fn update_tenant(
     if_match: IfMatch,
     Json(change): Json<TenantChange>,
 ) -> Result<Reply, Problem> {
-    if let Some(name) = &change.name {
-        check_name("/name", name)?;
-    }
+    change.check()?;
     key.once(state.db.platform().await?, principal.user, &change, async |tx| {
         let tenant = changes::update(tx, &principal, id, &if_match, &change).await?;
         reply(StatusCode::OK, &tenant)
@@ -138,17 +138,20 @@ async fn update_tenant(
     .await
 }
 
-/// Deletes a tenant. It must be suspended and have no members other than owners. For administrators.
+/// Deletes a tenant with all that it owns. It must be suspended and have no members other than owners. For
+/// administrators.
 ///
-/// Its instances and storages are not checked: delete them first.
+/// Every service takes part: instances are deleted and their units released at once; storages are deleted after the
+/// time of grace. The operation reports how far each service is. Repeat the call to change that time.
 #[utoipa::path(
     delete, path = "/v1/tenants/{id}", operation_id = "delete_tenant", tag = "tenants",
     params(
         ("id" = TenantId, Path, description = "Tenant id"),
+        Deletion,
         IdempotencyKey,
     ),
     responses(
-        (status = 204, description = "Deleted"),
+        (status = 202, description = "The operation, at `Location`", body = Operation),
     ),
     extensions(("x-problems" = json!([ProblemType::TenantActive, ProblemType::TenantHasMembers]))),
 )]
@@ -156,11 +159,29 @@ async fn delete_tenant(
     State(state): State<AppState>,
     Admin(principal): Admin,
     Path(id): Path<TenantId>,
+    Query(deletion): Query<Deletion>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
-    key.once(state.db.platform().await?, principal.user, &(), async |tx| {
-        changes::delete(tx, &principal, id).await?;
-        Ok(Reply::no_content())
+    deletion.check()?;
+    key.once(state.db.platform().await?, principal.user, &deletion, async |tx| {
+        let operation = changes::delete(tx, &principal, id, deletion, state.now()).await?;
+        let location = format!("/v1/tenant-operations/{}", operation.id);
+        Ok(Reply::json(StatusCode::ACCEPTED, &operation)?.location(location))
     })
     .await
+}
+
+/// Returns the operation that deletes a tenant. For administrators.
+#[utoipa::path(
+    get, path = "/v1/tenant-operations/{id}", operation_id = "get_tenant_operation", tag = "tenants",
+    params(("id" = OperationId, Path, description = "Operation id")),
+    responses((status = 200, description = "The operation", body = Operation)),
+)]
+async fn get_tenant_operation(
+    State(state): State<AppState>,
+    _admin: Admin,
+    Path(id): Path<OperationId>,
+) -> Result<Json<Operation>, Problem> {
+    let mut tx = state.db.platform().await?;
+    operations::find(&mut tx, None, id).await?.map(Json).ok_or_else(Problem::not_found)
 }

@@ -1,9 +1,11 @@
 //! Tenants as clients see them, and the rules for changing them.
 
-use ids::TenantId;
+use std::collections::BTreeMap;
+
+use ids::{OperationId, TenantId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::error::Error;
 
@@ -14,9 +16,10 @@ use crate::error::Error;
 pub(crate) enum TenantState {
     /// Members can sign in to it.
     Active,
-    /// Nobody can sign in to it or refresh a session for it. Access tokens stay valid until they expire; instances
-    /// and storages stay.
+    /// Nobody can sign in to it, and all tokens for it are revoked. Nothing is started; storages are kept.
     Suspended,
+    /// As suspended, and all that it owns is being deleted.
+    Deleting,
 }
 
 /// A tenant.
@@ -28,12 +31,64 @@ pub(crate) struct Tenant {
     pub(crate) name: String,
     /// State of the tenant.
     pub(crate) state: TenantState,
+    /// Whether its suspension stops running instances too.
+    pub(crate) stop_instances: bool,
+    /// When its storages are deleted, if the tenant is being deleted.
+    pub(crate) delete_storages_at: Option<Timestamp>,
+    /// How far each service has carried out the state; empty for a tenant that was never suspended.
+    pub(crate) steps: Vec<TenantStep>,
+    #[serde(skip)]
+    pub(crate) deletion_id: Option<OperationId>,
     #[serde(skip)]
     pub(crate) generation: i64,
     /// When it was created.
     pub(crate) created_at: Timestamp,
     /// When the tenant last changed.
     pub(crate) updated_at: Timestamp,
+}
+
+/// How far a service has carried out the state of a tenant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct TenantStep {
+    /// Name of the service.
+    pub(crate) service: String,
+    /// Whether nothing is left to do.
+    pub(crate) done: bool,
+    /// Objects that are still to be stopped or deleted, by kind, for example `instances`.
+    pub(crate) remaining: BTreeMap<String, i64>,
+    /// Why the service is not further, in a sentence for a person, or null.
+    pub(crate) message: Option<String>,
+}
+
+/// How a tenant is to be deleted.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Deletion {
+    /// Hours until its storages are deleted. Until then, a change of the tenant's `state` ends the deletion. Instances
+    /// are deleted at once.
+    #[serde(default = "default_grace")]
+    #[param(minimum = 0, maximum = 2160, default = 168)]
+    pub(crate) storage_grace_hours: u32,
+}
+
+/// A week.
+fn default_grace() -> u32 {
+    168
+}
+
+/// 90 days.
+const MAX_GRACE_HOURS: u32 = 2160;
+
+impl Deletion {
+    /// # Errors
+    /// If the time is too long.
+    pub(super) fn check(self) -> Result<(), Error> {
+        if self.storage_grace_hours <= MAX_GRACE_HOURS {
+            return Ok(());
+        }
+        Err(Error::invalid("storage_grace_hours", format!("must be at most {MAX_GRACE_HOURS}")))
+    }
 }
 
 /// A reference to a tenant.
@@ -60,9 +115,28 @@ pub(crate) struct TenantChange {
     /// A new name.
     #[serde(default)]
     pub(crate) name: Option<String>,
-    /// The new state.
+    /// The new state: `active` or `suspended`. Either ends a deletion whose storages are still there.
     #[serde(default)]
     pub(crate) state: Option<TenantState>,
+    /// Whether a suspension stops running instances too. What is being started is stopped in any case.
+    #[serde(default)]
+    pub(crate) stop_instances: Option<bool>,
+}
+
+impl TenantChange {
+    /// # Errors
+    /// If the name is not valid, or the state is not one to set.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if let Some(name) = &self.name {
+            check_name("/name", name)?;
+        }
+        match self.state {
+            Some(TenantState::Deleting) => {
+                Err(Error::invalid("/state", "must be active or suspended; DELETE deletes the tenant"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Tenant {
@@ -71,8 +145,8 @@ impl Tenant {
     pub(super) fn check_deletable(&self, has_more_than_owners: bool) -> Result<(), Error> {
         match self.state {
             TenantState::Active => Err(Error::TenantActive),
-            TenantState::Suspended if has_more_than_owners => Err(Error::TenantHasMembers),
-            TenantState::Suspended => Ok(()),
+            _ if has_more_than_owners => Err(Error::TenantHasMembers),
+            TenantState::Suspended | TenantState::Deleting => Ok(()),
         }
     }
 }
@@ -93,6 +167,25 @@ pub(crate) fn check_name(pointer: &'static str, name: &str) -> Result<(), Error>
 }
 
 #[cfg(test)]
+impl Tenant {
+    /// A tenant in this state.
+    pub(super) fn fixture(state: TenantState) -> Self {
+        Self {
+            id: TenantId::new(),
+            name: "x".to_owned(),
+            state,
+            stop_instances: false,
+            delete_storages_at: None,
+            steps: Vec::new(),
+            deletion_id: None,
+            generation: 1,
+            created_at: Timestamp::UNIX_EPOCH,
+            updated_at: Timestamp::UNIX_EPOCH,
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -108,16 +201,9 @@ mod tests {
 
     #[test]
     fn only_a_suspended_tenant_without_members_is_deletable() {
-        let tenant = |state| Tenant {
-            id: TenantId::new(),
-            name: "x".to_owned(),
-            state,
-            generation: 1,
-            created_at: Timestamp::UNIX_EPOCH,
-            updated_at: Timestamp::UNIX_EPOCH,
-        };
-        let check = |state, members| tenant(state).check_deletable(members);
+        let check = |state, members| Tenant::fixture(state).check_deletable(members);
         assert!(check(TenantState::Suspended, false).is_ok());
+        assert!(check(TenantState::Deleting, false).is_ok());
         assert!(matches!(check(TenantState::Suspended, true), Err(Error::TenantHasMembers)));
         assert!(matches!(check(TenantState::Active, false), Err(Error::TenantActive)));
     }

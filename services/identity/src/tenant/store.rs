@@ -1,41 +1,73 @@
 //! The table of tenants.
 
-use ids::TenantId;
-use sqlx::PgConnection;
+use db::queue::Table;
+use ids::{OperationId, TenantId};
+use jiff::Timestamp;
+use sqlx::{PgConnection, types::Json};
 
-use super::model::{NewTenant, Tenant, TenantChange, TenantState};
+use super::model::{NewTenant, Tenant, TenantChange, TenantState, TenantStep};
+
+/// Tenants whose state is to be carried out in the services.
+pub(super) const QUEUE: Table = Table { name: "tenants", channel: "identity_tenants", lane: "''" };
+
+struct Row {
+    id: TenantId,
+    name: String,
+    state: TenantState,
+    stop_instances: bool,
+    delete_storages_at: Option<jiff_sqlx::Timestamp>,
+    steps: Json<Vec<TenantStep>>,
+    deletion_id: Option<OperationId>,
+    generation: i64,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+impl From<Row> for Tenant {
+    fn from(row: Row) -> Self {
+        Self {
+            id: row.id,
+            name: row.name,
+            state: row.state,
+            stop_instances: row.stop_instances,
+            delete_storages_at: row.delete_storages_at.map(jiff_sqlx::Timestamp::to_jiff),
+            steps: row.steps.0,
+            deletion_id: row.deletion_id,
+            generation: row.generation,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        }
+    }
+}
+
+/// Selects tenants. A macro, as the text of a checked query is a literal.
+macro_rules! tenants {
+    ($head:literal, $tail:literal $(, $parameter:expr)* $(,)?) => {
+        sqlx::query_as!(
+            Row,
+            $head
+                + r#" id, name, case when deletion_id is null then state else 'deleting' end as "state!: TenantState",
+                      stop_instances, delete_storages_at, steps, deletion_id, generation, created_at, updated_at "#
+                + $tail
+            $(, $parameter)*
+        )
+        .map(Tenant::from)
+    };
+}
 
 /// Returns the tenant.
 pub(crate) async fn find(conn: &mut PgConnection, id: TenantId) -> sqlx::Result<Option<Tenant>> {
-    sqlx::query_as!(
-        Tenant,
-        "select id, name, state, generation, created_at, updated_at from tenants where id = $1",
-        id as TenantId,
-    )
-    .fetch_optional(conn)
-    .await
+    tenants!("select", "from tenants where id = $1", id as TenantId).fetch_optional(conn).await
 }
 
 /// Returns the tenant, locked until the transaction ends. Changes of its members take this lock first.
 pub(crate) async fn lock(conn: &mut PgConnection, id: TenantId) -> sqlx::Result<Option<Tenant>> {
-    sqlx::query_as!(
-        Tenant,
-        "select id, name, state, generation, created_at, updated_at from tenants where id = $1 for update",
-        id as TenantId,
-    )
-    .fetch_optional(conn)
-    .await
+    tenants!("select", "from tenants where id = $1 for update", id as TenantId).fetch_optional(conn).await
 }
 
 /// Returns the tenant, which does not change until the transaction ends; nor do its members.
 pub(crate) async fn lock_shared(conn: &mut PgConnection, id: TenantId) -> sqlx::Result<Option<Tenant>> {
-    sqlx::query_as!(
-        Tenant,
-        "select id, name, state, generation, created_at, updated_at from tenants where id = $1 for share",
-        id as TenantId,
-    )
-    .fetch_optional(conn)
-    .await
+    tenants!("select", "from tenants where id = $1 for share", id as TenantId).fetch_optional(conn).await
 }
 
 /// Returns tenants after `after` whose names begin with `name_prefix`.
@@ -46,12 +78,12 @@ pub(super) async fn list(
     state: Option<TenantState>,
     limit: i64,
 ) -> sqlx::Result<Vec<Tenant>> {
-    sqlx::query_as!(
-        Tenant,
-        "select id, name, state, generation, created_at, updated_at from tenants
+    tenants!(
+        "select",
+        "from tenants
          where ($1::uuid is null or id > $1)
            and ($2::text is null or starts_with(lower(name), lower($2)))
-           and ($3::text is null or state = $3)
+           and ($3::text is null or case when deletion_id is null then state else 'deleting' end = $3)
          order by id limit $4",
         after as Option<TenantId>,
         name_prefix,
@@ -68,10 +100,9 @@ pub(super) async fn insert(
     id: TenantId,
     new: &NewTenant,
 ) -> sqlx::Result<Option<Tenant>> {
-    sqlx::query_as!(
-        Tenant,
-        "insert into tenants (id, name) values ($1, $2) on conflict (lower(name)) do nothing
-         returning id, name, state, generation, created_at, updated_at",
+    tenants!(
+        "insert into tenants (id, name) values ($1, $2) on conflict (lower(name)) do nothing returning",
+        "",
         id as TenantId,
         new.name,
     )
@@ -79,26 +110,67 @@ pub(super) async fn insert(
     .await
 }
 
-/// Changes the tenant of this generation. Returns none if the tenant has changed since.
+/// Changes the tenant of this generation. Returns none if the tenant has changed since. A new state ends a deletion, and
+/// is not carried out before [`carry_out`].
 pub(super) async fn update(
     conn: &mut PgConnection,
     id: TenantId,
     generation: i64,
     change: &TenantChange,
 ) -> sqlx::Result<Option<Tenant>> {
-    sqlx::query_as!(
-        Tenant,
+    tenants!(
         "update tenants set name = coalesce($3, name), state = coalesce($4, state),
+                stop_instances = coalesce($5, stop_instances),
+                deletion_id = case when $4::text is null then deletion_id end,
+                delete_storages_at = case when $4::text is null then delete_storages_at end,
                 generation = generation + 1, updated_at = now()
-         where id = $1 and generation = $2
-         returning id, name, state, generation, created_at, updated_at",
+         where id = $1 and generation = $2 returning",
+        "",
         id as TenantId,
         generation,
         change.name.as_deref(),
         change.state as Option<TenantState>,
+        change.stop_instances,
     )
     .fetch_optional(conn)
     .await
+}
+
+/// Marks a suspended tenant for deletion by this operation. It is not carried out before [`carry_out`].
+pub(super) async fn mark_deleting(
+    conn: &mut PgConnection,
+    id: TenantId,
+    operation: OperationId,
+    delete_storages_at: Timestamp,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update tenants set deletion_id = $2, delete_storages_at = $3, generation = generation + 1,
+                updated_at = now()
+         where id = $1",
+        id as TenantId,
+        operation as OperationId,
+        jiff_sqlx::Timestamp::from(delete_storages_at) as _,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Has the worker carry out the state of the tenant.
+pub(super) async fn carry_out(conn: &mut PgConnection, id: TenantId) -> sqlx::Result<()> {
+    QUEUE.enqueue(conn, &[id]).await
+}
+
+/// Records how far the services are.
+pub(super) async fn record_steps(
+    conn: &mut PgConnection,
+    id: TenantId,
+    steps: &[TenantStep],
+) -> sqlx::Result<()> {
+    sqlx::query!("update tenants set steps = $2 where id = $1", id as TenantId, Json(steps) as _)
+        .execute(conn)
+        .await
+        .map(drop)
 }
 
 /// Deletes a tenant without members.

@@ -1,5 +1,7 @@
 //! The service as tests run it: real routes, workers and database, on a free port.
 
+use std::collections::BTreeMap;
+
 use atelier_identity::{
     App, BootstrapAdmin, Config, EncryptionKey, MIGRATIONS, NAME, PasswordConfig, SessionConfig,
     SigningConfig,
@@ -56,6 +58,7 @@ impl Platform {
                 revocations: None,
             },
             callers: testkit::callers(),
+            participants: BTreeMap::new(),
             encryption_keys: vec![EncryptionKey {
                 id: "first".to_owned(),
                 key: "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=".into(),

@@ -12,6 +12,7 @@ use crate::{
     state::AppState,
     storage::{self, QUEUE, Storage},
     storage_spec::Kind,
+    tenant,
 };
 
 /// Keys of one storage, at most.
@@ -20,11 +21,12 @@ const MOST_KEYS: i64 = 50;
 /// Records a key that is about to be created, and returns its bucket.
 pub(super) async fn reserve(
     conn: &mut PgConnection,
-    tenant: TenantId,
+    owner: TenantId,
     id: StorageId,
     access: &str,
 ) -> Result<Storage, Error> {
-    let bucket = storage::lock(conn, tenant, id).await?.ok_or(Error::NotFound)?;
+    tenant::check_active(conn, owner).await?;
+    let bucket = storage::lock(conn, owner, id).await?.ok_or(Error::NotFound)?;
     if bucket.kind != Kind::Bucket {
         return Err(Error::NotABucket);
     }
@@ -32,7 +34,7 @@ pub(super) async fn reserve(
     if store::count(conn, id).await? >= MOST_KEYS {
         return Err(Error::TooManyCredentials(MOST_KEYS));
     }
-    store::insert(conn, tenant, id, access).await?;
+    store::insert(conn, owner, id, access).await?;
     Ok(bucket)
 }
 

@@ -9,6 +9,7 @@ use aws_sigv4::{
     },
     sign::v4,
 };
+use ids::TenantId;
 use reqwest::Method;
 use secrecy::ExposeSecret as _;
 use serde::Deserialize;
@@ -32,6 +33,8 @@ impl From<Key> for KeyPair {
 #[derive(Deserialize)]
 struct User {
     keys: Vec<Key>,
+    /// 0 or 1.
+    suspended: i64,
 }
 
 #[derive(Deserialize)]
@@ -55,6 +58,24 @@ impl ObjectStore {
     pub(super) async fn user_keys(&self, uid: &str) -> Result<Vec<KeyPair>, Error> {
         let user: User = read(self.admin(Method::GET, "user", &[("uid", uid)], SHORT).await?)?;
         Ok(user.keys.into_iter().map(Into::into).collect())
+    }
+
+    /// Suspends the tenant's user, so that none of its keys is accepted, or resumes it. Does nothing if there is no such
+    /// user.
+    pub(crate) async fn suspend_user(&self, tenant: TenantId, suspended: bool) -> Result<(), Error> {
+        let uid = super::user_of(tenant);
+        let user: User = match self.admin(Method::GET, "user", &[("uid", &uid)], SHORT).await {
+            Err(error) if error.is(&Code::NoSuchUser) => return Ok(()),
+            found => read(found?)?,
+        };
+        if (user.suspended != 0) == suspended {
+            return Ok(());
+        }
+        let suspended = if suspended { "true" } else { "false" };
+        match self.admin(Method::POST, "user", &[("uid", &uid), ("suspended", suspended)], SHORT).await {
+            Err(error) if error.is(&Code::NoSuchUser) => Ok(()),
+            done => done.map(drop),
+        }
     }
 
     /// Creates a user with a key of the platform, or returns `UserAlreadyExists`.

@@ -86,6 +86,7 @@ codes! {
     NoSuchUser,
     RequestTimeTooSkewed,
     UserAlreadyExists,
+    UserSuspended,
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::{
     object_store::{Code, ObjectStore, user_of},
     state::AppState,
     storage::{self, Finding, Phase, Reason, ReasonCode, Storage},
+    tenant,
 };
 
 /// How long one reconcile deletes objects.
@@ -25,6 +26,7 @@ pub(super) async fn reconcile(state: &AppState, storage: &Storage) -> Result<Obs
         Phase::Available | Phase::Resizing(_) | Phase::Failed(_) => bucket.compare().await?,
     };
     bucket.remove_stray_keys().await?;
+    tenant::apply_access::<Error>(state, storage.tenant).await?;
     Ok(bucket.found(phase, state.config.reconcile.compare()))
 }
 
@@ -149,8 +151,8 @@ impl Bucket<'_> {
         let key = self.objects.ensure_user(self.storage.tenant).await?;
         self.effect().await;
         let emptied = match self.objects.empty_bucket(&key, &self.name, EMPTYING).await {
-            // a policy of the tenant forbids it; the objects are removed with the bucket
-            Err(error) if error.is(&Code::AccessDenied) => true,
+            // a policy of the tenant forbids it, or the tenant is suspended; the objects are removed with the bucket
+            Err(error) if error.is(&Code::AccessDenied) || error.is(&Code::UserSuspended) => true,
             emptied => emptied?,
         };
         self.effect().await;

@@ -14,7 +14,7 @@ use crate::{
     config::Config,
     error::Error,
     operation::{self, Kind as OperationKind},
-    storage_spec,
+    storage_spec, tenant,
 };
 
 /// What a change has started.
@@ -30,10 +30,11 @@ pub(super) enum Changed {
 pub(super) async fn create(
     conn: &mut PgConnection,
     config: &Config,
-    tenant: TenantId,
+    owner: TenantId,
     new: &NewStorage,
 ) -> Result<StorageId, Error> {
     check_name(&new.name)?;
+    tenant::check_active(conn, owner).await?;
     let spec = storage_spec::find_for_use(conn, &new.storage_spec).await?.ok_or_else(|| {
         Error::invalid_field("/storage_spec", "no storage specification has this name or id")
     })?;
@@ -41,9 +42,9 @@ pub(super) async fn create(
     let size_gib = size(new.size_gib, &spec)?;
     let place = Place::choose(config, spec.kind, new.datacenter.as_deref())?;
     let id = StorageId::new();
-    let operation = operation::start(conn, tenant, id, OperationKind::Create).await?;
+    let operation = operation::start(conn, owner, id, OperationKind::Create).await?;
     let order =
-        Order { id, tenant, name: &new.name, spec: &spec, size_gib, place: place.as_ref(), operation };
+        Order { id, tenant: owner, name: &new.name, spec: &spec, size_gib, place: place.as_ref(), operation };
     if store::insert(conn, &order).await? { Ok(id) } else { Err(Error::NameTaken("storage")) }
 }
 
@@ -60,6 +61,7 @@ pub(super) async fn update(
     }
     match change.size_gib {
         Some(size_gib) if size_gib != storage.size_gib => {
+            tenant::check_active(conn, storage.tenant).await?;
             let spec = storage_spec::find(conn, storage.spec_id).await?.ok_or(Error::NotFound)?;
             storage.check_growth(size_gib, &spec)?;
             let operation =
@@ -80,6 +82,19 @@ pub(super) async fn delete(conn: &mut PgConnection, tenant: TenantId, id: Storag
     Storage::check_unused(store::instances(conn, tenant, id).await?)?;
     let operation = operation::supersede(conn, tenant, id, OperationKind::Delete).await?;
     Ok(store::mark_deleting(conn, id, operation).await?)
+}
+
+/// Marks up to `limit` of the tenant's storages that no instance uses for deletion.
+pub(crate) async fn delete_unused(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    limit: i64,
+) -> Result<(), Error> {
+    for id in store::lock_unused(conn, tenant, limit).await? {
+        let operation = operation::supersede(conn, tenant, id, OperationKind::Delete).await?;
+        store::mark_deleting(conn, id, operation).await?;
+    }
+    Ok(())
 }
 
 fn check_name(name: &str) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! Storages: volumes and buckets of tenants.
 
+mod admin;
 mod change;
 mod http;
 mod model;
@@ -8,9 +9,20 @@ mod reason;
 mod store;
 mod view;
 
-pub(crate) use http::routes;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::state::AppState;
+
+pub(crate) use change::delete_unused;
 #[cfg(test)]
 pub(crate) use model::tests;
 pub(crate) use model::{AttachmentMode, Phase, Storage, StorageState};
 pub(crate) use reason::{Reason, ReasonCode};
-pub(crate) use store::{Finding, QUEUE, delete_row, exist, find, find_any, has_other_buckets, lock, record};
+pub(crate) use store::{
+    Finding, QUEUE, count, delete_row, exist, find, find_any, has_other_buckets, lock, record,
+};
+
+/// The routes of tenants and of administrators.
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
+    http::routes().merge(admin::routes())
+}

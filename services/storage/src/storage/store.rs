@@ -156,6 +156,55 @@ pub(super) async fn list(
     .await
 }
 
+/// Returns the storages of all tenants before `before`, newest first: in an administrator's transaction.
+pub(super) async fn list_all(
+    conn: &mut PgConnection,
+    tenant: Option<TenantId>,
+    state: Option<StorageState>,
+    before: Option<StorageId>,
+    limit: i64,
+) -> sqlx::Result<Vec<Storage>> {
+    select_storages!(
+        "where ($1::uuid is null or s.tenant_id = $1) and ($2::text is null or s.state = $2)
+           and ($3::uuid is null or s.id < $3)
+         order by s.id desc limit $4",
+        tenant as Option<TenantId>,
+        state as Option<StorageState>,
+        before as Option<StorageId>,
+        limit
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Returns up to `limit` of the tenant's storages that are not being deleted and that no instance uses, locked until the
+/// end of the transaction.
+pub(super) async fn lock_unused(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    limit: i64,
+) -> sqlx::Result<Vec<StorageId>> {
+    sqlx::query_scalar!(
+        "select id from storages s where tenant_id = $1 and state <> 'deleting'
+           and not exists (select from attachments a where a.storage_id = s.id)
+         order by id limit $2 for update",
+        tenant as TenantId,
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Counts the tenant's storages, with those that are being deleted.
+pub(crate) async fn count(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<i64> {
+    sqlx::query_scalar!(
+        r#"select count(*) as "count!" from storages where tenant_id = $1"#,
+        tenant as TenantId,
+    )
+    .fetch_one(conn)
+    .await
+}
+
 /// A storage to insert.
 pub(super) struct Order<'a> {
     pub(super) id: StorageId,
@@ -265,7 +314,8 @@ pub(super) async fn attachments(
     tenant: TenantId,
     ids: &[StorageId],
 ) -> sqlx::Result<Attachments> {
-    let rows = sqlx::query!(
+    let rows = sqlx::query_as!(
+        AttachmentRow,
         "select storage_id, instance_id, mode, created_at from attachments
          where tenant_id = $1 and storage_id = any($2) order by created_at, instance_id",
         tenant as TenantId,
@@ -273,14 +323,39 @@ pub(super) async fn attachments(
     )
     .fetch_all(conn)
     .await?;
+    Ok(by_storage(rows))
+}
+
+/// As [`attachments`], of storages of any tenant: in an administrator's transaction.
+pub(super) async fn attachments_of_all(
+    conn: &mut PgConnection,
+    ids: &[StorageId],
+) -> sqlx::Result<Attachments> {
+    let rows = sqlx::query_as!(
+        AttachmentRow,
+        "select storage_id, instance_id, mode, created_at from attachments
+         where storage_id = any($1) order by created_at, instance_id",
+        ids as &[StorageId],
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(by_storage(rows))
+}
+
+struct AttachmentRow {
+    storage_id: StorageId,
+    instance_id: InstanceId,
+    mode: AttachmentMode,
+    created_at: Timestamp,
+}
+
+fn by_storage(rows: Vec<AttachmentRow>) -> Attachments {
     let mut attachments = Attachments::new();
-    for row in rows {
-        let mode: AttachmentMode = row.mode;
-        let attachment =
-            AttachmentRef { instance_id: row.instance_id, mode, since: row.created_at.to_jiff() };
-        attachments.entry(row.storage_id).or_default().push(attachment);
+    for AttachmentRow { storage_id, instance_id, mode, created_at } in rows {
+        let attachment = AttachmentRef { instance_id, mode, since: created_at };
+        attachments.entry(storage_id).or_default().push(attachment);
     }
-    Ok(attachments)
+    attachments
 }
 
 /// What a reconcile found out about a storage.

@@ -9,7 +9,7 @@ use testkit::{Response, eventually};
 
 use crate::world::{World, ended, make, remove, specs, state};
 
-fn s3(credential: &Value) -> aws_sdk_s3::Client {
+pub(crate) fn s3(credential: &Value) -> aws_sdk_s3::Client {
     let text = |name: &str| credential[name].as_str().unwrap();
     let keys = aws_credential_types::Credentials::new(
         text("access_key_id"),
@@ -30,7 +30,7 @@ fn s3(credential: &Value) -> aws_sdk_s3::Client {
     aws_sdk_s3::Client::from_conf(config)
 }
 
-async fn put(s3: &aws_sdk_s3::Client, bucket: &str, key: &str, size: usize) -> Result<(), String> {
+pub(crate) async fn put(s3: &aws_sdk_s3::Client, bucket: &str, key: &str, size: usize) -> Result<(), String> {
     let call = s3.put_object().bucket(bucket).key(key).body(vec![7; size].into());
     call.send().await.map(drop).map_err(|error| error.code().unwrap_or_default().to_owned())
 }

@@ -10,6 +10,7 @@ mod isolation;
 mod kills;
 mod migrations;
 mod specs;
+mod tenants;
 mod volumes;
 mod workers;
 mod world;

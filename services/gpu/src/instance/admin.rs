@@ -1,0 +1,190 @@
+//! `/v1/platform-instances`: the instances of all tenants, for administrators. What they do is recorded with its reason.
+
+use api::{ETag, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use audit::{AdminAction, NewAction, Why};
+use auth::Admin;
+use axum::{extract::State, response::IntoResponse};
+use http::StatusCode;
+use ids::{InstanceId, TenantId};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{end, model::Instance, state::InstanceState, store, view::InstanceView};
+use crate::state::AppState;
+
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(list_platform_instances))
+        .routes(routes!(get_platform_instance, delete_platform_instance))
+        .routes(routes!(stop_platform_instance))
+        .routes(routes!(list_platform_instance_actions))
+}
+
+/// Filters and page of the list.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListQuery {
+    /// Only instances of this tenant.
+    tenant_id: Option<TenantId>,
+    /// Only instances in this state.
+    #[param(inline)]
+    state: Option<InstanceState>,
+    /// Maximum number of items.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+    /// `next_cursor` of the previous page.
+    cursor: Option<String>,
+}
+
+/// An instance of any tenant.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PlatformInstance)]
+pub(crate) struct PlatformInstanceView {
+    /// Owner of the instance.
+    tenant_id: TenantId,
+    /// The instance.
+    #[serde(flatten)]
+    instance: InstanceView,
+}
+
+impl PlatformInstanceView {
+    fn of(instance: &Instance, app: &AppState) -> Self {
+        Self { tenant_id: instance.tenant, instance: InstanceView::of(instance, &app.config.apps) }
+    }
+}
+
+/// Lists the instances of all tenants, newest first. For administrators.
+#[utoipa::path(
+    get, path = "/v1/platform-instances", operation_id = "list_platform_instances", tag = "platform",
+    params(ListQuery),
+    responses((status = 200, description = "A page of instances", body = Page<PlatformInstanceView>)),
+)]
+async fn list_platform_instances(
+    State(app): State<AppState>,
+    _admin: Admin,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Page<PlatformInstanceView>>, Problem> {
+    let request = PageParams { limit: query.limit, cursor: query.cursor }.request()?;
+    let mut tx = app.db.admin().await?;
+    let rows = store::list_all(&mut tx, query.tenant_id, query.state, request.after, request.rows()).await?;
+    let page = request.page(rows, |instance| instance.id);
+    Ok(Json(page.map(|instance| PlatformInstanceView::of(&instance, &app))))
+}
+
+/// Returns an instance of any tenant. For administrators.
+#[utoipa::path(
+    get, path = "/v1/platform-instances/{id}", operation_id = "get_platform_instance", tag = "platform",
+    params(("id" = InstanceId, Path, description = "Instance id")),
+    responses((status = 200, description = "The instance", body = PlatformInstanceView)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
+async fn get_platform_instance(
+    State(app): State<AppState>,
+    _admin: Admin,
+    Path(id): Path<InstanceId>,
+) -> Result<impl IntoResponse, Problem> {
+    let mut tx = app.db.admin().await?;
+    let instance = store::read(&mut tx, id).await?.filter(|instance| !instance.is_deleted());
+    let instance = instance.ok_or_else(Problem::not_found)?;
+    Ok((ETag(instance.generation), Json(PlatformInstanceView::of(&instance, &app))))
+}
+
+/// What an administrator does to an instance.
+#[derive(Debug, Clone, Copy)]
+enum Action {
+    Stop,
+    Delete,
+}
+
+async fn act(
+    app: &AppState,
+    admin: &Admin,
+    key: &IdempotencyKey,
+    id: InstanceId,
+    action: Action,
+    why: &Why,
+) -> Result<Reply, Problem> {
+    why.check()?;
+    key.once(app.db.admin().await?, admin.0.user, why, async |tx| {
+        let found = store::read(tx, id).await?.ok_or_else(Problem::not_found)?;
+        db::act_for(tx, found.tenant).await?;
+        let mut instance = store::lock(tx, found.tenant, id).await?.ok_or_else(Problem::not_found)?;
+        let name = match action {
+            Action::Stop => {
+                end::stop_as_admin(tx, &mut instance, &why.reason).await?;
+                "stop_instance"
+            }
+            Action::Delete => {
+                end::delete(tx, &mut instance).await?;
+                "delete_instance"
+            }
+        };
+        let record = NewAction {
+            tenant: found.tenant,
+            target: id.to_string(),
+            action: name,
+            reason: &why.reason,
+            user: admin.0.user,
+        };
+        record.insert(tx).await?;
+        let view = PlatformInstanceView::of(&instance, app);
+        let location = format!("/v1/platform-instances/{id}");
+        Ok(Reply::json(StatusCode::ACCEPTED, &view)?.etag(instance.generation).location(location))
+    })
+    .await
+}
+
+/// Stops an instance of any tenant, which sees the reason. The action is recorded. For administrators.
+#[utoipa::path(
+    post, path = "/v1/platform-instances/{id}/stop", operation_id = "stop_platform_instance", tag = "platform",
+    params(("id" = InstanceId, Path, description = "Instance id"), Why, IdempotencyKey),
+    responses((status = 202, description = "The instance, which is stopping or stopped", body = PlatformInstanceView)),
+    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::InstanceState]))),
+)]
+async fn stop_platform_instance(
+    State(app): State<AppState>,
+    admin: Admin,
+    key: IdempotencyKey,
+    Path(id): Path<InstanceId>,
+    Query(why): Query<Why>,
+) -> Result<Reply, Problem> {
+    act(&app, &admin, &key, id, Action::Stop, &why).await
+}
+
+/// Deletes an instance of any tenant. The action is recorded. For administrators.
+#[utoipa::path(
+    delete, path = "/v1/platform-instances/{id}", operation_id = "delete_platform_instance", tag = "platform",
+    params(("id" = InstanceId, Path, description = "Instance id"), Why, IdempotencyKey),
+    responses((status = 202, description = "The instance, which is being deleted", body = PlatformInstanceView)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
+async fn delete_platform_instance(
+    State(app): State<AppState>,
+    admin: Admin,
+    key: IdempotencyKey,
+    Path(id): Path<InstanceId>,
+    Query(why): Query<Why>,
+) -> Result<Reply, Problem> {
+    act(&app, &admin, &key, id, Action::Delete, &why).await
+}
+
+/// Lists what administrators did to an instance, newest first. Deleted instances have a list too. For administrators.
+#[utoipa::path(
+    get, path = "/v1/platform-instances/{id}/actions", operation_id = "list_platform_instance_actions",
+    tag = "platform",
+    params(("id" = InstanceId, Path, description = "Instance id"), PageParams),
+    responses((status = 200, description = "A page of actions", body = Page<AdminAction>)),
+)]
+async fn list_platform_instance_actions(
+    State(app): State<AppState>,
+    _admin: Admin,
+    Path(id): Path<InstanceId>,
+    Query(params): Query<PageParams>,
+) -> Result<Json<Page<AdminAction>>, Problem> {
+    let request = params.request()?;
+    let mut tx = app.db.admin().await?;
+    let rows = audit::list(&mut tx, &id.to_string(), request.after, request.rows()).await?;
+    Ok(Json(request.page(rows, |action| action.id)))
+}

@@ -1,0 +1,50 @@
+//! `/internal/v1/tenants`, for the identity service.
+
+use api::{Json, Path, Problem};
+use auth::Caller;
+use axum::extract::State;
+use ids::TenantId;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    model::{TenantFate, TenantOrder, TenantProgress},
+    store,
+};
+use crate::{instance, state::AppState};
+
+/// Instances that one call stops or deletes, at most.
+const BATCH: i64 = 200;
+
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(put_tenant))
+}
+
+/// Carries out the state of a tenant: while it is suspended, nothing is started; when it is deleted, so are its
+/// instances. Repeat the call until it is done.
+#[utoipa::path(
+    put, path = "/internal/v1/tenants/{id}", operation_id = "put_tenant", tag = "internal",
+    params(("id" = TenantId, Path, description = "Tenant id")),
+    request_body = TenantOrder,
+    responses((status = 200, description = "How far this service is", body = TenantProgress)),
+)]
+async fn put_tenant(
+    State(app): State<AppState>,
+    _caller: Caller,
+    Path(id): Path<TenantId>,
+    Json(order): Json<TenantOrder>,
+) -> Result<Json<TenantProgress>, Problem> {
+    // the call comes from a service
+    let mut tx = app.db.worker().await?;
+    let order = store::record(&mut tx, id, &order).await?;
+    let is_deleted = order.state == TenantFate::Deleting;
+    for mut instance in instance::store::lock_in(&mut tx, id, order.ends(), BATCH).await? {
+        if is_deleted {
+            instance::end::delete(&mut tx, &mut instance).await?;
+        } else {
+            instance::end::suspend(&mut tx, &mut instance).await?;
+        }
+    }
+    let remaining = instance::store::count_in(&mut tx, id, order.unfinished()).await?;
+    tx.commit().await?;
+    Ok(Json(TenantProgress::of(remaining)))
+}

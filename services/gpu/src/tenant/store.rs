@@ -1,0 +1,59 @@
+//! SQL of the states of tenants.
+
+use ids::TenantId;
+use sqlx::PgConnection;
+
+use super::model::{TenantFate, TenantOrder};
+use crate::error::Error;
+
+/// Requires that the tenant is active, and stays so until the transaction ends.
+///
+/// # Errors
+/// If it is suspended or being deleted.
+pub(crate) async fn check_active(conn: &mut PgConnection, tenant: TenantId) -> Result<(), Error> {
+    sqlx::query!(
+        "select pg_advisory_xact_lock_shared(hashtextextended('tenant ' || $1, 0))",
+        tenant.to_string()
+    )
+    .execute(&mut *conn)
+    .await?;
+    match find(conn, tenant).await?.map(|order| order.state) {
+        None | Some(TenantFate::Active) => Ok(()),
+        Some(TenantFate::Suspended | TenantFate::Deleting) => Err(Error::TenantSuspended),
+    }
+}
+
+async fn find(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<Option<TenantOrder>> {
+    sqlx::query_as!(
+        TenantOrder,
+        "select generation, state, stop_instances from tenants where id = $1",
+        tenant as TenantId,
+    )
+    .fetch_optional(conn)
+    .await
+}
+
+/// Records the order unless a later one is known, and returns the latest. Waits for requests that have seen the tenant
+/// active; those that follow see the new state.
+pub(super) async fn record(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    order: &TenantOrder,
+) -> sqlx::Result<TenantOrder> {
+    sqlx::query!("select pg_advisory_xact_lock(hashtextextended('tenant ' || $1, 0))", tenant.to_string())
+        .execute(&mut *conn)
+        .await?;
+    sqlx::query!(
+        "insert into tenants (id, generation, state, stop_instances) values ($1, $2, $3, $4)
+         on conflict (id) do update set generation = excluded.generation, state = excluded.state,
+             stop_instances = excluded.stop_instances, updated_at = now()
+         where tenants.generation < excluded.generation",
+        tenant as TenantId,
+        order.generation,
+        order.state as TenantFate,
+        order.stop_instances,
+    )
+    .execute(&mut *conn)
+    .await?;
+    Ok(find(conn, tenant).await?.unwrap_or(*order))
+}

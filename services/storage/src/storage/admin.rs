@@ -1,0 +1,156 @@
+//! `/v1/platform-storages`: the storages of all tenants, for administrators. What they do is recorded with its reason.
+
+use api::{ETag, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use audit::{AdminAction, NewAction, Why};
+use auth::Admin;
+use axum::{extract::State, http::StatusCode};
+use ids::{StorageId, TenantId};
+use serde::{Deserialize, Serialize};
+use sqlx::PgConnection;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    change,
+    model::{Storage, StorageState},
+    store,
+    view::{Attachments, StorageView},
+};
+use crate::{error::Error, state::AppState};
+
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(list_platform_storages))
+        .routes(routes!(get_platform_storage, delete_platform_storage))
+        .routes(routes!(list_platform_storage_actions))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListParams {
+    /// Only storages of this tenant.
+    tenant_id: Option<TenantId>,
+    /// Only storages in this state.
+    #[param(inline)]
+    state: Option<StorageState>,
+    /// Maximum number of items.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+    /// `next_cursor` of the previous page.
+    cursor: Option<String>,
+}
+
+/// A storage of any tenant.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PlatformStorage)]
+struct PlatformStorageView {
+    /// Owner of the storage.
+    tenant_id: TenantId,
+    /// The storage.
+    #[serde(flatten)]
+    storage: StorageView,
+}
+
+impl PlatformStorageView {
+    fn new(storage: Storage, attachments: &mut Attachments, state: &AppState) -> Self {
+        let tenant_id = storage.tenant;
+        let objects = state.config.object_store.as_ref();
+        Self { tenant_id, storage: StorageView::new(storage, attachments, objects) }
+    }
+}
+
+/// Returns a storage of any tenant, with its generation.
+async fn find(
+    tx: &mut PgConnection,
+    state: &AppState,
+    id: StorageId,
+) -> Result<(i64, PlatformStorageView), Error> {
+    let storage = store::find_any(tx, id).await?.ok_or(Error::NotFound)?;
+    let mut attachments = store::attachments(tx, storage.tenant, &[id]).await?;
+    Ok((storage.generation, PlatformStorageView::new(storage, &mut attachments, state)))
+}
+
+/// Lists the storages of all tenants, newest first. For administrators.
+#[utoipa::path(
+    get, path = "/v1/platform-storages", operation_id = "list_platform_storages", tag = "platform",
+    params(ListParams),
+    responses((status = 200, description = "A page", body = Page<PlatformStorageView>))
+)]
+async fn list_platform_storages(
+    State(state): State<AppState>,
+    _admin: Admin,
+    Query(params): Query<ListParams>,
+) -> Result<Json<Page<PlatformStorageView>>, Problem> {
+    let page = PageParams { limit: params.limit, cursor: params.cursor }.request()?;
+    let mut tx = state.db.admin().await?;
+    let storages = store::list_all(&mut tx, params.tenant_id, params.state, page.after, page.rows()).await?;
+    let storages = page.page(storages, |storage| storage.id);
+    let ids: Vec<_> = storages.items.iter().map(|storage| storage.id).collect();
+    let mut attachments = store::attachments_of_all(&mut tx, &ids).await?;
+    Ok(Json(storages.map(|storage| PlatformStorageView::new(storage, &mut attachments, &state))))
+}
+
+/// Returns a storage of any tenant. For administrators.
+#[utoipa::path(
+    get, path = "/v1/platform-storages/{id}", operation_id = "get_platform_storage", tag = "platform",
+    params(("id" = StorageId, Path, description = "Storage id")),
+    responses((status = 200, description = "The storage", body = PlatformStorageView))
+)]
+async fn get_platform_storage(
+    State(state): State<AppState>,
+    _admin: Admin,
+    Path(id): Path<StorageId>,
+) -> Result<(ETag, Json<PlatformStorageView>), Problem> {
+    let mut tx = state.db.admin().await?;
+    let (generation, view) = find(&mut tx, &state, id).await?;
+    Ok((ETag(generation), Json(view)))
+}
+
+/// Deletes a storage of any tenant with its data. Refused while instances use it. The action is recorded. For
+/// administrators.
+#[utoipa::path(
+    delete, path = "/v1/platform-storages/{id}", operation_id = "delete_platform_storage", tag = "platform",
+    params(("id" = StorageId, Path, description = "Storage id"), Why, IdempotencyKey),
+    responses((status = 202, description = "The storage, being deleted", body = PlatformStorageView)),
+    extensions(("x-problems" = json!([ProblemType::StorageInUse])))
+)]
+async fn delete_platform_storage(
+    State(state): State<AppState>,
+    Admin(principal): Admin,
+    key: IdempotencyKey,
+    Path(id): Path<StorageId>,
+    Query(why): Query<Why>,
+) -> Result<Reply, Problem> {
+    why.check()?;
+    key.once(state.db.admin().await?, principal.user, &why, async |tx| {
+        let tenant = store::find_any(tx, id).await?.ok_or(Error::NotFound)?.tenant;
+        db::act_for(tx, tenant).await?;
+        change::delete(tx, tenant, id).await?;
+        let (target, action) = (id.to_string(), "delete_storage");
+        NewAction { tenant, target, action, reason: &why.reason, user: principal.user }.insert(tx).await?;
+        let (generation, view) = find(tx, &state, id).await?;
+        let location = format!("/v1/platform-storages/{id}");
+        Ok(Reply::json(StatusCode::ACCEPTED, &view)?.etag(generation).location(location))
+    })
+    .await
+}
+
+/// Lists what administrators did to a storage, newest first. Deleted storages have a list too. For administrators.
+#[utoipa::path(
+    get, path = "/v1/platform-storages/{id}/actions", operation_id = "list_platform_storage_actions",
+    tag = "platform",
+    params(("id" = StorageId, Path, description = "Storage id"), PageParams),
+    responses((status = 200, description = "A page of actions", body = Page<AdminAction>)),
+)]
+async fn list_platform_storage_actions(
+    State(state): State<AppState>,
+    _admin: Admin,
+    Path(id): Path<StorageId>,
+    Query(params): Query<PageParams>,
+) -> Result<Json<Page<AdminAction>>, Problem> {
+    let page = params.request()?;
+    let mut tx = state.db.admin().await?;
+    let rows = audit::list(&mut tx, &id.to_string(), page.after, page.rows()).await?;
+    Ok(Json(page.page(rows, |action| action.id)))
+}
