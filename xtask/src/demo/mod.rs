@@ -9,6 +9,7 @@ mod revocation;
 mod stock;
 mod storage;
 mod story;
+mod tenant_end;
 mod terminal;
 mod usage;
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::{
     Access, Steps,
     client::{Api, text},
-    instance, isolation, revocation, stock, storage, terminal,
+    instance, isolation, revocation, stock, storage, tenant_end, terminal,
     usage::{self, Ran},
 };
 
@@ -68,6 +68,14 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
     let rival = steps.step("A designer of a second tenant signs in", sign_in).await?;
     steps.step("  sees none of it", isolation::sees_nothing(&rival, &id, &volume, &stop)).await?;
 
+    let create = tenant_end::create(&admin, &visitor, &spec);
+    let guest = steps.step("A guest tenant starts an instance with a volume and a bucket", create).await?;
+    let delete = tenant_end::suspend_and_delete(&admin, &guest);
+    steps.step("  is suspended and deleted", delete).await?;
+    let nothing = tenant_end::expect_nothing_left(&admin, &guest);
+    steps.step("  leaves nothing behind", nothing).await?;
+    steps.step("  the stock has its unit back", stock::expect_counts(&admin, &spec, 2, 1)).await?;
+
     let at_least = running_since.elapsed();
     let stop = instance::request(&designer, &id, "stop").await?;
     steps.step("The first designer stops the instance", instance::follow(&designer, &stop)).await?;
@@ -89,6 +97,7 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
 }
 
 async fn delete_leftovers(admin: &Api, designer: &Api) -> anyhow::Result<()> {
+    tenant_end::delete_leftovers(admin).await?;
     for instance in designer.list("/v1/instances").await? {
         if text(&instance, "name")?.starts_with("demo-") {
             instance::delete(designer, text(&instance, "id")?).await?;
