@@ -160,13 +160,6 @@ impl Revocations {
         }
     }
 
-    /// Whether all revocations until a moment ago are known.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.0.grace.is_none()
-            || self.0.state.read().unwrap_or_else(PoisonError::into_inner).complete_at.is_some()
-    }
-
     /// Starts the worker `<service>.revocations`, which applies what `read` returns. `read` takes a cursor, empty at
     /// first, and waits for changes after it, at most [`WAIT`].
     pub fn start<R>(
@@ -202,6 +195,8 @@ impl Revocations {
                 }
                 Err(error) => {
                     tracing::warn!(error = format!("{error:#}"), "cannot read revocations; retrying");
+                    // the cursor may be from before the database was restored
+                    cursor.clear();
                     sleep(delays.next().unwrap_or(MAX_DELAY)).await;
                 }
             }
@@ -263,6 +258,8 @@ impl RevocationSource {
 
 #[cfg(test)]
 mod tests {
+    use std::task::{Context, Waker};
+
     use super::*;
 
     fn at(seconds: i64) -> Timestamp {
@@ -333,15 +330,64 @@ mod tests {
         assert_eq!(revocations.check(&young), Ok(()));
     }
 
-    #[tokio::test]
-    async fn a_stream_ends_when_its_grant_does() {
+    #[test]
+    fn a_stream_ends_when_its_grant_does() {
         let (revocations, own) = (Revocations::new(None), grant());
-        let ended = tokio::spawn({
-            let revocations = revocations.clone();
-            async move { revocations.ended(own).await }
-        });
+        let mut ended = std::pin::pin!(revocations.ended(own));
+        let mut context = Context::from_waker(Waker::noop());
+        for session in [Some(SessionId::new()), own.session] {
+            assert!(ended.as_mut().poll(&mut context).is_pending());
+            let revocation = Revocation { session_id: session, ..Revocation::default() };
+            revocations.apply(&[Change { at: at(10), change: revocation }], None);
+        }
+        assert!(ended.as_mut().poll(&mut context).is_ready());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_follower_retries_soon_and_reads_all_again_after_an_error() {
+        let (revocations, own) = (Revocations::new(None), grant());
         let revocation = Revocation { session_id: own.session, ..Revocation::default() };
-        revocations.apply(&[Change { at: at(10), change: revocation }], None);
-        ended.await.unwrap();
+        let page = |next: &str, complete| Changes {
+            items: vec![Change { at: at(10), change: revocation }],
+            next_cursor: next.to_owned(),
+            complete,
+        };
+        let away = || Err(anyhow::anyhow!("away"));
+        let answers =
+            [away(), away(), Ok(page("1", false)), Ok(page("2", true)), away(), Ok(page("3", true))];
+        let answers = Arc::new(std::sync::Mutex::new(answers.into_iter()));
+        let (asked, mut cursors) = tokio::sync::mpsc::unbounded_channel();
+        let begun = Instant::now();
+        let follower = revocations.follow(|cursor| {
+            let _ = asked.send((cursor, begun.elapsed()));
+            let answer = answers.lock().unwrap().next();
+            async move {
+                match answer {
+                    Some(answer) => answer,
+                    None => std::future::pending().await,
+                }
+            }
+        });
+        let _ = tokio::time::timeout(Duration::from_secs(60), follower).await;
+        let mut seen = Vec::new();
+        while let Ok(call) = cursors.try_recv() {
+            seen.push(call);
+        }
+        let cursors: Vec<_> = seen.iter().map(|(cursor, _)| cursor.as_str()).collect();
+        assert_eq!(cursors, ["", "", "", "1", "2", "", "3"]);
+        let third = seen[2].1;
+        assert!(
+            third >= MIN_DELAY * 2 && third < Duration::from_secs(1),
+            "the third call came after {third:?}"
+        );
+        assert_eq!(revocations.check(&own), Err(Refused::Revoked));
+    }
+
+    #[test]
+    fn tokens_are_doubted_after_a_minute_and_revocations_kept_for_a_day() {
+        let source: RevocationSource =
+            serde_json::from_value(serde_json::json!({ "url": "http://identity", "token": "t" })).unwrap();
+        assert_eq!(source.grace(), Duration::from_secs(60));
+        assert_eq!(RETENTION, Duration::from_secs(86_400));
     }
 }

@@ -11,7 +11,8 @@ use std::{
 };
 
 use atelier_auth::{
-    Admin, AuthConfig, AuthState, Caller, ClaimNames, Claims, HasAuth, Member, Role, User, Verifier,
+    Admin, AuthConfig, AuthState, Caller, ClaimNames, Claims, HasAuth, Member, Revocation, Role, User,
+    Verifier,
 };
 use axum::{Json, Router, http::StatusCode, routing::get};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -273,4 +274,51 @@ async fn requests_do_not_queue_for_a_dead_issuer() {
     let all = tokio::time::timeout(Duration::from_secs(10), all.join_all()).await;
     let all = all.expect("requests wait together, not in a queue");
     assert!(all.into_iter().all(|refused| refused.unwrap_err().status == 503));
+}
+
+/// A check costs neither a query (this crate has no access to a database) nor a request: revocations are in memory.
+#[tokio::test]
+async fn ten_thousand_checks_cost_no_request() {
+    let issuer = Issuer::start().await;
+    let reads = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&reads);
+    let feed = Router::new().route(
+        "/internal/v1/revocations",
+        get(move || async move {
+            // the first request is answered, the next one waits for a change that does not come
+            if counted.fetch_add(1, Ordering::SeqCst) > 0 {
+                std::future::pending::<()>().await;
+            }
+            Json(json!({ "items": [], "next_cursor": "1", "complete": true }))
+        }),
+    );
+    let mut config = issuer.config();
+    config.revocations.as_mut().unwrap().url = testkit::serve(feed).await;
+    let verifier = Verifier::new(config, reqwest::Client::new());
+    let process = service::Process::default();
+    verifier.start(&process.workers, "test");
+    let token = issuer.user(TenantId::new(), Role::Owner);
+    testkit::eventually("the feed is followed", async || (reads.load(Ordering::SeqCst) == 2).then_some(()))
+        .await;
+    for _ in 0..10_000 {
+        verifier.verify(&token).await.unwrap();
+    }
+    assert_eq!(reads.load(Ordering::SeqCst), 2);
+    process.shutdown.begin();
+}
+
+#[tokio::test]
+async fn a_revoked_token_is_refused_within_a_second() {
+    let issuer = Issuer::start().await;
+    let verifier = Verifier::new(issuer.config(), reqwest::Client::new());
+    let process = service::Process::default();
+    verifier.start(&process.workers, "test");
+    let claims = issuer.claims(Some((TenantId::new(), Role::Owner)), false);
+    let token = issuer.sign(&claims);
+    verifier.verify(&token).await.unwrap();
+    let begun = std::time::Instant::now();
+    issuer.revoke(Revocation { user_id: Some(claims.sub), ..Revocation::default() });
+    testkit::eventually("the token is refused", async || verifier.verify(&token).await.err()).await;
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    process.shutdown.begin();
 }
