@@ -5,11 +5,12 @@
 //! [`App`] is the wiring. The slices are `user`, `tenant`, `membership`, `session`, `revocation` and
 //! `signing_key`. Below them:
 //! `state` (what they share), `scope` (whose rows a transaction sees), `authority` (what a
-//! caller may do by the tables), `password` (hashing), `encryption` (secrets at
-//! rest), `keyring` (the keys in use) and `error`.
+//! caller may do by the tables), `client_address` (where a request comes from), `password` (hashing), `encryption`
+//! (secrets at rest), `keyring` (the keys in use) and `error`.
 
 mod app;
 mod authority;
+mod client_address;
 mod config;
 mod encryption;
 mod error;

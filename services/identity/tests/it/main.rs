@@ -9,5 +9,6 @@ mod platform;
 mod rights;
 mod sessions;
 mod signing_keys;
+mod throttle;
 mod users;
 mod workers;

@@ -65,12 +65,12 @@ async fn keys_are_still_rotated_after_a_panic() {
 async fn old_rows_are_still_deleted_after_a_panic() {
     let platform = Platform::start().await;
     let mut conn = platform.db.admin().await;
-    let old = "insert into identity.sign_in_failures
-               values ('\\x00', 1, now() - interval '2 days', now() - interval '2 days')";
+    let old = "insert into identity.sign_in_throttles
+               values ('\\x00', '', 1, now() - interval '2 days', now() - interval '2 days')";
     sqlx::query(old).execute(&mut conn).await.unwrap();
     // the next regular round is a minute away
     panic(&platform, "identity.clean_up").await;
-    wait_until_empty(&mut conn, "select count(*) from identity.sign_in_failures").await;
+    wait_until_empty(&mut conn, "select count(*) from identity.sign_in_throttles").await;
 }
 
 #[tokio::test]
