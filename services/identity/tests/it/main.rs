@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
 mod bad_input;
+mod invitations;
 mod isolation;
 mod members;
 mod platform;

@@ -35,6 +35,7 @@ async fn every_worker_recovers_from_a_panic() {
     let expected = [
         "identity.bootstrap",
         "identity.clean_up",
+        "identity.invitations.clean_up",
         "identity.revocations",
         "identity.revocations.clean_up",
         "identity.revocations.listen",
