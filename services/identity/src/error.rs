@@ -50,7 +50,7 @@ pub(crate) enum Error {
     InvitationRequired,
     #[error("the tenant has {most} open invitations")]
     TooManyInvitations { most: i64 },
-    #[error("the next signing key is already published")]
+    #[error("the next signing key is already requested or published")]
     RotationInProgress,
     #[error("no signing key is active")]
     NoSigningKey,
@@ -133,7 +133,7 @@ impl From<Error> for Problem {
             ),
             Error::RotationInProgress => Self::new(
                 ProblemType::RotationUnderWay,
-                "The next signing key is already published and signs soon.",
+                "The next signing key is already requested or published, and signs soon.",
             ),
             Error::NoSigningKey => Self::unavailable("The signing key", error),
             Error::HasherBusy => Self::unavailable("The sign-in service", error),

@@ -71,7 +71,8 @@ async fn create_invitation(
     check_email("/email", &new.email)?;
     key.once(state.db.tenant(id).await?, principal.user, &new, async |tx| {
         let invitation = changes::invite(tx, &principal, id, &new, state.now()).await?;
-        Reply::json(StatusCode::CREATED, &invitation)
+        let location = format!("/v1/tenants/{id}/invitations/{}", invitation.id);
+        Ok(Reply::json(StatusCode::CREATED, &invitation)?.location(location))
     })
     .await
 }

@@ -175,6 +175,8 @@ async fn a_withdrawn_invitation_has_ended() {
     let foreign = studio.platform.tenant(&studio.admin, "foreign").await;
     let wrong = format!("/v1/tenants/{foreign}/invitations/{id}");
     studio.admin.delete(&wrong).await.expect_problem(404, "not-found");
+    let renewed = studio.invite("ada@x.test", "member").await.expect(201);
+    assert_eq!(renewed.header("location"), Some(path.as_str()));
     let _ = studio.as_owner.delete(&path).await.expect(204);
     studio.as_owner.delete(&path).await.expect_problem(404, "not-found");
     accept(&ada, &id).await.expect_problem(404, "not-found");

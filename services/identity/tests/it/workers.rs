@@ -55,7 +55,7 @@ async fn keys_are_still_rotated_after_a_panic() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     panic(&platform, "identity.signing_keys").await;
-    let next = admin.post("/v1/signing-keys/rotate", json!(null)).await.expect(201);
+    let next = admin.post("/v1/signing-keys/rotate", json!(null)).await.expect(202);
     eventually("the next key is published", async || {
         kids(&platform.client).await.contains(next.str("id")).then_some(())
     })
@@ -83,7 +83,7 @@ async fn a_key_that_cannot_be_decrypted_does_not_stop_the_others() {
     sqlx::query(poison).bind(Uuid::now_v7()).execute(&mut conn).await.unwrap();
     let before = kids(&platform.client).await;
     let admin = platform.admin().await;
-    let next = admin.post("/v1/signing-keys/rotate", json!(null)).await.expect(201);
+    let next = admin.post("/v1/signing-keys/rotate", json!(null)).await.expect(202);
     eventually("the next key is published", async || {
         kids(&platform.client).await.contains(next.str("id")).then_some(())
     })
