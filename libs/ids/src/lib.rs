@@ -190,6 +190,8 @@ ids! {
     TenantId = "ten";
     /// User id.
     UserId = "usr";
+    /// Invitation id.
+    InvitationId = "inv";
     /// Datacenter id.
     DatacenterId = "dc";
     /// GPU specification id.

@@ -66,7 +66,7 @@ impl Shutdown {
     }
 }
 
-/// Serves `router` at `listen` until `shutdown` begins. Then waits for open requests and tracked tasks, at most
+/// Serves `router` at `listen` until `shutdown` begins; its handlers can extract `ConnectInfo<SocketAddr>`. Then waits for open requests and tracked tasks, at most
 /// 20 seconds each.
 ///
 /// # Errors
@@ -75,7 +75,8 @@ pub async fn serve(listen: SocketAddr, router: Router, shutdown: &Shutdown) -> a
     let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
     tracing::info!(%listen, "listening");
     let token = shutdown.token();
-    let served = axum::serve(listener, router).with_graceful_shutdown(token.clone().cancelled_owned());
+    let served = axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>())
+        .with_graceful_shutdown(token.clone().cancelled_owned());
     let overtime = async {
         token.cancelled().await;
         tokio::time::sleep(GRACE).await;

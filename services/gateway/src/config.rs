@@ -16,7 +16,8 @@ pub struct Config {
     /// Internal listener for `/metrics` and health checks.
     pub metrics_listen: SocketAddr,
     /// How browsers reach the gateway. With `https` (TLS ends in front of the gateway) the instances' cookies are
-    /// `Secure` and bound to their host.
+    /// `Secure` and bound to their host. What ends TLS must keep the client's source address: rate limits and the
+    /// throttle of sign-ins count by the peer of the connection.
     pub public_url: Url,
     /// Instances' host names.
     #[serde(default)]

@@ -9,7 +9,8 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, config::Config, membership, revocation, session, signing_key, state::AppState, tenant, user,
+    NAME, config::Config, invitation, membership, revocation, session, signing_key, state::AppState, tenant,
+    user,
 };
 
 const CLEAN_UP: Duration = Duration::from_secs(60);
@@ -43,8 +44,8 @@ impl App {
     }
 
     /// Starts the background workers: `identity.signing_keys` creates, rotates and loads signing keys,
-    /// `identity.clean_up` and `identity.revocations.clean_up` delete old rows, `identity.bootstrap` creates the first
-    /// administrator; and those of revocations and tenants.
+    /// `identity.clean_up`, `identity.invitations.clean_up` and `identity.revocations.clean_up` delete old rows,
+    /// `identity.bootstrap` creates the first administrator; and those of revocations and tenants.
     pub fn start_workers(&self) {
         let workers = &self.process.workers;
         let state = self.state.clone();
@@ -61,6 +62,11 @@ impl App {
         workers.spawn_periodic(format!("{NAME}.revocations.clean_up"), CLEAN_UP, move || {
             let state = state.clone();
             async move { revocation::clean_up(&state).await }
+        });
+        let state = self.state.clone();
+        workers.spawn_periodic(format!("{NAME}.invitations.clean_up"), CLEAN_UP, move || {
+            let state = state.clone();
+            async move { invitation::clean_up(&state).await }
         });
         revocation::start(&self.state, workers);
         tenant::start(&self.state, &self.process);
@@ -91,6 +97,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(user::routes())
         .merge(tenant::routes())
         .merge(membership::routes())
+        .merge(invitation::routes())
         .merge(signing_key::routes())
         .merge(revocation::routes())
 }
@@ -100,7 +107,7 @@ fn routes() -> OpenApiRouter<AppState> {
     tags(
         (name = "sessions", description = "Signing in and out"),
         (name = "users", description = "People"),
-        (name = "tenants", description = "Tenants and their members"),
+        (name = "tenants", description = "Tenants, their members and invitations"),
         (name = "signing keys", description = "Keys that sign access tokens"),
         (name = "internal", description = "For the other services of the platform"),
     )

@@ -16,6 +16,21 @@ pub(crate) async fn admin(tx: &mut PgConnection, caller: &Principal) -> Result<(
     if is_admin(tx, caller).await? { Ok(()) } else { Err(Error::NotAnAdministrator) }
 }
 
+/// Requires a user who can sign in, and sets the transaction's scope to them.
+///
+/// # Errors
+/// If the user is disabled or deleted, or their session has ended.
+pub(crate) async fn signed_in(tx: &mut PgConnection, caller: &Principal) -> Result<(), Error> {
+    is_admin(tx, caller).await.map(drop)
+}
+
+/// By which right a caller manages a tenant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manager {
+    Administrator,
+    Owner,
+}
+
 /// Requires an administrator, or an owner of the tenant, and locks the tenant. They remain what they are until the
 /// transaction ends.
 ///
@@ -25,19 +40,37 @@ pub(crate) async fn manager(
     tx: &mut PgConnection,
     caller: &Principal,
     tenant: TenantId,
-) -> Result<(), Error> {
+) -> Result<Manager, Error> {
     let admin = is_admin(tx, caller).await?;
     // with the tenant locked, roles no longer change
     lock_tenant(tx, tenant).await?;
     if admin {
-        return Ok(());
+        return Ok(Manager::Administrator);
     }
     let acts_for_it = caller.tenant.is_some_and(|(own, _)| own == tenant);
     let role = role(tx, tenant, caller.user).await?.filter(|_| acts_for_it);
     match role.ok_or(Error::NotFound)? {
-        Role::Owner => Ok(()),
+        Role::Owner => Ok(Manager::Owner),
         actual => Err(Error::RoleTooLow { required: Role::Owner, actual }),
     }
+}
+
+/// Locks the tenant, sets the transaction's scope to it, and returns whether the user could manage it now, if they
+/// signed in.
+///
+/// # Errors
+/// If the tenant does not exist.
+pub(crate) async fn lock_if_managed_by(
+    tx: &mut PgConnection,
+    user: UserId,
+    tenant: TenantId,
+) -> Result<bool, Error> {
+    let account = sqlx::query!("select admin, disabled from users where id = $1 for share", user as UserId)
+        .fetch_optional(&mut *tx)
+        .await?;
+    lock_tenant(tx, tenant).await?;
+    let role = role(tx, tenant, user).await?;
+    Ok(account.is_some_and(|user| !user.disabled && (user.admin || role == Some(Role::Owner))))
 }
 
 async fn is_admin(tx: &mut PgConnection, caller: &Principal) -> Result<bool, Error> {

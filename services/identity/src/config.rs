@@ -12,7 +12,8 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// Address to listen on.
+    /// Address to listen on. Only the gateway and the platform's services may reach it: the service believes their
+    /// `X-Forwarded-For`.
     pub listen: SocketAddr,
     /// Connection to the service's schema.
     pub database: DbConfig,

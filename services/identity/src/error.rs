@@ -46,7 +46,11 @@ pub(crate) enum Error {
     LastOwner(TenantId),
     #[error("the user is already a member")]
     AlreadyAMember,
-    #[error("the next signing key is already published")]
+    #[error("an owner adds members by invitation")]
+    InvitationRequired,
+    #[error("the tenant has {most} open invitations")]
+    TooManyInvitations { most: i64 },
+    #[error("the next signing key is already requested or published")]
     RotationInProgress,
     #[error("no signing key is active")]
     NoSigningKey,
@@ -98,7 +102,7 @@ impl From<Error> for Problem {
             }
             Error::TenantSuspended => Self::new(
                 ProblemType::TenantSuspended,
-                "Nobody can sign in to this tenant while it is suspended.",
+                "Nobody can sign in to this tenant, or join it, while it is suspended.",
             ),
             Error::TenantActive => {
                 Self::new(ProblemType::TenantActive, "Only a suspended tenant can be deleted.")
@@ -119,9 +123,17 @@ impl From<Error> for Problem {
             Error::AlreadyAMember => {
                 Self::new(ProblemType::AlreadyAMember, "The user is a member of this tenant.")
             }
+            Error::InvitationRequired => {
+                Self::forbidden("Only platform administrators add members without an invitation.")
+                    .next("Invite the person with POST /v1/tenants/{id}/invitations.")
+            }
+            Error::TooManyInvitations { most } => Self::new(
+                ProblemType::TooManyInvitations,
+                format!("A tenant has at most {most} open invitations."),
+            ),
             Error::RotationInProgress => Self::new(
                 ProblemType::RotationUnderWay,
-                "The next signing key is already published and signs soon.",
+                "The next signing key is already requested or published, and signs soon.",
             ),
             Error::NoSigningKey => Self::unavailable("The signing key", error),
             Error::HasherBusy => Self::unavailable("The sign-in service", error),

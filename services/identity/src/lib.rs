@@ -2,17 +2,19 @@
 //!
 //! The only service that handles passwords. It knows nothing of what a tenant owns in other services.
 //!
-//! [`App`] is the wiring. The slices are `user`, `tenant`, `membership`, `session`, `revocation` and
-//! `signing_key`. Below them:
+//! [`App`] is the wiring. The slices are `user`, `tenant`, `membership`, `invitation`, `session`,
+//! `revocation` and `signing_key`. Below them:
 //! `state` (what they share), `scope` (whose rows a transaction sees), `authority` (what a
-//! caller may do by the tables), `password` (hashing), `encryption` (secrets at
-//! rest), `keyring` (the keys in use) and `error`.
+//! caller may do by the tables), `client_address` (where a request comes from), `password` (hashing), `encryption`
+//! (secrets at rest), `keyring` (the keys in use) and `error`.
 
 mod app;
 mod authority;
+mod client_address;
 mod config;
 mod encryption;
 mod error;
+mod invitation;
 mod keyring;
 mod membership;
 mod password;

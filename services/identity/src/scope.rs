@@ -7,7 +7,7 @@ async fn set(conn: &mut PgConnection, name: &'static str, value: String) -> sqlx
     sqlx::query_scalar!("select set_config($1, $2, true)", name, value).fetch_one(conn).await.map(drop)
 }
 
-/// From here on the transaction sees this user's memberships and sessions.
+/// From here on the transaction sees this user's memberships and sessions, and the invitations to them.
 pub(crate) async fn user(conn: &mut PgConnection, user: UserId) -> sqlx::Result<()> {
     set(conn, "atelier.user", user.uuid().to_string()).await
 }
@@ -17,7 +17,7 @@ pub(crate) async fn session(conn: &mut PgConnection, session: SessionId) -> sqlx
     set(conn, "atelier.session", session.uuid().to_string()).await
 }
 
-/// From here on the transaction sees this tenant's members.
+/// From here on the transaction sees this tenant's members and invitations.
 pub(crate) async fn tenant(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
     set(conn, "atelier.tenant", tenant.uuid().to_string()).await
 }

@@ -213,6 +213,9 @@ impl IntoResponse for Problem {
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
         }
+        if let Some(seconds) = self.extra.get("retry_after").and_then(Value::as_u64) {
+            headers.insert(header::RETRY_AFTER, seconds.into());
+        }
         response
     }
 }

@@ -157,6 +157,8 @@ problems! {
         { tenant_id: string "The tenant that would lose its last owner." };
     AlreadyAMember = CONFLICT "already-a-member", "Already a member",
         "Change the role with PATCH /v1/tenants/{id}/members/{user_id}.";
+    TooManyInvitations = CONFLICT "too-many-invitations", "Too many open invitations",
+        "Withdraw invitations with DELETE /v1/tenants/{id}/invitations/{invitation_id}, or wait until some are answered.";
     RotationUnderWay = CONFLICT "rotation-under-way", "Key rotation in progress",
         "Wait until GET /v1/signing-keys shows the new key as active.";
 

@@ -10,19 +10,29 @@ use super::{
     model::{Member, NewMember},
     store,
 };
-use crate::{authority, error::Error, revocation, user};
+use crate::{
+    authority::{self, Manager},
+    error::Error,
+    invitation, revocation, user,
+};
 
+/// Adds a user without an invitation, which only administrators may do.
 pub(super) async fn add(
     tx: &mut PgConnection,
     caller: &Principal,
     tenant: TenantId,
     new: &NewMember,
 ) -> Result<Member, Error> {
-    authority::manager(tx, caller, tenant).await?;
-    let user = find_user(tx, new).await?;
+    if authority::manager(tx, caller, tenant).await? == Manager::Owner {
+        return Err(Error::InvitationRequired);
+    }
+    let found = user::find(tx, new.user_id).await?;
+    let user = found.ok_or_else(|| Error::invalid("/user_id", "user not found"))?.id;
     if !store::insert(tx, tenant, user, new.role).await? {
         return Err(Error::AlreadyAMember);
     }
+    // or the user could return with it after having been removed
+    invitation::delete_of_member(tx, tenant, user).await?;
     find(tx, tenant, user).await
 }
 
@@ -64,13 +74,4 @@ pub(super) async fn remove(
 
 async fn find(tx: &mut PgConnection, tenant: TenantId, user: UserId) -> Result<Member, Error> {
     store::find(tx, tenant, user).await?.ok_or(Error::NotFound)
-}
-
-async fn find_user(tx: &mut PgConnection, new: &NewMember) -> Result<UserId, Error> {
-    let (found, pointer) = match (&new.user_id, &new.email) {
-        (Some(id), None) => (user::find(tx, *id).await?, "/user_id"),
-        (None, Some(email)) => (user::find_by_email(tx, email).await?, "/email"),
-        _ => return Err(Error::invalid("/user_id", "either user_id or email is required")),
-    };
-    found.map(|user| user.id).ok_or_else(|| Error::invalid(pointer, "user not found"))
 }

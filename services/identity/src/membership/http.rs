@@ -65,7 +65,7 @@ async fn get_member(
     Ok((ETag(member.generation), Json(member)))
 }
 
-/// Adds a user to a tenant. For owners and administrators.
+/// Adds a user to a tenant. For administrators. Owners invite people: see `create_invitation`.
 #[utoipa::path(
     post, path = "/v1/tenants/{id}/members", operation_id = "add_member", tag = "tenants",
     params(

@@ -7,4 +7,6 @@ mod store;
 
 pub(crate) use http::routes;
 pub(crate) use model::{Membership, may_read};
-pub(crate) use store::{count_owners, delete_all, has_more_than_owners, of_user};
+pub(crate) use store::{
+    count_owners, delete_all, has_member_with_email, has_more_than_owners, insert, of_user,
+};

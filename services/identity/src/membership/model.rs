@@ -41,16 +41,12 @@ pub(crate) struct Membership {
     pub(crate) role: Role,
 }
 
-/// A member to add: an existing user, by id or by e-mail address.
+/// A user to add as a member.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewMember {
-    /// Id of the user. Required without `email`.
-    #[serde(default)]
-    pub(crate) user_id: Option<UserId>,
-    /// E-mail address of the user. Required without `user_id`.
-    #[serde(default)]
-    pub(crate) email: Option<String>,
+    /// Id of the user.
+    pub(crate) user_id: UserId,
     /// Role of the user in the tenant.
     pub(crate) role: Role,
 }

@@ -48,7 +48,7 @@ pub(super) async fn find(
 }
 
 /// Adds a member. Returns false if the user is a member already.
-pub(super) async fn insert(
+pub(crate) async fn insert(
     conn: &mut PgConnection,
     tenant: TenantId,
     user: UserId,
@@ -97,6 +97,22 @@ pub(super) async fn delete(conn: &mut PgConnection, tenant: TenantId, user: User
     .execute(conn)
     .await
     .map(drop)
+}
+
+/// Returns whether a member of the tenant has this e-mail address, ignoring case.
+pub(crate) async fn has_member_with_email(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    email: &str,
+) -> sqlx::Result<bool> {
+    sqlx::query_scalar!(
+        "select exists(select from members m join users u on u.id = m.user_id
+             where m.tenant_id = $1 and lower(u.email) = lower($2)) as \"exists!\"",
+        tenant as TenantId,
+        email,
+    )
+    .fetch_one(conn)
+    .await
 }
 
 /// Deletes all members of a tenant.

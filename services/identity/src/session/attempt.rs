@@ -1,21 +1,34 @@
-//! Password attempts. Each failure makes the next attempt wait longer, whether or not the account exists. Failures are
-//! counted by e-mail address in the database, so all replicas count together. The gateway limits by client.
+//! Password attempts. Each failure makes the next attempt wait longer, whether or not the account exists.
+//!
+//! Failures are counted by client address (a client that tries many accounts), by account and network (a client that
+//! tries one account), and by account alone (many clients that try one account). The last count neither includes nor
+//! locks networks from which somebody has signed in to the account: strangers cannot lock its owner out there.
+//! The counts are in the database, so all replicas count together. The gateway limits the rate by client.
+//!
+//! A client in a known network of an account gets another answer than elsewhere while the account is under a
+//! distributed attack. This tells users of that network, and nobody else, that the account exists.
 
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
 use super::store;
-use crate::{error::Error, state::AppState};
+use crate::{client_address::ClientAddress, error::Error, state::AppState};
 
-/// Failures in a row without a lock.
-const FREE_FAILURES: i32 = 5;
+/// Failures without a lock, of one account in one network.
+const FREE_IN_NETWORK: i32 = 5;
+/// Failures without a lock, of one client with all accounts.
+const FREE_OF_CLIENT: i32 = 20;
+/// Failures without a lock, of one account from all networks that are not known.
+const FREE_OF_ACCOUNT: i32 = 100;
 const LONGEST_LOCK: SignedDuration = SignedDuration::from_secs(60);
-/// Failures are forgotten after this time without another one.
-const FORGET_AFTER: SignedDuration = SignedDuration::from_mins(15);
+/// The time in which one failure is forgotten.
+const FORGET_ONE: SignedDuration = SignedDuration::from_secs(60);
+/// How long a network is known after a sign-in.
+pub(super) const KNOWN_FOR: SignedDuration = SignedDuration::from_hours(90 * 24);
 
-/// How long sign-in is locked after so many failures in a row.
-fn lock_after(failures: i32) -> SignedDuration {
-    match u32::try_from(failures - FREE_FAILURES) {
+/// How long a lock lasts after so many failures.
+fn lock_after(failures: i32, free: i32) -> SignedDuration {
+    match u32::try_from(failures - free) {
         Err(_) | Ok(0) => SignedDuration::ZERO,
         Ok(more) => SignedDuration::from_secs(1 << (more - 1).min(6)).min(LONGEST_LOCK),
     }
@@ -23,39 +36,64 @@ fn lock_after(failures: i32) -> SignedDuration {
 
 /// One attempt at an account's password. Begin it before the password is hashed, and record its result.
 pub(crate) struct Attempt {
-    account: Vec<u8>,
+    origin: Origin,
+    is_known: bool,
+}
+
+/// What an attempt is counted by.
+pub(super) struct Origin {
+    /// SHA-256 of the lower-case e-mail address.
+    pub(super) account: Vec<u8>,
+    /// The client, as [`ClientAddress::host`].
+    pub(super) host: String,
+    /// The client's network, as [`ClientAddress::network`].
+    pub(super) network: String,
 }
 
 impl Attempt {
     /// # Errors
-    /// If sign-in is locked for this account.
-    pub(crate) async fn begin(state: &AppState, email: &str) -> Result<Self, Error> {
+    /// If sign-in is locked for this client, or for this account.
+    pub(crate) async fn begin(state: &AppState, client: ClientAddress, email: &str) -> Result<Self, Error> {
         let account = Sha256::digest(email.to_lowercase().as_bytes()).to_vec();
+        let origin = Origin { account, host: client.host(), network: client.network() };
+        let now = state.now();
         let mut tx = state.db.platform().await?;
-        let until = store::locked_until(&mut tx, &account).await?;
+        let is_known = store::is_known(&mut tx, &origin, now - KNOWN_FOR).await?;
+        let until = store::locked_until(&mut tx, &origin, is_known).await?;
         tx.commit().await?;
-        match until.and_then(|until| remaining_seconds(until, state.now())) {
+        match until.and_then(|until| remaining_seconds(until, now)) {
             Some(seconds) => Err(Error::SignInLocked { seconds }),
-            None => Ok(Self { account }),
+            None => Ok(Self { origin, is_known }),
         }
     }
 
     /// Records a wrong password.
     pub(crate) async fn failed(self, state: &AppState) -> Result<(), Error> {
+        let Origin { account, host, network } = &self.origin;
         let now = state.now();
         let mut tx = state.db.platform().await?;
-        let failures = store::count_failure(&mut tx, &self.account, now, now - FORGET_AFTER).await?;
-        let lock = lock_after(failures);
-        if lock.is_positive() {
-            store::lock_until(&mut tx, &self.account, now + lock).await?;
+        // always in this order, so that concurrent attempts do not deadlock
+        let counts: [(&[u8], &str, i32); 3] = [
+            (&[], host, FREE_OF_CLIENT),
+            (account, network, FREE_IN_NETWORK),
+            (account, "", FREE_OF_ACCOUNT),
+        ];
+        for (account, network, free) in counts.into_iter().take(if self.is_known { 2 } else { 3 }) {
+            let failures = store::count_failure(&mut tx, account, network, now, FORGET_ONE).await?;
+            let lock = lock_after(failures, free);
+            if lock.is_positive() {
+                store::lock_until(&mut tx, account, network, now + lock).await?;
+            }
         }
         Ok(tx.commit().await?)
     }
 
-    /// Records a right password.
+    /// Records a right password: the network becomes known. The failures of the client and of the account from other
+    /// networks stay, or an attacker could clear the former with an account of their own.
     pub(crate) async fn succeeded(self, state: &AppState) -> Result<(), Error> {
         let mut tx = state.db.platform().await?;
-        store::clear_failures(&mut tx, &self.account).await?;
+        store::clear_failures(&mut tx, &self.origin).await?;
+        store::remember_network(&mut tx, &self.origin, state.now()).await?;
         Ok(tx.commit().await?)
     }
 }
@@ -72,9 +110,9 @@ mod tests {
 
     #[test]
     fn the_lock_doubles_up_to_a_minute() {
-        let seconds: Vec<_> = (0..16).map(|n| lock_after(n).as_secs()).collect();
+        let seconds: Vec<_> = (0..16).map(|n| lock_after(n, 5).as_secs()).collect();
         assert_eq!(seconds, [0, 0, 0, 0, 0, 0, 1, 2, 4, 8, 16, 32, 60, 60, 60, 60]);
-        assert_eq!(lock_after(i32::MAX).as_secs(), 60);
+        assert_eq!(lock_after(i32::MAX, 5).as_secs(), 60);
     }
 
     #[test]

@@ -5,7 +5,6 @@ use auth::User as SignedIn;
 use axum::{
     extract::State,
     http::{HeaderName, StatusCode, header},
-    response::{IntoResponse, Response},
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -13,7 +12,7 @@ use super::{
     model::{Credentials, EndReason, Refresh, SessionTokens},
     refresh, sign_in, store,
 };
-use crate::{error::Error, scope, state::AppState};
+use crate::{client_address::ClientAddress, scope, state::AppState};
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -26,20 +25,11 @@ type Uncached<T> = ([(HeaderName, &'static str); 1], Json<T>);
 
 const NO_STORE: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "no-store")];
 
-/// Adds `Retry-After` while sign-in is locked.
-fn with_retry_after(error: Error) -> Response {
-    match error {
-        Error::SignInLocked { seconds } => {
-            ([(header::RETRY_AFTER, seconds.to_string())], Problem::from(error)).into_response()
-        }
-        error => Problem::from(error).into_response(),
-    }
-}
-
 /// Creates a session with a password.
 ///
 /// An unknown e-mail address and a wrong password get the same 401. After several failures, sign-in is locked
-/// for up to a minute (429).
+/// for up to a minute (429): for the account in the client's network, or for all accounts from the client's address.
+/// After many from elsewhere, it is locked for the account in networks from which nobody has signed in to it.
 #[utoipa::path(
     post, path = "/v1/sessions", operation_id = "create_session", tag = "sessions", security(()),
     request_body = Credentials,
@@ -50,9 +40,10 @@ fn with_retry_after(error: Error) -> Response {
 )]
 async fn create_session(
     State(state): State<AppState>,
+    client: ClientAddress,
     Json(credentials): Json<Credentials>,
-) -> Result<Uncached<SessionTokens>, Response> {
-    let tokens = sign_in::sign_in(&state, credentials).await.map_err(with_retry_after)?;
+) -> Result<Uncached<SessionTokens>, Problem> {
+    let tokens = sign_in::sign_in(&state, client, credentials).await?;
     Ok((NO_STORE, Json(tokens)))
 }
 

@@ -10,15 +10,19 @@ use super::{
     store,
     tokens::{Issued, RefreshToken},
 };
-use crate::{error::Error, scope, state::AppState, user};
+use crate::{client_address::ClientAddress, error::Error, scope, state::AppState, user};
 
 /// # Errors
 /// If the e-mail address or password is wrong (indistinguishably), sign-in is locked, the user is disabled; and as
 /// [`rights::membership`].
-pub(super) async fn sign_in(state: &AppState, credentials: Credentials) -> Result<SessionTokens, Error> {
+pub(super) async fn sign_in(
+    state: &AppState,
+    client: ClientAddress,
+    credentials: Credentials,
+) -> Result<SessionTokens, Error> {
     // the permit comes first, so that concurrent attempts cannot pass the lock together
     let permit = state.hasher.permit().await?;
-    let attempt = Attempt::begin(state, &credentials.email).await?;
+    let attempt = Attempt::begin(state, client, &credentials.email).await?;
     let mut tx = state.db.platform().await?;
     let account = user::find_account(&mut tx, &credentials.email).await?;
     tx.commit().await?;

@@ -1,10 +1,10 @@
-//! The tables of sessions, refresh tokens and failed sign-ins.
+//! The tables of sessions, refresh tokens, failed sign-ins and known networks.
 
 use ids::{SessionId, TenantId, UserId};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use sqlx::PgConnection;
 
-use super::model::EndReason;
+use super::{attempt::Origin, model::EndReason};
 use crate::{revocation, scope};
 
 /// Adds a session. The transaction must be in the scope of its user.
@@ -164,44 +164,96 @@ pub(super) async fn clock(conn: &mut PgConnection) -> sqlx::Result<Timestamp> {
     Ok(now.to_jiff())
 }
 
-/// Returns until when sign-in is locked for this account.
-pub(super) async fn locked_until(conn: &mut PgConnection, account: &[u8]) -> sqlx::Result<Option<Timestamp>> {
-    let until = sqlx::query_scalar!("select blocked_until from sign_in_failures where account = $1", account)
-        .fetch_optional(conn)
-        .await?;
-    Ok(until.map(jiff_sqlx::Timestamp::to_jiff))
-}
-
-/// Counts a failure and returns the number of failures in a row. A failure before `forget` does not count.
-pub(super) async fn count_failure(
+/// Returns whether somebody has signed in to the account from the network since `since`.
+pub(super) async fn is_known(
     conn: &mut PgConnection,
-    account: &[u8],
-    now: Timestamp,
-    forget: Timestamp,
-) -> sqlx::Result<i32> {
+    origin: &Origin,
+    since: Timestamp,
+) -> sqlx::Result<bool> {
     sqlx::query_scalar!(
-        "insert into sign_in_failures (account, failures, last_failed_at, blocked_until)
-         values ($1, 1, $2, $2)
-         on conflict (account) do update set last_failed_at = $2, failures =
-             case when sign_in_failures.last_failed_at < $3 then 1 else sign_in_failures.failures + 1 end
-         returning failures",
-        account,
-        jiff_sqlx::Timestamp::from(now),
-        jiff_sqlx::Timestamp::from(forget),
+        "select exists(select from known_networks
+             where account = $1 and network = $2 and last_signed_in_at > $3) as \"exists!\"",
+        origin.account,
+        origin.network,
+        jiff_sqlx::Timestamp::from(since),
     )
     .fetch_one(conn)
     .await
 }
 
-/// Locks sign-in for the account.
+/// Records a sign-in from the network.
+pub(super) async fn remember_network(
+    conn: &mut PgConnection,
+    origin: &Origin,
+    now: Timestamp,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into known_networks (account, network, last_signed_in_at) values ($1, $2, $3)
+         on conflict (account, network) do update set last_signed_in_at = $3",
+        origin.account,
+        origin.network,
+        jiff_sqlx::Timestamp::from(now),
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Returns until when sign-in is locked. The lock of the account as a whole does not concern known networks.
+pub(super) async fn locked_until(
+    conn: &mut PgConnection,
+    origin: &Origin,
+    is_known: bool,
+) -> sqlx::Result<Option<Timestamp>> {
+    let until = sqlx::query_scalar!(
+        "select max(locked_until) from sign_in_throttles
+         where (account = '' and network = $2) or (account = $1 and network = $3)
+            or (account = $1 and network = '' and not $4)",
+        origin.account,
+        origin.host,
+        origin.network,
+        is_known,
+    )
+    .fetch_one(conn)
+    .await?;
+    Ok(until.map(jiff_sqlx::Timestamp::to_jiff))
+}
+
+/// Counts a failure and returns the number of failures, of which one was forgotten every `forget_one`.
+pub(super) async fn count_failure(
+    conn: &mut PgConnection,
+    account: &[u8],
+    network: &str,
+    now: Timestamp,
+    forget_one: SignedDuration,
+) -> sqlx::Result<i32> {
+    sqlx::query_scalar!(
+        "insert into sign_in_throttles as t (account, network, failures, last_failed_at, locked_until)
+         values ($1, $2, 1, $3, $3)
+         on conflict (account, network) do update set last_failed_at = $3, failures = 1 + greatest(0, t.failures
+             - greatest(0, extract(epoch from $3 - t.last_failed_at)::float8) / $4::float8)
+         returning ceil(failures)::int as \"failures!\"",
+        account,
+        network,
+        jiff_sqlx::Timestamp::from(now),
+        forget_one.as_secs_f64(),
+    )
+    .fetch_one(conn)
+    .await
+}
+
+/// Locks sign-in.
 pub(super) async fn lock_until(
     conn: &mut PgConnection,
     account: &[u8],
+    network: &str,
     until: Timestamp,
 ) -> sqlx::Result<()> {
     sqlx::query!(
-        "update sign_in_failures set blocked_until = $2 where account = $1",
+        "update sign_in_throttles set locked_until = greatest(locked_until, $3)
+         where account = $1 and network = $2",
         account,
+        network,
         jiff_sqlx::Timestamp::from(until),
     )
     .execute(conn)
@@ -209,14 +261,25 @@ pub(super) async fn lock_until(
     .map(drop)
 }
 
-/// Deletes the account's failures.
-pub(super) async fn clear_failures(conn: &mut PgConnection, account: &[u8]) -> sqlx::Result<()> {
-    sqlx::query!("delete from sign_in_failures where account = $1", account).execute(conn).await.map(drop)
+/// Deletes the account's failures in the network.
+pub(super) async fn clear_failures(conn: &mut PgConnection, origin: &Origin) -> sqlx::Result<()> {
+    sqlx::query!(
+        "delete from sign_in_throttles where account = $1 and network = $2",
+        origin.account,
+        origin.network,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
-/// Deletes sessions that ended more than a day ago, with their tokens, and failures as old. At most `limit` of each.
-/// Needs the worker role.
-pub(super) async fn delete_old(conn: &mut PgConnection, limit: i64) -> sqlx::Result<u64> {
+/// Deletes sessions that ended more than a day ago, with their tokens, failures as old, and networks without a sign-in
+/// since `known_since`. At most `limit` of each. Needs the worker role.
+pub(super) async fn delete_old(
+    conn: &mut PgConnection,
+    known_since: Timestamp,
+    limit: i64,
+) -> sqlx::Result<u64> {
     let sessions = sqlx::query!(
         "delete from sessions where id in (
              select id from sessions
@@ -226,11 +289,20 @@ pub(super) async fn delete_old(conn: &mut PgConnection, limit: i64) -> sqlx::Res
     .execute(&mut *conn)
     .await?;
     let failures = sqlx::query!(
-        "delete from sign_in_failures where account in (
-             select account from sign_in_failures where last_failed_at < now() - interval '1 day' limit $1)",
+        "delete from sign_in_throttles where (account, network) in (
+             select account, network from sign_in_throttles
+             where last_failed_at < now() - interval '1 day' limit $1)",
         limit,
+    )
+    .execute(&mut *conn)
+    .await?;
+    let networks = sqlx::query!(
+        "delete from known_networks where (account, network) in (
+             select account, network from known_networks where last_signed_in_at < $2 limit $1)",
+        limit,
+        jiff_sqlx::Timestamp::from(known_since),
     )
     .execute(conn)
     .await?;
-    Ok(sessions.rows_affected() + failures.rows_affected())
+    Ok(sessions.rows_affected() + failures.rows_affected() + networks.rows_affected())
 }

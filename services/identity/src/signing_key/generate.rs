@@ -15,14 +15,17 @@ use super::store::StoredKey;
 use crate::{encryption::Cipher, keyring::Key, state::AppState};
 
 /// Generates a key that signs from `active_from` on.
-pub(super) async fn generate(state: &AppState, active_from: Timestamp) -> anyhow::Result<StoredKey> {
+pub(super) async fn generate(
+    state: &AppState,
+    id: SigningKeyId,
+    active_from: Timestamp,
+) -> anyhow::Result<StoredKey> {
     let state = state.clone();
     // a good part of a second of one core
-    tokio::task::spawn_blocking(move || generate_blocking(&state.cipher, active_from)).await?
+    tokio::task::spawn_blocking(move || generate_blocking(&state.cipher, id, active_from)).await?
 }
 
-fn generate_blocking(cipher: &Cipher, active_from: Timestamp) -> anyhow::Result<StoredKey> {
-    let id = SigningKeyId::new();
+fn generate_blocking(cipher: &Cipher, id: SigningKeyId, active_from: Timestamp) -> anyhow::Result<StoredKey> {
     let pair = KeyPair::generate(KeySize::Rsa2048)?;
     let public = PublicKeyComponents::<Vec<u8>>::from(pair.public_key());
     let public_jwk = json!({

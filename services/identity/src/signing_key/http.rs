@@ -1,4 +1,4 @@
-//! Publishing the keys, and an administrator's rotation.
+//! Publishing the keys, and an administrator's request for the next one.
 
 use api::{IdempotencyKey, Page, Problem, ProblemType, Reply};
 use auth::Admin;
@@ -6,14 +6,14 @@ use axum::{
     extract::State,
     http::{HeaderName, StatusCode, header},
 };
+use ids::SigningKeyId;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    generate,
-    model::{Rules, SigningKey},
+    model::{Rules, SigningKey, SigningKeyRequest},
     store,
 };
 use crate::{authority, error::Error, state::AppState};
@@ -143,13 +143,14 @@ async fn list_signing_keys(
     Ok(api::Json(Page { items: shown(&state, &keys), next_cursor: None }))
 }
 
-/// Creates the next key now. It is published at once and signs after `publish_before`. The active key stays
-/// published until its last token has expired. 409 while a next key is already published.
+/// Requests the next key now. It appears in `/v1/signing-keys` with the returned id within seconds, is published at once
+/// and signs after `publish_before`. The active key stays published until its last token has expired. 409 while a next
+/// key is already requested or published.
 #[utoipa::path(
     post, path = "/v1/signing-keys/rotate", operation_id = "rotate_signing_keys", tag = "signing keys",
     params(IdempotencyKey),
     responses(
-        (status = 201, description = "The next key", body = SigningKey),
+        (status = 202, description = "The next key is requested", body = SigningKeyRequest),
     ),
     extensions(("x-problems" = json!([ProblemType::RotationUnderWay]))),
 )]
@@ -158,20 +159,17 @@ async fn rotate_signing_keys(
     Admin(principal): Admin,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
-    // generated before the transaction, because it takes long
-    let key_pair = generate::generate(&state, state.now()).await.map_err(Error::from)?;
     let reply = key
         .once(state.db.platform().await?, principal.user, &(), async |tx| {
             authority::admin(tx, &principal).await?;
             store::lock(tx).await?;
             let times: Vec<_> = store::public(tx).await?.iter().map(|key| key.active_from).collect();
-            let active_from =
-                Rules::new(&state.config).next(&times, state.now(), true).ok_or(Error::RotationInProgress)?;
-            let key = store::StoredKey { active_from, ..key_pair };
-            store::insert(tx, &key).await?;
-            let keys = shown(&state, &store::public(tx).await?);
-            let created = keys.iter().find(|shown| shown.id == key.id);
-            Reply::json(StatusCode::CREATED, &created)
+            let next = Rules::new(&state.config).next(&times, state.now(), true);
+            if next.is_none() || store::requested(tx).await?.is_some() {
+                return Err(Error::RotationInProgress.into());
+            }
+            let request = store::request(tx, SigningKeyId::new()).await?;
+            Ok(Reply::json(StatusCode::ACCEPTED, &request)?.location("/v1/signing-keys"))
         })
         .await?;
     state.keyring.request_reload();

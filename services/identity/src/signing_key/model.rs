@@ -39,6 +39,15 @@ pub(crate) struct SigningKey {
     pub(crate) created_at: Timestamp,
 }
 
+/// A request for the next signing key.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SigningKeyRequest {
+    /// Id of the key, once it exists.
+    pub(crate) id: SigningKeyId,
+    /// When the key was requested.
+    pub(crate) requested_at: Timestamp,
+}
+
 /// The configured lifetimes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {

@@ -1,9 +1,11 @@
-//! The worker `identity.signing_keys`: creates the first and the next key, deletes ended keys, and loads the keys into
+//! The worker `identity.signing_keys`: creates the first, the next and a requested key, deletes ended keys, and loads the keys into
 //! this replica's keyring. Every replica runs it; a lock in the database lets one at a time decide.
 
 use std::time::Duration;
 
+use ids::SigningKeyId;
 use jiff::Timestamp;
+use sqlx::PgConnection;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -52,18 +54,33 @@ async fn reconcile(state: &AppState) -> anyhow::Result<()> {
     load(state, stored)
 }
 
+/// A key to create.
+struct Due {
+    /// Its id, if an administrator requested it.
+    requested: Option<SigningKeyId>,
+    active_from: Timestamp,
+}
+
+async fn due(tx: &mut PgConnection, rules: &Rules, now: Timestamp) -> sqlx::Result<Option<Due>> {
+    let requested = store::requested(tx).await?;
+    let keys = store::public(tx).await?;
+    let next = rules.next(&active_from(&keys), now, requested.is_some());
+    Ok(next.map(|active_from| Due { requested, active_from }))
+}
+
 async fn create_due(state: &AppState, rules: &Rules) -> anyhow::Result<()> {
-    let due = |keys: &[store::PublicKey]| rules.next(&active_from(keys), state.now(), false);
     let mut tx = state.db.worker().await?;
-    let keys = store::public(&mut tx).await?;
+    let due = due(&mut tx, rules, state.now()).await?;
     tx.commit().await?;
-    let Some(active_from) = due(&keys) else { return Ok(()) };
+    let Some(Due { requested, active_from }) = due else { return Ok(()) };
     // generated before the lock is taken, because it takes long
-    let key = generate::generate(state, active_from).await?;
+    let key = generate::generate(state, requested.unwrap_or_else(SigningKeyId::new), active_from).await?;
     let mut tx = state.db.worker().await?;
     store::lock(&mut tx).await?;
-    if due(&store::public(&mut tx).await?).is_some() {
+    // a key that was requested meanwhile has another id; the next round creates it
+    if self::due(&mut tx, rules, state.now()).await?.is_some_and(|due| due.requested == requested) {
         store::insert(&mut tx, &key).await?;
+        store::end_request(&mut tx, key.id).await?;
         tracing::info!(key.id = %key.id, active_from = %key.active_from, "signing key created");
     }
     tx.commit().await?;

@@ -1,10 +1,11 @@
-//! The table of signing keys.
+//! The tables of signing keys and of requests for them.
 
 use ids::SigningKeyId;
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::PgConnection;
 
+use super::model::SigningKeyRequest;
 use crate::encryption::Encrypted;
 
 /// The public part of a key.
@@ -72,7 +73,33 @@ pub(super) async fn all(conn: &mut PgConnection) -> sqlx::Result<Vec<StoredKey>>
     Ok(rows.into_iter().map(Into::into).collect())
 }
 
-/// Adds a key.
+/// Returns the id of the key that was requested.
+pub(super) async fn requested(conn: &mut PgConnection) -> sqlx::Result<Option<SigningKeyId>> {
+    sqlx::query_scalar!("select key_id from signing_key_requests order by requested_at, key_id limit 1")
+        .fetch_optional(conn)
+        .await
+}
+
+/// Requests a key with this id.
+pub(super) async fn request(conn: &mut PgConnection, id: SigningKeyId) -> sqlx::Result<SigningKeyRequest> {
+    sqlx::query_as!(
+        SigningKeyRequest,
+        "insert into signing_key_requests (key_id) values ($1) returning key_id as id, requested_at",
+        id as SigningKeyId,
+    )
+    .fetch_one(conn)
+    .await
+}
+
+/// Deletes the request of a key that exists. The app role may not; use the worker role.
+pub(super) async fn end_request(conn: &mut PgConnection, id: SigningKeyId) -> sqlx::Result<()> {
+    sqlx::query!("delete from signing_key_requests where key_id = $1", id as SigningKeyId)
+        .execute(conn)
+        .await
+        .map(drop)
+}
+
+/// Adds a key. The app role may not; use the worker role.
 pub(super) async fn insert(conn: &mut PgConnection, key: &StoredKey) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into signing_keys (id, public_jwk, wrapped_by, private_key, active_from)

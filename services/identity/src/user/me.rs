@@ -14,6 +14,7 @@ use super::{
     store,
 };
 use crate::{
+    client_address::ClientAddress,
     error::Error,
     membership::{self, Membership},
     scope,
@@ -68,8 +69,9 @@ async fn get_me(State(state): State<AppState>, SignedIn(principal): SignedIn) ->
 async fn change_password(
     State(state): State<AppState>,
     SignedIn(principal): SignedIn,
+    client: ClientAddress,
     key: IdempotencyKey,
     Json(change): Json<PasswordChange>,
 ) -> Result<Reply, Problem> {
-    password_change::change_password(&state, &key, &principal, &change).await
+    password_change::change_password(&state, &key, &principal, client, &change).await
 }

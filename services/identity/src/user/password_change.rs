@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 
 use super::{changes, store};
 use crate::{
+    client_address::ClientAddress,
     encryption::Cipher,
     error::Error,
     password,
@@ -40,12 +41,13 @@ impl PasswordChange {
     }
 }
 
-/// Changes the caller's password and ends all sessions of the caller but that of the request. Attempts at the current password are
-/// limited as those to sign in are.
+/// Changes the caller's password and ends all sessions of the caller but that of the request. Attempts at the current
+/// password are limited as those to sign in are.
 pub(super) async fn change_password(
     state: &AppState,
     key: &IdempotencyKey,
     caller: &Principal,
+    client: ClientAddress,
     change: &PasswordChange,
 ) -> Result<Reply, Problem> {
     let mut tx = state.db.platform().await?;
@@ -56,7 +58,7 @@ pub(super) async fn change_password(
 
     // the permit comes first, so that concurrent attempts cannot pass the lock together
     let permit = state.hasher.permit().await?;
-    let attempt = Attempt::begin(state, &user.email).await?;
+    let attempt = Attempt::begin(state, client, &user.email).await?;
     let right = permit.verify(change.current_password.clone(), stored.clone()).await?;
     let hash = match right {
         true => Some(state.hasher.permit().await?.hash(change.new_password.clone()).await?),

@@ -41,18 +41,6 @@ pub(super) async fn lock(conn: &mut PgConnection, id: UserId) -> sqlx::Result<Op
     .await
 }
 
-/// Returns the user with this e-mail address, ignoring case.
-pub(crate) async fn find_by_email(conn: &mut PgConnection, email: &str) -> sqlx::Result<Option<User>> {
-    sqlx::query_as!(
-        User,
-        "select id, email, display_name, admin, disabled, generation, created_at, updated_at
-         from users where lower(email) = lower($1)",
-        email,
-    )
-    .fetch_optional(conn)
-    .await
-}
-
 /// What sign-in needs of a user.
 #[derive(Debug)]
 pub(crate) struct Account {

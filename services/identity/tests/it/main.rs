@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
 mod bad_input;
+mod invitations;
 mod isolation;
 mod members;
 mod platform;
@@ -10,5 +11,6 @@ mod rights;
 mod sessions;
 mod signing_keys;
 mod tenant_end;
+mod throttle;
 mod users;
 mod workers;

@@ -1,6 +1,6 @@
 //! The service as tests run it: real routes, workers and database, on a free port.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, net::SocketAddr};
 
 use atelier_identity::{
     App, BootstrapAdmin, Config, EncryptionKey, MIGRATIONS, NAME, PasswordConfig, SessionConfig,
@@ -30,7 +30,7 @@ async fn replica(mut config: Config) -> (Client, Process) {
     let process = Process::default();
     let app = App::new(config, process.clone()).unwrap();
     app.start_workers();
-    let router = app.router();
+    let router = app.router().into_make_service_with_connect_info::<SocketAddr>();
     let client = Client::new(&format!("http://{}", listener.local_addr().unwrap()));
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
     eventually("the service is ready", async || (client.get("/readyz").await.status == 200).then_some(()))

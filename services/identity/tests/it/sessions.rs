@@ -232,7 +232,7 @@ async fn a_concurrently_changed_password_creates_no_session() {
     // holds sign-in between the check of the password and the new session
     let mut holding = platform.db.admin().await;
     let mut held = holding.begin().await.unwrap();
-    sqlx::query("lock table identity.sign_in_failures in exclusive mode").execute(&mut *held).await.unwrap();
+    sqlx::query("lock table identity.sign_in_throttles in exclusive mode").execute(&mut *held).await.unwrap();
     let client = platform.client.clone();
     let signing_in = tokio::spawn(async move { try_in(&client, "designer@x.test", PASSWORD).await });
     platform.db.wait_for_blocked_query().await;
@@ -246,13 +246,13 @@ async fn a_concurrently_changed_password_creates_no_session() {
 async fn all_old_failures_are_deleted_however_many() {
     let platform = Platform::start().await;
     let mut admin = platform.db.admin().await;
-    let old = "insert into identity.sign_in_failures
-               select decode(md5(n::text), 'hex'), 1, now() - interval '2 days', now() - interval '2 days'
+    let old = "insert into identity.sign_in_throttles
+               select decode(md5(n::text), 'hex'), '', 1, now() - interval '2 days', now() - interval '2 days'
                from generate_series(1, 2500) n";
     sqlx::query(old).execute(&mut admin).await.unwrap();
     let _replica = platform.replica().await;
     testkit::eventually("all are deleted", async || {
-        let left = "select count(*) from identity.sign_in_failures";
+        let left = "select count(*) from identity.sign_in_throttles";
         let left: i64 = sqlx::query_scalar(left).fetch_one(&mut admin).await.unwrap();
         (left == 0).then_some(())
     })

@@ -65,8 +65,7 @@ async fn replicas_agree_on_one_first_key_and_on_the_next() {
 
     let admin = platform.admin().await;
     let before = platform.sign_in(ADMIN).await;
-    let next = admin.post("/v1/signing-keys/rotate", json!(null)).await.expect(201);
-    assert_eq!(next.str("stage"), "next");
+    let next = admin.post("/v1/signing-keys/rotate", json!(null)).await.expect(202);
     admin.post("/v1/signing-keys/rotate", json!(null)).await.expect_problem(409, "rotation-under-way");
     assert!(first.contains(&kid_of(&platform.sign_in(ADMIN).await)), "the next key is not used yet");
     for client in [&platform.client, &second] {
@@ -111,6 +110,47 @@ async fn private_keys_are_encrypted_and_hidden_from_the_app_role() {
     let refused =
         sqlx::query("select private_key from identity.signing_keys").fetch_all(&mut superuser).await;
     assert!(refused.unwrap_err().to_string().contains("permission denied"));
+}
+
+#[tokio::test]
+async fn the_app_role_requests_keys_and_creates_none() {
+    let platform = Platform::start().await;
+    let mut superuser = platform.db.admin().await;
+    sqlx::query("set role atelier_identity_app").execute(&mut superuser).await.unwrap();
+    for forbidden in [
+        "insert into identity.signing_keys (id, public_jwk, wrapped_by, private_key, active_from)
+         values (gen_random_uuid(), '{}', 'first', '', now())",
+        "update identity.signing_keys set active_from = now()",
+        "delete from identity.signing_keys",
+        "delete from identity.signing_key_requests",
+    ] {
+        let refused = sqlx::query(forbidden).execute(&mut superuser).await;
+        assert!(refused.unwrap_err().to_string().contains("permission denied"), "{forbidden}");
+    }
+}
+
+#[tokio::test]
+async fn a_requested_key_is_created_once() {
+    let platform = Platform::start().await;
+    let admin = platform.admin().await;
+    let (_second, _end) = platform.replica().await;
+    let once = admin.key("rotate");
+    let requested = once.post("/v1/signing-keys/rotate", json!(null)).await.expect(202);
+    let again = once.post("/v1/signing-keys/rotate", json!(null)).await.expect(202);
+    assert_eq!(requested.body, again.body);
+    let listed = eventually("the requested key exists", async || {
+        let keys = admin.get("/v1/signing-keys").await.expect(200).body["items"].as_array().unwrap().clone();
+        keys.iter().any(|key| key["id"] == requested.body["id"]).then_some(keys)
+    })
+    .await;
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    assert_eq!(listed[1]["stage"], "next");
+    let left: i64 = sqlx::query_scalar("select count(*) from identity.signing_key_requests")
+        .fetch_one(&mut platform.db.admin().await)
+        .await
+        .unwrap();
+    assert_eq!(left, 0);
+    admin.post("/v1/signing-keys/rotate", json!(null)).await.expect_problem(409, "rotation-under-way");
 }
 
 #[tokio::test]

@@ -35,10 +35,13 @@ async fn every_worker_recovers_from_a_panic() {
     let expected = [
         "identity.bootstrap",
         "identity.clean_up",
+        "identity.invitations.clean_up",
         "identity.revocations",
         "identity.revocations.clean_up",
         "identity.revocations.listen",
         "identity.signing_keys",
+        "identity.tenants.listen",
+        "identity.tenants.queue",
     ];
     assert_eq!(names, expected);
     for name in &names {
@@ -54,7 +57,7 @@ async fn keys_are_still_rotated_after_a_panic() {
     let platform = Platform::start().await;
     let admin = platform.admin().await;
     panic(&platform, "identity.signing_keys").await;
-    let next = admin.post("/v1/signing-keys/rotate", json!(null)).await.expect(201);
+    let next = admin.post("/v1/signing-keys/rotate", json!(null)).await.expect(202);
     eventually("the next key is published", async || {
         kids(&platform.client).await.contains(next.str("id")).then_some(())
     })
@@ -65,12 +68,12 @@ async fn keys_are_still_rotated_after_a_panic() {
 async fn old_rows_are_still_deleted_after_a_panic() {
     let platform = Platform::start().await;
     let mut conn = platform.db.admin().await;
-    let old = "insert into identity.sign_in_failures
-               values ('\\x00', 1, now() - interval '2 days', now() - interval '2 days')";
+    let old = "insert into identity.sign_in_throttles
+               values ('\\x00', '', 1, now() - interval '2 days', now() - interval '2 days')";
     sqlx::query(old).execute(&mut conn).await.unwrap();
     // the next regular round is a minute away
     panic(&platform, "identity.clean_up").await;
-    wait_until_empty(&mut conn, "select count(*) from identity.sign_in_failures").await;
+    wait_until_empty(&mut conn, "select count(*) from identity.sign_in_throttles").await;
 }
 
 #[tokio::test]
@@ -82,7 +85,7 @@ async fn a_key_that_cannot_be_decrypted_does_not_stop_the_others() {
     sqlx::query(poison).bind(Uuid::now_v7()).execute(&mut conn).await.unwrap();
     let before = kids(&platform.client).await;
     let admin = platform.admin().await;
-    let next = admin.post("/v1/signing-keys/rotate", json!(null)).await.expect(201);
+    let next = admin.post("/v1/signing-keys/rotate", json!(null)).await.expect(202);
     eventually("the next key is published", async || {
         kids(&platform.client).await.contains(next.str("id")).then_some(())
     })

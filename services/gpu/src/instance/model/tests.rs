@@ -194,11 +194,23 @@ fn a_released_instance_has_stopped_or_goes_on_to_be_deleted() {
     let mut deleting = instance(State::Deleting { claim: ClaimStatus::Unknown, reason });
     deleting.meter.open = Some(RunKey { attempt: 2, since: at(100) });
     let effects = deleting.on(Event::Released).unwrap();
+    assert!(!deleting.is_deleted());
     assert_eq!(deleting.state, State::Deleting { claim: ClaimStatus::None, reason: None });
     assert_eq!((effects.metering.len(), effects.ended.len()), (1, 0));
     let effects = deleting.on(Event::StorageDetached).unwrap();
     assert!(deleting.is_deleted());
     assert_eq!(effects.ended, [EndedOperation { id: deleting.operation.id, end: End::Succeeded }]);
+}
+
+#[test]
+fn later_effects_follow_earlier_ones() {
+    let ended = |end| EndedOperation { id: OperationId::new(), end };
+    let key = RunKey { attempt: 1, since: at(0) };
+    let (first, second) = (ended(End::Cancelled), ended(End::Succeeded));
+    let mut effects = Effects { ended: vec![first.clone()], metering: vec![Metering::Open(key)] };
+    effects.extend(Effects { ended: vec![second.clone()], metering: vec![Metering::CloseUnseen(key)] });
+    let metering = vec![Metering::Open(key), Metering::CloseUnseen(key)];
+    assert_eq!(effects, Effects { ended: vec![first, second], metering });
 }
 
 #[test]

@@ -1,0 +1,87 @@
+//! Sending, withdrawing, accepting and declining invitations, each within the transaction of its request.
+
+use auth::Principal;
+use ids::{InvitationId, TenantId};
+use jiff::Timestamp;
+use sqlx::PgConnection;
+
+use super::{
+    model::{Invitation, LIFETIME, MAX_OPEN, NewInvitation},
+    store,
+};
+use crate::{
+    authority,
+    error::Error,
+    membership::{self, Membership},
+    tenant::{self, TenantState},
+};
+
+/// Invites the address, or renews its invitation. Whether the address has an account makes no difference, except for
+/// members, whom the caller sees anyway.
+pub(super) async fn invite(
+    tx: &mut PgConnection,
+    caller: &Principal,
+    tenant: TenantId,
+    new: &NewInvitation,
+    now: Timestamp,
+) -> Result<Invitation, Error> {
+    authority::manager(tx, caller, tenant).await?;
+    if membership::has_member_with_email(tx, tenant, &new.email).await? {
+        return Err(Error::AlreadyAMember);
+    }
+    store::delete_expired_of_tenant(tx, tenant, now).await?;
+    let invitation = store::put(tx, tenant, caller.user, new, now + LIFETIME).await?;
+    if store::count(tx, tenant, now).await? > MAX_OPEN {
+        return Err(Error::TooManyInvitations { most: MAX_OPEN });
+    }
+    Ok(invitation)
+}
+
+pub(super) async fn withdraw(
+    tx: &mut PgConnection,
+    caller: &Principal,
+    tenant: TenantId,
+    id: InvitationId,
+    now: Timestamp,
+) -> Result<(), Error> {
+    authority::manager(tx, caller, tenant).await?;
+    if store::withdraw(tx, tenant, id, now).await? { Ok(()) } else { Err(Error::NotFound) }
+}
+
+/// Makes the caller a member of the inviting tenant, which must be active. The inviter must still be able to manage it.
+pub(super) async fn accept(
+    tx: &mut PgConnection,
+    caller: &Principal,
+    id: InvitationId,
+    now: Timestamp,
+) -> Result<Membership, Error> {
+    authority::signed_in(tx, caller).await?;
+    let offer = store::offer(tx, caller.user, id, now).await?.ok_or(Error::NotFound)?;
+    if !authority::lock_if_managed_by(tx, offer.invited_by, offer.tenant_id).await? {
+        return Err(Error::NotFound);
+    }
+    // read again: with the tenant locked, the invitation is no longer renewed
+    let role = store::take(tx, caller.user, id, offer, now).await?.ok_or(Error::NotFound)?;
+    let found = tenant::find(tx, offer.tenant_id).await?.ok_or(Error::NotFound)?;
+    if found.state == TenantState::Suspended {
+        return Err(Error::TenantSuspended);
+    }
+    if !membership::insert(tx, found.id, caller.user, role).await? {
+        return Err(Error::AlreadyAMember);
+    }
+    membership::of_user(tx, caller.user)
+        .await?
+        .into_iter()
+        .find(|membership| membership.tenant.id == found.id)
+        .ok_or_else(|| anyhow::anyhow!("a new membership is not visible to its user").into())
+}
+
+pub(super) async fn decline(
+    tx: &mut PgConnection,
+    caller: &Principal,
+    id: InvitationId,
+    now: Timestamp,
+) -> Result<(), Error> {
+    authority::signed_in(tx, caller).await?;
+    if store::decline(tx, caller.user, id, now).await? { Ok(()) } else { Err(Error::NotFound) }
+}

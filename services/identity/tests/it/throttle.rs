@@ -1,0 +1,192 @@
+//! Who is locked after failed sign-ins, and who is not.
+
+use serde_json::json;
+use sqlx::PgConnection;
+use testkit::{Client, Response};
+
+use crate::platform::{ADMIN, PASSWORD, Platform};
+
+const OWN: &str = "203.0.113.7";
+const STRANGERS: &str = "198.51.100.1";
+const ELSEWHERE: &str = "192.0.2.1";
+
+async fn try_in(client: &Client, address: &str, email: &str, password: &str) -> Response {
+    let body = json!({ "email": email, "password": password });
+    client.header("x-forwarded-for", address).post("/v1/sessions", body).await
+}
+
+/// Tries wrong passwords and returns the statuses.
+async fn guess(client: &Client, address: &str, email: &str, times: usize) -> Vec<u16> {
+    let mut statuses = Vec::new();
+    for _ in 0..times {
+        statuses.push(try_in(client, address, email, "whatever1").await.status);
+    }
+    statuses
+}
+
+/// Adds failures to the count of the account from all networks that are not known.
+async fn attack_from_everywhere(conn: &mut PgConnection, email: &str) {
+    let many = "insert into identity.sign_in_throttles
+                values (sha256(convert_to($1, 'UTF8')), '', 1000, now(), now())";
+    sqlx::query(many).bind(email).execute(conn).await.unwrap();
+}
+
+/// Makes all recorded failures and locks older.
+async fn wait(conn: &mut PgConnection, interval: &str) {
+    let older = "update identity.sign_in_throttles
+                 set last_failed_at = last_failed_at - $1::interval, locked_until = locked_until - $1::interval";
+    sqlx::query(older).bind(interval).execute(conn).await.unwrap();
+}
+
+async fn failures_of_client(conn: &mut PgConnection, host: &str) -> Option<f64> {
+    let one = "select failures from identity.sign_in_throttles where account = '' and network = $1";
+    sqlx::query_scalar(one).bind(host).fetch_optional(conn).await.unwrap()
+}
+
+#[tokio::test]
+async fn strangers_do_not_lock_the_owner_out() {
+    let platform = Platform::start().await;
+    let client = &platform.client;
+    let mut db = platform.db.admin().await;
+    let _ = try_in(client, OWN, ADMIN, PASSWORD).await.expect(200);
+    let guesses = guess(client, STRANGERS, ADMIN, 50).await;
+    assert_eq!(guesses[..6], [401; 6]);
+    assert!(guesses.iter().filter(|status| **status == 429).count() > 30, "{guesses:?}");
+    // another address in the owner's network
+    let _ = try_in(client, "203.0.113.99", ADMIN, PASSWORD).await.expect(200);
+
+    attack_from_everywhere(&mut db, "owner@x.test").await;
+    let admin = platform.admin().await;
+    platform.user(&admin, "owner@x.test").await;
+    // the owner signs in for the first time, then the attack begins
+    let _ = try_in(client, OWN, "owner@x.test", PASSWORD).await.expect(200);
+    assert_eq!(guess(client, STRANGERS, "owner@x.test", 2).await, [401, 429]);
+    for _ in 0..2 {
+        let _ = try_in(client, OWN, "Owner@x.test", "whatever1").await.expect(401);
+        let _ = try_in(client, OWN, "Owner@x.test", PASSWORD).await.expect(200);
+    }
+    let locked =
+        try_in(client, ELSEWHERE, "owner@x.test", PASSWORD).await.expect_problem(429, "too-many-attempts");
+    assert!(locked.header("retry-after").unwrap().parse::<u64>().unwrap() > 30, "{}", locked.text);
+}
+
+#[tokio::test]
+async fn a_network_is_known_for_ninety_days() {
+    let platform = Platform::start().await;
+    let mut db = platform.db.admin().await;
+    let _ = try_in(&platform.client, OWN, ADMIN, PASSWORD).await.expect(200);
+    attack_from_everywhere(&mut db, ADMIN).await;
+    assert_eq!(guess(&platform.client, STRANGERS, ADMIN, 1).await, [401]);
+    let age = "update identity.known_networks set last_signed_in_at = now() - $1::interval";
+    for (days, status) in [("89 days", 200), ("91 days", 429)] {
+        sqlx::query(age).bind(days).execute(&mut db).await.unwrap();
+        assert_eq!(try_in(&platform.client, OWN, ADMIN, PASSWORD).await.status, status, "after {days}");
+    }
+    let _replica = platform.replica().await;
+    testkit::eventually("old networks are deleted", async || {
+        let left = "select count(*) from identity.known_networks where network = '203.0.113.0/24'";
+        let left: i64 = sqlx::query_scalar(left).fetch_one(&mut db).await.unwrap();
+        (left == 0).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_network_is_locked_for_one_account_at_a_time() {
+    let platform = Platform::start().await;
+    let client = &platform.client;
+    assert_eq!(guess(client, STRANGERS, ADMIN, 6).await, [401; 6]);
+    for address in [STRANGERS, "198.51.100.200"] {
+        try_in(client, address, ADMIN, PASSWORD).await.expect_problem(429, "too-many-attempts");
+    }
+    let _ = try_in(client, STRANGERS, "nobody@x.test", PASSWORD).await.expect(401);
+    let _ = try_in(client, ELSEWHERE, ADMIN, PASSWORD).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_client_that_tries_many_accounts_is_locked() {
+    let platform = Platform::start().await;
+    let client = &platform.client;
+    let mut db = platform.db.admin().await;
+    for i in 0..21 {
+        let answer = try_in(client, STRANGERS, &format!("nobody{i}@x.test"), "whatever1").await;
+        assert_eq!(answer.status, 401, "account {i}");
+        if i == 10 {
+            // an account of the attacker does not clear the count
+            let _ = try_in(client, STRANGERS, ADMIN, PASSWORD).await.expect(200);
+        }
+    }
+    for email in ["another@x.test", ADMIN] {
+        let answer =
+            try_in(client, STRANGERS, email, PASSWORD).await.expect_problem(429, "too-many-attempts");
+        assert!(answer.header("retry-after").is_some());
+    }
+    let _ = try_in(client, "198.51.100.2", ADMIN, PASSWORD).await.expect(200);
+    let count = failures_of_client(&mut db, "198.51.100.1/32").await.unwrap();
+    assert!(count > 20.0 && count <= 21.0, "{count}");
+}
+
+#[tokio::test]
+async fn accounts_that_do_not_exist_are_counted_and_locked_alike() {
+    let platform = Platform::start().await;
+    let client = &platform.client;
+    let mut db = platform.db.admin().await;
+    let counts = "select case network when '' then '' else split_part(network, '/', 2) end as kind,
+                         ceil(failures)::int, ceil(extract(epoch from locked_until - last_failed_at))::int
+                  from identity.sign_in_throttles order by kind";
+    let mut seen = Vec::new();
+    for (email, address) in [(ADMIN, OWN), ("nobody@x.test", ELSEWHERE)] {
+        sqlx::query("delete from identity.sign_in_throttles").execute(&mut db).await.unwrap();
+        let mut answers = Vec::new();
+        for _ in 0..7 {
+            let answer = try_in(client, address, email, "whatever1").await;
+            answers.push((answer.status, answer.header("retry-after").map(str::to_owned), answer.text));
+        }
+        let counted: Vec<(String, i32, i32)> = sqlx::query_as(counts).fetch_all(&mut db).await.unwrap();
+        seen.push((answers, counted));
+    }
+    assert_eq!(seen[0], seen[1]);
+    let counted: Vec<_> = seen[0].1.iter().map(|(kind, failures, _)| (kind.as_str(), *failures)).collect();
+    assert_eq!(counted, [("", 6), ("24", 6), ("32", 6)]);
+}
+
+#[tokio::test]
+async fn locks_end_and_failures_are_forgotten() {
+    let platform = Platform::start().await;
+    let client = &platform.client;
+    let mut db = platform.db.admin().await;
+    assert_eq!(guess(client, STRANGERS, ADMIN, 6).await, [401; 6]);
+    try_in(client, STRANGERS, ADMIN, PASSWORD).await.expect_problem(429, "too-many-attempts");
+    // one failure is forgotten per minute: the next one is the sixth again
+    wait(&mut db, "1 minute").await;
+    assert_eq!(guess(client, STRANGERS, ADMIN, 2).await, [401, 429]);
+    wait(&mut db, "10 minutes").await;
+    assert_eq!(guess(client, STRANGERS, ADMIN, 5).await, [401; 5]);
+    let _ = try_in(client, STRANGERS, ADMIN, PASSWORD).await.expect(200);
+    // a right password clears the failures of the account in the network
+    assert_eq!(guess(client, STRANGERS, ADMIN, 5).await, [401; 5]);
+    let _ = try_in(client, STRANGERS, ADMIN, PASSWORD).await.expect(200);
+}
+
+#[tokio::test]
+async fn without_the_header_the_peer_is_the_client() {
+    let platform = Platform::start().await;
+    let body = json!({ "email": "nobody@x.test", "password": "whatever1" });
+    let _ = platform.client.post("/v1/sessions", body).await.expect(401);
+    let mut db = platform.db.admin().await;
+    assert_eq!(failures_of_client(&mut db, "127.0.0.1/32").await, Some(1.0));
+}
+
+#[tokio::test]
+async fn attempts_to_change_a_password_are_counted_too() {
+    let platform = Platform::start().await;
+    let client = platform.admin().await.header("x-forwarded-for", STRANGERS);
+    let wrong = json!({ "current_password": "not this one", "new_password": "a new password" });
+    for _ in 0..6 {
+        client.put("/v1/me/password", wrong.clone()).await.expect_problem(422, "invalid-field");
+    }
+    let locked = client.put("/v1/me/password", wrong).await.expect_problem(429, "too-many-attempts");
+    assert!(locked.header("retry-after").is_some());
+    assert_eq!(guess(&platform.client, STRANGERS, ADMIN, 1).await, [429]);
+    let _ = try_in(&platform.client, OWN, ADMIN, PASSWORD).await.expect(200);
+}
