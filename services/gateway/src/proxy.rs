@@ -17,10 +17,21 @@ use service::Shutdown;
 
 use crate::{connection_info::ConnectionInfo, headers};
 
-/// A pool of connections to the upstreams.
+/// Connections to the upstreams.
 pub(crate) struct Proxy {
-    client: Client<HttpConnector, Body>,
+    pooled: Client<HttpConnector, Body>,
+    /// Makes a connection for each request.
+    fresh: Client<HttpConnector, Body>,
     shutdown: Shutdown,
+}
+
+/// The connection on which a request is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Via {
+    /// One that was used before, if there is one. The upstream may close it at that moment.
+    Pool,
+    /// A new one.
+    NewConnection,
 }
 
 /// An upstream that returned no response.
@@ -44,14 +55,16 @@ impl Proxy {
         connector.set_connect_timeout(Some(Duration::from_secs(2)));
         connector.set_nodelay(true);
         connector.set_keepalive(Some(Duration::from_secs(60)));
-        let client = Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .timer(TokioTimer::new())
-            // below the five seconds after which common servers close an idle connection
-            .pool_idle_timeout(Duration::from_secs(4))
-            .pool_max_idle_per_host(64)
-            .build(connector);
-        Self { client, shutdown }
+        let client = |idle| {
+            Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .timer(TokioTimer::new())
+                // below the five seconds after which common servers close an idle connection
+                .pool_idle_timeout(Duration::from_secs(4))
+                .pool_max_idle_per_host(idle)
+                .build(connector.clone())
+        };
+        Self { pooled: client(64), fresh: client(0), shutdown }
     }
 
     /// Sends the request to `authority` (`host:port`) with its path and query unchanged. Returns the response once its
@@ -66,6 +79,7 @@ impl Proxy {
         &self,
         mut request: Request<Body>,
         authority: &str,
+        via: Via,
         connection: &ConnectionInfo,
         timeout: Option<Duration>,
         end: impl Future<Output = ()> + Send + 'static,
@@ -74,7 +88,11 @@ impl Proxy {
         let client_side = protocol.is_some().then(|| hyper::upgrade::on(&mut request));
         let request = upstream_request(request, authority, connection, protocol)?;
 
-        let response = self.client.request(request);
+        let client = match via {
+            Via::Pool => &self.pooled,
+            Via::NewConnection => &self.fresh,
+        };
+        let response = client.request(request);
         let response = match timeout {
             Some(timeout) => tokio::time::timeout(timeout, response).await.map_err(|_| Error::TimedOut)?,
             None => response.await,

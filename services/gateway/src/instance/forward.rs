@@ -10,7 +10,12 @@ use axum::{
 use clients::gpu::Route;
 
 use super::{Instances, page};
-use crate::{connection_info::ConnectionInfo, error::Error, headers, proxy};
+use crate::{
+    connection_info::ConnectionInfo,
+    error::Error,
+    headers,
+    proxy::{self, Via},
+};
 
 impl Instances {
     /// Sends the request to the instance, without the session cookie and without a token of the platform.
@@ -36,13 +41,13 @@ impl Instances {
         self.cookies.remove(request.headers_mut());
         headers::strip_tokens_of(request.headers_mut(), &self.state.config.auth.issuer);
         let copy = repeatable(&request);
-        let mut sent = self.state.proxy.send(request, address, connection, None, ended()).await;
+        let mut sent = self.state.proxy.send(request, address, Via::Pool, connection, None, ended()).await;
         if let Err(proxy::Error::Connect(_)) = &sent {
             self.routes.forget(label).await;
             if let Some(copy) = copy
                 && let Some(address) = self.new_address(label, route).await
             {
-                sent = self.state.proxy.send(copy, &address, connection, None, ended()).await;
+                sent = self.state.proxy.send(copy, &address, Via::Pool, connection, None, ended()).await;
             }
         }
         match sent {

@@ -7,10 +7,16 @@ use axum::{
     body::{Body, Bytes, to_bytes},
     http::{header, request::Parts},
 };
+use futures::StreamExt;
 use http_body_util::LengthLimitError;
 use tokio::time::timeout;
 
 use crate::{config::Limits, error::Error};
+
+/// Bytes of a body that is too large that are read and forgotten, at most, so that its sender gets the response instead of
+/// a broken connection; and how long that may take.
+const MOST_DISCARDED: usize = 8 * 1024 * 1024;
+const DISCARDING: Duration = Duration::from_secs(1);
 
 /// Returns the whole body.
 ///
@@ -21,6 +27,10 @@ pub(super) async fn read(parts: &Parts, body: Body, limits: &Limits) -> Result<B
     let declared =
         parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     if declared.is_some_and(|declared: usize| declared > limit) {
+        // a client that asks first does not send it
+        if !parts.headers.contains_key(header::EXPECT) {
+            discard(body).await;
+        }
         return Err(Error::BodyTooLarge { limit });
     }
     let read = timeout(Duration::from_secs(limits.body_seconds.into()), to_bytes(body, limit));
@@ -30,6 +40,20 @@ pub(super) async fn read(parts: &Parts, body: Body, limits: &Limits) -> Result<B
         Ok(Err(error)) => Err(Error::BodyMalformed(error)),
         Err(_) => Err(Error::BodyTooSlow),
     }
+}
+
+async fn discard(body: Body) {
+    let rest = async {
+        let (mut parts, mut read) = (body.into_data_stream(), 0);
+        while let Some(Ok(part)) = parts.next().await {
+            read += part.len();
+            if read > MOST_DISCARDED {
+                break;
+            }
+        }
+    };
+    // a slower client loses its connection
+    let _ = timeout(DISCARDING, rest).await;
 }
 
 fn is_too_large(error: &axum::Error) -> bool {

@@ -20,7 +20,13 @@ use axum::{
 use serde_json::Value;
 use service::RouteName;
 
-use crate::{connection_info::ConnectionInfo, error::Error, headers, proxy, state::AppState};
+use crate::{
+    connection_info::ConnectionInfo,
+    error::Error,
+    headers,
+    proxy::{self, Via},
+    state::AppState,
+};
 use routes::Access;
 
 /// `/openapi.json` serves `document`; all other paths are forwarded.
@@ -69,12 +75,13 @@ async fn forward(
     let body = body::read(&parts, body, &state.config.limits).await?;
     let copy = is_repeatable(&parts).then(|| parts.clone());
     let request = |parts| Request::from_parts(parts, Body::from(body.clone()));
-    let send =
-        |request| state.proxy.send(request, address.authority(), &connection, Some(timeout), pending());
-    let mut sent = send(request(parts)).await;
-    // the service may have closed the pooled connection just before
+    let send = |request, via| {
+        state.proxy.send(request, address.authority(), via, &connection, Some(timeout), pending())
+    };
+    let mut sent = send(request(parts), Via::Pool).await;
+    // the service may have closed the connection just before, and others of the pool too
     if let Some(copy) = copy.filter(|_| matches!(sent, Err(proxy::Error::Interrupted(_)))) {
-        sent = send(request(copy)).await;
+        sent = send(request(copy), Via::NewConnection).await;
     }
     let mut response = sent.map_err(|error| Error::upstream(service, error))?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS

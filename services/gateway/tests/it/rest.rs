@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use std::sync::atomic::Ordering;
 
 use auth::Role;
@@ -241,4 +243,68 @@ async fn a_request_is_repeated_when_the_service_closed_the_pooled_connection() {
         let _ = member.get("/v1/storages").await.expect(200);
         let _ = member.post("/v1/storages", json!({})).await.expect(200);
     }
+}
+
+/// A service that refuses bodies without reading them breaks the connection on which they are sent. Nobody else notices.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn refused_bodies_of_one_caller_fail_no_request_of_ten_thousand_others() {
+    let refuse = axum::routing::get(|| async { "{}" }).post(|| async { axum::http::StatusCode::FORBIDDEN });
+    let service = testkit::serve(axum::Router::new().route("/v1/storages", refuse)).await;
+    let platform = Platform::with(|config| {
+        config.services.storage = service.parse().unwrap();
+        config.limits.requests_per_second = 1_000_000;
+        config.limits.request_burst = 1_000_000;
+    })
+    .await;
+    let url = format!("http://{}/v1/storages", platform.address);
+    let disturber = platform.issuer.user(TenantId::new(), Role::Member);
+    let stop = tokio_util::sync::CancellationToken::new();
+    let disturbing: Vec<_> = (0..4)
+        .map(|nth| {
+            let (url, disturber, stop) = (url.clone(), disturber.clone(), stop.clone());
+            tokio::spawn(async move {
+                let (http, mut refused) = (reqwest::Client::new(), HashMap::new());
+                for round in 0.. {
+                    if stop.is_cancelled() {
+                        break;
+                    }
+                    // 20 to 200 KB, and now and then more than the gateway takes
+                    let size = if round % 10 == 0 { 1_000_000 } else { 20_000 * (1 + (round + nth) % 10) };
+                    let request = http.post(&url).bearer_auth(&disturber).body(vec![b'x'; size]);
+                    let status = request.send().await.map(|answer| answer.status().as_u16());
+                    *refused.entry(status.unwrap_or(0)).or_insert(0) += 1;
+                }
+                refused
+            })
+        })
+        .collect();
+    let others: Vec<_> = (0..10)
+        .map(|_| {
+            let (url, token) = (url.clone(), platform.issuer.user(TenantId::new(), Role::Member));
+            tokio::spawn(async move {
+                let (http, mut failed) = (reqwest::Client::new(), Vec::new());
+                for _ in 0..1_000 {
+                    match http.get(&url).bearer_auth(&token).send().await {
+                        Ok(answer) if answer.status() == 200 => {}
+                        other => failed.push(format!("{other:?}")),
+                    }
+                }
+                failed
+            })
+        })
+        .collect();
+    for other in others {
+        assert_eq!(other.await.unwrap(), [""; 0]);
+    }
+    stop.cancel();
+    let mut refused = HashMap::new();
+    for disturber in disturbing {
+        for (status, count) in disturber.await.unwrap() {
+            *refused.entry(status).or_insert(0) += count;
+        }
+    }
+    println!("refused by status: {refused:?}");
+    // the disturber itself always learns that its body is too large; only its other requests may fail
+    assert!(refused[&413] > 10 && refused[&403] > 50, "{refused:?}");
+    assert!(refused.keys().all(|status| matches!(status, 403 | 413 | 503)), "{refused:?}");
 }
