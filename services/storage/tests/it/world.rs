@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::SystemTime};
 
-use atelier_storage::{App, Config, Faults, ObjectStoreConfig, ReconcileConfig};
+use atelier_storage::{App, Config, Faults, LimitsConfig, ObjectStoreConfig, ReconcileConfig};
 use auth::Role;
 use aws_credential_types::Credentials;
 use aws_sigv4::http_request::{
@@ -96,6 +96,7 @@ impl World {
             clusters: [].into(),
             datacenters: [].into(),
             object_store: Some(objects.clone()),
+            limits: LimitsConfig::default(),
             reconcile: ReconcileConfig { lease_seconds: 1, compare_seconds: 2, ..ReconcileConfig::default() },
         };
         let mut world_cluster = (None, None);
