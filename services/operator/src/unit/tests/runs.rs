@@ -155,7 +155,7 @@ fn an_end_that_neither_runtime_nor_kubelet_saw_is_reported_as_such() {
             false,
             17,
         ),
-        (snapshot(vec![ObservedPod { container_running: true, ..unready.clone() }]), false, 18),
+        (snapshot(vec![ObservedPod { container_running: true, ..unready }]), false, 18),
         (snapshot(vec![ObservedPod { exit: exit("Error"), ..again.clone() }]), false, 17),
         (snapshot(vec![ObservedPod { exit: exit("ContainerStatusUnknown"), ..again.clone() }]), true, 19),
         (snapshot(vec![again]), true, 19),
