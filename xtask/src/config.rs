@@ -108,19 +108,37 @@ impl Ports {
 impl Config {
     /// Reads the file, if it exists. Also returns its path.
     pub(crate) fn load() -> anyhow::Result<(Self, PathBuf)> {
+        let (sources, file) = Self::sources();
+        Ok((sources.extract()?, file))
+    }
+
+    /// The data folder, for clients of a running platform: other settings, and variables of other programs that begin
+    /// like ours, do not concern them.
+    pub(crate) fn data_of_running() -> anyhow::Result<PathBuf> {
+        data_of(&Self::sources().0)
+    }
+
+    fn sources() -> (Figment, PathBuf) {
         let file = crate::root().join("atelier.toml");
-        let mut config = Figment::new();
+        let mut sources = Figment::new();
         if file.exists() {
-            config = config.merge(Toml::file_exact(&file));
+            sources = sources.merge(Toml::file_exact(&file));
         }
-        let config = config.merge(Env::prefixed("ATELIER_").split("__"));
-        Ok((config.extract()?, file))
+        (sources.merge(Env::prefixed("ATELIER_").split("__")), file)
     }
 
     /// The data folder.
     pub(crate) fn data(&self) -> PathBuf {
         crate::root().join(&self.data)
     }
+}
+
+fn data_of(sources: &Figment) -> anyhow::Result<PathBuf> {
+    let data = match sources.find_value("data") {
+        Ok(_) => sources.extract_inner("data")?,
+        Err(_) => Config::default().data,
+    };
+    Ok(crate::root().join(data))
 }
 
 #[cfg(test)]
@@ -139,6 +157,14 @@ mod tests {
         assert!(error.starts_with("port 65535 (ports.gateway) is in use"), "{error}");
         let proposed = error.split("[ports]\ngateway = ").nth(1).unwrap();
         assert!(TcpListener::bind(("127.0.0.1", proposed.trim().parse().unwrap())).is_ok(), "{error}");
+    }
+
+    #[test]
+    fn a_client_ignores_the_settings_of_others() {
+        let foreign = || Figment::new().merge(("token", "secret")).merge(("url.of.console", "http://x"));
+        assert!(foreign().extract::<Config>().is_err());
+        assert_eq!(data_of(&foreign()).unwrap(), Config::default().data());
+        assert_eq!(data_of(&foreign().merge(("data", "/elsewhere"))).unwrap(), Path::new("/elsewhere"));
     }
 
     #[test]

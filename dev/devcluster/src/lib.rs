@@ -82,6 +82,9 @@ pub async fn start(config: Config) -> anyhow::Result<Cluster> {
     spawn(&workers, "nodes", &hub, controllers::nodes::run);
     spawn(&workers, "scheduler", &hub, scheduler::run);
     spawn(&workers, "node", &hub, node::run);
+    spawn(&workers, "alive", &hub, |hub| async move {
+        hub.stop.run_until_cancelled(hub.runtime.alive.run()).await;
+    });
     let kubeconfig = data_dir.join("kubeconfig");
     let (acceptor, authority) = tls::acceptor(&data_dir)?;
     write_private(&kubeconfig, &kubeconfig_text(&url, &hub.admin_token, &authority))?;

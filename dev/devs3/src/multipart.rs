@@ -9,7 +9,7 @@ use s3s::{S3Response, S3Result, s3_error};
 
 use crate::error::{Failure, failed};
 use crate::objects::{Headers, Meta, Objects};
-use crate::rules::{now_ms, precondition, time};
+use crate::rules::{Encoding, now_ms, precondition, time};
 use crate::store::{Store, with_failures};
 use crate::uploads::{self, StoredPart, Upload};
 
@@ -105,6 +105,7 @@ impl Store {
         if input.delimiter.is_some() {
             return Err(s3_error!(NotImplemented));
         }
+        let encoding = Encoding::new(input.encoding_type.as_ref());
         let max = input.max_uploads.unwrap_or(1000).clamp(0, 1000);
         let marker = (
             input.key_marker.clone().unwrap_or_default(),
@@ -124,21 +125,22 @@ impl Store {
         let last = found.last().filter(|_| more);
         Ok(S3Response::new(ListMultipartUploadsOutput {
             is_truncated: Some(more),
-            next_key_marker: last.map(|(_, upload)| upload.key.clone()),
+            next_key_marker: last.map(|(_, upload)| encoding.of(upload.key.clone())),
             next_upload_id_marker: last.map(|(id, _)| id.clone()),
             uploads: Some(
                 found
                     .into_iter()
                     .map(|(id, upload)| MultipartUpload {
                         upload_id: Some(id),
-                        key: Some(upload.key),
+                        key: Some(encoding.of(upload.key)),
                         initiated: Some(time(upload.started_ms)),
                         ..MultipartUpload::default()
                     })
                     .collect(),
             ),
             bucket: Some(input.bucket),
-            prefix: input.prefix,
+            prefix: input.prefix.map(|prefix| encoding.of(prefix)),
+            encoding_type: input.encoding_type,
             max_uploads: Some(max),
             ..ListMultipartUploadsOutput::default()
         }))

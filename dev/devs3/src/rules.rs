@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
-use s3s::dto::{ETagCondition, Timestamp};
+use s3s::dto::{ETagCondition, EncodingType, Timestamp};
 use s3s::{S3Result, s3_error};
 
 use crate::objects::Meta;
@@ -16,6 +16,20 @@ pub(crate) fn time(ms: i64) -> Timestamp {
 
 pub(crate) fn now_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
+}
+
+/// How a list writes names: with `encoding-type=url`, encoded, as XML cannot hold every character.
+#[derive(Clone, Copy)]
+pub(crate) struct Encoding(bool);
+
+impl Encoding {
+    pub(crate) fn new(requested: Option<&EncodingType>) -> Self {
+        Self(requested.is_some_and(|requested| requested.as_str() == EncodingType::URL))
+    }
+
+    pub(crate) fn of(self, name: String) -> String {
+        if self.0 { url::form_urlencoded::byte_serialize(name.as_bytes()).collect() } else { name }
+    }
 }
 
 /// Checks `If-Match` and `If-None-Match` of a write against the current object.

@@ -11,15 +11,15 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use crate::access::{owned, uid};
 use crate::error::{Failure, failed};
 use crate::objects::{Headers, Meta, Page};
-use crate::rules::{check_md5, now_ms, precondition, readable, time};
+use crate::rules::{Encoding, check_md5, now_ms, precondition, readable, time};
 use crate::state::{Bucket as BucketState, Quota};
 use crate::store::{Store, with_failures};
 
 pub(crate) struct Api(pub(crate) Arc<Store>);
 
-fn object(meta: &Meta) -> Object {
+fn object(meta: &Meta, encoding: Encoding) -> Object {
     Object {
-        key: Some(meta.key.clone()),
+        key: Some(encoding.of(meta.key.clone())),
         size: Some(meta.size as i64),
         e_tag: Some(ETag::Strong(meta.etag.clone())),
         last_modified: Some(time(meta.modified_ms)),
@@ -121,6 +121,7 @@ impl S3 for Api {
         req: S3Request<ListObjectsInput>,
     ) -> S3Result<S3Response<ListObjectsOutput>> {
         let input = req.input;
+        let encoding = Encoding::new(input.encoding_type.as_ref());
         let max = input.max_keys.unwrap_or(1000).clamp(0, 1000);
         let page = self.0.page(
             &input.bucket,
@@ -131,13 +132,14 @@ impl S3 for Api {
         );
         Ok(S3Response::new(ListObjectsOutput {
             is_truncated: Some(page.next.is_some()),
-            contents: Some(page.objects.iter().map(|m| object(m)).collect()),
-            common_prefixes: Some(folded(&page)),
-            next_marker: page.next.filter(|_| input.delimiter.is_some()),
+            contents: Some(page.objects.iter().map(|m| object(m, encoding)).collect()),
+            common_prefixes: Some(folded(&page, encoding)),
+            next_marker: page.next.filter(|_| input.delimiter.is_some()).map(|next| encoding.of(next)),
             name: Some(input.bucket),
-            prefix: input.prefix,
-            marker: input.marker,
-            delimiter: input.delimiter,
+            prefix: input.prefix.map(|prefix| encoding.of(prefix)),
+            marker: input.marker.map(|marker| encoding.of(marker)),
+            delimiter: input.delimiter.map(|delimiter| encoding.of(delimiter)),
+            encoding_type: input.encoding_type,
             max_keys: Some(max),
             ..ListObjectsOutput::default()
         }))
@@ -148,22 +150,28 @@ impl S3 for Api {
         req: S3Request<ListObjectsV2Input>,
     ) -> S3Result<S3Response<ListObjectsV2Output>> {
         let input = req.input;
+        let encoding = Encoding::new(input.encoding_type.as_ref());
         let max = input.max_keys.unwrap_or(1000).clamp(0, 1000);
-        let after = input.continuation_token.as_deref().or(input.start_after.as_deref());
+        // encoded, as XML cannot hold every name
+        let token = input.continuation_token.as_deref().map(hex::decode).transpose();
+        let token = token.map_err(|_| s3_error!(InvalidArgument))?;
+        let token = token.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let after = token.as_deref().or(input.start_after.as_deref());
         let page =
             self.0.page(&input.bucket, input.prefix.as_deref(), input.delimiter.as_deref(), after, max);
         Ok(S3Response::new(ListObjectsV2Output {
             is_truncated: Some(page.next.is_some()),
             key_count: Some((page.objects.len() + page.prefixes.len()) as i32),
-            contents: Some(page.objects.iter().map(|m| object(m)).collect()),
-            common_prefixes: Some(folded(&page)),
-            next_continuation_token: page.next,
+            contents: Some(page.objects.iter().map(|m| object(m, encoding)).collect()),
+            common_prefixes: Some(folded(&page, encoding)),
+            next_continuation_token: page.next.map(hex::encode),
             name: Some(input.bucket),
-            prefix: input.prefix,
-            delimiter: input.delimiter,
+            prefix: input.prefix.map(|prefix| encoding.of(prefix)),
+            delimiter: input.delimiter.map(|delimiter| encoding.of(delimiter)),
+            encoding_type: input.encoding_type,
             max_keys: Some(max),
             continuation_token: input.continuation_token,
-            start_after: input.start_after,
+            start_after: input.start_after.map(|after| encoding.of(after)),
             ..ListObjectsV2Output::default()
         }))
     }
@@ -420,8 +428,9 @@ fn content_type(headers: &Headers) -> Option<String> {
     Some(headers.content_type.clone().unwrap_or_else(|| "binary/octet-stream".to_owned()))
 }
 
-fn folded(page: &Page) -> Vec<CommonPrefix> {
-    page.prefixes.iter().map(|prefix| CommonPrefix { prefix: Some(prefix.clone()) }).collect()
+fn folded(page: &Page, encoding: Encoding) -> Vec<CommonPrefix> {
+    let prefixes = page.prefixes.iter();
+    prefixes.map(|prefix| CommonPrefix { prefix: Some(encoding.of(prefix.clone())) }).collect()
 }
 
 impl Store {

@@ -30,14 +30,15 @@ impl Checks {
         );
     }
 
-    /// Requires a name for people: 1 to `most` characters, no control characters, no space at either end.
+    /// Requires a name for people: 1 to `most` characters, all visible or spaces inside, so that no name looks like
+    /// another or reverses the text around it.
     pub fn display_name(&mut self, pointer: &str, text: &str, most: usize) {
         self.require(
-            (1..=most).contains(&text.chars().count())
-                && text.trim() == text
-                && !text.chars().any(char::is_control),
+            is_display_name(text, most),
             pointer,
-            format!("must be 1 to {most} characters, without control characters and without outer spaces"),
+            format!(
+                "must be 1 to {most} characters, without control or invisible characters and outer spaces"
+            ),
         );
     }
 
@@ -104,6 +105,53 @@ impl Extend<FieldError> for Checks {
     fn extend<I: IntoIterator<Item = FieldError>>(&mut self, errors: I) {
         self.0.extend(errors);
     }
+}
+
+/// Returns whether the text is a name for people; see [`Checks::display_name`].
+#[must_use]
+pub fn is_display_name(text: &str, most: usize) -> bool {
+    if !(1..=most).contains(&text.chars().count()) || text.trim() != text {
+        return false;
+    }
+    let mut before = None;
+    let mut characters = text.chars().peekable();
+    while let Some(c) = characters.next() {
+        if is_invisible(c) && !(c == ZWJ && is_emoji_end(before) && is_emoji(characters.peek().copied())) {
+            return false;
+        }
+        before = Some(c);
+    }
+    true
+}
+
+/// Zero width joiner: makes one emoji of several.
+const ZWJ: char = '\u{200d}';
+
+fn is_invisible(c: char) -> bool {
+    use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
+    // letters and symbols without a shape
+    let filler = matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}' | '\u{34f}');
+    let category = c.general_category();
+    filler
+        || matches!(
+            category,
+            GeneralCategory::Control
+                | GeneralCategory::Format
+                | GeneralCategory::LineSeparator
+                | GeneralCategory::ParagraphSeparator
+                | GeneralCategory::PrivateUse
+                | GeneralCategory::Unassigned
+        )
+}
+
+fn is_emoji(c: Option<char>) -> bool {
+    use unicode_properties::UnicodeEmoji as _;
+    c.is_some_and(|c| !c.is_ascii() && c.is_emoji_char())
+}
+
+/// Whether an emoji can end with this: an emoji itself, a skin tone or the emoji variation selector.
+fn is_emoji_end(c: Option<char>) -> bool {
+    c == Some('\u{fe0f}') || is_emoji(c)
 }
 
 /// Returns the JSON pointer (RFC 6901) of a member or item below `parent`.
@@ -213,6 +261,28 @@ mod tests {
             ]
         );
         assert_eq!(problem.status.as_u16(), 422);
+    }
+
+    #[test]
+    fn a_display_name_has_only_visible_characters() {
+        for good in
+            ["x", "Dr. Köhler", "株式会社", "👩‍🚀 crew", "👩🏽‍💻", "❤️", "🏳️‍🌈", "شركة", "O’Brien & Söhne", "ñ"]
+        {
+            assert!(is_display_name(good, 20), "{good}");
+        }
+        for format in ('\u{200b}'..='\u{200f}')
+            .chain('\u{202a}'..='\u{202e}')
+            .chain('\u{2060}'..='\u{2069}')
+            .chain("\0\n\u{7f}\u{85}\u{ad}\u{61c}\u{feff}\u{2028}\u{2029}\u{e0041}\u{3164}\u{e000}".chars())
+        {
+            assert!(!is_display_name(&format!("a{format}b"), 20), "{format:?}");
+        }
+        for bad in
+            ["", " x", "x ", "\u{a0}x", "a\u{200d}b", "👩\u{200d}", "\u{200d}🚀", "👩\u{200d}\u{200d}🚀"]
+        {
+            assert!(!is_display_name(bad, 20), "{bad:?}");
+        }
+        assert!(is_display_name(&"ü".repeat(20), 20) && !is_display_name(&"ü".repeat(21), 20));
     }
 
     #[test]

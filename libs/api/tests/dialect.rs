@@ -114,6 +114,21 @@ fn check_operation(document: &Value, at: &str, operation: &Value, found: &mut Ve
     for status in ["4XX", "5XX"] {
         refuse(operation["responses"][status]["$ref"].is_null(), &format!("no shared {status}"));
     }
+    let secured = operation["security"].to_string();
+    for (status, expected) in [
+        ("400", true),
+        ("401", secured.contains("bearer") || secured.contains("service_token")),
+        ("403", secured.contains("bearer")),
+        ("404", at.contains('{')),
+        ("415", !operation["requestBody"].is_null()),
+        ("422", !operation["requestBody"].is_null()),
+        ("429", secured.contains("bearer")),
+        ("500", true),
+        ("503", true),
+    ] {
+        let content = &operation["responses"][status]["content"]["application/problem+json"];
+        refuse(expected && content.is_null(), &format!("{status} is not documented as a problem"));
+    }
     for (status, response) in object(&operation["responses"]) {
         let response = resolved(document, response);
         refuse(

@@ -434,6 +434,9 @@ pub struct Run {
     pub running_since: Time,
     /// End (whole seconds), never before `runningSince`.
     pub ended_at: Time,
+    /// Nobody observed the end: `endedAt` is when it was noticed, and the run ended then at the latest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub end_unseen: bool,
     /// Machine-readable reason of the end, for example `Stopped`.
     pub reason: String,
 }

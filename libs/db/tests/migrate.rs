@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use atelier_db::{Tx, act_for};
+use ids::TenantId;
 use sqlx::{
     SqlStr,
     migrate::{Migration, MigrationType, Migrator},
@@ -39,4 +41,27 @@ async fn pools_that_are_closed_do_not_answer() {
     db.close().await;
     assert!(matches!(db.ping().await, Err(sqlx::Error::PoolClosed)));
     assert!(matches!(db.worker().await, Err(sqlx::Error::PoolClosed)));
+}
+
+#[tokio::test]
+async fn a_transaction_is_in_the_scope_of_its_caller() {
+    let database = TestDb::new().await;
+    let (_, db) = database.open("stock", &Migrator::with_migrations(Vec::new())).await;
+    let scope = async |tx: &mut Tx| -> (Option<String>, Option<String>) {
+        sqlx::query_as(
+            "select current_setting('atelier.tenant', true), current_setting('atelier.admin', true)",
+        )
+        .fetch_one(&mut **tx)
+        .await
+        .unwrap()
+    };
+    let id = TenantId::new();
+    let tenant = Some(id.uuid().to_string());
+    let mut tx = db.tenant(id).await.unwrap();
+    assert_eq!(scope(&mut tx).await, (tenant.clone(), None));
+    tx.commit().await.unwrap();
+    let mut tx = db.admin().await.unwrap();
+    assert_eq!(scope(&mut tx).await.1.as_deref(), Some("on"));
+    act_for(&mut tx, id).await.unwrap();
+    assert_eq!(scope(&mut tx).await, (tenant, Some("on".to_owned())));
 }

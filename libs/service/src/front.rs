@@ -129,3 +129,30 @@ async fn observe(
 fn panicked(cause: Box<dyn std::any::Any + Send>) -> Response {
     Problem::internal(format!("panic: {}", panic_message(&*cause))).into_response()
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::{body::Body, http::Method};
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_method_that_is_not_allowed_is_answered_with_those_that_are() {
+        let routes = Router::new().route("/v1/things", get(|| async { "all" }).post(|| async { "one" }));
+        let front = Front::new(&Process::default(), || async { Ok(()) }).serve(routes);
+        for (method, path, allowed) in [
+            (Method::TRACE, "/v1/things", "GET,HEAD,POST"),
+            (Method::DELETE, "/v1/things", "GET,HEAD,POST"),
+            (Method::from_bytes(b"INVENTED").unwrap(), "/v1/things", "GET,HEAD,POST"),
+            (Method::TRACE, "/healthz", "GET,HEAD"),
+            (Method::POST, "/metrics", "GET,HEAD"),
+        ] {
+            let request = Request::builder().method(&method).uri(path).body(Body::empty()).unwrap();
+            let response = front.clone().oneshot(request).await.unwrap();
+            assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED, "{method} {path}");
+            let allow = response.headers().get(header::ALLOW).map(|allow| allow.to_str().unwrap());
+            assert_eq!(allow, Some(allowed), "{method} {path}");
+        }
+    }
+}

@@ -1,9 +1,15 @@
 //! Why the gateway answers a request itself, and the one mapping to a response.
 
 use api::{Problem, ProblemType};
-use axum::response::{IntoResponse, Response};
+use axum::{
+    http::{HeaderValue, header},
+    response::{IntoResponse, Response},
+};
 
 use crate::{limits::Exceeded, proxy};
+
+/// Methods that are forwarded.
+const SERVED: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 /// A request that is not forwarded, or not answered by what it was forwarded to.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +19,7 @@ pub(crate) enum Error {
     #[error("CONNECT and TRACE are not served")]
     MethodNotServed,
     #[error("the method is not allowed for this path")]
-    MethodNotAllowed,
+    MethodNotAllowed { allow: &'static str },
     #[error("the path is ambiguous")]
     AmbiguousPath,
     #[error("no route has this path")]
@@ -62,7 +68,7 @@ impl From<Error> for Problem {
             Error::MethodNotServed => {
                 Self::new(ProblemType::MethodNotAllowed, "CONNECT and TRACE are not served.")
             }
-            Error::MethodNotAllowed => {
+            Error::MethodNotAllowed { .. } => {
                 Self::new(ProblemType::MethodNotAllowed, "The path exists, with other methods.")
             }
             Error::AmbiguousPath => Self::bad_request(
@@ -103,6 +109,21 @@ impl From<Error> for Problem {
 
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
+        let allow = match &self {
+            Self::MethodNotServed => Some(SERVED),
+            Self::MethodNotAllowed { allow } => Some(*allow),
+            _ => None,
+        };
+        let mut response = self.problem_response();
+        if let Some(allow) = allow {
+            response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allow));
+        }
+        response
+    }
+}
+
+impl Error {
+    fn problem_response(self) -> Response {
         match self {
             Self::RateLimited(exceeded) => {
                 let headers = exceeded.clone();

@@ -68,7 +68,9 @@ impl App {
             verifier: Verifier::new(config.auth.clone(), http),
             callers: Arc::new(config.callers.clone()),
         };
+        let streams = access::limit::Streams::new(config.streams);
         let state = AppState {
+            streams,
             config: Arc::new(config),
             db,
             stock,

@@ -34,6 +34,9 @@ pub struct Config {
     /// Terminals.
     #[serde(default)]
     pub terminal: TerminalConfig,
+    /// Open logs and terminals.
+    #[serde(default)]
+    pub streams: StreamsConfig,
 }
 
 /// Host names of instances: `<scheme>://<inst-…>.<domain>[:<port>]/`.
@@ -56,6 +59,22 @@ impl Apps {
         let Self { scheme, domain, port } = self;
         let port = port.map(|port| format!(":{port}")).unwrap_or_default();
         format!("{scheme}://{}.{domain}{port}/", instance.k8s_name())
+    }
+}
+
+/// Limits of open streams of a tenant in one replica.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StreamsConfig {
+    /// Logs that are being read or followed at a time.
+    pub logs_per_tenant: u32,
+    /// Terminals that are open at a time.
+    pub terminals_per_tenant: u32,
+}
+
+impl Default for StreamsConfig {
+    fn default() -> Self {
+        Self { logs_per_tenant: 64, terminals_per_tenant: 32 }
     }
 }
 

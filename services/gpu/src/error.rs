@@ -29,6 +29,12 @@ pub(crate) enum Error {
     /// The log or terminal of the container is not available.
     #[error(transparent)]
     Pod(#[from] PodError),
+    /// The tenant has as many open streams of this kind as it may have, which is this many.
+    #[error("the tenant has {limit} open streams")]
+    TooManyStreams {
+        /// The limit.
+        limit: u32,
+    },
     /// The catalogue has this version of the service.
     #[error("the service version exists")]
     ServiceVersionExists,
@@ -72,6 +78,12 @@ impl From<Error> for Problem {
                 Self::from(Error::NotRunning).with("message", message)
             }
             Error::Pod(cause) => Self::unavailable("The cluster", cause),
+            Error::TooManyStreams { limit } => Self::new(
+                ProblemType::TooManyStreams,
+                format!("This tenant may have {limit} of them open at a time."),
+            )
+            .with("limit", limit)
+            .with("retry_after", RETRY_STREAM),
             Error::ServiceVersionExists => {
                 Self::new(ProblemType::ServiceVersionExists, "The catalogue has this version of the service.")
             }
@@ -86,6 +98,9 @@ impl From<Error> for Problem {
         }
     }
 }
+
+/// Seconds after which a refused stream can be tried again.
+const RETRY_STREAM: u32 = 5;
 
 fn participle(command: Command) -> &'static str {
     match command {

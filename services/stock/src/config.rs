@@ -37,9 +37,11 @@ fn default_listen() -> SocketAddr {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StockConfig {
-    /// Seconds after which a unit of an addition that is not held counts as failed. The unit stays, and becomes
-    /// available as soon as it is held.
+    /// Seconds after which a unit of an addition that is not held counts as failed. A unit whose object exists stays,
+    /// and becomes available as soon as it is held; the others are withdrawn.
     pub hold_deadline_seconds: u32,
+    /// Additions in progress at a time, and removals.
+    pub max_open_operations: u32,
     /// Seconds between two full comparisons of a cluster with its units.
     pub compare_every_seconds: u32,
     /// Units of one cluster that are reconciled at a time.
@@ -55,6 +57,7 @@ impl Default for StockConfig {
     fn default() -> Self {
         Self {
             hold_deadline_seconds: 60,
+            max_open_operations: 50,
             compare_every_seconds: 60,
             cluster_concurrency: 16,
             cluster_timeout_seconds: 5,

@@ -41,6 +41,14 @@ pub enum Error {
         /// Name of the datacenter.
         datacenter: String,
     },
+    /// As many operations of this kind are in progress as may be.
+    #[error("{open} operations are in progress")]
+    TooManyOperations {
+        /// The limit.
+        limit: i64,
+        /// Operations in progress.
+        open: i64,
+    },
     /// No unit can be claimed.
     #[error("no unit is free")]
     StockExhausted(Arc<Exhausted>),
@@ -101,6 +109,12 @@ impl From<Error> for Problem {
             )
             .next(format!("Remove at most {free} units, or wait until instances release theirs."))
             .with("free", free),
+            Error::TooManyOperations { limit, open } => Self::new(
+                ProblemType::TooManyOperations,
+                format!("{open} operations of this kind are in progress; {limit} may be."),
+            )
+            .with("limit", limit)
+            .with("open", open),
             Error::StockExhausted(exhausted) => {
                 let detail = if exhausted.draining {
                     "The datacenter is draining: its units cannot be claimed."

@@ -34,6 +34,25 @@ pub struct Config {
     /// The reconciler.
     #[serde(default)]
     pub reconcile: ReconcileConfig,
+    /// Quotas of each tenant.
+    #[serde(default)]
+    pub limits: LimitsConfig,
+}
+
+/// Quotas of each tenant. A storage counts until it is gone.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsConfig {
+    /// Storages (default 100).
+    pub storages_per_tenant: i64,
+    /// Sum of the sizes of all storages, in GiB (default 20480).
+    pub gib_per_tenant: i64,
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        Self { storages_per_tenant: 100, gib_per_tenant: 20 * 1024 }
+    }
 }
 
 /// An object store: S3 with the Admin Ops API of Ceph RGW.
@@ -145,6 +164,7 @@ pub(crate) mod tests {
             datacenters: datacenters.iter().map(|(name, cluster)| (text(name), text(cluster))).collect(),
             object_store: object_store.then(|| serde_json::from_value(objects).unwrap()),
             reconcile: ReconcileConfig::default(),
+            limits: LimitsConfig::default(),
         }
     }
 

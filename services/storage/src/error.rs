@@ -3,7 +3,7 @@
 use api::{FieldError, Problem, ProblemType};
 use ids::InstanceId;
 
-use crate::object_store;
+use crate::{object_store, storage::Exceeded};
 
 /// Why a request was not carried out.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +26,9 @@ pub(crate) enum Error {
     /// The storage is being deleted.
     #[error("the storage is being deleted")]
     Deleting,
+    /// The tenant would have more than its quota.
+    #[error("the quota of {} is exceeded", .0.quota.as_str())]
+    QuotaExceeded(Exceeded),
     /// Storages of the specification exist.
     #[error("the storage specification is in use")]
     SpecInUse,
@@ -77,6 +80,17 @@ impl From<Error> for Problem {
             Error::Deleting => {
                 Self::new(ProblemType::StorageDeleting, "A storage that is being deleted cannot be changed.")
             }
+            Error::QuotaExceeded(Exceeded { quota, limit, used, requested }) => Self::new(
+                ProblemType::QuotaExceeded,
+                format!(
+                    "The tenant's quota of {} is {limit}; {used} are in use, and {requested} more are requested.",
+                    quota.as_str()
+                ),
+            )
+            .with("quota", quota.as_str())
+            .with("limit", limit)
+            .with("used", used)
+            .with("requested", requested),
             Error::SpecInUse => Self::new(
                 ProblemType::StorageSpecInUse,
                 "A storage specification can be deleted when no storage uses it.",

@@ -30,7 +30,7 @@ mod tenant;
 use sqlx::migrate::Migrator;
 
 pub use app::{App, openapi, serve};
-pub use config::{Config, ObjectStoreConfig, ReconcileConfig};
+pub use config::{Config, LimitsConfig, ObjectStoreConfig, ReconcileConfig};
 pub use faults::Faults;
 
 /// Name of the service, its schema and its roles.

@@ -42,8 +42,7 @@ impl Access {
 }
 
 pub(crate) async fn run(_: Args) -> anyhow::Result<()> {
-    let (config, _) = Config::load()?;
-    let file = config.data().join(Access::FILE);
+    let file = Config::data_of_running()?.join(Access::FILE);
     let text = std::fs::read_to_string(&file).with_context(|| {
         format!("{} is missing; start the platform with `cargo xtask up`", file.display())
     })?;

@@ -8,10 +8,11 @@ use crate::hub::Hub;
 use crate::json::text;
 use crate::pod::{container, container_status, is_over};
 use crate::report::{record, set_ready, update_pod};
+use crate::runtime::alive::Alive;
 use crate::runtime::process::{Launch, Launched, signal_group};
 use crate::runtime::{Sandbox, reaper};
 use crate::store::Object;
-use crate::time::now;
+use crate::time::{now, seconds};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use std::os::unix::process::ExitStatusExt;
@@ -76,6 +77,9 @@ pub(super) async fn run(hub: &Arc<Hub>, feed: watch::Receiver<Arc<Object>>) -> b
     };
     let wake = Box::pin(worker.live()).await;
     worker.hub.runtime.set_running(worker.pod.uid(), None);
+    if matches!(wake, Some(Wake::Stop | Wake::Failed)) {
+        Alive::ended(&worker.home);
+    }
     let again = matches!(wake, Some(Wake::Failed));
     match wake {
         Some(Wake::Delete) => {
@@ -223,19 +227,26 @@ impl Worker<'_> {
         }
     }
 
-    /// Handles the state from before a restart of the cluster: ended pods stay ended, running ones are restarted.
+    /// Handles the state from before a restart of the cluster or of the node: ended pods stay ended, running ones are
+    /// restarted. Their containers ended when they last ran for certain, not now.
     fn before(&mut self) -> Option<Option<Wake>> {
         let container = container_status(&self.pod.value);
         if is_over(&self.pod.value) {
             return Some(self.pod.terminating().then_some(Wake::Delete));
         }
+        let running = container["state"]["running"].clone();
+        let started = running["startedAt"].as_str().and_then(|time| time.parse().ok());
+        let last = started.map(|started| {
+            let time = seconds(self.hub.runtime.alive.last(&self.home, started));
+            json!({ "terminated": { "exitCode": 137, "reason": "Error", "message": "the node restarted", "startedAt": running["startedAt"], "finishedAt": time } })
+        });
         if self.pod.terminating() {
+            if let Some(last) = last {
+                self.state("Failed", &last, false, false, |_| {});
+            }
             return Some(Some(Wake::Delete));
         }
-        let running = container["state"]["running"].clone();
-        if running.is_object() {
-            let time = now();
-            let last = json!({ "terminated": { "exitCode": 137, "reason": "Error", "message": "the node restarted", "startedAt": running["startedAt"], "finishedAt": time } });
+        if let Some(last) = last {
             self.state(
                 "Running",
                 &json!({ "waiting": { "reason": "ContainerCreating" } }),

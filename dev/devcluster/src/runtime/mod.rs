@@ -1,10 +1,12 @@
 //! The container runtime: processes, folders, logs and addresses of pods. Knows nothing of the API.
 
 mod addresses;
+pub(crate) mod alive;
 pub(crate) mod process;
 pub(crate) mod reaper;
 
 use addresses::Addresses;
+use alive::Alive;
 use process::Spawner;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -22,6 +24,7 @@ pub(crate) struct Runtime {
     data: PathBuf,
     pub spawner: Arc<Spawner>,
     pub addresses: Addresses,
+    pub alive: Alive,
     running: Mutex<HashMap<String, Sandbox>>,
     logs: Mutex<HashMap<String, watch::Sender<u64>>>,
     failed: watch::Sender<HashSet<String>>,
@@ -32,6 +35,7 @@ impl Runtime {
     pub(crate) fn new(data: PathBuf) -> anyhow::Result<Self> {
         reaper::reap(&data.join("pods"));
         Ok(Self {
+            alive: Alive::new(&data),
             data,
             spawner: Arc::new(Spawner::start()?),
             addresses: Addresses::default(),

@@ -12,8 +12,8 @@
 //! )]
 //! ```
 //!
-//! [`finish`] adds the rest: a response for the status of each declared problem, the shared `4XX` and `5XX`
-//! responses, headers, security, `$ref`s instead of inlined copies.
+//! [`finish`] adds the rest: a response for the status of each declared problem and of those that every operation of
+//! this shape has (token, body, idempotency key, failures of the platform), the shared `4XX` and `5XX` responses, headers, security, `$ref`s instead of inlined copies.
 //!
 //! Response types may not skip fields (`skip_serializing_if`): in schemas that only responses use, every
 //! property is required, and null if it has no value. Problems are the exception.

@@ -15,7 +15,7 @@ pub(super) fn complete(document: &mut Value) {
     let mutable = mutable_paths(document);
     let mut declared = BTreeSet::new();
     each_operation(document, |path, method, operation| {
-        declare_problems(operation, &mut declared);
+        declare_problems(path, operation, &mut declared);
         add_headers(path, method, operation, &mutable);
     });
     for kind in declared.into_iter().filter(|kind| !kind.members().is_empty()) {
@@ -77,12 +77,47 @@ fn mutable_paths(document: &mut Value) -> BTreeSet<String> {
     paths
 }
 
-fn declare_problems(operation: &mut Value, declared: &mut BTreeSet<ProblemType>) {
-    let mut by_status: BTreeMap<u16, Vec<ProblemType>> = BTreeMap::new();
+/// Returns the problems that every operation of this shape has.
+fn common_problems(path: &str, operation: &Value) -> Vec<ProblemType> {
+    use ProblemType as P;
+    let parameters = operation["parameters"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let has = |name: &str| {
+        let reference = format!("#/components/parameters/{name}");
+        parameters.iter().any(|one| one["$ref"] == reference.as_str())
+    };
+    let security = operation["security"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let needs = |scheme: &str| security.iter().any(|one| !one[scheme].is_null());
+    let body = !operation["requestBody"].is_null();
+    let groups: [(bool, &[P]); 8] = [
+        (true, &[P::BadRequest, P::Internal, P::Unavailable]),
+        (needs("bearer"), &[P::Unauthenticated, P::Forbidden, P::TooManyRequests]),
+        (needs("service_token"), &[P::Unauthenticated]),
+        (path.contains('{'), &[P::NotFound]),
+        (body || !parameters.is_empty(), &[P::InvalidField]),
+        (body, &[P::BodyTooSlow, P::BodyTooLarge, P::UnsupportedMediaType]),
+        (
+            has("IdempotencyKey"),
+            &[
+                P::IdempotencyKeyRequired,
+                P::IdempotencyKeyInvalid,
+                P::IdempotencyKeyInUse,
+                P::IdempotencyKeyReused,
+            ],
+        ),
+        (has("IfMatch"), &[P::IfMatchRequired, P::ChangedMeanwhile]),
+    ];
+    groups.into_iter().filter(|(applies, _)| *applies).flat_map(|(_, kinds)| kinds).copied().collect()
+}
+
+fn declare_problems(path: &str, operation: &mut Value, declared: &mut BTreeSet<ProblemType>) {
+    let mut by_status: BTreeMap<u16, BTreeSet<ProblemType>> = BTreeMap::new();
+    for kind in common_problems(path, operation) {
+        by_status.entry(kind.status().as_u16()).or_default().insert(kind);
+    }
     for uri in operation["x-problems"].as_array().into_iter().flatten() {
         let kind = uri.as_str().and_then(ProblemType::from_uri);
         let kind = kind.unwrap_or_else(|| panic!("{uri} is not a registered problem type"));
-        by_status.entry(kind.status().as_u16()).or_default().push(kind);
+        by_status.entry(kind.status().as_u16()).or_default().insert(kind);
         declared.insert(kind);
     }
     let Some(responses) = operation["responses"].as_object_mut() else { return };

@@ -111,6 +111,25 @@ fn problems_are_one_shared_response_and_the_declared_statuses() {
 }
 
 #[test]
+fn every_operation_has_the_problems_of_its_shape() {
+    let document = finished();
+    let statuses = |path: &str, method: &str| {
+        let responses = document["paths"][path][method]["responses"].as_object().unwrap();
+        responses.keys().cloned().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(statuses("/open", "get"), "204 400 4XX 500 503 5XX");
+    assert_eq!(statuses("/internal/v1/things", "get"), "200 400 401 4XX 500 503 5XX");
+    assert_eq!(statuses("/v1/things", "get"), "200 400 401 403 422 429 4XX 500 503 5XX");
+    assert_eq!(
+        statuses("/v1/things/{id}", "patch"),
+        "200 400 401 403 404 408 409 412 413 415 422 428 429 4XX 500 503 5XX"
+    );
+    let refused = &document["paths"]["/v1/things/{id}"]["patch"]["responses"]["422"];
+    let description = refused["description"].as_str().unwrap();
+    assert!(description.contains("`invalid-field`") && description.contains("`idempotency-key-reused`"));
+}
+
+#[test]
 fn headers_are_declared_by_reference() {
     let document = finished();
     let headers = |path: &str, method: &str, status: &str| {

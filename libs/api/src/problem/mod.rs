@@ -199,9 +199,13 @@ impl From<Arc<sqlx::Error>> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         if let Some(cause) = &self.cause {
-            tracing::error!(
-                problem = %self.kind, status = self.status.as_u16(), cause = %ErrorChain(&**cause), "request failed"
-            );
+            let (problem, status, cause) = (self.kind, self.status.as_u16(), ErrorChain(&**cause));
+            // a client that hangs up or sends what cannot be read is no fault of ours
+            if self.status.is_server_error() {
+                tracing::error!(%problem, status, %cause, "request failed");
+            } else {
+                tracing::debug!(%problem, status, %cause, "request refused");
+            }
         }
         let body = serde_json::to_vec(&self).unwrap_or_else(|_| b"{}".to_vec());
         let mut response = (self.status, body).into_response();

@@ -181,7 +181,11 @@ problems! {
     AlreadyClaimed = CONFLICT "already-claimed", "Instance holds another unit",
         "Release the other unit first.";
     StockNotHeld = CONFLICT "stock-not-held", "Not all units hold their resources",
-        "Read `failed` for the reasons. Units become available when the cluster has room; remove those you do not want.";
+        "Read `failed` for the reasons. Units in the cluster become available when it has room; add the others again.";
+    TooManyOperations = CONFLICT "too-many-operations", "Too many operations in progress",
+        "Wait until some operations in GET /v1/stock-operations have finished.",
+        { limit: integer "Operations of this kind that may be in progress.",
+          open: integer "Operations of this kind that are in progress." };
 
     // instances
     InstanceState = CONFLICT "instance-state", "Instance state does not allow this",
@@ -201,10 +205,19 @@ problems! {
         "Send the request from a page of the instance itself.";
     WebsocketRequired = UPGRADE_REQUIRED "websocket-required", "WebSocket required",
         "Connect with a WebSocket client and the same Authorization header.";
+    TooManyStreams = TOO_MANY_REQUESTS "too-many-streams", "Too many open logs or terminals",
+        "Close some of them, or wait as long as `Retry-After` says, then try again.",
+        { limit: integer "Logs, or terminals, that the tenant may have open at a time.",
+          retry_after: integer "Seconds to wait before the next attempt." };
     ServiceVersionExists = CONFLICT "service-version-exists", "Service version exists",
         "Change the existing entry, or choose another version.";
 
     // storages
+    QuotaExceeded = CONFLICT "quota-exceeded", "Quota of the tenant exceeded",
+        "Delete what is not needed and wait until it is gone, or ask an administrator for a larger quota.",
+        { quota: string "What is limited: `storages`, or `storage_gib` (the sum of their sizes in GiB).",
+          limit: integer "The quota.", used: integer "What counts now, storages that are being deleted included.",
+          requested: integer "What the request adds." };
     StorageNotAvailable = CONFLICT "storage-not-available", "Storage not available",
         "Wait until its state is `available`.";
     StorageInUse = CONFLICT "storage-in-use", "Storage in use",

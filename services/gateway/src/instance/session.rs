@@ -19,7 +19,7 @@ impl Instances {
         request: &Parts,
     ) -> Result<Response, Error> {
         if request.method != Method::GET {
-            return Err(Error::MethodNotAllowed);
+            return Err(Error::MethodNotAllowed { allow: "GET" });
         }
         self.state.rate_limits.check_sign_in(connection.peer)?;
         let (Ok(instance), Some(ticket)) = (InstanceId::from_k8s_name(label), ticket(request)) else {

@@ -245,7 +245,12 @@ async fn cookies_and_tokens_of_the_platform_do_not_pass() {
     assert_eq!(set, ["mine=1; Path=/"], "neither our cookie nor one with a domain");
     assert_eq!(opened.get("/metrics").await.expect(200).text, "the instance's own");
     opened.get("/.atelier/other").await.expect_problem(404, "no-such-route");
-    opened.post("/.atelier/session?ticket=x", json!(null)).await.expect_problem(405, "method-not-allowed");
+    let refused = opened.post("/.atelier/session?ticket=x", json!(null)).await;
+    let refused = refused.expect_problem(405, "method-not-allowed");
+    assert_eq!(refused.header("allow"), Some("GET"));
+    let refused = opened.send("TRACE".parse().unwrap(), "/", &json!(null)).await;
+    let refused = refused.expect_problem(405, "method-not-allowed");
+    assert_eq!(refused.header("allow"), Some("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
 }
 
 #[tokio::test]

@@ -303,7 +303,6 @@ async fn refused_bodies_of_one_caller_fail_no_request_of_ten_thousand_others() {
             *refused.entry(status).or_insert(0) += count;
         }
     }
-    println!("refused by status: {refused:?}");
     // the disturber itself always learns that its body is too large; only its other requests may fail
     assert!(refused[&413] > 10 && refused[&403] > 50, "{refused:?}");
     assert!(refused.keys().all(|status| matches!(status, 403 | 413 | 503)), "{refused:?}");

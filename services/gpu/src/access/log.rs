@@ -13,7 +13,7 @@ use ids::InstanceId;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::Container;
+use super::{Container, limit::Kind};
 use crate::{error::Error, state::AppState};
 
 const DEFAULT_TAIL: i64 = 1000;
@@ -37,7 +37,9 @@ pub(crate) struct LogQuery {
     get, path = "/v1/instances/{id}/log", operation_id = "get_instance_log", tag = "instances",
     params(("id" = InstanceId, Path, description = "Instance id"), LogQuery),
     responses((status = 200, description = "Lines of the log", body = String, content_type = "text/plain")),
-    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::InstanceNotRunning]))),
+    extensions(("x-problems" = json!([
+        ProblemType::NotFound, ProblemType::InstanceNotRunning, ProblemType::TooManyStreams
+    ]))),
 )]
 pub(crate) async fn get_instance_log(
     State(app): State<AppState>,
@@ -50,6 +52,7 @@ pub(crate) async fn get_instance_log(
         return Err(Problem::invalid_field("tail", format!("must be between 0 and {MAX_TAIL}")));
     }
     let Container { cluster, pod } = super::container(&app, member.tenant, id).await?;
+    let open = app.streams.open(member.tenant, Kind::Log)?;
     let log = cluster.log(&pod, tail, query.follow.unwrap_or(false)).await.map_err(Error::from)?;
     // a followed log ends when shutdown begins or the caller's rights end
     let (shutdown, revocations) = (app.shutdown.clone(), app.auth.verifier.revocations().clone());
@@ -59,7 +62,10 @@ pub(crate) async fn get_instance_log(
             () = revocations.ended(member.principal.grant()) => {}
         }
     };
-    let body = Body::from_stream(log.take_until(Box::pin(end)));
+    let lines = log.take_until(Box::pin(end)).inspect(move |_| {
+        let _until_the_end = &open;
+    });
+    let body = Body::from_stream(lines);
     let headers = [
         (header::CONTENT_TYPE, "text/plain; charset=utf-8"),
         (header::CACHE_CONTROL, "no-store"),

@@ -1,5 +1,6 @@
 //! Access to a running instance: its log as a stream, a terminal over a WebSocket.
 
+pub(crate) mod limit;
 mod log;
 mod terminal;
 

@@ -27,7 +27,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::Container;
+use super::{Container, limit::Kind};
 use crate::{cluster::Exec, error::Error, state::AppState};
 
 /// Limit of words in a command.
@@ -87,7 +87,8 @@ fn command(query: &str) -> Result<Vec<String>, Problem> {
     ),
     responses((status = 101, description = "A WebSocket. Binary frames carry input and output. The client sets the size with the text frame {\"resize\":{\"cols\":80,\"rows\":24}}. The last frame is the text frame {\"exit_code\":0}.")),
     extensions(("x-problems" = json!([
-        ProblemType::NotFound, ProblemType::InstanceNotRunning, ProblemType::WebsocketRequired
+        ProblemType::NotFound, ProblemType::InstanceNotRunning, ProblemType::WebsocketRequired,
+        ProblemType::TooManyStreams
     ]))),
 )]
 pub(crate) async fn open_instance_terminal(
@@ -102,13 +103,19 @@ pub(crate) async fn open_instance_terminal(
     let words = command(query.as_deref().unwrap_or_default())?;
     let upgrade =
         upgrade.map_err(|_| Problem::new(ProblemType::WebsocketRequired, "The terminal is a WebSocket."))?;
+    let open = app.streams.open(member.tenant, Kind::Terminal)?;
     let exec = cluster.exec(&pod, &words).await.map_err(Error::from)?;
     tracing::info!(instance.id = %id, user.id = %member.principal.user, "terminal opened");
     let (idle, shutdown) = (app.config.terminal.idle(), app.shutdown.clone());
     let (revocations, grant) = (app.auth.verifier.revocations().clone(), member.principal.grant());
     let revoked = async move { revocations.ended(grant).await };
     let upgrade = upgrade.max_message_size(MAX_FRAME).max_frame_size(MAX_FRAME);
-    Ok(upgrade.on_upgrade(move |socket| Box::pin(bridge(socket, exec, idle, shutdown, revoked))))
+    Ok(upgrade.on_upgrade(move |socket| {
+        Box::pin(async move {
+            bridge(socket, exec, idle, shutdown, revoked).await;
+            drop(open);
+        })
+    }))
 }
 
 /// How a terminal ends.

@@ -151,6 +151,7 @@ fn new_runs(instance: &Instance, unit: &Unit) -> Option<Vec<EndedRun>> {
         .map(|run| EndedRun {
             key: RunKey { attempt: run.attempt, since: run.running_since.0 },
             ended_at: run.ended_at.0.max(run.running_since.0),
+            unseen: run.end_unseen,
             reason: EndReason::reported(&run.reason),
         })
         .filter(|run| !instance.meter.knows(run))

@@ -149,6 +149,7 @@ pub(super) fn run(instance: &Instance, attempt: i64, since: i64, until: i64) -> 
         attempt,
         running_since: Time(at(since)),
         ended_at: Time(at(until)),
+        end_unseen: false,
         reason: "Stopped".into(),
     }
 }

@@ -73,6 +73,8 @@ pub struct EndedRun {
     pub key: RunKey,
     /// When it ended, in whole seconds.
     pub ended_at: Timestamp,
+    /// Nobody observed the end: the run ended at `ended_at` at the latest, and is billed until it was last confirmed.
+    pub unseen: bool,
     /// Why it ended.
     pub reason: EndReason,
 }
@@ -138,6 +140,7 @@ mod tests {
         let ended = |attempt, since, until| EndedRun {
             key: key(attempt, since),
             ended_at: at(until),
+            unseen: false,
             reason: EndReason::Stopped,
         };
         for (run, known) in [

@@ -45,9 +45,9 @@ pub(crate) async fn record(
     billing: Option<&Billing>,
     metering: &Metering,
 ) -> sqlx::Result<()> {
-    let (key, ended_at, end_reason) = match metering {
-        Metering::Open(key) => (key, None, None),
-        Metering::Close(run) => (&run.key, Some(run.ended_at), Some(run.reason)),
+    let (key, ended_at, unseen, end_reason) = match metering {
+        Metering::Open(key) => (key, None, false, None),
+        Metering::Close(run) => (&run.key, Some(run.ended_at), run.unseen, Some(run.reason)),
         Metering::CloseUnseen(key) => {
             return sqlx::query!(
                 "update runs set ended_at = confirmed_at, end_reason = $4
@@ -65,13 +65,17 @@ pub(crate) async fn record(
     let Some(billing) = billing else {
         return Err(sqlx::Error::Protocol("a run without a unit cannot be metered".to_owned()));
     };
-    // a second run within the same second has the same key: it is one run with the later end
+    // a second run within the same second has the same key: it is one run with the later end. An end that nobody
+    // observed lies between the last confirmation and the time of the report.
     sqlx::query!(
         "insert into runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at,
              confirmed_at, ended_at, end_reason)
-         values ($1, $2, $3, $4, $5, $6, $7, $8::timestamptz, greatest($8::timestamptz, coalesce($9::timestamptz, $8)), $9, $10)
+         values ($1, $2, $3, $4, $5, $6, $7, $8::timestamptz,
+             case when $11 then $8 else greatest($8::timestamptz, coalesce($9::timestamptz, $8)) end,
+             case when $11 then $8 else $9::timestamptz end, $10)
          on conflict (instance_id, attempt, started_at) do update
-             set ended_at = greatest(runs.ended_at, excluded.ended_at),
+             set ended_at = case when $11 then greatest(runs.ended_at, least(runs.confirmed_at, $9::timestamptz))
+                                 else greatest(runs.ended_at, excluded.ended_at) end,
                  confirmed_at = greatest(runs.confirmed_at, excluded.confirmed_at),
                  end_reason = coalesce(excluded.end_reason, runs.end_reason)",
         RunId::new() as RunId,
@@ -84,6 +88,7 @@ pub(crate) async fn record(
         key.since.to_sqlx() as _,
         ended_at.map(ToSqlx::to_sqlx) as Option<jiff_sqlx::Timestamp>,
         end_reason as Option<EndReason>,
+        unseen,
     )
     .execute(conn)
     .await

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atelier_gpu::{App, Apps, Config, MIGRATIONS, NAME, TerminalConfig};
+use atelier_gpu::{App, Apps, Config, MIGRATIONS, NAME, StreamsConfig, TerminalConfig};
 use auth::Role;
 use crds::{ClusterConfig, GpuUnit};
 use db::{Db, queue::Outcome};
@@ -117,6 +117,7 @@ impl World {
             )]
             .into(),
             terminal: TerminalConfig { idle_seconds: 60 },
+            streams: StreamsConfig { logs_per_tenant: 2, terminals_per_tenant: 2 },
         };
         let Replica { base, app, process } = Replica::start(&config, setup.workers).await;
         let world = Self {

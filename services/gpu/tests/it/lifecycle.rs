@@ -292,3 +292,23 @@ async fn replicas_share_the_work_and_one_can_go() {
     }
     assert_eq!(world.neighbours.claims(), 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_end_nobody_saw_is_billed_until_it_was_last_confirmed() {
+    let world = World::start().await;
+    let id = world.running().await;
+    let unit = world.unit_of(id).await;
+    // nothing ran between the last confirmation and the operator's return
+    world.execute("update gpu.runs set confirmed_at = started_at + interval '20 seconds'").await;
+    world.operator.vanished(&unit, 168).await;
+    world.operator.ready_since(&unit, 170).await;
+    eventually("the instance runs again", async || {
+        let seen = world.member().get(&format!("/v1/instances/{id}")).await;
+        (seen.body["started_at"] == at(170)).then_some(())
+    })
+    .await;
+    let usage = world.usage(id).await;
+    let first = &usage["items"][1];
+    assert_eq!((&first["seconds"], &first["end_reason"]), (&json!(20), &json!("pod_deleted")), "{usage}");
+    assert_eq!(first["ended_at"], at(120));
+}

@@ -140,6 +140,7 @@ impl World {
                 attempt: instance.attempt,
                 running_since: since.clone(),
                 ended_at: Time(now),
+                end_unseen: false,
                 reason: reason.into(),
             });
             let id = InstanceId::from_k8s_name(&instance.id).unwrap();

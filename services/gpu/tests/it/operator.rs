@@ -138,6 +138,17 @@ impl Operator {
         self.status(name, patch).await;
     }
 
+    /// The pod has disappeared while nobody watched; the operator notices at `noticed`.
+    pub(crate) async fn vanished(&self, name: &str, noticed: i64) {
+        let status = self.unit(name).await.status.unwrap();
+        let mut run = Self::run(&status, noticed, "PodDeleted");
+        run["endUnseen"] = json!(true);
+        let patch = json!({
+            "state": "ready", "lastRun": run, "recentRuns": [run], "instance": { "runningSince": null },
+        });
+        self.status(name, patch).await;
+    }
+
     /// Somebody deletes the unit.
     pub(crate) async fn delete(&self, name: &str) {
         self.units.delete(name, &kube::api::DeleteParams::default()).await.unwrap();

@@ -11,7 +11,7 @@ use testkit::eventually;
 use tokio::net::TcpStream;
 use tokio_tungstenite::{
     MaybeTlsStream, WebSocketStream, connect_async,
-    tungstenite::{Message, client::IntoClientRequest},
+    tungstenite::{self, Message, client::IntoClientRequest},
 };
 
 use crate::harness::World;
@@ -221,4 +221,40 @@ async fn the_end_of_a_users_rights_ends_their_terminals_and_logs() {
     assert!(matches!(stays.next().await, Some(Ok(Message::Binary(_)))), "the other terminal works");
     claims.iat += 1.0;
     let _ = refused.token(&world.issuer.sign(&claims)).get("/v1/instances").await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_has_so_many_logs_and_terminals_open_at_a_time() {
+    let world = World::start().await;
+    let id = with_pod(&world).await;
+    let follow = async || {
+        let token = world.issuer.user(world.tenant, auth::Role::Viewer);
+        let url = format!("{}/v1/instances/{id}/log?follow=true", world.base);
+        reqwest::Client::new().get(url).bearer_auth(token).send().await.unwrap()
+    };
+    let (first, _second) = (follow().await, follow().await);
+    let log = format!("/v1/instances/{id}/log");
+    let refused = world.member().get(&log).await.expect_problem(429, "too-many-streams");
+    assert_eq!((refused.header("retry-after"), &refused.body["limit"]), (Some("5"), &json!(2)));
+    drop(first);
+    eventually("the closed log is not counted", async || {
+        (world.member().get(&format!("{log}?tail=1")).await.status == 200).then_some(())
+    })
+    .await;
+
+    let _stays = opened(&world, id, &["cat"]).await;
+    let mut ends = opened(&world, id, &["cat"]).await;
+    let url = format!("{}/v1/instances/{id}/terminal?command=cat", world.base.replace("http", "ws"));
+    let connect = async || {
+        let mut request = url.as_str().into_client_request().unwrap();
+        let token = world.issuer.user(world.tenant, auth::Role::Member);
+        request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
+        connect_async(request).await
+    };
+    let Err(tungstenite::Error::Http(refused)) = connect().await else { panic!("a third terminal") };
+    assert_eq!(refused.status(), 429);
+    assert_eq!(refused.headers()["retry-after"], "5");
+    // neither a client that is gone nor a request without a WebSocket is counted
+    ends.close(None).await.unwrap();
+    eventually("the closed terminal is not counted", async || connect().await.ok()).await;
 }

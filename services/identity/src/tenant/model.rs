@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use api::Checks;
 use ids::{OperationId, TenantId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -151,19 +152,14 @@ impl Tenant {
     }
 }
 
-/// Checks a display name: 1 to 100 characters, no control characters, no space at either end.
+/// Checks a display name of 1 to 100 characters; see [`api::Checks::display_name`].
 ///
 /// # Errors
 /// Names the field.
 pub(crate) fn check_name(pointer: &'static str, name: &str) -> Result<(), Error> {
-    let chars = name.chars().count();
-    if (1..=100).contains(&chars) && name.trim() == name && !name.chars().any(char::is_control) {
-        return Ok(());
-    }
-    Err(Error::invalid(
-        pointer,
-        "must have 1 to 100 characters, no control characters, and no space at either end",
-    ))
+    let mut checks = Checks::default();
+    checks.display_name(pointer, name, 100);
+    checks.into_errors().pop().map_or(Ok(()), |error| Err(Error::invalid(pointer, error.detail)))
 }
 
 #[cfg(test)]
@@ -194,7 +190,7 @@ mod tests {
         for good in ["x", "Dr. Köhler", &"ü".repeat(100)] {
             assert!(check_name("/name", good).is_ok(), "{good}");
         }
-        for bad in ["", " x", "x ", "a\nb", "a\u{0}b", &"x".repeat(101)] {
+        for bad in ["", " x", "x ", "a\nb", "a\u{0}b", "a\u{202e}b", &"x".repeat(101)] {
             assert!(check_name("/name", bad).is_err(), "{bad:?}");
         }
     }

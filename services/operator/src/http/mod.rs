@@ -52,7 +52,7 @@ pub fn openapi() -> OpenApi {
     api::openapi::finish(document, info)
 }
 
-/// Requires 1 to `most` characters without control characters.
+/// Requires 1 to `most` characters without control characters, for values that are not shown as names.
 fn require_text(checks: &mut Checks, pointer: &str, text: &str, most: usize) {
     let is_valid = (1..=most).contains(&text.chars().count()) && !text.chars().any(char::is_control);
     checks.require(is_valid, pointer, format!("must be 1 to {most} characters without control characters"));

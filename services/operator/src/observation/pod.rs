@@ -55,7 +55,7 @@ pub struct ContainerExit {
     pub code: i32,
     /// Reason of the container runtime (`Error`, `OOMKilled`, `Completed`).
     pub reason: String,
-    /// Time of the end.
+    /// Time of the end, if the container runtime observed it.
     pub at: Option<Timestamp>,
 }
 
@@ -246,10 +246,12 @@ fn unschedulable(status: &PodStatus) -> Option<String> {
 fn exit(container: &ContainerStatus) -> Option<ContainerExit> {
     let current = container.state.as_ref().and_then(|state| state.terminated.as_ref());
     let last = container.last_state.as_ref().and_then(|state| state.terminated.as_ref());
-    current.or(last).map(|ended| ContainerExit {
-        code: ended.exit_code,
-        reason: ended.reason.clone().unwrap_or_default(),
-        at: ended.finished_at.as_ref().map(|time| time.0),
+    current.or(last).map(|ended| {
+        let reason = ended.reason.clone().unwrap_or_default();
+        // the kubelet and the runtime have lost sight of the container: the time is when they noticed
+        let lost = matches!(reason.as_str(), "ContainerStatusUnknown" | "Unknown");
+        let at = ended.finished_at.as_ref().map(|time| time.0).filter(|_| !lost);
+        ContainerExit { code: ended.exit_code, reason, at }
     })
 }
 

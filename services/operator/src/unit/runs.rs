@@ -11,7 +11,19 @@ use crate::observation::ObservedPod;
 /// The end of a run.
 struct RunEnd {
     at: Timestamp,
+    /// Neither the container runtime nor the kubelet has reported the time: the run ended by then.
+    unseen: bool,
     reason: RunEndReason,
+}
+
+impl RunEnd {
+    fn seen(at: Timestamp, reason: RunEndReason) -> Self {
+        Self { at, unseen: false, reason }
+    }
+
+    fn unseen(by: Timestamp, reason: RunEndReason) -> Self {
+        Self { at: by, unseen: true, reason }
+    }
 }
 
 impl Planner<'_> {
@@ -25,11 +37,11 @@ impl Planner<'_> {
             Some(pod) => self.end_of_run(pod, since, requested),
             None => {
                 let reason = requested.unwrap_or_else(|| self.reason_of_missing_pod());
-                Some(RunEnd { at: self.snapshot.now, reason })
+                Some(RunEnd::unseen(self.snapshot.now, reason))
             }
         };
         if let Some(end) = end {
-            status::close_run(&mut self.plan.status, end.at, end.reason);
+            status::close_run(&mut self.plan.status, end.at, end.unseen, end.reason);
         }
     }
 
@@ -70,26 +82,34 @@ impl Planner<'_> {
         let node = pod.node.as_ref().and_then(|node| self.snapshot.nodes.get(node));
         let node_down = node.is_none_or(|node| !node.ready);
         if self.is_lost(pod) || (node_down && !pod.ready && !pod.has_ended()) {
-            let at = unready_since.or(node.and_then(|node| node.since)).unwrap_or(now);
-            return Some(RunEnd { at, reason: RunEndReason::NodeLost });
+            let by = unready_since.or(node.and_then(|node| node.since)).unwrap_or(now);
+            return Some(RunEnd::unseen(by, RunEndReason::NodeLost));
         }
         if pod.has_ended() {
-            let at = exited.or(unready_since).unwrap_or(now);
-            return Some(RunEnd { at, reason: requested.unwrap_or_else(|| reason_of_ended_pod(pod)) });
+            let reason = requested.unwrap_or_else(|| reason_of_ended_pod(pod));
+            return Some(match exited.or(unready_since) {
+                Some(at) => RunEnd::seen(at, reason),
+                None => RunEnd::unseen(now, reason),
+            });
         }
         if pod.deleting {
             return None;
         }
         if !pod.ready {
             return Some(match exited {
-                Some(at) => RunEnd { at, reason: RunEndReason::ContainerExited },
-                None => RunEnd { at: unready_since.unwrap_or(now), reason: RunEndReason::ProbeFailed },
+                Some(at) => RunEnd::seen(at, RunEndReason::ContainerExited),
+                None if pod.container_running => {
+                    RunEnd::seen(unready_since.unwrap_or(now), RunEndReason::ProbeFailed)
+                }
+                None => RunEnd::unseen(unready_since.unwrap_or(now), RunEndReason::ContainerExited),
             });
         }
         // ready again: the end was not observed
         let again = pod.ready_since.filter(|again| *again > since)?;
-        let at = exited.filter(|at| *at <= again).unwrap_or(again);
-        Some(RunEnd { at, reason: RunEndReason::ContainerExited })
+        Some(match exited.filter(|at| *at <= again) {
+            Some(at) => RunEnd::seen(at, RunEndReason::ContainerExited),
+            None => RunEnd::unseen(again, RunEndReason::ContainerExited),
+        })
     }
 }
 

@@ -48,14 +48,15 @@ pub fn was_ready(status: &GpuUnitStatus, pod: &ObservedPod) -> bool {
     open.or(last).is_some_and(|since| since.0 >= pod.created_at)
 }
 
-/// Closes the open run of the status, if there is one.
-pub fn close_run(status: &mut GpuUnitStatus, ended_at: Timestamp, reason: RunEndReason) {
+/// Closes the open run of the status, if there is one. `unseen`: it ended at `ended_at` at the latest.
+pub fn close_run(status: &mut GpuUnitStatus, ended_at: Timestamp, unseen: bool, reason: RunEndReason) {
     let Some(instance) = &mut status.instance else { return };
     let Some(since) = instance.running_since.take() else { return };
     let run = Run {
         instance_id: instance.id.clone(),
         attempt: instance.attempt,
         ended_at: whole_seconds(ended_at.max(since.0)),
+        end_unseen: unseen,
         running_since: since,
         reason: reason.as_str().to_owned(),
     };

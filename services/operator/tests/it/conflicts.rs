@@ -56,6 +56,7 @@ impl Other {
             attempt: 1,
             running_since: at.clone(),
             ended_at: at,
+            end_unseen: false,
             reason: "Stopped".to_owned(),
         };
         (runs.len() < RUNS).then(|| {

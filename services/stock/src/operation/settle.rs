@@ -8,7 +8,7 @@ use service::Workers;
 use tokio_util::sync::CancellationToken;
 
 use super::{model::update_progress, store};
-use crate::AppState;
+use crate::{AppState, unit};
 
 /// How often operations are checked without a notification.
 const POLL: Duration = Duration::from_secs(5);
@@ -53,7 +53,9 @@ async fn settle(state: &AppState, id: OperationId) -> anyhow::Result<()> {
     let mut tx = state.db.worker().await?;
     let Some(mut operation) = store::lock(&mut tx, id).await? else { return Ok(()) };
     if operation.overdue {
-        store::expire(&mut tx, id).await?;
+        // a failed addition has ended: nothing of it is created later
+        let unmade = store::expire(&mut tx, id).await?;
+        unit::store::withdraw(&mut tx, &unmade).await?;
     }
     let counts = store::counts(&mut tx, id).await?;
     let Some(end) = counts.end(operation.kind, operation.overdue) else { return Ok(()) };

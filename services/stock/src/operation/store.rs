@@ -43,6 +43,26 @@ pub(crate) async fn insert(
     Ok(operation)
 }
 
+/// Makes other transactions that call this wait until this one ends.
+pub(crate) async fn lock_open(conn: &mut PgConnection) -> sqlx::Result<()> {
+    sqlx::query!(
+        r#"select pg_advisory_xact_lock(hashtextextended('open stock operations', 0)) as "locked: ()""#
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Returns how many operations of this kind are open.
+pub(crate) async fn count_open(conn: &mut PgConnection, kind: ChangeKind) -> sqlx::Result<i64> {
+    sqlx::query_scalar!(
+        r#"select count(*) as "count!" from operations where kind = $1 and finished_at is null"#,
+        kind as ChangeKind,
+    )
+    .fetch_one(conn)
+    .await
+}
+
 /// Finds an operation, with its progress now.
 pub(crate) async fn find(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<Option<Operation>> {
     let Some(mut operation) = operations::find(&mut *conn, None, id).await? else { return Ok(None) };
@@ -275,17 +295,24 @@ pub(super) async fn lock(conn: &mut PgConnection, id: OperationId) -> sqlx::Resu
     .await
 }
 
-/// Fails the units of an operation that are still waiting at its deadline.
-pub(super) async fn expire(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<()> {
-    sqlx::query!(
-        "update operation_units set step = 'failed', reason = coalesce(reason, 'not_in_time'),
-             message = coalesce(message, 'The cluster did not report in time that the unit holds its resources.')
-         where operation_id = $1 and step in ('asked', 'made')",
+/// Fails the units of an operation that are still waiting at its deadline, and returns those whose objects have not been
+/// created.
+pub(super) async fn expire(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<Vec<UnitId>> {
+    sqlx::query_scalar!(
+        r#"with waiting as (
+             select operation_id, unit_id, step from operation_units
+             where operation_id = $1 and step in ('asked', 'made') for update),
+           failed as (
+             update operation_units p set step = 'failed', reason = coalesce(p.reason, 'not_in_time'),
+                 message = coalesce(p.message, case w.step
+                     when 'asked' then 'The unit was withdrawn: the cluster did not get it in time.'
+                     else 'The cluster did not report in time that the unit holds its resources.' end)
+             from waiting w where p.operation_id = w.operation_id and p.unit_id = w.unit_id)
+           select unit_id from waiting where step = 'asked'"#,
         id as OperationId,
     )
-    .execute(conn)
+    .fetch_all(conn)
     .await
-    .map(drop)
 }
 
 /// Finishes an operation. Its units are no longer followed.

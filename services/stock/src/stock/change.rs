@@ -9,6 +9,7 @@ use sqlx::PgConnection;
 use super::model::StockChange;
 use crate::{
     Error,
+    config::StockConfig,
     datacenter::{self, Datacenter, DatacenterRef},
     gpu_spec::{self, GpuSpec, GpuSpecRef},
     operation::{self, ChangeKind, StockProgress},
@@ -43,11 +44,20 @@ impl Target {
     }
 }
 
-/// Adds units, which count as failed if they are not held within `hold_within`.
+/// Refuses a change while as many of its kind as may be are in progress. Other changes of stock wait until this
+/// transaction ends.
+async fn check_open(conn: &mut PgConnection, config: &StockConfig, kind: ChangeKind) -> Result<(), Error> {
+    operation::store::lock_open(&mut *conn).await?;
+    let (open, limit) =
+        (operation::store::count_open(conn, kind).await?, i64::from(config.max_open_operations));
+    if open < limit { Ok(()) } else { Err(Error::TooManyOperations { limit, open }) }
+}
+
+/// Adds units, which count as failed if they are not held in time.
 pub(super) async fn add(
     conn: &mut PgConnection,
+    config: &StockConfig,
     change: &StockChange,
-    hold_within: Duration,
 ) -> Result<Operation, Error> {
     let target = Target::find(&mut *conn, change).await?;
     if !target.gpu_spec.takes_stock() {
@@ -56,15 +66,22 @@ pub(super) async fn add(
     if !target.datacenter.takes_stock() {
         return Err(Error::DatacenterDraining);
     }
+    check_open(&mut *conn, config, ChangeKind::AddStock).await?;
     let units: Vec<UnitId> = (0..change.count).map(|_| UnitId::new()).collect();
     unit::store::insert(&mut *conn, &units, target.gpu_spec.id, target.datacenter.id).await?;
     let progress = target.progress(change.count);
+    let hold_within = Duration::from_secs(config.hold_deadline_seconds.into());
     Ok(operation::store::insert(conn, ChangeKind::AddStock, &progress, &units, Some(hold_within)).await?)
 }
 
 /// Removes free units, inactive ones first.
-pub(super) async fn remove(conn: &mut PgConnection, change: &StockChange) -> Result<Operation, Error> {
+pub(super) async fn remove(
+    conn: &mut PgConnection,
+    config: &StockConfig,
+    change: &StockChange,
+) -> Result<Operation, Error> {
     let target = Target::find(&mut *conn, change).await?;
+    check_open(&mut *conn, config, ChangeKind::RemoveStock).await?;
     let units =
         unit::store::take_out(&mut *conn, target.gpu_spec.id, target.datacenter.id, change.count).await?;
     let free = i64::try_from(units.len()).unwrap_or(i64::MAX);

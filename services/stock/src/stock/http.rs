@@ -1,7 +1,5 @@
 //! `/v1/stock`.
 
-use std::time::Duration;
-
 use api::{Checks, IdempotencyKey, Json, Operation, Page, PageParams, Problem, ProblemType, Query, Reply};
 use auth::{Admin, User};
 use axum::{extract::State, http::StatusCode};
@@ -75,11 +73,13 @@ fn accepted(operation: &Operation) -> Result<Reply, Problem> {
 }
 
 /// Adds units to the stock. They become available when the cluster holds their resources; the operation reports how
-/// many do, and why the others do not.
+/// many do, and why the others do not. When it fails, units that are not in the cluster yet are withdrawn.
 #[utoipa::path(post, path = "/v1/stock/additions", tag = "stock", request_body = StockChange,
     params(IdempotencyKey),
     responses((status = 202, description = "Accepted; follow the operation", body = Operation)),
-    extensions(("x-problems" = json!([ProblemType::GpuSpecRetired, ProblemType::DatacenterDraining]))),
+    extensions(("x-problems" = json!([
+        ProblemType::GpuSpecRetired, ProblemType::DatacenterDraining, ProblemType::TooManyOperations
+    ]))),
 )]
 async fn add_stock(
     State(state): State<AppState>,
@@ -88,9 +88,8 @@ async fn add_stock(
     Json(request): Json<StockChange>,
 ) -> Result<Reply, Problem> {
     request.check()?;
-    let hold_within = Duration::from_secs(state.config.hold_deadline_seconds.into());
     key.once(state.db.platform().await?, admin.user, &request, async |conn| {
-        accepted(&change::add(conn, &request, hold_within).await?)
+        accepted(&change::add(conn, &state.config, &request).await?)
     })
     .await
 }
@@ -100,7 +99,7 @@ async fn add_stock(
 #[utoipa::path(post, path = "/v1/stock/removals", tag = "stock", request_body = StockChange,
     params(IdempotencyKey),
     responses((status = 202, description = "Accepted; follow the operation", body = Operation)),
-    extensions(("x-problems" = json!([ProblemType::StockInUse]))),
+    extensions(("x-problems" = json!([ProblemType::StockInUse, ProblemType::TooManyOperations]))),
 )]
 async fn remove_stock(
     State(state): State<AppState>,
@@ -110,7 +109,7 @@ async fn remove_stock(
 ) -> Result<Reply, Problem> {
     request.check()?;
     key.once(state.db.platform().await?, admin.user, &request, async |conn| {
-        accepted(&change::remove(conn, &request).await?)
+        accepted(&change::remove(conn, &state.config, &request).await?)
     })
     .await
 }

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The most units in one addition or removal.
-pub(crate) const MAX_UNITS: i64 = 10_000;
+pub(crate) const MAX_UNITS: i64 = 1000;
 
 /// The stock of a specification in a datacenter.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -49,7 +49,7 @@ pub struct StockChange {
     /// Name or id of the datacenter.
     #[schema(example = "uk-1")]
     pub datacenter: String,
-    /// Number of units, 1 to 10000.
+    /// Number of units, 1 to 1000.
     #[schema(example = 3)]
     pub count: i64,
 }

@@ -158,6 +158,19 @@ pub(crate) async fn insert(
     QUEUE.notify(conn).await
 }
 
+/// Takes those of these units out of stock that the cluster has not got, and enqueues them for deletion: what is being
+/// created at this moment is deleted again.
+pub(crate) async fn withdraw(conn: &mut PgConnection, units: &[UnitId]) -> sqlx::Result<()> {
+    let withdrawn = sqlx::query!(
+        "update units set state = 'removing', since = now(), wake_at = now(), failures = 0, reason = null, message = null
+         where id = any($1) and state = 'making' and object_uid is null",
+        units as &[UnitId],
+    )
+    .execute(&mut *conn)
+    .await?;
+    if withdrawn.rows_affected() > 0 { QUEUE.notify(conn).await } else { Ok(()) }
+}
+
 /// Takes up to `count` unclaimed, unoccupied units out of stock, inactive ones first, enqueues them for deletion and
 /// returns them. If there are fewer, takes none and returns those that could be taken. Waits for a unit that another
 /// transaction is writing only if the others are not enough.

@@ -118,21 +118,20 @@ async fn a_unit_that_is_not_held_in_time_is_named_and_becomes_available_later() 
 #[tokio::test]
 async fn a_refusal_of_the_cluster_is_quoted_and_retried() {
     let cluster = Cluster::start().await;
-    let mut world = world(&cluster).await;
-    world.config.hold_deadline_seconds = 2;
+    let world = world(&cluster).await;
     let replica = world.replica().await;
     // something that gets past our own checks: put into the table
     let _ = replica.spec("a", "1").await;
     let _ = replica.datacenter("uk-1").await;
     world.sql("update stock.gpu_specs set gpu_count = 65").await;
     let operation = replica.add("a", "uk-1", 1).await;
-    let ended = replica.ended(&operation).await;
-    let failed = &ended["progress"]["failed"][0];
-    assert_eq!(
-        (&ended["state"], &failed["reason"]),
-        (&json!("failed"), &json!("cluster_refused")),
-        "{ended}"
-    );
+    let path = format!("/v1/stock-operations/{operation}");
+    let failed = eventually("the refusal is quoted", async || {
+        let running = replica.admin.get(&path).await.expect(200);
+        Some(running.body["progress"]["failed"][0].clone()).filter(|failed| !failed.is_null())
+    })
+    .await;
+    assert_eq!(failed["reason"], "cluster_refused");
     assert!(failed["message"].as_str().unwrap().contains("count"), "{failed}");
     // it is put right; the unit is tried again by itself
     world.sql("update stock.gpu_specs set gpu_count = 1").await;
@@ -142,6 +141,37 @@ async fn a_refusal_of_the_cluster_is_quoted_and_retried() {
     let removal = replica.admin.post("/v1/stock/removals", one).await.expect(202).str("id").to_owned();
     assert_eq!(replica.ended(&removal).await["state"], "succeeded");
     cluster.until(0).await;
+}
+
+#[tokio::test]
+async fn of_a_failed_addition_nothing_is_created_later() {
+    let cluster = Cluster::start().await;
+    let mut world = world(&cluster).await;
+    world.config.hold_deadline_seconds = 2;
+    let replica = world.replica().await;
+    let _ = replica.spec("a", "1").await;
+    let _ = replica.datacenter("uk-1").await;
+    let made = replica.add("a", "uk-1", 1).await;
+    cluster.hold(&cluster.until(1).await).await;
+    assert_eq!(replica.ended(&made).await["state"], "succeeded");
+    world.sql("update stock.gpu_specs set gpu_count = 65").await;
+    let operation = replica.add("a", "uk-1", 3).await;
+    let ended = replica.ended(&operation).await;
+    let failed = &ended["progress"]["failed"];
+    assert_eq!(
+        (&ended["state"], failed.as_array().unwrap().len(), &failed[0]["reason"]),
+        (&json!("failed"), 3, &json!("cluster_refused")),
+        "{ended}"
+    );
+    // the cluster would accept them now
+    world.sql("update stock.gpu_specs set gpu_count = 1").await;
+    eventually("the units are withdrawn", async || {
+        (world.count("select count(*) from stock.units").await == 1).then_some(())
+    })
+    .await;
+    assert_eq!(cluster.until(1).await.len(), 1);
+    replica.until_numbers([1, 0, 0, 1]).await;
+    world.assert_sound().await;
 }
 
 #[tokio::test]

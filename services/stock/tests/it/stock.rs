@@ -80,7 +80,7 @@ async fn additions_and_removals_are_checked_before_anything_happens() {
         (json!({ "gpu_spec": "a", "datacenter": "uk-2", "count": 1 }), "/datacenter"),
         (json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 0 }), "/count"),
         (json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": -3 }), "/count"),
-        (json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 10001 }), "/count"),
+        (json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 1001 }), "/count"),
         (json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": i64::MAX }), "/count"),
         (json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 1, "force": true }), "/force"),
     ] {
@@ -210,5 +210,27 @@ async fn a_removal_that_waits_blocks_nobody() {
     // the other is to be had meanwhile
     write(&mut writer, "update units set message = 'x' where claim_key = 2; commit").await;
     let _ = removal.await.unwrap().expect(202);
+    world.assert_sound().await;
+}
+
+#[tokio::test]
+async fn so_many_operations_of_a_kind_are_in_progress_at_a_time() {
+    let mut world = World::new().await;
+    world.config.max_open_operations = 2;
+    let replica = world.replica().await;
+    let _ = replica.spec("a", "1").await;
+    let _ = replica.datacenter("uk-1").await;
+    let one = json!({ "gpu_spec": "a", "datacenter": "uk-1", "count": 1 });
+    let additions = (0..5).map(|_| replica.admin.post("/v1/stock/additions", one.clone()));
+    let answers = futures::future::join_all(additions).await;
+    let (accepted, refused): (Vec<_>, Vec<_>) = answers.into_iter().partition(|answer| answer.status == 202);
+    assert_eq!((accepted.len(), refused.len()), (2, 3));
+    for answer in refused {
+        let refused = answer.expect_problem(409, "too-many-operations");
+        assert_eq!((&refused.body["limit"], &refused.body["open"]), (&json!(2), &json!(2)));
+    }
+    // removals have a limit of their own
+    let _ = replica.admin.post("/v1/stock/removals", one).await.expect(202);
+    assert_eq!(world.count("select count(*) from stock.units").await, 2);
     world.assert_sound().await;
 }

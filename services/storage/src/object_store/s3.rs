@@ -10,11 +10,16 @@ use aws_sdk_s3::{
         timeout::TimeoutConfig,
     },
     error::{ProvideErrorMetadata, SdkError},
-    types::{Delete, ObjectIdentifier},
+    types::{Delete, EncodingType, ObjectIdentifier},
 };
+use futures::{StreamExt as _, TryFutureExt as _, TryStreamExt as _, stream};
+use percent_encoding::percent_decode_str;
 
 use super::{Code, Error, KeyPair, ObjectStore};
 use crate::config::ObjectStoreConfig;
+
+/// Objects of a bucket that are deleted one by one at the same time.
+const DELETIONS: usize = 16;
 
 /// One client for all users: each call has its user's key.
 pub(super) fn client(config: &ObjectStoreConfig) -> Client {
@@ -72,7 +77,8 @@ impl ObjectStore {
         }
     }
 
-    /// Deletes objects and unfinished uploads for about `budget`. Returns whether none is left.
+    /// Deletes objects and unfinished uploads for about `budget`. Returns whether none is left, except what only the
+    /// removal of the bucket deletes.
     pub(crate) async fn empty_bucket(
         &self,
         key: &KeyPair,
@@ -80,33 +86,50 @@ impl ObjectStore {
         budget: Duration,
     ) -> Result<bool, Error> {
         let started = Instant::now();
+        let mut before = Vec::new();
         loop {
-            let call = self.s3.list_objects_v2().bucket(bucket).max_keys(1000);
-            let page = match call.customize().config_override(as_user(key)).send().await.map_err(refused) {
+            let objects = match self.object_names(key, bucket).await {
                 Err(error) if error.is(&Code::NoSuchBucket) => return Ok(true),
-                page => page?,
+                listed => listed?,
             };
-            let objects: Vec<_> = page
-                .contents()
-                .iter()
-                .filter_map(|object| ObjectIdentifier::builder().key(object.key()?).build().ok())
-                .collect();
-            if objects.is_empty() {
+            // if the deletion of a page has no effect, the removal of the bucket deletes its objects
+            if objects.is_empty() || objects == before {
                 return self.abort_uploads(key, bucket).await;
             }
-            self.delete_objects(key, bucket, objects).await?;
+            self.delete_objects(key, bucket, &objects).await?;
             if started.elapsed() > budget {
                 return Ok(false);
             }
+            before = objects;
         }
     }
 
-    async fn delete_objects(
-        &self,
-        key: &KeyPair,
-        bucket: &str,
-        objects: Vec<ObjectIdentifier>,
-    ) -> Result<(), Error> {
+    /// Returns the names of a page of objects.
+    async fn object_names(&self, key: &KeyPair, bucket: &str) -> Result<Vec<String>, Error> {
+        // unencoded, names with control characters would make the response unreadable
+        let call = self.s3.list_objects_v2().bucket(bucket).encoding_type(EncodingType::Url).max_keys(1000);
+        let page = call.customize().config_override(as_user(key)).send().await.map_err(refused)?;
+        Ok(page.contents().iter().filter_map(|object| decoded(object.key()?)).collect())
+    }
+
+    async fn delete_objects(&self, key: &KeyPair, bucket: &str, names: &[String]) -> Result<(), Error> {
+        let addressable = names.iter().filter(|name| is_addressable(name));
+        let (together, alone): (Vec<_>, Vec<_>) = addressable.partition(|name| is_plain(name));
+        let deletions: Vec<_> = alone
+            .into_iter()
+            .map(|name| {
+                let call = self.s3.delete_object().bucket(bucket).key(name).customize();
+                call.config_override(as_user(key)).send().map_err(refused).map_ok(drop)
+            })
+            .collect();
+        stream::iter(deletions).buffer_unordered(DELETIONS).try_collect::<()>().await?;
+        let objects: Vec<_> = together
+            .into_iter()
+            .filter_map(|name| ObjectIdentifier::builder().key(name).build().ok())
+            .collect();
+        if objects.is_empty() {
+            return Ok(());
+        }
         let delete = Delete::builder().set_objects(Some(objects)).quiet(true).build();
         let call = self.s3.delete_objects().bucket(bucket).delete(delete.map_err(Error::unavailable)?);
         let done = call.customize().config_override(as_user(key)).send().await.map_err(refused)?;
@@ -119,16 +142,68 @@ impl ObjectStore {
 
     /// Aborts a page of unfinished uploads. Returns whether none is left.
     async fn abort_uploads(&self, key: &KeyPair, bucket: &str) -> Result<bool, Error> {
-        let call = self.s3.list_multipart_uploads().bucket(bucket).customize();
+        let call =
+            self.s3.list_multipart_uploads().bucket(bucket).encoding_type(EncodingType::Url).customize();
         let uploads = call.config_override(as_user(key)).send().await.map_err(refused)?;
+        let mut aborted = false;
         for upload in uploads.uploads() {
-            let (Some(name), Some(id)) = (upload.key(), upload.upload_id()) else { continue };
+            let name = upload.key().and_then(decoded).filter(|name| is_addressable(name));
+            let (Some(name), Some(id)) = (name, upload.upload_id()) else { continue };
             let call = self.s3.abort_multipart_upload().bucket(bucket).key(name).upload_id(id);
             match call.customize().config_override(as_user(key)).send().await.map_err(refused) {
                 Err(error) if error.is(&Code::NoSuchUpload) => {}
                 done => done.map(drop)?,
             }
+            aborted = true;
         }
-        Ok(uploads.is_truncated() != Some(true))
+        Ok(uploads.is_truncated() != Some(true) || !aborted)
+    }
+}
+
+/// Returns a name from a list with `encoding-type=url`: a space is `%20` in Ceph and `+` in AWS.
+fn decoded(name: &str) -> Option<String> {
+    percent_decode_str(&name.replace('+', " ")).decode_utf8().map(Into::into).ok()
+}
+
+/// Whether the client accepts the name in the path of a request. The removal of the bucket deletes the others.
+fn is_addressable(name: &str) -> bool {
+    !name.trim().is_empty()
+}
+
+/// Whether the name survives as text in XML, unlike control characters and spaces at its ends. Other names are deleted
+/// one by one: in the path of a request they are percent-encoded.
+fn is_plain(name: &str) -> bool {
+    let fits = |c: char| !c.is_control() && !matches!(c, '\u{2028}' | '\u{fffe}' | '\u{ffff}');
+    name.trim() == name && name.chars().all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_decoded_as_ceph_and_as_aws_encode_them() {
+        for (encoded, name) in [
+            ("a/b.png", "a/b.png"),
+            ("%01%7F", "\u{1}\u{7f}"),
+            ("a%20b", "a b"),
+            ("a+b", "a b"),
+            ("a%2Bb%252F", "a+b%2F"),
+            ("%EF%BF%BE", "\u{fffe}"),
+        ] {
+            assert_eq!(decoded(encoded).as_deref(), Some(name));
+        }
+        assert_eq!(decoded("%FF"), None);
+        assert!(is_addressable("a ") && !is_addressable(" \u{85}"));
+    }
+
+    #[test]
+    fn a_name_that_xml_alters_is_not_plain() {
+        for plain in ["a", "a/../b", "<&>\"'", "π😀", "a b"] {
+            assert!(is_plain(plain), "{plain:?}");
+        }
+        for other in ["\u{1}", "a\rb", "\n", "\u{7f}", "\u{85}", "\u{fffe}", " a", "a ", "\t"] {
+            assert!(!is_plain(other), "{other:?}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use sqlx::{PgConnection, error::ErrorKind};
 use super::{
     model::{Storage, size},
     place::Place,
+    quota::{self, Usage},
     store::{self, Order},
     view::{NewStorage, StorageChange},
 };
@@ -41,6 +42,7 @@ pub(super) async fn create(
     spec.check_active()?;
     let size_gib = size(new.size_gib, &spec)?;
     let place = Place::choose(config, spec.kind, new.datacenter.as_deref())?;
+    quota::check(conn, &config.limits, owner, Usage { storages: 1, gib: size_gib }).await?;
     let id = StorageId::new();
     let operation = operation::start(conn, owner, id, OperationKind::Create).await?;
     let order =
@@ -51,6 +53,7 @@ pub(super) async fn create(
 /// Renames a locked storage, and makes it grow.
 pub(super) async fn update(
     conn: &mut PgConnection,
+    config: &Config,
     storage: &Storage,
     change: &StorageChange,
 ) -> Result<Changed, Error> {
@@ -64,6 +67,8 @@ pub(super) async fn update(
             tenant::check_active(conn, storage.tenant).await?;
             let spec = storage_spec::find(conn, storage.spec_id).await?.ok_or(Error::NotFound)?;
             storage.check_growth(size_gib, &spec)?;
+            let added = Usage { storages: 0, gib: size_gib - storage.size_gib };
+            quota::check(conn, &config.limits, storage.tenant, added).await?;
             let operation =
                 operation::supersede(conn, storage.tenant, storage.id, OperationKind::Resize).await?;
             store::resize(conn, storage.id, size_gib, operation).await?;

@@ -98,6 +98,7 @@ async fn list_storages(
         ProblemType::NameTaken,
         ProblemType::StorageSpecRetired,
         ProblemType::NoObjectStore,
+        ProblemType::QuotaExceeded,
     ])))
 )]
 async fn create_storage(
@@ -148,6 +149,7 @@ async fn get_storage(
         ProblemType::NameTaken,
         ProblemType::StorageNotAvailable,
         ProblemType::StorageDeleting,
+        ProblemType::QuotaExceeded,
     ])))
 )]
 async fn update_storage(
@@ -163,7 +165,7 @@ async fn update_storage(
     key.once(state.db.tenant(tenant).await?, tenant, &change, async |tx| {
         let storage = store::lock(tx, tenant, id).await?.ok_or(Error::NotFound)?;
         if_match.check(storage.generation)?;
-        let status = match change::update(tx, &storage, &change).await? {
+        let status = match change::update(tx, &state.config, &storage, &change).await? {
             Changed::Done => StatusCode::OK,
             Changed::Started => StatusCode::ACCEPTED,
         };

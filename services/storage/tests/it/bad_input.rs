@@ -167,3 +167,41 @@ async fn a_forged_cursor_is_a_client_error() {
     member.get(&path).await.expect_problem(400, "bad-request");
     remove(&member, bucket.str("id")).await;
 }
+
+#[tokio::test]
+async fn a_tenant_has_quotas_that_concurrent_requests_share() {
+    let mut world = World::new().await;
+    world.config.limits = atelier_storage::LimitsConfig { storages_per_tenant: 3, gib_per_tenant: 50 };
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let member = world.member(&service, TenantId::new());
+    let order =
+        |n: usize, size: i64| json!({ "name": format!("b{n}"), "storage_spec": "archive", "size_gib": size });
+    let orders = (0..8).map(|n| member.post("/v1/storages", order(n, 10)));
+    let answers = futures::future::join_all(orders).await;
+    let (made, refused): (Vec<_>, Vec<_>) = answers.into_iter().partition(|answer| answer.status == 202);
+    assert_eq!((made.len(), refused.len()), (3, 5));
+    for answer in refused {
+        let answer = answer.expect_problem(409, "quota-exceeded");
+        let numbers = ["limit", "used", "requested"].map(|name| answer.body[name].as_i64().unwrap());
+        assert_eq!((answer.str("quota"), numbers), ("storages", [3, 3, 1]));
+        assert!(!answer.str("next").is_empty());
+    }
+    // one that is being deleted counts until it is gone
+    for answer in &made {
+        let _ = ended(&member, answer.str("operation_id")).await;
+    }
+    remove(&member, made[0].str("id")).await;
+    let path = |n: usize| format!("/v1/storages/{}", made[n].str("id"));
+    let grown = async |n: usize, size: i64| member.patch(&path(n), "*", json!({ "size_gib": size })).await;
+    let both = futures::future::join(grown(1, 30), grown(2, 30)).await;
+    let mut statuses = [both.0.status, both.1.status];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [202, 409], "{} {}", both.0.text, both.1.text);
+    let refused = member.post("/v1/storages", order(9, 11)).await.expect_problem(409, "quota-exceeded");
+    assert_eq!((refused.str("quota"), &refused.body["used"]), ("storage_gib", &json!(40)));
+    let _ = member.post("/v1/storages", order(9, 10)).await.expect(202);
+    let _ = member.patch(&path(1), "*", json!({ "name": "renamed" })).await.expect(200);
+    // another tenant has its own
+    let _ = world.member(&service, TenantId::new()).post("/v1/storages", order(0, 50)).await.expect(202);
+}

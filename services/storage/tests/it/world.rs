@@ -2,11 +2,12 @@
 
 use std::{sync::Arc, time::SystemTime};
 
-use atelier_storage::{App, Config, Faults, ObjectStoreConfig, ReconcileConfig};
+use atelier_storage::{App, Config, Faults, LimitsConfig, ObjectStoreConfig, ReconcileConfig};
 use auth::Role;
 use aws_credential_types::Credentials;
 use aws_sigv4::http_request::{
-    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningSettings, sign,
+    PayloadChecksumKind, PercentEncodingMode, SignableBody, SignableRequest, SigningSettings,
+    UriPathNormalizationMode, sign,
 };
 use crds::{ClusterConfig, GpuStorage, StoragePhase, names};
 use futures::StreamExt as _;
@@ -95,6 +96,7 @@ impl World {
             clusters: [].into(),
             datacenters: [].into(),
             object_store: Some(objects.clone()),
+            limits: LimitsConfig::default(),
             reconcile: ReconcileConfig { lease_seconds: 1, compare_seconds: 2, ..ReconcileConfig::default() },
         };
         let mut world_cluster = (None, None);
@@ -162,11 +164,34 @@ impl World {
     pub(crate) async fn rgw(&self, method: &str, path: &str, query: &[(&str, &str)]) -> (u16, Value) {
         let mut url = reqwest::Url::parse(&format!("{}/admin/{path}", self.objects.endpoint)).unwrap();
         url.query_pairs_mut().extend_pairs(query);
-        let secret = self.objects.secret_key.expose_secret();
-        let identity = Credentials::new(&self.objects.access_key, secret, None, None, "test").into();
+        let keys = (self.objects.access_key.as_str(), self.objects.secret_key.expose_secret());
+        let answer = self.signed(method, url.as_str(), keys).await;
+        let status = answer.status().as_u16();
+        (status, serde_json::from_str(&answer.text().await.unwrap()).unwrap_or(Value::Null))
+    }
+
+    /// An S3 call without a body on an object whose name is white space, with a credential's keys: the status.
+    pub(crate) async fn s3(
+        &self,
+        credential: &Value,
+        method: &str,
+        bucket: &str,
+        name: &str,
+        query: &str,
+    ) -> u16 {
+        let name: String = name.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let url = format!("{}/{bucket}/{name}{query}", self.objects.endpoint);
+        let text = |name: &str| credential[name].as_str().unwrap();
+        let answer = self.signed(method, &url, (text("access_key_id"), text("secret_access_key"))).await;
+        answer.status().as_u16()
+    }
+
+    async fn signed(&self, method: &str, url: &str, (access, secret): (&str, &str)) -> reqwest::Response {
+        let identity = Credentials::new(access, secret, None, None, "test").into();
         let mut settings = SigningSettings::default();
         settings.payload_checksum_kind = PayloadChecksumKind::XAmzSha256;
         settings.percent_encoding_mode = PercentEncodingMode::Single;
+        settings.uri_path_normalization_mode = UriPathNormalizationMode::Disabled;
         let params = aws_sigv4::sign::v4::SigningParams::builder()
             .identity(&identity)
             .region("default")
@@ -176,16 +201,13 @@ impl World {
             .build()
             .unwrap()
             .into();
-        let signable =
-            SignableRequest::new(method, url.as_str(), [].into_iter(), SignableBody::Bytes(b"")).unwrap();
+        let signable = SignableRequest::new(method, url, [].into_iter(), SignableBody::Bytes(b"")).unwrap();
         let (instructions, _) = sign(signable, &params).unwrap().into_parts();
-        let mut request = self.http.request(method.parse().unwrap(), url);
+        let mut request = self.http.request(method.parse().unwrap(), url).header("content-length", 0);
         for (name, value) in instructions.headers() {
             request = request.header(name, value);
         }
-        let answer = request.send().await.unwrap();
-        let status = answer.status().as_u16();
-        (status, serde_json::from_str(&answer.text().await.unwrap()).unwrap_or(Value::Null))
+        request.send().await.unwrap()
     }
 
     /// The access keys of the tenant's user in the object store, if the user exists.

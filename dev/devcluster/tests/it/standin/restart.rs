@@ -38,6 +38,26 @@ fn alive(pid: i32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|s| !s.contains(") Z "))
 }
 
+/// Waits until a restarted cluster could not take the present for the time of the stop.
+async fn gap() -> jiff::Timestamp {
+    let stopped = jiff::Timestamp::now();
+    tokio::time::timeout(std::time::Duration::from_secs(10), async {
+        while jiff::Timestamp::now() < stopped + jiff::SignedDuration::from_secs(3) {
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+    })
+    .await
+    .unwrap();
+    stopped
+}
+
+/// The end that the status gives the previous container.
+fn previous_end(pod: &Pod) -> jiff::Timestamp {
+    let container = &pod.status.as_ref().unwrap().container_statuses.as_ref().unwrap()[0];
+    let last = container.last_state.as_ref().unwrap().terminated.as_ref().unwrap();
+    last.finished_at.as_ref().unwrap().0
+}
+
 #[tokio::test]
 async fn a_killed_cluster_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
@@ -55,6 +75,7 @@ async fn a_killed_cluster_loses_nothing() {
     let before = until(&pods, "p", is_ready).await;
     let pid = process_of(&before, dir.path()).unwrap();
     child.kill().await.unwrap();
+    let killed = gap().await;
 
     let (mut child, client) = binary(dir.path()).await;
     let pods: Api<Pod> = Api::namespaced(client, "default");
@@ -62,6 +83,7 @@ async fn a_killed_cluster_loses_nothing() {
         |p: &Pod| p.status.as_ref().unwrap().container_statuses.as_ref().map_or(0, |c| c[0].restart_count);
     let after = until(&pods, "p", |p| is_ready(p) && restarts(p) == 1).await;
     assert_eq!(after.metadata.uid, before.metadata.uid);
+    assert!(previous_end(&after) <= killed, "{} > {killed}", previous_end(&after));
     assert_eq!(after.status.as_ref().unwrap().pod_ip, before.status.unwrap().pod_ip);
     assert!(!alive(pid));
     let second = process_of(&after, dir.path()).unwrap();
@@ -75,9 +97,11 @@ async fn a_killed_cluster_loses_nothing() {
     .unwrap();
     assert!(child.wait().await.unwrap().success());
     assert!(!alive(second));
+    let stopped = gap().await;
     let (_child, client) = binary(dir.path()).await;
     let pods: Api<Pod> = Api::namespaced(client, "default");
-    until(&pods, "p", |p| is_ready(p) && restarts(p) == 2).await;
+    let third = until(&pods, "p", |p| is_ready(p) && restarts(p) == 2).await;
+    assert!(previous_end(&third) <= stopped, "{} > {stopped}", previous_end(&third));
     pods.delete("p", &DeleteParams::default().grace_period(0)).await.unwrap();
     gone(&pods, "p").await;
 }

@@ -289,6 +289,7 @@ fn ended_runs_are_recorded_before_anything_else() {
         let ended = |attempt, since, until| EndedRun {
             key: RunKey { attempt, since: at(since) },
             ended_at: at(until),
+            unseen: false,
             reason: EndReason::Stopped,
         };
         let all = vec![ended(1, 10, 20), ended(2, 30, 40), ended(2, 50, 50)];

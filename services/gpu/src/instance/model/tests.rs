@@ -161,7 +161,8 @@ fn each_run_is_opened_once_and_closed_by_its_evidence_or_unseen() {
     let second = RunKey { attempt: 2, since: at(200) };
     let metering = instance.on(Event::BecameReady(Pod { since: at(200), ..pod() })).unwrap().metering;
     assert_eq!(metering, [Metering::CloseUnseen(first), Metering::Open(second)]);
-    let ended = EndedRun { key: second, ended_at: at(260), reason: EndReason::ContainerExited };
+    let ended =
+        EndedRun { key: second, ended_at: at(260), unseen: false, reason: EndReason::ContainerExited };
     let metering = instance.on(Event::RunsEnded(vec![ended.clone()])).unwrap().metering;
     assert_eq!(metering, [Metering::Close(ended.clone())]);
     assert_eq!(instance.meter, Meter { open: None, closed: Some((second, at(260))) });
@@ -172,8 +173,12 @@ fn each_run_is_opened_once_and_closed_by_its_evidence_or_unseen() {
 fn the_end_of_an_older_run_leaves_the_open_one() {
     let mut instance = instance(State::Starting { claim: claim(), reason: None });
     instance.on(Event::BecameReady(pod())).unwrap();
-    let old =
-        EndedRun { key: RunKey { attempt: 1, since: at(10) }, ended_at: at(20), reason: EndReason::Stopped };
+    let old = EndedRun {
+        key: RunKey { attempt: 1, since: at(10) },
+        ended_at: at(20),
+        unseen: false,
+        reason: EndReason::Stopped,
+    };
     instance.on(Event::RunsEnded(vec![old])).unwrap();
     assert_eq!(instance.meter.open, Some(RunKey { attempt: 2, since: at(100) }));
 }

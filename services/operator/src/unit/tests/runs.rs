@@ -2,8 +2,11 @@ use super::*;
 
 /// The run that the plan closes after the pod was ready.
 fn closed(unit: GpuUnit, snapshot: &Snapshot) -> Option<(String, Timestamp)> {
-    let plan = planned(&with_status(unit, running_status()), snapshot);
-    plan.status.last_run.map(|run: Run| (run.reason, run.ended_at.0))
+    last_run(unit, snapshot).map(|run| (run.reason, run.ended_at.0))
+}
+
+fn last_run(unit: GpuUnit, snapshot: &Snapshot) -> Option<Run> {
+    planned(&with_status(unit, running_status()), snapshot).status.last_run
 }
 
 fn run(reason: &str, seconds: i64) -> Option<(String, Timestamp)> {
@@ -118,4 +121,46 @@ fn an_instance_that_only_its_pod_tells_of_is_reported() {
     let own = plan.status.instance.unwrap();
     assert_eq!((own.id.as_str(), own.running_since), (INSTANCE, Some(Time(after(10)))));
     assert_eq!(plan.status.state, UnitState::Running);
+}
+
+#[test]
+fn an_end_that_neither_runtime_nor_kubelet_saw_is_reported_as_such() {
+    let exit = |reason: &str| {
+        let ended = serde_json::json!({ "metadata": { "name": "p", "namespace": "n", "labels": {
+                names::LABEL_UNIT: "u", names::LABEL_ROLE: names::ROLE_INSTANCE } },
+            "status": { "phase": "Running", "containerStatuses": [{ "name": "main", "image": "", "imageID": "",
+                "ready": false, "restartCount": 1, "lastState": { "terminated": {
+                    "exitCode": 255, "reason": reason, "finishedAt": after(17).to_string() } } }] } });
+        ObservedPod::of(&serde_json::from_value(ended).unwrap()).unwrap().exit
+    };
+    let unready = ObservedPod { ready: false, ready_since: Some(after(18)), ..ready_pod() };
+    let again = ObservedPod { ready_since: Some(after(19)), ..ready_pod() };
+    let mut down = snapshot(vec![unready.clone()]);
+    let node = ObservedNode { ready: false, since: Some(after(15)), cordoned: false };
+    down.nodes.insert(NODE.to_owned(), node);
+    for (snapshot, unseen, at) in [
+        (snapshot(vec![]), true, 20),
+        (down, true, 18),
+        (
+            snapshot(vec![ObservedPod {
+                exit: exit("Unknown"),
+                container_running: false,
+                ..unready.clone()
+            }]),
+            true,
+            18,
+        ),
+        (
+            snapshot(vec![ObservedPod { exit: exit("Error"), container_running: false, ..unready.clone() }]),
+            false,
+            17,
+        ),
+        (snapshot(vec![ObservedPod { container_running: true, ..unready }]), false, 18),
+        (snapshot(vec![ObservedPod { exit: exit("Error"), ..again.clone() }]), false, 17),
+        (snapshot(vec![ObservedPod { exit: exit("ContainerStatusUnknown"), ..again.clone() }]), true, 19),
+        (snapshot(vec![again]), true, 19),
+    ] {
+        let run = last_run(unit(true), &snapshot).unwrap();
+        assert_eq!((run.end_unseen, run.ended_at.0), (unseen, after(at)), "{:?}", snapshot.pods);
+    }
 }
