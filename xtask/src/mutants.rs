@@ -59,7 +59,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         // the unchanged code is known to pass: `cargo xtask test` says so
         cargo
             .current_dir(&root)
-            .args(["mutants", "--baseline", "skip", "--timeout", "180", "--output"])
+            .args(["mutants", "--baseline", "skip", "--timeout", "60", "--output"])
             .arg(&report)
             .args(which);
         if let Some(filter) = &args.filter {

@@ -277,6 +277,37 @@ async fn a_lane_that_hangs_leaves_room_for_the_others() {
     process.shutdown.begin();
 }
 
+/// Rows of a full lane are not read; they are when the lane has room again.
+#[tokio::test]
+async fn a_lane_that_was_full_goes_on_at_once() {
+    let world = World::new().await;
+    let (slow, quick) = (ids(3), ids(1));
+    let (gate, all_slow) = (Arc::new(Semaphore::new(0)), slow.clone());
+    let (begun, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (open, first, count) = (Arc::clone(&gate), Arc::clone(&begun), Arc::clone(&done));
+    let settings = Settings { concurrency: 4, lane_concurrency: 1, ..World::settings() };
+    let (process, _) = world.replica(settings, move |leased| {
+        let waits = all_slow.contains(&leased.key);
+        let (open, first, count) = (Arc::clone(&open), Arc::clone(&first), Arc::clone(&count));
+        async move {
+            first.fetch_add(1, Ordering::SeqCst);
+            if waits {
+                open.acquire().await?.forget();
+            }
+            count.fetch_add(1, Ordering::SeqCst);
+            Ok(Outcome::Done)
+        }
+    });
+    world.insert(&slow, "slow", true).await;
+    eventually("the lane is full", async || (begun.load(Ordering::SeqCst) == 1).then_some(())).await;
+    // the queue is read without the full lane
+    world.insert(&quick, "quick", true).await;
+    eventually("the other lane is done", async || (done.load(Ordering::SeqCst) == 1).then_some(())).await;
+    gate.add_permits(3);
+    eventually("all are done", async || (done.load(Ordering::SeqCst) == 4).then_some(())).await;
+    process.shutdown.begin();
+}
+
 #[tokio::test]
 async fn the_rows_of_a_killed_replica_are_taken_over() {
     let world = World::new().await;

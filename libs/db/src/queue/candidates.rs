@@ -7,7 +7,7 @@ use std::{
 
 use sqlx::{AssertSqlSafe, postgres::PgRow};
 
-use super::{Key, Queue, Table, leased::Leased, running::Running};
+use super::{Key, Queue, ROWS_PER_SLOT, Table, leased::Leased, running::Running};
 
 /// A row that may be taken.
 #[derive(Debug, Clone)]
@@ -133,7 +133,7 @@ impl<K: Key> Queue<K> {
         let mut rows = sqlx::query(AssertSqlSafe(sql))
             .bind(settings.poll.as_secs_f64())
             .bind(full)
-            .bind(i64::try_from(4 * free).unwrap_or(i64::MAX))
+            .bind(i64::try_from(free.saturating_mul(ROWS_PER_SLOT)).unwrap_or(i64::MAX))
             .fetch_all(&self.0.db.worker)
             .await?;
         if !poked.is_empty() {

@@ -15,7 +15,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Key, Outcome, Queue, ResultLabels,
+    Key, Outcome, Queue, ROWS_PER_SLOT, ResultLabels,
     candidates::Selected,
     leased::Leased,
     lock,
@@ -100,7 +100,7 @@ impl<K: Key> Queue<K> {
         if free == 0 {
             return Ok(Filled { limited: true, next: settings.poll });
         }
-        let poked = lock(&self.0.poked).take(4 * free, running);
+        let poked = lock(&self.0.poked).take(free.saturating_mul(ROWS_PER_SLOT), running);
         let asked = Instant::now();
         let result = self.select(running, free, &poked).await;
         let selected = match result {
