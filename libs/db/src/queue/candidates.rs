@@ -237,6 +237,8 @@ mod tests {
         assert_eq!(running.full_lanes(3), [""; 0]);
         assert_eq!(chosen(9), [d.key, e.key]);
         assert_eq!(chosen(1), [d.key]);
+        let room = keys(&choose(due.iter(), &running, 9, 9));
+        assert_eq!(room, [due[0].key, due[2].key, d.key, e.key], "each once, and none that runs");
         let fewer = Running { lanes: HashMap::new(), ..running };
         assert_eq!(keys(&choose(due.iter(), &fewer, 9, 1)), [due[0].key, due[1].key, d.key]);
     }
