@@ -18,7 +18,7 @@ use atelier_db::{
 use ids::InstanceId;
 use service::Process;
 use sqlx::{
-    SqlStr,
+    Connection, SqlStr,
     migrate::{Migration, MigrationType, Migrator},
 };
 use testkit::{TestDb, eventually};
@@ -303,6 +303,7 @@ async fn a_lane_that_was_full_goes_on_at_once() {
     // the queue is read without the full lane
     world.insert(&quick, "quick", true).await;
     eventually("the other lane is done", async || (done.load(Ordering::SeqCst) == 1).then_some(())).await;
+    assert_eq!(begun.load(Ordering::SeqCst), 2, "the full lane has got nothing more");
     gate.add_permits(3);
     eventually("all are done", async || (done.load(Ordering::SeqCst) == 4).then_some(())).await;
     process.shutdown.begin();
@@ -369,6 +370,78 @@ async fn a_row_is_reconciled_again_when_it_asked_for_it() {
         .await;
     world.quiet().await;
     end(process).await;
+}
+
+#[tokio::test]
+async fn a_row_that_is_poked_while_it_runs_is_reconciled_again() {
+    let world = World::new().await;
+    let row = ids(1);
+    let (gate, begun) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (open, count) = (Arc::clone(&gate), Arc::clone(&begun));
+    let (process, queue) = world.replica(World::settings(), move |_| {
+        let (open, count) = (Arc::clone(&open), Arc::clone(&count));
+        async move {
+            count.fetch_add(1, Ordering::SeqCst);
+            open.acquire().await?.forget();
+            Ok(Outcome::Done)
+        }
+    });
+    world.insert(&row, "uk", true).await;
+    eventually("it runs", async || (begun.load(Ordering::SeqCst) == 1).then_some(())).await;
+    queue.poke(row[0]);
+    // the poke has been seen when this row runs too
+    let other = ids(1);
+    world.insert(&other, "uk", true).await;
+    eventually("the other runs", async || (begun.load(Ordering::SeqCst) == 2).then_some(())).await;
+    gate.add_permits(1);
+    eventually("it runs again", async || (begun.load(Ordering::SeqCst) == 3).then_some(())).await;
+    gate.add_permits(2);
+    world.quiet().await;
+    process.shutdown.begin();
+}
+
+#[tokio::test]
+async fn more_rows_are_poked_than_there_are_slots() {
+    let world = World::new().await;
+    let rows = ids(9);
+    world.insert(&rows, "uk", false).await;
+    let counts = Arc::new(Mutex::new(HashMap::<InstanceId, usize>::new()));
+    let counted = Arc::clone(&counts);
+    let settings = Settings { concurrency: 2, ..World::settings() };
+    let (process, queue) = world.replica(settings, move |leased| {
+        *counted.lock().unwrap().entry(leased.key).or_default() += 1;
+        async { Ok(Outcome::Done) }
+    });
+    rows.iter().for_each(|row| queue.poke(*row));
+    eventually("all are reconciled", async || (counts.lock().unwrap().len() == 9).then_some(())).await;
+    world.quiet().await;
+    assert!(counts.lock().unwrap().values().all(|count| *count == 1), "each once: {counts:?}");
+    process.shutdown.begin();
+}
+
+#[tokio::test]
+async fn a_queue_without_work_does_not_read() {
+    let world = World::new().await;
+    let (process, _) = world.replica(World::settings(), |_| async { Ok(Outcome::Done) });
+    world.insert(&ids(3), "uk", true).await;
+    world.quiet().await;
+    let mut admin = world.database.admin().await;
+    // the last read may have begun before the table is locked
+    eventually("nobody wants to read the table", async || {
+        let mut locked = admin.begin().await.unwrap();
+        sqlx::query("lock table stock.jobs in access exclusive mode").execute(&mut *locked).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let waiting: i64 = sqlx::query_scalar(
+            "select count(*) from pg_locks where not granted and relation = 'stock.jobs'::regclass",
+        )
+        .fetch_one(&mut *locked)
+        .await
+        .unwrap();
+        locked.rollback().await.unwrap();
+        (waiting == 0).then_some(())
+    })
+    .await;
+    process.shutdown.begin();
 }
 
 #[tokio::test]

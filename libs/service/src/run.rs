@@ -66,8 +66,8 @@ impl Shutdown {
     }
 }
 
-/// Serves `router` at `listen` until `shutdown` begins; its handlers can extract `ConnectInfo<SocketAddr>`. Then waits for open requests and tracked tasks, at most
-/// 20 seconds each.
+/// Serves `router` at `listen` until `shutdown` begins; its handlers can extract `ConnectInfo<SocketAddr>`. Then waits
+/// for open requests and tracked tasks, at most 20 seconds each.
 ///
 /// # Errors
 /// If the address cannot be bound.

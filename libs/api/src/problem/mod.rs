@@ -233,3 +233,49 @@ pub async fn no_such_route() -> Problem {
 pub async fn no_such_method() -> Problem {
     Problem::new(ProblemType::MethodNotAllowed, "The path exists, with other methods.")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io,
+        sync::{Arc, Mutex},
+    };
+
+    use tracing::Level;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Log {
+        fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(text);
+            Ok(text.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What is logged at the level of production.
+    fn logged(problem: Problem) -> String {
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(Level::INFO)
+            .with_writer(move || writer.clone())
+            .finish();
+        tracing::subscriber::with_default(subscriber, || problem.into_response());
+        let text = log.0.lock().unwrap().clone();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn callers_that_hang_up_are_not_logged_as_errors() {
+        assert_eq!(logged(Problem::bad_request("The body ended early.").caused_by("connection reset")), "");
+        let ours = logged(Problem::internal("disk full"));
+        assert!(ours.contains("ERROR") && ours.contains("disk full"), "{ours}");
+    }
+}

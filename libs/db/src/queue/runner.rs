@@ -122,7 +122,7 @@ impl<K: Key> Queue<K> {
             running.tasks.spawn(self.clone().hold(leased, asked, reconcile.clone()));
         }
         self.report(running);
-        Ok(Filled { limited: limited || running.lanes.len() == settings.concurrency, next })
+        Ok(Filled { limited, next })
     }
 
     /// Reconciles a row under its lease and releases it.
