@@ -378,7 +378,9 @@ async fn a_row_that_is_poked_while_it_runs_is_reconciled_again() {
     let row = ids(1);
     let (gate, begun) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
     let (open, count) = (Arc::clone(&gate), Arc::clone(&begun));
-    let (process, queue) = world.replica(World::settings(), move |_| {
+    // the queue looks at a leased row when its lease expires
+    let settings = Settings { lease: Duration::from_secs(600), ..World::settings() };
+    let (process, queue) = world.replica(settings, move |_| {
         let (open, count) = (Arc::clone(&open), Arc::clone(&count));
         async move {
             count.fetch_add(1, Ordering::SeqCst);
