@@ -112,7 +112,8 @@ async fn an_error_of_the_database_is_the_problem_that_it_means() {
         let has_cause = std::error::Error::source(&problem).is_some();
         assert_eq!(has_cause, expected != ProblemType::BadRequest, "{code}");
     }
-    assert!(Problem::from(sqlx::Error::PoolTimedOut).is(ProblemType::Unavailable));
+    let unavailable = Problem::from(sqlx::Error::PoolTimedOut);
+    assert!(unavailable.is(ProblemType::Unavailable) && !unavailable.is(ProblemType::Internal));
 }
 
 #[tokio::test]

@@ -112,3 +112,20 @@ fn references(value: &Value, found: &mut Vec<String>) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_of_any_values_are_found_at_any_depth() {
+        let map = |values: Value| json!({ "type": "object", "additionalProperties": values });
+        let mut schema = json!({
+            "oneOf": [{ "type": "null" }, map(json!({ "description": "anything" }))],
+            "properties": { "typed": map(json!({ "type": "string" })) },
+        });
+        free_maps(&mut schema);
+        assert_eq!(schema["oneOf"][1], map(json!(true)));
+        assert_eq!(schema["properties"]["typed"], map(json!({ "type": "string" })));
+    }
+}

@@ -77,8 +77,14 @@ fn open() {}
 #[expect(dead_code, reason = "only its description matters")]
 fn put() {}
 
+#[utoipa::path(patch, path = "/v1/notes/{id}", operation_id = "update_note",
+    params(("id" = String, Path, description = "Note id"), IdempotencyKey),
+    responses((status = 200, description = "Changed", body = Thing)))]
+#[expect(dead_code, reason = "only its description matters")]
+fn update_unconditionally() {}
+
 #[derive(utoipa::OpenApi)]
-#[openapi(paths(list, create, update, internal, open, put))]
+#[openapi(paths(list, create, update, internal, open, put, update_unconditionally))]
 struct Document;
 
 #[derive(utoipa::OpenApi)]
@@ -146,7 +152,8 @@ fn headers_are_declared_by_reference() {
     for slow_down in ["429", "502"] {
         assert_eq!(headers("/v1/things", "post", slow_down), ["Retry-After", "x-request-id"]);
     }
-    // only what can be patched has a version of its own
+    // only what can be patched under a condition has a version of its own
+    assert_eq!(headers("/v1/notes/{id}", "patch", "200"), ["Idempotency-Replayed", "x-request-id"]);
     assert_eq!(headers("/v1/places/{id}", "put", "200"), ["x-request-id"]);
     let parameters = &document["paths"]["/v1/things"]["post"]["parameters"];
     assert_eq!(*parameters, json!([{ "$ref": "#/components/parameters/IdempotencyKey" }]));
