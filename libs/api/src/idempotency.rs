@@ -317,3 +317,22 @@ mod store {
         .map(|done| done.rows_affected())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::{extract::FromRequestParts, http::Request};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_key_is_read_without_quotes_and_spaces() {
+        let mut parts = Request::post("/v1/things")
+            .header("idempotency-key", " \"a-key\" ")
+            .body(())
+            .unwrap()
+            .into_parts()
+            .0;
+        let key = IdempotencyKey::from_request_parts(&mut parts, &()).await.unwrap();
+        assert_eq!(key.as_str(), "a-key");
+    }
+}
