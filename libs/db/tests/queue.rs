@@ -429,7 +429,7 @@ async fn a_queue_without_work_does_not_read() {
     world.quiet().await;
     let mut admin = world.database.admin().await;
     // the last read may have begun before the table is locked
-    eventually("nobody wants to read the table", async || {
+    eventually("no session waits for the table", async || {
         let mut locked = admin.begin().await.unwrap();
         sqlx::query("lock table stock.jobs in access exclusive mode").execute(&mut *locked).await.unwrap();
         tokio::time::sleep(Duration::from_millis(200)).await;

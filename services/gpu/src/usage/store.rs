@@ -65,7 +65,7 @@ pub(crate) async fn record(
     let Some(billing) = billing else {
         return Err(sqlx::Error::Protocol("a run without a unit cannot be metered".to_owned()));
     };
-    // a second run within the same second has the same key: it is one run with the later end. An end that nobody
+    // a second run within the same second has the same key: it is one run with the later end. An end that was not
     // observed lies between the last confirmation and the time of the report.
     sqlx::query!(
         "insert into runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at,

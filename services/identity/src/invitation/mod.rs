@@ -2,7 +2,7 @@
 //! nor adds anyone without their consent.
 //!
 //! A row is an open invitation. It is void while its inviter can no longer manage the tenant: is neither its owner nor
-//! an administrator, or is disabled. It ends with the inviter's account. An invitation by somebody else makes it valid
+//! an administrator, or is disabled. It ends with the inviter's account. An invitation by another manager makes it valid
 //! again.
 
 mod changes;

@@ -68,7 +68,7 @@ pub(super) async fn count(conn: &mut PgConnection, tenant: TenantId, now: Timest
     .await
 }
 
-/// Deletes an open invitation of the tenant. Returns false if there is none.
+/// Deletes an open invitation of the tenant. Returns whether it existed.
 pub(super) async fn withdraw(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -219,7 +219,7 @@ pub(super) async fn take(
     .await
 }
 
-/// Deletes the open invitation to the user's address. Returns false if there is none.
+/// Deletes the open invitation to the user's address. Returns whether it existed.
 pub(super) async fn decline(
     conn: &mut PgConnection,
     user: UserId,

@@ -2,11 +2,11 @@
 //!
 //! Failures are counted by client address (a client that tries many accounts), by account and network (a client that
 //! tries one account), and by account alone (many clients that try one account). The last count neither includes nor
-//! locks networks from which somebody has signed in to the account: strangers cannot lock its owner out there.
+//! locks networks with an earlier sign-in to the account: strangers cannot lock its owner out there.
 //! The counts are in the database, so all replicas count together. The gateway limits the rate by client.
 //!
 //! A client in a known network of an account gets another answer than elsewhere while the account is under a
-//! distributed attack. This tells users of that network, and nobody else, that the account exists.
+//! distributed attack. Only users of that network can learn from it that the account exists.
 
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
@@ -26,7 +26,7 @@ const FORGET_ONE: SignedDuration = SignedDuration::from_secs(60);
 /// How long a network is known after a sign-in.
 pub(super) const KNOWN_FOR: SignedDuration = SignedDuration::from_hours(90 * 24);
 
-/// How long a lock lasts after so many failures.
+/// Duration of the lock after this number of failures.
 fn lock_after(failures: i32, free: i32) -> SignedDuration {
     match u32::try_from(failures - free) {
         Err(_) | Ok(0) => SignedDuration::ZERO,
