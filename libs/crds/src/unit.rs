@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
     status = "GpuUnitStatus",
     derive = "PartialEq",
     doc = "One unit of GPU stock. It reserves its resources on a node for an instance.",
-    validation = Rule::new("size(self.metadata.name) <= 59").message("the name must fit a label and the placeholder's name: at most 59 characters"),
+    validation = Rule::new("size(self.metadata.name) <= 59").message("the name must fit a label: at most 59 characters"),
     printcolumn(name = "Spec", type_ = "string", json_path = ".spec.gpuSpec"),
     printcolumn(name = "State", type_ = "string", json_path = ".status.state"),
     printcolumn(name = "Held", type_ = "string", json_path = ".status.conditions[?(@.type==\"Held\")].status"),
@@ -407,7 +407,7 @@ pub struct InstanceStatus {
     pub restart: i64,
     /// Namespace of the pod: the tenant's, or the unit's if its devices are claimed.
     pub namespace: String,
-    /// Name of the pod.
+    /// Name of the pod; empty before there is one.
     pub pod_name: String,
     /// IP address of the pod, set when it is first ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -420,6 +420,9 @@ pub struct InstanceStatus {
     /// Number of restarts of the container or pod in this attempt.
     #[serde(default)]
     pub restarts: i64,
+    /// When pulling the image first failed in this pod (whole seconds); absent if it has not. The cluster tries again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_pull_failed_at: Option<Time>,
 }
 
 /// An interval of confirmed running that has ended. Billed seconds are `endedAt - runningSince`.

@@ -11,10 +11,14 @@ use serde::Deserialize;
 pub struct Settings {
     /// Image of placeholder pods.
     pub pause_image: String,
-    /// Seconds within which a pod must be bound to the place that was freed for it. Then the hand-off has failed.
+    /// Seconds within which a pod must be bound to the place that was freed for it. Then the unit is no longer called
+    /// held, and the place is given up if it is another's. Longer than a scheduler waits between two attempts (10 s).
     pub hand_off_seconds: u64,
-    /// Seconds after which a node that is not ready counts as lost.
+    /// Seconds after which a node that is not ready counts as lost. Kubelets report every 10 s.
     pub node_lost_seconds: u64,
+    /// Seconds from the first failure to pull an image after which a start fails. The kubelet first tries again after
+    /// 10 s.
+    pub image_pull_seconds: u64,
     /// User and group id inside containers without root.
     pub run_as: i64,
     /// Scheduler of the pods; the cluster's default if absent.
@@ -37,8 +41,9 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             pause_image: "registry.k8s.io/pause:3.10".to_owned(),
-            hand_off_seconds: 5,
-            node_lost_seconds: 15,
+            hand_off_seconds: 15,
+            node_lost_seconds: 40,
+            image_pull_seconds: 30,
             run_as: 1000,
             scheduler: None,
             tolerated_taints: vec!["nvidia.com/gpu".to_owned(), "atelier.dev/gpu".to_owned()],
@@ -81,6 +86,12 @@ impl Settings {
     #[must_use]
     pub const fn node_lost(&self) -> Duration {
         Duration::from_secs(self.node_lost_seconds)
+    }
+
+    /// Time from the first failure to pull an image after which a start fails.
+    #[must_use]
+    pub const fn image_pull(&self) -> Duration {
+        Duration::from_secs(self.image_pull_seconds)
     }
 
     /// The tolerations of every pod of a unit.

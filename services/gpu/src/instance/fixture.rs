@@ -128,6 +128,7 @@ pub(super) fn status(instance: &Instance, since: Option<i64>) -> InstanceStatus 
         started_at: Time(at(0)),
         running_since: since.map(|since| Time(at(since))),
         restarts: 0,
+        image_pull_failed_at: None,
     }
 }
 

@@ -60,6 +60,7 @@ fn present(desired: &DesiredInstance, now: Timestamp) -> InstanceStatus {
         started_at: Time(now),
         running_since: None,
         restarts: 0,
+        image_pull_failed_at: None,
     }
 }
 

@@ -1,5 +1,5 @@
-//! Watches: one worker per kind puts what it observes into the cache and enqueues the objects that this concerns. An
-//! expired or failed watch lists again; what is missing from the new list is dropped from the cache.
+//! Watches: one worker per kind puts what it observes into the cache and enqueues the objects that this concerns. A
+//! failed watch lists again; what is missing from the new list is dropped from the cache.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -7,6 +7,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use backon::{BackoffBuilder as _, ExponentialBuilder};
 use crds::{GpuStorage, GpuUnit, names};
 use futures::{StreamExt as _, pin_mut};
 use k8s_openapi::api::core::v1::{
@@ -14,7 +15,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::resource::v1::ResourceClaim;
-use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::runtime::watcher;
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use service::Workers;
@@ -28,8 +29,10 @@ use crate::NAME;
 use crate::observation::{DraSupport, ObservedMirror, ObservedNode, ObservedVolumeClaim};
 use crate::tenant;
 
-/// Pause before a new list after a version has expired.
-const RELIST_PAUSE: Duration = Duration::from_millis(100);
+/// First pause before a new list.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+/// Longest pause before a new list: an API server that is back is heard from within this time.
+const PAUSE_MAX: Duration = Duration::from_secs(2);
 
 /// Pause before the cluster is asked again whether it serves resource claims.
 const DRA_PAUSE: Duration = Duration::from_secs(300);
@@ -263,6 +266,17 @@ fn missing(known: Vec<String>, seen: &HashSet<String>, drop: impl Fn(&str) -> Ve
     known.into_iter().filter(|name| !seen.contains(name)).flat_map(|name| drop(&name)).collect()
 }
 
+/// The pauses after failures in a row.
+fn pauses() -> impl Iterator<Item = Duration> {
+    ExponentialBuilder::default()
+        .with_min_delay(PAUSE_MIN)
+        .with_max_delay(PAUSE_MAX)
+        .with_factor(2.0)
+        .with_jitter()
+        .without_max_times()
+        .build()
+}
+
 /// The watch of one kind.
 struct KindWatch<F> {
     shared: Watches,
@@ -282,9 +296,15 @@ impl<F> KindWatch<F> {
         if self.need == Need::ForDra {
             self.wait_until_served::<K>().await;
         }
+        let mut pauses = pauses();
         loop {
-            let pause = self.list_and_watch::<K>().await;
-            tokio::time::sleep(pause).await;
+            let is_complete = self.list_and_watch::<K>().await;
+            // places are compared anew before anything is decided by what may be old
+            self.shared.cache.put_watched(&K::kind(&()), None);
+            if is_complete {
+                pauses = self::pauses();
+            }
+            tokio::time::sleep(pauses.next().unwrap_or(PAUSE_MAX)).await;
         }
     }
 
@@ -307,8 +327,9 @@ impl<F> KindWatch<F> {
         }
     }
 
-    /// Returns the pause before the next list.
-    async fn list_and_watch<K>(&self) -> Duration
+    /// Lists and watches until the first error: what happened meanwhile is only known from another list. Returns whether
+    /// the list was complete.
+    async fn list_and_watch<K>(&self) -> bool
     where
         F: Fn(Change<'_, K>) -> Vec<Key>,
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
@@ -316,7 +337,8 @@ impl<F> KindWatch<F> {
         let api: Api<K> = Api::all(self.shared.client.clone());
         let kind = K::kind(&());
         let mut seen = HashSet::new();
-        let stream = watcher(api, self.config.clone()).default_backoff();
+        let mut is_complete = false;
+        let stream = watcher(api, self.config.clone());
         pin_mut!(stream);
         while let Some(event) = stream.next().await {
             match event {
@@ -328,6 +350,8 @@ impl<F> KindWatch<F> {
                 Ok(watcher::Event::InitDone) => {
                     self.observe(Change::Retain(&seen));
                     seen = HashSet::new();
+                    is_complete = true;
+                    self.shared.cache.put_watched(&kind, Some((self.shared.clock)()));
                     if self.need == Need::ForDra {
                         self.put_dra::<K>(DraSupport::Served);
                     }
@@ -340,18 +364,15 @@ impl<F> KindWatch<F> {
                     if self.need == Need::ForDra && is_forbidden(&error) {
                         self.put_dra::<K>(DraSupport::Forbidden);
                         self.synced.send_replace(true);
-                        return FORBIDDEN_PAUSE;
+                        tokio::time::sleep(FORBIDDEN_PAUSE).await;
+                    } else {
+                        tracing::warn!(%kind, %error, "watch failed, listing again");
                     }
-                    tracing::warn!(%kind, %error, "watch failed, retrying");
-                    // reported as an HTTP status and not as an event, the watcher would ask for the same expired
-                    // version forever
-                    if is_expired(&error) {
-                        return RELIST_PAUSE;
-                    }
+                    return is_complete;
                 }
             }
         }
-        RELIST_PAUSE
+        is_complete
     }
 
     /// Puts one change into the cache. A panic skips this change and does not stop the watch of other objects.
@@ -379,11 +400,6 @@ impl<F> KindWatch<F> {
             self.shared.queue.add(key);
         }
     }
-}
-
-/// Whether the version that a watch would continue from is too old.
-fn is_expired(error: &watcher::Error) -> bool {
-    matches!(error, watcher::Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410)
 }
 
 fn is_forbidden(error: &watcher::Error) -> bool {

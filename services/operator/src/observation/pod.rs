@@ -68,6 +68,8 @@ pub struct ObservedPod {
     pub name: String,
     /// UID.
     pub uid: String,
+    /// Resource version.
+    pub version: String,
     /// Name of the unit it belongs to.
     pub unit: String,
     /// What it is for.
@@ -150,6 +152,7 @@ impl ObservedPod {
             namespace: pod.metadata.namespace.clone()?,
             name: pod.metadata.name.clone()?,
             uid: pod.metadata.uid.clone().unwrap_or_default(),
+            version: pod.metadata.resource_version.clone().unwrap_or_default(),
             unit,
             role,
             instance: labels.get(names::LABEL_INSTANCE).cloned().unwrap_or_default(),
@@ -204,11 +207,19 @@ impl ObservedPod {
     /// A reference to this very pod.
     #[must_use]
     pub fn reference(&self) -> PodRef {
-        PodRef { namespace: self.namespace.clone(), name: self.name.clone(), uid: Some(self.uid.clone()) }
+        let (namespace, name) = (self.namespace.clone(), self.name.clone());
+        PodRef { namespace, name, uid: Some(self.uid.clone()), version: None }
+    }
+
+    /// A reference to this very pod as long as it is as observed.
+    #[must_use]
+    pub fn reference_as_observed(&self) -> PodRef {
+        PodRef { version: Some(self.version.clone()), ..self.reference() }
     }
 }
 
-/// A reference to a pod. With `uid`, to this very pod and to no later one of the same name.
+/// A reference to a pod. With `uid`, to this very pod and to no later one of the same name; with `version`, only to that
+/// version of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodRef {
     /// Namespace.
@@ -217,6 +228,8 @@ pub struct PodRef {
     pub name: String,
     /// UID, if it must be this very pod.
     pub uid: Option<String>,
+    /// Resource version, if the pod must not have changed since.
+    pub version: Option<String>,
 }
 
 fn condition<'a>(status: &'a PodStatus, type_: &str) -> Option<&'a PodCondition> {

@@ -19,6 +19,9 @@ pub struct Plan {
     pub log_source: Option<LogSource>,
     /// Writes that require the status to be stored.
     pub after_status: Vec<Action>,
+    /// A node on which the unit's place may be another's: whether the unit still fits there is to be checked, then
+    /// planned again.
+    pub check_place: Option<String>,
     /// Time after which to reconcile again even if nothing changes.
     pub requeue_after: Option<Duration>,
 }

@@ -6,7 +6,7 @@ use kube::ResourceExt as _;
 
 use super::action::Action;
 use super::devices;
-use super::planner::Planner;
+use super::planner::{NodeState, Planner};
 use crate::observation::{DraSupport, ObservedDeviceClaim, ObservedPod};
 
 impl<'a> Planner<'a> {
@@ -72,6 +72,12 @@ impl<'a> Planner<'a> {
             && claim.node.as_ref().is_none_or(|node| self.node_accepts_pods(node))
     }
 
+    /// Whether a claim has devices on the node that a new pod can use.
+    pub(super) fn has_usable_claim_on(&self, node: &str) -> bool {
+        let mut claims = self.snapshot.claims.iter();
+        claims.any(|claim| claim.node.as_deref() == Some(node) && self.is_usable(claim))
+    }
+
     /// Whether another pod can use the devices of this one after it.
     pub(super) fn devices_are_reusable(&self, pod: &ObservedPod) -> bool {
         pod.claim.is_none() || self.claim_of(pod).is_some_and(|claim| self.is_usable(claim))
@@ -99,18 +105,12 @@ impl<'a> Planner<'a> {
         if pod.node.is_some() || pod.required_node.is_some() {
             return None;
         }
-        let node = self.claim_of(pod)?.node.as_ref()?;
-        if !self.node_accepts_pods(node) {
-            return Some(format!("node {node} does not accept pods"));
+        let node = self.claim_of(pod)?.node.clone()?;
+        match self.node_state(&node) {
+            NodeState::Accepts => self.refusal(pod, &node, pod.created_at.max(self.snapshot.settled_since())),
+            NodeState::Down if self.snapshot.outage => None,
+            _ => Some(format!("node {node} does not accept pods")),
         }
-        let message = pod.unschedulable.clone()?;
-        let since = pod.created_at.max(self.snapshot.settled_since);
-        let remaining = self.remaining(since, self.settings.hand_off());
-        if remaining.is_zero() {
-            return Some(message);
-        }
-        self.requeue_after(remaining);
-        None
     }
 
     /// Reserves the claims in use for the unit once they have devices, and deletes those that no pod needs.

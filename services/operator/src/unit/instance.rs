@@ -5,7 +5,7 @@ use kube::ResourceExt as _;
 
 use super::action::Action;
 use super::attempt::Attempt;
-use super::planner::{Held, LeftPlace, Planner, Ready, start_timeout};
+use super::planner::{Held, LeftPlace, NodeState, Planner, Ready, start_timeout};
 use super::{pods, status};
 use crate::observation::{ObservedPod, PodRef};
 
@@ -40,13 +40,15 @@ impl<'a> Planner<'a> {
         self.close_run();
         self.held = Some(Held::no(HeldReason::Deleting, "the unit is being deleted"));
         self.end_instances(None);
-        if self.live_instances().next().is_some() {
+        // nothing of the unit is started elsewhere: it need not wait for a node that is down, even if most are
+        let is_over = |pod: &ObservedPod| pod.deleting && (pod.has_ended() || self.is_down(pod));
+        if !self.instances().all(is_over) {
             return;
         }
+        let pods_ended = self.snapshot.pods.iter().all(|pod| pod.has_ended() || is_over(pod));
         for pod in self.placeholders().filter(|pod| !pod.deleting) {
             self.delete_placeholder(pod);
         }
-        let pods_ended = self.snapshot.pods.iter().all(|pod| pod.has_ended() || self.is_abandoned(pod));
         let claims_free = self.snapshot.claims.iter().all(|claim| claim.reserved_for.is_none());
         if pods_ended && claims_free && self.has_finalizer() {
             self.plan.after_status.push(Action::RemoveFinalizer);
@@ -65,12 +67,7 @@ impl<'a> Planner<'a> {
         if let Err(message) = pods::check(self.unit) {
             return self.fail(wanted, FailureReason::InvalidTemplate, &message, None);
         }
-        let name = pods::instance_pod_name(wanted);
-        let namespace = pods::instance_namespace(self.unit, wanted);
-        let is_current =
-            |pod: &&ObservedPod| pod.name == name && pod.namespace == namespace && pod.instance == wanted.id;
-        let current = self.instances().find(is_current);
-        if let Some(pod) = current.filter(|pod| !pod.deleting) {
+        if let Some(pod) = self.pod_of(wanted).filter(|pod| !pod.deleting) {
             self.end_instances(Some(pod));
             return self.follow(wanted, pod);
         }
@@ -85,14 +82,6 @@ impl<'a> Planner<'a> {
         }
         // pods that have ended are released while the next one starts
         self.end_instances(None);
-        if current.is_some() {
-            let message = "an earlier pod of the unit is terminating";
-            self.ready = Some(Ready::new(InstanceReason::Stopping, message));
-            self.hold_place(None);
-            let since = self.started_at(wanted);
-            let message = "an earlier pod of the same name did not terminate in time";
-            return self.fail_after(wanted, since, FailureReason::StartTimeout, message, None);
-        }
         self.start(wanted);
     }
 
@@ -125,7 +114,7 @@ impl<'a> Planner<'a> {
             self.ready = Some(Ready::new(InstanceReason::WaitingForStorage, why.clone()));
             return self.fail_after(wanted, since, FailureReason::StorageMissing, &why, None);
         }
-        self.create_instance_pod(wanted, &node, pod.claim.as_deref());
+        self.create_instance_pod(wanted, &node, pod);
         self.delete_placeholder(pod);
         self.plan.status.node = Some(node);
         self.report_hand_off();
@@ -137,8 +126,11 @@ impl<'a> Planner<'a> {
             Some(Ready::new(InstanceReason::HandingOver, "the instance is taking over the unit's place"));
     }
 
-    fn create_instance_pod(&mut self, wanted: &Instance, node: &str, claim: Option<&str>) {
-        let pod = pods::instance(self.unit, wanted, node, claim, self.settings);
+    /// Creates the pod that takes over the place of the placeholder.
+    fn create_instance_pod(&mut self, wanted: &Instance, node: &str, placeholder: &ObservedPod) {
+        let claim = placeholder.claim.as_deref();
+        let name = pods::instance_pod_name(wanted, &placeholder.uid);
+        let pod = pods::instance(self.unit, wanted, &name, node, claim, self.settings);
         let namespace = pods::instance_namespace(self.unit, wanted);
         let root_inside = wanted.root_inside;
         self.plan.before_status.push(match claim {
@@ -146,7 +138,8 @@ impl<'a> Planner<'a> {
             None => Action::EnsureTenantNamespace { namespace: namespace.clone(), root_inside },
         });
         self.plan.before_status.push(Action::CreatePod(Box::new(pod)));
-        let pod = PodRef { namespace, name: pods::instance_pod_name(wanted), uid: None };
+        self.created_pod = Some(name.clone());
+        let pod = PodRef { namespace, name, uid: None, version: None };
         self.plan.before_status.push(Action::Nominate { pod, node: node.to_owned() });
     }
 
@@ -156,22 +149,25 @@ impl<'a> Planner<'a> {
             return self.hand_over(wanted, pod);
         };
         self.plan.status.node = Some(node.clone());
-        if self.is_lost(pod) {
-            let message = format!("node {node} is not ready");
-            self.held = Some(Held::no(HeldReason::NodeLost, message.clone()));
-            self.ready = Some(Ready::new(InstanceReason::NodeLost, message.clone()));
-            if !status::was_ready(&self.plan.status, pod) {
-                let since = self.started_at(wanted);
-                self.fail_after(wanted, since, FailureReason::StartTimeout, &message, None);
-            }
-            return;
+        if self.is_down(pod) {
+            return self.wait_for_node(wanted, &node, status::was_ready(&self.plan.status, pod));
         }
         self.held = Some(Held::yes(HeldReason::Claimed, ""));
-        self.requeue_when_lost(pod);
         for placeholder in self.placeholders().filter(|placeholder| !placeholder.deleting) {
             self.delete_placeholder(placeholder);
         }
         self.plan_progress(wanted, pod);
+    }
+
+    /// The node of the instance's pod is down. One that was ready waits for it, for as long as it is wanted.
+    fn wait_for_node(&mut self, wanted: &'a Instance, node: &str, was_ready: bool) {
+        let message = format!("node {node} is not ready");
+        self.held = Some(Held::no(HeldReason::NodeLost, message.clone()));
+        self.ready = Some(Ready::new(InstanceReason::NodeLost, message.clone()));
+        if !was_ready {
+            let since = self.started_at(wanted);
+            self.fail_after(wanted, since, FailureReason::StartTimeout, &message, None);
+        }
     }
 
     /// The pod waits for the place that is being freed for it.
@@ -180,9 +176,13 @@ impl<'a> Planner<'a> {
         let since = self.started_at(wanted);
         self.report_hand_off();
         self.plan.status.node = Some(node.clone());
+        let state = self.node_state(&node);
+        if state == NodeState::Down {
+            return self.wait_for_node(wanted, &node, false);
+        }
+        let node_accepts = state == NodeState::Accepts;
         let placeholder =
             self.placeholders().find(|other| other.node.as_deref() == Some(node.as_str()) && !other.deleting);
-        let node_accepts = self.node_accepts_pods(&node);
         if let Some(placeholder) = placeholder.filter(|_| node_accepts) {
             // a scheduler that has tried the pod in between may have cleared the nomination
             if pod.nominated.as_deref() != Some(node.as_str()) {
@@ -198,6 +198,7 @@ impl<'a> Planner<'a> {
         }
         if node_accepts && pod.unschedulable.is_none() {
             let message = "the scheduler did not try the pod in time";
+            self.held = Some(Held::no(HeldReason::Scheduling, message));
             return self.fail_after(wanted, since, FailureReason::NoPlace, message, None);
         }
         self.take_back_hand_off(wanted, pod, node, node_accepts);
@@ -216,7 +217,9 @@ impl<'a> Planner<'a> {
         let why = pod.unschedulable.clone().unwrap_or_else(|| format!("node {node} does not accept the pod"));
         let left = LeftPlace { node, claim: pod.claim.clone() };
         self.hold_place(Some(&left).filter(|_| node_accepts && self.devices_are_reusable(pod)));
-        self.plan.before_status.push(Action::DeletePod { pod: pod.reference(), grace: Some(0) });
+        // it may just have been bound
+        let observed = pod.reference_as_observed();
+        self.plan.before_status.push(Action::DeletePod { pod: observed, grace: Some(0) });
         if !self.held.as_ref().is_some_and(|held| held.status) {
             self.held = Some(Held::no(HeldReason::PlaceLost, why.clone()));
         }
@@ -246,13 +249,21 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// The pod of this attempt and restart; one that is not being deleted, if there are several.
+    pub(super) fn pod_of(&self, wanted: &Instance) -> Option<&'a ObservedPod> {
+        let is_of = |pod: &&ObservedPod| {
+            Attempt::from(*pod) == Attempt::from(wanted) && pod.restart == wanted.restart
+        };
+        self.instances().filter(is_of).min_by_key(|pod| pod.deleting)
+    }
+
     /// The place that the live instance pod leaves, if a placeholder can take it back.
     fn left_place(&self) -> Option<LeftPlace> {
         let (pod, node) = self
             .live_instances()
             .find_map(|pod| Some((pod, pod.node.clone().or_else(|| pod.required_node.clone())?)))?;
-        (self.node_accepts_pods(&node) && self.devices_are_reusable(pod))
-            .then(|| LeftPlace { node, claim: pod.claim.clone() })
+        let may_return = matches!(self.node_state(&node), NodeState::Accepts | NodeState::Down);
+        (may_return && self.devices_are_reusable(pod)).then(|| LeftPlace { node, claim: pod.claim.clone() })
     }
 
     /// Checks that each storage of the instance exists and belongs to its tenant.

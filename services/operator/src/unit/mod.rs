@@ -16,7 +16,7 @@ mod planner;
 pub mod pods;
 mod progress;
 mod report;
-mod resources;
+pub mod resources;
 mod runs;
 pub mod snapshot;
 pub mod status;

@@ -1,21 +1,30 @@
 //! The part of a plan that holds a place for an idle unit.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use crds::{HeldReason, names};
 use jiff::{SignedDuration, Timestamp};
 
 use super::action::Action;
-use super::planner::{Held, LeftPlace, Planner};
+use super::devices;
+use super::planner::{Held, LeftPlace, NodeState, Planner};
 use super::pods::{self, Placement};
-use super::resources;
+use super::snapshot::PlaceCheck;
 use crate::observation::{ObservedPod, Phase, PodRef};
 
 /// How long a placeholder waits for a place that is free before one of the instances' class replaces it: longer than an
 /// unobstructed scheduler needs.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Why a placeholder is deleted.
+/// Time after which a refusal of the unit's new size on its node is checked again.
+const RESIZE_RETRY: Duration = Duration::from_secs(60);
+
+/// Time without the place after which a new placeholder's refusal by the scheduler counts although the unit fits: the
+/// scheduler has reasons of its own.
+const GIVE_UP: Duration = Duration::from_secs(60);
+
+/// Why a placeholder does not hold a place.
 struct Loss {
     reason: HeldReason,
     message: String,
@@ -27,13 +36,22 @@ impl Loss {
     }
 }
 
+/// Why a placeholder is of no use at present, but stays until another holds a place.
+enum Stranding {
+    /// Bound to a cordoned node.
+    Cordoned,
+    /// Bound to a node that is down, or waiting for it.
+    Down,
+    /// It has the unit's previous size.
+    Resized,
+}
+
 /// The placeholders of which none holds a usable place.
 #[derive(Default)]
 struct Candidates<'a> {
     /// Waits for a node.
     waiting: Option<&'a ObservedPod>,
-    /// Bound to a cordoned node. It stays there until another placeholder holds a place.
-    cordoned: Option<&'a ObservedPod>,
+    stranded: Option<(&'a ObservedPod, Stranding)>,
 }
 
 impl<'a> Planner<'a> {
@@ -61,8 +79,9 @@ impl<'a> Planner<'a> {
             self.held = Some(Held::no(HeldReason::Scheduling, message));
             return;
         }
-        let candidates = self.look_for_place(kept, left);
-        self.report_search(&candidates, loss, left);
+        let candidates = self.sort_placeholders(kept);
+        let returns_to = self.look_for_place(&candidates, left, loss.is_some());
+        self.report_search(&candidates, loss, returns_to, left.is_some());
     }
 
     /// Deletes the placeholders that cannot hold a place. Returns the others, and why the last was deleted.
@@ -82,17 +101,18 @@ impl<'a> Planner<'a> {
     }
 
     fn loss_of(&mut self, pod: &ObservedPod, left: Option<&LeftPlace>) -> Option<Loss> {
-        let template = resources::template_hash(&self.unit.spec, self.settings);
-        if pod.template != template && left.is_none() {
+        let is_resized = pod.template != self.template();
+        if is_resized && pod.node.is_none() && pod.required_node.is_none() {
             return Some(Loss::new(HeldReason::Scheduling, "the size of the unit has changed"));
         }
         if pod.phase == Phase::Ended {
-            let message = pod.status_reason.as_ref().map(ToString::to_string);
-            return Some(Loss::new(HeldReason::Preempted, message.unwrap_or_default()));
+            let why = pod.status_reason.as_ref().map(ToString::to_string);
+            let message = why.unwrap_or_else(|| "the placeholder has ended".to_owned());
+            return Some(Loss::new(HeldReason::Preempted, message));
         }
-        if self.is_lost(pod) {
-            let node = pod.node.as_deref().unwrap_or_default();
-            let message = format!("node {node} is not ready; looking for another place");
+        let node = pod.node.as_ref().filter(|node| self.node_state(node) == NodeState::Gone);
+        if let Some(node) = node {
+            let message = format!("node {node} does not exist any more; looking for another place");
             return Some(Loss::new(HeldReason::NodeLost, message));
         }
         if let Some(message) = self.lost_return(pod, left).or_else(|| self.lost_devices(pod)) {
@@ -107,7 +127,6 @@ impl<'a> Planner<'a> {
         for other in kept.into_iter().filter(|other| other.uid != holder.uid) {
             self.delete_placeholder(other);
         }
-        self.requeue_when_lost(holder);
         self.plan.status.node.clone_from(&holder.node);
         let reason = if taken_back { HeldReason::Claimed } else { HeldReason::Holding };
         self.held = Some(Held::yes(reason, ""));
@@ -119,44 +138,120 @@ impl<'a> Planner<'a> {
         accepts && self.devices_are_reserved(pod) == Ok(false)
     }
 
-    /// Keeps one placeholder that waits and one on a cordoned node, and creates one if none waits.
-    fn look_for_place(&mut self, mut kept: Vec<&'a ObservedPod>, left: Option<&LeftPlace>) -> Candidates<'a> {
+    /// Keeps one placeholder that waits and one that is stranded, and deletes the others.
+    fn sort_placeholders(&mut self, mut kept: Vec<&'a ObservedPod>) -> Candidates<'a> {
         let mut candidates = Candidates::default();
-        let mut surplus = Vec::new();
-        kept.sort_by_key(|pod| pod.class != names::CLASS_INSTANCE);
+        let template = self.template();
+        // of those that wait for a place, the one of the highest class, and then the youngest
+        kept.sort_by_key(|pod| {
+            (pod.template != template, pod.class != names::CLASS_INSTANCE, Reverse(pod.created_at))
+        });
         for pod in kept {
-            let slot = if pod.node.is_some() { &mut candidates.cordoned } else { &mut candidates.waiting };
-            if slot.is_none() { *slot = Some(pod) } else { surplus.push(pod) }
-        }
-        match (candidates.waiting, left) {
-            (Some(pod), _) => self.press_for_place(pod, left.is_none()),
-            (None, Some(left)) => {
-                self.create_placeholder(Placement::Returning(&left.node), left.claim.clone());
+            match self.stranding_of(pod) {
+                Some(why) if candidates.stranded.is_none() => candidates.stranded = Some((pod, why)),
+                None if candidates.waiting.is_none() => candidates.waiting = Some(pod),
+                _ => self.delete_placeholder(pod),
             }
-            (None, None) => self.create_placeholder(Placement::Anywhere, None),
-        }
-        for pod in surplus {
-            self.delete_placeholder(pod);
         }
         candidates
     }
 
-    fn report_search(&mut self, candidates: &Candidates<'_>, loss: Option<Loss>, left: Option<&LeftPlace>) {
-        let Candidates { waiting, cordoned } = *candidates;
-        if let Some(pod) = cordoned {
-            let node = pod.node.as_deref().unwrap_or_default();
-            let message = format!("node {node} is cordoned; looking for another place");
-            self.plan.status.node.clone_from(&pod.node);
-            self.held = Some(Held::no(HeldReason::NodeCordoned, message));
+    fn stranding_of(&self, pod: &ObservedPod) -> Option<Stranding> {
+        let node = pod.node.as_ref().or(pod.required_node.as_ref())?;
+        match self.node_state(node) {
+            NodeState::Down => Some(Stranding::Down),
+            NodeState::Cordoned => Some(Stranding::Cordoned),
+            _ => (pod.node.is_some() && pod.template != self.template()).then_some(Stranding::Resized),
+        }
+    }
+
+    /// Takes the next step towards a place. Returns the node on which one is being taken back.
+    fn look_for_place(
+        &mut self,
+        candidates: &Candidates<'a>,
+        left: Option<&LeftPlace>,
+        is_loss: bool,
+    ) -> Option<String> {
+        let Candidates { waiting, stranded } = candidates;
+        if let (Some((old, Stranding::Resized)), None) = (stranded, left) {
+            self.resize(old, *waiting);
+            return None;
+        }
+        if let Some(pod) = waiting {
+            self.press_for_place(pod, left.is_none());
+            return pod.required_node.clone();
+        }
+        let is_stranded_at = |node: &str| stranded.as_ref().is_some_and(|(pod, _)| waits_for(pod, node));
+        let (placement, claim) = match (left.filter(|left| !is_stranded_at(&left.node)), stranded) {
+            (Some(left), _) => (Placement::Returning(&left.node), left.claim.clone()),
+            (None, Some((_, Stranding::Down))) if self.snapshot.outage => return None,
+            (None, Some(_)) => (Placement::Anywhere, None),
+            (None, None) => match self.place_lost_by_force().filter(|_| !is_loss) {
+                Some(node) => (Placement::Reclaiming(node), None),
+                None => (Placement::Anywhere, None),
+            },
+        };
+        self.create_placeholder(placement, claim);
+        placement.node().map(str::to_owned)
+    }
+
+    /// Hands the place of a placeholder over to one of the unit's new size, if that fits there; looks elsewhere
+    /// otherwise.
+    fn resize(&mut self, old: &'a ObservedPod, waiting: Option<&'a ObservedPod>) {
+        let Some(node) = old.node.as_deref() else { return };
+        if let Some(new) = waiting.filter(|new| waits_for(new, node)) {
+            self.press_for_place(new, false);
+            return self.delete_placeholder(old);
+        }
+        match self.place_check(node, RESIZE_RETRY) {
+            None => self.ask_whether_it_fits(node),
+            Some(PlaceCheck { refusal: None, .. }) => {
+                self.create_placeholder(Placement::Reclaiming(node), old.claim.clone());
+                self.delete_placeholder(old);
+            }
+            Some(_) => {
+                self.requeue_after(RESIZE_RETRY);
+                if waiting.is_none() {
+                    self.create_placeholder(Placement::Anywhere, None);
+                }
+            }
+        }
+    }
+
+    /// The node on which the unit held its place until its last pod was deleted by force.
+    fn place_lost_by_force(&self) -> Option<&'a str> {
+        let held = self.previous.condition(names::CONDITION_HELD);
+        let was_held = held.is_some_and(|held| held.status == "True");
+        let node = self.previous.node.as_deref().filter(|node| self.node_accepts_pods(node))?;
+        let has_devices = !devices::are_claimed(&self.unit.spec) || self.has_usable_claim_on(node);
+        (was_held && has_devices && !self.snapshot.preempted && !self.place_is_used).then_some(node)
+    }
+
+    fn report_search(
+        &mut self,
+        candidates: &Candidates<'_>,
+        loss: Option<Loss>,
+        returns_to: Option<String>,
+        is_left: bool,
+    ) {
+        if let Some(held) = self.report_stranded(candidates) {
+            self.held = Some(held);
             return;
         }
-        let returns_to = match waiting {
-            Some(pod) => pod.required_node.clone(),
-            None => left.map(|left| left.node.clone()),
-        };
-        if returns_to.is_some() {
-            self.plan.status.node = returns_to;
-            self.held = Some(Held::yes(HeldReason::Claimed, "the place is being taken back"));
+        let waiting = candidates.waiting;
+        if let Some(node) = returns_to {
+            let is_late = waiting.is_some_and(|pod| {
+                !is_left && self.remaining(self.free_since(pod), self.settings.hand_off()).is_zero()
+            });
+            let was_lost =
+                self.previous.condition(names::CONDITION_HELD).is_some_and(|held| held.status == "False");
+            self.held = Some(if is_late || was_lost {
+                let message = format!("the place on node {node} has not come back yet");
+                Held::no(HeldReason::Scheduling, message)
+            } else {
+                Held::yes(HeldReason::Claimed, "the place is being taken back")
+            });
+            self.plan.status.node = Some(node);
             return;
         }
         self.plan.status.node = None;
@@ -173,6 +268,37 @@ impl<'a> Planner<'a> {
         });
     }
 
+    /// Reports a placeholder that is stranded, with its node.
+    fn report_stranded(&mut self, candidates: &Candidates<'_>) -> Option<Held> {
+        let (pod, why) = candidates.stranded.as_ref()?;
+        let node = pod.node.as_ref().or(pod.required_node.as_ref())?;
+        self.plan.status.node = Some(node.clone());
+        Some(match why {
+            Stranding::Cordoned => Held::no(
+                HeldReason::NodeCordoned,
+                format!("node {node} is cordoned; looking for another place"),
+            ),
+            Stranding::Down if self.snapshot.outage => Held::no(
+                HeldReason::NodeLost,
+                format!("node {node} is not ready, as most nodes; waiting for it"),
+            ),
+            Stranding::Down => {
+                Held::no(HeldReason::NodeLost, format!("node {node} is not ready; looking for another place"))
+            }
+            Stranding::Resized => {
+                match self.place_check(node, RESIZE_RETRY).and_then(|check| check.refusal) {
+                    Some(refusal) => Held::no(
+                        HeldReason::Unschedulable,
+                        format!(
+                            "the unit's new size does not fit on node {node} ({refusal}); looking for another place"
+                        ),
+                    ),
+                    None => Held::yes(HeldReason::Claimed, "the unit is being resized in its place"),
+                }
+            }
+        })
+    }
+
     /// The scheduler has not tried the placeholder yet: the previous reason stays.
     fn still_waiting(&self) -> Held {
         let previous = self.previous.condition(names::CONDITION_HELD).filter(|held| held.status == "False");
@@ -185,19 +311,59 @@ impl<'a> Planner<'a> {
     /// Why a placeholder that should take a place back will not get it.
     fn lost_return(&mut self, pod: &ObservedPod, left: Option<&LeftPlace>) -> Option<String> {
         let node = pod.required_node.as_ref().filter(|_| pod.node.is_none())?;
-        if !self.node_accepts_pods(node) {
-            return Some(format!("node {node} does not accept pods"));
+        match self.node_state(node) {
+            NodeState::Gone | NodeState::Cordoned => {
+                return Some(format!("node {node} does not accept pods"));
+            }
+            NodeState::Down => return None,
+            NodeState::Accepts => {}
         }
         if left.is_some_and(|left| left.node == *node) || pod.class == names::CLASS_RETURNING {
             return None;
         }
-        let remaining = self.remaining(self.free_since(pod), self.settings.hand_off());
-        if remaining.is_zero() {
-            // without a verdict of the scheduler, the place has not been given to another pod either
-            return pod.unschedulable.clone();
+        self.refusal(pod, node, self.free_since(pod))
+    }
+
+    /// Why the pod will not get its place on the node, which may have been free since a time. The scheduler's refusal
+    /// alone proves nothing: it may be older than the end of an outage, or of a scheduler that lags behind. The place is
+    /// another's if the unit no longer fits there.
+    pub(super) fn refusal(&mut self, pod: &ObservedPod, node: &str, since: Timestamp) -> Option<String> {
+        let remaining = self.remaining(since, self.settings.hand_off());
+        if !remaining.is_zero() {
+            self.requeue_after(remaining);
+            return None;
         }
-        self.requeue_after(remaining);
-        None
+        pod.unschedulable.as_ref()?;
+        let Some(check) = self.place_check(node, self.settings.hand_off()) else {
+            self.ask_whether_it_fits(node);
+            return None;
+        };
+        self.requeue_after(self.settings.hand_off());
+        let refusal = check.refusal.or_else(|| pod.unschedulable.clone().filter(|_| self.is_last_try(pod)));
+        refusal.map(|why| format!("the place on node {node} is lost: {why}"))
+    }
+
+    fn ask_whether_it_fits(&mut self, node: &str) {
+        self.plan.check_place = Some(node.to_owned());
+        self.requeue_after(self.settings.hand_off());
+    }
+
+    /// Whether the placeholder was created when the unit had been without its place for long.
+    fn is_last_try(&self, pod: &ObservedPod) -> bool {
+        let held = self.previous.condition(names::CONDITION_HELD).filter(|held| held.status == "False");
+        let since = held
+            .map(|held| SignedDuration::try_from(GIVE_UP).map(|limit| held.last_transition_time.0 + limit));
+        since.is_some_and(|since| since.is_ok_and(|since| pod.created_at >= since))
+    }
+
+    /// The last check of this node for the unit's present size, if it is younger than `age` and nothing has changed.
+    fn place_check(&self, node: &str, age: Duration) -> Option<PlaceCheck> {
+        let check = self.snapshot.place_check.as_ref()?;
+        let is_valid = check.node == node
+            && check.template == self.template()
+            && check.at >= self.snapshot.settled_since()
+            && !self.remaining(check.at, age).is_zero();
+        is_valid.then(|| check.clone())
     }
 
     /// The time from which the place that the pod waits for may have been free: an earlier pod of the unit may have
@@ -209,20 +375,27 @@ impl<'a> Planner<'a> {
             let second = ended.exit.as_ref().and_then(|exit| exit.at);
             second.map_or(self.snapshot.now, |at| at + SignedDuration::from_secs(1))
         });
-        ends.fold(pod.created_at.max(self.snapshot.settled_since), Timestamp::max)
+        ends.fold(pod.created_at.max(self.snapshot.settled_since()), Timestamp::max)
     }
 
     /// A placeholder waits for its place. Once that is free, waiting pods of the same class beside it may keep it out:
-    /// after a while, a placeholder of the instances' class replaces it.
+    /// after a while, a placeholder of the instances' class replaces it. One that the scheduler refuses although the
+    /// unit fits is replaced by another, which the scheduler tries at once.
     fn press_for_place(&mut self, pod: &ObservedPod, is_free: bool) {
         let Some(node) = &pod.required_node else { return };
         if pod.nominated.as_ref() != Some(node) {
             self.plan.before_status.push(Action::Nominate { pod: pod.reference(), node: node.clone() });
         }
-        if !is_free || pod.class == names::CLASS_INSTANCE {
+        if !is_free {
             return;
         }
-        let patience = self.remaining(self.free_since(pod), PATIENCE);
+        let patience = if pod.class == names::CLASS_RETURNING {
+            self.remaining(self.free_since(pod), PATIENCE)
+        } else if pod.unschedulable.is_some() {
+            self.remaining(self.free_since(pod), self.settings.hand_off().saturating_mul(2))
+        } else {
+            return;
+        };
         if patience.is_zero() {
             self.create_placeholder(Placement::Reclaiming(node), pod.claim.clone());
         } else {
@@ -232,13 +405,19 @@ impl<'a> Planner<'a> {
 
     /// `claim`: the claim that it shares, if the unit has claims; without one, a claim is found or created.
     fn create_placeholder(&mut self, placement: Placement<'_>, claim: Option<String>) {
-        let name = self.free_placeholder_name();
+        let name = self.new_placeholder_name();
         let claim = claim.or_else(|| self.claim_for_placeholder());
         let pod = pods::placeholder(self.unit, &name, placement, claim.as_deref(), self.settings);
         self.plan.before_status.push(Action::CreatePod(Box::new(pod)));
         if let Some(node) = placement.node() {
-            let pod = PodRef { namespace: pods::placeholder_namespace(self.unit), name, uid: None };
+            let namespace = pods::placeholder_namespace(self.unit);
+            let pod = PodRef { namespace, name, uid: None, version: None };
             self.plan.before_status.push(Action::Nominate { pod, node: node.to_owned() });
         }
     }
+}
+
+/// Whether the pod is bound to the node or requires it.
+fn waits_for(pod: &ObservedPod, node: &str) -> bool {
+    pod.node.as_deref().or(pod.required_node.as_deref()) == Some(node)
 }

@@ -8,9 +8,10 @@ use kube::ResourceExt as _;
 
 use super::action::{Action, LogSource, Plan};
 use super::attempt::Attempt;
+use super::meta::short_hash;
 use super::snapshot::Snapshot;
-use super::status;
-use crate::observation::{ObservedPod, Phase, Role};
+use super::{resources, status};
+use crate::observation::{ObservedNode, ObservedPod, Phase, Role};
 use crate::settings::Settings;
 
 /// Shortest time after which a unit is reconciled again.
@@ -65,6 +66,23 @@ pub(super) struct Planner<'a> {
     pub(super) ready: Option<Ready>,
     /// Names of claims whose devices are where the unit cannot stay.
     pub(super) abandoned_claims: Vec<String>,
+    /// The kubelet has found that the place on the node of the last pod is not free.
+    pub(super) place_is_used: bool,
+    /// Name of the instance pod that is about to be created.
+    pub(super) created_pod: Option<String>,
+}
+
+/// What pods of a unit can expect of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NodeState {
+    /// It takes pods.
+    Accepts,
+    /// It is marked as unschedulable.
+    Cordoned,
+    /// It has not been ready for longer than the limit. It may come back with its pods.
+    Down,
+    /// It does not exist.
+    Gone,
 }
 
 impl<'a> Planner<'a> {
@@ -83,6 +101,8 @@ impl<'a> Planner<'a> {
             held: None,
             ready: None,
             abandoned_claims: Vec::new(),
+            place_is_used: false,
+            created_pod: None,
         }
     }
 
@@ -101,6 +121,7 @@ impl<'a> Planner<'a> {
         self.plan.after_status.clear();
         self.held = None;
         self.ready = None;
+        self.created_pod = None;
         self.plan_idle();
         let is_late = |action: &mut Action| !matches!(action, Action::AddFinalizer);
         let late: Vec<_> = self.plan.before_status.extract_if(.., is_late).collect();
@@ -152,25 +173,54 @@ impl<'a> Planner<'a> {
     /// Whether the placeholder holds a usable place.
     pub(super) fn holds_place(&self, pod: &ObservedPod) -> bool {
         let accepts = pod.node.as_ref().is_some_and(|node| self.node_accepts_pods(node));
-        !pod.deleting && pod.phase != Phase::Ended && accepts && self.devices_are_reserved(pod) == Ok(true)
+        !pod.deleting
+            && pod.phase != Phase::Ended
+            && accepts
+            && pod.template == self.template()
+            && self.devices_are_reserved(pod) == Ok(true)
     }
 
-    /// Whether the node exists, is not cordoned and not lost.
+    /// Hash of what a placeholder has to hold.
+    pub(super) fn template(&self) -> String {
+        resources::template_hash(&self.unit.spec, self.settings)
+    }
+
+    pub(super) fn node_state(&self, name: &str) -> NodeState {
+        match self.snapshot.nodes.get(name) {
+            None => NodeState::Gone,
+            Some(node) if self.remaining_until_down(node).is_some_and(|remaining| remaining.is_zero()) => {
+                NodeState::Down
+            }
+            Some(node) if node.cordoned => NodeState::Cordoned,
+            Some(_) => NodeState::Accepts,
+        }
+    }
+
+    /// The time after which the node counts as down; `None` if it is ready. What happened while this process could not
+    /// observe does not count: the cluster could not hear from the node then either.
+    fn remaining_until_down(&self, node: &ObservedNode) -> Option<Duration> {
+        if node.ready {
+            return None;
+        }
+        let since = node.since.unwrap_or_default().max(self.snapshot.observed_since);
+        Some(self.remaining(since, self.settings.node_lost()))
+    }
+
+    /// Whether the node exists, is not cordoned and not down.
     pub(super) fn node_accepts_pods(&self, name: &str) -> bool {
-        self.snapshot.nodes.get(name).is_some_and(|node| !node.cordoned) && !self.node_is_lost(name)
+        self.node_state(name) == NodeState::Accepts
     }
 
-    /// Whether the node does not exist or has not been ready for longer than the limit.
-    pub(super) fn node_is_lost(&self, name: &str) -> bool {
-        self.snapshot.nodes.get(name).is_none_or(|node| {
-            let limit = self.settings.node_lost();
-            !node.ready && node.since.is_none_or(|since| self.remaining(since, limit).is_zero())
-        })
+    /// Whether the pod is bound to a node that is down or does not exist.
+    pub(super) fn is_down(&self, pod: &ObservedPod) -> bool {
+        let state = pod.node.as_ref().map(|node| self.node_state(node));
+        matches!(state, Some(NodeState::Down | NodeState::Gone))
     }
 
-    /// Whether the pod is bound to a lost node.
+    /// Whether the pod is bound to a node that does not exist, or that is down while most others are not.
     pub(super) fn is_lost(&self, pod: &ObservedPod) -> bool {
-        pod.node.as_ref().is_some_and(|node| self.node_is_lost(node))
+        let is_gone = pod.node.as_ref().is_some_and(|node| self.node_state(node) == NodeState::Gone);
+        is_gone || (self.is_down(pod) && !self.snapshot.outage)
     }
 
     /// Whether the pod was deleted on a lost node. It is no longer waited for.
@@ -178,18 +228,27 @@ impl<'a> Planner<'a> {
         pod.deleting && self.is_lost(pod)
     }
 
-    /// Requeues for the time at which the pod's node counts as lost, if it is not ready.
-    pub(super) fn requeue_when_lost(&mut self, pod: &ObservedPod) {
-        let node = pod.node.as_ref().and_then(|name| self.snapshot.nodes.get(name));
-        if let Some(since) = node.filter(|node| !node.ready).and_then(|node| node.since) {
-            self.requeue_after(self.remaining(since, self.settings.node_lost()));
+    /// Requeues for the time at which a node that is not ready counts as down. While it is, the end of an outage of many
+    /// nodes is looked for from time to time: it may be the change of any node.
+    pub(super) fn requeue_when_down(&mut self) {
+        let nodes = &self.snapshot.nodes;
+        let remaining: Vec<_> = nodes.values().filter_map(|node| self.remaining_until_down(node)).collect();
+        for remaining in remaining {
+            if !remaining.is_zero() {
+                self.requeue_after(remaining);
+            } else if self.snapshot.outage {
+                self.requeue_after(self.settings.node_lost());
+            }
         }
     }
 
-    /// The name for another placeholder: the unit's name, or a second one while that is taken.
-    pub(super) fn free_placeholder_name(&self) -> String {
-        let name = self.unit.name_any();
-        if self.placeholders().any(|pod| pod.name == name) { format!("{name}-b") } else { name }
+    /// The name for another placeholder. No earlier pod has had it: it depends on the pods that exist and on when the
+    /// last one disappeared. A reconcile that is repeated because its response was lost finds the same name.
+    pub(super) fn new_placeholder_name(&self) -> String {
+        let mut uids: Vec<&str> = self.snapshot.pods.iter().map(|pod| pod.uid.as_str()).collect();
+        uids.sort_unstable();
+        let since = self.snapshot.settled_since();
+        format!("{}-{}", self.unit.name_any(), short_hash(format!("{since} {}", uids.join(" ")).as_bytes()))
     }
 
     /// What remains of a time limit that counts from `since`.
@@ -205,9 +264,11 @@ impl<'a> Planner<'a> {
         self.plan.requeue_after = Some(self.plan.requeue_after.map_or(delay, |known| known.min(delay)));
     }
 
-    /// Deletes a placeholder. Nothing in it needs a grace period.
+    /// Deletes a placeholder unless it has changed meanwhile: one that waits may just have been bound. Nothing in it
+    /// needs a grace period.
     pub(super) fn delete_placeholder(&mut self, pod: &ObservedPod) {
-        self.plan.before_status.push(Action::DeletePod { pod: pod.reference(), grace: Some(0) });
+        let pod = pod.reference_as_observed();
+        self.plan.before_status.push(Action::DeletePod { pod, grace: Some(0) });
     }
 }
 

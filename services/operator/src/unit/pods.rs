@@ -10,14 +10,14 @@ use k8s_openapi::api::core::v1::{
     Affinity, Capabilities, Container, ContainerPort, EmptyDirVolumeSource, EnvFromSource, EnvVar,
     HTTPGetAction, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm,
     PersistentVolumeClaimVolumeSource, Pod, PodResourceClaim, PodSecurityContext, PodSpec, Probe,
-    SeccompProfile, SecretEnvSource, SecurityContext, TCPSocketAction, Volume, VolumeMount,
+    SeccompProfile, SecretEnvSource, SecurityContext, TCPSocketAction, Toleration, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::devices;
-use super::meta::{labels, owner_reference};
+use super::meta::{labels, owner_reference, short_hash};
 use super::resources::{requirements_with, template_hash};
 use crate::observation::{ANNOTATION_TEMPLATE, LABEL_ATTEMPT, LABEL_RESTART};
 use crate::settings::Settings;
@@ -25,12 +25,15 @@ use crate::settings::Settings;
 /// Seconds between two readiness probes, and between two startup probes.
 const PROBE_PERIOD: i32 = 1;
 
-/// Name of the pod of an instance's attempt and restart. It is deterministic, so that the pod is never created twice.
+/// Name of the pod of an instance's attempt and restart that takes over the place of the placeholder with this uid. A
+/// placeholder hands its place over once, so that no earlier pod with a node had the name; and two replicas that see
+/// the same placeholder find the same name, so that the pod is not created twice.
 #[must_use]
-pub fn instance_pod_name(instance: &Instance) -> String {
+pub fn instance_pod_name(instance: &Instance, placeholder: &str) -> String {
+    let suffix: String = short_hash(placeholder.as_bytes()).chars().take(8).collect();
     match instance.restart {
-        0 => format!("{}-{}", instance.id, instance.attempt),
-        restart => format!("{}-{}-{restart}", instance.id, instance.attempt),
+        0 => format!("{}-{}-{suffix}", instance.id, instance.attempt),
+        restart => format!("{}-{}-{restart}-{suffix}", instance.id, instance.attempt),
     }
 }
 
@@ -113,7 +116,10 @@ pub fn instance_namespace(unit: &GpuUnit, instance: &Instance) -> String {
     devices::namespace(unit).unwrap_or_else(|| instance.tenant_id.clone())
 }
 
-/// The placeholder of a unit, under one of its two names.
+/// Taints that the cluster gives to a node that is not ready. A placeholder stays there: its place is not lost.
+const NOT_READY: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+
+/// A placeholder of a unit.
 #[must_use]
 pub fn placeholder(
     unit: &GpuUnit,
@@ -133,8 +139,15 @@ pub fn placeholder(
         security_context: Some(confined(false)),
         ..Container::default()
     };
+    let stays = NOT_READY.map(|taint| Toleration {
+        key: Some(taint.to_owned()),
+        operator: Some("Exists".to_owned()),
+        effect: Some("NoExecute".to_owned()),
+        ..Toleration::default()
+    });
     let spec = PodSpec {
         termination_grace_period_seconds: Some(0),
+        tolerations: Some(settings.tolerations().into_iter().flatten().chain(stays).collect()),
         security_context: Some(pod_security(65535, false)),
         ..pod_spec(unit, placement.class(), placement.node(), claim, container, settings)
     };
@@ -146,12 +159,13 @@ pub fn placeholder(
 pub fn instance(
     unit: &GpuUnit,
     instance: &Instance,
+    name: &str,
     node: &str,
     claim: Option<&str>,
     settings: &Settings,
 ) -> Pod {
     let namespace = instance_namespace(unit, instance);
-    let mut metadata = metadata(unit, &instance_pod_name(instance), &namespace, names::ROLE_INSTANCE);
+    let mut metadata = metadata(unit, name, &namespace, names::ROLE_INSTANCE);
     let labels = metadata.labels.get_or_insert_default();
     labels.insert(names::LABEL_INSTANCE.to_owned(), instance.id.clone());
     labels.insert(names::LABEL_TENANT.to_owned(), instance.tenant_id.clone());

@@ -1,6 +1,7 @@
 //! The part of a plan that follows the instance's pod on its node: ready, failed, or still starting.
 
 use crds::{FailureReason, HeldReason, Instance, InstanceReason};
+use jiff::Timestamp;
 
 use super::action::{Action, LogSource};
 use super::planner::{Held, Planner, Ready};
@@ -9,6 +10,9 @@ use crate::observation::{ObservedPod, Phase};
 
 /// Prefixes of the kubelet's reasons for rejecting a pod that the scheduler had bound: the place was not free.
 const NOT_ADMITTED: [&str; 4] = ["OutOf", "UnexpectedAdmissionError", "NodeAffinity", "Preempting"];
+
+/// The kubelet's reasons for a pull that failed and is tried again.
+const IMAGE_PULL_ERRORS: [&str; 3] = ["ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"];
 
 impl<'a> Planner<'a> {
     /// Follows the pod of the instance on its node.
@@ -20,6 +24,8 @@ impl<'a> Planner<'a> {
             self.report_running(pod);
         } else if let Some((reason, message)) = start_error(pod) {
             self.fail(wanted, reason, &message, None);
+        } else if let Some(failed_at) = self.image_pull_failed_at(pod) {
+            self.retry_image_pull(wanted, pod, failed_at);
         } else if has_exited(pod) {
             let message = format!("the container exited before it was ready: {}", exit_text(pod));
             let previous = pod.restarts > 0 && !pod.container_ended;
@@ -30,6 +36,28 @@ impl<'a> Planner<'a> {
         } else {
             self.plan_starting(wanted, pod);
         }
+    }
+
+    /// When pulling the image first failed in this pod, while the container waits for it.
+    pub(super) fn image_pull_failed_at(&self, pod: &ObservedPod) -> Option<Timestamp> {
+        pod.waiting.as_ref().filter(|waiting| IMAGE_PULL_ERRORS.contains(&waiting.reason.as_str()))?;
+        let known = self.previous.instance.as_ref().filter(|known| known.pod_name == pod.name);
+        let known = known.and_then(|known| known.image_pull_failed_at.as_ref());
+        Some(known.map_or(self.snapshot.now, |at| at.0))
+    }
+
+    /// The kubelet could not pull the image, and tries again after a while. What is wrong may pass.
+    fn retry_image_pull(&mut self, wanted: &'a Instance, pod: &'a ObservedPod, failed_at: Timestamp) {
+        let error = pod.waiting.as_ref().map(ToString::to_string).unwrap_or_default();
+        let remaining = self.remaining(failed_at, self.settings.image_pull());
+        if remaining.is_zero() {
+            return self.fail(wanted, FailureReason::ImagePullFailed, &error, None);
+        }
+        self.requeue_after(remaining);
+        let message = format!("the image could not be pulled and is tried again: {error}");
+        self.ready = Some(Ready::new(InstanceReason::Starting, message));
+        let since = self.started_at(wanted);
+        self.fail_after(wanted, since, FailureReason::ImagePullFailed, &error, None);
     }
 
     /// The container has not been ready yet.
@@ -44,8 +72,9 @@ impl<'a> Planner<'a> {
             let log = LogSource { pod: pod.reference(), previous: false };
             self.fail_after(wanted, since, FailureReason::ProbeFailed, &message, Some(log));
         } else {
-            let waits = pod.waiting.as_ref().map_or("", |waiting| waiting.reason.as_str());
-            let message = format!("the container was not running within {limit} s ({waits})");
+            let waits = pod.waiting.as_ref().map(|waiting| format!(" ({})", waiting.reason));
+            let message =
+                format!("the container was not running within {limit} s{}", waits.unwrap_or_default());
             self.fail_after(wanted, since, FailureReason::StartTimeout, &message, None);
         }
     }
@@ -70,8 +99,12 @@ impl<'a> Planner<'a> {
         if was_ready || not_admitted {
             // its place first, then another pod
             self.plan.before_status.push(Action::DeletePod { pod: pod.reference(), grace: None });
+            self.place_is_used = not_admitted;
             self.hold_place(None);
-            let why = format!("the pod ended ({status_reason}) and is being created again");
+            let why = match reason {
+                "" => "the pod ended and is being created again".to_owned(),
+                _ => format!("the pod ended ({status_reason}) and is being created again"),
+            };
             self.ready = Some(Ready::new(InstanceReason::WaitingForPlace, why.clone()));
             if not_admitted {
                 let since = self.started_at(wanted);
@@ -98,12 +131,9 @@ fn has_exited(pod: &ObservedPod) -> bool {
 fn start_error(pod: &ObservedPod) -> Option<(FailureReason, String)> {
     let waiting = pod.waiting.as_ref()?;
     let reason = match waiting.reason.as_str() {
-        "ErrImagePull"
-        | "ImagePullBackOff"
-        | "ErrImageNeverPull"
-        | "RegistryUnavailable"
-        | "ImageInspectError"
-        | "SignatureValidationFailed" => FailureReason::ImagePullFailed,
+        "ErrImageNeverPull" | "ImageInspectError" | "SignatureValidationFailed" => {
+            FailureReason::ImagePullFailed
+        }
         "InvalidImageName" => FailureReason::InvalidImageName,
         "CreateContainerConfigError" | "CreateContainerError" | "RunContainerError" | "StartError" => {
             FailureReason::ContainerConfigError

@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::action::Plan;
 use super::attempt::Attempt;
 use super::planner::{Planner, Ready};
+use super::status::whole_seconds;
 use super::{pods, status};
 use crate::observation::ObservedPod;
 
@@ -28,6 +29,7 @@ impl<'a> Planner<'a> {
             (Some(_), Some(_)) => UnitState::Ready,
             _ => UnitState::Init,
         };
+        self.requeue_when_down();
         self.report_gpus();
         self.report_conditions(wanted, live);
         self.plan.status.observed_generation = self.unit.metadata.generation;
@@ -36,8 +38,8 @@ impl<'a> Planner<'a> {
 
     /// The pod that the status describes: the wanted one, else any live one.
     fn live_pod_of(&self, wanted: Option<&Instance>) -> Option<&'a ObservedPod> {
-        let name = wanted.map(pods::instance_pod_name);
-        let current = self.live_instances().find(|pod| Some(&pod.name) == name.as_ref());
+        let current = wanted.and_then(|wanted| self.pod_of(wanted));
+        let current = current.and_then(|current| self.live_instances().find(|pod| pod.uid == current.uid));
         current.or_else(|| self.live_instances().next())
     }
 
@@ -84,15 +86,15 @@ impl<'a> Planner<'a> {
     ) -> InstanceStatus {
         let attempt = Attempt::from(wanted);
         let known = known.filter(|known| Attempt::from(known) == attempt);
-        let name = pods::instance_pod_name(wanted);
-        let current = live.filter(|pod| pod.name == name);
         // while an earlier pod of the attempt terminates, the status describes that one
-        let earlier = live.filter(|pod| Attempt::from(*pod) == attempt);
-        let described = current.or(earlier);
-        let pod_name = described.map_or(name, |pod| pod.name.clone());
+        let described = live.filter(|pod| Attempt::from(*pod) == attempt);
+        let current = described.filter(|pod| pod.restart == wanted.restart);
+        let last = known.as_ref().filter(|known| known.restart == wanted.restart);
+        let pod_name = described.map(|pod| &pod.name).or(self.created_pod.as_ref());
+        let pod_name = pod_name.or(last.map(|known| &known.pod_name)).cloned().unwrap_or_default();
         let restart = described.map_or(wanted.restart, |pod| pod.restart);
         let same_pod = known.as_ref().filter(|known| known.pod_name == pod_name);
-        let ready = current.filter(|pod| pod.ready && !pod.deleting && !self.is_lost(pod));
+        let ready = current.filter(|pod| pod.ready && !pod.deleting && !self.is_down(pod));
         let open_run = same_pod.and_then(|known| known.running_since.clone());
         let running_since = open_run.or_else(|| self.new_run(wanted, ready?));
         let known_ip = || same_pod.and_then(|known| known.pod_ip.clone());
@@ -105,7 +107,7 @@ impl<'a> Planner<'a> {
             pod_ip: ready.and_then(|pod| pod.ip.clone()).or_else(known_ip),
             pod_name,
             started_at: known.as_ref().filter(|known| known.restart == restart).map_or_else(
-                || status::whole_seconds(described.map_or(self.snapshot.now, |pod| pod.created_at)),
+                || whole_seconds(described.map_or(self.snapshot.now, |pod| pod.created_at)),
                 |known| known.started_at.clone(),
             ),
             running_since,
@@ -113,6 +115,7 @@ impl<'a> Planner<'a> {
                 || known.as_ref().map_or(wanted.restart, |known| known.restarts),
                 |pod| wanted.restart.saturating_add(pod.restarts),
             ),
+            image_pull_failed_at: described.and_then(|pod| self.image_pull_failed_at(pod)).map(whole_seconds),
         }
     }
 
@@ -120,7 +123,7 @@ impl<'a> Planner<'a> {
     fn new_run(&self, wanted: &Instance, ready: &ObservedPod) -> Option<Time> {
         let since = ready.ready_since?;
         let last_run = self.plan.status.last_run.as_ref().filter(|run| run.instance_id == wanted.id);
-        Some(status::whole_seconds(last_run.map_or(since, |run: &crds::Run| since.max(run.ended_at.0))))
+        Some(whole_seconds(last_run.map_or(since, |run: &crds::Run| since.max(run.ended_at.0))))
     }
 }
 
@@ -134,8 +137,9 @@ fn observed_status(pod: &ObservedPod) -> InstanceStatus {
         namespace: pod.namespace.clone(),
         pod_name: pod.name.clone(),
         pod_ip: None,
-        started_at: status::whole_seconds(pod.created_at),
+        started_at: whole_seconds(pod.created_at),
         running_since: since.map(Time),
         restarts: pod.restarts,
+        image_pull_failed_at: None,
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn requirements_with(spec: &GpuUnitSpec, claim: Option<&str>) -> Reso
 
 /// Hash of what a placeholder holds. It changes with the size of the unit.
 #[must_use]
-pub(super) fn template_hash(spec: &GpuUnitSpec, settings: &Settings) -> String {
+pub fn template_hash(spec: &GpuUnitSpec, settings: &Settings) -> String {
     let mut held = vec![
         serde_json::json!(requirements(spec)),
         serde_json::json!(spec.node_selector),

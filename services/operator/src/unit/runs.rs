@@ -81,7 +81,7 @@ impl Planner<'_> {
         let exited = pod.exit.as_ref().and_then(|exit| exit.at).filter(|at| *at >= since);
         let node = pod.node.as_ref().and_then(|node| self.snapshot.nodes.get(node));
         let node_down = node.is_none_or(|node| !node.ready);
-        if self.is_lost(pod) || (node_down && !pod.ready && !pod.has_ended()) {
+        if self.is_down(pod) || (node_down && !pod.ready && !pod.has_ended()) {
             let by = unready_since.or(node.and_then(|node| node.since)).unwrap_or(now);
             return Some(RunEnd::unseen(by, RunEndReason::NodeLost));
         }

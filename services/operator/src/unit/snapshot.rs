@@ -13,9 +13,10 @@ use crate::observation::{
 pub struct Snapshot {
     /// Now.
     pub now: Timestamp,
-    /// When this process last saw a pod of the unit disappear, or became leader. A place that was freed then may still
-    /// be unassigned, and a wait that nobody could act on is not late.
-    pub settled_since: Timestamp,
+    /// Since when this process observes the cluster without a gap and may act on it. A wait before that is not late.
+    pub observed_since: Timestamp,
+    /// When this process last saw a pod of the unit disappear. A place that was freed then may still be unassigned.
+    pub pod_gone_at: Option<Timestamp>,
     /// The last placeholder that disappeared was preempted.
     pub preempted: bool,
     /// Pods of the unit.
@@ -24,10 +25,35 @@ pub struct Snapshot {
     pub nodes: BTreeMap<String, ObservedNode>,
     /// The storages of the instance. A storage that is missing does not exist.
     pub storages: BTreeMap<String, ObservedStorage>,
+    /// So many nodes are not ready that this is no loss of single nodes: units wait for them.
+    pub outage: bool,
+    /// The last answer to [`Plan::check_place`](super::action::Plan::check_place).
+    pub place_check: Option<PlaceCheck>,
     /// Whether devices can be claimed.
     pub dra: DraSupport,
     /// The unit's claims on devices.
     pub claims: Vec<ObservedDeviceClaim>,
     /// The mirrors of storages in the unit's namespace.
     pub mirrors: Vec<ObservedMirror>,
+}
+
+/// Whether a unit fits on a node beside the pods of others, by the API server's own objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlaceCheck {
+    /// Name of the node.
+    pub node: String,
+    /// Hash of the size that was checked.
+    pub template: String,
+    /// Time of the check.
+    pub at: Timestamp,
+    /// Why the unit does not fit; `None` if it does.
+    pub refusal: Option<String>,
+}
+
+impl Snapshot {
+    /// The time from which waits count: nobody could act before.
+    #[must_use]
+    pub fn settled_since(&self) -> Timestamp {
+        self.pod_gone_at.map_or(self.observed_since, |at| at.max(self.observed_since))
+    }
 }

@@ -46,6 +46,8 @@ impl World {
                 }) {
                     return false;
                 }
+                let full_name = (namespace.unwrap(), name.unwrap());
+                assert!(!self.bound_names.contains(&full_name), "the name {full_name:?} is used again");
                 let mut pod = (**pod).clone();
                 self.uids += 1;
                 pod.metadata.uid = Some(format!("p{}", self.uids));
@@ -73,20 +75,21 @@ impl World {
                 }
             }
             Action::DeletePod { pod, grace } => {
-                let now = self.now;
                 let found = self.pods.iter().position(|known| Some(&known.uid) == pod.uid.as_ref());
                 let Some(at) = found else { return true };
                 let known = &mut self.pods[at];
+                if pod.version.as_ref().is_some_and(|version| *version != known.version) {
+                    return false;
+                }
                 if *grace == Some(0) && !known.has_run_finalizer {
                     self.pods.remove(at);
-                    self.settled[n] = now;
+                    self.pod_is_gone(n);
                 } else {
                     known.deleting = true;
                     known.termination_confirmed = *grace == Some(0);
                 }
             }
             Action::ReleasePod(pod) => {
-                let now = self.now;
                 let Some(at) = self.pods.iter().position(|known| Some(&known.uid) == pod.uid.as_ref()) else {
                     return true;
                 };
@@ -94,7 +97,7 @@ impl World {
                 assert!(self.pods[at].deleting);
                 if self.pods[at].has_ended() {
                     self.pods.remove(at);
-                    self.settled[n] = now;
+                    self.pod_is_gone(n);
                 }
             }
         }

@@ -23,6 +23,8 @@ fn events() -> impl Strategy<Value = Event> {
         2 => unit.clone().prop_map(Event::Crash),
         1 => unit.clone().prop_map(Event::Unready),
         1 => unit.clone().prop_map(Event::DeleteByHand),
+        1 => unit.clone().prop_map(Event::DeleteByForce),
+        1 => unit.clone().prop_map(Event::Resize),
         1 => (unit.clone(), prop::bool::weighted(0.2)).prop_map(|(n, force)| Event::DeleteClaim(n, force)),
         10 => Just(Event::Controller),
         1 => (0..NODES).prop_map(Event::NodeDown),
@@ -43,6 +45,7 @@ proptest! {
         for event in &script {
             world.event(event);
             world.check();
+            (0..UNITS).for_each(|n| world.check_wakes(n));
         }
         world.settle();
         world.check_settled();

@@ -1,6 +1,7 @@
 //! What must hold: after every step, and once the disturbance is over.
 
 use atelier_operator::observation::Role;
+use atelier_operator::unit::action::Plan;
 use crds::{HeldReason, UnitState, names};
 use jiff::SignedDuration;
 
@@ -9,6 +10,24 @@ use crate::world::{World, unit_name};
 use crate::{NODES, PLACES, UNITS};
 
 impl World {
+    /// A plan that neither writes nor asks for another look decides the same at any later time.
+    pub(crate) fn check_wakes(&self, n: usize) {
+        let rests = |plan: &Plan| {
+            let status = self.units[n].as_ref().and_then(|unit| unit.status.as_ref());
+            plan.before_status.is_empty()
+                && plan.after_status.is_empty()
+                && plan.check_place.is_none()
+                && Some(&plan.status) == status
+        };
+        let Some(plan) = self.decide(n).filter(|plan| rests(plan) && plan.requeue_after.is_none()) else {
+            return;
+        };
+        for seconds in [10, 10_000] {
+            let later = self.decide_at(n, self.now + SignedDuration::from_secs(seconds)).unwrap();
+            assert!(rests(&later), "unit {n} waits without a wake: {plan:#?}, after {seconds} s {later:#?}");
+        }
+    }
+
     /// What must hold after every single step.
     pub(crate) fn check(&self) {
         for node in self.nodes.keys() {

@@ -1,15 +1,42 @@
 //! The scheduler and the kubelets.
 
 use atelier_operator::observation::{ContainerExit, ObservedPod, Phase, Role, StatusReason};
+use crds::names;
 use jiff::Timestamp;
 
-use crate::PLACES;
 use crate::events::Fate;
-use crate::world::World;
+use crate::world::{World, unit_name};
+use crate::{PLACES, UNITS};
 
 impl World {
     pub(crate) fn is_down(&self, pod: &ObservedPod) -> bool {
         pod.node.as_ref().is_some_and(|node| !self.nodes[node].ready)
+    }
+
+    /// Number of places on the node that others than this unit use.
+    pub(crate) fn others_on(&self, node: &str, n: usize) -> usize {
+        let own = self
+            .pods
+            .iter()
+            .filter(|pod| pod.unit == unit_name(n) && pod.node.as_deref() == Some(node) && !pod.has_ended());
+        self.used(node) - own.count()
+    }
+
+    /// Number of other units with a pod of the instances' class that has waited for the node for longer than this one's.
+    pub(crate) fn rivals_on(&self, node: &str, n: usize) -> usize {
+        let waits = |n: usize| {
+            let pods = self.pods.iter().filter(move |pod| {
+                pod.unit == unit_name(n)
+                    && pod.node.is_none()
+                    && !pod.deleting
+                    && pod.class == names::CLASS_INSTANCE
+                    && pod.required_node.as_deref() == Some(node)
+            });
+            pods.map(|pod| (pod.created_at, &pod.uid)).min()
+        };
+        let own = waits(n);
+        let is_older = |other| waits(other).is_some_and(|since| own.is_none_or(|own| since < own));
+        (0..UNITS).filter(|other| *other != n && is_older(*other)).count()
     }
 
     pub(crate) fn used(&self, node: &str) -> usize {
@@ -62,7 +89,9 @@ impl World {
             match (pod, found) {
                 (Some(at), Some(node)) => {
                     self.bind_claim(at, &node);
-                    self.pods[at].node = Some(node);
+                    let pod = &mut self.pods[at];
+                    self.bound_names.insert((pod.namespace.clone(), pod.name.clone()));
+                    pod.node = Some(node);
                     self.pods[at].unschedulable = None;
                 }
                 (Some(at), None) => {
@@ -126,7 +155,7 @@ impl World {
         }
         for (uid, n) in gone {
             self.pods.retain(|pod| pod.uid != uid);
-            self.settled[n] = self.now;
+            self.pod_is_gone(n);
         }
     }
 }

@@ -31,6 +31,10 @@ pub(crate) enum Event {
     Crash(usize),
     Unready(usize),
     DeleteByHand(usize),
+    /// All pods of the unit disappear.
+    DeleteByForce(usize),
+    /// An idle unit gets another size.
+    Resize(usize),
     /// Somebody deletes a unit's claim; true: also its finalizers.
     DeleteClaim(usize, bool),
     /// The claim controller runs.
@@ -115,9 +119,19 @@ impl World {
                     self.pods[at].deleting = true;
                 } else {
                     self.pods.remove(at);
-                    self.settled[*n] = now;
+                    self.pod_is_gone(*n);
                 }
             }
+            Event::DeleteByForce(n) => {
+                self.pods.retain(|pod| pod.unit != unit_name(*n));
+                self.pod_is_gone(*n);
+            }
+            Event::Resize(n) => self.change_spec(*n, |unit| {
+                if unit.spec.instance.is_none() {
+                    let is_small = unit.spec.resources.cpu == "4";
+                    unit.spec.resources.cpu = if is_small { "8" } else { "4" }.to_owned();
+                }
+            }),
             Event::DeleteClaim(n, by_force) => {
                 let found = self.claims_of(*n).next().map(|claim| claim.observed.uid.clone());
                 if let Some(uid) = found {

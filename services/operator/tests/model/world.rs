@@ -6,14 +6,15 @@ use atelier_operator::observation::{DraSupport, ObservedNode, ObservedPod};
 use atelier_operator::settings::Settings;
 use atelier_operator::unit::action::Plan;
 use atelier_operator::unit::plan::plan;
-use atelier_operator::unit::snapshot::Snapshot;
+use atelier_operator::unit::resources::template_hash;
+use atelier_operator::unit::snapshot::{PlaceCheck, Snapshot};
 use crds::GpuUnit;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use crate::claims::Claim;
 use crate::events::Fate;
-use crate::{NODES, UNITS};
+use crate::{NODES, PLACES, UNITS};
 
 /// A cluster with one operator.
 pub(crate) struct World {
@@ -28,8 +29,13 @@ pub(crate) struct World {
     pub(crate) nodes: BTreeMap<String, ObservedNode>,
     /// Nodes of competing pods, whose class is between placeholders and instances; `None` while pending.
     pub(crate) thieves: Vec<Option<String>>,
-    pub(crate) settled: Vec<Timestamp>,
+    /// When a pod of each unit last disappeared.
+    pub(crate) gone_at: Vec<Option<Timestamp>>,
+    /// The answer to the last question of each unit's plan.
+    pub(crate) place_checks: Vec<Option<PlaceCheck>>,
     pub(crate) uids: u64,
+    /// The names of pods that have had a node. With a second one of the name, a scheduler may mistake one for the other.
+    pub(crate) bound_names: BTreeSet<(String, String)>,
     pub(crate) settings: Settings,
     /// Closed runs, to find overlaps.
     pub(crate) runs: Vec<BTreeSet<(i64, i64)>>,
@@ -73,8 +79,10 @@ impl World {
             priority: BTreeMap::new(),
             nodes: (0..NODES).map(|n| (node_name(n), node.clone())).collect(),
             thieves: Vec::new(),
-            settled: vec![now; UNITS],
+            gone_at: vec![None; UNITS],
+            place_checks: vec![None; UNITS],
             uids: 0,
+            bound_names: BTreeSet::new(),
             settings: Settings::default(),
             runs: vec![BTreeSet::new(); UNITS],
         }
@@ -83,8 +91,11 @@ impl World {
     pub(crate) fn snapshot(&self, n: usize) -> Snapshot {
         Snapshot {
             now: self.now,
-            settled_since: self.settled[n],
+            observed_since: Timestamp::default(),
+            pod_gone_at: self.gone_at[n],
             preempted: false,
+            outage: self.nodes.values().all(|node| !node.ready),
+            place_check: self.place_checks[n].clone(),
             pods: self.pods.iter().filter(|pod| pod.unit == unit_name(n)).cloned().collect(),
             nodes: self.nodes.clone(),
             storages: BTreeMap::new(),
@@ -94,14 +105,38 @@ impl World {
         }
     }
 
+    fn check_place(&mut self, n: usize, node: String) {
+        let others = self.others_on(&node, n) + self.rivals_on(&node, n);
+        let view = &self.nodes[&node];
+        let fits = view.ready && !view.cordoned && others < PLACES;
+        let refusal = (!fits).then(|| "others use it".to_owned());
+        let template = template_hash(&self.units[n].as_ref().unwrap().spec, &self.settings);
+        self.place_checks[n] = Some(PlaceCheck { node, template, at: self.now, refusal });
+    }
+
+    /// A pod of the unit has disappeared. No two do at the same time.
+    pub(crate) fn pod_is_gone(&mut self, n: usize) {
+        self.uids += 1;
+        self.gone_at[n] = Some(self.now + SignedDuration::from_nanos(self.uids.cast_signed()));
+    }
+
     pub(crate) fn decide(&self, n: usize) -> Option<Plan> {
+        self.decide_at(n, self.now)
+    }
+
+    /// What would be decided if nothing happened until then.
+    pub(crate) fn decide_at(&self, n: usize, now: Timestamp) -> Option<Plan> {
         let unit = self.units[n].as_ref()?;
-        Some(plan(unit, &self.snapshot(n), &self.settings))
+        Some(plan(unit, &Snapshot { now, ..self.snapshot(n) }, &self.settings))
     }
 
     /// One reconcile by an operator that is killed after `writes` writes. Returns whether anything was written.
     pub(crate) fn reconcile(&mut self, n: usize, writes: usize) -> bool {
-        let Some(plan) = self.decide(n) else { return false };
+        let Some(mut plan) = self.decide(n) else { return false };
+        if let Some(node) = plan.check_place {
+            self.check_place(n, node);
+            plan = self.decide(n).unwrap();
+        }
         let mut left = writes;
         let mut wrote = false;
         let mut spend = || {

@@ -2,6 +2,7 @@
 
 mod device_claims;
 mod namespaces;
+mod places;
 mod pods;
 mod resources;
 

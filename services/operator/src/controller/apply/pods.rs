@@ -61,7 +61,10 @@ impl Applier {
         let params =
             PatchParams { field_manager: Some(names::MANAGER_OPERATOR.to_owned()), ..PatchParams::default() };
         match self.write("nominate", &pod.name, api.patch_status(&pod.name, &params, &patch)).await {
-            Ok(_) => Ok(()),
+            Ok(nominated) => {
+                self.cache.put_pod(&nominated);
+                Ok(())
+            }
             // the scheduler has bound the pod already
             Err(WriteError::Api(kube::Error::Api(status)))
                 if status.code == 422 && status.message.contains("already bound") =>
@@ -80,13 +83,17 @@ impl Applier {
             preconditions: pod
                 .uid
                 .clone()
-                .map(|uid| Preconditions { uid: Some(uid), resource_version: None }),
+                .map(|uid| Preconditions { uid: Some(uid), resource_version: pod.version.clone() }),
             ..DeleteParams::default()
         };
         let api = self.pods(&pod.namespace);
         match self.write("delete_pod", &pod.name, api.delete(&pod.name, &params)).await {
-            // this very pod does not exist any more
-            Err(WriteError::Api(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => Ok(()),
+            Err(WriteError::Api(error)) if is_gone(&error) => Ok(()),
+            // it has changed since it was observed, or is another pod of the name
+            Err(WriteError::Api(kube::Error::Api(status))) if status.code == 409 => match pod.version {
+                Some(_) => Err(WriteError::Conflict),
+                None => Ok(()),
+            },
             other => other.map(drop),
         }
     }
@@ -138,12 +145,20 @@ impl Applier {
     }
 }
 
-/// The rejection is not about the pod: its namespace is terminating, or the operator lacks a permission.
+/// What passes by itself or by the administrator: a namespace that is terminating, one that is so new that it has no
+/// service account or no counted quota yet, a permission that the operator lacks.
+const TRANSIENT: [&str; 4] = [
+    "is being terminated",
+    "error looking up service account",
+    "status unknown for quota",
+    "cannot create resource",
+];
+
+/// Whether the rejection is not about the pod.
 fn is_transient(status: &kube::core::Status) -> bool {
     let causes = status.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
     causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
-        || status.message.contains("is being terminated")
-        || status.message.contains("cannot create resource")
+        || TRANSIENT.iter().any(|text| status.message.contains(text))
 }
 
 fn last_lines(log: &[u8]) -> String {

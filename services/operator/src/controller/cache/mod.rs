@@ -20,6 +20,7 @@ use crate::observation::{
     DraSupport, ObservedDeviceClaim, ObservedMirror, ObservedNode, ObservedPod, ObservedVolumeClaim,
 };
 use crate::unit::devices;
+use crate::unit::snapshot::PlaceCheck;
 
 pub(crate) use applied::Applied;
 
@@ -71,8 +72,9 @@ struct Slot {
     pods: Vec<Arc<ObservedPod>>,
     device_claims: Vec<VersionedClaim>,
     mirrors: Vec<Arc<ObservedMirror>>,
-    settled_since: Option<Timestamp>,
+    pod_gone_at: Option<Timestamp>,
     preempted: bool,
+    place_check: Option<PlaceCheck>,
     request: Option<Request>,
 }
 
@@ -104,6 +106,8 @@ struct Inner {
     applied: HashMap<String, BTreeMap<String, Applied>>,
     tombstones: Tombstones,
     began: Option<Timestamp>,
+    /// By kind: since when it is watched without interruption; `None` while it is not.
+    watched: BTreeMap<String, Option<Timestamp>>,
     /// Whether each kind that claimed devices need can be watched.
     dra: BTreeMap<String, DraSupport>,
 }
@@ -155,6 +159,11 @@ impl Cache {
     /// Sets the time from which this process can act on what it observes.
     pub(crate) fn begin(&self, now: Timestamp) {
         self.write().began = Some(now);
+    }
+
+    /// Puts since when a kind is watched without interruption; `None` if it is not.
+    pub(crate) fn put_watched(&self, kind: &str, since: Option<Timestamp>) {
+        self.write().watched.insert(kind.to_owned(), since);
     }
 
     /// Puts a unit from a watch or from the response to a write. Older versions are ignored.
@@ -226,6 +235,13 @@ impl Cache {
         let claimed = |unit: &Arc<GpuUnit>| devices::are_claimed(&unit.spec);
         let units = inner.slots.iter().filter(|(_, slot)| slot.unit.as_ref().is_some_and(claimed));
         units.map(|(unit, _)| Key::Unit(unit.clone())).collect()
+    }
+
+    /// Puts the answer to a question of the unit's plan.
+    pub(crate) fn put_place_check(&self, unit: &str, check: PlaceCheck) {
+        if let Some(slot) = self.write().slots.get_mut(unit) {
+            slot.place_check = Some(check);
+        }
     }
 
     pub(crate) fn node_names(&self) -> Vec<String> {

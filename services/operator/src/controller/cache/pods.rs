@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crds::{GpuUnit, names};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 
-use super::{Cache, Key};
+use super::{Cache, Key, Slot, is_known};
 use crate::observation::{ObservedPod, Role};
 
 impl Cache {
@@ -41,8 +42,11 @@ impl Cache {
         let slot = inner.slots.entry(unit.clone()).or_default();
         match slot.pods.iter_mut().find(|known| known.uid == observed.uid) {
             Some(_) if !watched => return Vec::new(),
+            Some(known) if is_known(Some(&known.version), Some(&observed.version)) => return Vec::new(),
             Some(known) => {
                 observed.deleting |= known.deleting;
+                // a new version alone is no news
+                Arc::make_mut(known).version.clone_from(&observed.version);
                 if **known == observed {
                     return Vec::new();
                 }
@@ -64,7 +68,7 @@ impl Cache {
         if let Some(slot) = inner.slots.get_mut(unit) {
             let known = slot.pods.iter().find(|pod| pod.uid == uid).cloned();
             slot.pods.retain(|pod| pod.uid != uid);
-            slot.settled_since = Some(now);
+            slot.pod_gone_at = Some(now);
             if let Some(observed) =
                 last.or(known.as_deref()).filter(|observed| observed.role == Role::Placeholder)
             {
@@ -87,6 +91,25 @@ impl Cache {
                 .collect()
         };
         lost.iter().flat_map(|(unit, uid)| self.drop_pod_by_uid(unit, uid, None, now)).collect()
+    }
+
+    /// Other units with a pod of the instances' class that waits for the node, and has for longer than this unit's.
+    pub(crate) fn rivals(&self, unit: &str, node: &str) -> Vec<Arc<GpuUnit>> {
+        let inner = self.read();
+        let waits = |pod: &&Arc<ObservedPod>| {
+            pod.node.is_none()
+                && !pod.deleting
+                && pod.class == names::CLASS_INSTANCE
+                && pod.required_node.as_deref() == Some(node)
+        };
+        let waits_since =
+            |slot: &Slot| slot.pods.iter().filter(waits).map(|pod| (pod.created_at, pod.uid.clone())).min();
+        let own = inner.slots.get(unit).and_then(waits_since);
+        let others = inner.slots.iter().filter(|(name, slot)| {
+            *name != unit
+                && waits_since(slot).is_some_and(|other| own.as_ref().is_none_or(|own| other < *own))
+        });
+        others.filter_map(|(_, slot)| slot.unit.clone()).collect()
     }
 
     /// The pods of a unit, which may no longer exist.

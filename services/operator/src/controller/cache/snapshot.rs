@@ -10,6 +10,9 @@ use super::{Cache, Inner, Slot};
 use crate::observation::{ObservedNode, ObservedStorage, ObservedVolumeClaim};
 use crate::unit::snapshot::Snapshot;
 
+/// The kinds that places depend on.
+const WATCHED: [&str; 2] = ["Node", "Pod"];
+
 impl Cache {
     /// The snapshot for the plan of a unit.
     pub(crate) fn snapshot(&self, unit: &GpuUnit, now: Timestamp) -> Snapshot {
@@ -18,8 +21,11 @@ impl Cache {
         let slot = inner.slots.get(&unit.name_any()).unwrap_or(&empty);
         Snapshot {
             now,
-            settled_since: slot.settled_since.max(inner.began).unwrap_or(now),
+            observed_since: inner.observed_since().unwrap_or(now),
+            pod_gone_at: slot.pod_gone_at,
             preempted: slot.preempted,
+            outage: inner.is_outage(),
+            place_check: slot.place_check.clone(),
             pods: slot.pods.iter().map(|pod| (**pod).clone()).collect(),
             nodes: inner.nodes_of(slot),
             storages: inner.storages_of(unit),
@@ -31,11 +37,28 @@ impl Cache {
 }
 
 impl Inner {
-    /// The existing nodes that the unit's pods and claims refer to.
+    /// Since when everything that places depend on is watched without interruption, and this process may act on it.
+    /// `None` while a watch is interrupted.
+    fn observed_since(&self) -> Option<Timestamp> {
+        let watched = WATCHED.map(|kind| self.watched.get(kind).copied().flatten());
+        let all = watched.into_iter().chain([self.began]);
+        all.reduce(|latest, since| Some(latest?.max(since?))).flatten()
+    }
+
+    /// Whether so many nodes are not ready that this is no loss of single nodes, as Kubernetes's node controller
+    /// judges it: all of them, or more than two and at least 55 percent.
+    fn is_outage(&self) -> bool {
+        let down = self.nodes.values().filter(|node| !node.ready).count();
+        let all = self.nodes.len();
+        down > 0 && (down == all || (down > 2 && down * 100 >= all * 55))
+    }
+
+    /// The existing nodes that the unit's status, pods and claims refer to.
     fn nodes_of(&self, slot: &Slot) -> BTreeMap<String, ObservedNode> {
+        let of_status = slot.unit.as_ref().and_then(|unit| unit.status.as_ref()?.node.as_ref());
         let of_pods = slot.pods.iter().flat_map(|pod| pod.node.iter().chain(pod.required_node.iter()));
         let of_claims = slot.device_claims.iter().filter_map(|known| known.claim.node.as_ref());
-        let names: BTreeSet<&String> = of_pods.chain(of_claims).collect();
+        let names: BTreeSet<&String> = of_pods.chain(of_claims).chain(of_status).collect();
         names.into_iter().filter_map(|name| Some((name.clone(), self.nodes.get(name)?.clone()))).collect()
     }
 

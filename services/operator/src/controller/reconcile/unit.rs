@@ -21,8 +21,11 @@ impl Reconciler {
             Box::pin(self.delete_orphans(name)).await?;
             return Ok(Outcome::Done);
         };
-        let snapshot = self.applier.cache.snapshot(&unit, (self.clock)());
-        let mut plan = plan::plan(&unit, &snapshot, &self.applier.settings);
+        let mut plan = self.plan(&unit);
+        if let Some(node) = &plan.check_place {
+            self.applier.check_place(&unit, node, (self.clock)()).await?;
+            plan = self.plan(&unit);
+        }
         for action in &plan.before_status {
             if let Err(error) = self.applier.unit_action(&unit, action).await {
                 return self.record_write_error(&unit, plan, error).await;
@@ -45,6 +48,11 @@ impl Reconciler {
             self.applier.unit_action(&unit, action).await?;
         }
         Ok(plan.requeue_after.map_or(Outcome::Done, Outcome::RequeueAfter))
+    }
+
+    fn plan(&self, unit: &GpuUnit) -> Plan {
+        let snapshot = self.applier.cache.snapshot(unit, (self.clock)());
+        plan::plan(unit, &snapshot, &self.applier.settings)
     }
 
     /// Stores the status if it differs, and publishes the changes.

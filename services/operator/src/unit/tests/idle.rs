@@ -31,47 +31,161 @@ fn a_bound_placeholder_holds_the_place() {
 fn only_one_of_two_bound_placeholders_stays() {
     let other = ObservedPod { name: format!("{UNIT}-b"), uid: "other".to_owned(), ..placeholder() };
     let plan = planned(&unit(false), &snapshot(vec![placeholder(), other.clone()]));
-    assert_eq!(plan.before_status, [Action::DeletePod { pod: other.reference(), grace: Some(0) }]);
+    assert_eq!(plan.before_status, [killed(&other)]);
 }
 
 #[test]
-fn a_placeholder_that_cannot_hold_the_place_is_replaced_and_the_reason_reported() {
-    let resized = ObservedPod { template: "other".to_owned(), ..placeholder() };
+fn a_placeholder_that_has_ended_is_replaced_and_the_reason_reported() {
     let evicted = StatusReason { reason: "Evicted".to_owned(), message: "disk pressure".to_owned() };
-    let ended = ObservedPod { phase: Phase::Ended, status_reason: Some(evicted), ..placeholder() };
-    for (pod, reason, message) in [
-        (resized, HeldReason::Scheduling, "the size of the unit has changed"),
-        (ended, HeldReason::Preempted, "Evicted: disk pressure"),
-    ] {
-        let plan = planned(&unit(false), &snapshot(vec![pod]));
-        assert_eq!(words(&plan.before_status), ["kill", "create fresh"], "{reason}");
-        assert_eq!(held(&plan), ("False", reason));
+    for (reason, message) in [(Some(evicted), "Evicted: disk pressure"), (None, "the placeholder has ended")]
+    {
+        let ended = ObservedPod { phase: Phase::Ended, status_reason: reason, ..placeholder() };
+        let plan = planned(&unit(false), &snapshot(vec![ended]));
+        assert_eq!(words(&plan.before_status), ["kill", "create fresh"]);
+        assert_eq!(held(&plan), ("False", HeldReason::Preempted));
         assert_eq!(condition(&plan, names::CONDITION_HELD).message, message);
-        let Action::CreatePod(created) = &plan.before_status[1] else { panic!("{plan:?}") };
-        // the name of the deleted one is still taken
-        assert_eq!(created.metadata.name.as_deref(), Some("unit-1-b"));
     }
 }
 
 #[test]
-fn a_node_is_lost_when_it_has_not_been_ready_for_the_limit() {
-    let limit = i64::try_from(Settings::default().node_lost_seconds).unwrap();
-    let down_since = |at| {
-        let mut snapshot = snapshot(vec![placeholder()]);
-        let down = ObservedNode { ready: false, since: at, cordoned: false };
-        snapshot.nodes.insert(NODE.to_owned(), down);
-        planned(&unit(false), &snapshot)
+fn each_placeholder_has_a_name_of_its_own() {
+    let name = |snapshot: &Snapshot| {
+        let plan = planned(&unit(false), snapshot);
+        let names = plan.before_status.iter().filter_map(|action| match action {
+            Action::CreatePod(pod) => pod.metadata.name.clone(),
+            _ => None,
+        });
+        names.last().unwrap()
     };
-    let plan = down_since(Some(after(20 - limit + 1)));
+    let first = name(&snapshot(vec![]));
+    assert!(first.starts_with("unit-1-"), "{first}");
+    assert_eq!(name(&snapshot(vec![])), first, "a repeated creation finds the pod of the lost response");
+    let gone = Snapshot { pod_gone_at: Some(after(1)), ..snapshot(vec![]) };
+    let beside = snapshot(vec![ObservedPod { phase: Phase::Ended, ..placeholder() }]);
+    assert_ne!(name(&gone), first);
+    assert_ne!(name(&beside), first);
+}
+
+#[test]
+fn an_idle_unit_is_resized_in_its_place_if_it_fits_there() {
+    let old = ObservedPod { template: "other".to_owned(), ..placeholder() };
+    let asked = planned(&unit(false), &snapshot(vec![old.clone()]));
+    assert_eq!((asked.check_place.as_deref(), &asked.before_status), (Some(NODE), &vec![]));
+    assert_eq!(held(&asked), ("True", HeldReason::Claimed));
+    let answered = |refusal: Option<&str>, pods: Vec<ObservedPod>| {
+        let place_check = Some(checked(refusal));
+        planned(&unit(false), &Snapshot { place_check, ..snapshot(pods) })
+    };
+    let fits = answered(None, vec![old.clone()]);
+    assert_eq!(words(&fits.before_status), ["create reclaiming", "nominate", "kill"]);
+    let new =
+        ObservedPod { uid: "new".to_owned(), class: names::CLASS_INSTANCE.to_owned(), ..pending(Some(NODE)) };
+    let begun = answered(None, vec![old.clone(), new.clone()]);
+    assert_eq!(begun.before_status, [killed(&old)], "continued after an interruption");
+    let bound = planned(
+        &unit(false),
+        &snapshot(vec![old.clone(), ObservedPod { node: Some(NODE.to_owned()), ..new }]),
+    );
+    assert_eq!((held(&bound), &bound.before_status), (("True", HeldReason::Holding), &vec![killed(&old)]));
+
+    let refused = answered(Some("insufficient cpu"), vec![old.clone()]);
+    assert_eq!(words(&refused.before_status), ["create fresh"], "the old place stays");
+    assert_eq!(held(&refused), ("False", HeldReason::Unschedulable));
+    assert_eq!(refused.requeue_after, Some(Duration::from_secs(60)), "checked again");
+    let elsewhere = ObservedPod { uid: "fresh".to_owned(), ..pending(None) };
+    assert_eq!(answered(Some("insufficient cpu"), vec![old.clone(), elsewhere.clone()]).before_status, []);
+    let again = answered(None, vec![old, elsewhere]);
+    assert_eq!(words(&again.before_status), ["create reclaiming", "nominate", "kill"]);
+}
+
+#[test]
+fn a_placeholder_of_the_old_size_that_has_no_place_yet_is_replaced() {
+    let waiting = ObservedPod { template: "other".to_owned(), ..pending(None) };
+    let plan = planned(&unit(false), &snapshot(vec![waiting]));
+    assert_eq!(words(&plan.before_status), ["kill", "create fresh"]);
+}
+
+#[test]
+fn a_place_that_was_lost_by_force_is_taken_back_once() {
+    let was_held = planned(&unit(false), &snapshot(vec![placeholder()])).status;
+    let known = with_status(unit(false), was_held);
+    let plan = planned(&known, &snapshot(vec![]));
+    assert_eq!(words(&plan.before_status), ["create reclaiming", "nominate"]);
+    assert_eq!(held(&plan), ("True", HeldReason::Claimed));
+    assert_eq!(plan.status.node.as_deref(), Some(NODE));
+    let preempted = Snapshot { preempted: true, ..snapshot(vec![]) };
+    assert_eq!(words(&planned(&known, &preempted).before_status), ["create fresh"]);
+    let cordoned = ObservedNode { cordoned: true, ..node() };
+    let cordoned = Snapshot { nodes: [(NODE.to_owned(), cordoned)].into(), ..snapshot(vec![]) };
+    assert_eq!(words(&planned(&known, &cordoned).before_status), ["create fresh"]);
+    let was_lost = with_status(unit(false), planned(&known, &preempted).status);
+    assert_eq!(words(&planned(&was_lost, &snapshot(vec![])).before_status), ["create fresh"]);
+}
+
+/// The node is not ready since a time; 20 s have passed since the start.
+fn with_node_down(pods: Vec<ObservedPod>, since: Option<Timestamp>) -> Snapshot {
+    let down = ObservedNode { ready: false, since, cordoned: false };
+    Snapshot { now: after(60), nodes: [(NODE.to_owned(), down)].into(), ..snapshot(pods) }
+}
+
+#[test]
+fn the_placeholder_on_a_node_that_is_down_stays_until_another_holds_a_place() {
+    let limit = i64::try_from(Settings::default().node_lost_seconds).unwrap();
+    let planned_on = |since| planned(&unit(false), &with_node_down(vec![placeholder()], since));
+    let plan = planned_on(Some(after(60 - limit + 1)));
     assert_eq!(held(&plan), ("True", HeldReason::Holding));
     assert_eq!(plan.requeue_after, Some(Duration::from_secs(1)), "reconciled when the limit is over");
-    for since in [Some(after(20 - limit)), None] {
-        let plan = down_since(since);
+    for since in [Some(after(60 - limit)), None] {
+        let plan = planned_on(since);
         assert_eq!(held(&plan), ("False", HeldReason::NodeLost), "{since:?}");
-        assert_eq!(words(&plan.before_status), ["kill", "create fresh"]);
+        assert_eq!(plan.status.node.as_deref(), Some(NODE));
+        assert_eq!(words(&plan.before_status), ["create fresh"]);
     }
+    let other = ObservedPod { node: Some("node-2".to_owned()), uid: "other".to_owned(), ..placeholder() };
+    let mut moved = with_node_down(vec![placeholder(), other], None);
+    moved.nodes.insert("node-2".to_owned(), node());
+    let plan = planned(&unit(false), &moved);
+    assert_eq!(
+        (plan.before_status, plan.status.node.as_deref()),
+        (vec![killed(&placeholder())], Some("node-2"))
+    );
+
+    let searching = ObservedPod { uid: "fresh".to_owned(), ..pending(None) };
+    let back = planned(&unit(false), &snapshot(vec![placeholder(), searching.clone()]));
+    assert_eq!(
+        (held(&back), &back.before_status),
+        (("True", HeldReason::Holding), &vec![killed(&searching)])
+    );
+    let returning = planned(&unit(false), &with_node_down(vec![pending(Some(NODE))], None));
+    assert_eq!(words(&returning.before_status), ["create fresh"], "also one that waits for that node");
+}
+
+#[test]
+fn a_node_counts_as_down_only_while_the_cluster_is_observed() {
+    let limit = i64::try_from(Settings::default().node_lost_seconds).unwrap();
+    let seen_since = |seconds| {
+        let snapshot = with_node_down(vec![placeholder()], Some(start()));
+        planned(&unit(false), &Snapshot { observed_since: after(seconds), ..snapshot })
+    };
+    let after_a_gap = seen_since(60 - limit + 1);
+    assert_eq!((held(&after_a_gap), &after_a_gap.before_status), (("True", HeldReason::Holding), &vec![]));
+    assert_eq!(held(&seen_since(60 - limit)), ("False", HeldReason::NodeLost));
+}
+
+#[test]
+fn no_unit_leaves_its_node_while_most_nodes_are_down() {
+    let outage = Snapshot { outage: true, ..with_node_down(vec![placeholder()], None) };
+    let plan = planned(&unit(false), &outage);
+    assert_eq!((held(&plan), &plan.before_status), (("False", HeldReason::NodeLost), &vec![]));
+    assert_eq!(plan.requeue_after, Some(Settings::default().node_lost()), "any node may end the outage");
+}
+
+#[test]
+fn a_node_that_does_not_exist_is_lost_at_once() {
     let gone = Snapshot { nodes: [].into(), ..snapshot(vec![placeholder()]) };
-    assert_eq!(held(&planned(&unit(false), &gone)), ("False", HeldReason::NodeLost));
+    let plan = planned(&unit(false), &gone);
+    assert_eq!(held(&plan), ("False", HeldReason::NodeLost));
+    assert_eq!(words(&plan.before_status), ["kill", "create fresh"]);
 }
 
 #[test]
@@ -87,7 +201,7 @@ fn the_placeholder_on_a_cordoned_node_stays_until_another_holds_a_place() {
     cordoned.pods.push(other);
     cordoned.nodes.insert("node-2".to_owned(), node());
     let plan = planned(&unit(false), &cordoned);
-    assert_eq!(plan.before_status, [Action::DeletePod { pod: placeholder().reference(), grace: Some(0) }]);
+    assert_eq!(plan.before_status, [killed(&placeholder())]);
     assert_eq!(plan.status.node.as_deref(), Some("node-2"));
 }
 
@@ -99,8 +213,7 @@ fn of_several_waiting_placeholders_the_one_of_the_instances_class_stays() {
         ..pending(Some(NODE))
     };
     let plan = planned(&unit(false), &snapshot(vec![pending(Some(NODE)), high]));
-    let low = pending(Some(NODE)).reference();
-    assert!(plan.before_status.contains(&Action::DeletePod { pod: low, grace: Some(0) }), "{plan:?}");
+    assert!(plan.before_status.contains(&killed(&pending(Some(NODE)))), "{plan:?}");
 }
 
 #[test]
@@ -124,7 +237,7 @@ fn the_schedulers_message_is_reported_and_the_previous_reason_kept_until_then() 
 #[test]
 fn a_returning_placeholder_counts_as_held_and_is_nominated_again() {
     let cleared = ObservedPod { nominated: None, ..pending(Some(NODE)) };
-    let just_freed = Snapshot { settled_since: after(20), ..snapshot(vec![cleared]) };
+    let just_freed = Snapshot { observed_since: after(20), ..snapshot(vec![cleared]) };
     let plan = planned(&unit(false), &just_freed);
     assert_eq!(words(&plan.before_status), ["nominate"]);
     assert_eq!(held(&plan), ("True", HeldReason::Claimed));
@@ -138,29 +251,90 @@ fn a_returning_placeholder_is_replaced_when_its_free_place_is_not_bound_in_time(
     assert_eq!(words(&plan.before_status), ["create reclaiming", "nominate"]);
 }
 
-#[test]
-fn a_reclaiming_placeholder_gives_up_after_the_hand_off_limit_if_it_is_unschedulable() {
-    let limit = i64::try_from(Settings::default().hand_off_seconds).unwrap();
-    let reclaiming = |settled: i64, unschedulable: Option<&str>| {
-        let pod = ObservedPod {
-            class: names::CLASS_INSTANCE.to_owned(),
-            unschedulable: unschedulable.map(str::to_owned),
-            ..pending(Some(NODE))
-        };
-        let snapshot = Snapshot { settled_since: after(settled), ..snapshot(vec![pod]) };
-        planned(&unit(false), &snapshot)
+/// What is planned for a placeholder of the instances' class that has waited for its free place for so many seconds.
+fn reclaiming(waited: i64, unschedulable: Option<&str>, place_check: Option<PlaceCheck>) -> Plan {
+    let pod = ObservedPod {
+        class: names::CLASS_INSTANCE.to_owned(),
+        unschedulable: unschedulable.map(str::to_owned),
+        ..pending(Some(NODE))
     };
-    let waits = reclaiming(20 - limit + 1, Some("full"));
-    assert_eq!(
-        (held(&waits), waits.requeue_after),
-        (("True", HeldReason::Claimed), Some(Duration::from_secs(1)))
-    );
-    let lost = reclaiming(20 - limit, Some("full"));
+    let snapshot = Snapshot { now: after(waited), place_check, ..snapshot(vec![pod]) };
+    planned(&unit(false), &snapshot)
+}
+
+#[test]
+fn a_place_that_has_not_come_back_in_time_is_not_called_held() {
+    let limit = i64::try_from(Settings::default().hand_off_seconds).unwrap();
+    for verdict in [None, Some("full")] {
+        let waits = reclaiming(limit - 1, verdict, None);
+        assert_eq!(
+            (held(&waits), waits.requeue_after),
+            (("True", HeldReason::Claimed), Some(Duration::from_secs(1)))
+        );
+        let late = reclaiming(limit, verdict, None);
+        assert_eq!((held(&late), &late.before_status), (("False", HeldReason::Scheduling), &vec![]));
+        assert_eq!(late.status.node.as_deref(), Some(NODE));
+        assert_eq!(
+            late.check_place.is_some(),
+            verdict.is_some(),
+            "only the scheduler knows of another's place"
+        );
+    }
+}
+
+#[test]
+fn a_place_is_given_up_when_the_unit_no_longer_fits() {
+    let limit = i64::try_from(Settings::default().hand_off_seconds).unwrap();
+    let at = |seconds, refusal| Some(PlaceCheck { at: after(seconds), ..checked(refusal) });
+    let lost = reclaiming(limit, Some("full"), at(limit, Some("insufficient nvidia.com/gpu")));
     assert_eq!(words(&lost.before_status), ["kill", "create fresh"]);
     assert_eq!(held(&lost), ("False", HeldReason::PlaceLost));
-    assert_eq!(condition(&lost, names::CONDITION_HELD).message, "full");
-    let untried = reclaiming(20 - limit, None);
-    assert_eq!(untried.before_status, [], "the scheduler has not tried it");
+    let message = "the place on node node-1 is lost: insufficient nvidia.com/gpu";
+    assert_eq!(condition(&lost, names::CONDITION_HELD).message, message);
+    let fits = reclaiming(limit, Some("full"), at(limit, None));
+    assert_eq!((&fits.before_status, &fits.check_place), (&vec![], &None));
+    assert_eq!(fits.requeue_after, Some(Duration::from_secs(15)), "checked again");
+    let stale = reclaiming(2 * limit, Some("full"), at(limit, Some("insufficient nvidia.com/gpu")));
+    assert_eq!(stale.check_place.as_deref(), Some(NODE), "an answer is valid for a while");
+    let other_size =
+        at(limit, Some("full")).map(|check| PlaceCheck { template: "other".to_owned(), ..check });
+    assert_eq!(reclaiming(limit, Some("full"), other_size).check_place.as_deref(), Some(NODE));
+}
+
+#[test]
+fn a_scheduler_that_refuses_a_place_that_is_free_is_asked_again_with_another_placeholder() {
+    let limit = i64::try_from(Settings::default().hand_off_seconds).unwrap();
+    let fits = |seconds| Some(PlaceCheck { at: after(seconds), ..checked(None) });
+    let early = reclaiming(2 * limit - 1, Some("full"), fits(2 * limit - 1));
+    assert_eq!(early.before_status, []);
+    let again = reclaiming(2 * limit, Some("full"), fits(2 * limit));
+    assert_eq!(words(&again.before_status), ["create reclaiming", "nominate"]);
+    assert_eq!(reclaiming(2 * limit, None, None).before_status, [], "it has not been tried yet");
+}
+
+/// The scheduler may have reasons that the check does not know.
+#[test]
+fn a_refusal_of_a_new_placeholder_counts_after_a_minute_without_the_place() {
+    let not_held = reclaiming(15, Some("full"), None).status;
+    let created = |seconds| {
+        let pod = ObservedPod {
+            class: names::CLASS_INSTANCE.to_owned(),
+            unschedulable: Some("no volume".to_owned()),
+            created_at: after(seconds),
+            ..pending(Some(NODE))
+        };
+        let place_check = Some(PlaceCheck { at: after(seconds + 15), ..checked(None) });
+        let snapshot = Snapshot { now: after(seconds + 15), place_check, ..snapshot(vec![pod]) };
+        planned(&with_status(unit(false), not_held.clone()), &snapshot)
+    };
+    assert_eq!(created(74).before_status, []);
+    let lost = created(75);
+    assert_eq!(
+        (held(&lost), words(&lost.before_status)),
+        (("False", HeldReason::PlaceLost), vec!["kill", "create fresh"])
+    );
+    let message = "the place on node node-1 is lost: no volume";
+    assert_eq!(condition(&lost, names::CONDITION_HELD).message, message);
 }
 
 #[test]
@@ -263,7 +437,8 @@ fn the_gpus_of_the_node_are_reported_until_the_unit_leaves_it() {
     assert_eq!(again(with_gpus(&["GPU-2"])), ["GPU-2"]);
     assert_eq!(again(ObservedPod { node: Some("node-2".to_owned()), ..with_gpus(&["GPU-2"]) }), [""; 0]);
     assert_eq!(again(ObservedPod { node: None, ..with_gpus(&["GPU-2"]) }), [""; 0]);
-    assert_eq!(again(ObservedPod { deleting: true, ..with_gpus(&["GPU-2"]) }), [""; 0]);
+    let deleted = ObservedPod { deleting: true, ..with_gpus(&["GPU-2"]) };
+    assert_eq!(again(deleted), ["GPU-1"], "the place is being taken back");
 }
 
 #[test]
@@ -282,7 +457,7 @@ fn a_placeholder_waits_for_its_place_as_long_as_the_instance_there_runs() {
     assert_eq!(after_instance_on(NODE, names::CLASS_INSTANCE), [""; 0]);
     assert_eq!(after_instance_on(NODE, names::CLASS_RETURNING), [""; 0]);
     let elsewhere = after_instance_on("node-2", names::CLASS_INSTANCE);
-    assert_eq!(elsewhere, ["kill", "create returning", "nominate"]);
+    assert_eq!(elsewhere, [""; 0], "its own place is checked first");
     let free = planned(&unit(false), &snapshot(vec![full(names::CLASS_RETURNING)]));
     assert_eq!(words(&free.before_status), ["create reclaiming", "nominate"], "the class may be too low");
 }

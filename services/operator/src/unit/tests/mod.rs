@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::action::{Action, Plan};
 use super::plan::{plan, rejected};
-use super::snapshot::Snapshot;
+use super::snapshot::{PlaceCheck, Snapshot};
 use super::{devices, pods, resources};
 use crate::observation::{
     ContainerExit, DraSupport, ObservedDeviceClaim, ObservedNode, ObservedPod, ObservedStorage, Phase,
@@ -58,6 +58,7 @@ fn pod(role: Role) -> ObservedPod {
         namespace: names::SYSTEM_NAMESPACE.to_owned(),
         name: UNIT.to_owned(),
         uid: "placeholder".to_owned(),
+        version: "1".to_owned(),
         unit: UNIT.to_owned(),
         role,
         instance: String::new(),
@@ -163,6 +164,16 @@ fn claimed(pod: ObservedPod) -> ObservedPod {
     }
 }
 
+/// The answer 20 s after the start, for the unit's size.
+fn checked(refusal: Option<&str>) -> PlaceCheck {
+    let template = placeholder().template;
+    PlaceCheck { node: NODE.to_owned(), template, at: after(20), refusal: refusal.map(str::to_owned) }
+}
+
+fn killed(pod: &ObservedPod) -> Action {
+    Action::DeletePod { pod: pod.reference_as_observed(), grace: Some(0) }
+}
+
 fn node() -> ObservedNode {
     ObservedNode { ready: true, since: Some(start()), cordoned: false }
 }
@@ -170,7 +181,7 @@ fn node() -> ObservedNode {
 fn snapshot(pods: Vec<ObservedPod>) -> Snapshot {
     Snapshot {
         now: after(20),
-        settled_since: start(),
+        observed_since: start(),
         pods,
         nodes: [(NODE.to_owned(), node())].into(),
         ..Snapshot::default()
@@ -236,9 +247,11 @@ fn with_status(mut unit: GpuUnit, status: GpuUnitStatus) -> GpuUnit {
 }
 
 #[test]
-fn the_name_of_an_instance_pod_names_attempt_and_restart() {
+fn the_name_of_an_instance_pod_names_attempt_restart_and_the_placeholder_before_it() {
     let mut instance = unit(true).spec.instance.unwrap();
-    assert_eq!(pods::instance_pod_name(&instance), "inst-1-1");
+    let name = pods::instance_pod_name(&instance, "a");
+    assert!(name.starts_with("inst-1-1-"), "{name}");
+    assert_ne!(pods::instance_pod_name(&instance, "b"), name);
     instance.restart = 2;
-    assert_eq!(pods::instance_pod_name(&instance), "inst-1-1-2");
+    assert!(pods::instance_pod_name(&instance, "a").starts_with("inst-1-1-2-"));
 }

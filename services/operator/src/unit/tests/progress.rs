@@ -12,10 +12,7 @@ fn waiting(reason: &str, message: &str) -> ObservedPod {
 #[test]
 fn errors_of_the_kubelet_fail_the_start_with_their_own_reason() {
     for (reason, expected) in [
-        ("ErrImagePull", FailureReason::ImagePullFailed),
-        ("ImagePullBackOff", FailureReason::ImagePullFailed),
         ("ErrImageNeverPull", FailureReason::ImagePullFailed),
-        ("RegistryUnavailable", FailureReason::ImagePullFailed),
         ("ImageInspectError", FailureReason::ImagePullFailed),
         ("SignatureValidationFailed", FailureReason::ImagePullFailed),
         ("InvalidImageName", FailureReason::InvalidImageName),
@@ -27,12 +24,46 @@ fn errors_of_the_kubelet_fail_the_start_with_their_own_reason() {
     ] {
         assert_eq!(failure(&with_pod(waiting(reason, "why"))), Some(expected), "{reason}");
     }
-    let failed = with_pod(waiting("ErrImagePull", "no such image"));
-    assert_eq!(failed.status.last_failure.unwrap().message, "ErrImagePull: no such image");
+    let failed = with_pod(waiting("ErrImageNeverPull", "no such image"));
+    assert_eq!(failed.status.last_failure.unwrap().message, "ErrImageNeverPull: no such image");
     assert_eq!(failed.before_status, [], "the failure is stored first");
     assert_eq!(words(&failed.after_status), ["create returning", "nominate", "delete"]);
     let pulling = with_pod(waiting("ContainerCreating", ""));
     assert_eq!((failure(&pulling), ready(&pulling)), (None, InstanceReason::Starting));
+}
+
+#[test]
+fn an_image_that_cannot_be_pulled_fails_the_start_after_the_kubelet_has_tried_again() {
+    let limit = i64::try_from(Settings::default().image_pull_seconds).unwrap();
+    for reason in ["ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"] {
+        let first = with_pod(waiting(reason, "no such image"));
+        assert_eq!((failure(&first), first.requeue_after), (None, Some(Settings::default().image_pull())));
+        let message = &condition(&first, names::CONDITION_INSTANCE_READY).message;
+        assert!(message.contains(&format!("{reason}: no such image")), "{message}");
+        let failed_at = first.status.instance.as_ref().unwrap().image_pull_failed_at.clone();
+        assert_eq!(failed_at, Some(Time(after(20))));
+        let known = with_status(unit(true), first.status);
+        let later = |seconds, pod| planned(&known, &Snapshot { now: after(seconds), ..snapshot(vec![pod]) });
+        assert_eq!(failure(&later(20 + limit - 1, waiting(reason, ""))), None);
+        let failed = later(20 + limit, waiting(reason, "no such image"));
+        assert_eq!(failure(&failed), Some(FailureReason::ImagePullFailed));
+        assert_eq!(failed.status.last_failure.unwrap().message, format!("{reason}: no such image"));
+        let pulled = later(20 + limit, instance_pod());
+        assert_eq!((failure(&pulled), pulled.status.instance.unwrap().image_pull_failed_at), (None, None));
+    }
+}
+
+#[test]
+fn no_message_ends_in_empty_parentheses() {
+    let known = with_status(unit(true), with_pod(instance_pod()).status);
+    let nothing = ObservedPod { container_running: false, phase: Phase::Pending, ..instance_pod() };
+    let late = planned(&known, &Snapshot { now: after(60), ..snapshot(vec![nothing]) });
+    let message = late.status.last_failure.unwrap().message;
+    assert_eq!(message, "the container was not running within 60 s");
+    let ended = ObservedPod { phase: Phase::Ended, ..ready_pod() };
+    let plan = planned(&with_status(unit(true), running_status()), &snapshot(vec![ended]));
+    let message = &condition(&plan, names::CONDITION_INSTANCE_READY).message;
+    assert_eq!(message, "the pod ended and is being created again");
 }
 
 #[test]

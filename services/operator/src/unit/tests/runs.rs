@@ -54,7 +54,7 @@ fn a_node_that_goes_down_ends_the_run_when_the_pod_became_unready() {
     let node = ObservedNode { ready: false, since: Some(after(15)), cordoned: false };
     down.nodes.insert(NODE.to_owned(), node);
     assert_eq!(closed(unit(true), &down), run("NodeLost", 16));
-    let mut lost = Snapshot { now: after(40), ..down };
+    let mut lost = Snapshot { now: after(60), ..down };
     lost.pods[0] = ready_pod();
     assert_eq!(closed(unit(true), &lost), run("NodeLost", 15), "the pod's status is stale");
 }

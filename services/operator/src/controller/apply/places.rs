@@ -1,0 +1,49 @@
+//! Whether a unit fits on a node, from the API server and not from the cache.
+
+use crds::GpuUnit;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
+use kube::api::ListParams;
+use kube::{Api, ResourceExt as _};
+
+use super::{Applier, WriteError};
+use crate::observation::why_no_room;
+use crate::unit::pods::{Placement, placeholder};
+use crate::unit::resources::template_hash;
+use crate::unit::snapshot::PlaceCheck;
+
+impl Applier {
+    /// Checks whether the unit fits on the node, and puts the answer into the cache. The pods of others on the node
+    /// count, and of the units that wait for a place there too, those that have waited for longer: the scheduler keeps
+    /// room for each of them, and so would give it to none.
+    pub(crate) async fn check_place(
+        &self,
+        unit: &GpuUnit,
+        node: &str,
+        now: Timestamp,
+    ) -> Result<(), WriteError> {
+        let nodes: Api<Node> = Api::all(self.client.clone());
+        let pods: Api<Pod> = Api::all(self.client.clone());
+        let on_node = format!("spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed");
+        let on_node = ListParams::default().fields(&on_node);
+        let found = nodes.get_opt(node).await.map_err(WriteError::Api)?;
+        let pods = pods.list(&on_node).await.map_err(WriteError::Api)?;
+        let name = unit.name_any();
+        let others = pods.iter().filter(|pod| pod.labels().get(crds::names::LABEL_UNIT) != Some(&name));
+        let rivals: Vec<PodSpec> =
+            self.cache.rivals(&name, node).iter().map(|rival| self.placeholder_spec(rival)).collect();
+        let others = others.filter_map(|pod| pod.spec.as_ref()).chain(&rivals);
+        let refusal = match found {
+            Some(found) => why_no_room(&found, others, &self.placeholder_spec(unit)),
+            None => Some("it does not exist".to_owned()),
+        };
+        tracing::info!(unit = name, node, refusal, "checked whether the unit still fits on its node");
+        let template = template_hash(&unit.spec, &self.settings);
+        self.cache.put_place_check(&name, PlaceCheck { node: node.to_owned(), template, at: now, refusal });
+        Ok(())
+    }
+
+    fn placeholder_spec(&self, unit: &GpuUnit) -> PodSpec {
+        placeholder(unit, "", Placement::Anywhere, None, &self.settings).spec.unwrap_or_default()
+    }
+}
