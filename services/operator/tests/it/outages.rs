@@ -27,6 +27,7 @@ async fn full_node(lab: &Lab) -> (Running, Vec<Option<String>>) {
         places.push(lab.held(n).await.node);
     }
     lab.real_thieves(4).await;
+    lab.thieves_are_alert().await;
     assert_eq!(lab.stolen().await, 0, "the units use the whole node");
     (operator, places)
 }

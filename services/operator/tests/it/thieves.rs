@@ -1,5 +1,7 @@
 //! Thieves: pods that take every GPU that is free for a moment.
 
+#![expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
+
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::Api;
@@ -19,6 +21,21 @@ impl Lab {
     /// Thieves for the node that runs processes.
     pub(crate) async fn real_thieves(&self, count: usize) {
         self.create_thieves(count, json!({"atelier.dev/real": "true"})).await;
+    }
+
+    /// Waits until the thieves may be tried at any moment: until then, the scheduler's backoff keeps them from a place
+    /// that becomes free.
+    pub(crate) async fn thieves_are_alert(&self) {
+        let backoff = jiff::SignedDuration::from_secs(if self.is_dev() { 2 } else { 12 });
+        testkit::eventually("the backoff of the thieves is over", async || {
+            let all = self.thief_pods().list(&self.of_thieves()).await.ok()?;
+            let waited = |pod: &Pod| {
+                let created = pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
+                created.is_some_and(|created| jiff::Timestamp::now().duration_since(created) > backoff)
+            };
+            all.iter().all(waited).then_some(())
+        })
+        .await;
     }
 
     async fn create_thieves(&self, count: usize, selector: Value) {
