@@ -170,7 +170,7 @@ impl Changes {
     pub(crate) async fn next(&mut self) {
         // the sender lives as long as the cluster
         if self.0.changed().await.is_err() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -113,7 +113,8 @@ async fn a_stopped_scheduler_costs_no_place() {
 /// Until its pods are evicted, a node may return with all of them.
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_units_keep_their_placeholders_while_a_kubelet_is_silent() {
-    let lab = Lab::with(0, 0, |config| {
+    // one node of three: the others stay ready
+    let lab = Lab::with(2, 1, |config| {
         config.node_grace_seconds = 2;
         config.eviction_seconds = 60;
     })
@@ -187,7 +188,8 @@ async fn no_unit_moves_when_all_nodes_are_not_ready() {
 /// The unit's pods cannot be known to have ended: they are no longer waited for once the node is lost.
 #[tokio::test(flavor = "multi_thread")]
 async fn units_on_a_dead_node_can_be_deleted() {
-    let lab = Lab::with(0, 0, |config| config.node_grace_seconds = 2).await;
+    // one node of three: when most are not ready, none counts as dead
+    let lab = Lab::with(2, 1, |config| config.node_grace_seconds = 2).await;
     if !lab.can_stop_parts() {
         return;
     }

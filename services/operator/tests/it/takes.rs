@@ -5,7 +5,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
-use crate::lab::{Lab, is_idle};
+use crate::lab::Lab;
 
 const UNITS: usize = 2;
 
@@ -30,8 +30,9 @@ async fn an_idle_unit_keeps_its_place_when_it_is_resized() {
             lab.patch(n, &json!({"spec": {"resources": {"cpu": size}}})).await;
         }
         for (n, before) in held.iter().enumerate() {
-            testkit::eventually("the unit is held at its new size", async || {
-                (is_idle(&lab.status(n).await) && cpu(&lab, n).await.as_deref() == Some(size)).then_some(())
+            assert_eq!(lab.held(n).await.node, before.node, "{}", lab.events(n).await);
+            testkit::eventually("the placeholder has the new size", async || {
+                (cpu(&lab, n).await.as_deref() == Some(size)).then_some(())
             })
             .await;
             assert_eq!(lab.held(n).await.node, before.node, "{}", lab.events(n).await);
