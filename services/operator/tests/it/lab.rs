@@ -296,6 +296,7 @@ impl Lab {
             pause_image: "atelier.local/busybox:1".to_owned(),
             node_lost_seconds: 1,
             hand_off_seconds: 3,
+            image_pull_seconds: 2,
             ..Settings::default()
         }
     }

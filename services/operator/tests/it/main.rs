@@ -16,6 +16,7 @@ mod life;
 mod mirrors;
 mod outage;
 mod outages;
+mod pulls;
 mod repair;
 mod rights;
 mod supervision;
