@@ -1,6 +1,6 @@
 //! The objects that every cluster has, and what a restart resumes.
 
-use crate::controllers::{gc, nodes, volumes::PROVISIONER};
+use crate::controllers::{accounts, gc, nodes, volumes::PROVISIONER};
 use crate::hub::Hub;
 use crate::kinds::{DEFINITIONS, custom};
 use crate::store::Inner;
@@ -14,6 +14,7 @@ pub(crate) fn run(hub: &Hub) {
         serve_definitions(hub, &tx);
         for name in ["default", "kube-system", "kube-public", "kube-node-lease"] {
             ensure(hub, &mut tx, "namespaces", name, json!({}));
+            accounts::ensure(hub, &mut tx, name);
         }
         ensure(
             hub,

@@ -29,6 +29,15 @@ pub struct Config {
     /// Seconds from the failure of a node to the eviction of its pods.
     #[serde(default = "default_eviction_seconds")]
     pub eviction_seconds: u64,
+    /// Seconds from the last heartbeat of a node until it is not ready. Kubelets send four heartbeats in this time.
+    #[serde(default = "default_node_grace_seconds")]
+    pub node_grace_seconds: u64,
+    /// Milliseconds from the return of the API server to the first heartbeats.
+    #[serde(default = "default_reconnect_ms")]
+    pub reconnect_ms: u64,
+    /// Milliseconds from the first failed pull of an image to the second. The pause doubles up to 30 times this.
+    #[serde(default = "default_pull_backoff_ms")]
+    pub pull_backoff_ms: u64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -100,6 +109,15 @@ fn default_pods() -> u32 {
 fn default_eviction_seconds() -> u64 {
     5
 }
+fn default_node_grace_seconds() -> u64 {
+    8
+}
+fn default_reconnect_ms() -> u64 {
+    1000
+}
+fn default_pull_backoff_ms() -> u64 {
+    10_000
+}
 
 impl Config {
     /// A cluster without nodes, on a free port.
@@ -112,6 +130,9 @@ impl Config {
             images: Vec::new(),
             tokens: Vec::new(),
             eviction_seconds: default_eviction_seconds(),
+            node_grace_seconds: default_node_grace_seconds(),
+            reconnect_ms: default_reconnect_ms(),
+            pull_backoff_ms: default_pull_backoff_ms(),
         }
     }
 

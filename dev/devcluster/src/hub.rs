@@ -1,6 +1,8 @@
 //! What all parts of the process share.
 
 use crate::config::Config;
+use crate::faults::Faults;
+use crate::images::Images;
 use crate::kinds::{Registry, Resource};
 use crate::runtime::Runtime;
 use crate::store::Store;
@@ -12,6 +14,9 @@ pub(crate) struct Hub {
     pub kinds: Registry,
     pub config: Config,
     pub runtime: Runtime,
+    pub images: Images,
+    /// Which parts are stopped.
+    pub faults: Faults,
     /// Bearer token of the administrator.
     pub admin_token: String,
     /// Cancelled when the cluster stops.

@@ -8,7 +8,9 @@ mod bootstrap;
 pub mod config;
 mod controllers;
 mod error;
+mod faults;
 mod hub;
+mod images;
 mod isolation;
 mod json;
 mod kinds;
@@ -27,6 +29,7 @@ mod verbs;
 mod write;
 
 pub use config::{Config, ImageConfig, NodeConfig, TokenConfig};
+pub use faults::Part;
 
 use anyhow::Context;
 use axum::Router;
@@ -67,6 +70,8 @@ pub async fn start(config: Config) -> anyhow::Result<Cluster> {
     let hub = Arc::new(Hub {
         store: Arc::new(store),
         kinds: kinds::Registry::new(),
+        images: images::Images::new(config.images.clone()),
+        faults: faults::Faults::default(),
         runtime: runtime::Runtime::new(data_dir.clone())?,
         config,
         admin_token,
@@ -77,20 +82,23 @@ pub async fn start(config: Config) -> anyhow::Result<Cluster> {
     let queue = Arc::new(Mutex::new(queue));
     spawn(&workers, "gc", &hub, move |hub| controllers::gc::run(hub, queue.clone()));
     spawn(&workers, "namespaces", &hub, controllers::namespaces::run);
+    spawn(&workers, "accounts", &hub, controllers::accounts::run);
+    spawn(&workers, "quotas", &hub, controllers::quotas::run);
     spawn(&workers, "volumes", &hub, controllers::volumes::run);
     spawn(&workers, "claims", &hub, controllers::claims::run);
     spawn(&workers, "nodes", &hub, controllers::nodes::run);
     spawn(&workers, "scheduler", &hub, scheduler::run);
     spawn(&workers, "node", &hub, node::run);
+    spawn(&workers, "heartbeats", &hub, node::heartbeats::run);
     spawn(&workers, "alive", &hub, |hub| async move {
         hub.stop.run_until_cancelled(hub.runtime.alive.run()).await;
     });
     let kubeconfig = data_dir.join("kubeconfig");
     let (acceptor, authority) = tls::acceptor(&data_dir)?;
     write_private(&kubeconfig, &kubeconfig_text(&url, &hub.admin_token, &authority))?;
-    let (listener, app) = (listener.into_std()?, api::router(hub.clone()));
+    let (listener, app, served) = (listener.into_std()?, api::router(hub.clone()), hub.clone());
     workers.spawn("devcluster.api", move |stop| {
-        serve(listener.try_clone(), acceptor.clone(), app.clone(), stop)
+        serve(listener.try_clone(), acceptor.clone(), served.clone(), app.clone(), stop)
     });
     Ok(Cluster { token: hub.admin_token.clone(), url, kubeconfig, hub, workers, shutdown })
 }
@@ -109,6 +117,36 @@ impl Cluster {
     /// Recovers a failed node.
     pub fn recover_node(&self, name: &str) {
         self.hub.runtime.set_failed(name, false);
+    }
+
+    /// Stops a part at once, as `kill -9` does. Once this returns, a scheduler binds nothing more.
+    pub fn stop_part(&self, part: &Part) {
+        let _nothing_is_being_written = self.hub.store.lock();
+        self.hub.faults.stop(part);
+    }
+
+    /// Starts a stopped part. Returns when it serves.
+    pub async fn start_part(&self, part: &Part) {
+        {
+            let mut tx = self.hub.store.lock();
+            if *part == Part::ApiServer {
+                tx.forget_changes();
+            }
+            self.hub.faults.start(part);
+        }
+        if *part == Part::Scheduler {
+            self.hub.faults.scheduler_start().await;
+        }
+    }
+
+    /// Whether the scheduler is neither stopped nor has exited.
+    pub fn scheduler_is_running(&self) -> bool {
+        self.hub.faults.scheduler_is_running()
+    }
+
+    /// Makes an image known, as a push to its registry does. Containers that wait for it start with their next pull.
+    pub fn add_image(&self, image: ImageConfig) {
+        self.hub.images.add(image);
     }
 
     /// Stops the API and the processes of all pods. The objects stay for the next start.
@@ -141,10 +179,11 @@ fn spawn<R>(
 async fn serve(
     listener: std::io::Result<std::net::TcpListener>,
     acceptor: TlsAcceptor,
+    hub: Arc<Hub>,
     app: Router,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let listener = tls::Listener::new(TcpListener::from_std(listener?)?, acceptor);
+    let listener = tls::Listener::new(TcpListener::from_std(listener?)?, acceptor, hub);
     let served = axum::serve(listener, app).with_graceful_shutdown(stop.clone().cancelled_owned());
     let overdue = async {
         stop.cancelled().await;

@@ -1,17 +1,22 @@
 //! TLS and plain HTTP on one port: kubectl sends tokens over TLS only, other clients may use plain HTTP on loopback. The
 //! first byte of a connection tells the two apart. The certificate authority is created once per data folder.
 
+use crate::faults::Part;
+use crate::hub::Hub;
 use anyhow::Context;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context as Cx, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// The TLS acceptor, and the certificate of the authority (PEM) for the kubeconfig.
 pub(crate) fn acceptor(data_dir: &Path) -> anyhow::Result<(TlsAcceptor, String)> {
@@ -50,16 +55,60 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Accepts connections of both kinds.
+/// A connection that breaks when the API server is stopped.
+struct Breakable {
+    stream: Box<dyn Stream>,
+    broken: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+impl Breakable {
+    fn check(&mut self, cx: &mut Cx<'_>) -> std::io::Result<()> {
+        match self.broken.as_mut().poll(cx) {
+            Poll::Ready(()) => Err(std::io::ErrorKind::ConnectionReset.into()),
+            Poll::Pending => Ok(()),
+        }
+    }
+}
+
+impl AsyncRead for Breakable {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Cx<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        self.check(cx)?;
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Breakable {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Cx<'_>, data: &[u8]) -> Poll<std::io::Result<usize>> {
+        self.check(cx)?;
+        Pin::new(&mut self.stream).poll_write(cx, data)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Cx<'_>) -> Poll<std::io::Result<()>> {
+        self.check(cx)?;
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Cx<'_>) -> Poll<std::io::Result<()>> {
+        self.check(cx)?;
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// Accepts connections of both kinds. While the API server is stopped, it closes them at once and keeps the port.
 pub(crate) struct Listener {
     listener: TcpListener,
     tls: TlsAcceptor,
+    hub: Arc<Hub>,
     opening: JoinSet<Option<(Box<dyn Stream>, SocketAddr)>>,
 }
 
 impl Listener {
-    pub(crate) fn new(listener: TcpListener, tls: TlsAcceptor) -> Self {
-        Self { listener, tls, opening: JoinSet::new() }
+    pub(crate) fn new(listener: TcpListener, tls: TlsAcceptor, hub: Arc<Hub>) -> Self {
+        Self { listener, tls, hub, opening: JoinSet::new() }
     }
 }
 
@@ -76,8 +125,10 @@ impl axum::serve::Listener for Listener {
                     Err(error) => tracing::error!(%error, "connection lost while it was opened"),
                 },
                 accepted = self.listener.accept() => match accepted {
+                    Ok(_) if !self.hub.faults.reaches(&Part::ApiServer) => {}
                     Ok((stream, peer)) => {
-                        let opened = tokio::time::timeout(HANDSHAKE, open(stream, self.tls.clone()));
+                        let broken = self.hub.faults.connection();
+                        let opened = tokio::time::timeout(HANDSHAKE, open(stream, self.tls.clone(), broken));
                         self.opening.spawn(async move { Some((opened.await.ok()??, peer)) });
                     }
                     Err(error) => {
@@ -94,7 +145,12 @@ impl axum::serve::Listener for Listener {
     }
 }
 
-async fn open(stream: TcpStream, tls: TlsAcceptor) -> Option<Box<dyn Stream>> {
+async fn open(stream: TcpStream, tls: TlsAcceptor, broken: CancellationToken) -> Option<Box<dyn Stream>> {
+    let stream = secure(stream, tls).await?;
+    Some(Box::new(Breakable { stream, broken: Box::pin(broken.cancelled_owned()) }))
+}
+
+async fn secure(stream: TcpStream, tls: TlsAcceptor) -> Option<Box<dyn Stream>> {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "cannot set nodelay");
     }

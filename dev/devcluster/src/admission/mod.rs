@@ -5,7 +5,7 @@ mod defaults;
 pub(crate) mod devices;
 mod escalation;
 mod pods;
-mod quota;
+pub(crate) mod quota;
 mod security;
 mod validate;
 

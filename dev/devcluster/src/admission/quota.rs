@@ -1,4 +1,5 @@
-//! Resource quotas. The count is exact, because every write is one step under the store's lock.
+//! Resource quotas. The limits are those of the status, which `controllers/quotas.rs` writes. The count is exact, because
+//! every write is one step under the store's lock.
 
 use crate::error::Failure;
 use crate::json::{entries, items, quantity, text};
@@ -62,6 +63,12 @@ fn used_in<'a>(
     total
 }
 
+/// The usage of a namespace for the keys of a quota.
+pub(crate) fn count(tx: &Inner, namespace: &str, hard: &Value) -> Value {
+    let used = used_in(tx, namespace, entries(hard).map(|(key, _)| key));
+    used.into_iter().map(|(key, n)| (key, Value::from(Quantity::from_milli(n).to_string()))).collect()
+}
+
 /// Refuses an object that would exceed a quota of its namespace.
 pub(super) fn check(tx: &Inner, w: &Write<'_>, name: &str, value: &Value) -> Result<(), Failure> {
     for quota in tx.list("resourcequotas", w.namespace) {
@@ -71,8 +78,9 @@ pub(super) fn check(tx: &Inner, w: &Write<'_>, name: &str, value: &Value) -> Res
             return refused(&format!("quota {} has scopes, which are not served here", quota.name()));
         }
         let wants = usage(&w.resource.id, value);
-        let used = used_in(tx, w.namespace, entries(&spec["hard"]).map(|(key, _)| key));
-        for (key, limit) in entries(&spec["hard"]) {
+        let status = &quota.value["status"];
+        let used = used_in(tx, w.namespace, entries(&status["hard"]).map(|(key, _)| key));
+        for (key, limit) in entries(&status["hard"]) {
             let Some(want) = wants.get(key).copied() else {
                 let of_pods = key.starts_with("requests.") && key != "requests.storage" && !key.contains('/')
                     || key.starts_with("limits.")
@@ -85,6 +93,10 @@ pub(super) fn check(tx: &Inner, w: &Write<'_>, name: &str, value: &Value) -> Res
                 }
                 continue;
             };
+            if status["used"][key].is_null() {
+                let why = format!("status unknown for quota: {}, resources: {key}", quota.name());
+                return refused(&why);
+            }
             let have = used.get(key).copied().unwrap_or(0);
             if have + want > quantity(limit).unwrap_or(0) {
                 return refused(&format!(

@@ -1,5 +1,6 @@
 //! Resource claims: releases the devices of claims whose pods are gone. Reservations of other objects are kept.
 
+use crate::faults::Part;
 use crate::hub::Hub;
 use crate::isolation::isolated;
 use crate::json::{contains, items, remove, text};
@@ -15,7 +16,8 @@ pub(crate) const FINALIZER: &str = "resource.kubernetes.io/delete-protection";
 
 pub(crate) async fn run(hub: Arc<Hub>) {
     let mut feed = hub.store.feed(&["pods", CLAIMS]);
-    while let Some(event) = hub.stop.run_until_cancelled(feed.next()).await {
+    while let Some(event) = hub.stop.run_until_cancelled(hub.faults.next(&Part::Controllers, &mut feed)).await
+    {
         let pods_ended = !event.deleted().is_empty()
             || event.present().iter().any(|o| o.value["kind"] == "Pod" && is_over(&o.value));
         let claims: Vec<Arc<Object>> = if pods_ended {

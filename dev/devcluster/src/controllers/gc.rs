@@ -1,6 +1,7 @@
 //! Garbage collection: dependents of deleted owners, foreground and orphaning deletion, and the finalizers that the
 //! cluster sets itself.
 
+use crate::faults::Part;
 use crate::hub::Hub;
 use crate::isolation::isolated;
 use crate::json::{contains, items, text};
@@ -19,6 +20,7 @@ pub(crate) type Queue = Mutex<mpsc::UnboundedReceiver<Upkeep>>;
 pub(crate) async fn run(hub: Arc<Hub>, queue: Arc<Queue>) {
     let mut queue = queue.lock().await;
     while let Some(Some(item)) = hub.stop.run_until_cancelled(queue.recv()).await {
+        hub.stop.run_until_cancelled(hub.faults.until(&Part::Controllers, true)).await;
         match item {
             Upkeep::OwnerGone { uid } => {
                 let dependents = hub.store.lock().dependents(&uid);

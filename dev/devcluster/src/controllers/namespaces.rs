@@ -1,5 +1,6 @@
 //! Deletes the contents of terminating namespaces, then the namespaces.
 
+use crate::faults::Part;
 use crate::hub::Hub;
 use crate::isolation::isolated;
 use crate::report::set_condition;
@@ -17,13 +18,14 @@ pub(crate) async fn run(hub: Arc<Hub>) {
     let mut feed = hub.store.feed(&["namespaces"]);
     let mut open: Vec<Arc<Object>> = Vec::new();
     loop {
+        hub.stop.run_until_cancelled(hub.faults.until(&Part::Controllers, true)).await;
         open.retain(|namespace| {
             isolated("namespaces", namespace, || empty(&hub, namespace.name())) == Some(false)
         });
         tokio::select! {
             () = hub.stop.cancelled() => return,
             () = tokio::time::sleep(RETRY), if !open.is_empty() => {}
-            event = feed.next() => for namespace in event.present() {
+            event = hub.faults.next(&Part::Controllers, &mut feed) => for namespace in event.present() {
                 if namespace.terminating() && !open.iter().any(|n| n.uid() == namespace.uid()) {
                     open.push(namespace.clone());
                 }

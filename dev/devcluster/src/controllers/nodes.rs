@@ -1,26 +1,31 @@
-//! Nodes: registration from the configuration, heartbeats, and the eviction of pods from failed nodes.
+//! Nodes: registration from the configuration, and what follows when a node fails or its kubelet is silent.
 
 use super::gc;
 use crate::config::NodeConfig;
 use crate::error::Failure;
+use crate::faults::Part;
 use crate::hub::Hub;
 use crate::isolation::isolated;
-use crate::json::{items, remove, text};
-use crate::pod::{container, is_over, tolerates};
-use crate::report::{expire, record, set_condition, set_ready, update_pod};
+use crate::json::{items, remove};
+use crate::node::heartbeats;
+use crate::pod::{is_over, tolerates};
+use crate::report::{expire, record, set_condition, update_pod};
 use crate::store::{Inner, Object};
-use crate::time::{now, now_micro};
+use crate::time::now;
 use crate::verbs::delete::Options;
 use crate::verbs::system;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-const HEARTBEAT: Duration = Duration::from_secs(300);
-const LEASES: &str = "leases.coordination.k8s.io";
+const CHECK: Duration = Duration::from_millis(250);
+/// Pause between two removals of old events.
+const EXPIRY: Duration = Duration::from_secs(300);
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+/// Why a pod on a lost node is not ready.
+pub(crate) const NODE_NOT_READY: &str = "NodeNotReady";
 
 /// Creates or updates a node of the configuration.
 pub(crate) fn register(hub: &Hub, tx: &mut Inner, config: &NodeConfig) -> Result<(), Failure> {
@@ -58,13 +63,13 @@ pub(crate) fn register(hub: &Hub, tx: &mut Inner, config: &NodeConfig) -> Result
         "kubeletVersion": "v1.34.0-devcluster", "operatingSystem": "linux", "architecture": std::env::consts::ARCH, "osImage": "devcluster",
         "containerRuntimeVersion": "process://1", "kernelVersion": "", "kubeProxyVersion": "", "machineID": "", "systemUUID": "", "bootID": "",
     });
-    set_reachable(&mut value);
+    heartbeats::set_ready(&mut value);
+    remove_taints(&mut value);
     system::update_status(tx, "nodes", &object, value, "kubelet");
     Ok(())
 }
 
-fn set_reachable(node: &mut Value) {
-    set_condition(&mut node["status"], "Ready", "True", "KubeletReady", "the node is ready");
+fn remove_taints(node: &mut Value) {
     if let Some(taints) = node["spec"]["taints"].as_array_mut() {
         taints.retain(|t| t["key"] != UNREACHABLE);
         if taints.is_empty() {
@@ -74,8 +79,7 @@ fn set_reachable(node: &mut Value) {
 }
 
 fn set_unreachable(node: &mut Value) {
-    let message = "Kubelet stopped posting node status.";
-    set_condition(&mut node["status"], "Ready", "Unknown", "NodeStatusUnknown", message);
+    heartbeats::set_unknown(node);
     let mut taints = items(&node["spec"]["taints"]).to_vec();
     taints.retain(|t| t["key"] != UNREACHABLE);
     for effect in ["NoSchedule", "NoExecute"] {
@@ -84,55 +88,58 @@ fn set_unreachable(node: &mut Value) {
     node["spec"]["taints"] = taints.into();
 }
 
-/// Heartbeats, failures and evictions.
+/// When the pods of a lost node are evicted; `None` once they were.
+type Lost = HashMap<String, Option<Instant>>;
+
+/// Nodes without heartbeats and nodes that have failed: reported as not ready, and their pods evicted.
 pub(crate) async fn run(hub: Arc<Hub>) {
-    let mut failures = hub.runtime.failures();
-    let mut down: HashSet<String> = HashSet::new();
-    let mut evictions: Vec<(Instant, String)> = Vec::new();
-    let mut heartbeat = Instant::now();
+    let (mut failures, mut faults) = (hub.runtime.failures(), hub.faults.follow());
+    let mut lost = Lost::new();
+    let mut expiry = Instant::now();
     loop {
-        let failed = failures.borrow_and_update().clone();
-        for node in failed.difference(&down) {
-            fail(&hub, node);
-            evictions.push((Instant::now() + Duration::from_secs(hub.config.eviction_seconds), node.clone()));
+        if hub.faults.reaches(&Part::Controllers) {
+            check(&hub, &mut lost);
+            if expiry <= Instant::now() {
+                expire(&hub);
+                expiry += EXPIRY;
+            }
         }
-        for node in down.difference(&failed) {
-            evictions.retain(|(_, n)| n != node);
-            recover(&hub, node);
-        }
-        down = failed;
-        let now = Instant::now();
-        for (_, node) in evictions.extract_if(.., |(at, _)| *at <= now) {
-            evict_all(&hub, &node);
-        }
-        if heartbeat <= now {
-            renew_leases(&hub, &down);
-            expire(&hub);
-            heartbeat = now + HEARTBEAT;
-        }
-        let next = evictions.iter().map(|(at, _)| *at).fold(heartbeat, Instant::min);
         tokio::select! {
             () = hub.stop.cancelled() => return,
-            () = tokio::time::sleep_until(next) => {}
+            () = tokio::time::sleep(CHECK) => {}
+            () = faults.next() => {}
             changed = failures.changed() => if changed.is_err() { return },
         }
     }
 }
 
-fn renew_leases(hub: &Hub, down: &HashSet<String>) {
-    for node in hub.config.nodes.iter().filter(|n| !down.contains(&n.name)) {
-        let mut tx = hub.store.lock();
-        let spec = json!({ "holderIdentity": node.name, "leaseDurationSeconds": HEARTBEAT.as_secs() * 2, "renewTime": now_micro() });
-        if let Some(old) = tx.get(LEASES, "kube-node-lease", &node.name) {
-            let mut value = old.value.clone();
-            value["spec"] = spec;
-            system::update(&mut tx, LEASES, &old, value, "kubelet");
+fn check(hub: &Hub, lost: &mut Lost) {
+    let nodes: Vec<Arc<Object>> = hub.store.lock().list("nodes", "").cloned().collect();
+    lost.retain(|name, _| nodes.iter().any(|node| node.name() == name));
+    for node in &nodes {
+        let name = node.name();
+        let failed = hub.runtime.has_failed(name);
+        let marked = items(&node.value["spec"]["taints"]).iter().any(|t| t["key"] == UNREACHABLE);
+        if !failed && !heartbeats::are_overdue(hub, name) {
+            lost.remove(name);
+            if marked {
+                isolated("nodes", node, || recover(hub, name));
+            }
             continue;
         }
-        let lease = json!({ "metadata": { "name": node.name }, "spec": spec });
-        if let Err(error) = system::create(hub, &mut tx, LEASES, "kube-node-lease", "kubelet", lease) {
-            tracing::debug!(%error, node = node.name, "cannot renew lease");
+        let now = Instant::now();
+        let eviction = match lost.get(name) {
+            Some(eviction) => *eviction,
+            None => {
+                isolated("nodes", node, || fail(hub, name));
+                Some(now + Duration::from_secs(hub.config.eviction_seconds))
+            }
+        };
+        let due = eviction.is_some_and(|at| at <= now);
+        if due {
+            evict_all(hub, name, failed);
         }
+        lost.insert(name.to_owned(), eviction.filter(|_| !due));
     }
 }
 
@@ -153,21 +160,25 @@ fn fail(hub: &Hub, name: &str) {
     update_node(hub, name, set_unreachable);
     for pod in pods_of(hub, name).iter().filter(|p| !is_over(&p.value)) {
         isolated("nodes", pod, || {
-            let name = text(&container(&pod.value)["name"]);
-            update_pod(hub, pod, "node-controller", |s| set_ready(s, name, false, false))
+            update_pod(hub, pod, "node-controller", |s| {
+                if items(&s["conditions"]).iter().any(|c| c["type"] == "Ready" && c["status"] == "True") {
+                    set_condition(s, "Ready", "False", NODE_NOT_READY, "");
+                }
+            })
         });
     }
 }
 
 fn recover(hub: &Hub, name: &str) {
-    update_node(hub, name, set_reachable);
+    update_node(hub, name, remove_taints);
     for pod in pods_of(hub, name).into_iter().filter(|p| p.terminating()) {
         gc::check_terminating(hub, "pods", pod.namespace());
     }
 }
 
-/// Deletes the pods of a failed node that do not tolerate its taint.
-fn evict_all(hub: &Hub, name: &str) {
+/// Deletes the pods of a lost node that do not tolerate its taint. A kubelet that is only silent ends them on its return;
+/// those of a failed node are gone.
+fn evict_all(hub: &Hub, name: &str, failed: bool) {
     let taint = json!({ "key": UNREACHABLE, "effect": "NoExecute" });
     for pod in &pods_of(hub, name) {
         let tolerations = items(&pod.value["spec"]["tolerations"]);
@@ -177,7 +188,7 @@ fn evict_all(hub: &Hub, name: &str) {
         isolated("nodes", pod, || {
             let message = format!("Deleting pod {}", pod.name());
             record(hub, pod, "Normal", "TaintManagerEviction", &message, "taint-eviction-controller");
-            let options = Options { grace_period_seconds: Some(0), ..Options::default() };
+            let options = Options { grace_period_seconds: failed.then_some(0), ..Options::default() };
             if let Err(error) = system::delete(hub, &mut hub.store.lock(), "pods", &pod.key(), &options) {
                 tracing::debug!(%error, pod = pod.name(), "cannot evict pod");
             }

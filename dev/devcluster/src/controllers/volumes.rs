@@ -3,6 +3,7 @@
 
 use super::gc;
 use crate::error::Failure;
+use crate::faults::Part;
 use crate::hub::Hub;
 use crate::isolation::isolated;
 use crate::json::{quantity, text};
@@ -22,7 +23,8 @@ const CONTROLLER: &str = "persistentvolume-controller";
 
 pub(crate) async fn run(hub: Arc<Hub>) {
     let mut feed = hub.store.feed(&[VOLUMES, CLAIMS, "pods", CLASSES]);
-    while let Some(event) = hub.stop.run_until_cancelled(feed.next()).await {
+    while let Some(event) = hub.stop.run_until_cancelled(hub.faults.next(&Part::Controllers, &mut feed)).await
+    {
         for object in event.present() {
             isolated("volumes", object, || changed(&hub, object));
         }

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 
 /// The configured image; `pause` images run no process.
 fn find(hub: &Hub, image: &str) -> Result<ImageConfig, Blocked> {
-    if let Some(found) = hub.config.images.iter().find(|i| i.matches(image)) {
-        return Ok(found.clone());
+    if let Some(found) = hub.images.find(image) {
+        return Ok(found);
     }
     let last = image.rsplit('/').next().unwrap_or_default();
     if last.split([':', '@']).next() == Some("pause") {

@@ -3,12 +3,15 @@
 
 mod environment;
 mod fake;
+pub(crate) mod heartbeats;
 mod image;
 mod logs;
 mod probe;
+pub(crate) mod unsent;
 mod volumes;
 mod worker;
 
+use crate::faults::Part;
 use crate::hub::Hub;
 use crate::isolation::isolated;
 use crate::store::Object;
@@ -28,14 +31,14 @@ const FAKE: &str = "devcluster.atelier.dev/fake";
 const RESTART: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Real,
     Fake,
 }
 
 /// Real nodes come from the configuration. A node that was created through the API is fake if it has the annotation,
 /// and otherwise has no kubelet.
-fn kind_of(hub: &Hub, node: &str) -> Option<Kind> {
+pub(crate) fn kind_of(hub: &Hub, node: &str) -> Option<Kind> {
     if let Some(config) = hub.config.nodes.iter().find(|n| n.name == node) {
         return Some(if config.fake { Kind::Fake } else { Kind::Real });
     }
@@ -49,17 +52,23 @@ struct Ended {
     again: bool,
 }
 
+/// A running worker.
+struct Worker {
+    node: String,
+    pod: watch::Sender<Arc<Object>>,
+}
+
 struct Dispatcher {
     hub: Arc<Hub>,
     /// The feed of each worker by the uid of its pod.
-    workers: HashMap<String, watch::Sender<Arc<Object>>>,
+    workers: HashMap<String, Worker>,
     tasks: JoinSet<Ended>,
 }
 
 /// Runs the pods of all nodes until the cluster stops.
 pub(crate) async fn run(hub: Arc<Hub>) {
     let mut feed = hub.store.feed(&["pods"]);
-    let mut failures = hub.runtime.failures();
+    let (mut failures, mut faults) = (hub.runtime.failures(), hub.faults.follow());
     let mut dispatcher = Dispatcher { hub: hub.clone(), workers: HashMap::new(), tasks: JoinSet::new() };
     loop {
         tokio::select! {
@@ -73,10 +82,11 @@ pub(crate) async fn run(hub: Arc<Hub>) {
             changed = failures.changed() => {
                 if changed.is_err() { break }
                 // pods of a recovered node run again
-                let pods: Vec<Arc<Object>> = hub.store.lock().list("pods", "").cloned().collect();
-                pods.iter().for_each(|pod| dispatcher.update(pod));
+                dispatcher.read_all();
             }
-            event = feed.next() => {
+            // a kubelet that reaches the API server again
+            () = faults.next() => dispatcher.read_all(),
+            event = hub.faults.next(&Part::ApiServer, &mut feed) => {
                 if let crate::store::Event::Resync(pods) = &event {
                     dispatcher.resync(pods);
                 }
@@ -102,11 +112,25 @@ impl Dispatcher {
             }
         }
         let existing: HashSet<&str> = pods.iter().map(|pod| pod.uid()).collect();
-        self.workers.retain(|uid, _| existing.contains(uid.as_str()));
+        let faults = &self.hub.faults;
+        self.workers
+            .retain(|uid, worker| existing.contains(uid.as_str()) || !faults.kubelet_reaches(&worker.node));
+    }
+
+    fn read_all(&mut self) {
+        if self.hub.faults.reaches(&Part::ApiServer) {
+            let pods: Vec<Arc<Object>> = self.hub.store.lock().list("pods", "").cloned().collect();
+            self.resync(&pods);
+            pods.iter().for_each(|pod| self.update(pod));
+        }
     }
 
     /// A worker ends the process when its feed closes.
     fn deleted(&mut self, pod: &Object) {
+        let silent = |worker: &Worker| !self.hub.faults.kubelet_reaches(&worker.node);
+        if self.workers.get(pod.uid()).is_some_and(silent) {
+            return;
+        }
         if self.workers.remove(pod.uid()).is_none() {
             clean_up(&self.hub, pod);
         }
@@ -119,18 +143,26 @@ impl Dispatcher {
 
     fn run_pod(&mut self, hub: &Arc<Hub>, pod: &Arc<Object>) {
         let Some(node) = pod.value["spec"]["nodeName"].as_str() else { return };
-        if let Some(worker) = self.workers.get(pod.uid()) {
-            worker.send_replace(pod.clone());
+        if !hub.faults.kubelet_reaches(node) {
             return;
         }
-        if hub.runtime.has_failed(node) {
+        let failed = hub.runtime.has_failed(node);
+        if !failed {
+            unsent::send(hub, pod);
+        }
+        if let Some(worker) = self.workers.get(pod.uid()) {
+            worker.pod.send_replace(pod.clone());
+            return;
+        }
+        if failed {
             return;
         }
         match kind_of(hub, node) {
             Some(Kind::Fake) => fake::run(hub, pod),
             Some(Kind::Real) => {
                 let (tx, rx) = watch::channel(pod.clone());
-                self.workers.insert(pod.uid().to_owned(), tx);
+                let worker = Worker { node: node.to_owned(), pod: tx };
+                self.workers.insert(pod.uid().to_owned(), worker);
                 self.tasks.spawn(supervise(hub.clone(), pod.clone(), rx));
             }
             None => {}
@@ -168,6 +200,7 @@ async fn supervise(hub: Arc<Hub>, pod: Arc<Object>, feed: watch::Receiver<Arc<Ob
 
 /// Removes the folder, log and address of a pod.
 fn clean_up(hub: &Hub, pod: &Object) {
+    hub.runtime.unsent.forget(pod.uid());
     hub.runtime.forget(pod.uid(), pod.value["status"]["podIP"].as_str());
 }
 

@@ -3,11 +3,12 @@
 use super::logs::Logs;
 use super::probe::{self, Finding};
 use super::volumes::Blocked;
-use super::{clean_up, image, remove};
+use super::{clean_up, image, remove, unsent};
+use crate::faults::Part;
 use crate::hub::Hub;
 use crate::json::text;
 use crate::pod::{container, container_status, is_over};
-use crate::report::{record, set_ready, update_pod};
+use crate::report::{record, set_ready};
 use crate::runtime::alive::Alive;
 use crate::runtime::process::{Launch, Launched, signal_group};
 use crate::runtime::{Sandbox, reaper};
@@ -22,6 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
+
+const ERR_IMAGE_PULL: &str = "ErrImagePull";
 
 /// Why a worker stops waiting.
 enum Wake {
@@ -83,6 +86,8 @@ pub(super) async fn run(hub: &Arc<Hub>, feed: watch::Receiver<Arc<Object>>) -> b
     let again = matches!(wake, Some(Wake::Failed));
     match wake {
         Some(Wake::Delete) => {
+            let kubelet = Part::Kubelet(worker.node.clone());
+            hub.stop.run_until_cancelled(hub.faults.until(&kubelet, true)).await;
             remove(hub, &worker.pod);
             clean_up(hub, &worker.pod);
             hub.runtime.addresses.release(&worker.ip);
@@ -129,11 +134,13 @@ impl Worker<'_> {
     }
 
     fn write(&self, change: impl FnOnce(&mut Value)) {
-        update_pod(self.hub, &self.pod, "kubelet", change);
+        unsent::write(self.hub, &self.node, &self.pod, change);
     }
 
     fn event(&self, kind: &str, reason: &str, message: &str) {
-        record(self.hub, &self.pod, kind, reason, message, "kubelet");
+        if self.hub.faults.kubelet_reaches(&self.node) {
+            record(self.hub, &self.pod, kind, reason, message, "kubelet");
+        }
     }
 
     /// Writes the state of the container. The restart count and last state stay unless `change` sets them.
@@ -264,38 +271,57 @@ impl Worker<'_> {
     /// Waits until image, volumes and environment are available.
     async fn prepare(&mut self) -> Result<(Option<Launch>, Sandbox), Wake> {
         let mut pause = Duration::from_millis(100);
+        let mut pull_pause = Duration::from_millis(self.hub.config.pull_backoff_ms);
+        let longest = pull_pause * 30;
         let mut shown: Option<Blocked> = None;
-        let mut pulls = 0;
         loop {
             let blocked = match image::prepare(self.hub, &self.pod, &self.ip) {
                 Ok(ready) => return Ok(ready),
                 Err(blocked) => blocked,
             };
-            let pulling = blocked.reason == "ErrImagePull";
-            let mut show = blocked.clone();
-            if pulling && pulls > 0 {
-                show = Blocked {
-                    reason: "ImagePullBackOff",
-                    message: format!("Back-off pulling image \"{}\": {}", self.image, blocked.message),
+            let pulling = blocked.reason == ERR_IMAGE_PULL;
+            if shown.as_ref() != Some(&blocked) {
+                let image = &self.image;
+                let (reason, message) = match pulling {
+                    true => ("Failed", format!("Failed to pull image \"{image}\": {}", blocked.message)),
+                    false => ("FailedMount", blocked.message.clone()),
                 };
+                self.event("Warning", reason, &message);
+                self.waits(&blocked);
             }
-            if shown.as_ref() != Some(&show) {
-                let reason = if pulling { "Failed" } else { "FailedMount" };
-                self.event("Warning", reason, &show.message);
-                self.state(
-                    "Pending",
-                    &json!({ "waiting": { "reason": show.reason, "message": show.message } }),
-                    false,
-                    false,
-                    |_| {},
-                );
-                shown = Some(show);
+            if pulling {
+                self.back_off_pull(&blocked, pull_pause).await?;
+                pull_pause = (pull_pause * 2).min(longest);
+                shown = None;
+                continue;
             }
-            pulls += 1;
+            shown = Some(blocked);
             if let Some(wake) = self.pause(pause).await {
                 return Err(wake);
             }
             pause = (pause * 2).min(Duration::from_secs(5));
+        }
+    }
+
+    /// Writes why the container does not start.
+    fn waits(&self, blocked: &Blocked) {
+        let waiting = json!({ "waiting": { "reason": blocked.reason, "message": blocked.message } });
+        self.state("Pending", &waiting, false, false, |_| {});
+    }
+
+    /// Shows the error of a pull for a moment, then that the next pull waits.
+    async fn back_off_pull(&mut self, error: &Blocked, pause: Duration) -> Result<(), Wake> {
+        let moment = pause / 5;
+        if let Some(wake) = self.pause(moment).await {
+            return Err(wake);
+        }
+        let what = format!("Back-off pulling image \"{}\"", self.image);
+        self.event("Normal", "BackOff", &what);
+        let message = format!("{what}: {ERR_IMAGE_PULL}: {}", error.message);
+        self.waits(&Blocked { reason: "ImagePullBackOff", message });
+        match self.pause(pause - moment).await {
+            Some(wake) => Err(wake),
+            None => Ok(()),
         }
     }
 

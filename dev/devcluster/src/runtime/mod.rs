@@ -5,6 +5,8 @@ pub(crate) mod alive;
 pub(crate) mod process;
 pub(crate) mod reaper;
 
+use crate::node::heartbeats::Heard;
+use crate::node::unsent::Unsent;
 use addresses::Addresses;
 use alive::Alive;
 use process::Spawner;
@@ -25,6 +27,8 @@ pub(crate) struct Runtime {
     pub spawner: Arc<Spawner>,
     pub addresses: Addresses,
     pub alive: Alive,
+    pub heard: Heard,
+    pub unsent: Unsent,
     running: Mutex<HashMap<String, Sandbox>>,
     logs: Mutex<HashMap<String, watch::Sender<u64>>>,
     failed: watch::Sender<HashSet<String>>,
@@ -39,6 +43,8 @@ impl Runtime {
             data,
             spawner: Arc::new(Spawner::start()?),
             addresses: Addresses::default(),
+            heard: Heard::default(),
+            unsent: Unsent::default(),
             running: Mutex::default(),
             logs: Mutex::default(),
             failed: watch::Sender::default(),

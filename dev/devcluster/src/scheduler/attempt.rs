@@ -4,6 +4,7 @@ use super::cache::Cache;
 use super::fit::{self, Misfit, NodeInfo, PodInfo};
 use super::{claims, preempt};
 use crate::error::Failure;
+use crate::faults::Part;
 use crate::hub::Hub;
 use crate::json::{items, remove, set_default, text};
 use crate::report::{record, set_condition, update_pod};
@@ -38,7 +39,7 @@ pub(super) fn attempt(hub: &Hub, cache: &mut Cache, pod: &PodInfo) {
     };
     if let Some(node) = choose(cache, pod, plan.as_ref()) {
         // the lock is released before the event is recorded
-        let bound = bind(&mut hub.store.lock(), pod, &node);
+        let bound = bind(hub, &mut hub.store.lock(), pod, &node);
         match bound {
             Ok(object) => {
                 cache.set_pod(&object);
@@ -47,7 +48,7 @@ pub(super) fn attempt(hub: &Hub, cache: &mut Cache, pod: &PodInfo) {
             }
             Err(error) => {
                 tracing::debug!(%error, pod = pod.key.1, "cannot bind pod");
-                cache.park(&pod.uid);
+                cache.back_off(&pod.uid);
             }
         }
         return;
@@ -102,7 +103,10 @@ fn choose(cache: &mut Cache, pod: &PodInfo, plan: Option<&claims::Plan>) -> Opti
 }
 
 /// Reserves the claims of a pod and assigns it to a node.
-fn bind(tx: &mut Inner, pod: &PodInfo, node: &str) -> Result<Arc<Object>, Failure> {
+fn bind(hub: &Hub, tx: &mut Inner, pod: &PodInfo, node: &str) -> Result<Arc<Object>, Failure> {
+    if !hub.faults.reaches(&Part::Scheduler) {
+        return Err(Failure::internal("the scheduler is stopped"));
+    }
     let current = tx.get("pods", &pod.key.0, &pod.key.1).filter(|p| p.uid() == pod.uid);
     let conflict = |why: &str| Failure::conflict("", "pods/binding", &pod.key.1, why);
     let current = current.ok_or_else(|| conflict("the pod is gone"))?;

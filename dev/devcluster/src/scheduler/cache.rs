@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-const FIRST_BACKOFF: Duration = Duration::from_millis(2);
-const LAST_BACKOFF: Duration = Duration::from_secs(1);
+/// As in Kubernetes by default.
+const FIRST_BACKOFF: Duration = Duration::from_secs(1);
+const LAST_BACKOFF: Duration = Duration::from_secs(10);
 
 struct Waiting {
     pod: PodInfo,
@@ -73,10 +74,8 @@ impl Cache {
     fn set_waiting(&mut self, pod: PodInfo) -> bool {
         let before = self.waiting.get(&pod.uid).map(|w| &w.pod);
         let was_nominated = before.map(|p| p.nominated.clone()).unwrap_or_default();
-        // the scheduler's own status updates are no news
-        let same = before.is_some_and(|p| {
-            p.nominated == pod.nominated && p.object.value["spec"] == pod.object.value["spec"]
-        });
+        // changes of the status, also of the nomination, do not make a pod fit
+        let same = before.is_some_and(|p| p.object.value["spec"] == pod.object.value["spec"]);
         if was_nominated != pod.nominated {
             self.drop_nomination(&pod.uid);
             if !pod.nominated.is_empty() {
@@ -84,15 +83,31 @@ impl Cache {
             }
         }
         let helps = !was_nominated.is_empty() && was_nominated != pod.nominated;
-        let now = Instant::now();
         match self.waiting.get_mut(&pod.uid) {
-            Some(waiting) if same => waiting.pod = pod,
-            _ => {
-                let waiting = Waiting { pod, attempts: 0, not_before: now, parked: false };
+            Some(waiting) => {
+                waiting.pod = pod;
+                waiting.parked &= same;
+            }
+            None => {
+                let waiting = Waiting { pod, attempts: 0, not_before: Instant::now(), parked: false };
                 self.waiting.insert(waiting.pod.uid.clone(), waiting);
             }
         }
         helps
+    }
+
+    /// Keeps the backoff of the pods that waited before everything was read anew.
+    pub(super) fn keep_backoff(&mut self, before: &Self) {
+        for (uid, waiting) in &mut self.waiting {
+            if let Some(before) = before.waiting.get(uid) {
+                (waiting.attempts, waiting.not_before) = (before.attempts, before.not_before);
+            }
+        }
+    }
+
+    /// The bound pods by name.
+    pub(super) fn bound_pods(&self) -> impl Iterator<Item = &PodInfo> {
+        self.nodes.values().flat_map(|node| node.pods.values())
     }
 
     /// Removes a pod. Returns whether that makes room for others.
@@ -139,9 +154,17 @@ impl Cache {
 
     /// Does not try a pod again before a change, and then only after a backoff.
     pub(super) fn park(&mut self, uid: &str) {
+        self.back_off(uid);
+        if let Some(waiting) = self.waiting.get_mut(uid) {
+            waiting.parked = true;
+        }
+    }
+
+    /// Tries a pod again after a backoff.
+    pub(super) fn back_off(&mut self, uid: &str) {
         if let Some(w) = self.waiting.get_mut(uid) {
             let backoff = (FIRST_BACKOFF * 2u32.saturating_pow(w.attempts.min(12))).min(LAST_BACKOFF);
-            (w.parked, w.not_before, w.attempts) = (true, Instant::now() + backoff, w.attempts + 1);
+            (w.not_before, w.attempts) = (Instant::now() + backoff, w.attempts + 1);
         }
     }
 

@@ -8,18 +8,23 @@ mod claims;
 mod fit;
 mod preempt;
 
+use crate::faults::Part;
 use crate::hub::Hub;
 use crate::isolation::isolated;
-use crate::store::{Event, Object, Op};
+use crate::store::{Event, Key, Object, Op};
 use cache::Cache;
+use fit::PodInfo;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Runs until the cluster stops.
 pub(crate) async fn run(hub: Arc<Hub>) {
     let mut feed = hub.store.feed(&["nodes", claims::CLAIMS, claims::SLICES, "pods"]);
     let mut cache = Cache::default();
+    let mut faults = hub.faults.follow();
     loop {
-        let next = schedule(&hub, &mut cache);
+        let reaches = hub.faults.reaches(&Part::Scheduler);
+        let next = if reaches { schedule(&hub, &mut cache) } else { None };
         let retry = async {
             match next {
                 Some(at) => tokio::time::sleep_until(at).await,
@@ -28,13 +33,44 @@ pub(crate) async fn run(hub: Arc<Hub>) {
         };
         tokio::select! {
             () = hub.stop.cancelled() => return,
+            () = faults.next() => if hub.faults.scheduler_is_starting() {
+                feed.restart();
+            },
             () = retry => {}
-            event = feed.next() => observe(&mut cache, &event),
+            event = hub.faults.next(&Part::Scheduler, &mut feed) => {
+                let starts = hub.faults.scheduler_is_starting();
+                if starts && matches!(event, Event::Changes(_)) {
+                    feed.restart();
+                    continue;
+                }
+                if let Event::Resync(objects) = &event && let Some(name) = replaced(&cache, objects) {
+                    tracing::error!(pod = name, "the scheduler exits: a bound pod was replaced by another of its name");
+                    hub.faults.scheduler_has_died();
+                    cache = Cache::default();
+                    continue;
+                }
+                observe(&mut cache, &event, starts);
+                hub.faults.scheduler_has_started();
+            }
         }
     }
 }
 
-fn observe(cache: &mut Cache, event: &Event) {
+/// The name of a bound pod in whose place there is another pod of the same name. As kube-scheduler 1.36 (kubernetes
+/// pull request 141255), the scheduler takes the two for one pod when it has not seen the deletion between them, finds
+/// it on another node than expected, and exits.
+fn replaced(cache: &Cache, objects: &[Arc<Object>]) -> Option<String> {
+    let found: HashMap<Key, &str> = objects
+        .iter()
+        .filter(|object| object.value["kind"] == "Pod")
+        .map(|pod| (pod.key(), pod.uid()))
+        .collect();
+    let other = |pod: &&PodInfo| found.get(&pod.key).is_some_and(|uid| *uid != pod.uid);
+    cache.bound_pods().find(other).map(|pod| format!("{}/{}", pod.key.0, pod.key.1))
+}
+
+/// `starts`: it has no memory of backoffs.
+fn observe(cache: &mut Cache, event: &Event, starts: bool) {
     let mut helps = false;
     let mut see = |cache: &mut Cache, object: &Arc<Object>, gone: bool| {
         let observed = isolated("scheduler", object, || cache.observe(object, gone));
@@ -42,8 +78,11 @@ fn observe(cache: &mut Cache, event: &Event) {
     };
     match event {
         Event::Resync(objects) => {
-            *cache = Cache::default();
+            let before = std::mem::take(cache);
             objects.iter().for_each(|object| see(cache, object, false));
+            if !starts {
+                cache.keep_backoff(&before);
+            }
         }
         Event::Changes(changes) => {
             changes.iter().for_each(|c| see(cache, &c.object, c.op == Op::Deleted));
@@ -62,6 +101,9 @@ fn schedule(hub: &Hub, cache: &mut Cache) -> Option<tokio::time::Instant> {
             return cache.next_due();
         }
         for uid in due {
+            if !hub.faults.reaches(&Part::Scheduler) {
+                return None;
+            }
             let Some(pod) = cache.waiting(&uid).cloned() else { continue };
             let tried = isolated("scheduler", &pod.object, || attempt::attempt(hub, cache, &pod));
             if tried.is_none() {

@@ -65,6 +65,11 @@ impl Feed {
         }
     }
 
+    /// The next event has all objects.
+    pub(crate) fn restart(&mut self) {
+        self.resync = true;
+    }
+
     fn poll(&mut self) -> Option<Event> {
         let inner = self.store.lock();
         let mut all = Vec::new();

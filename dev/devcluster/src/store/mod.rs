@@ -236,6 +236,15 @@ impl Inner {
         Ok(table.window.range(from..).cloned().collect())
     }
 
+    /// Forgets the windows of changes, as a restart of the API server does: an older watch fails with 410.
+    pub(crate) fn forget_changes(&mut self) {
+        self.base = self.rv;
+        for table in self.tables.values_mut() {
+            table.window.clear();
+            table.forgotten = self.rv;
+        }
+    }
+
     /// Stores an object, new or not, and sets its resource version.
     pub(crate) fn put(&mut self, kind: &str, mut value: Value) -> Arc<Object> {
         self.rv += 1;

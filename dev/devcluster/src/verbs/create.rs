@@ -9,7 +9,7 @@ use crate::ownership::{self, Manager};
 use crate::store::{Inner, Object};
 use crate::time::now;
 use crate::write::Write;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Creates an object.
 pub(crate) fn create(hub: &Hub, tx: &mut Inner, w: &Write<'_>, mut value: Value) -> Result<Written, Failure> {
@@ -58,12 +58,6 @@ pub(super) fn store_new(
     let object = tx.put(&res.id, value);
     if let Some(resource) = served {
         hub.kinds.insert(resource);
-    }
-    if res.id == "namespaces" {
-        // in the same step, so that a pod can follow at once
-        let accounts = hub.kind("serviceaccounts");
-        let w = Write::internal(&accounts, object.name(), "default", "devcluster");
-        create(hub, tx, &w, json!({ "metadata": { "name": "default" } }))?;
     }
     Ok(Written { object, warnings })
 }

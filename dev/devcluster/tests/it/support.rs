@@ -55,8 +55,7 @@ impl Test {
             cluster: None,
             dir: tempfile::tempdir().unwrap(),
         };
-        // what a namespace gets from the controllers of a real cluster
-        until(&test.api::<ServiceAccount>(), "default", |_| true).await;
+        // what a namespace also gets from the controllers of a real cluster
         until(&test.api::<ConfigMap>(), "kube-root-ca.crt", |_| true).await;
         test
     }
@@ -153,10 +152,11 @@ impl Test {
     }
 }
 
+/// Creates a namespace in which pods can be created.
 pub(crate) async fn make_namespace(client: &Client, name: &str, labels: Value) {
     let api: Api<Namespace> = Api::all(client.clone());
-    let value = json!({ "metadata": { "name": name, "labels": labels } });
-    api.create(&PostParams::default(), &serde_json::from_value(value).unwrap()).await.unwrap();
+    create(&api, json!({ "metadata": { "name": name, "labels": labels } })).await;
+    until(&Api::<ServiceAccount>::namespaced(client.clone(), name), "default", |_| true).await;
 }
 
 pub(crate) async fn create<K>(api: &Api<K>, value: Value) -> K

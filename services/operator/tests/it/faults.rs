@@ -97,9 +97,6 @@ async fn a_start_beyond_the_tenants_quota_fails() {
     let body = GpuStorage::new(&storage, serde_json::from_value(spec).unwrap());
     storages.create(&PostParams::default(), &body).await.unwrap();
     let quota_counts = async |pods: &str| {
-        if lab.is_dev() {
-            return;
-        }
         let quotas: Api<ResourceQuota> = Api::namespaced(lab.client.clone(), &lab.tenant());
         eventually("the quota is counted", async || {
             let used = quotas.get_opt("tenant").await.unwrap()?.status?.used?;

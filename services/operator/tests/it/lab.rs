@@ -19,7 +19,6 @@ use futures::future::{BoxFuture, ready};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -33,7 +32,9 @@ use tower::layer::layer_fn;
 
 /// An image with a shell, in both kinds of cluster.
 pub(crate) const IMAGE: &str = "atelier.local/busybox:1";
-const NODE_LABEL: &str = "atelier.test/lab";
+pub(crate) const NODE_LABEL: &str = "atelier.test/lab";
+/// The node that runs processes, on a development cluster.
+pub(crate) const REAL_NODE: &str = "real-0";
 
 /// Number of requests that an operator sent.
 #[derive(Clone, Default)]
@@ -171,16 +172,28 @@ fn hang_for_good(hook: Hook, hung: CancellationToken) -> Hook {
 fn dev_config(folder: &std::path::Path) -> devcluster::Config {
     let mut config = devcluster::Config::new(folder);
     config.nodes = vec![
-        devcluster::NodeConfig::new("real-0").extended("nvidia.com/gpu", 8).label("atelier.dev/real", "true"),
+        devcluster::NodeConfig::new(REAL_NODE)
+            .extended("nvidia.com/gpu", 8)
+            .label("atelier.dev/real", "true"),
     ];
     config.images = vec![devcluster::ImageConfig::new("atelier.local/busybox:*", ["sh"])];
     config.eviction_seconds = 1;
+    config.pull_backoff_ms = 500;
     config
 }
 
 impl Lab {
     /// A cluster with one node that runs processes, and `nodes` nodes of `gpus` GPUs each that do not.
     pub(crate) async fn new(nodes: usize, gpus: usize) -> Self {
+        Self::with(nodes, gpus, |_| {}).await
+    }
+
+    /// A development cluster is started with a changed configuration.
+    pub(crate) async fn with(
+        nodes: usize,
+        gpus: usize,
+        change: impl FnOnce(&mut devcluster::Config),
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let given = std::env::var_os("TEST_KUBECONFIG").map(PathBuf::from);
         let (cluster, kubeconfig, turn) = match given {
@@ -192,7 +205,9 @@ impl Lab {
                 (None, kubeconfig, Some(turn))
             }
             None => {
-                let cluster = devcluster::start(dev_config(folder.path())).await.unwrap();
+                let mut config = dev_config(folder.path());
+                change(&mut config);
+                let cluster = devcluster::start(config).await.unwrap();
                 let kubeconfig = cluster.kubeconfig_path().to_path_buf();
                 (Some(cluster), kubeconfig, None)
             }
@@ -281,6 +296,7 @@ impl Lab {
             pause_image: "atelier.local/busybox:1".to_owned(),
             node_lost_seconds: 1,
             hand_off_seconds: 3,
+            image_pull_seconds: 2,
             ..Settings::default()
         }
     }
@@ -464,39 +480,6 @@ impl Lab {
         pods.list(&ListParams::default().labels(&selector)).await.unwrap().items
     }
 
-    /// Thieves: pods of a class between placeholders and instances, which request one GPU of the lab each.
-    pub(crate) async fn thieves(&self, count: usize) {
-        let classes: Api<PriorityClass> = Api::all(self.client.clone());
-        let class: PriorityClass = serde_json::from_value(json!({
-            "metadata": {"name": "atelier-test-middle"}, "value": 1000, "preemptionPolicy": "Never",
-        }))
-        .unwrap();
-        classes.create(&PostParams::default(), &class).await.ok();
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), "default");
-        for n in 0..count {
-            let pod: Pod = serde_json::from_value(json!({
-                "metadata": {"name": format!("thief-{}-{n}", self.id), "labels": {"atelier.test/thief": self.id}},
-                "spec": {
-                    "priorityClassName": "atelier-test-middle", "preemptionPolicy": "Never", "terminationGracePeriodSeconds": 0,
-                    "nodeSelector": {(NODE_LABEL): self.id},
-                    "containers": [{"name": "main", "image": IMAGE, "resources": {"limits": {"nvidia.com/gpu": "1", "cpu": "10m", "memory": "1Mi"}}}],
-                },
-            }))
-            .unwrap();
-            pods.create(&PostParams::default(), &pod).await.unwrap();
-        }
-    }
-
-    /// Number of thieves that are bound to nodes.
-    pub(crate) async fn stolen(&self) -> usize {
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), "default");
-        let all = pods
-            .list(&ListParams::default().labels(&format!("atelier.test/thief={}", self.id)))
-            .await
-            .unwrap();
-        all.iter().filter(|pod| pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some())).count()
-    }
-
     /// The Events of a unit, for assertion messages.
     pub(crate) async fn events(&self, n: usize) -> String {
         let events: Api<Event> = Api::all(self.client.clone());
@@ -516,9 +499,7 @@ impl Lab {
 
     /// Deletes everything and checks that nothing is left.
     pub(crate) async fn end(self, operator: Running, units: usize) {
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), "default");
-        let thieves = ListParams::default().labels(&format!("atelier.test/thief={}", self.id));
-        pods.delete_collection(&DeleteParams::default().grace_period(0), &thieves).await.ok();
+        self.remove_thieves().await;
         for n in 0..units {
             self.units().delete(&self.unit_name(n), &DeleteParams::default()).await.ok();
         }
@@ -532,26 +513,13 @@ impl Lab {
         operator.stop().await;
         self.clean().await;
         if let Some(cluster) = self.cluster {
+            assert!(
+                cluster.scheduler_is_running(),
+                "the scheduler has exited: a name of a pod was used again"
+            );
             cluster.stop().await;
         }
         drop(self.folder);
-    }
-
-    /// Restarts the API server with its stored objects. A given cluster is restarted by the shell command
-    /// `TEST_RESTART_CLUSTER`; returns false without it.
-    pub(crate) async fn restart_cluster(&mut self) -> bool {
-        let Some(cluster) = self.cluster.take() else {
-            let Ok(command) = std::env::var("TEST_RESTART_CLUSTER") else { return false };
-            let ended = tokio::process::Command::new("sh").args(["-c", &command]).status().await.unwrap();
-            assert!(ended.success(), "{command}: {ended}");
-            return true;
-        };
-        let listen = cluster.url.trim_start_matches("http://").parse().unwrap();
-        cluster.stop().await;
-        let mut config = dev_config(self.folder.path());
-        config.listen = listen;
-        self.cluster = Some(devcluster::start(config).await.unwrap());
-        true
     }
 }
 

@@ -1,6 +1,7 @@
-//! The development cluster only: nodes, pods as processes, limits, restarts and workers.
+//! The development cluster only: nodes, pods as processes, limits, faults, restarts and workers.
 
 mod clients;
+mod faults;
 mod limits;
 mod pods;
 mod restart;

@@ -116,7 +116,8 @@ async fn a_nominated_pod_keeps_its_place_against_waiting_pods() {
         create(&pods, gpu_pod(&format!("thief{i}"), 1, "middle")).await;
     }
     until(&pods, "thief7", unschedulable).await;
-    for i in 0..16 {
+    // all at once: each is tried again only after a second
+    let hand_off = async |i: usize| {
         let node = node_of(&pods.get(&format!("unit{i}")).await.unwrap());
         let name = format!("inst{i}");
         create(&pods, gpu_pod(&name, 1, "instance")).await;
@@ -125,7 +126,8 @@ async fn a_nominated_pod_keeps_its_place_against_waiting_pods() {
         let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
         pods.delete(&format!("unit{i}"), &at_once).await.unwrap();
         assert_eq!(node_of(&until(&pods, &name, is_ready).await), node);
-    }
+    };
+    futures::future::join_all((0..16).map(hand_off)).await;
     for i in 0..8 {
         assert!(unschedulable(&pods.get(&format!("thief{i}")).await.unwrap()));
     }

@@ -12,7 +12,7 @@ async fn every_worker_is_restarted_after_a_panic() {
     let t = Test::fake().await;
     let workers = t.cluster().workers();
     let names = workers.names();
-    assert_eq!(names.len(), 9, "{names:?}");
+    assert_eq!(names.len(), 12, "{names:?}");
     for name in &names {
         workers.inject_panic(name);
     }
