@@ -1,7 +1,5 @@
 //! Two clusters, one of which goes away and comes back: the other is untouched.
 
-#![expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
-
 use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant},

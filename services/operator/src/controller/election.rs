@@ -117,7 +117,7 @@ impl Election {
         let mut candidate = Candidate::new(&self);
         while !shutdown.is_cancelled() {
             let attempt = async {
-                let next = self.campaign(&mut candidate).await;
+                let next = Box::pin(self.campaign(&mut candidate)).await;
                 tokio::time::sleep_until(next).await;
             };
             shutdown.run_until_cancelled(attempt).await;

@@ -1,7 +1,5 @@
 //! Several operators, a restart of the API server, and an operator with nothing to do.
 
-#![expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
