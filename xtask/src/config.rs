@@ -41,6 +41,9 @@ pub(crate) struct Ports {
     pub(crate) object_store: u16,
     pub(crate) postgres: u16,
     pub(crate) gateway_metrics: u16,
+    /// Of the second datacenter, with `up --datacenters 2`.
+    pub(crate) cluster_2: u16,
+    pub(crate) operator_2: u16,
 }
 
 impl Default for Config {
@@ -62,13 +65,17 @@ impl Default for Ports {
             object_store: 8087,
             postgres: 8088,
             gateway_metrics: 8090,
+            cluster_2: 8091,
+            operator_2: 8092,
         }
     }
 }
 
 impl Ports {
-    fn all(&self) -> [(&'static str, u16); 10] {
-        [
+    /// The ports in use with this number of datacenters.
+    fn all(&self, datacenters: usize) -> Vec<(&'static str, u16)> {
+        let second = [("cluster_2", self.cluster_2), ("operator_2", self.operator_2)];
+        let mut all = vec![
             ("gateway", self.gateway),
             ("stock", self.stock),
             ("gpu", self.gpu),
@@ -79,14 +86,16 @@ impl Ports {
             ("object_store", self.object_store),
             ("postgres", self.postgres),
             ("gateway_metrics", self.gateway_metrics),
-        ]
+        ];
+        all.extend(second.into_iter().filter(|_| datacenters > 1));
+        all
     }
 
     /// # Errors
     /// If a port is in use or configured twice. The text proposes a free one.
-    pub(crate) fn check_free(&self, file: &Path) -> anyhow::Result<()> {
+    pub(crate) fn check_free(&self, file: &Path, datacenters: usize) -> anyhow::Result<()> {
         let mut seen: Vec<(&str, u16)> = Vec::new();
-        for (name, port) in self.all() {
+        for (name, port) in self.all(datacenters) {
             let another = process::free_port()?;
             let another = format!("set another port in {}:\n\n[ports]\n{name} = {another}\n", file.display());
             if let Some((other, _)) = seen.iter().find(|(_, taken)| *taken == port) {
@@ -146,7 +155,7 @@ mod tests {
     use super::*;
 
     fn refusal(ports: &Ports) -> String {
-        ports.check_free(Path::new("atelier.toml")).unwrap_err().to_string()
+        ports.check_free(Path::new("atelier.toml"), 2).unwrap_err().to_string()
     }
 
     #[test]

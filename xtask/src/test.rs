@@ -90,6 +90,9 @@ async fn finish(cargo: Command) -> anyhow::Result<()> {
         for case in skipped::cases(&text) {
             println!("skipped: {} ({})", case.name, case.reason);
         }
+        if let Some(summary) = skipped::summary(&text) {
+            println!("{summary}");
+        }
     }
     if ended != "exit status: 0" {
         bail!("the tests did not pass ({ended})");

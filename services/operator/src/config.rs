@@ -51,8 +51,8 @@ const fn default_workers() -> usize {
     32
 }
 
-const fn default_lease() -> u64 {
-    15
+fn default_lease() -> u64 {
+    LeaseSettings::default().duration.as_secs()
 }
 
 fn default_gpu_resource() -> String {

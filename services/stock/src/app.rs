@@ -11,7 +11,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     AppState, NAME, claim, clean_up, comparison, config::Config, datacenter, gpu_spec, operation, repair,
-    stock, unit,
+    silence, stock, unit,
 };
 
 /// The service in one process.
@@ -54,6 +54,7 @@ impl App {
         for cluster in state.clusters.names() {
             unit::watch::start(state, workers, cluster);
             comparison::reconcile::start(state, workers, cluster);
+            silence::start(state, workers, cluster);
         }
         clean_up::start(state, workers);
         state.auth().verifier.start(workers, NAME);

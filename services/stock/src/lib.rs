@@ -28,6 +28,7 @@ mod comparison;
 mod config;
 mod error;
 mod metrics;
+mod silence;
 mod state;
 
 use sqlx::migrate::Migrator;

@@ -11,6 +11,7 @@ use crate::{
     NAME,
     config::{Config, StockConfig},
     metrics::StockMetrics,
+    silence::Silence,
 };
 
 /// What handlers and workers share. Clones share the parts.
@@ -20,6 +21,7 @@ pub struct AppState {
     pub(crate) clusters: Clusters,
     pub(crate) config: Arc<StockConfig>,
     pub(crate) metrics: StockMetrics,
+    pub(crate) silence: Silence,
     auth: AuthState,
 }
 
@@ -30,6 +32,7 @@ impl AppState {
             clusters: Clusters::new(&config.clusters),
             config: Arc::new(config.stock),
             metrics: StockMetrics::register(&process.metrics),
+            silence: Silence::default(),
             auth: AuthState {
                 verifier: Verifier::new(config.auth, service::http_client()?),
                 callers: config.callers.into(),

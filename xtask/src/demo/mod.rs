@@ -6,6 +6,7 @@ pub(crate) mod client;
 mod instance;
 mod isolation;
 mod revocation;
+mod second;
 mod stock;
 mod storage;
 mod story;
@@ -13,7 +14,7 @@ mod tenant_end;
 mod terminal;
 mod usage;
 
-use std::time::Instant;
+use std::{path::PathBuf, time::Instant};
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,17 @@ pub(crate) struct Access {
     pub(crate) gateway: String,
     pub(crate) administrator: SignIn,
     pub(crate) designer: SignIn,
+    /// With `up --datacenters 2`.
+    #[serde(default)]
+    pub(crate) second: Option<Second>,
+}
+
+/// The second datacenter.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Second {
+    pub(crate) datacenter: String,
+    /// Configuration file of its cluster, which names its process.
+    pub(crate) cluster: PathBuf,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

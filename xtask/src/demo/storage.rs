@@ -5,10 +5,10 @@ use serde_json::json;
 
 use super::client::{Api, text};
 
-pub(super) async fn create(designer: &Api) -> anyhow::Result<String> {
+pub(super) async fn create(designer: &Api, datacenter: &str) -> anyhow::Result<String> {
     let specs = designer.list("/v1/storage-specs").await?;
     let volume = specs.iter().find(|spec| spec["kind"] == "volume").context("no specification of volumes")?;
-    let body = json!({ "name": "demo-models", "storage_spec": volume["name"], "size_gib": 10 });
+    let body = json!({ "name": "demo-models", "storage_spec": volume["name"], "size_gib": 10, "datacenter": datacenter });
     let storage = designer.post("/v1/storages", body, 202).await?;
     designer.follow("storage-operations", &storage["operation_id"]).await?;
     Ok(text(&storage, "id")?.to_owned())

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::{
     Access, Steps,
     client::{Api, text},
-    instance, isolation, revocation, stock, storage, tenant_end, terminal,
+    instance, isolation, revocation, second, stock, storage, tenant_end, terminal,
     usage::{self, Ran},
 };
 
@@ -25,7 +25,8 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
     let counts = stock::expect_counts(&admin, &spec, 3, 0);
     steps.step("  sees available 3, inactive 0, used 0, total 3", counts).await?;
 
-    let volume = steps.step("The designer creates a storage", storage::create(&designer)).await?;
+    let volume =
+        steps.step("The designer creates a storage", storage::create(&designer, &datacenter)).await?;
     let begun = Instant::now();
     let create = instance::create(&designer, &spec, &volume);
     let (id, operation) = steps.step("  creates an instance with it", create).await?;
@@ -68,7 +69,7 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
     let rival = steps.step("A designer of a second tenant signs in", sign_in).await?;
     steps.step("  sees none of it", isolation::sees_nothing(&rival, &id, &volume, &stop)).await?;
 
-    let create = tenant_end::create(&admin, &visitor, &spec);
+    let create = tenant_end::create(&admin, &visitor, &spec, &datacenter);
     let guest = steps.step("A guest tenant starts an instance with a volume and a bucket", create).await?;
     let delete = tenant_end::suspend_and_delete(&admin, &guest);
     steps.step("  is suspended and deleted", delete).await?;
@@ -89,6 +90,10 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
     steps.step("  the stock is complete again", stock::expect_counts(&admin, &spec, 3, 0)).await?;
     steps.step("The administrator removes the stock", stock::remove_stock(&admin, &spec)).await?;
     steps.step("  deletes the specification", stock::delete_spec(&admin, &spec_id)).await?;
+
+    if let Some(second) = &access.second {
+        second::play(second, &admin, &designer, steps).await?;
+    }
 
     let (slowest, call) = visitor.slowest();
     steps.figure("slowest_call_ms", format!("{slowest:.1}"));

@@ -62,7 +62,12 @@ pub(super) async fn delete_leftovers(admin: &Api) -> anyhow::Result<()> {
 }
 
 /// Creates the tenant and its owner, who starts an instance of the specification and opens it.
-pub(super) async fn create(admin: &Api, visitor: &Api, spec: &str) -> anyhow::Result<Guest> {
+pub(super) async fn create(
+    admin: &Api,
+    visitor: &Api,
+    spec: &str,
+    datacenter: &str,
+) -> anyhow::Result<Guest> {
     let sign_in =
         SignIn { email: "guest@demo.example".into(), password: "a guest's own long password".into() };
     let user = match admin.list("/v1/users?email_prefix=guest@demo.example").await?.into_iter().next() {
@@ -78,7 +83,7 @@ pub(super) async fn create(admin: &Api, visitor: &Api, spec: &str) -> anyhow::Re
     let member = json!({ "user_id": user["id"], "role": "owner" });
     admin.post(&format!("/v1/tenants/{tenant}/members"), member, 201).await?;
     let api = visitor.sign_in(&sign_in).await?;
-    let volume = storage::create(&api).await?;
+    let volume = storage::create(&api, datacenter).await?;
     let key = bucket_with_key(&api).await?;
     let refusal = key.refusal().await?;
     ensure!(refusal.contains("SignatureDoesNotMatch"), "the key does not exist: {refusal}");

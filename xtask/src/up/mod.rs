@@ -29,6 +29,9 @@ pub(crate) struct Args {
     /// Install what is missing without asking
     #[arg(long)]
     yes: bool,
+    /// Number of datacenters, each with a cluster and an operator of its own
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
+    datacenters: u8,
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
@@ -45,11 +48,13 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let begun = Instant::now();
     let programs = crate::build::programs().await?;
     println!("  {:<28} {:>6.2} s", "built", begun.elapsed().as_secs_f64());
-    config.ports.check_free(&config_file)?;
+    let datacenters = settings::datacenters(&config, args.datacenters.into());
+    config.ports.check_free(&config_file, datacenters.len())?;
 
     let begun = Instant::now();
     let secrets = Secrets::load_or_create(&data)?;
-    let mut platform = platform::Platform::new(config.clone(), data.clone(), programs, secrets.clone())?;
+    let mut platform =
+        platform::Platform::new(config.clone(), datacenters, data.clone(), programs, secrets.clone())?;
     let interrupted = supervise::interrupted()?;
     tokio::pin!(interrupted);
     let up = tokio::select! {
@@ -72,10 +77,10 @@ async fn bring_up(platform: &mut platform::Platform, postgres_bin: &Path) -> any
     platform.start_foundations(postgres_bin).await?;
     platform.migrate().await?;
     platform.start_services().await?;
-    let access = access(&platform.config, &platform.secrets);
+    let access = Access { second: platform.second(), ..access(&platform.config, &platform.secrets) };
     let file = platform.data.join(Access::FILE);
     match Api::new(&access.gateway)?.sign_in(&access.administrator).await {
-        Ok(admin) => seed::seed(&admin, &access).await?,
+        Ok(admin) => seed::seed(&admin, &access, &platform.datacenters).await?,
         // for example after a change of the password, once the platform has been up
         Err(error) if file.exists() => println!("  the demo data was not checked: {error:#}"),
         Err(error) => return Err(error),
@@ -115,6 +120,7 @@ fn access(config: &Config, secrets: &Secrets) -> Access {
             email: "designer@atelier.example".to_owned(),
             password: secrets.designer_password.clone(),
         },
+        second: None,
     }
 }
 

@@ -12,11 +12,12 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use super::{
     secrets::Secrets,
-    settings,
+    settings::{self, Datacenter},
     supervise::{self, Supervised, logged},
 };
 use crate::{
     config::Config,
+    demo::Second,
     postgres::{Options, Postgres},
     process,
 };
@@ -27,6 +28,7 @@ const STATEFUL: [&str; 4] = ["identity", "stock", "storage", "gpu"];
 /// Everything that `up` runs.
 pub(crate) struct Platform {
     pub(crate) config: Config,
+    pub(crate) datacenters: Vec<Datacenter>,
     pub(crate) data: PathBuf,
     pub(crate) secrets: Secrets,
     programs: PathBuf,
@@ -42,12 +44,14 @@ fn print_time(what: &str, begun: Instant) {
 impl Platform {
     pub(crate) fn new(
         config: Config,
+        datacenters: Vec<Datacenter>,
         data: PathBuf,
         programs: PathBuf,
         secrets: Secrets,
     ) -> anyhow::Result<Self> {
         Ok(Self {
             config,
+            datacenters,
             data,
             secrets,
             programs,
@@ -63,10 +67,12 @@ impl Platform {
         for folder in ["config", "log"] {
             std::fs::create_dir_all(self.data.join(folder))?;
         }
-        let cluster = settings::cluster(&self.config, &self.data, &self.programs);
-        self.start("devcluster", &cluster)?;
+        for datacenter in self.datacenters.clone() {
+            let cluster = settings::cluster(&datacenter, &self.data, &self.programs);
+            self.start("devcluster", datacenter.cluster, &cluster)?;
+        }
         let object_store = settings::object_store(&self.config, &self.data, &self.secrets);
-        self.start("devs3", &object_store)?;
+        self.start("devs3", "devs3", &object_store)?;
 
         let begun = Instant::now();
         let options = Options {
@@ -80,10 +86,12 @@ impl Platform {
         // stored before it answers, so that an interruption stops it
         self.postgres.insert(Postgres::launch(&options).await?).answers().await?;
         print_time("Postgres", begun);
-        let ports = &self.config.ports;
-        let (cluster, object_store) = (ports.cluster, ports.object_store);
-        self.wait_for("devcluster", &format!("http://127.0.0.1:{cluster}/readyz")).await?;
-        print_time("development cluster", begun);
+        let object_store = self.config.ports.object_store;
+        for datacenter in self.datacenters.clone() {
+            let port = datacenter.cluster_port;
+            self.wait_for(datacenter.cluster, &format!("http://127.0.0.1:{port}/readyz")).await?;
+            print_time(&format!("development cluster {}", datacenter.name), begun);
+        }
         self.wait_for("devs3", &format!("http://127.0.0.1:{object_store}/")).await?;
         print_time("object store", begun);
         Ok(())
@@ -111,7 +119,7 @@ impl Platform {
         }
         admin.close().await?;
         let migrations = STATEFUL.map(|service| {
-            let text = settings::service(service, &self.config, &self.data, &self.secrets);
+            let text = self.settings(service);
             let file = self.config_file(service);
             let program = self.programs.join(format!("atelier-{service}"));
             async move {
@@ -121,58 +129,75 @@ impl Platform {
                 process::run(&format!("the migration of {service}"), command).await
             }
         });
-        let definitions = async {
-            let file = self.config_file("operator");
-            let text = settings::service("operator", &self.config, &self.data, &self.secrets);
-            super::secrets::write_private(&file, text.as_bytes())?;
-            let mut command = process::command(self.programs.join("atelier-operator"), Signal::SIGKILL);
-            command.args(["install", "--config"]).arg(&file);
-            process::run("the installation of the custom resources", command).await
-        };
-        futures::future::try_join(futures::future::try_join_all(migrations), definitions)
-            .await
-            .with_context(|| {
-                let data = self.data.display();
-                format!(
-                    "if the data in {data} is of another version, start over with `cargo xtask up --fresh`"
-                )
-            })?;
+        let definitions = self.datacenters.iter().map(|datacenter| {
+            let text = settings::operator(datacenter, &self.data, &self.secrets);
+            let file = self.config_file(datacenter.operator);
+            let program = self.programs.join("atelier-operator");
+            async move {
+                super::secrets::write_private(&file, text.as_bytes())?;
+                let mut command = process::command(program, Signal::SIGKILL);
+                command.args(["install", "--config"]).arg(&file);
+                process::run("the installation of the custom resources", command).await
+            }
+        });
+        let (migrations, definitions) =
+            (futures::future::try_join_all(migrations), futures::future::try_join_all(definitions));
+        futures::future::try_join(migrations, definitions).await.with_context(|| {
+            let data = self.data.display();
+            format!("if the data in {data} is of another version, start over with `cargo xtask up --fresh`")
+        })?;
         print_time("schemas", begun);
         Ok(())
     }
 
-    /// Starts the operator, the services and the gateway.
+    /// Starts the operators, the services and the gateway.
     pub(crate) async fn start_services(&mut self) -> anyhow::Result<()> {
         let begun = Instant::now();
-        for service in ["operator", "identity", "stock", "storage", "gpu", "gateway"] {
-            let text = settings::service(service, &self.config, &self.data, &self.secrets);
-            self.start(service, &text)?;
+        for datacenter in self.datacenters.clone() {
+            let text = settings::operator(&datacenter, &self.data, &self.secrets);
+            self.start("operator", datacenter.operator, &text)?;
+        }
+        for service in ["identity", "stock", "storage", "gpu", "gateway"] {
+            self.start(service, service, &self.settings(service))?;
         }
         let ports = self.config.ports.clone();
-        for (service, port) in [
-            ("operator", ports.operator),
+        let operators: Vec<_> =
+            self.datacenters.iter().map(|one| (one.operator, one.operator_port)).collect();
+        for (service, port) in operators.into_iter().chain([
             ("identity", ports.identity),
             ("stock", ports.stock),
             ("storage", ports.storage),
             ("gpu", ports.gpu),
             ("gateway", ports.gateway),
-        ] {
+        ]) {
             self.wait_for(service, &format!("http://127.0.0.1:{port}/readyz")).await?;
             print_time(service, begun);
         }
         Ok(())
     }
 
+    fn settings(&self, service: &str) -> String {
+        settings::service(service, &self.config, &self.datacenters, &self.data, &self.secrets)
+    }
+
+    /// The second datacenter, for the demo.
+    pub(crate) fn second(&self) -> Option<Second> {
+        let datacenter = self.datacenters.get(1)?;
+        let cluster = self.config_file(datacenter.cluster);
+        Some(Second { datacenter: datacenter.name.to_owned(), cluster })
+    }
+
     fn config_file(&self, name: &str) -> PathBuf {
         self.data.join(format!("config/{name}.toml"))
     }
 
-    fn start(&mut self, name: &'static str, config: &str) -> anyhow::Result<()> {
+    /// Starts a program as a process of this name.
+    fn start(&mut self, program: &str, name: &'static str, config: &str) -> anyhow::Result<()> {
         let file = self.config_file(name);
         super::secrets::write_private(&file, config.as_bytes())?;
-        let program = self.programs.join(format!("atelier-{name}"));
+        let serves = !matches!(program, "devcluster" | "devs3");
+        let program = self.programs.join(format!("atelier-{program}"));
         let log = self.data.join(format!("log/{name}.log"));
-        let serves = !matches!(name, "devcluster" | "devs3");
         self.processes.push(Supervised::start(name, move || {
             let mut command = process::command(&program, Signal::SIGTERM);
             if serves {

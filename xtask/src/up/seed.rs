@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::settings::DATACENTER;
+use super::settings::Datacenter;
 use crate::demo::{
     Access,
     client::{Api, text},
@@ -13,21 +13,21 @@ use crate::demo::{
 
 const TENANT: &str = "atelier-studio";
 
-pub(crate) async fn seed(admin: &Api, access: &Access) -> anyhow::Result<()> {
+pub(crate) async fn seed(admin: &Api, access: &Access, datacenters: &[Datacenter]) -> anyhow::Result<()> {
     let begun = Instant::now();
-    ensure(
-        admin,
-        "/v1/datacenters",
-        DATACENTER,
-        json!({ "name": DATACENTER, "region": "local", "cluster": DATACENTER }),
-    )
-    .await?;
+    for Datacenter { name, .. } in datacenters {
+        let body = json!({ "name": name, "region": "local", "cluster": name });
+        ensure(admin, "/v1/datacenters", name, body).await?;
+    }
     for spec in gpu_specs() {
         let name = text(&spec, "name")?.to_owned();
         ensure(admin, "/v1/gpu-specs", &name, spec).await?;
-        if admin.list(&format!("/v1/stock?spec_name={name}")).await?.is_empty() {
-            let body = json!({ "gpu_spec": name, "datacenter": DATACENTER, "count": 2 });
-            admin.post("/v1/stock/additions", body, 202).await?;
+        let stock = admin.list(&format!("/v1/stock?spec_name={name}")).await?;
+        for datacenter in datacenters {
+            if stock.iter().all(|row| row["datacenter"]["name"] != datacenter.name) {
+                let body = json!({ "gpu_spec": name, "datacenter": datacenter.name, "count": 2 });
+                admin.post("/v1/stock/additions", body, 202).await?;
+            }
         }
     }
     for spec in storage_specs() {

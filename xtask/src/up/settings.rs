@@ -8,20 +8,57 @@ use crate::config::Config;
 /// The database. Each service has a schema in it.
 pub(crate) const DATABASE: &str = "atelier";
 
-/// The development cluster, with one node.
-pub(crate) fn cluster(config: &Config, data: &Path, programs: &Path) -> String {
+/// A datacenter with its cluster, which has the same name, and its operator.
+#[derive(Debug, Clone)]
+pub(crate) struct Datacenter {
+    pub(crate) name: &'static str,
+    /// Names of the processes.
+    pub(crate) cluster: &'static str,
+    pub(crate) operator: &'static str,
+    pub(crate) cluster_port: u16,
+    pub(crate) operator_port: u16,
+    /// Folder of the cluster in the data folder.
+    folder: &'static str,
+    node: &'static str,
+}
+
+/// The first `count` datacenters.
+pub(crate) fn datacenters(config: &Config, count: usize) -> Vec<Datacenter> {
+    let first = Datacenter {
+        name: "dev-1",
+        cluster: "devcluster",
+        operator: "operator",
+        cluster_port: config.ports.cluster,
+        operator_port: config.ports.operator,
+        folder: "cluster",
+        node: "node-1",
+    };
+    let second = Datacenter {
+        name: "dev-2",
+        cluster: "devcluster-2",
+        operator: "operator-2",
+        cluster_port: config.ports.cluster_2,
+        operator_port: config.ports.operator_2,
+        folder: "cluster-2",
+        node: "node-2",
+    };
+    [first, second].into_iter().take(count).collect()
+}
+
+/// The development cluster of a datacenter, with one node.
+pub(crate) fn cluster(datacenter: &Datacenter, data: &Path, programs: &Path) -> String {
     format!(
         r#"listen = "127.0.0.1:{port}"
-data_dir = "{data}/cluster"
+data_dir = "{data}/{folder}"
 
 [[nodes]]
-name = "node-1"
+name = "{node}"
 cpu = "128"
 memory = "512Gi"
 ephemeral_storage = "4Ti"
 pods = 500
 extended = {{ "nvidia.com/gpu" = 32 }}
-labels = {{ "atelier.dev/datacenter" = "dev-1" }}
+labels = {{ "atelier.dev/datacenter" = "{name}" }}
 
 # the operator's placeholders
 [[images]]
@@ -31,7 +68,10 @@ pattern = "registry.k8s.io/pause:*"
 pattern = "atelier/webui:*"
 entrypoint = ["{programs}/atelier-webui"]
 "#,
-        port = config.ports.cluster,
+        port = datacenter.cluster_port,
+        folder = datacenter.folder,
+        node = datacenter.node,
+        name = datacenter.name,
         data = data.display(),
         programs = programs.display(),
     )
@@ -53,11 +93,15 @@ region = "default"
     )
 }
 
-/// Name of the datacenter and of its cluster.
-pub(crate) const DATACENTER: &str = "dev-1";
-
-/// A service, the operator or the gateway, by name.
-pub(crate) fn service(name: &str, config: &Config, data: &Path, secrets: &Secrets) -> String {
+/// A service or the gateway, by name.
+pub(crate) fn service(
+    name: &str,
+    config: &Config,
+    datacenters: &[Datacenter],
+    data: &Path,
+    secrets: &Secrets,
+) -> String {
+    let clusters = &clusters(datacenters, data);
     match name {
         "identity" => with_callers(
             &identity(config, secrets),
@@ -68,16 +112,15 @@ pub(crate) fn service(name: &str, config: &Config, data: &Path, secrets: &Secret
                 ("storage", &secrets.storage_token),
             ],
         ),
-        "stock" => with_callers(&stock(config, data, secrets), &[("gpu", &secrets.gpu_token)]),
+        "stock" => with_callers(&stock(config, clusters, secrets), &[("gpu", &secrets.gpu_token)]),
         "storage" => with_callers(
-            &storage(config, data, secrets),
+            &storage(config, clusters, secrets),
             &[("gpu", &secrets.gpu_token), ("identity", &secrets.identity_token)],
         ),
         "gpu" => with_callers(
-            &gpu(config, data, secrets),
+            &gpu(config, clusters, secrets),
             &[("gateway", &secrets.gateway_token), ("identity", &secrets.identity_token)],
         ),
-        "operator" => operator(config, data, secrets),
         "gateway" => gateway(config, secrets),
         other => unreachable!("{other} is not a service"),
     }
@@ -126,8 +169,15 @@ owner_password = "{password}"
     )
 }
 
-fn kubeconfig(data: &Path) -> String {
-    data.join("cluster/kubeconfig").display().to_string()
+fn kubeconfig(datacenter: &Datacenter, data: &Path) -> String {
+    data.join(datacenter.folder).join("kubeconfig").display().to_string()
+}
+
+fn clusters(datacenters: &[Datacenter], data: &Path) -> String {
+    let cluster = |datacenter: &Datacenter| {
+        format!("[clusters.{}]\nkubeconfig = \"{}\"\n", datacenter.name, kubeconfig(datacenter, data))
+    };
+    datacenters.iter().map(cluster).collect::<Vec<_>>().join("\n")
 }
 
 fn identity(config: &Config, secrets: &Secrets) -> String {
@@ -160,29 +210,24 @@ storage = {{ url = "http://127.0.0.1:{storage}", token = "{token}" }}
     )
 }
 
-fn stock(config: &Config, data: &Path, secrets: &Secrets) -> String {
+fn stock(config: &Config, clusters: &str, secrets: &Secrets) -> String {
     format!(
         r#"listen = "127.0.0.1:{port}"
 
-[clusters.{DATACENTER}]
-kubeconfig = "{kubeconfig}"
-
+{clusters}
 {database}
 {auth}"#,
         port = config.ports.stock,
-        kubeconfig = kubeconfig(data),
         database = database(config, secrets),
         auth = revocable(config, &secrets.stock_token),
     )
 }
 
-fn storage(config: &Config, data: &Path, secrets: &Secrets) -> String {
+fn storage(config: &Config, clusters: &str, secrets: &Secrets) -> String {
     format!(
         r#"listen = "127.0.0.1:{port}"
 
-[clusters.{DATACENTER}]
-kubeconfig = "{kubeconfig}"
-
+{clusters}
 [object_store]
 endpoint = "http://127.0.0.1:{objects}"
 access_key = "{access}"
@@ -191,7 +236,6 @@ secret_key = "{secret}"
 {database}
 {auth}"#,
         port = config.ports.storage,
-        kubeconfig = kubeconfig(data),
         objects = config.ports.object_store,
         access = secrets.object_store_access_key,
         secret = secrets.object_store_secret_key,
@@ -200,7 +244,7 @@ secret_key = "{secret}"
     )
 }
 
-fn gpu(config: &Config, data: &Path, secrets: &Secrets) -> String {
+fn gpu(config: &Config, clusters: &str, secrets: &Secrets) -> String {
     format!(
         r#"listen = "127.0.0.1:{port}"
 
@@ -217,9 +261,7 @@ scheme = "http"
 domain = "{domain}"
 port = {gateway}
 
-[clusters.{DATACENTER}]
-kubeconfig = "{kubeconfig}"
-
+{clusters}
 {database}
 {auth}"#,
         port = config.ports.gpu,
@@ -228,13 +270,13 @@ kubeconfig = "{kubeconfig}"
         token = secrets.gpu_token,
         domain = config.apps_domain,
         gateway = config.ports.gateway,
-        kubeconfig = kubeconfig(data),
         database = database(config, secrets),
         auth = revocable(config, &secrets.gpu_token),
     )
 }
 
-fn operator(config: &Config, data: &Path, secrets: &Secrets) -> String {
+/// The operator of a datacenter.
+pub(crate) fn operator(datacenter: &Datacenter, data: &Path, secrets: &Secrets) -> String {
     format!(
         r#"listen = "127.0.0.1:{port}"
 kubeconfig = "{kubeconfig}"
@@ -244,8 +286,8 @@ identity = "operator-1"
 [callers]
 scripts = "{token}"
 "#,
-        port = config.ports.operator,
-        kubeconfig = kubeconfig(data),
+        port = datacenter.operator_port,
+        kubeconfig = kubeconfig(datacenter, data),
         token = secrets.operator_token,
     )
 }

@@ -1,5 +1,7 @@
 //! The log of an instance's pod, and commands run in it.
 
+use std::time::Duration;
+
 use crds::{ClusterError, names::CONTAINER};
 use futures::{AsyncReadExt, Stream, stream};
 use ids::InstanceId;
@@ -11,6 +13,8 @@ use kube::{
 
 use super::{Cluster, Observation};
 
+/// How long the cluster may take to begin a log or a terminal.
+const OPEN: Duration = Duration::from_secs(5);
 /// Bytes of a log read at a time.
 const CHUNK: usize = 16 * 1024;
 
@@ -76,7 +80,7 @@ impl Cluster {
             ..LogParams::default()
         };
         let pods = self.pods(pod).await?;
-        let reader = Box::pin(pods.log_stream(&pod.name, &params).await?);
+        let reader = Box::pin(answer(pods.log_stream(&pod.name, &params)).await?);
         Ok(stream::try_unfold(reader, |mut reader| async move {
             let mut chunk = vec![0; CHUNK];
             let read = reader.read(&mut chunk).await?;
@@ -91,10 +95,17 @@ impl Cluster {
     /// If the container does not run or the cluster does not answer.
     pub async fn exec(&self, pod: &PodRef, command: &[String]) -> Result<Exec, PodError> {
         let params = AttachParams::interactive_tty().container(CONTAINER);
-        Ok(self.pods(pod).await?.exec(&pod.name, command.to_vec(), &params).await?)
+        let pods = self.pods(pod).await?;
+        answer(pods.exec(&pod.name, command.to_vec(), &params)).await
     }
 
     async fn pods(&self, pod: &PodRef) -> Result<Api<Pod>, ClusterError> {
         Ok(Api::namespaced(self.clients.client_for_streams(&self.name).await?, &pod.namespace))
     }
+}
+
+/// The cluster's answer, if it comes in time.
+async fn answer<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, PodError> {
+    let answer = tokio::time::timeout(OPEN, request).await;
+    Ok(answer.unwrap_or_else(|elapsed| Err(kube::Error::Service(elapsed.into())))?)
 }

@@ -59,10 +59,15 @@ impl Actions {
         action: Action,
         now: Timestamp,
     ) -> Result<Option<Event>, Blocked> {
+        let is_call_to_cluster = matches!(action, Action::Apply | Action::Vacate(_));
         match tokio::time::timeout(TIMEOUT, Box::pin(self.act(instance, action, now))).await {
             Ok(result) => result,
             Err(elapsed) => {
-                let reason = instance.state.reason().cloned().unwrap_or_else(internal_error);
+                let reason = if is_call_to_cluster {
+                    unreachable_cluster()
+                } else {
+                    instance.state.reason().cloned().unwrap_or_else(internal_error)
+                };
                 Err(Blocked { reason, cause: anyhow::Error::new(elapsed).context("action timed out") })
             }
         }

@@ -26,6 +26,9 @@ use crate::{
     config::Apps,
 };
 
+/// How long the first call to the cluster of a new unit may take. The row was leased before it had a unit, in the lane
+/// that the starts of all clusters share: a slower call is repeated in the cluster's own lane.
+const FIRST_CALL: Duration = Duration::from_millis(500);
 /// How long a due reconcile waits for the cluster's answer, where it can use the last observation instead.
 const CONFIRMATION: Duration = Duration::from_secs(2);
 /// How long a step that needs the cluster's answer waits for it.
@@ -40,7 +43,7 @@ const LEFTOVERS: Duration = Duration::from_secs(60);
 const MAX_STEPS: usize = 64;
 /// Instances read at a time.
 const BATCH: usize = 500;
-/// A command has changed the instance: it is read again.
+/// The instance is read again at once: a command has changed it, or it belongs in another lane.
 const OVERTAKEN: Outcome = Outcome::RequeueAfter(Duration::ZERO);
 
 /// Reconciles instances. Clones share connections.
@@ -132,6 +135,7 @@ impl Reconciler {
     /// If a step did not complete; it has to be retried.
     pub async fn reconcile(&self, leased: Leased<InstanceId>) -> anyhow::Result<Outcome> {
         let Some(stored) = self.read(leased.key).await? else { return Ok(Outcome::Done) };
+        let had_unit = stored.state.unit().is_some();
         let mut draft = Draft::new(stored);
         let mut leftovers_released = false;
         for nth in 0..MAX_STEPS {
@@ -152,9 +156,12 @@ impl Reconciler {
                         return Ok(OVERTAKEN);
                     }
                     leftovers_released = action == Action::ReleaseLeftovers;
-                    match self.actions.run(&draft.instance, action, (self.clock)()).await {
-                        Ok(event) => event,
-                        Err(blocked) => return self.block(draft, blocked).await,
+                    let limit = if action == Action::Apply && !had_unit { FIRST_CALL } else { Duration::MAX };
+                    let run = self.actions.run(&draft.instance, action, (self.clock)());
+                    match tokio::time::timeout(limit, run).await {
+                        Err(_) => return Ok(OVERTAKEN),
+                        Ok(Ok(event)) => event,
+                        Ok(Err(blocked)) => return self.block(draft, blocked).await,
                     }
                 }
             };

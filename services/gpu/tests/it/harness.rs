@@ -19,6 +19,8 @@ use crate::{
 
 /// Name of the cluster in the services' configuration.
 pub(crate) const CLUSTER: &str = "dev";
+/// Name of a second cluster, in tests that have two.
+pub(crate) const OTHER_CLUSTER: &str = "other";
 
 pub(crate) struct World {
     pub(crate) db: TestDb,
@@ -81,21 +83,7 @@ impl World {
     pub(crate) async fn with(setup: Setup) -> Self {
         let (db, issuer) = (TestDb::new().await, Issuer::start().await);
         let folder = tempfile::tempdir().unwrap();
-        let mut config = devcluster::Config::new(folder.path());
-        config.journal = false;
-        config.nodes = vec![devcluster::NodeConfig::new("node-1")];
-        config.images = vec![devcluster::ImageConfig::new("shell:*", ["sh"])];
-        let cluster = devcluster::start(config).await.unwrap();
-        let kubeconfig = kube::config::Kubeconfig::read_from(cluster.kubeconfig_path()).unwrap();
-        let kube_config =
-            kube::Config::from_custom_kubeconfig(kubeconfig, &kube::config::KubeConfigOptions::default())
-                .await
-                .unwrap();
-        let kube = kube::Client::try_from(kube_config).unwrap();
-        let definitions = Api::all(kube.clone());
-        for definition in crds::definitions() {
-            definitions.create(&PostParams::default(), &definition).await.unwrap();
-        }
+        let (cluster, kube) = start_cluster(folder.path()).await;
         let neighbours = Neighbours::start(&issuer).await;
         let operator = Operator::new(kube.clone());
         for _ in 0..setup.units {
@@ -198,7 +186,12 @@ impl World {
 
     /// The unit whose spec names the instance, once there is one.
     pub(crate) async fn unit_of(&self, id: InstanceId) -> String {
-        let units: Api<GpuUnit> = Api::all(self.kube.clone());
+        Self::unit_in(&self.kube, id).await
+    }
+
+    /// The unit of a cluster whose spec names the instance, once there is one.
+    pub(crate) async fn unit_in(kube: &kube::Client, id: InstanceId) -> String {
+        let units: Api<GpuUnit> = Api::all(kube.clone());
         eventually("a unit names the instance", async || {
             let all = units.list(&kube::api::ListParams::default()).await.unwrap();
             all.items
@@ -261,6 +254,24 @@ impl Drop for World {
     fn drop(&mut self) {
         self.process.shutdown.begin();
     }
+}
+
+/// A development cluster with our definitions, and its administrator.
+pub(crate) async fn start_cluster(folder: &std::path::Path) -> (devcluster::Cluster, kube::Client) {
+    let mut config = devcluster::Config::new(folder);
+    config.journal = false;
+    config.nodes = vec![devcluster::NodeConfig::new("node-1")];
+    config.images = vec![devcluster::ImageConfig::new("shell:*", ["sh"])];
+    let cluster = devcluster::start(config).await.unwrap();
+    let kubeconfig = kube::config::Kubeconfig::read_from(cluster.kubeconfig_path()).unwrap();
+    let options = kube::config::KubeConfigOptions::default();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+    let kube = kube::Client::try_from(config).unwrap();
+    let definitions = Api::all(kube.clone());
+    for definition in crds::definitions() {
+        definitions.create(&PostParams::default(), &definition).await.unwrap();
+    }
+    (cluster, kube)
 }
 
 /// Reconciles an instance once, as the queue does. Returns false if another worker has leased it.

@@ -5,6 +5,7 @@
 
 mod bounds;
 mod catalogue;
+mod clusters;
 mod crash;
 mod harness;
 mod lifecycle;

@@ -27,7 +27,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use testkit::{Issuer, SERVICE_TOKEN};
 
-use crate::harness::CLUSTER;
+use crate::harness::{CLUSTER, OTHER_CLUSTER};
 
 /// The one specification.
 pub(crate) const SPEC: &str = "3080-small-4-1";
@@ -37,6 +37,8 @@ pub(crate) const PRICE: &str = "0.36";
 #[derive(Default)]
 struct Holdings {
     units: Vec<UnitId>,
+    /// Units of the second cluster.
+    other_units: BTreeSet<UnitId>,
     /// Holder → unit, and since when.
     claims: BTreeMap<InstanceId, (UnitId, Timestamp)>,
     storages: BTreeMap<StorageId, TenantId>,
@@ -46,6 +48,8 @@ struct Holdings {
 pub(crate) struct Neighbours {
     spec: GpuSpecId,
     pub(crate) datacenter: DatacenterId,
+    /// In the second cluster.
+    pub(crate) other_datacenter: DatacenterId,
     base: String,
     holdings: Mutex<Holdings>,
     away: AtomicBool,
@@ -69,8 +73,8 @@ struct ClaimRequest {
     #[serde(rename = "tenant_id")]
     _tenant_id: TenantId,
     gpu_spec_id: GpuSpecId,
-    #[serde(default, rename = "datacenter_id")]
-    _datacenter_id: Option<DatacenterId>,
+    #[serde(default)]
+    datacenter_id: Option<DatacenterId>,
     #[serde(default, rename = "preferred_node")]
     _preferred_node: Option<String>,
 }
@@ -89,6 +93,7 @@ impl Neighbours {
         let played = Arc::new(Self {
             spec: GpuSpecId::new(),
             datacenter: DatacenterId::new(),
+            other_datacenter: DatacenterId::new(),
             base: format!("http://{}", listener.local_addr().unwrap()),
             holdings: Mutex::default(),
             away: AtomicBool::new(false),
@@ -120,6 +125,12 @@ impl Neighbours {
         self.holdings().units.push(unit);
     }
 
+    pub(crate) fn add_unit_in_other(&self, unit: UnitId) {
+        let mut holdings = self.holdings();
+        holdings.units.push(unit);
+        holdings.other_units.insert(unit);
+    }
+
     pub(crate) fn add_storage(&self, tenant: TenantId) -> StorageId {
         let id = StorageId::new();
         self.holdings().storages.insert(id, tenant);
@@ -138,11 +149,16 @@ impl Neighbours {
         self.holdings().claims.get(&instance).map(|(unit, _)| *unit)
     }
 
-    fn claim(&self, instance: InstanceId, (unit, claimed_at): (UnitId, Timestamp)) -> Value {
+    fn claim(&self, instance: InstanceId, unit: UnitId, claimed_at: Timestamp, other: bool) -> Value {
+        let (datacenter, name, cluster) = if other {
+            (self.other_datacenter, "dev-2", OTHER_CLUSTER)
+        } else {
+            (self.datacenter, "dev-1", CLUSTER)
+        };
         json!({
             "instance_id": instance, "unit_id": unit, "unit_name": unit.k8s_name(),
-            "gpu_spec_id": self.spec, "gpu_spec_name": SPEC, "datacenter_id": self.datacenter,
-            "datacenter_name": "dev-1", "cluster": CLUSTER, "node": "node-1", "price_per_hour": PRICE,
+            "gpu_spec_id": self.spec, "gpu_spec_name": SPEC, "datacenter_id": datacenter,
+            "datacenter_name": name, "cluster": cluster, "node": "node-1", "price_per_hour": PRICE,
             "currency": "EUR", "claimed_at": claimed_at,
         })
     }
@@ -194,7 +210,11 @@ async fn claim(
     assert_eq!(request.gpu_spec_id, played.spec);
     let mut holdings = played.holdings();
     let held = holdings.claims.get(&request.instance_id).copied();
-    let free = holdings.units.iter().find(|unit| !holdings.claims.values().any(|(u, _)| u == *unit)).copied();
+    let in_other = request.datacenter_id == Some(played.other_datacenter);
+    let is_free = |unit: &&UnitId| {
+        holdings.other_units.contains(unit) == in_other && !holdings.claims.values().any(|(u, _)| u == *unit)
+    };
+    let free = holdings.units.iter().find(is_free).copied();
     let Some(claimed) = held.or(free.map(|unit| (unit, Timestamp::now()))) else {
         return Err(Problem::new(ProblemType::StockExhausted, "No unit is free.")
             .with(
@@ -206,7 +226,8 @@ async fn claim(
     };
     holdings.claims.insert(request.instance_id, claimed);
     let status = if held.is_some() { StatusCode::OK } else { StatusCode::CREATED };
-    Ok((status, Json(played.claim(request.instance_id, claimed))))
+    let other = holdings.other_units.contains(&claimed.0);
+    Ok((status, Json(played.claim(request.instance_id, claimed.0, claimed.1, other))))
 }
 
 async fn claimed(
@@ -214,8 +235,9 @@ async fn claimed(
     _: Caller,
     Path(id): Path<InstanceId>,
 ) -> Result<Json<Value>, Problem> {
-    let held = played.holdings().claims.get(&id).copied();
-    held.map(|held| Json(played.claim(id, held))).ok_or_else(Problem::not_found)
+    let holdings = played.holdings();
+    let (unit, since) = holdings.claims.get(&id).copied().ok_or_else(Problem::not_found)?;
+    Ok(Json(played.claim(id, unit, since, holdings.other_units.contains(&unit))))
 }
 
 #[derive(Deserialize)]
@@ -242,7 +264,11 @@ async fn datacenter(
     _: User,
     Path(id): Path<DatacenterId>,
 ) -> Result<Json<Value>, Problem> {
-    if id == played.datacenter { Ok(Json(json!({ "id": id }))) } else { Err(Problem::not_found()) }
+    if id == played.datacenter || id == played.other_datacenter {
+        Ok(Json(json!({ "id": id })))
+    } else {
+        Err(Problem::not_found())
+    }
 }
 
 async fn storage(

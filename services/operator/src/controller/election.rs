@@ -3,7 +3,17 @@
 //!
 //! Expiry is measured with this process's own clock, from when it last saw the lease change: clocks of different
 //! machines are never compared. Between two renewals a [`Fence`] says how long this process may still write. It
-//! closes before another replica can take the lease.
+//! closes before another replica can take the lease: after 0.8 of its duration, counted from before the renewal.
+//!
+//! **Why 3 s.** A leader that is killed has renewed the lease at most 1 s before, so it expires 2 to 3 s later. A
+//! standby reads it every 0.5 s and tries to take it at the moment of expiry: hand-over takes at most 3.5 s and two
+//! requests. The fence closes 2.4 s after a renewal began: time for that one and the next, of up to 1.2 s each.
+//!
+//! **A slow API server** would make the leader lose so short a lease again and again. It therefore declares a longer
+//! one while requests are slow: five times the slowest of the recent ones, up to five times the setting. With requests
+//! of 2 s it renews a lease of 10 s every 2 s, and the fence closes after 8 s: two requests fit that take twice as long
+//! as any before. Should they become slow from one renewal to the next, the fence closes until the answer is there, and
+//! the same replica goes on.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,8 +31,15 @@ use super::cache::Cache;
 use super::metrics::Metrics;
 use super::system;
 
-/// Longest pause between two attempts of a replica that does not lead.
-const CAMPAIGN_PERIOD: Duration = Duration::from_secs(1);
+/// Longest pause between two attempts of a replica that does not lead, or that failed to renew.
+const RETRY: Duration = Duration::from_millis(500);
+/// The fence closes after this part of the lease's duration.
+const FENCE: f64 = 0.8;
+/// The declared duration, as a multiple of the slowest request. The fence leaves time for two, one after the other, that
+/// take twice as long.
+const SLOW_REQUESTS: u32 = 5;
+/// The longest declared duration, as a multiple of the setting.
+const LONGEST: u32 = 5;
 
 /// The lease and its duration.
 #[derive(Clone, Debug)]
@@ -31,7 +48,7 @@ pub struct LeaseSettings {
     pub namespace: String,
     /// Name of the lease.
     pub name: String,
-    /// Time after its last renewal at which the lease expires.
+    /// Time after its last renewal at which the lease expires: whole seconds. Longer while the API server is slow.
     pub duration: Duration,
 }
 
@@ -40,7 +57,7 @@ impl Default for LeaseSettings {
         Self {
             namespace: crds::names::SYSTEM_NAMESPACE.to_owned(),
             name: "atelier-operator".to_owned(),
-            duration: Duration::from_secs(15),
+            duration: Duration::from_secs(3),
         }
     }
 }
@@ -53,8 +70,24 @@ impl Fence {
     /// Whether a write may begin now.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        until.is_some_and(|until| Instant::now() < until)
+        self.until().is_some_and(|until| Instant::now() < until)
+    }
+
+    /// Waits until it is closed.
+    async fn closed(&self) {
+        while let Some(until) = self.until().filter(|until| Instant::now() < *until) {
+            tokio::time::sleep_until(until).await;
+        }
+    }
+
+    fn until(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets it close no later than this.
+    fn lower(&self, until: Instant) {
+        let mut own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *own = own.map(|own| own.min(until));
     }
 
     fn set(&self, until: Option<Instant>) {
@@ -83,10 +116,11 @@ impl Election {
         let resign = Resign(&self);
         let mut candidate = Candidate::new(&self);
         while !shutdown.is_cancelled() {
-            let period = self.settings.duration / 3;
-            self.campaign(&mut candidate, period).await;
-            let pause = if *self.leads.borrow() { period } else { period.min(CAMPAIGN_PERIOD) };
-            shutdown.run_until_cancelled(tokio::time::sleep(pause)).await;
+            let attempt = async {
+                let next = Box::pin(self.campaign(&mut candidate)).await;
+                tokio::time::sleep_until(next).await;
+            };
+            shutdown.run_until_cancelled(attempt).await;
         }
         drop(resign);
         if let Err(error) = candidate.release().await {
@@ -95,18 +129,36 @@ impl Election {
         Ok(())
     }
 
-    async fn campaign(&self, candidate: &mut Candidate, timeout: Duration) {
-        let was_open = self.fence.is_open();
-        match tokio::time::timeout(timeout, candidate.try_hold()).await {
-            Ok(Ok(held)) => {
-                if held && !was_open {
+    /// Tries once to take or renew the lease. Returns the time of the next attempt.
+    async fn campaign(&self, candidate: &mut Candidate) -> Instant {
+        let begun = Instant::now();
+        let leads = *self.leads.borrow();
+        let held = {
+            let attempt = candidate.try_hold();
+            tokio::pin!(attempt);
+            tokio::select! {
+                biased;
+                held = &mut attempt => held,
+                // the attempt continues: another replica may be as far from the API server as this one
+                () = self.fence.closed(), if leads => {
+                    self.set_leading(false);
+                    attempt.await
+                }
+            }
+        };
+        match held {
+            Ok(Some(until)) => {
+                if !self.fence.is_open() {
                     // nobody could act on what was seen meanwhile
                     self.cache.begin((self.clock)());
                 }
-                self.set_leading(held);
+                self.fence.set(Some(until));
+                self.set_leading(self.fence.is_open());
+                return begun + self.settings.duration / 3;
             }
+            Ok(None) => self.set_leading(false),
             // the fence stays open for as long as no other replica can have taken the lease
-            Ok(Err(error)) => {
+            Err(error) => {
                 tracing::warn!(%error, "cannot take or renew the lease");
                 // on a new cluster the namespace of the lease may not exist yet
                 if matches!(&error, kube::Error::Api(status) if status.code == 404)
@@ -116,11 +168,9 @@ impl Election {
                 }
                 self.set_leading(self.fence.is_open());
             }
-            Err(_) => {
-                tracing::warn!("timeout while taking or renewing the lease");
-                self.set_leading(self.fence.is_open());
-            }
         }
+        let retry = Instant::now() + RETRY;
+        candidate.expiry().map_or(retry, |expiry| expiry.min(retry))
     }
 
     fn set_leading(&self, leads: bool) {
@@ -152,13 +202,30 @@ struct Candidate {
     identity: String,
     fence: Fence,
     clock: fn() -> Timestamp,
-    seen: Option<SeenLease>,
+    /// The lease as it was last read or written, unless a write has failed since.
+    seen: Option<Seen>,
+    /// Duration of the slowest of the recent requests.
+    slowest: Duration,
 }
 
-/// The version of the lease that was read last.
-struct SeenLease {
-    version: String,
+/// A version of the lease.
+struct Seen {
+    lease: Lease,
+    /// When this process first saw it.
     since: Instant,
+}
+
+impl Seen {
+    fn holder(&self) -> &str {
+        self.lease.spec.as_ref().and_then(|spec| spec.holder_identity.as_deref()).unwrap_or_default()
+    }
+
+    /// When the lease expires unless it is renewed.
+    fn expiry(&self) -> Instant {
+        let declared = self.lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
+        let seconds = declared.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or_default();
+        self.since + Duration::from_secs(seconds.max(1))
+    }
 }
 
 impl Candidate {
@@ -170,59 +237,68 @@ impl Candidate {
             fence: election.fence.clone(),
             clock: election.clock,
             seen: None,
+            slowest: Duration::ZERO,
         }
     }
 
-    /// Tries once to take or renew the lease. Returns whether this replica holds it now.
-    async fn try_hold(&mut self) -> Result<bool, kube::Error> {
-        // counted from before the request: the lease may have been written at any time since
-        let begun = Instant::now();
-        let held = match self.api.get_opt(&self.settings.name).await? {
-            None => self.write(None).await?,
-            Some(lease) => {
-                let spec = lease.spec.clone().unwrap_or_default();
-                let holder = spec.holder_identity.unwrap_or_default();
-                if holder == self.identity || holder.is_empty() || self.has_expired(&lease) {
-                    self.write(Some(lease)).await?
-                } else {
-                    false
-                }
+    /// Tries to take or renew the lease. Returns until when this replica may write if it holds the lease now.
+    async fn try_hold(&mut self) -> Result<Option<Instant>, kube::Error> {
+        match self.try_hold_seen().await {
+            // the version that was seen is not the current one
+            Err(kube::Error::Api(status)) if status.code == 409 => self.try_hold_seen().await,
+            tried => tried,
+        }
+    }
+
+    async fn try_hold_seen(&mut self) -> Result<Option<Instant>, kube::Error> {
+        if !self.seen.as_ref().is_some_and(|seen| self.may_take(seen)) {
+            self.read().await?;
+        }
+        match self.seen.take() {
+            Some(seen) if !self.may_take(&seen) => {
+                self.seen = Some(seen);
+                Ok(None)
             }
+            seen => self.write(seen.map(|seen| seen.lease)).await.map(Some),
+        }
+    }
+
+    /// Whether this replica holds the lease, it is free, or it has expired.
+    fn may_take(&self, seen: &Seen) -> bool {
+        let holder = seen.holder();
+        holder == self.identity || holder.is_empty() || Instant::now() >= seen.expiry()
+    }
+
+    /// When the lease of another replica expires.
+    fn expiry(&self) -> Option<Instant> {
+        self.seen.as_ref().map(Seen::expiry)
+    }
+
+    async fn read(&mut self) -> Result<(), kube::Error> {
+        let (api, name) = (self.api.clone(), self.settings.name.clone());
+        let found = self.timed(api.get_opt(&name)).await?;
+        let since = match (&self.seen, &found) {
+            (Some(seen), Some(lease))
+                if seen.lease.metadata.resource_version == lease.metadata.resource_version =>
+            {
+                seen.since
+            }
+            _ => Instant::now(),
         };
-        if held {
-            self.fence.set(Some(begun + self.settings.duration.mul_f64(0.8)));
-        }
-        Ok(held)
+        self.seen = found.map(|lease| Seen { lease, since });
+        Ok(())
     }
 
-    /// Whether the holder has not renewed the lease for its duration.
-    fn has_expired(&mut self, lease: &Lease) -> bool {
-        let version = lease.metadata.resource_version.clone().unwrap_or_default();
-        let declared = lease
-            .spec
-            .as_ref()
-            .and_then(|spec| spec.lease_duration_seconds)
-            .and_then(|seconds| u64::try_from(seconds).ok());
-        let duration =
-            declared.map_or(self.settings.duration, Duration::from_secs).max(Duration::from_secs(1));
-        match &self.seen {
-            Some(seen) if seen.version == version => seen.since.elapsed() >= duration,
-            _ => {
-                self.seen = Some(SeenLease { version, since: Instant::now() });
-                false
-            }
-        }
-    }
-
-    /// Writes the lease in this replica's name. Returns false if another replica wrote it first.
-    async fn write(&self, lease: Option<Lease>) -> Result<bool, kube::Error> {
+    /// Writes the lease in this replica's name, bound to the version that was read: of two replicas only one succeeds.
+    /// Returns until when this replica may write.
+    async fn write(&mut self, lease: Option<Lease>) -> Result<Instant, kube::Error> {
         let now = MicroTime((self.clock)());
-        let seconds = i32::try_from(self.settings.duration.as_secs().max(1)).unwrap_or(i32::MAX);
+        let duration = self.duration();
         let before = lease.as_ref().and_then(|lease| lease.spec.clone()).unwrap_or_default();
         let renewed = before.holder_identity.as_deref() == Some(self.identity.as_str());
         let spec = LeaseSpec {
             holder_identity: Some(self.identity.clone()),
-            lease_duration_seconds: Some(seconds),
+            lease_duration_seconds: Some(i32::try_from(duration.as_secs()).unwrap_or(i32::MAX)),
             acquire_time: if renewed { before.acquire_time } else { Some(now.clone()) },
             renew_time: Some(now),
             lease_transitions: Some(
@@ -230,32 +306,48 @@ impl Candidate {
             ),
             ..LeaseSpec::default()
         };
+        let (api, name, params) = (self.api.clone(), self.settings.name.clone(), PostParams::default());
+        // counted from before the request: the lease may be written at any time from now on
+        let until = Instant::now() + duration.mul_f64(FENCE);
+        // the lease may become shorter although the answer is lost
+        self.fence.lower(until);
         let written = match lease {
             None => {
-                let metadata = ObjectMeta { name: Some(self.settings.name.clone()), ..ObjectMeta::default() };
-                self.api.create(&PostParams::default(), &Lease { metadata, spec: Some(spec) }).await
+                let metadata = ObjectMeta { name: Some(name), ..ObjectMeta::default() };
+                self.timed(api.create(&params, &Lease { metadata, spec: Some(spec) })).await?
             }
-            // bound to the version that was read: of two replicas only one succeeds
             Some(lease) => {
-                self.api
-                    .replace(
-                        &self.settings.name,
-                        &PostParams::default(),
-                        &Lease { spec: Some(spec), ..lease },
-                    )
-                    .await
+                self.timed(api.replace(&name, &params, &Lease { spec: Some(spec), ..lease })).await?
             }
         };
-        match written {
-            Ok(_) => Ok(true),
-            Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
-            Err(error) => Err(error),
-        }
+        self.seen = Some(Seen { lease: written, since: Instant::now() });
+        Ok(until)
+    }
+
+    /// The duration to declare, in whole seconds.
+    fn duration(&self) -> Duration {
+        let slow = (self.slowest * SLOW_REQUESTS).as_secs_f64().ceil();
+        let setting = self.settings.duration.max(Duration::from_secs(1));
+        Duration::from_secs_f64(slow).clamp(setting, setting * LONGEST)
+    }
+
+    /// Sends a request and measures it. One that is too slow for the longest lease fails: its connection may be dead.
+    async fn timed<T>(
+        &mut self,
+        request: impl Future<Output = Result<T, kube::Error>>,
+    ) -> Result<T, kube::Error> {
+        let begun = Instant::now();
+        let result = tokio::time::timeout(self.settings.duration * LONGEST / SLOW_REQUESTS, request)
+            .await
+            .map_err(|_| kube::Error::Service("no answer in time".into()))?;
+        self.slowest = begun.elapsed().max(self.slowest.mul_f64(0.8));
+        result
     }
 
     /// Releases the lease if this replica holds it.
-    async fn release(&self) -> Result<(), kube::Error> {
-        let Some(mut lease) = self.api.get_opt(&self.settings.name).await? else { return Ok(()) };
+    async fn release(&mut self) -> Result<(), kube::Error> {
+        self.read().await?;
+        let Some(mut lease) = self.seen.take().map(|seen| seen.lease) else { return Ok(()) };
         let Some(spec) = lease
             .spec
             .as_mut()
@@ -265,9 +357,13 @@ impl Candidate {
         };
         spec.holder_identity = Some(String::new());
         spec.lease_duration_seconds = Some(1);
-        match self.api.replace(&self.settings.name, &PostParams::default(), &lease).await {
+        let (api, name) = (self.api.clone(), self.settings.name.clone());
+        match self.timed(api.replace(&name, &PostParams::default(), &lease)).await {
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
             other => other.map(drop),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -348,7 +348,7 @@ impl Lab {
         let options = Options {
             identity: identity.to_owned(),
             concurrency: 16,
-            lease: LeaseSettings { duration: Duration::from_secs(2), ..LeaseSettings::default() },
+            lease: LeaseSettings::default(),
             clock: Timestamp::now,
             hook: hook.map(|hook| hang_for_good(hook, hung.clone())),
         };

@@ -1,10 +1,16 @@
 //! Several operators, a restart of the API server, and an operator with nothing to do.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
+use atelier_operator::controller::election::LeaseSettings;
+use atelier_operator::controller::{Hook, Step, Verdict};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt as _;
 use testkit::eventually;
 
-use crate::lab::Lab;
+use crate::lab::{Lab, roles};
 use crate::outage::Part;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -30,6 +36,102 @@ async fn one_of_two_operators_leads_and_the_other_takes_over() {
     lab.set_instance(0, None).await;
     lab.held(0).await;
     lab.end(three, 2).await;
+}
+
+/// The leader is killed several times, each time with a start requested right afterwards.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_leader_is_replaced_within_five_seconds() {
+    let lab = Lab::new(1, 6).await;
+    let mut leader = lab.operator("operator-0", None).await;
+    leader.leads().await;
+    lab.create_units(6).await;
+    for n in 0..6 {
+        lab.held(n).await;
+    }
+    let mut hand_overs = Vec::new();
+    for n in 0..6 {
+        let mut standby = lab.operator(&format!("operator-{}", n + 1), None).await;
+        eventually("the standby has seen the units", async || (standby.units.all().len() == 6).then_some(()))
+            .await;
+        // at any time between two renewals
+        tokio::time::sleep(Duration::from_millis(170 * u64::try_from(n).unwrap())).await;
+        let killed = Instant::now();
+        leader.kill();
+        lab.set_instance(n, Some(lab.instance(n, 1))).await;
+        standby.leads().await;
+        let led = killed.elapsed();
+        lab.running(n, 1).await;
+        hand_overs.push((led, killed.elapsed()));
+        leader = standby;
+    }
+    eprintln!("from the kill until the standby leads, and until the instance runs: {hand_overs:.1?}");
+    assert!(hand_overs.iter().all(|(led, _)| *led <= Duration::from_secs(5)), "{hand_overs:?}");
+    lab.end(leader, 6).await;
+}
+
+/// Stops all threads of the operator's runtime at its first write of an action, then lets them go on.
+fn freezes_once(at: &'static str, frozen: Arc<AtomicBool>, duration: Duration) -> Hook {
+    Arc::new(move |step, action, _| {
+        if step == Step::Before && action == at && !frozen.swap(true, Ordering::SeqCst) {
+            let until = Instant::now() + duration;
+            let freeze = move || std::thread::sleep(until.saturating_duration_since(Instant::now()));
+            // more than its other threads: some may be queued where only this thread finds them
+            for _ in 0..8 {
+                tokio::spawn(async move { freeze() });
+            }
+            freeze();
+        }
+        Verdict::Continue
+    })
+}
+
+/// The leader is frozen while it starts an instance, for longer than the lease: the standby continues the start, and
+/// the old leader writes nothing when it wakes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_frozen_leader_writes_nothing_when_it_wakes() {
+    let lab = Lab::new(1, 2).await;
+    let frozen = Arc::new(AtomicBool::new(false));
+    let lasts = LeaseSettings::default().duration * 3;
+    let hook = freezes_once("create_instance", Arc::clone(&frozen), lasts);
+    let mut one = lab.operator("one", Some(hook)).await;
+    one.leads().await;
+    lab.create_units(2).await;
+    let held = [lab.held(0).await, lab.held(1).await];
+    let mut two = lab.operator("two", None).await;
+    eventually("the standby has seen the units", async || (two.units.all().len() == 2).then_some(())).await;
+    lab.set_instance(0, Some(lab.instance(0, 1))).await;
+    eventually("the leader is frozen", async || frozen.load(Ordering::SeqCst).then_some(())).await;
+    let writes = one.counts.writes.load(Ordering::SeqCst);
+    two.leads().await;
+    assert!(one.is_leading(), "it does not know yet");
+    let running = lab.running(0, 1).await;
+    assert_eq!(running.node, held[0].node);
+    let pods = lab.pods(0).await;
+    assert_eq!(roles(&pods).into_values().collect::<Vec<_>>(), ["instance"]);
+
+    eventually("the old leader is a standby", async || (!one.is_leading()).then_some(())).await;
+    // it watches again, and would act
+    lab.set_instance(1, Some(lab.instance(1, 1))).await;
+    lab.running(1, 1).await;
+    let attempt = running.instance.unwrap().attempt;
+    eventually("the old leader has seen it", async || {
+        let units = one.units.all();
+        let seen = |unit: &&Arc<crds::GpuUnit>| {
+            unit.status.as_ref().is_some_and(|status| status.state == crds::UnitState::Running)
+        };
+        (units.iter().filter(seen).count() == 2).then_some(())
+    })
+    .await;
+    assert_eq!(one.counts.writes.load(Ordering::SeqCst), writes, "a write by the replica that was frozen");
+    assert!(two.is_leading());
+    let uids = |pods: &[Pod]| pods.iter().map(|pod| pod.uid().unwrap()).collect::<Vec<_>>();
+    assert_eq!(uids(&lab.pods(0).await), uids(&pods), "one pod per attempt");
+    let after = lab.status(0).await;
+    assert_eq!((after.instance.unwrap().attempt, after.recent_runs.len()), (attempt, 0));
+    let events = lab.events(0).await;
+    assert_eq!(events.matches(" Running: ").count(), 1, "{events}");
+    one.stop().await;
+    lab.end(two, 2).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,7 +14,9 @@ use super::{
 use crate::{
     AppState, Error,
     batch::{BatchWork, Batcher},
+    datacenter,
     metrics::StockMetrics,
+    silence::Silence,
 };
 
 /// Batches of one specification in progress at a time: while one commits, the next is filled and begun.
@@ -44,7 +46,8 @@ pub(super) struct Granted {
 
 impl ClaimService {
     pub(crate) fn new(state: AppState) -> Self {
-        let claims = Claims { db: state.db.clone(), metrics: state.metrics.clone() };
+        let claims =
+            Claims { db: state.db.clone(), metrics: state.metrics.clone(), silence: state.silence.clone() };
         let releases = Releases { db: state.db.clone() };
         Self {
             state,
@@ -94,6 +97,7 @@ struct Claimant {
 struct Claims {
     db: Db,
     metrics: StockMetrics,
+    silence: Silence,
 }
 
 impl BatchWork for Claims {
@@ -138,11 +142,13 @@ impl Claims {
         claimants: &[Claimant],
         outcomes: &mut Outcomes,
     ) -> sqlx::Result<Option<ClaimOutcome>> {
+        let mut avoided = if datacenter.is_none() { self.silent_datacenters().await? } else { Vec::new() };
         let on_nodes = open(claimants.iter().filter(|claimant| claimant.node.is_some()), outcomes);
-        if !on_nodes.instances.is_empty() {
+        // clusters may have nodes of the same name
+        if !on_nodes.instances.is_empty() && avoided.is_empty() {
             record(self.transact(spec, datacenter, &on_nodes, &Step::OnNodes).await?, outcomes);
         }
-        let (mut tried, mut wait, mut place) = (Vec::new(), false, datacenter);
+        let (mut tried, mut wait, mut place) = (avoided.clone(), false, datacenter);
         loop {
             let left = open(claimants.iter(), outcomes);
             if left.instances.is_empty() {
@@ -160,12 +166,28 @@ impl Claims {
                 }
                 Some(at) => (wait, place) = (true, Some(at)),
                 None if wait => (wait, place) = (false, datacenter),
+                // nothing is free elsewhere: the instance waits for the cluster
+                None if !avoided.is_empty() => {
+                    tried.retain(|tried| !avoided.contains(tried));
+                    avoided.clear();
+                }
                 None => {
                     let left = open(claimants.iter(), outcomes);
                     return self.refuse(spec, datacenter, &left).await.map(Some);
                 }
             }
         }
+    }
+
+    /// Returns the datacenters whose cluster does not answer.
+    async fn silent_datacenters(&self) -> sqlx::Result<Vec<DatacenterId>> {
+        let silent = self.silence.clusters();
+        if silent.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut tx = self.db.worker().await?;
+        let all = datacenter::store::list(&mut tx, "", i64::MAX).await?;
+        Ok(all.into_iter().filter(|one| silent.contains(&one.cluster)).map(|one| one.id).collect())
     }
 
     async fn refuse(

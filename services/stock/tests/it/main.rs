@@ -7,6 +7,7 @@ mod claims;
 mod cluster;
 mod operator;
 mod repair;
+mod silence;
 mod stock;
 mod supervision;
 mod world;

@@ -18,6 +18,8 @@ pub(crate) struct World {
     pub(crate) database: DbConfig,
     pub(crate) issuer: Issuer,
     pub(crate) kubeconfig: Option<PathBuf>,
+    /// Of a second cluster, `other`.
+    pub(crate) other: Option<PathBuf>,
     pub(crate) config: StockConfig,
 }
 
@@ -40,17 +42,19 @@ impl World {
         let database = db.service(NAME, &MIGRATIONS).await;
         let config =
             StockConfig { hold_deadline_seconds: 60, compare_every_seconds: 3600, ..StockConfig::default() };
-        Self { db, database, issuer: Issuer::start().await, kubeconfig, config }
+        Self { db, database, issuer: Issuer::start().await, kubeconfig, other: None, config }
     }
 
     fn service_config(&self) -> Config {
-        let main = ClusterConfig { kubeconfig: self.kubeconfig.clone(), context: None };
+        let cluster = |kubeconfig| ClusterConfig { kubeconfig, context: None };
+        let mut clusters = BTreeMap::from([("main".to_owned(), cluster(self.kubeconfig.clone()))]);
+        clusters.extend(self.other.clone().map(|other| ("other".to_owned(), cluster(Some(other)))));
         Config {
             listen: "127.0.0.1:0".parse().unwrap(),
             database: self.database.clone(),
             auth: self.issuer.config(),
             callers: callers(),
-            clusters: BTreeMap::from([("main".to_owned(), main)]),
+            clusters,
             stock: self.config.clone(),
         }
     }
@@ -163,7 +167,11 @@ impl World {
 impl Replica {
     /// Creates a datacenter in the cluster `main`; returns its id.
     pub(crate) async fn datacenter(&self, name: &str) -> String {
-        let body = json!({ "name": name, "region": "uk", "cluster": "main" });
+        self.datacenter_in(name, "main").await
+    }
+
+    pub(crate) async fn datacenter_in(&self, name: &str, cluster: &str) -> String {
+        let body = json!({ "name": name, "region": "uk", "cluster": cluster });
         self.admin.post("/v1/datacenters", body).await.expect(201).str("id").to_owned()
     }
 

@@ -17,6 +17,9 @@ pub(super) enum Error {
     /// The cluster refused a request, or did not respond.
     #[error(transparent)]
     Kube(#[from] kube::Error),
+    /// The cluster did not respond in time.
+    #[error("the cluster did not respond in time")]
+    Silent,
     #[error(transparent)]
     ObjectStore(#[from] object_store::Error),
     #[error("no object store is configured")]
@@ -50,7 +53,7 @@ impl Error {
             Self::ObjectStore(error @ object_store::Error::Refused { .. }) => {
                 refusal(if error.is_transient() { Retry::Backoff } else { Retry::Later })
             }
-            Self::Cluster(_) | Self::Kube(_) => {
+            Self::Cluster(_) | Self::Kube(_) | Self::Silent => {
                 let message = "The cluster does not respond. The platform retries.";
                 (Some(Reason::new(unavailable, message)), Retry::Backoff)
             }

@@ -32,6 +32,8 @@ use crate::{
 
 use error::{Error, Retry};
 
+/// How long a cluster may take to answer the requests of one reconcile.
+const CLUSTER_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time until a refused request is repeated.
 const REFUSED_RETRY: Duration = Duration::from_secs(30);
 
@@ -85,7 +87,10 @@ impl Reconciler {
         };
         tx.commit().await?;
         let observed = match &storage.place {
-            Some(place) => volume::reconcile(&self.state, &storage, &place.cluster).await,
+            Some(place) => {
+                let observed = volume::reconcile(&self.state, &storage, &place.cluster);
+                tokio::time::timeout(CLUSTER_TIMEOUT, observed).await.unwrap_or(Err(Error::Silent))
+            }
             None => bucket::reconcile(&self.state, &storage).await,
         };
         match observed {

@@ -116,10 +116,11 @@ impl Applier {
         name: &str,
         request: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, WriteError> {
+        self.call_hook(Step::Before, action, name).await;
+        // last, right before the request: this process may have been frozen for any time
         if !self.fence.is_open() {
             return Err(WriteError::Fenced);
         }
-        self.call_hook(Step::Before, action, name).await;
         self.metrics.wrote(action);
         let result = request.await;
         self.call_hook(Step::After, action, name).await;
