@@ -20,7 +20,7 @@ pub struct ClaimRequest {
     pub tenant_id: TenantId,
     /// Specification of the unit.
     pub gpu_spec_id: GpuSpecId,
-    /// Only units in this datacenter. By default, the datacenter with the most free units.
+    /// Only units in this datacenter. By default, the one with the most free units of those whose cluster answers.
     #[serde(default)]
     pub datacenter_id: Option<DatacenterId>,
     /// A unit on this node, if one is free; otherwise any.

@@ -26,6 +26,7 @@ async fn the_service_works_after_a_panic_in_each_worker() {
             "stock.counts",
             "stock.revocations",
             "stock.settle",
+            "stock.silence.main",
             "stock.units.listen",
             "stock.units.queue",
             "stock.watch.main",

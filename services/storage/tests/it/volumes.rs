@@ -151,3 +151,41 @@ async fn a_failed_volume_has_a_reason_and_recovers() {
     assert!(metrics.text.contains("storage_reconciles_total"), "{}", metrics.text);
     remove(&member, made.str("id")).await;
 }
+
+/// A second cluster takes connections and never answers.
+#[tokio::test]
+async fn a_silent_cluster_does_not_hold_up_the_volumes_of_another() {
+    let mut world = World::with_cluster().await;
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("kubeconfig");
+    let server = format!("http://{}", silent.local_addr().unwrap());
+    let config = json!({
+        "clusters": [{ "name": "a", "cluster": { "server": server } }], "users": [{ "name": "a", "user": {} }],
+        "contexts": [{ "name": "a", "context": { "cluster": "a", "user": "a" } }], "current-context": "a",
+    });
+    std::fs::write(&file, config.to_string()).unwrap();
+    world.config.clusters.insert("us-1".to_owned(), kubeconfig(&file));
+    let service = world.start().await;
+    specs(&world.admin(&service)).await;
+    let member = world.member(&service, TenantId::new());
+    let order = async |name: String, datacenter: &str| {
+        let body = json!({ "name": name, "storage_spec": "ssd", "size_gib": 5, "datacenter": datacenter });
+        member.post("/v1/storages", body).await.expect(202)
+    };
+    // more than are reconciled at a time
+    let mut waiting = Vec::new();
+    for n in 0..world.config.reconcile.concurrency + 4 {
+        waiting.push(order(format!("silent-{n}"), "us-1").await);
+    }
+    let begun = std::time::Instant::now();
+    let made = order("models".to_owned(), "uk-1").await;
+    state(&member, made.str("id"), "available").await;
+    assert!(begun.elapsed().as_secs() < 4, "it took {:?}", begun.elapsed());
+    let path = format!("/v1/storages/{}", waiting[0].str("id"));
+    eventually("the reason is reported", async || {
+        let seen = member.get(&path).await.body;
+        (seen["state"] == "pending" && seen["reason"] == "cluster_unavailable").then_some(())
+    })
+    .await;
+}
