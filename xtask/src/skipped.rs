@@ -55,7 +55,7 @@ mod tests {
     const REPORT: &str = r#"<testsuites name="nextest-run" tests="5" failures="1" errors="1" time="3.2">
     <testsuite name="atelier-operator::it" tests="5" disabled="0" errors="1" failures="1">
         <testcase name="leading::an_api_server_that_restarts" classname="atelier-operator::it" time="0.01">
-            <system-err>skipped: this cluster cannot be restarted (TEST_RESTART_CLUSTER)
+            <system-err>skipped: this cluster cannot be restarted (TEST_CONTROL_CLUSTER)
 </system-err>
         </testcase>"#;
 
@@ -76,7 +76,7 @@ mod tests {
         <testcase name="leading::an_api_server_that_restarts" classname="atelier-operator::it" time="0.01">
             <system-out>running 1 test
 </system-out>
-            <system-err>skipped: this cluster cannot be restarted (TEST_RESTART_CLUSTER)
+            <system-err>skipped: this cluster cannot be restarted (TEST_CONTROL_CLUSTER)
 </system-err>
         </testcase>
         <testcase name="leading::one_leads" classname="atelier-operator::it" time="1.2">
@@ -91,7 +91,7 @@ skipped: no &lt;driver&gt;</system-err>
             [
                 Case {
                     name: "leading::an_api_server_that_restarts".into(),
-                    reason: "this cluster cannot be restarted (TEST_RESTART_CLUSTER)".into()
+                    reason: "this cluster cannot be restarted (TEST_CONTROL_CLUSTER)".into()
                 },
                 Case { name: "leading::one_leads".into(), reason: "no <driver>".into() }
             ]

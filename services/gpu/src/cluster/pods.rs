@@ -59,7 +59,8 @@ impl Cluster {
     pub fn pod(&self, unit: &str, instance: InstanceId) -> Option<PodRef> {
         let Observation::Unit(unit) = self.observation(unit) else { return None };
         let name = instance.k8s_name();
-        let present = unit.instance.as_ref().filter(|present| present.id == name && !present.pod_name.is_empty())?;
+        let present =
+            unit.instance.as_ref().filter(|present| present.id == name && !present.pod_name.is_empty())?;
         Some(PodRef { namespace: present.namespace.clone(), name: present.pod_name.clone() })
     }
 

@@ -18,7 +18,7 @@ use crate::observation::{ObservedPod, Phase, PodRef};
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Time after which a refusal of the unit's new size on its node is checked again.
-const RESIZE_RETRY: Duration = Duration::from_secs(60);
+const RESIZE_RETRY: Duration = Duration::from_secs(10);
 
 /// Time without the place after which a new placeholder's refusal by the scheduler counts although the unit fits: the
 /// scheduler has reasons of its own.
@@ -240,9 +240,13 @@ impl<'a> Planner<'a> {
         }
         let waiting = candidates.waiting;
         if let Some(node) = returns_to {
-            let is_late = waiting.is_some_and(|pod| {
-                !is_left && self.remaining(self.free_since(pod), self.settings.hand_off()).is_zero()
-            });
+            let remaining = waiting
+                .filter(|_| !is_left)
+                .map(|pod| self.remaining(self.free_since(pod), self.settings.hand_off()));
+            let is_late = remaining.is_some_and(|remaining| remaining.is_zero());
+            if let Some(remaining) = remaining.filter(|_| !is_late) {
+                self.requeue_after(remaining);
+            }
             let was_lost =
                 self.previous.condition(names::CONDITION_HELD).is_some_and(|held| held.status == "False");
             self.held = Some(if is_late || was_lost {

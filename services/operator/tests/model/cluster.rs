@@ -35,8 +35,13 @@ impl World {
             pods.map(|pod| (pod.created_at, &pod.uid)).min()
         };
         let own = waits(n);
+        let is_there = |n| {
+            self.pods
+                .iter()
+                .any(|pod| pod.unit == unit_name(n) && pod.node.as_deref() == Some(node) && !pod.deleting)
+        };
         let is_older = |other| waits(other).is_some_and(|since| own.is_none_or(|own| since < own));
-        (0..UNITS).filter(|other| *other != n && is_older(*other)).count()
+        (0..UNITS).filter(|other| *other != n && !is_there(*other) && is_older(*other)).count()
     }
 
     pub(crate) fn used(&self, node: &str) -> usize {

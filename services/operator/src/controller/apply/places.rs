@@ -1,6 +1,7 @@
 //! Whether a unit fits on a node, from the API server and not from the cache.
 
 use crds::GpuUnit;
+use crds::names::LABEL_UNIT;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod, PodSpec};
 use kube::api::ListParams;
@@ -29,10 +30,13 @@ impl Applier {
         let found = nodes.get_opt(node).await.map_err(WriteError::Api)?;
         let pods = pods.list(&on_node).await.map_err(WriteError::Api)?;
         let name = unit.name_any();
-        let others = pods.iter().filter(|pod| pod.labels().get(crds::names::LABEL_UNIT) != Some(&name));
-        let rivals: Vec<PodSpec> =
-            self.cache.rivals(&name, node).iter().map(|rival| self.placeholder_spec(rival)).collect();
-        let others = others.filter_map(|pod| pod.spec.as_ref()).chain(&rivals);
+        let rivals = self.cache.rivals(&name, node);
+        let is_other = |pod: &&Pod| {
+            let unit = pod.labels().get(LABEL_UNIT);
+            unit.is_none_or(|unit| *unit != name && !rivals.contains_key(unit))
+        };
+        let waiting: Vec<_> = rivals.values().map(|rival| self.placeholder_spec(rival)).collect();
+        let others = pods.iter().filter(is_other).filter_map(|pod| pod.spec.as_ref()).chain(&waiting);
         let refusal = match found {
             Some(found) => why_no_room(&found, others, &self.placeholder_spec(unit)),
             None => Some("it does not exist".to_owned()),

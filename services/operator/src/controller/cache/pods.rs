@@ -1,6 +1,6 @@
 //! Pods of units.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crds::{GpuUnit, names};
@@ -42,6 +42,8 @@ impl Cache {
         let slot = inner.slots.entry(unit.clone()).or_default();
         match slot.pods.iter_mut().find(|known| known.uid == observed.uid) {
             Some(_) if !watched => return Vec::new(),
+            // the first word of the watch about a write of this process, or a list after a gap
+            Some(known) if known.version == observed.version && !known.version.is_empty() => {}
             Some(known) if is_known(Some(&known.version), Some(&observed.version)) => return Vec::new(),
             Some(known) => {
                 observed.deleting |= known.deleting;
@@ -93,9 +95,12 @@ impl Cache {
         lost.iter().flat_map(|(unit, uid)| self.drop_pod_by_uid(unit, uid, None, now)).collect()
     }
 
-    /// Other units with a pod of the instances' class that waits for the node, and has for longer than this unit's.
-    pub(crate) fn rivals(&self, unit: &str, node: &str) -> Vec<Arc<GpuUnit>> {
+    /// Other units with no pod on the node and one of the instances' class that has waited for it for longer than this
+    /// unit's, by name.
+    pub(crate) fn rivals(&self, unit: &str, node: &str) -> BTreeMap<String, Arc<GpuUnit>> {
         let inner = self.read();
+        let is_there =
+            |slot: &Slot| slot.pods.iter().any(|pod| pod.node.as_deref() == Some(node) && !pod.deleting);
         let waits = |pod: &&Arc<ObservedPod>| {
             pod.node.is_none()
                 && !pod.deleting
@@ -107,9 +112,10 @@ impl Cache {
         let own = inner.slots.get(unit).and_then(waits_since);
         let others = inner.slots.iter().filter(|(name, slot)| {
             *name != unit
+                && !is_there(slot)
                 && waits_since(slot).is_some_and(|other| own.as_ref().is_none_or(|own| other < *own))
         });
-        others.filter_map(|(_, slot)| slot.unit.clone()).collect()
+        others.filter_map(|(name, slot)| Some((name.clone(), slot.unit.clone()?))).collect()
     }
 
     /// The pods of a unit, which may no longer exist.

@@ -91,7 +91,7 @@ fn an_idle_unit_is_resized_in_its_place_if_it_fits_there() {
     let refused = answered(Some("insufficient cpu"), vec![old.clone()]);
     assert_eq!(words(&refused.before_status), ["create fresh"], "the old place stays");
     assert_eq!(held(&refused), ("False", HeldReason::Unschedulable));
-    assert_eq!(refused.requeue_after, Some(Duration::from_secs(60)), "checked again");
+    assert_eq!(refused.requeue_after, Some(Duration::from_secs(10)), "checked again");
     let elsewhere = ObservedPod { uid: "fresh".to_owned(), ..pending(None) };
     assert_eq!(answered(Some("insufficient cpu"), vec![old.clone(), elsewhere.clone()]).before_status, []);
     let again = answered(None, vec![old, elsewhere]);
