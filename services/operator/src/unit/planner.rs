@@ -145,7 +145,8 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The time from which the start timeout of the attempt counts.
+    /// The time from which the start timeout of the attempt counts: a start makes no progress while the cluster cannot be
+    /// observed.
     pub(super) fn started_at(&self, wanted: &Instance) -> Timestamp {
         let attempt = Attempt::from(wanted);
         let known = self.previous.instance.as_ref();
@@ -154,7 +155,8 @@ impl<'a> Planner<'a> {
         // a pod that is created again after a run starts anew
         let last_run = self.plan.status.last_run.as_ref();
         let last_run = last_run.filter(|run| Attempt::from(*run) == attempt);
-        last_run.map_or(started, |run| started.max(run.ended_at.0))
+        let started = last_run.map_or(started, |run| started.max(run.ended_at.0));
+        started.max(self.snapshot.observed_since)
     }
 
     pub(super) fn instances(&self) -> impl Iterator<Item = &'a ObservedPod> + use<'a> {

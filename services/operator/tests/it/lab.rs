@@ -274,6 +274,7 @@ impl Lab {
             self.units().patch(&unit.name_any(), &PatchParams::default(), &Patch::Merge(&free)).await.ok();
             self.units().delete(&unit.name_any(), &everything.0).await.ok();
         }
+        self.clean_thieves().await;
         let pods: Api<Pod> = Api::all(self.client.clone());
         for pod in pods.list(&ListParams::default().labels(names::LABEL_ROLE)).await.unwrap() {
             let api: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace().unwrap());
@@ -442,7 +443,9 @@ impl Lab {
         what: &str,
         is_so: impl Fn(&GpuUnitStatus) -> bool,
     ) -> GpuUnitStatus {
-        let found = tokio::time::timeout(Duration::from_secs(60), async {
+        // after an outage, a real scheduler and kubelet may wait for a minute each before they connect again
+        let limit = Duration::from_secs(if self.is_dev() { 60 } else { 240 });
+        let found = tokio::time::timeout(limit, async {
             loop {
                 let unit = self.units().get(&self.unit_name(n)).await.unwrap();
                 let fresh = unit

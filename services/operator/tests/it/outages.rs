@@ -7,6 +7,7 @@ use futures::future::join_all;
 use k8s_openapi::api::core::v1::{Namespace, Node};
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt as _};
+use serde_json::json;
 use testkit::eventually;
 
 use crate::lab::{Lab, Running, reason};
@@ -62,13 +63,19 @@ async fn an_outage_of_the_api_server_costs_no_place() {
     let (operator, places) = full_node(&lab).await;
     for (round, delay) in [0, 40, 400].into_iter().enumerate() {
         let attempt = i64::try_from(round).unwrap() + 1;
+        let patient = |n| {
+            let mut instance = lab.instance(n, attempt);
+            // the parts of a real cluster may need minutes to find each other again
+            instance["startTimeoutSeconds"] = json!(600);
+            instance
+        };
         let (stopping, starting): (Vec<_>, Vec<_>) = (0..UNITS).partition(|n| n % 2 == 0);
         for n in stopping.iter().copied() {
-            lab.set_instance(n, Some(lab.instance(n, attempt))).await;
+            lab.set_instance(n, Some(patient(n))).await;
         }
         join_all(stopping.iter().map(|n| lab.running(*n, attempt))).await;
         for n in 0..UNITS {
-            let instance = starting.contains(&n).then(|| lab.instance(n, attempt));
+            let instance = starting.contains(&n).then(|| patient(n));
             lab.set_instance(n, instance).await;
         }
         tokio::time::sleep(Duration::from_millis(delay)).await;

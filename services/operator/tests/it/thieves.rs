@@ -71,6 +71,12 @@ impl Lab {
         .await;
     }
 
+    /// Deletes the thieves that earlier tests may have left.
+    pub(crate) async fn clean_thieves(&self) {
+        let at_once = DeleteParams::default().grace_period(0);
+        self.thief_pods().delete_collection(&at_once, &ListParams::default().labels(LABEL)).await.unwrap();
+    }
+
     fn thief_pods(&self) -> Api<Pod> {
         Api::namespaced(self.client.clone(), "default")
     }
