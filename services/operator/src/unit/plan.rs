@@ -39,9 +39,15 @@
 //! being deleted. What must not be lost (the end of a run, the reason of a failure) is written to the status before the
 //! pod that proves it may disappear: instance pods have a finalizer until then.
 //!
-//! # Lost nodes
-//! A pod on a lost node cannot be known to have ended. It is left alone while its instance is wanted. Once the instance
-//! is withdrawn, the pod is abandoned: deleted and no longer waited for, and the unit looks for another place.
+//! # Places that do not come back
+//! A place is given up when it is another's and not before (docs/adr/0010-when-a-place-is-given-up.md). A plan that needs
+//! to know asks with [`Plan::check_place`]; the answer is part of the next snapshot. A place that was freed by force is
+//! taken back in the same way, and a new size of the unit takes over the place of the old one by hand-off.
+//!
+//! # Nodes that are not ready
+//! A placeholder on such a node stays while the unit looks for another place; if most nodes are not ready, the unit waits
+//! for its node. A pod on a lost node cannot be known to have ended. It is left alone while its instance is wanted. Once
+//! the instance is withdrawn, the pod is abandoned: deleted and no longer waited for.
 
 use crds::{FailureReason, GpuUnit, GpuUnitStatus};
 use jiff::Timestamp;
