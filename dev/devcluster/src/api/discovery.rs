@@ -79,6 +79,7 @@ fn resources(hub: &Hub, group: &str, version: &str) -> Option<Value> {
             "pods" => {
                 sub("log", "Pod", &["get"]);
                 sub("exec", "PodExecOptions", &["create", "get"]);
+                sub("binding", "Binding", &["create"]);
             }
             "serviceaccounts" => sub("token", "TokenRequest", &["create"]),
             _ => {}

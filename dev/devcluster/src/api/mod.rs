@@ -132,11 +132,7 @@ async fn route(
     match (target.resource.id.as_str(), target.subresource.as_str(), verb) {
         ("pods", "log", "get") => return logs::serve(hub, &target, &query).await,
         ("pods", "exec", "get" | "create") => return exec::serve(hub, request, &target, &query).await,
-        (
-            "pods",
-            "attach" | "portforward" | "proxy" | "binding" | "eviction" | "ephemeralcontainers" | "resize",
-            _,
-        ) => {
+        ("pods", "attach" | "portforward" | "proxy" | "eviction" | "ephemeralcontainers" | "resize", _) => {
             let why = format!("the development cluster does not serve pods/{}", target.subresource);
             return Err(Failure::bad_request(why));
         }
@@ -166,6 +162,9 @@ async fn route(
                 ("create", "") => objects::create(hub, &call, &body),
                 ("create", "token") if target.resource.id == "serviceaccounts" => {
                     subresources::create_token(hub, &call, &body)
+                }
+                ("create", "binding") if target.resource.id == "pods" => {
+                    subresources::bind(hub, &call, &body)
                 }
                 ("update", "" | "status") => objects::update(hub, &call, &body),
                 ("patch", "" | "status") => objects::patch(hub, &call, &body),

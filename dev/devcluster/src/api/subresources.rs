@@ -1,4 +1,4 @@
-//! Token requests, and the switch that fails a node.
+//! Token requests, bindings, and the switch that fails a node.
 
 use super::json_response;
 use super::objects::Call;
@@ -6,6 +6,8 @@ use super::request;
 use super::tokens;
 use crate::error::{Cause, Failure};
 use crate::hub::Hub;
+use crate::json::text;
+use crate::scheduler;
 use axum::response::Response;
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -31,6 +33,22 @@ pub(crate) fn create_token(hub: &Hub, call: &Call<'_>, body: &Bytes) -> Result<R
         "spec": { "audiences": value["spec"]["audiences"], "expirationSeconds": lifetime }, "status": status,
     });
     Ok(json_response(StatusCode::CREATED, &answer))
+}
+
+/// `POST /api/v1/namespaces/{namespace}/pods/{name}/binding`: assigns a pod to a node, without asking whether it fits.
+pub(crate) fn bind(hub: &Hub, call: &Call<'_>, body: &Bytes) -> Result<Response, Failure> {
+    let value = request::decode(call.content, body)?;
+    let w = call.write()?;
+    let mut tx = hub.store.lock();
+    let pod = tx.get("pods", w.namespace, w.name).ok_or_else(|| w.resource.not_found(w.name))?;
+    let uid = text(&value["metadata"]["uid"]);
+    if !uid.is_empty() && uid != pod.uid() {
+        return Err(Failure::conflict("", "pods/binding", w.name, "the pod is another one"));
+    }
+    scheduler::assign(&mut tx, &pod, text(&value["target"]["name"]))?;
+    let status =
+        json!({ "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201 });
+    Ok(json_response(StatusCode::CREATED, &status))
 }
 
 /// `POST /devcluster/nodes/{name}/fail|recover`: fails a node with its processes, or recovers it.

@@ -39,7 +39,11 @@ pub(super) fn attempt(hub: &Hub, cache: &mut Cache, pod: &PodInfo) {
     };
     if let Some(node) = choose(cache, pod, plan.as_ref()) {
         // the lock is released before the event is recorded
-        let bound = bind(hub, &mut hub.store.lock(), pod, &node);
+        let bound = if hub.faults.reaches(&Part::Scheduler) {
+            bind(&mut hub.store.lock(), pod, &node)
+        } else {
+            Err(Failure::internal("the scheduler is stopped"))
+        };
         match bound {
             Ok(object) => {
                 cache.set_pod(&object);
@@ -103,10 +107,7 @@ fn choose(cache: &mut Cache, pod: &PodInfo, plan: Option<&claims::Plan>) -> Opti
 }
 
 /// Reserves the claims of a pod and assigns it to a node.
-fn bind(hub: &Hub, tx: &mut Inner, pod: &PodInfo, node: &str) -> Result<Arc<Object>, Failure> {
-    if !hub.faults.reaches(&Part::Scheduler) {
-        return Err(Failure::internal("the scheduler is stopped"));
-    }
+pub(super) fn bind(tx: &mut Inner, pod: &PodInfo, node: &str) -> Result<Arc<Object>, Failure> {
     let current = tx.get("pods", &pod.key.0, &pod.key.1).filter(|p| p.uid() == pod.uid);
     let conflict = |why: &str| Failure::conflict("", "pods/binding", &pod.key.1, why);
     let current = current.ok_or_else(|| conflict("the pod is gone"))?;

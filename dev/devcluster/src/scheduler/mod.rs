@@ -8,10 +8,11 @@ mod claims;
 mod fit;
 mod preempt;
 
+use crate::error::Failure;
 use crate::faults::Part;
 use crate::hub::Hub;
 use crate::isolation::isolated;
-use crate::store::{Event, Key, Object, Op};
+use crate::store::{Event, Inner, Key, Object, Op};
 use cache::Cache;
 use fit::PodInfo;
 use std::collections::HashMap;
@@ -91,6 +92,11 @@ fn observe(cache: &mut Cache, event: &Event, starts: bool) {
     if helps {
         cache.wake_all();
     }
+}
+
+/// Assigns a pod to a node on request.
+pub(crate) fn assign(tx: &mut Inner, pod: &Arc<Object>, node: &str) -> Result<(), Failure> {
+    attempt::bind(tx, &PodInfo::of(pod), node).map(drop)
 }
 
 /// Tries every pod that is due. Returns when the next one is.

@@ -12,7 +12,7 @@ mod storage;
 pub use device_claim::{ClaimRef, DraSupport, ObservedDeviceClaim, ObservedMirror, UNITS};
 pub use node::ObservedNode;
 pub use pod::{ContainerExit, ObservedPod, Phase, PodRef, Role, StatusReason};
-pub(crate) use room::why_no_room;
+pub(crate) use room::{NOT_READY, why_no_room};
 pub use storage::{ObservedStorage, ObservedVolumeClaim};
 
 use k8s_openapi::api::core::v1::NodeSelector;

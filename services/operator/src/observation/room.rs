@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Container, Node, PodSpec, Taint, Toleration};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
+/// Taints that the cluster gives to a node that is not ready.
+pub(crate) const NOT_READY: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+
 /// Thousandths of each resource, by its name.
 type Amounts = BTreeMap<String, i128>;
 
@@ -21,7 +24,9 @@ pub(crate) fn why_no_room<'a>(
         return Some("it is cordoned".to_owned());
     }
     let tolerations = wanted.tolerations.as_deref().unwrap_or_default();
-    let taint = spec.taints.iter().flatten().find(|taint| repels(taint, tolerations));
+    // how long a node may be not ready is decided elsewhere
+    let taints = spec.taints.iter().flatten().filter(|taint| !NOT_READY.contains(&taint.key.as_str()));
+    let taint = taints.into_iter().find(|taint| repels(taint, tolerations));
     if let Some(taint) = taint {
         return Some(format!("it has the taint {}", taint.key));
     }
@@ -30,15 +35,19 @@ pub(crate) fn why_no_room<'a>(
     if let Some((label, value)) = selector.iter().find(|(label, value)| labels.get(*label) != Some(value)) {
         return Some(format!("it does not have the label {label}={value}"));
     }
-    let mut free = amounts(node.status.as_ref().and_then(|status| status.allocatable.as_ref()));
+    let all = amounts(node.status.as_ref().and_then(|status| status.allocatable.as_ref()));
+    let mut free = all.clone();
     for pod in others {
         for (resource, used) in requests(pod) {
             *free.entry(resource).or_default() -= used;
         }
     }
     let wanted = requests(wanted);
-    let missing =
-        wanted.iter().filter(|(resource, amount)| free.get(*resource).copied().unwrap_or(0) < **amount);
+    // what a node does not have at all is not used by others: its device plugin may be starting
+    let missing = wanted.iter().filter(|(resource, amount)| {
+        let has = |amounts: &Amounts| amounts.get(*resource).copied().unwrap_or(0);
+        has(&free) < **amount && has(&all) > 0
+    });
     let missing: Vec<&str> = missing.map(|(resource, _)| resource.as_str()).collect();
     (!missing.is_empty()).then(|| format!("other pods use it: insufficient {}", missing.join(", ")))
 }
@@ -142,6 +151,15 @@ mod tests {
         let empty = pod(json!({}));
         let full = [empty.clone(), empty.clone(), empty.clone()];
         assert_eq!(refusal(&node, &full, &empty).unwrap(), "other pods use it: insufficient pods");
+    }
+
+    #[test]
+    fn a_node_that_is_starting_is_not_used_by_others() {
+        let wanted = pod(json!({"nvidia.com/gpu": "1"}));
+        let mut starting = node(json!({"taints": [{"key": NOT_READY[0], "effect": "NoSchedule"}]}));
+        let allocatable = starting.status.as_mut().unwrap().allocatable.as_mut().unwrap();
+        allocatable.insert("nvidia.com/gpu".to_owned(), Quantity("0".to_owned()));
+        assert_eq!(refusal(&starting, &[], &wanted), None);
     }
 
     #[test]

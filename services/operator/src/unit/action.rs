@@ -71,6 +71,13 @@ pub enum Action {
         /// The node.
         node: String,
     },
+    /// Bind the pod to the node, as the scheduler does.
+    Bind {
+        /// The pod.
+        pod: PodRef,
+        /// The node.
+        node: String,
+    },
     /// Delete this very pod.
     DeletePod {
         /// The pod.

@@ -141,13 +141,19 @@ impl<'a> Planner<'a> {
     /// Names of the claims of pods that stay or are about to be created.
     fn needed_claims(&self) -> BTreeSet<String> {
         let actions = || self.plan.before_status.iter().chain(&self.plan.after_status);
+        // one that waits may be bound before its deletion, which is refused then
         let is_deleted = |pod: &ObservedPod| {
             actions().any(|action| {
-                matches!(action, Action::DeletePod { pod: deleted, grace: Some(0) } if deleted.uid.as_ref() == Some(&pod.uid))
+                matches!(action, Action::DeletePod { pod: deleted, grace: Some(0) }
+                    if deleted.uid.as_ref() == Some(&pod.uid) && (deleted.version.is_none() || pod.node.is_some()))
             })
         };
         let staying = self.snapshot.pods.iter();
-        let staying = staying.filter(|pod| !pod.has_ended() && !self.is_abandoned(pod) && !is_deleted(pod));
+        let is_removed = self.unit.metadata.deletion_timestamp.is_some();
+        let is_over = |pod: &ObservedPod| {
+            pod.has_ended() || self.is_abandoned(pod) || (is_removed && pod.deleting && self.is_down(pod))
+        };
+        let staying = staying.filter(|pod| !is_over(pod) && !is_deleted(pod));
         let created = actions().filter_map(|action| match action {
             Action::CreatePod(pod) => {
                 let claims = pod.spec.as_ref()?.resource_claims.as_ref()?;

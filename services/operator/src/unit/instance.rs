@@ -80,8 +80,15 @@ impl<'a> Planner<'a> {
             self.ready = Some(Ready::new(reason, "an earlier pod of the unit is terminating"));
             return self.plan_idle();
         }
-        // pods that have ended are released while the next one starts
+        // pods that have ended are released while the next one starts; one of its name must go first
         self.end_instances(None);
+        if let Some(earlier) = self.pod_of(wanted).filter(|pod| pod.node.is_none()) {
+            let message = format!("an earlier pod of the unit is being removed: {}", earlier.name);
+            self.ready = Some(Ready::new(InstanceReason::Stopping, message.clone()));
+            self.hold_place(None);
+            let since = self.started_at(wanted);
+            return self.fail_after(wanted, since, FailureReason::StartTimeout, &message, None);
+        }
         self.start(wanted);
     }
 
@@ -114,8 +121,9 @@ impl<'a> Planner<'a> {
             self.ready = Some(Ready::new(InstanceReason::WaitingForStorage, why.clone()));
             return self.fail_after(wanted, since, FailureReason::StorageMissing, &why, None);
         }
-        self.create_instance_pod(wanted, &node, pod);
+        let created = self.create_instance_pod(wanted, &node, pod);
         self.delete_placeholder(pod);
+        self.bind(created, pod.claim.as_ref(), &node);
         self.plan.status.node = Some(node);
         self.report_hand_off();
     }
@@ -127,7 +135,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Creates the pod that takes over the place of the placeholder.
-    fn create_instance_pod(&mut self, wanted: &Instance, node: &str, placeholder: &ObservedPod) {
+    fn create_instance_pod(&mut self, wanted: &Instance, node: &str, placeholder: &ObservedPod) -> PodRef {
         let claim = placeholder.claim.as_deref();
         let name = pods::instance_pod_name(wanted, &placeholder.uid);
         let pod = pods::instance(self.unit, wanted, &name, node, claim, self.settings);
@@ -140,7 +148,8 @@ impl<'a> Planner<'a> {
         self.plan.before_status.push(Action::CreatePod(Box::new(pod)));
         self.created_pod = Some(name.clone());
         let pod = PodRef { namespace, name, uid: None, version: None };
-        self.plan.before_status.push(Action::Nominate { pod, node: node.to_owned() });
+        self.plan.before_status.push(Action::Nominate { pod: pod.clone(), node: node.to_owned() });
+        pod
     }
 
     /// The pod of the instance exists and is not being deleted.
@@ -186,10 +195,20 @@ impl<'a> Planner<'a> {
         if let Some(placeholder) = placeholder.filter(|_| node_accepts) {
             // a scheduler that has tried the pod in between may have cleared the nomination
             if pod.nominated.as_deref() != Some(node.as_str()) {
-                self.plan.before_status.push(Action::Nominate { pod: pod.reference(), node });
+                let pod = pod.reference();
+                self.plan.before_status.push(Action::Nominate { pod, node: node.clone() });
             }
             self.delete_placeholder(placeholder);
-            return;
+            return self.bind(pod.reference(), pod.claim.as_ref(), &node);
+        }
+        if node_accepts && self.take_free_place(pod, &node) {
+            return self.fail_after(
+                wanted,
+                since,
+                FailureReason::NoPlace,
+                "the pod was not bound in time",
+                None,
+            );
         }
         let remaining = self.remaining(self.free_since(pod), self.settings.hand_off());
         if node_accepts && !remaining.is_zero() {
@@ -232,9 +251,12 @@ impl<'a> Planner<'a> {
     fn end_instances(&mut self, keep: Option<&ObservedPod>) {
         for pod in self.instances().filter(|pod| keep.is_none_or(|keep| keep.uid != pod.uid)) {
             if !pod.deleting {
-                // a pod without a node needs no grace period
-                let grace = pod.node.is_none().then_some(0);
-                self.plan.before_status.push(Action::DeletePod { pod: pod.reference(), grace });
+                // a pod without a node needs no grace period, unless it has just been bound
+                let (pod, grace) = match pod.node {
+                    Some(_) => (pod.reference(), None),
+                    None => (pod.reference_as_observed(), Some(0)),
+                };
+                self.plan.before_status.push(Action::DeletePod { pod, grace });
             } else if pod.has_ended() || self.is_abandoned(pod) {
                 if pod.has_run_finalizer {
                     self.plan.after_status.push(Action::ReleasePod(pod.reference()));

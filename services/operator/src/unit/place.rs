@@ -22,7 +22,7 @@ const RESIZE_RETRY: Duration = Duration::from_secs(10);
 
 /// Time without the place after which a new placeholder's refusal by the scheduler counts although the unit fits: the
 /// scheduler has reasons of its own.
-const GIVE_UP: Duration = Duration::from_secs(60);
+const GIVE_UP: SignedDuration = SignedDuration::from_secs(60);
 
 /// Why a placeholder does not hold a place.
 struct Loss {
@@ -80,7 +80,9 @@ impl<'a> Planner<'a> {
             return;
         }
         let candidates = self.sort_placeholders(kept);
-        let returns_to = self.look_for_place(&candidates, left, loss.is_some());
+        // a kubelet rejects pods while it starts: its place is tried once more
+        let may_return = loss.as_ref().is_none_or(|loss| loss.reason == HeldReason::Preempted);
+        let returns_to = self.look_for_place(&candidates, left, may_return);
         self.report_search(&candidates, loss, returns_to, left.is_some());
     }
 
@@ -142,9 +144,10 @@ impl<'a> Planner<'a> {
     fn sort_placeholders(&mut self, mut kept: Vec<&'a ObservedPod>) -> Candidates<'a> {
         let mut candidates = Candidates::default();
         let template = self.template();
-        // of those that wait for a place, the one of the highest class, and then the youngest
+        // of those that wait, one for a place of the unit, of the highest class, and then the youngest
         kept.sort_by_key(|pod| {
-            (pod.template != template, pod.class != names::CLASS_INSTANCE, Reverse(pod.created_at))
+            let is_fresh = pod.node.is_none() && pod.required_node.is_none();
+            (pod.template != template, is_fresh, pod.class != names::CLASS_INSTANCE, Reverse(pod.created_at))
         });
         for pod in kept {
             match self.stranding_of(pod) {
@@ -170,7 +173,7 @@ impl<'a> Planner<'a> {
         &mut self,
         candidates: &Candidates<'a>,
         left: Option<&LeftPlace>,
-        is_loss: bool,
+        may_return: bool,
     ) -> Option<String> {
         let Candidates { waiting, stranded } = candidates;
         if let (Some((old, Stranding::Resized)), None) = (stranded, left) {
@@ -186,12 +189,12 @@ impl<'a> Planner<'a> {
             (Some(left), _) => (Placement::Returning(&left.node), left.claim.clone()),
             (None, Some((_, Stranding::Down))) if self.snapshot.outage => return None,
             (None, Some(_)) => (Placement::Anywhere, None),
-            (None, None) => match self.place_lost_by_force().filter(|_| !is_loss) {
+            (None, None) => match self.place_lost_by_force().filter(|_| may_return) {
                 Some(node) => (Placement::Reclaiming(node), None),
                 None => (Placement::Anywhere, None),
             },
         };
-        self.create_placeholder(placement, claim);
+        drop(self.create_placeholder(placement, claim));
         placement.node().map(str::to_owned)
     }
 
@@ -201,18 +204,20 @@ impl<'a> Planner<'a> {
         let Some(node) = old.node.as_deref() else { return };
         if let Some(new) = waiting.filter(|new| waits_for(new, node)) {
             self.press_for_place(new, false);
-            return self.delete_placeholder(old);
+            self.delete_placeholder(old);
+            return self.bind(new.reference(), new.claim.as_ref(), node);
         }
         match self.place_check(node, RESIZE_RETRY) {
             None => self.ask_whether_it_fits(node),
             Some(PlaceCheck { refusal: None, .. }) => {
-                self.create_placeholder(Placement::Reclaiming(node), old.claim.clone());
+                let new = self.create_placeholder(Placement::Reclaiming(node), old.claim.clone());
                 self.delete_placeholder(old);
+                self.bind(new, old.claim.as_ref(), node);
             }
             Some(_) => {
                 self.requeue_after(RESIZE_RETRY);
                 if waiting.is_none() {
-                    self.create_placeholder(Placement::Anywhere, None);
+                    drop(self.create_placeholder(Placement::Anywhere, None));
                 }
             }
         }
@@ -249,7 +254,9 @@ impl<'a> Planner<'a> {
             }
             let was_lost =
                 self.previous.condition(names::CONDITION_HELD).is_some_and(|held| held.status == "False");
-            self.held = Some(if is_late || was_lost {
+            self.held = Some(if let Some(loss) = loss {
+                Held::no(loss.reason, loss.message)
+            } else if is_late || was_lost {
                 let message = format!("the place on node {node} has not come back yet");
                 Held::no(HeldReason::Scheduling, message)
             } else {
@@ -355,9 +362,8 @@ impl<'a> Planner<'a> {
     /// Whether the placeholder was created when the unit had been without its place for long.
     fn is_last_try(&self, pod: &ObservedPod) -> bool {
         let held = self.previous.condition(names::CONDITION_HELD).filter(|held| held.status == "False");
-        let since = held
-            .map(|held| SignedDuration::try_from(GIVE_UP).map(|limit| held.last_transition_time.0 + limit));
-        since.is_some_and(|since| since.is_ok_and(|since| pod.created_at >= since))
+        let since = held.map(|held| held.last_transition_time.0.max(self.snapshot.observed_since));
+        since.is_some_and(|since| pod.created_at >= since + GIVE_UP)
     }
 
     /// The last check of this node for the unit's present size, if it is younger than `age` and nothing has changed.
@@ -390,7 +396,7 @@ impl<'a> Planner<'a> {
         if pod.nominated.as_ref() != Some(node) {
             self.plan.before_status.push(Action::Nominate { pod: pod.reference(), node: node.clone() });
         }
-        if !is_free {
+        if !is_free || self.take_free_place(pod, node) {
             return;
         }
         let patience = if pod.class == names::CLASS_RETURNING {
@@ -401,23 +407,51 @@ impl<'a> Planner<'a> {
             return;
         };
         if patience.is_zero() {
-            self.create_placeholder(Placement::Reclaiming(node), pod.claim.clone());
+            drop(self.create_placeholder(Placement::Reclaiming(node), pod.claim.clone()));
         } else {
             self.requeue_after(patience);
         }
     }
 
+    /// Binds a pod to the place that its predecessor has left, if the unit still fits there. Returns whether it does.
+    pub(super) fn take_free_place(&mut self, pod: &ObservedPod, node: &str) -> bool {
+        let is_vacated = self.snapshot.pods.iter().all(|other| {
+            other.uid == pod.uid || other.node.as_deref() != Some(node) || other.phase == Phase::Ended
+        });
+        if pod.claim.is_some() || !is_vacated {
+            return false;
+        }
+        match self.place_check(node, PATIENCE) {
+            None => self.ask_whether_it_fits(node),
+            Some(PlaceCheck { refusal: None, .. }) => {
+                self.bind(pod.reference(), None, node);
+                self.requeue_after(PATIENCE);
+            }
+            Some(_) => return false,
+        }
+        true
+    }
+
+    /// Binds a pod to the place that is handed over to it. Devices that are claimed are left to the scheduler, which
+    /// reserves the claim for the pod.
+    pub(super) fn bind(&mut self, pod: PodRef, claim: Option<&String>, node: &str) {
+        if claim.is_none() {
+            self.plan.before_status.push(Action::Bind { pod, node: node.to_owned() });
+        }
+    }
+
     /// `claim`: the claim that it shares, if the unit has claims; without one, a claim is found or created.
-    fn create_placeholder(&mut self, placement: Placement<'_>, claim: Option<String>) {
+    fn create_placeholder(&mut self, placement: Placement<'_>, claim: Option<String>) -> PodRef {
         let name = self.new_placeholder_name();
         let claim = claim.or_else(|| self.claim_for_placeholder());
         let pod = pods::placeholder(self.unit, &name, placement, claim.as_deref(), self.settings);
         self.plan.before_status.push(Action::CreatePod(Box::new(pod)));
+        let namespace = pods::placeholder_namespace(self.unit);
+        let pod = PodRef { namespace, name, uid: None, version: None };
         if let Some(node) = placement.node() {
-            let namespace = pods::placeholder_namespace(self.unit);
-            let pod = PodRef { namespace, name, uid: None, version: None };
-            self.plan.before_status.push(Action::Nominate { pod, node: node.to_owned() });
+            self.plan.before_status.push(Action::Nominate { pod: pod.clone(), node: node.to_owned() });
         }
+        pod
     }
 }
 

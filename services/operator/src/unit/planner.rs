@@ -249,6 +249,7 @@ impl<'a> Planner<'a> {
     pub(super) fn new_placeholder_name(&self) -> String {
         let mut uids: Vec<&str> = self.snapshot.pods.iter().map(|pod| pod.uid.as_str()).collect();
         uids.sort_unstable();
+        uids.extend(self.unit.metadata.uid.as_deref());
         let since = self.snapshot.settled_since();
         format!("{}-{}", self.unit.name_any(), short_hash(format!("{since} {}", uids.join(" ")).as_bytes()))
     }

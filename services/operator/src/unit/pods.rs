@@ -19,7 +19,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::devices;
 use super::meta::{labels, owner_reference, short_hash};
 use super::resources::{requirements_with, template_hash};
-use crate::observation::{ANNOTATION_TEMPLATE, LABEL_ATTEMPT, LABEL_RESTART};
+use crate::observation::{ANNOTATION_TEMPLATE, LABEL_ATTEMPT, LABEL_RESTART, NOT_READY};
 use crate::settings::Settings;
 
 /// Seconds between two readiness probes, and between two startup probes.
@@ -116,9 +116,6 @@ pub fn instance_namespace(unit: &GpuUnit, instance: &Instance) -> String {
     devices::namespace(unit).unwrap_or_else(|| instance.tenant_id.clone())
 }
 
-/// Taints that the cluster gives to a node that is not ready. A placeholder stays there: its place is not lost.
-const NOT_READY: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
-
 /// A placeholder of a unit.
 #[must_use]
 pub fn placeholder(
@@ -139,6 +136,7 @@ pub fn placeholder(
         security_context: Some(confined(false)),
         ..Container::default()
     };
+    // on a node that is not ready, its place is not lost
     let stays = NOT_READY.map(|taint| Toleration {
         key: Some(taint.to_owned()),
         operator: Some("Exists".to_owned()),

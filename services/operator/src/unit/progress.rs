@@ -49,7 +49,8 @@ impl<'a> Planner<'a> {
     /// The kubelet could not pull the image, and tries again after a while. What is wrong may pass.
     fn retry_image_pull(&mut self, wanted: &'a Instance, pod: &'a ObservedPod, failed_at: Timestamp) {
         let error = pod.waiting.as_ref().map(ToString::to_string).unwrap_or_default();
-        let remaining = self.remaining(failed_at, self.settings.image_pull());
+        let since = failed_at.max(self.snapshot.observed_since);
+        let remaining = self.remaining(since, self.settings.image_pull());
         if remaining.is_zero() {
             return self.fail(wanted, FailureReason::ImagePullFailed, &error, None);
         }

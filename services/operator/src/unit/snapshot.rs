@@ -21,7 +21,8 @@ pub struct Snapshot {
     pub preempted: bool,
     /// Pods of the unit.
     pub pods: Vec<ObservedPod>,
-    /// The nodes that these pods are bound to or require. A node that is missing does not exist.
+    /// The nodes that these pods are bound to or require, those of the claims and of the unit's status. A node that is
+    /// missing does not exist.
     pub nodes: BTreeMap<String, ObservedNode>,
     /// The storages of the instance. A storage that is missing does not exist.
     pub storages: BTreeMap<String, ObservedStorage>,

@@ -90,7 +90,8 @@ async fn an_outage_of_the_api_server_costs_no_place() {
     lab.end(operator, UNITS).await;
 }
 
-/// Instances stop while nothing is scheduled. Their units are not reported as held for longer than a hand-off may take.
+/// Instances start and stop while nothing is scheduled: a place is handed over without the scheduler. A unit that has none
+/// yet is not reported as held.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_scheduler_costs_no_place() {
     let lab = Lab::new(0, 0).await;
@@ -98,23 +99,24 @@ async fn a_stopped_scheduler_costs_no_place() {
         return;
     }
     let (operator, places) = full_node(&lab).await;
-    for n in 0..UNITS {
-        lab.set_instance(n, Some(lab.instance(n, 1))).await;
-    }
-    join_all((0..UNITS).map(|n| lab.running(n, 1))).await;
     let outage = lab.stop(Part::Scheduler).await;
-    for n in 0..UNITS {
-        lab.set_instance(n, None).await;
+    for attempt in 1..=2 {
+        for (n, place) in places.iter().enumerate() {
+            lab.set_instance(n, Some(lab.instance(n, attempt))).await;
+            assert_eq!(&lab.running(n, attempt).await.node, place, "unit {n}:\n{}", lab.events(n).await);
+        }
+        for n in 0..UNITS {
+            lab.set_instance(n, None).await;
+        }
+        all_held(&lab, &places).await;
     }
-    let waits = |n| {
-        lab.until(n, "was reported as not held", |status| {
-            !status.is_held() && reason(status, names::CONDITION_HELD) == "Scheduling"
-        })
-    };
-    join_all((0..UNITS).map(waits)).await;
+    lab.create_real_unit(UNITS).await;
+    lab.until(UNITS, "looked for a place", |status| reason(status, names::CONDITION_HELD) == "Scheduling")
+        .await;
     outage.end().await;
+    lab.until(UNITS, "found none", |status| reason(status, names::CONDITION_HELD) == "Unschedulable").await;
     all_held(&lab, &places).await;
-    lab.end(operator, UNITS).await;
+    lab.end(operator, UNITS + 1).await;
 }
 
 /// Until its pods are evicted, a node may return with all of them.

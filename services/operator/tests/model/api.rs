@@ -1,11 +1,12 @@
 //! The API server: carries out the actions of a plan.
 
-use atelier_operator::observation::ObservedPod;
+use atelier_operator::observation::{ObservedPod, Phase, StatusReason};
 use atelier_operator::unit::action::Action;
 use crds::names;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use crate::PLACES;
 use crate::world::{World, unit_name};
 
 impl World {
@@ -72,6 +73,25 @@ impl World {
                     Some(found) if found.node.is_none() => found.nominated = Some(node.clone()),
                     Some(_) => {}
                     None => return false,
+                }
+            }
+            Action::Bind { pod, node } => {
+                let found = self.pods.iter().position(|known| {
+                    known.name == pod.name
+                        && known.namespace == pod.namespace
+                        && pod.uid.as_ref().is_none_or(|uid| *uid == known.uid)
+                });
+                let Some(at) = found else { return false };
+                if self.pods[at].node.is_none() && !self.pods[at].deleting {
+                    let is_full = self.used(node) >= PLACES;
+                    self.bind_pod(at, node.clone());
+                    // the kubelet
+                    if is_full {
+                        let pod = &mut self.pods[at];
+                        pod.phase = Phase::Ended;
+                        let (reason, message) = ("OutOfcpu".to_owned(), String::new());
+                        pod.status_reason = Some(StatusReason { reason, message });
+                    }
                 }
             }
             Action::DeletePod { pod, grace } => {

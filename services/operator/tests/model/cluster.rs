@@ -52,6 +52,13 @@ impl World {
         pods.count() + self.thieves.iter().filter(|at| at.as_deref() == Some(node)).count()
     }
 
+    pub(crate) fn bind_pod(&mut self, at: usize, node: String) {
+        let pod = &mut self.pods[at];
+        self.bound_names.insert((pod.namespace.clone(), pod.name.clone()));
+        pod.node = Some(node);
+        pod.unschedulable = None;
+    }
+
     /// The scheduler: by priority, and a nominated pod counts on its node for all of its priority or less.
     pub(crate) fn schedule(&mut self) {
         let mut waiting: Vec<(i32, Option<usize>, usize)> = Vec::new();
@@ -94,10 +101,7 @@ impl World {
             match (pod, found) {
                 (Some(at), Some(node)) => {
                     self.bind_claim(at, &node);
-                    let pod = &mut self.pods[at];
-                    self.bound_names.insert((pod.namespace.clone(), pod.name.clone()));
-                    pod.node = Some(node);
-                    self.pods[at].unschedulable = None;
+                    self.bind_pod(at, node);
                 }
                 (Some(at), None) => {
                     self.pods[at].unschedulable = Some("0/2 nodes are available".to_owned());

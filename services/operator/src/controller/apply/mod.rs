@@ -156,6 +156,7 @@ impl Applier {
             Action::DeleteMirror(mirror) => self.delete_mirror(mirror).await,
             Action::CreatePod(pod) => self.create_pod(unit, pod).await,
             Action::Nominate { pod, node } => self.nominate(pod, node).await,
+            Action::Bind { pod, node } => self.bind(pod, node).await,
             Action::DeletePod { pod, grace } => {
                 self.delete_pod(pod, *grace).await?;
                 self.cache.mark_deleting(&unit.name_any(), pod.uid.as_deref().unwrap_or_default());

@@ -5,7 +5,7 @@ use futures::AsyncReadExt as _;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, LogParams, Patch, PatchParams, Preconditions};
 use kube::{Api, ResourceExt as _};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Applier, WriteError, conflict, finalizer_patch, is_gone, post_params};
 use crate::observation::PodRef;
@@ -61,10 +61,7 @@ impl Applier {
         let params =
             PatchParams { field_manager: Some(names::MANAGER_OPERATOR.to_owned()), ..PatchParams::default() };
         match self.write("nominate", &pod.name, api.patch_status(&pod.name, &params, &patch)).await {
-            Ok(nominated) => {
-                self.cache.put_pod(&nominated);
-                Ok(())
-            }
+            Ok(_) => Ok(()),
             // the scheduler has bound the pod already
             Err(WriteError::Api(kube::Error::Api(status)))
                 if status.code == 422 && status.message.contains("already bound") =>
@@ -74,6 +71,34 @@ impl Applier {
             Err(WriteError::Api(error)) if is_gone(&error) => Err(WriteError::Conflict),
             Err(WriteError::Api(error)) => Err(conflict(error)),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Binds a pod that is nominated for the node. The scheduler may have done so already.
+    pub(super) async fn bind(&self, pod: &PodRef, node: &str) -> Result<(), WriteError> {
+        let api = self.pods(&pod.namespace);
+        let body = json!({
+            "apiVersion": "v1", "kind": "Binding",
+            "metadata": {"name": pod.name, "namespace": pod.namespace, "uid": pod.uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        });
+        let params = post_params();
+        let bound = api.create_subresource::<Value, Value>("binding", &pod.name, &params, &body);
+        match self.write("bind", &pod.name, bound).await {
+            Err(WriteError::Api(kube::Error::Api(status))) => match status.code {
+                409 => Ok(()),
+                404 => Err(WriteError::Conflict),
+                403 => {
+                    tracing::warn!(
+                        pod = pod.name,
+                        error = status.message,
+                        "cannot bind a pod: left to the scheduler"
+                    );
+                    Ok(())
+                }
+                _ => Err(WriteError::Api(kube::Error::Api(status))),
+            },
+            other => other.map(drop),
         }
     }
 

@@ -77,11 +77,11 @@ fn an_idle_unit_is_resized_in_its_place_if_it_fits_there() {
         planned(&unit(false), &Snapshot { place_check, ..snapshot(pods) })
     };
     let fits = answered(None, vec![old.clone()]);
-    assert_eq!(words(&fits.before_status), ["create reclaiming", "nominate", "kill"]);
+    assert_eq!(words(&fits.before_status), ["create reclaiming", "nominate", "kill", "bind"]);
     let new =
         ObservedPod { uid: "new".to_owned(), class: names::CLASS_INSTANCE.to_owned(), ..pending(Some(NODE)) };
     let begun = answered(None, vec![old.clone(), new.clone()]);
-    assert_eq!(begun.before_status, [killed(&old)], "continued after an interruption");
+    assert_eq!(words(&begun.before_status), ["kill", "bind"], "continued after an interruption");
     let bound = planned(
         &unit(false),
         &snapshot(vec![old.clone(), ObservedPod { node: Some(NODE.to_owned()), ..new }]),
@@ -95,7 +95,7 @@ fn an_idle_unit_is_resized_in_its_place_if_it_fits_there() {
     let elsewhere = ObservedPod { uid: "fresh".to_owned(), ..pending(None) };
     assert_eq!(answered(Some("insufficient cpu"), vec![old.clone(), elsewhere.clone()]).before_status, []);
     let again = answered(None, vec![old, elsewhere]);
-    assert_eq!(words(&again.before_status), ["create reclaiming", "nominate", "kill"]);
+    assert_eq!(words(&again.before_status), ["create reclaiming", "nominate", "kill", "bind"]);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_place_that_was_lost_by_force_is_taken_back_once() {
     assert_eq!(words(&planned(&was_lost, &snapshot(vec![])).before_status), ["create fresh"]);
 }
 
-/// The node is not ready since a time; 20 s have passed since the start.
+/// The node is not ready since a time; 60 s have passed since the start.
 fn with_node_down(pods: Vec<ObservedPod>, since: Option<Timestamp>) -> Snapshot {
     let down = ObservedNode { ready: false, since, cordoned: false };
     Snapshot { now: after(60), nodes: [(NODE.to_owned(), down)].into(), ..snapshot(pods) }
@@ -242,24 +242,48 @@ fn a_returning_placeholder_counts_as_held_and_is_nominated_again() {
     assert_eq!(words(&plan.before_status), ["nominate"]);
     assert_eq!(held(&plan), ("True", HeldReason::Claimed));
     assert_eq!(plan.status.node.as_deref(), Some(NODE));
-    assert_eq!(plan.requeue_after, Some(Duration::from_millis(300)), "replaced after its patience");
+    assert_eq!(plan.check_place.as_deref(), Some(NODE));
 }
 
 #[test]
-fn a_returning_placeholder_is_replaced_when_its_free_place_is_not_bound_in_time() {
-    let plan = planned(&unit(false), &snapshot(vec![pending(Some(NODE))]));
-    assert_eq!(words(&plan.before_status), ["create reclaiming", "nominate"]);
+fn a_placeholder_is_bound_to_its_free_place_if_the_unit_fits() {
+    let checked = |refusal, free_since| {
+        let free = Snapshot { observed_since: free_since, ..snapshot(vec![pending(Some(NODE))]) };
+        planned(&unit(false), &Snapshot { place_check: Some(checked(refusal)), ..free })
+    };
+    let fits = checked(None, after(20));
+    assert_eq!(words(&fits.before_status), ["bind"]);
+    assert_eq!((held(&fits), &fits.check_place), (("True", HeldReason::Claimed), &None));
+    let refused = checked(Some("full"), start());
+    assert_eq!(words(&refused.before_status), ["create reclaiming", "nominate"], "the class may be too low");
+    let terminating = ObservedPod { deleting: true, container_ended: true, ..instance_pod() };
+    let place_check = Some(self::checked(None));
+    let snapshot = Snapshot { place_check, ..snapshot(vec![pending(Some(NODE)), terminating]) };
+    assert_eq!(
+        words(&planned(&unit(false), &snapshot).before_status),
+        [""; 0],
+        "the kubelet still counts it"
+    );
 }
 
-/// What is planned for a placeholder of the instances' class that has waited for its free place for so many seconds.
+/// What is planned for a placeholder of the instances' class that has waited for its free place for so many seconds. Its
+/// devices are claimed: the scheduler binds it.
 fn reclaiming(waited: i64, unschedulable: Option<&str>, place_check: Option<PlaceCheck>) -> Plan {
     let pod = ObservedPod {
         class: names::CLASS_INSTANCE.to_owned(),
         unschedulable: unschedulable.map(str::to_owned),
         ..pending(Some(NODE))
     };
-    let snapshot = Snapshot { now: after(waited), place_check, ..snapshot(vec![pod]) };
-    planned(&unit(false), &snapshot)
+    planned(&claimed_unit(), &with_claim(Snapshot { now: after(waited), place_check, ..snapshot(vec![pod]) }))
+}
+
+/// The snapshot with the claim of the unit, in use by its pods, and the answer for its size.
+fn with_claim(mut snapshot: Snapshot) -> Snapshot {
+    snapshot.pods = snapshot.pods.into_iter().map(claimed).collect();
+    if let Some(check) = snapshot.place_check.as_mut().filter(|check| check.template != "other") {
+        check.template = claimed(placeholder()).template;
+    }
+    Snapshot { dra: DraSupport::Served, claims: vec![device_claim()], ..snapshot }
 }
 
 #[test]
@@ -287,7 +311,7 @@ fn a_place_is_given_up_when_the_unit_no_longer_fits() {
     let limit = i64::try_from(Settings::default().hand_off_seconds).unwrap();
     let at = |seconds, refusal| Some(PlaceCheck { at: after(seconds), ..checked(refusal) });
     let lost = reclaiming(limit, Some("full"), at(limit, Some("insufficient nvidia.com/gpu")));
-    assert_eq!(words(&lost.before_status), ["kill", "create fresh"]);
+    assert_eq!(words(&lost.before_status), ["kill", "ensure unit", "device", "create fresh"]);
     assert_eq!(held(&lost), ("False", HeldReason::PlaceLost));
     let message = "the place on node node-1 is lost: insufficient nvidia.com/gpu";
     assert_eq!(condition(&lost, names::CONDITION_HELD).message, message);
@@ -325,13 +349,13 @@ fn a_refusal_of_a_new_placeholder_counts_after_a_minute_without_the_place() {
         };
         let place_check = Some(PlaceCheck { at: after(seconds + 15), ..checked(None) });
         let snapshot = Snapshot { now: after(seconds + 15), place_check, ..snapshot(vec![pod]) };
-        planned(&with_status(unit(false), not_held.clone()), &snapshot)
+        planned(&with_status(claimed_unit(), not_held.clone()), &with_claim(snapshot))
     };
     assert_eq!(created(74).before_status, []);
     let lost = created(75);
     assert_eq!(
         (held(&lost), words(&lost.before_status)),
-        (("False", HeldReason::PlaceLost), vec!["kill", "create fresh"])
+        (("False", HeldReason::PlaceLost), vec!["kill", "ensure unit", "device", "create fresh"])
     );
     let message = "the place on node node-1 is lost: no volume";
     assert_eq!(condition(&lost, names::CONDITION_HELD).message, message);
@@ -458,6 +482,4 @@ fn a_placeholder_waits_for_its_place_as_long_as_the_instance_there_runs() {
     assert_eq!(after_instance_on(NODE, names::CLASS_RETURNING), [""; 0]);
     let elsewhere = after_instance_on("node-2", names::CLASS_INSTANCE);
     assert_eq!(elsewhere, [""; 0], "its own place is checked first");
-    let free = planned(&unit(false), &snapshot(vec![full(names::CLASS_RETURNING)]));
-    assert_eq!(words(&free.before_status), ["create reclaiming", "nominate"], "the class may be too low");
 }

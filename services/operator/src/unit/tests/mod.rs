@@ -228,6 +228,7 @@ fn words(actions: &[Action]) -> Vec<&'static str> {
             _ => "create instance",
         },
         Action::Nominate { .. } => "nominate",
+        Action::Bind { .. } => "bind",
         Action::DeletePod { grace: Some(0), .. } => "kill",
         Action::DeletePod { .. } => "delete",
         Action::ReleasePod(_) => "release",

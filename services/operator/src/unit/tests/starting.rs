@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn the_instance_pod_is_created_and_nominated_before_the_placeholder_is_deleted() {
     let plan = planned(&unit(true), &snapshot(vec![placeholder()]));
-    assert_eq!(words(&plan.before_status), ["ensure tenant", "create instance", "nominate", "kill"]);
+    assert_eq!(words(&plan.before_status), ["ensure tenant", "create instance", "nominate", "kill", "bind"]);
     assert_eq!(held(&plan), ("True", HeldReason::Claimed));
     assert_eq!(ready(&plan), InstanceReason::HandingOver);
     let own = plan.status.instance.as_ref().unwrap();
@@ -71,10 +71,10 @@ fn storages_must_exist_and_belong_to_the_tenant() {
 fn a_pod_that_waits_for_its_place_is_nominated_again_and_the_placeholder_deleted() {
     let waiting = ObservedPod { node: None, phase: Phase::Pending, ..instance_pod() };
     let plan = planned(&unit(true), &snapshot(vec![placeholder(), waiting.clone()]));
-    assert_eq!(words(&plan.before_status), ["nominate", "kill"]);
+    assert_eq!(words(&plan.before_status), ["nominate", "kill", "bind"]);
     let nominated = ObservedPod { nominated: Some(NODE.to_owned()), ..waiting };
     let plan = planned(&unit(true), &snapshot(vec![placeholder(), nominated.clone()]));
-    assert_eq!(words(&plan.before_status), ["kill"]);
+    assert_eq!(words(&plan.before_status), ["kill", "bind"]);
     let deleted = ObservedPod { deleting: true, ..placeholder() };
     assert_eq!(planned(&unit(true), &snapshot(vec![deleted, nominated])).before_status, []);
 }
@@ -97,7 +97,8 @@ fn a_hand_off_that_fails_in_time_holds_the_place_again() {
         ..instance_pod()
     };
     let settled = |seconds: i64, pod| {
-        planned(&unit(true), &Snapshot { observed_since: after(seconds), ..snapshot(vec![pod]) })
+        let place_check = Some(checked(Some("full")));
+        planned(&unit(true), &Snapshot { observed_since: after(seconds), place_check, ..snapshot(vec![pod]) })
     };
     let early = settled(20 - limit + 1, waiting(Some("full")));
     assert_eq!((early.before_status, early.requeue_after), (vec![], Some(Duration::from_secs(1))));
