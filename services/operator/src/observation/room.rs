@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    fn node(change: Value) -> Node {
+    fn node(change: &Value) -> Node {
         let mut node = json!({
             "metadata": {"labels": {"zone": "a"}},
             "spec": {},
@@ -130,7 +130,7 @@ mod tests {
         serde_json::from_value(node).unwrap()
     }
 
-    fn pod(requests: Value) -> PodSpec {
+    fn pod(requests: &Value) -> PodSpec {
         let container = json!({"name": "main", "resources": {"requests": requests}});
         serde_json::from_value(json!({"containers": [container]})).unwrap()
     }
@@ -141,22 +141,22 @@ mod tests {
 
     #[test]
     fn a_pod_fits_up_to_the_last_of_each_resource() {
-        let wanted = pod(json!({"cpu": "1500m", "nvidia.com/gpu": "1"}));
-        let node = node(json!({}));
-        let other = pod(json!({"cpu": "2500m", "memory": "8Gi", "nvidia.com/gpu": "1"}));
-        assert_eq!(refusal(&node, &[other.clone()], &wanted), None);
-        let gpu = pod(json!({"nvidia.com/gpu": "1", "cpu": "1m"}));
+        let wanted = pod(&json!({"cpu": "1500m", "nvidia.com/gpu": "1"}));
+        let node = node(&json!({}));
+        let other = pod(&json!({"cpu": "2500m", "memory": "8Gi", "nvidia.com/gpu": "1"}));
+        assert_eq!(refusal(&node, std::slice::from_ref(&other), &wanted), None);
+        let gpu = pod(&json!({"nvidia.com/gpu": "1", "cpu": "1m"}));
         let why = refusal(&node, &[other, gpu], &wanted).unwrap();
         assert_eq!(why, "other pods use it: insufficient cpu, nvidia.com/gpu");
-        let empty = pod(json!({}));
+        let empty = pod(&json!({}));
         let full = [empty.clone(), empty.clone(), empty.clone()];
         assert_eq!(refusal(&node, &full, &empty).unwrap(), "other pods use it: insufficient pods");
     }
 
     #[test]
     fn a_node_that_is_starting_is_not_used_by_others() {
-        let wanted = pod(json!({"nvidia.com/gpu": "1"}));
-        let mut starting = node(json!({"taints": [{"key": NOT_READY[0], "effect": "NoSchedule"}]}));
+        let wanted = pod(&json!({"nvidia.com/gpu": "1"}));
+        let mut starting = node(&json!({"taints": [{"key": NOT_READY[0], "effect": "NoSchedule"}]}));
         let allocatable = starting.status.as_mut().unwrap().allocatable.as_mut().unwrap();
         allocatable.insert("nvidia.com/gpu".to_owned(), Quantity("0".to_owned()));
         assert_eq!(refusal(&starting, &[], &wanted), None);
@@ -164,10 +164,10 @@ mod tests {
 
     #[test]
     fn a_node_that_repels_the_pod_has_no_room() {
-        let mut wanted = pod(json!({}));
-        assert_eq!(refusal(&node(json!({"unschedulable": true})), &[], &wanted).unwrap(), "it is cordoned");
+        let mut wanted = pod(&json!({}));
+        assert_eq!(refusal(&node(&json!({"unschedulable": true})), &[], &wanted).unwrap(), "it is cordoned");
         let taint =
-            |effect: &str| node(json!({"taints": [{"key": "gpu", "value": "yes", "effect": effect}]}));
+            |effect: &str| node(&json!({"taints": [{"key": "gpu", "value": "yes", "effect": effect}]}));
         assert_eq!(refusal(&taint("NoSchedule"), &[], &wanted).unwrap(), "it has the taint gpu");
         assert_eq!(refusal(&taint("PreferNoSchedule"), &[], &wanted), None);
         let mut tolerate = |toleration: Value| {
@@ -181,9 +181,9 @@ mod tests {
         assert!(!tolerate(json!({"key": "gpu", "operator": "Exists", "effect": "NoSchedule"})));
         assert!(!tolerate(json!({"key": "cpu", "operator": "Exists"})));
 
-        let mut elsewhere = pod(json!({}));
+        let mut elsewhere = pod(&json!({}));
         elsewhere.node_selector = Some([("zone".to_owned(), "b".to_owned())].into());
-        assert_eq!(refusal(&node(json!({})), &[], &elsewhere).unwrap(), "it does not have the label zone=b");
+        assert_eq!(refusal(&node(&json!({})), &[], &elsewhere).unwrap(), "it does not have the label zone=b");
     }
 
     #[test]

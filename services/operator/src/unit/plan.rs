@@ -4,7 +4,8 @@
 //! A place passes from one pod to the next without being free for a third: the successor is created first (its class
 //! never preempts, its affinity names the node), the node is nominated for it, and only then the predecessor is deleted.
 //! From its nomination on, the scheduler counts the successor on that node against every pod of the same or a lower
-//! class. The same three steps serve every change:
+//! class. The operator then binds the successor itself, as soon as the place is free: until it is bound, only the
+//! scheduler's memory protects the place. The same steps serve every change:
 //!
 //! | change | predecessor | successor |
 //! |---|---|---|

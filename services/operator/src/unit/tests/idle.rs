@@ -51,11 +51,11 @@ fn a_placeholder_that_has_ended_is_replaced_and_the_reason_reported() {
 fn each_placeholder_has_a_name_of_its_own() {
     let name = |snapshot: &Snapshot| {
         let plan = planned(&unit(false), snapshot);
-        let names = plan.before_status.iter().filter_map(|action| match action {
+        let mut names = plan.before_status.iter().filter_map(|action| match action {
             Action::CreatePod(pod) => pod.metadata.name.clone(),
             _ => None,
         });
-        names.last().unwrap()
+        names.next_back().unwrap()
     };
     let first = name(&snapshot(vec![]));
     assert!(first.starts_with("unit-1-"), "{first}");
