@@ -483,3 +483,24 @@ fn a_placeholder_waits_for_its_place_as_long_as_the_instance_there_runs() {
     let elsewhere = after_instance_on("node-2", names::CLASS_INSTANCE);
     assert_eq!(elsewhere, [""; 0], "its own place is checked first");
 }
+
+#[test]
+fn a_placeholder_that_returns_is_kept_beside_a_younger_one_that_looks_anywhere() {
+    let fresh = ObservedPod { uid: "fresh".to_owned(), created_at: after(5), ..pending(None) };
+    let plan = planned(&unit(false), &snapshot(vec![pending(Some(NODE)), fresh.clone()]));
+    assert_eq!(plan.before_status, [killed(&fresh)]);
+    assert_eq!(plan.check_place.as_deref(), Some(NODE));
+}
+
+#[test]
+fn the_place_of_a_placeholder_that_has_ended_is_tried_once_more() {
+    let rejected = StatusReason { reason: "UnexpectedAdmissionError".to_owned(), message: String::new() };
+    let ended =
+        || ObservedPod { phase: Phase::Ended, status_reason: Some(rejected.clone()), ..placeholder() };
+    let was_held = planned(&unit(false), &snapshot(vec![placeholder()])).status;
+    let first = planned(&with_status(unit(false), was_held), &snapshot(vec![ended()]));
+    assert_eq!(words(&first.before_status), ["kill", "create reclaiming", "nominate"]);
+    assert_eq!(held(&first), ("False", HeldReason::Preempted));
+    let second = planned(&with_status(unit(false), first.status), &snapshot(vec![ended()]));
+    assert_eq!(words(&second.before_status), ["kill", "create fresh"]);
+}

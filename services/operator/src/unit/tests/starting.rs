@@ -192,3 +192,27 @@ fn a_start_on_a_lost_node_fails_in_time_and_an_instance_that_was_ready_waits() {
     let running = with_status(unit(true), running_status());
     assert_eq!(failure_on_lost_node(&running), (InstanceReason::NodeLost, None));
 }
+
+#[test]
+fn a_pod_without_a_node_is_deleted_only_as_observed() {
+    let waiting = ObservedPod { node: None, phase: Phase::Pending, ..instance_pod() };
+    let plan = planned(&unit(false), &snapshot(vec![placeholder(), waiting.clone()]));
+    assert_eq!(plan.before_status, [killed(&waiting)], "it may just have been bound");
+}
+
+#[test]
+fn a_start_waits_until_an_earlier_pod_of_its_name_is_gone() {
+    let removed = ObservedPod { node: None, phase: Phase::Pending, deleting: true, ..instance_pod() };
+    let plan = planned(&unit(true), &snapshot(vec![placeholder(), removed]));
+    assert_eq!((words(&plan.before_status), words(&plan.after_status)), (vec![], vec!["release"]));
+    assert_eq!(ready(&plan), InstanceReason::Stopping);
+    assert_eq!(plan.requeue_after, Some(Duration::from_secs(60)));
+}
+
+#[test]
+fn a_start_has_no_time_limit_while_the_cluster_is_not_observed() {
+    let known = planned(&unit(true), &snapshot(vec![pending(None)])).status;
+    let gap = Snapshot { now: after(100), observed_since: after(90), ..snapshot(vec![pending(None)]) };
+    let plan = planned(&with_status(unit(true), known), &gap);
+    assert_eq!((failure(&plan), plan.requeue_after), (None, Some(Duration::from_secs(50))));
+}
