@@ -149,11 +149,7 @@ impl<'a> Planner<'a> {
             })
         };
         let staying = self.snapshot.pods.iter();
-        let is_removed = self.unit.metadata.deletion_timestamp.is_some();
-        let is_over = |pod: &ObservedPod| {
-            pod.has_ended() || self.is_abandoned(pod) || (is_removed && pod.deleting && self.is_down(pod))
-        };
-        let staying = staying.filter(|pod| !is_over(pod) && !is_deleted(pod));
+        let staying = staying.filter(|pod| !pod.has_ended() && !self.is_abandoned(pod) && !is_deleted(pod));
         let created = actions().filter_map(|action| match action {
             Action::CreatePod(pod) => {
                 let claims = pod.spec.as_ref()?.resource_claims.as_ref()?;

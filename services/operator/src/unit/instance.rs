@@ -40,12 +40,11 @@ impl<'a> Planner<'a> {
         self.close_run();
         self.held = Some(Held::no(HeldReason::Deleting, "the unit is being deleted"));
         self.end_instances(None);
-        // nothing of the unit is started elsewhere: it need not wait for a node that is down, even if most are
-        let is_over = |pod: &ObservedPod| pod.deleting && (pod.has_ended() || self.is_down(pod));
-        if !self.instances().all(is_over) {
+        let is_over = |pod: &ObservedPod| pod.has_ended() || self.is_abandoned(pod);
+        if !self.instances().all(|pod| pod.deleting && is_over(pod)) {
             return;
         }
-        let pods_ended = self.snapshot.pods.iter().all(|pod| pod.has_ended() || is_over(pod));
+        let pods_ended = self.snapshot.pods.iter().all(is_over);
         for pod in self.placeholders().filter(|pod| !pod.deleting) {
             self.delete_placeholder(pod);
         }

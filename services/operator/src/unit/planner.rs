@@ -225,9 +225,11 @@ impl<'a> Planner<'a> {
         is_gone || (self.is_down(pod) && !self.snapshot.outage)
     }
 
-    /// Whether the pod was deleted on a lost node. It is no longer waited for.
+    /// Whether the pod was deleted on a lost node. It is no longer waited for. Nothing of a unit that is being removed
+    /// starts elsewhere: it need not wait for a node that is down, even if most are.
     pub(super) fn is_abandoned(&self, pod: &ObservedPod) -> bool {
-        pod.deleting && self.is_lost(pod)
+        let is_removed = self.unit.metadata.deletion_timestamp.is_some();
+        pod.deleting && (self.is_lost(pod) || (is_removed && self.is_down(pod)))
     }
 
     /// Requeues for the time at which a node that is not ready counts as down. While it is, the end of an outage of many

@@ -504,3 +504,12 @@ fn the_place_of_a_placeholder_that_has_ended_is_tried_once_more() {
     let second = planned(&with_status(unit(false), first.status), &snapshot(vec![ended()]));
     assert_eq!(words(&second.before_status), ["kill", "create fresh"]);
 }
+
+#[test]
+fn a_removed_unit_leaves_no_pod_behind_on_a_node_that_is_down_in_an_outage() {
+    let mut unit = unit(false);
+    unit.metadata.deletion_timestamp = Some(Time(start()));
+    let terminating = ObservedPod { deleting: true, ..instance_pod() };
+    let outage = Snapshot { outage: true, ..with_node_down(vec![terminating], None) };
+    assert_eq!(words(&planned(&unit, &outage).after_status), ["release", "remove finalizer"]);
+}
