@@ -427,7 +427,10 @@ impl<'a> Planner<'a> {
                 self.bind(pod.reference(), None, node);
                 self.requeue_after(PATIENCE);
             }
-            Some(_) => return false,
+            Some(_) => {
+                self.requeue_after(self.settings.hand_off());
+                return false;
+            }
         }
         true
     }
