@@ -26,7 +26,7 @@ enum Scheduler {
     /// Started, but it has not read the objects yet.
     Starting,
     Stopped,
-    /// It has exited; see `scheduler/mod.rs`.
+    /// Exited after an inconsistency in its cache (see `scheduler/mod.rs`).
     Dead,
 }
 
@@ -104,7 +104,7 @@ impl Faults {
         self.state.send_modify(|state| state.scheduler = Scheduler::Dead);
     }
 
-    /// It was started and has not read the objects yet.
+    /// Started; has not listed the objects yet.
     pub(crate) fn scheduler_is_starting(&self) -> bool {
         self.state.borrow().scheduler == Scheduler::Starting
     }

@@ -42,7 +42,7 @@ enum Stranding {
     Cordoned,
     /// Bound to a node that is down, or waiting for it.
     Down,
-    /// It has the unit's previous size.
+    /// Bound, with the unit's previous size.
     Resized,
 }
 

@@ -72,16 +72,16 @@ pub(super) struct Planner<'a> {
     pub(super) created_pod: Option<String>,
 }
 
-/// What pods of a unit can expect of a node.
+/// State of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeState {
-    /// It takes pods.
+    /// Ready and schedulable.
     Accepts,
-    /// It is marked as unschedulable.
+    /// Cordoned (`spec.unschedulable`).
     Cordoned,
-    /// It has not been ready for longer than the limit. It may come back with its pods.
+    /// Not ready for longer than `node_lost_seconds`. It may come back with its pods.
     Down,
-    /// It does not exist.
+    /// Deleted.
     Gone,
 }
 

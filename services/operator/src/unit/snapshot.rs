@@ -26,7 +26,7 @@ pub struct Snapshot {
     pub nodes: BTreeMap<String, ObservedNode>,
     /// The storages of the instance. A storage that is missing does not exist.
     pub storages: BTreeMap<String, ObservedStorage>,
-    /// So many nodes are not ready that this is no loss of single nodes: units wait for them.
+    /// Most nodes are not ready: units wait for them instead of looking elsewhere.
     pub outage: bool,
     /// The last answer to [`Plan::check_place`](super::action::Plan::check_place).
     pub place_check: Option<PlaceCheck>,
@@ -52,7 +52,8 @@ pub struct PlaceCheck {
 }
 
 impl Snapshot {
-    /// The time from which waits count: nobody could act before.
+    /// The start of all time limits that concern the place: before it, the operator did not observe the cluster, or a pod
+    /// still held the place.
     #[must_use]
     pub fn settled_since(&self) -> Timestamp {
         self.pod_gone_at.map_or(self.observed_since, |at| at.max(self.observed_since))

@@ -45,8 +45,8 @@ impl Inner {
         all.reduce(|latest, since| Some(latest?.max(since?))).flatten()
     }
 
-    /// Whether so many nodes are not ready that this is no loss of single nodes, as Kubernetes's node controller
-    /// judges it: all of them, or more than two and at least 55 percent.
+    /// Whether most nodes are not ready: all of them, or more than two and at least 55 percent. These are the limits of
+    /// Kubernetes's node controller.
     fn is_outage(&self) -> bool {
         let down = self.nodes.values().filter(|node| !node.ready).count();
         let all = self.nodes.len();

@@ -284,6 +284,6 @@ async fn two_replicas_never_lead_at_the_same_time() {
                 led += open;
             }
         }
-        assert!(led > 0, "seed {seed}: nobody ever led");
+        assert!(led > 0, "seed {seed}: no replica led at any time");
     }
 }
