@@ -20,10 +20,11 @@ pub const SYSTEM_NAMESPACE: &str = "atelier-system";
 
 /// Priority class of placeholder pods: they hold a place and never preempt other pods.
 pub const CLASS_PLACEHOLDER: &str = "atelier-placeholder";
-/// Priority class of placeholders that wait to take an instance's place back when it ends. Second to instances.
-pub const CLASS_RETURNING: &str = "atelier-returning";
-/// Priority class of instance pods, and of a placeholder whose place has become free.
+/// Priority class of every pod that takes over a place of its unit.
 pub const CLASS_INSTANCE: &str = "atelier-instance";
+
+/// Topology key of pods that the operator binds: no node has this label, so that no scheduler binds them.
+pub const TOPOLOGY_BOUND: &str = "atelier.dev/bound-by-operator";
 
 /// Label on pods, resource claims, namespaces and volumes: the name of the unit that they belong to.
 pub const LABEL_UNIT: &str = "atelier.dev/unit";

@@ -1,4 +1,5 @@
-//! Resource claims: releases the devices of claims whose pods are gone. Reservations of other objects are kept.
+//! Resource claims: reserves allocated ones for pods that somebody else than the scheduler has bound, and releases the
+//! devices of claims whose pods are gone. Reservations of other objects are kept.
 
 use crate::faults::Part;
 use crate::hub::Hub;
@@ -7,7 +8,7 @@ use crate::json::{contains, items, remove, text};
 use crate::pod::is_over;
 use crate::store::{Inner, Key, Object};
 use crate::verbs::system;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
 const CLAIMS: &str = "resourceclaims.resource.k8s.io";
@@ -25,8 +26,31 @@ pub(crate) async fn run(hub: Arc<Hub>) {
         } else {
             event.present().into_iter().filter(|o| o.value["kind"] == "ResourceClaim").cloned().collect()
         };
+        for pod in event.present().into_iter().filter(|o| o.value["kind"] == "Pod" && !is_done(o)) {
+            isolated("claims", pod, || reserve(&mut hub.store.lock(), pod));
+        }
         for claim in claims {
             isolated("claims", &claim, || release(&hub, &mut hub.store.lock(), &claim.key()));
+        }
+    }
+}
+
+fn reserve(tx: &mut Inner, pod: &Object) {
+    if text(&pod.value["spec"]["nodeName"]).is_empty() {
+        return;
+    }
+    for entry in items(&pod.value["spec"]["resourceClaims"]) {
+        let Some(claim) = tx.get(CLAIMS, pod.namespace(), text(&entry["resourceClaimName"])) else {
+            continue;
+        };
+        let status = &claim.value["status"];
+        let is_user = |user: &Value| user["uid"] == pod.uid();
+        if status["allocation"].is_object() && !items(&status["reservedFor"]).iter().any(is_user) {
+            let mut value = claim.value.clone();
+            let mut users = items(&status["reservedFor"]).to_vec();
+            users.push(json!({ "resource": "pods", "name": pod.name(), "uid": pod.uid() }));
+            value["status"]["reservedFor"] = users.into();
+            system::update_status(tx, CLAIMS, &claim, value, "resource-claim-controller");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The nodes. A dispatcher follows all pods: on real nodes it starts one worker per pod, which runs the pod as a local
 //! process; on fake nodes it only sets the pod's status.
 
+mod admit;
 mod environment;
 mod fake;
 pub(crate) mod heartbeats;
@@ -154,7 +155,7 @@ impl Dispatcher {
             worker.pod.send_replace(pod.clone());
             return;
         }
-        if failed {
+        if failed || !admit::admit(hub, pod, |other| self.workers.contains_key(other.uid())) {
             return;
         }
         match kind_of(hub, node) {

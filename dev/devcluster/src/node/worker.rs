@@ -3,7 +3,7 @@
 use super::logs::Logs;
 use super::probe::{self, Finding};
 use super::volumes::Blocked;
-use super::{clean_up, image, remove, unsent};
+use super::{admit, clean_up, image, remove, unsent};
 use crate::faults::Part;
 use crate::hub::Hub;
 use crate::json::text;
@@ -268,14 +268,15 @@ impl Worker<'_> {
         None
     }
 
-    /// Waits until image, volumes and environment are available.
+    /// Waits until devices, image, volumes and environment are available.
     async fn prepare(&mut self) -> Result<(Option<Launch>, Sandbox), Wake> {
         let mut pause = Duration::from_millis(100);
         let mut pull_pause = Duration::from_millis(self.hub.config.pull_backoff_ms);
         let longest = pull_pause * 30;
         let mut shown: Option<Blocked> = None;
         loop {
-            let blocked = match image::prepare(self.hub, &self.pod, &self.ip) {
+            let devices = admit::devices(self.hub, &self.pod);
+            let blocked = match devices.and_then(|()| image::prepare(self.hub, &self.pod, &self.ip)) {
                 Ok(ready) => return Ok(ready),
                 Err(blocked) => blocked,
             };

@@ -106,15 +106,26 @@ fn choose(cache: &mut Cache, pod: &PodInfo, plan: Option<&claims::Plan>) -> Opti
     best
 }
 
-/// Reserves the claims of a pod and assigns it to a node.
-pub(super) fn bind(tx: &mut Inner, pod: &PodInfo, node: &str) -> Result<Arc<Object>, Failure> {
+/// Allocates and reserves the claims of a pod and assigns it to a node.
+fn bind(tx: &mut Inner, pod: &PodInfo, node: &str) -> Result<Arc<Object>, Failure> {
+    unassigned(tx, pod)?;
+    claims::reserve(tx, pod, node)?;
+    assign(tx, pod, node)
+}
+
+fn unassigned(tx: &Inner, pod: &PodInfo) -> Result<Arc<Object>, Failure> {
     let current = tx.get("pods", &pod.key.0, &pod.key.1).filter(|p| p.uid() == pod.uid);
     let conflict = |why: &str| Failure::conflict("", "pods/binding", &pod.key.1, why);
     let current = current.ok_or_else(|| conflict("the pod is gone"))?;
     if current.terminating() || !text(&current.value["spec"]["nodeName"]).is_empty() {
         return Err(conflict("the pod is being deleted or already assigned"));
     }
-    claims::reserve(tx, pod, node)?;
+    Ok(current)
+}
+
+/// Assigns a pod to a node.
+pub(super) fn assign(tx: &mut Inner, pod: &PodInfo, node: &str) -> Result<Arc<Object>, Failure> {
+    let current = unassigned(tx, pod)?;
     let mut value = current.value.clone();
     value["spec"]["nodeName"] = node.into();
     remove(&mut value["status"], "nominatedNodeName");

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-pub(super) const CLAIMS: &str = "resourceclaims.resource.k8s.io";
+pub(crate) const CLAIMS: &str = "resourceclaims.resource.k8s.io";
 pub(super) const SLICES: &str = "resourceslices.resource.k8s.io";
 /// The reason why a pod with claims does not fit a node.
 pub(super) const MISFIT: &str = "cannot allocate all claims";

@@ -143,6 +143,14 @@ pub(super) fn admits(node: &NodeInfo, pod: &PodInfo) -> Result<(), Misfit> {
     if !selects(node, spec) {
         return Err(Misfit::from("node(s) didn't match Pod's node affinity/selector"));
     }
+    let spread = items(&spec["topologySpreadConstraints"]).iter();
+    let mut keys =
+        spread.filter(|c| c["whenUnsatisfiable"] == "DoNotSchedule").map(|c| text(&c["topologyKey"]));
+    if keys.any(|key| node.labels[key].is_null()) {
+        return Err(Misfit::from(
+            "node(s) didn't match pod topology spread constraints (missing required label)",
+        ));
+    }
     Ok(())
 }
 
@@ -179,7 +187,7 @@ fn selects(node: &NodeInfo, spec: &Value) -> bool {
     plain && required.as_array().is_none_or(|terms| terms.iter().any(|t| term_matches(t, node)))
 }
 
-/// The missing resources, if `used` is used and the `reserved` pods get theirs too.
+/// What a node lacks for a pod, as the scheduler says it.
 pub(super) fn has_room(
     node: &NodeInfo,
     used: &Amounts,
@@ -187,16 +195,31 @@ pub(super) fn has_room(
     reserved: &[&PodInfo],
     pod: &PodInfo,
 ) -> Vec<Misfit> {
+    let misfit = |resource: String| match resource.as_str() {
+        "pods" => Misfit::from("Too many pods"),
+        _ => format!("Insufficient {resource}"),
+    };
+    lacking(node, used, pods, reserved, pod).into_iter().map(misfit).collect()
+}
+
+/// The missing resources, if `used` is used and the `reserved` pods get theirs too.
+pub(super) fn lacking(
+    node: &NodeInfo,
+    used: &Amounts,
+    pods: usize,
+    reserved: &[&PodInfo],
+    pod: &PodInfo,
+) -> Vec<String> {
     let mut missing = Vec::new();
     let crowd = i128::try_from(pods + reserved.len() + 1).unwrap_or(i128::MAX);
     if crowd > node.slots {
-        missing.push("Too many pods".into());
+        missing.push("pods".to_owned());
     }
     for (name, want) in pod.requests.iter().filter(|(_, v)| *v > 0) {
         let reserved: i128 = reserved.iter().map(|p| amount(&p.requests, name)).sum();
         let total = amount(&node.allocatable, name);
         if amount(used, name) + reserved + want > total {
-            missing.push(format!("Insufficient {name}"));
+            missing.push(name.to_string());
         }
     }
     missing

@@ -14,13 +14,14 @@ use crate::hub::Hub;
 use crate::isolation::isolated;
 use crate::store::{Event, Inner, Key, Object, Op};
 use cache::Cache;
+pub(crate) use claims::CLAIMS;
 use fit::PodInfo;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Runs until the cluster stops.
 pub(crate) async fn run(hub: Arc<Hub>) {
-    let mut feed = hub.store.feed(&["nodes", claims::CLAIMS, claims::SLICES, "pods"]);
+    let mut feed = hub.store.feed(&["nodes", CLAIMS, claims::SLICES, "pods"]);
     let mut cache = Cache::default();
     let mut faults = hub.faults.follow();
     loop {
@@ -96,7 +97,18 @@ fn observe(cache: &mut Cache, event: &Event, starts: bool) {
 
 /// Assigns a pod to a node on request.
 pub(crate) fn assign(tx: &mut Inner, pod: &Arc<Object>, node: &str) -> Result<(), Failure> {
-    attempt::bind(tx, &PodInfo::of(pod), node).map(drop)
+    attempt::assign(tx, &PodInfo::of(pod), node).map(drop)
+}
+
+/// The first resource that a pod does not find on a node beside other pods.
+pub(crate) fn missing<'a>(
+    node: &Object,
+    others: impl Iterator<Item = &'a Arc<Object>>,
+    pod: &Arc<Object>,
+) -> Option<String> {
+    let mut node = fit::NodeInfo::of(node);
+    others.for_each(|other| node.add(PodInfo::of(other)));
+    fit::lacking(&node, &node.used, node.pods.len(), &[], &PodInfo::of(pod)).into_iter().next()
 }
 
 /// Tries every pod that is due. Returns when the next one is.

@@ -10,9 +10,7 @@ use serde_json::{Value, json};
 
 /// Priority of fresh placeholders: below the default of 0.
 const PRIORITY_PLACEHOLDER: i32 = -1000;
-/// Priority of placeholders that wait for the end of an instance.
-const PRIORITY_RETURNING: i32 = 999_000;
-/// Priority of instances, and of placeholders whose place has become free.
+/// Priority of the pods that take over a place of their unit: above that of any other pod that waits.
 const PRIORITY_INSTANCE: i32 = 1_000_000;
 
 /// The priority classes. None preempts.
@@ -27,14 +25,9 @@ fn priority_classes() -> Vec<Value> {
     vec![
         class(names::CLASS_PLACEHOLDER, PRIORITY_PLACEHOLDER, "Holds the place of an idle GPU unit."),
         class(
-            names::CLASS_RETURNING,
-            PRIORITY_RETURNING,
-            "Waits for the end of an instance, to take its place back.",
-        ),
-        class(
             names::CLASS_INSTANCE,
             PRIORITY_INSTANCE,
-            "Instances of tenants, and placeholders whose place has become free.",
+            "Instances of tenants, and placeholders that take a place back.",
         ),
     ]
 }

@@ -71,12 +71,14 @@ pub enum Action {
         /// The node.
         node: String,
     },
-    /// Bind the pod to the node, as the scheduler does.
+    /// Bind the pod to the node, as the scheduler does for other pods.
     Bind {
         /// The pod.
         pod: PodRef,
         /// The node.
         node: String,
+        /// The claim on its devices, which is reserved for the pod first.
+        claim: Option<ClaimRef>,
     },
     /// Delete this very pod.
     DeletePod {

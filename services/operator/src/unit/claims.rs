@@ -107,7 +107,10 @@ impl<'a> Planner<'a> {
         }
         let node = self.claim_of(pod)?.node.clone()?;
         match self.node_state(&node) {
-            NodeState::Accepts => self.refusal(pod, &node, pod.created_at.max(self.snapshot.settled_since())),
+            NodeState::Accepts if pod.unschedulable.is_some() => {
+                self.refusal(&node, pod.created_at.max(self.snapshot.settled_since()))
+            }
+            NodeState::Accepts => None,
             NodeState::Down if self.snapshot.outage => None,
             _ => Some(format!("node {node} does not accept pods")),
         }

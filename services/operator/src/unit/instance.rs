@@ -6,6 +6,7 @@ use kube::ResourceExt as _;
 use super::action::Action;
 use super::attempt::Attempt;
 use super::planner::{Held, LeftPlace, NodeState, Planner, Ready, start_timeout};
+use super::progress::NOT_READY_YET;
 use super::{pods, status};
 use crate::observation::{ObservedPod, PodRef};
 
@@ -122,9 +123,16 @@ impl<'a> Planner<'a> {
         }
         let created = self.create_instance_pod(wanted, &node, pod);
         self.delete_placeholder(pod);
-        self.bind(created, pod.claim.as_ref(), &node);
+        self.bind(created, pod.claim.as_deref(), &node);
         self.plan.status.node = Some(node);
-        self.report_hand_off();
+        self.report_taken_over();
+    }
+
+    /// The pod is bound: nothing is left but its start.
+    fn report_taken_over(&mut self) {
+        self.held = Some(Held::yes(HeldReason::Claimed, ""));
+        self.ready = Some(Ready::new(InstanceReason::Starting, NOT_READY_YET));
+        self.takes_over = true;
     }
 
     fn report_hand_off(&mut self) {
@@ -192,34 +200,21 @@ impl<'a> Planner<'a> {
         let placeholder =
             self.placeholders().find(|other| other.node.as_deref() == Some(node.as_str()) && !other.deleting);
         if let Some(placeholder) = placeholder.filter(|_| node_accepts) {
-            // a scheduler that has tried the pod in between may have cleared the nomination
-            if pod.nominated.as_deref() != Some(node.as_str()) {
-                let pod = pod.reference();
-                self.plan.before_status.push(Action::Nominate { pod, node: node.clone() });
-            }
+            self.nominate(pod, &node);
             self.delete_placeholder(placeholder);
-            return self.bind(pod.reference(), pod.claim.as_ref(), &node);
+            self.bind(pod.reference(), pod.claim.as_deref(), &node);
+            return self.report_taken_over();
         }
-        if node_accepts && self.take_free_place(pod, &node) {
-            return self.fail_after(
-                wanted,
-                since,
-                FailureReason::NoPlace,
-                "the pod was not bound in time",
-                None,
-            );
+        let refusal = if node_accepts {
+            self.refusal(&node, self.free_since(pod))
+        } else {
+            Some(format!("node {node} does not accept the pod"))
+        };
+        if let Some(why) = refusal {
+            return self.take_back_hand_off(wanted, pod, node, node_accepts, why);
         }
-        let remaining = self.remaining(self.free_since(pod), self.settings.hand_off());
-        if node_accepts && !remaining.is_zero() {
-            self.requeue_after(remaining);
-            return;
-        }
-        if node_accepts && pod.unschedulable.is_none() {
-            let message = "the scheduler did not try the pod in time";
-            self.held = Some(Held::no(HeldReason::Scheduling, message));
-            return self.fail_after(wanted, since, FailureReason::NoPlace, message, None);
-        }
-        self.take_back_hand_off(wanted, pod, node, node_accepts);
+        self.take_free_place(pod, &node);
+        self.fail_after(wanted, since, FailureReason::NoPlace, "the pod was not bound in time", None);
     }
 
     /// The pod did not get its place: deletes it, holds a place again (this one, if possible), and retries within the
@@ -230,9 +225,9 @@ impl<'a> Planner<'a> {
         pod: &'a ObservedPod,
         node: String,
         node_accepts: bool,
+        why: String,
     ) {
         let since = self.started_at(wanted);
-        let why = pod.unschedulable.clone().unwrap_or_else(|| format!("node {node} does not accept the pod"));
         let left = LeftPlace { node, claim: pod.claim.clone() };
         self.hold_place(Some(&left).filter(|_| node_accepts && self.devices_are_reusable(pod)));
         // it may just have been bound

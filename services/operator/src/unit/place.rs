@@ -11,18 +11,13 @@ use super::devices;
 use super::planner::{Held, LeftPlace, NodeState, Planner};
 use super::pods::{self, Placement};
 use super::snapshot::PlaceCheck;
-use crate::observation::{ObservedPod, Phase, PodRef};
+use crate::observation::{ObservedDeviceClaim, ObservedPod, Phase, PodRef};
 
-/// How long a placeholder waits for a place that is free before one of the instances' class replaces it: longer than an
-/// unobstructed scheduler needs.
-const PATIENCE: Duration = Duration::from_millis(300);
+/// How long the answer that a unit fits on its node is true enough to bind a pod there.
+const ROOM_AGE: Duration = Duration::from_millis(300);
 
-/// Time after which a refusal of the unit's new size on its node is checked again.
-const RESIZE_RETRY: Duration = Duration::from_secs(10);
-
-/// Time without the place after which a new placeholder's refusal by the scheduler counts although the unit fits: the
-/// scheduler has reasons of its own.
-const GIVE_UP: SignedDuration = SignedDuration::from_secs(60);
+/// Time after which it is checked again whether a unit fits that did not.
+const ROOM_RETRY: Duration = Duration::from_secs(5);
 
 /// Why a placeholder does not hold a place.
 struct Loss {
@@ -144,10 +139,10 @@ impl<'a> Planner<'a> {
     fn sort_placeholders(&mut self, mut kept: Vec<&'a ObservedPod>) -> Candidates<'a> {
         let mut candidates = Candidates::default();
         let template = self.template();
-        // of those that wait, one for a place of the unit, of the highest class, and then the youngest
+        // of those that wait, one for a place of the unit, and then the youngest
         kept.sort_by_key(|pod| {
             let is_fresh = pod.node.is_none() && pod.required_node.is_none();
-            (pod.template != template, is_fresh, pod.class != names::CLASS_INSTANCE, Reverse(pod.created_at))
+            (pod.template != template, is_fresh, Reverse(pod.created_at))
         });
         for pod in kept {
             match self.stranding_of(pod) {
@@ -181,16 +176,20 @@ impl<'a> Planner<'a> {
             return None;
         }
         if let Some(pod) = waiting {
-            self.press_for_place(pod, left.is_none());
-            return pod.required_node.clone();
+            let node = pod.required_node.clone()?;
+            self.nominate(pod, &node);
+            if left.is_none() {
+                self.take_free_place(pod, &node);
+            }
+            return Some(node);
         }
         let is_stranded_at = |node: &str| stranded.as_ref().is_some_and(|(pod, _)| waits_for(pod, node));
         let (placement, claim) = match (left.filter(|left| !is_stranded_at(&left.node)), stranded) {
-            (Some(left), _) => (Placement::Returning(&left.node), left.claim.clone()),
+            (Some(left), _) => (Placement::Own(&left.node), left.claim.clone()),
             (None, Some((_, Stranding::Down))) if self.snapshot.outage => return None,
             (None, Some(_)) => (Placement::Anywhere, None),
             (None, None) => match self.place_lost_by_force().filter(|_| may_return) {
-                Some(node) => (Placement::Reclaiming(node), None),
+                Some(node) => (Placement::Own(node), None),
                 None => (Placement::Anywhere, None),
             },
         };
@@ -203,19 +202,19 @@ impl<'a> Planner<'a> {
     fn resize(&mut self, old: &'a ObservedPod, waiting: Option<&'a ObservedPod>) {
         let Some(node) = old.node.as_deref() else { return };
         if let Some(new) = waiting.filter(|new| waits_for(new, node)) {
-            self.press_for_place(new, false);
+            self.nominate(new, node);
             self.delete_placeholder(old);
-            return self.bind(new.reference(), new.claim.as_ref(), node);
+            return self.bind(new.reference(), new.claim.as_deref(), node);
         }
-        match self.place_check(node, RESIZE_RETRY) {
+        match self.place_check(node, ROOM_RETRY) {
             None => self.ask_whether_it_fits(node),
             Some(PlaceCheck { refusal: None, .. }) => {
-                let new = self.create_placeholder(Placement::Reclaiming(node), old.claim.clone());
+                let new = self.create_placeholder(Placement::Own(node), old.claim.clone());
                 self.delete_placeholder(old);
-                self.bind(new, old.claim.as_ref(), node);
+                self.bind(new, old.claim.as_deref(), node);
             }
             Some(_) => {
-                self.requeue_after(RESIZE_RETRY);
+                self.requeue_after(ROOM_RETRY);
                 if waiting.is_none() {
                     drop(self.create_placeholder(Placement::Anywhere, None));
                 }
@@ -296,17 +295,15 @@ impl<'a> Planner<'a> {
             Stranding::Down => {
                 Held::no(HeldReason::NodeLost, format!("node {node} is not ready; looking for another place"))
             }
-            Stranding::Resized => {
-                match self.place_check(node, RESIZE_RETRY).and_then(|check| check.refusal) {
-                    Some(refusal) => Held::no(
-                        HeldReason::Unschedulable,
-                        format!(
-                            "the unit's new size does not fit on node {node} ({refusal}); looking for another place"
-                        ),
+            Stranding::Resized => match self.place_check(node, ROOM_RETRY).and_then(|check| check.refusal) {
+                Some(refusal) => Held::no(
+                    HeldReason::Unschedulable,
+                    format!(
+                        "the unit's new size does not fit on node {node} ({refusal}); looking for another place"
                     ),
-                    None => Held::yes(HeldReason::Claimed, "the unit is being resized in its place"),
-                }
-            }
+                ),
+                None => Held::yes(HeldReason::Claimed, "the unit is being resized in its place"),
+            },
         })
     }
 
@@ -329,41 +326,31 @@ impl<'a> Planner<'a> {
             NodeState::Down => return None,
             NodeState::Accepts => {}
         }
-        if left.is_some_and(|left| left.node == *node) || pod.class == names::CLASS_RETURNING {
+        if left.is_some_and(|left| left.node == *node) {
             return None;
         }
-        self.refusal(pod, node, self.free_since(pod))
+        self.refusal(node, self.free_since(pod))
     }
 
-    /// Why the pod will not get its place on the node, which may have been free since a time. The scheduler's refusal
-    /// alone proves nothing: it may be older than the end of an outage, or of a scheduler that lags behind. The place is
-    /// another's if the unit no longer fits there.
-    pub(super) fn refusal(&mut self, pod: &ObservedPod, node: &str, since: Timestamp) -> Option<String> {
+    /// Why the unit will not get its place on the node, which may have been free since a time: it is another's if the
+    /// unit no longer fits there.
+    pub(super) fn refusal(&mut self, node: &str, since: Timestamp) -> Option<String> {
         let remaining = self.remaining(since, self.settings.hand_off());
         if !remaining.is_zero() {
             self.requeue_after(remaining);
             return None;
         }
-        pod.unschedulable.as_ref()?;
-        let Some(check) = self.place_check(node, self.settings.hand_off()) else {
+        let Some(check) = self.place_check(node, ROOM_RETRY) else {
             self.ask_whether_it_fits(node);
             return None;
         };
-        self.requeue_after(self.settings.hand_off());
-        let refusal = check.refusal.or_else(|| pod.unschedulable.clone().filter(|_| self.is_last_try(pod)));
-        refusal.map(|why| format!("the place on node {node} is lost: {why}"))
+        self.requeue_after(ROOM_RETRY);
+        check.refusal.map(|why| format!("the place on node {node} is lost: {why}"))
     }
 
     fn ask_whether_it_fits(&mut self, node: &str) {
         self.plan.check_place = Some(node.to_owned());
-        self.requeue_after(self.settings.hand_off());
-    }
-
-    /// Whether the placeholder was created when the unit had been without its place for long.
-    fn is_last_try(&self, pod: &ObservedPod) -> bool {
-        let held = self.previous.condition(names::CONDITION_HELD).filter(|held| held.status == "False");
-        let since = held.map(|held| held.last_transition_time.0.max(self.snapshot.observed_since));
-        since.is_some_and(|since| pod.created_at >= since + GIVE_UP)
+        self.requeue_after(ROOM_RETRY);
     }
 
     /// The last check of this node for the unit's present size, if it is younger than `age` and nothing has changed.
@@ -388,59 +375,33 @@ impl<'a> Planner<'a> {
         ends.fold(pod.created_at.max(self.snapshot.settled_since()), Timestamp::max)
     }
 
-    /// A placeholder waits for its place. Once that is free, waiting pods of the same class beside it may keep it out:
-    /// after a while, a placeholder of the instances' class replaces it. One that the scheduler refuses although the
-    /// unit fits is replaced by another, which the scheduler tries at once.
-    fn press_for_place(&mut self, pod: &ObservedPod, is_free: bool) {
-        let Some(node) = &pod.required_node else { return };
-        if pod.nominated.as_ref() != Some(node) {
-            self.plan.before_status.push(Action::Nominate { pod: pod.reference(), node: node.clone() });
-        }
-        if !is_free || self.take_free_place(pod, node) {
-            return;
-        }
-        let patience = if pod.class == names::CLASS_RETURNING {
-            self.remaining(self.free_since(pod), PATIENCE)
-        } else if pod.unschedulable.is_some() {
-            self.remaining(self.free_since(pod), self.settings.hand_off().saturating_mul(2))
-        } else {
-            return;
-        };
-        if patience.is_zero() {
-            drop(self.create_placeholder(Placement::Reclaiming(node), pod.claim.clone()));
-        } else {
-            self.requeue_after(patience);
+    /// Nominates the node for the pod, unless it is.
+    pub(super) fn nominate(&mut self, pod: &ObservedPod, node: &str) {
+        if pod.nominated.as_deref() != Some(node) {
+            self.plan.before_status.push(Action::Nominate { pod: pod.reference(), node: node.to_owned() });
         }
     }
 
-    /// Binds a pod to the place that its predecessor has left, if the unit still fits there. Returns whether it does.
-    pub(super) fn take_free_place(&mut self, pod: &ObservedPod, node: &str) -> bool {
+    /// Binds a pod to the place that its predecessor has left, if the unit still fits there.
+    pub(super) fn take_free_place(&mut self, pod: &ObservedPod, node: &str) {
         let is_vacated = self.snapshot.pods.iter().all(|other| {
             other.uid == pod.uid || other.node.as_deref() != Some(node) || other.phase == Phase::Ended
         });
-        if pod.claim.is_some() || !is_vacated {
-            return false;
+        if !is_vacated {
+            return;
         }
-        match self.place_check(node, PATIENCE) {
+        match self.place_check(node, ROOM_AGE) {
+            Some(PlaceCheck { refusal: None, .. }) => self.bind(pod.reference(), pod.claim.as_deref(), node),
+            Some(_) => self.requeue_after(ROOM_RETRY),
             None => self.ask_whether_it_fits(node),
-            Some(PlaceCheck { refusal: None, .. }) => {
-                self.bind(pod.reference(), None, node);
-                self.requeue_after(PATIENCE);
-            }
-            Some(_) => {
-                self.requeue_after(self.settings.hand_off());
-                return false;
-            }
         }
-        true
     }
 
-    /// Binds a pod to the place that is handed over to it. Devices that are claimed are left to the scheduler, which
-    /// reserves the claim for the pod.
-    pub(super) fn bind(&mut self, pod: PodRef, claim: Option<&String>, node: &str) {
-        if claim.is_none() {
-            self.plan.before_status.push(Action::Bind { pod, node: node.to_owned() });
-        }
+    /// Binds a pod to the place that is handed over to it.
+    pub(super) fn bind(&mut self, pod: PodRef, claim: Option<&str>, node: &str) {
+        let claim = claim.and_then(|name| self.snapshot.claims.iter().find(|claim| claim.name == name));
+        let claim = claim.map(ObservedDeviceClaim::reference);
+        self.plan.before_status.push(Action::Bind { pod, node: node.to_owned(), claim });
     }
 
     /// `claim`: the claim that it shares, if the unit has claims; without one, a claim is found or created.

@@ -70,6 +70,8 @@ pub(super) struct Planner<'a> {
     pub(super) place_is_used: bool,
     /// Name of the instance pod that is about to be created.
     pub(super) created_pod: Option<String>,
+    /// The instance pod is about to be bound.
+    pub(super) takes_over: bool,
 }
 
 /// State of a node.
@@ -103,6 +105,7 @@ impl<'a> Planner<'a> {
             abandoned_claims: Vec::new(),
             place_is_used: false,
             created_pod: None,
+            takes_over: false,
         }
     }
 
@@ -122,6 +125,7 @@ impl<'a> Planner<'a> {
         self.held = None;
         self.ready = None;
         self.created_pod = None;
+        self.takes_over = false;
         self.plan_idle();
         let is_late = |action: &mut Action| !matches!(action, Action::AddFinalizer);
         let late: Vec<_> = self.plan.before_status.extract_if(.., is_late).collect();

@@ -10,7 +10,8 @@ use k8s_openapi::api::core::v1::{
     Affinity, Capabilities, Container, ContainerPort, EmptyDirVolumeSource, EnvFromSource, EnvVar,
     HTTPGetAction, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm,
     PersistentVolumeClaimVolumeSource, Pod, PodResourceClaim, PodSecurityContext, PodSpec, Probe,
-    SeccompProfile, SecretEnvSource, SecurityContext, TCPSocketAction, Toleration, Volume, VolumeMount,
+    SeccompProfile, SecretEnvSource, SecurityContext, TCPSocketAction, Toleration, TopologySpreadConstraint,
+    Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -42,12 +43,8 @@ pub fn instance_pod_name(instance: &Instance, placeholder: &str) -> String {
 pub enum Placement<'a> {
     /// Any free place on a suitable node.
     Anywhere,
-    /// The place on this node that an instance pod leaves when it ends. Its class is above that of any pending pod, so
-    /// that none can take the place when it becomes free, and below that of instances, so that it does not obstruct
-    /// hand-offs beside it.
-    Returning(&'a str),
-    /// The place on this node that has become free, with the class of instances.
-    Reclaiming(&'a str),
+    /// The unit's own place on this node, after the pod that has it now or had it before. The operator binds the pod.
+    Own(&'a str),
 }
 
 impl<'a> Placement<'a> {
@@ -56,15 +53,7 @@ impl<'a> Placement<'a> {
     pub const fn node(self) -> Option<&'a str> {
         match self {
             Self::Anywhere => None,
-            Self::Returning(node) | Self::Reclaiming(node) => Some(node),
-        }
-    }
-
-    const fn class(self) -> &'static str {
-        match self {
-            Self::Anywhere => names::CLASS_PLACEHOLDER,
-            Self::Returning(_) => names::CLASS_RETURNING,
-            Self::Reclaiming(_) => names::CLASS_INSTANCE,
+            Self::Own(node) => Some(node),
         }
     }
 }
@@ -147,7 +136,7 @@ pub fn placeholder(
         termination_grace_period_seconds: Some(0),
         tolerations: Some(settings.tolerations().into_iter().flatten().chain(stays).collect()),
         security_context: Some(pod_security(65535, false)),
-        ..pod_spec(unit, placement.class(), placement.node(), claim, container, settings)
+        ..pod_spec(unit, placement, claim, container, settings)
     };
     Pod { metadata, spec: Some(spec), status: None }
 }
@@ -227,7 +216,7 @@ pub fn instance(
         runtime_class_name: instance.runtime_class_name.clone(),
         volumes: (!volumes.is_empty()).then_some(volumes),
         hostname: Some(instance.id.clone()),
-        ..pod_spec(unit, names::CLASS_INSTANCE, Some(node), claim, container, settings)
+        ..pod_spec(unit, Placement::Own(node), claim, container, settings)
     };
     Pod { metadata, spec: Some(spec), status: None }
 }
@@ -246,12 +235,15 @@ fn metadata(unit: &GpuUnit, name: &str, namespace: &str, role: &str) -> ObjectMe
 
 fn pod_spec(
     unit: &GpuUnit,
-    class: &str,
-    node: Option<&str>,
+    placement: Placement<'_>,
     claim: Option<&str>,
     container: Container,
     settings: &Settings,
 ) -> PodSpec {
+    let class = match placement {
+        Placement::Anywhere => names::CLASS_PLACEHOLDER,
+        Placement::Own(_) => names::CLASS_INSTANCE,
+    };
     PodSpec {
         containers: vec![container],
         resource_claims: claim.map(|claim| {
@@ -264,13 +256,25 @@ fn pod_spec(
         priority_class_name: Some(class.to_owned()),
         preemption_policy: Some("Never".to_owned()),
         node_selector: (!unit.spec.node_selector.is_empty()).then(|| unit.spec.node_selector.clone()),
-        affinity: node.map(only),
+        affinity: placement.node().map(only),
+        topology_spread_constraints: placement.node().map(|_| vec![bound_by_operator()]),
         tolerations: settings.tolerations(),
         scheduler_name: settings.scheduler.clone(),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
         restart_policy: Some("Always".to_owned()),
         ..PodSpec::default()
+    }
+}
+
+/// Keeps schedulers from binding the pod: no node has the topology key, and a pod that cannot be scheduled keeps its
+/// nomination. A scheduling gate would do the same, but would have to be removed before the binding.
+fn bound_by_operator() -> TopologySpreadConstraint {
+    TopologySpreadConstraint {
+        max_skew: 1,
+        topology_key: names::TOPOLOGY_BOUND.to_owned(),
+        when_unsatisfiable: "DoNotSchedule".to_owned(),
+        ..TopologySpreadConstraint::default()
     }
 }
 

@@ -14,6 +14,9 @@ const NOT_ADMITTED: [&str; 4] = ["OutOf", "UnexpectedAdmissionError", "NodeAffin
 /// The kubelet's reasons for a pull that failed and is tried again.
 const IMAGE_PULL_ERRORS: [&str; 3] = ["ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"];
 
+/// Message of an instance that is starting.
+pub(super) const NOT_READY_YET: &str = "the readiness probe has not succeeded yet";
+
 impl<'a> Planner<'a> {
     /// Follows the pod of the instance on its node.
     pub(super) fn plan_progress(&mut self, wanted: &'a Instance, pod: &'a ObservedPod) {
@@ -63,8 +66,7 @@ impl<'a> Planner<'a> {
 
     /// The container has not been ready yet.
     fn plan_starting(&mut self, wanted: &'a Instance, pod: &'a ObservedPod) {
-        let message = "the readiness probe has not succeeded yet";
-        self.ready = Some(Ready::new(InstanceReason::Starting, message));
+        self.ready = Some(Ready::new(InstanceReason::Starting, NOT_READY_YET));
         let since = self.started_at(wanted);
         let limit = wanted.start_timeout_seconds;
         if pod.container_running {

@@ -27,6 +27,7 @@ impl<'a> Planner<'a> {
         self.plan.status.state = match (&self.plan.status.instance, live) {
             (Some(instance), Some(_)) if instance.running_since.is_some() => UnitState::Running,
             (Some(_), Some(_)) => UnitState::Ready,
+            (Some(_), None) if self.takes_over => UnitState::Ready,
             _ => UnitState::Init,
         };
         self.requeue_when_down();

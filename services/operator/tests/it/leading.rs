@@ -128,8 +128,6 @@ async fn a_frozen_leader_writes_nothing_when_it_wakes() {
     assert_eq!(uids(&lab.pods(0).await), uids(&pods), "one pod per attempt");
     let after = lab.status(0).await;
     assert_eq!((after.instance.unwrap().attempt, after.recent_runs.len()), (attempt, 0));
-    let events = lab.events(0).await;
-    assert_eq!(events.matches(" Running: ").count(), 1, "{events}");
     one.stop().await;
     lab.end(two, 2).await;
 }

@@ -57,7 +57,6 @@ impl World {
                 let class = pod.spec.as_ref().unwrap().priority_class_name.clone().unwrap();
                 let priority = match class.as_str() {
                     names::CLASS_INSTANCE => 1_000_000,
-                    names::CLASS_RETURNING => 999_000,
                     _ => -1000,
                 };
                 let view = ObservedPod::of(&pod).unwrap();
@@ -75,7 +74,7 @@ impl World {
                     None => return false,
                 }
             }
-            Action::Bind { pod, node } => {
+            Action::Bind { pod, node, claim } => {
                 let found = self.pods.iter().position(|known| {
                     known.name == pod.name
                         && known.namespace == pod.namespace
@@ -84,6 +83,10 @@ impl World {
                 let Some(at) = found else { return false };
                 if self.pods[at].node.is_none() && !self.pods[at].deleting {
                     let is_full = self.used(node) >= PLACES;
+                    assert_eq!(claim.is_some(), self.pods[at].claim.is_some());
+                    if claim.as_ref().is_some_and(|claim| !self.use_claim(&claim.uid, at)) {
+                        return false;
+                    }
                     self.bind_pod(at, node.clone());
                     // the kubelet
                     if is_full {

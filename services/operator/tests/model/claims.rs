@@ -85,6 +85,17 @@ impl World {
         })
     }
 
+    /// Reserves the claim for the pod; false if it has no devices.
+    pub(crate) fn use_claim(&mut self, uid: &str, pod: usize) -> bool {
+        let found = self.claims.iter_mut().find(|claim| claim.observed.uid == uid);
+        let found = found.filter(|claim| claim.observed.allocated && !claim.observed.deleting);
+        if let Some(claim) = found {
+            claim.users.push(self.pods[pod].uid.clone());
+            return true;
+        }
+        false
+    }
+
     pub(crate) fn bind_claim(&mut self, pod: usize, node: &str) {
         let pod = &self.pods[pod];
         let found = self.claims.iter_mut().find(|claim| Some(&claim.observed.name) == pod.claim.as_ref());

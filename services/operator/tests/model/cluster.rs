@@ -93,9 +93,9 @@ impl World {
                 view.ready && !view.cordoned && devices && self.used(node) + nominated.count() < PLACES
             };
             let found = self.nodes.keys().find(|node| {
-                let allowed = pod
-                    .is_none_or(|at| self.pods[at].required_node.as_ref().is_none_or(|only| only == *node));
-                allowed && fits(node)
+                // the operator binds the others
+                let is_scheduled = pod.is_none_or(|at| self.pods[at].required_node.is_none());
+                is_scheduled && fits(node)
             });
             let found = found.cloned();
             match (pod, found) {

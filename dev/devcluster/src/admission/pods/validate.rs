@@ -5,12 +5,11 @@ use crate::json::{entries, items, quantity, remove, text};
 use serde_json::Value;
 
 /// Fields of `spec` that this cluster does not serve, and why.
-const NOT_SERVED: [(&str, &str); 5] = [
+const NOT_SERVED: [(&str, &str); 4] = [
     ("initContainers", "init containers are not run by this cluster"),
     ("ephemeralContainers", "cannot be set on create"),
     ("schedulingGates", "scheduling gates are not served by this cluster"),
     ("overhead", "pod overhead is not served by this cluster"),
-    ("topologySpreadConstraints", "topology spread is not served by this cluster"),
 ];
 
 pub(crate) fn validate(subresource: &str, pod: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) {
@@ -40,6 +39,11 @@ pub(crate) fn validate(subresource: &str, pod: &Value, old: Option<&Value>, caus
             let why = "pod affinity is not served by this cluster";
             causes.push(Cause::forbidden(format!("spec.affinity.{kind}"), why));
         }
+    }
+    // without a selector, a constraint counts no pods and requires only a label of the node
+    if items(&spec["topologySpreadConstraints"]).iter().any(|c| !c["labelSelector"].is_null()) {
+        let why = "topology spread of selected pods is not served by this cluster";
+        causes.push(Cause::forbidden("spec.topologySpreadConstraints", why));
     }
     if items(&spec["resourceClaims"]).iter().any(|c| !c["resourceClaimTemplateName"].is_null()) {
         let why = "claim templates are not served by this cluster";

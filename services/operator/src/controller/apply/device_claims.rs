@@ -8,7 +8,7 @@ use kube::{Api, Resource as _, ResourceExt as _};
 use serde_json::json;
 
 use super::{Applier, WriteError, apply_params, conflict, created, is_gone, post_params};
-use crate::observation::{ClaimRef, ObservedMirror, UNITS};
+use crate::observation::{ClaimRef, ObservedMirror, PodRef, UNITS};
 use crate::unit::devices;
 
 impl Applier {
@@ -35,18 +35,22 @@ impl Applier {
         }
     }
 
+    /// Reserves the claim for the unit, and for a pod of it that is about to be bound.
     pub(super) async fn reserve_device_claim(
         &self,
         unit: &GpuUnit,
         claim: &ClaimRef,
+        pod: Option<&PodRef>,
     ) -> Result<(), WriteError> {
-        let user = json!({
+        let unit = json!({
             "apiGroup": names::GROUP, "resource": UNITS, "name": unit.name_any(), "uid": unit.uid(),
         });
+        let pod = pod.map(|pod| json!({"resource": "pods", "name": pod.name, "uid": pod.uid}));
+        let users: Vec<_> = [unit].into_iter().chain(pod).collect();
         let body = json!({
             "apiVersion": ResourceClaim::api_version(&()), "kind": ResourceClaim::kind(&()),
             "metadata": {"name": claim.name, "namespace": claim.namespace, "uid": claim.uid},
-            "status": {"reservedFor": [user]},
+            "status": {"reservedFor": users},
         });
         let api = self.device_claims(&claim.namespace);
         let patch = Patch::Apply(&body);

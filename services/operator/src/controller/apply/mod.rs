@@ -149,14 +149,14 @@ impl Applier {
                 self.ensure_namespace(Owner::Unit(unit), *root_inside, false).await
             }
             Action::CreateClaim(claim) => self.create_device_claim(claim).await,
-            Action::ReserveClaim(claim) => self.reserve_device_claim(unit, claim).await,
+            Action::ReserveClaim(claim) => self.reserve_device_claim(unit, claim, None).await,
             Action::UnreserveClaim(claim) => self.unreserve_device_claim(claim).await,
             Action::DeleteClaim(claim) => self.delete_device_claim(claim).await,
             Action::CreateMirror { storage, volume } => self.create_mirror(unit, storage, volume).await,
             Action::DeleteMirror(mirror) => self.delete_mirror(mirror).await,
             Action::CreatePod(pod) => self.create_pod(unit, pod).await,
             Action::Nominate { pod, node } => self.nominate(pod, node).await,
-            Action::Bind { pod, node } => self.bind(pod, node).await,
+            Action::Bind { pod, node, claim } => self.bind(unit, pod, node, claim.as_ref()).await,
             Action::DeletePod { pod, grace } => {
                 self.delete_pod(pod, *grace).await?;
                 self.cache.mark_deleting(&unit.name_any(), pod.uid.as_deref().unwrap_or_default());

@@ -8,7 +8,7 @@ use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::{Applier, WriteError, conflict, finalizer_patch, is_gone, post_params};
-use crate::observation::PodRef;
+use crate::observation::{ClaimRef, PodRef};
 use crate::unit::action::LogSource;
 
 /// Longest log tail that a status has, in bytes.
@@ -74,8 +74,21 @@ impl Applier {
         }
     }
 
-    /// Binds a pod that is nominated for the node. The scheduler may have done so already.
-    pub(super) async fn bind(&self, pod: &PodRef, node: &str) -> Result<(), WriteError> {
+    /// Binds a pod that is nominated for the node. An earlier attempt may have done so already.
+    pub(super) async fn bind(
+        &self,
+        unit: &GpuUnit,
+        pod: &PodRef,
+        node: &str,
+        claim: Option<&ClaimRef>,
+    ) -> Result<(), WriteError> {
+        if let Some(claim) = claim {
+            // the kubelet starts no pod that its claim is not reserved for
+            let known = self.cache.pods(&unit.name_any());
+            let known = known.iter().find(|known| known.name == pod.name && known.namespace == pod.namespace);
+            let known = known.ok_or(WriteError::Conflict)?.reference();
+            self.reserve_device_claim(unit, claim, Some(&known)).await?;
+        }
         let api = self.pods(&pod.namespace);
         let body = json!({
             "apiVersion": "v1", "kind": "Binding",
@@ -88,14 +101,6 @@ impl Applier {
             Err(WriteError::Api(kube::Error::Api(status))) => match status.code {
                 409 => Ok(()),
                 404 => Err(WriteError::Conflict),
-                403 => {
-                    tracing::warn!(
-                        pod = pod.name,
-                        error = status.message,
-                        "cannot bind a pod: left to the scheduler"
-                    );
-                    Ok(())
-                }
                 _ => Err(WriteError::Api(kube::Error::Api(status))),
             },
             other => other.map(drop),

@@ -1,6 +1,6 @@
 //! Kubernetes Events about significant changes of a unit's status.
 
-use crds::{GpuUnit, GpuUnitStatus, HeldReason, UnitState, names};
+use crds::{GpuUnit, GpuUnitStatus, HeldReason, names};
 use kube::runtime::events::{Event, EventType};
 use kube::{Resource as _, ResourceExt as _};
 
@@ -42,10 +42,7 @@ impl Reconciler {
 }
 
 fn changes(before: &GpuUnitStatus, after: &GpuUnitStatus) -> Vec<Change> {
-    [held(before, after), failed(before, after), started(before, after), ended(before, after)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [held(before, after), failed(before, after), ended(before, after)].into_iter().flatten().collect()
 }
 
 /// The unit gained or lost its place. The first search of a new unit is no event.
@@ -75,22 +72,12 @@ fn failed(before: &GpuUnitStatus, after: &GpuUnitStatus) -> Option<Change> {
     Some(Change { type_: EventType::Warning, reason: "StartFailed".to_owned(), action: "Start", note })
 }
 
-fn started(before: &GpuUnitStatus, after: &GpuUnitStatus) -> Option<Change> {
-    let has_started = after.state == UnitState::Running && before.state != UnitState::Running;
-    let note = after.instance.as_ref().map(|instance| instance.pod_name.clone()).unwrap_or_default();
-    has_started.then_some(Change {
-        type_: EventType::Normal,
-        reason: "Running".to_owned(),
-        action: "Start",
-        note,
-    })
-}
-
+/// A run ended that nobody ended. What is as requested shows in the status.
 fn ended(before: &GpuUnitStatus, after: &GpuUnitStatus) -> Option<Change> {
     let run = after.last_run.as_ref().filter(|run| before.last_run.as_ref() != Some(*run))?;
     let seconds = run.ended_at.0.as_second() - run.running_since.0.as_second();
-    let requested = matches!(run.reason.as_str(), "Stopped" | "Restarted");
-    let type_ = if requested { EventType::Normal } else { EventType::Warning };
+    let is_requested = matches!(run.reason.as_str(), "Stopped" | "Restarted");
     let note = format!("{} ran for {seconds} s", run.instance_id);
-    Some(Change { type_, reason: run.reason.clone(), action: "Stop", note })
+    let reason = run.reason.clone();
+    (!is_requested).then_some(Change { type_: EventType::Warning, reason, action: "Stop", note })
 }

@@ -77,7 +77,7 @@ fn an_idle_unit_is_resized_in_its_place_if_it_fits_there() {
         planned(&unit(false), &Snapshot { place_check, ..snapshot(pods) })
     };
     let fits = answered(None, vec![old.clone()]);
-    assert_eq!(words(&fits.before_status), ["create reclaiming", "nominate", "kill", "bind"]);
+    assert_eq!(words(&fits.before_status), ["create own", "nominate", "kill", "bind"]);
     let new =
         ObservedPod { uid: "new".to_owned(), class: names::CLASS_INSTANCE.to_owned(), ..pending(Some(NODE)) };
     let begun = answered(None, vec![old.clone(), new.clone()]);
@@ -91,11 +91,11 @@ fn an_idle_unit_is_resized_in_its_place_if_it_fits_there() {
     let refused = answered(Some("insufficient cpu"), vec![old.clone()]);
     assert_eq!(words(&refused.before_status), ["create fresh"], "the old place stays");
     assert_eq!(held(&refused), ("False", HeldReason::Unschedulable));
-    assert_eq!(refused.requeue_after, Some(Duration::from_secs(10)), "checked again");
+    assert_eq!(refused.requeue_after, Some(Duration::from_secs(5)), "checked again");
     let elsewhere = ObservedPod { uid: "fresh".to_owned(), ..pending(None) };
     assert_eq!(answered(Some("insufficient cpu"), vec![old.clone(), elsewhere.clone()]).before_status, []);
     let again = answered(None, vec![old, elsewhere]);
-    assert_eq!(words(&again.before_status), ["create reclaiming", "nominate", "kill", "bind"]);
+    assert_eq!(words(&again.before_status), ["create own", "nominate", "kill", "bind"]);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_place_that_was_lost_by_force_is_taken_back_once() {
     let was_held = planned(&unit(false), &snapshot(vec![placeholder()])).status;
     let known = with_status(unit(false), was_held);
     let plan = planned(&known, &snapshot(vec![]));
-    assert_eq!(words(&plan.before_status), ["create reclaiming", "nominate"]);
+    assert_eq!(words(&plan.before_status), ["create own", "nominate"]);
     assert_eq!(held(&plan), ("True", HeldReason::Claimed));
     assert_eq!(plan.status.node.as_deref(), Some(NODE));
     let preempted = Snapshot { preempted: true, ..snapshot(vec![]) };
@@ -206,14 +206,10 @@ fn the_placeholder_on_a_cordoned_node_stays_until_another_holds_a_place() {
 }
 
 #[test]
-fn of_several_waiting_placeholders_the_one_of_the_instances_class_stays() {
-    let high = ObservedPod {
-        class: names::CLASS_INSTANCE.to_owned(),
-        uid: "high".to_owned(),
-        ..pending(Some(NODE))
-    };
-    let plan = planned(&unit(false), &snapshot(vec![pending(Some(NODE)), high]));
-    assert!(plan.before_status.contains(&killed(&pending(Some(NODE)))), "{plan:?}");
+fn of_several_placeholders_that_wait_for_the_place_the_youngest_stays() {
+    let young = ObservedPod { uid: "young".to_owned(), created_at: after(5), ..pending(Some(NODE)) };
+    let plan = planned(&unit(false), &snapshot(vec![pending(Some(NODE)), young]));
+    assert_eq!(plan.before_status, [killed(&pending(Some(NODE)))]);
 }
 
 #[test]
@@ -254,8 +250,8 @@ fn a_placeholder_is_bound_to_its_free_place_if_the_unit_fits() {
     let fits = checked(None, after(20));
     assert_eq!(words(&fits.before_status), ["bind"]);
     assert_eq!((held(&fits), &fits.check_place), (("True", HeldReason::Claimed), &None));
-    let refused = checked(Some("full"), start());
-    assert_eq!(words(&refused.before_status), ["create reclaiming", "nominate"], "the class may be too low");
+    let refused = checked(Some("full"), after(10));
+    assert_eq!((&refused.before_status, refused.requeue_after), (&vec![], Some(Duration::from_secs(5))));
     let terminating = ObservedPod { deleting: true, container_ended: true, ..instance_pod() };
     let place_check = Some(self::checked(None));
     let snapshot = Snapshot { place_check, ..snapshot(vec![pending(Some(NODE)), terminating]) };
@@ -266,14 +262,9 @@ fn a_placeholder_is_bound_to_its_free_place_if_the_unit_fits() {
     );
 }
 
-/// What is planned for a placeholder of the instances' class that has waited for its free place for so many seconds. Its
-/// devices are claimed: the scheduler binds it.
-fn reclaiming(waited: i64, unschedulable: Option<&str>, place_check: Option<PlaceCheck>) -> Plan {
-    let pod = ObservedPod {
-        class: names::CLASS_INSTANCE.to_owned(),
-        unschedulable: unschedulable.map(str::to_owned),
-        ..pending(Some(NODE))
-    };
+/// What is planned for a placeholder that has waited for its free place for so many seconds.
+fn returning(waited: i64, place_check: Option<PlaceCheck>) -> Plan {
+    let pod = ObservedPod { unschedulable: Some("not by the scheduler".to_owned()), ..pending(Some(NODE)) };
     planned(&claimed_unit(), &with_claim(Snapshot { now: after(waited), place_check, ..snapshot(vec![pod]) }))
 }
 
@@ -289,76 +280,36 @@ fn with_claim(mut snapshot: Snapshot) -> Snapshot {
 #[test]
 fn a_place_that_has_not_come_back_in_time_is_not_called_held() {
     let limit = i64::try_from(Settings::default().hand_off_seconds).unwrap();
-    for verdict in [None, Some("full")] {
-        let waits = reclaiming(limit - 1, verdict, None);
-        assert_eq!(
-            (held(&waits), waits.requeue_after),
-            (("True", HeldReason::Claimed), Some(Duration::from_secs(1)))
-        );
-        let late = reclaiming(limit, verdict, None);
-        assert_eq!((held(&late), &late.before_status), (("False", HeldReason::Scheduling), &vec![]));
-        assert_eq!(late.status.node.as_deref(), Some(NODE));
-        assert_eq!(
-            late.check_place.is_some(),
-            verdict.is_some(),
-            "only the scheduler knows of another's place"
-        );
-    }
+    let waits = returning(limit - 1, None);
+    assert_eq!(
+        (held(&waits), waits.requeue_after),
+        (("True", HeldReason::Claimed), Some(Duration::from_secs(1)))
+    );
+    let late = returning(limit, None);
+    assert_eq!((held(&late), &late.before_status), (("False", HeldReason::Scheduling), &vec![]));
+    assert_eq!((late.status.node.as_deref(), late.check_place.as_deref()), (Some(NODE), Some(NODE)));
 }
 
 #[test]
 fn a_place_is_given_up_when_the_unit_no_longer_fits() {
     let limit = i64::try_from(Settings::default().hand_off_seconds).unwrap();
     let at = |seconds, refusal| Some(PlaceCheck { at: after(seconds), ..checked(refusal) });
-    let lost = reclaiming(limit, Some("full"), at(limit, Some("insufficient nvidia.com/gpu")));
+    let early = returning(limit - 1, at(limit - 1, Some("insufficient nvidia.com/gpu")));
+    assert_eq!((&early.before_status, held(&early)), (&vec![], ("True", HeldReason::Claimed)));
+    let lost = returning(limit, at(limit, Some("insufficient nvidia.com/gpu")));
     assert_eq!(words(&lost.before_status), ["kill", "ensure unit", "device", "create fresh"]);
     assert_eq!(held(&lost), ("False", HeldReason::PlaceLost));
     let message = "the place on node node-1 is lost: insufficient nvidia.com/gpu";
     assert_eq!(condition(&lost, names::CONDITION_HELD).message, message);
-    let fits = reclaiming(limit, Some("full"), at(limit, None));
-    assert_eq!((&fits.before_status, &fits.check_place), (&vec![], &None));
-    assert_eq!(fits.requeue_after, Some(Duration::from_secs(15)), "checked again");
-    let stale = reclaiming(2 * limit, Some("full"), at(limit, Some("insufficient nvidia.com/gpu")));
+    let fits = returning(limit, at(limit, None));
+    let claim = Some(device_claim().reference());
+    let pod = claimed(pending(Some(NODE))).reference();
+    assert_eq!(fits.before_status, [Action::Bind { pod, node: NODE.to_owned(), claim }]);
+    let stale = returning(2 * limit, at(limit, Some("insufficient nvidia.com/gpu")));
     assert_eq!(stale.check_place.as_deref(), Some(NODE), "an answer is valid for a while");
     let other_size =
         at(limit, Some("full")).map(|check| PlaceCheck { template: "other".to_owned(), ..check });
-    assert_eq!(reclaiming(limit, Some("full"), other_size).check_place.as_deref(), Some(NODE));
-}
-
-#[test]
-fn a_scheduler_that_refuses_a_place_that_is_free_is_asked_again_with_another_placeholder() {
-    let limit = i64::try_from(Settings::default().hand_off_seconds).unwrap();
-    let fits = |seconds| Some(PlaceCheck { at: after(seconds), ..checked(None) });
-    let early = reclaiming(2 * limit - 1, Some("full"), fits(2 * limit - 1));
-    assert_eq!(early.before_status, []);
-    let again = reclaiming(2 * limit, Some("full"), fits(2 * limit));
-    assert_eq!(words(&again.before_status), ["create reclaiming", "nominate"]);
-    assert_eq!(reclaiming(2 * limit, None, None).before_status, [], "it has not been tried yet");
-}
-
-/// The scheduler may have reasons that the check does not know.
-#[test]
-fn a_refusal_of_a_new_placeholder_counts_after_a_minute_without_the_place() {
-    let not_held = reclaiming(15, Some("full"), None).status;
-    let created = |seconds| {
-        let pod = ObservedPod {
-            class: names::CLASS_INSTANCE.to_owned(),
-            unschedulable: Some("no volume".to_owned()),
-            created_at: after(seconds),
-            ..pending(Some(NODE))
-        };
-        let place_check = Some(PlaceCheck { at: after(seconds + 15), ..checked(None) });
-        let snapshot = Snapshot { now: after(seconds + 15), place_check, ..snapshot(vec![pod]) };
-        planned(&with_status(claimed_unit(), not_held.clone()), &with_claim(snapshot))
-    };
-    assert_eq!(created(74).before_status, []);
-    let lost = created(75);
-    assert_eq!(
-        (held(&lost), words(&lost.before_status)),
-        (("False", HeldReason::PlaceLost), vec!["kill", "ensure unit", "device", "create fresh"])
-    );
-    let message = "the place on node node-1 is lost: no volume";
-    assert_eq!(condition(&lost, names::CONDITION_HELD).message, message);
+    assert_eq!(returning(limit, other_size).check_place.as_deref(), Some(NODE));
 }
 
 #[test]
@@ -411,7 +362,7 @@ fn a_deleted_unit_waits_only_for_pods_that_may_still_run() {
 fn an_ending_instance_leaves_its_place_unless_the_node_is_cordoned() {
     let mut snapshot = snapshot(vec![ready_pod()]);
     let plan = planned(&unit(false), &snapshot);
-    assert_eq!(words(&plan.before_status), ["create returning", "nominate", "delete"]);
+    assert_eq!(words(&plan.before_status), ["create own", "nominate", "delete"]);
     assert_eq!(held(&plan), ("True", HeldReason::Claimed));
     snapshot.nodes.insert(NODE.to_owned(), ObservedNode { cordoned: true, ..node() });
     assert_eq!(words(&planned(&unit(false), &snapshot).before_status), ["create fresh", "delete"]);
@@ -419,11 +370,16 @@ fn an_ending_instance_leaves_its_place_unless_the_node_is_cordoned() {
 
 #[test]
 fn a_place_is_free_from_the_end_of_the_pod_that_left_it() {
+    let limit = i64::try_from(Settings::default().hand_off_seconds).unwrap();
     let exit = ContainerExit { code: 0, reason: "Completed".to_owned(), at: Some(after(19)) };
     let ended = ObservedPod { deleting: true, container_ended: true, exit: Some(exit), ..instance_pod() };
-    let plan = planned(&unit(false), &snapshot(vec![pending(Some(NODE)), ended]));
-    assert_eq!(plan.before_status, []);
-    assert_eq!(plan.requeue_after, Some(Duration::from_millis(300)), "an end is known to the second");
+    let refused = |seconds| {
+        let place_check = Some(PlaceCheck { at: after(seconds), ..checked(Some("full")) });
+        let pods = vec![pending(Some(NODE)), ObservedPod { phase: Phase::Ended, ..ended.clone() }];
+        planned(&unit(false), &Snapshot { now: after(seconds), place_check, ..snapshot(pods) }).before_status
+    };
+    assert_eq!(refused(19 + limit), [], "an end is known to the second");
+    assert_eq!(words(&refused(20 + limit)), ["kill", "create fresh"]);
 }
 
 #[test]
@@ -467,21 +423,17 @@ fn the_gpus_of_the_node_are_reported_until_the_unit_leaves_it() {
 
 #[test]
 fn a_placeholder_waits_for_its_place_as_long_as_the_instance_there_runs() {
-    let full = |class: &str| ObservedPod {
-        class: class.to_owned(),
-        unschedulable: Some("full".to_owned()),
-        ..pending(Some(NODE))
-    };
-    let after_instance_on = |node_name: &str, class: &str| {
+    let after_instance_on = |node_name: &str| {
         let ending = ObservedPod { node: Some(node_name.to_owned()), deleting: true, ..ready_pod() };
-        let mut snapshot = snapshot(vec![full(class), ending]);
+        let mut snapshot = snapshot(vec![pending(Some(NODE)), ending]);
         snapshot.nodes.insert("node-2".to_owned(), node());
-        words(&planned(&unit(false), &snapshot).before_status)
+        planned(&unit(false), &snapshot)
     };
-    assert_eq!(after_instance_on(NODE, names::CLASS_INSTANCE), [""; 0]);
-    assert_eq!(after_instance_on(NODE, names::CLASS_RETURNING), [""; 0]);
-    let elsewhere = after_instance_on("node-2", names::CLASS_INSTANCE);
-    assert_eq!(elsewhere, [""; 0], "its own place is checked first");
+    let here = after_instance_on(NODE);
+    assert_eq!((&here.before_status, &here.check_place), (&vec![], &None));
+    let elsewhere = after_instance_on("node-2");
+    assert_eq!(elsewhere.before_status, []);
+    assert_eq!(elsewhere.check_place.as_deref(), Some(NODE), "its own place is checked first");
 }
 
 #[test]
@@ -499,7 +451,7 @@ fn the_place_of_a_placeholder_that_has_ended_is_tried_once_more() {
         || ObservedPod { phase: Phase::Ended, status_reason: Some(rejected.clone()), ..placeholder() };
     let was_held = planned(&unit(false), &snapshot(vec![placeholder()])).status;
     let first = planned(&with_status(unit(false), was_held), &snapshot(vec![ended()]));
-    assert_eq!(words(&first.before_status), ["kill", "create reclaiming", "nominate"]);
+    assert_eq!(words(&first.before_status), ["kill", "create own", "nominate"]);
     assert_eq!(held(&first), ("False", HeldReason::Preempted));
     let second = planned(&with_status(unit(false), first.status), &snapshot(vec![ended()]));
     assert_eq!(words(&second.before_status), ["kill", "create fresh"]);

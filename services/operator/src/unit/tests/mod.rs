@@ -102,7 +102,7 @@ fn pending(returns_to: Option<&str>) -> ObservedPod {
         phase: Phase::Pending,
         required_node: returns_to.map(str::to_owned),
         nominated: returns_to.map(str::to_owned),
-        class: returns_to.map_or(names::CLASS_PLACEHOLDER, |_| names::CLASS_RETURNING).to_owned(),
+        class: returns_to.map_or(names::CLASS_PLACEHOLDER, |_| names::CLASS_INSTANCE).to_owned(),
         ..placeholder()
     }
 }
@@ -219,11 +219,10 @@ fn words(actions: &[Action]) -> Vec<&'static str> {
         Action::EnsureUnitNamespace { .. } => "ensure unit",
         Action::CreatePod(pod) => match pod.spec.as_ref().unwrap().priority_class_name.as_deref() {
             Some(names::CLASS_PLACEHOLDER) => "create fresh",
-            Some(names::CLASS_RETURNING) => "create returning",
             Some(names::CLASS_INSTANCE)
                 if pod.metadata.labels.as_ref().unwrap()[names::LABEL_ROLE] == names::ROLE_PLACEHOLDER =>
             {
-                "create reclaiming"
+                "create own"
             }
             _ => "create instance",
         },

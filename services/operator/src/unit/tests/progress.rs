@@ -27,7 +27,7 @@ fn errors_of_the_kubelet_fail_the_start_with_their_own_reason() {
     let failed = with_pod(waiting("ErrImageNeverPull", "no such image"));
     assert_eq!(failed.status.last_failure.unwrap().message, "ErrImageNeverPull: no such image");
     assert_eq!(failed.before_status, [], "the failure is stored first");
-    assert_eq!(words(&failed.after_status), ["create returning", "nominate", "delete"]);
+    assert_eq!(words(&failed.after_status), ["create own", "nominate", "delete"]);
     let pulling = with_pod(waiting("ContainerCreating", ""));
     assert_eq!((failure(&pulling), ready(&pulling)), (None, InstanceReason::Starting));
 }

@@ -5,7 +5,7 @@ fn the_instance_pod_is_created_and_nominated_before_the_placeholder_is_deleted()
     let plan = planned(&unit(true), &snapshot(vec![placeholder()]));
     assert_eq!(words(&plan.before_status), ["ensure tenant", "create instance", "nominate", "kill", "bind"]);
     assert_eq!(held(&plan), ("True", HeldReason::Claimed));
-    assert_eq!(ready(&plan), InstanceReason::HandingOver);
+    assert_eq!((ready(&plan), plan.status.state), (InstanceReason::Starting, UnitState::Ready));
     let own = plan.status.instance.as_ref().unwrap();
     let name = pods::instance_pod_name(unit(true).spec.instance.as_ref().unwrap(), "placeholder");
     assert_eq!((own.pod_name.as_str(), own.started_at.0), (name.as_str(), after(20)));
@@ -59,7 +59,7 @@ fn storages_must_exist_and_belong_to_the_tenant() {
         planned(&unit, &snapshot)
     };
     let storage = ObservedStorage { tenant: TENANT.to_owned(), mountable: true, volume: None };
-    assert_eq!(ready(&with(Some(storage.clone()))), InstanceReason::HandingOver);
+    assert_eq!(ready(&with(Some(storage.clone()))), InstanceReason::Starting);
     let unbound = with(Some(ObservedStorage { mountable: false, ..storage.clone() }));
     assert_eq!((ready(&unbound), held(&unbound).1), (InstanceReason::WaitingForStorage, HeldReason::Holding));
     assert_eq!(ready(&with(None)), InstanceReason::WaitingForStorage);
@@ -88,27 +88,33 @@ fn a_pod_on_its_node_needs_no_placeholder() {
 }
 
 #[test]
+fn a_bound_pod_changes_nothing_in_the_status_of_its_start() {
+    let start = planned(&unit(true), &snapshot(vec![placeholder()]));
+    let own = start.status.instance.clone().unwrap();
+    let bound =
+        ObservedPod { name: own.pod_name, container_running: false, phase: Phase::Pending, ..instance_pod() };
+    let next = planned(&with_status(unit(true), start.status.clone()), &snapshot(vec![bound]));
+    assert_eq!(next.status, start.status);
+}
+
+#[test]
 fn a_hand_off_that_fails_in_time_holds_the_place_again() {
     let limit = i64::try_from(Settings::default().hand_off_seconds).unwrap();
-    let waiting = |unschedulable: Option<&str>| ObservedPod {
-        node: None,
-        phase: Phase::Pending,
-        unschedulable: unschedulable.map(str::to_owned),
-        ..instance_pod()
+    let waiting = || ObservedPod { node: None, phase: Phase::Pending, ..instance_pod() };
+    let settled = |seconds: i64, refusal| {
+        let place_check = Some(checked(refusal));
+        let observed_since = after(seconds);
+        planned(&unit(true), &Snapshot { observed_since, place_check, ..snapshot(vec![waiting()]) })
     };
-    let settled = |seconds: i64, pod| {
-        let place_check = Some(checked(Some("full")));
-        planned(&unit(true), &Snapshot { observed_since: after(seconds), place_check, ..snapshot(vec![pod]) })
-    };
-    let early = settled(20 - limit + 1, waiting(Some("full")));
+    let early = settled(20 - limit + 1, Some("full"));
     assert_eq!((early.before_status, early.requeue_after), (vec![], Some(Duration::from_secs(1))));
-    let untried = settled(20 - limit, waiting(None));
-    assert_eq!((untried.before_status.clone(), ready(&untried)), (vec![], InstanceReason::HandingOver));
-    let late = settled(20 - limit, waiting(Some("full")));
-    assert_eq!(words(&late.before_status), ["create returning", "nominate", "kill"]);
+    let fits = settled(20 - limit, None);
+    assert_eq!((words(&fits.before_status), ready(&fits)), (vec!["bind"], InstanceReason::HandingOver));
+    let late = settled(20 - limit, Some("full"));
+    assert_eq!(words(&late.before_status), ["create own", "nominate", "kill"]);
     assert_eq!((ready(&late), failure(&late)), (InstanceReason::WaitingForPlace, None));
     assert_eq!(held(&late), ("True", HeldReason::Claimed));
-    let mut cordoned = snapshot(vec![waiting(None)]);
+    let mut cordoned = snapshot(vec![waiting()]);
     cordoned.nodes.insert(NODE.to_owned(), ObservedNode { cordoned: true, ..node() });
     let lost = planned(&unit(true), &cordoned);
     assert_eq!(words(&lost.before_status), ["create fresh", "kill"]);
@@ -120,7 +126,7 @@ fn a_restart_and_another_instance_wait_for_the_earlier_pod() {
     let mut restarted = unit(true);
     restarted.spec.instance.as_mut().unwrap().restart = 1;
     let plan = planned(&restarted, &snapshot(vec![ready_pod()]));
-    assert_eq!(words(&plan.before_status), ["create returning", "nominate", "delete"]);
+    assert_eq!(words(&plan.before_status), ["create own", "nominate", "delete"]);
     assert_eq!(ready(&plan), InstanceReason::Restarting);
     let mut next = restarted;
     next.spec.instance.as_mut().unwrap().attempt = 2;
@@ -174,7 +180,7 @@ fn a_start_does_not_wait_for_a_pod_that_has_ended() {
     let mut next = unit(true);
     next.spec.instance.as_mut().unwrap().attempt = 2;
     let plan = planned(&next, &snapshot(vec![ended, placeholder()]));
-    assert_eq!(ready(&plan), InstanceReason::HandingOver);
+    assert_eq!(ready(&plan), InstanceReason::Starting);
     assert_eq!(words(&plan.after_status), ["release"]);
 }
 
