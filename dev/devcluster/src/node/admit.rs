@@ -7,26 +7,25 @@ use crate::pod::is_over;
 use crate::report::update_pod;
 use crate::scheduler;
 use crate::store::Object;
+use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Whether the pod fits on its node beside those that its kubelet knows. One that does not has failed.
-pub(super) fn admit(hub: &Hub, pod: &Arc<Object>, knows: impl Fn(&Object) -> bool) -> bool {
-    if is_over(&pod.value) || pod.terminating() || !pod.value["status"]["startTime"].is_null() {
-        return true;
-    }
-    let missing = {
-        let tx = hub.store.lock();
-        let name = text(&pod.value["spec"]["nodeName"]);
-        let Some(node) = tx.get("nodes", "", name) else { return true };
-        let is_there = |other: &&Arc<Object>| {
-            let value = &other.value;
-            text(&value["spec"]["nodeName"]) == name
-                && other.uid() != pod.uid()
-                && !is_over(value)
-                && (!value["status"]["startTime"].is_null() || knows(other))
-        };
-        scheduler::missing(&node, tx.list("pods", "").filter(is_there), pod)
+/// Whether the pod is one of those that its node's kubelet has admitted, or fits beside them. One that does not has
+/// failed.
+pub(super) fn admit(hub: &Hub, pod: &Arc<Object>, admitted: &mut HashMap<String, Arc<Object>>) -> bool {
+    let was_admitted = admitted.contains_key(pod.uid()) || !pod.value["status"]["startTime"].is_null();
+    let is_over = is_over(&pod.value);
+    let missing = if was_admitted || is_over || pod.terminating() {
+        None
+    } else {
+        let node = hub.store.lock().get("nodes", "", text(&pod.value["spec"]["nodeName"]));
+        node.and_then(|node| scheduler::missing(&node, admitted.values(), pod))
     };
+    if is_over {
+        admitted.remove(pod.uid());
+    } else if missing.is_none() {
+        admitted.insert(pod.uid().to_owned(), pod.clone());
+    }
     let Some(resource) = missing else { return true };
     update_pod(hub, pod, "kubelet", |status| {
         status["phase"] = "Failed".into();

@@ -15,6 +15,7 @@ mod worker;
 use crate::faults::Part;
 use crate::hub::Hub;
 use crate::isolation::isolated;
+use crate::json::text;
 use crate::store::Object;
 use crate::verbs::delete::{Options, Preconditions};
 use crate::verbs::system;
@@ -63,6 +64,8 @@ struct Dispatcher {
     hub: Arc<Hub>,
     /// The feed of each worker by the uid of its pod.
     workers: HashMap<String, Worker>,
+    /// The pods that each node's kubelet has admitted, by node and uid.
+    admitted: HashMap<String, HashMap<String, Arc<Object>>>,
     tasks: JoinSet<Ended>,
 }
 
@@ -70,7 +73,12 @@ struct Dispatcher {
 pub(crate) async fn run(hub: Arc<Hub>) {
     let mut feed = hub.store.feed(&["pods"]);
     let (mut failures, mut faults) = (hub.runtime.failures(), hub.faults.follow());
-    let mut dispatcher = Dispatcher { hub: hub.clone(), workers: HashMap::new(), tasks: JoinSet::new() };
+    let mut dispatcher = Dispatcher {
+        hub: hub.clone(),
+        workers: HashMap::new(),
+        admitted: HashMap::new(),
+        tasks: JoinSet::new(),
+    };
     loop {
         tokio::select! {
             () = hub.stop.cancelled() => break,
@@ -113,6 +121,9 @@ impl Dispatcher {
             }
         }
         let existing: HashSet<&str> = pods.iter().map(|pod| pod.uid()).collect();
+        for pods in self.admitted.values_mut() {
+            pods.retain(|uid, _| existing.contains(uid.as_str()));
+        }
         let faults = &self.hub.faults;
         self.workers
             .retain(|uid, worker| existing.contains(uid.as_str()) || !faults.kubelet_reaches(&worker.node));
@@ -128,6 +139,9 @@ impl Dispatcher {
 
     /// A worker ends the process when its feed closes.
     fn deleted(&mut self, pod: &Object) {
+        if let Some(pods) = self.admitted.get_mut(text(&pod.value["spec"]["nodeName"])) {
+            pods.remove(pod.uid());
+        }
         let silent = |worker: &Worker| !self.hub.faults.kubelet_reaches(&worker.node);
         if self.workers.get(pod.uid()).is_some_and(silent) {
             return;
@@ -155,7 +169,7 @@ impl Dispatcher {
             worker.pod.send_replace(pod.clone());
             return;
         }
-        if failed || !admit::admit(hub, pod, |other| self.workers.contains_key(other.uid())) {
+        if failed || !admit::admit(hub, pod, self.admitted.entry(node.to_owned()).or_default()) {
             return;
         }
         match kind_of(hub, node) {

@@ -17,7 +17,9 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::resource::v1::ResourceClaim;
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource, ResourceExt as _};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 use service::Workers;
 use service::workers::panic_message;
 use tokio::sync::watch;
@@ -28,6 +30,7 @@ use super::queue::Queue;
 use crate::NAME;
 use crate::observation::{DraSupport, ObservedMirror, ObservedNode, ObservedVolumeClaim};
 use crate::tenant;
+use crate::unit::meta::short_hash;
 
 /// First pause before a new list.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -206,7 +209,7 @@ impl Watches {
     /// Watches a kind of object that the operator applies to namespaces of instances.
     fn watch_applied<K>(&self, workers: &Workers)
     where
-        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
+        K: Resource<DynamicType = ()> + Clone + Serialize + DeserializeOwned + Debug + Send + 'static,
     {
         let cache = self.cache.clone();
         let kind = K::kind(&());
@@ -425,8 +428,11 @@ fn identity<K: Resource<DynamicType = ()>>(object: &K) -> String {
 }
 
 /// What the cache keeps of an applied object.
-pub(crate) fn applied<K: Resource<DynamicType = ()>>(object: &K) -> Applied {
+pub(crate) fn applied<K: Resource<DynamicType = ()> + Serialize>(object: &K) -> Applied {
+    let spec = serde_json::to_value(object).unwrap_or_default()["spec"].take();
+    let content = json!([object.labels(), object.annotations(), spec]);
     Applied {
+        content: short_hash(content.to_string().as_bytes()),
         hash: object.annotations().get(tenant::ANNOTATION_APPLIED).cloned().unwrap_or_default(),
         version: object.resource_version().unwrap_or_default(),
         tampered: false,

@@ -4,26 +4,22 @@
 //! A place passes from one pod to the next without being free for a third: the successor is created first (its class
 //! never preempts, its affinity names the node), the node is nominated for it, and only then the predecessor is deleted.
 //! From its nomination on, the scheduler counts the successor on that node against every pod of the same or a lower
-//! class. The operator then binds the successor itself, as soon as the place is free: until it is bound, only the
-//! scheduler's memory protects the place. The same steps serve every change:
+//! class. The operator binds the successor, as soon as the place is free. No scheduler does: a successor has a topology
+//! constraint that no node satisfies, and a scheduler keeps the nomination of a pod that it cannot schedule. The same
+//! steps serve every change:
 //!
 //! | change | predecessor | successor |
 //! |---|---|---|
 //! | start | placeholder, no grace period | instance pod |
-//! | stop, failed start | instance pod, with grace period | placeholder of the *returning* class |
-//! | restart | instance pod, with grace period | such a placeholder, then the next instance pod |
+//! | stop, failed start | instance pod, with grace period | placeholder |
+//! | restart | instance pod, with grace period | placeholder, then the next instance pod |
+//! | new size | placeholder, no grace period | placeholder |
 //!
 //! A restart goes through the placeholder although the next pod could be the successor itself: on a node with free
 //! resources, old and new pod would run side by side on the same volume.
 //!
-//! The placeholder that takes a place back has a high class: with the low class of a fresh placeholder, a pending pod of
-//! a class in between would come first in the scheduler's queue. It keeps that class until its place is used again. It
-//! never preempts. A fresh placeholder has the lowest class.
-//!
-//! A nominated pod counts on its node besides the predecessor that has not ended yet, and takes resources from every
-//! pending pod of the same or a lower class. An instance may take minutes to end; the placeholder behind it therefore
-//! has a class below the instances', whose hand-offs on that node continue. Two such placeholders on one node block each
-//! other: the one whose place is free is replaced by a placeholder of the instances' class.
+//! All successors have the class of instances: a pending pod of a class above theirs could take the place. A fresh
+//! placeholder has the lowest class, and the scheduler finds its node.
 //!
 //! # Devices by claim
 //! Where GPUs are allocated by dynamic resource allocation, the devices belong to a claim, and all pods of the unit use

@@ -1,6 +1,7 @@
 //! The life cycle of a unit without faults.
 
 use crds::{UnitState, names};
+use k8s_openapi::api::core::v1::ResourceQuota;
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
@@ -156,4 +157,36 @@ async fn a_tenants_namespace_is_isolated_and_its_pods_are_confined() {
         ("Claimed".to_owned(), "Running".to_owned())
     );
     lab.end(operator, 1).await;
+}
+
+/// The quota counts every pod in its status.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_writes_nothing_to_a_namespace_that_is_as_it_should_be() {
+    let lab = Lab::new(1, 2).await;
+    let operator = lab.operator("one", None).await;
+    lab.create_units(2).await;
+    let start = async |n| {
+        lab.held(n).await;
+        lab.set_instance(n, Some(lab.instance(n, 1))).await;
+        lab.running(n, 1).await;
+    };
+    let quotas: Api<ResourceQuota> = Api::namespaced(lab.client.clone(), &lab.tenant());
+    let counts_pods = async |wanted: &str| {
+        eventually("the quota counts the pods", async || {
+            let used = quotas.get("tenant").await.ok()?.status?.used?;
+            used.get("pods").is_some_and(|pods| pods.0 == wanted).then_some(())
+        })
+        .await;
+    };
+    start(0).await;
+    counts_pods("1").await;
+    start(1).await;
+    counts_pods("2").await;
+    // by then the operator has seen the status of the quota, which is older
+    lab.set_instance(1, None).await;
+    lab.held(1).await;
+    counts_pods("1").await;
+    let text = operator.process.metrics.text();
+    assert!(text.contains("operator_writes_total{kind=\"tenant\"} 5\n"), "{text}");
+    lab.end(operator, 2).await;
 }

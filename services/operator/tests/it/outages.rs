@@ -137,6 +137,9 @@ async fn idle_units_keep_their_placeholders_while_a_kubelet_is_silent() {
     for n in 0..UNITS {
         is_lost(&lab, n).await;
     }
+    for (n, uid) in before.iter().enumerate() {
+        assert!(lab.pods(n).await.iter().any(|pod| pod.uid().as_ref() == Some(uid)), "unit {n}");
+    }
     outage.lasts(Duration::from_secs(3), Duration::from_secs(20)).await;
     all_held(&lab, &places).await;
     eventually("only the placeholders are left", async || {
@@ -144,7 +147,10 @@ async fn idle_units_keep_their_placeholders_while_a_kubelet_is_silent() {
         pods.iter().all(|pods| pods.len() == 1).then_some(())
     })
     .await;
-    assert_eq!(uids(&lab, UNITS).await, before);
+    // a real kubelet rejects all pods when it starts before its device plugin: their places are taken back
+    if lab.is_dev() {
+        assert_eq!(uids(&lab, UNITS).await, before);
+    }
     lab.end(operator, UNITS).await;
 }
 

@@ -5,8 +5,8 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, Patch, PatchParams};
-use serde_json::json;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
 
 async fn class(t: &Test, name: &str, value: i32, policy: &str) {
     let api: Api<PriorityClass> = Api::all(t.client.clone());
@@ -94,6 +94,66 @@ async fn preemption_follows_priority_and_policy() {
     until(&pods, "high", is_ready).await;
     let left = pods.list(&Default::default()).await.unwrap().items;
     assert_eq!(left.iter().filter(|p| p.name_any().starts_with("low")).count(), 1);
+    t.stop().await;
+}
+
+async fn bind(t: &Test, name: &str, node: &str) {
+    let body = json!({
+        "apiVersion": "v1", "kind": "Binding", "metadata": { "name": name }, "target": { "kind": "Node", "name": node },
+    });
+    let (pods, params) = (t.pods(), PostParams::default());
+    pods.create_subresource::<Value, Value>("binding", name, &params, &body).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_pod_that_no_scheduler_can_place_keeps_its_nomination_until_it_is_bound() {
+    let t = Test::fake().await;
+    class(&t, "middle", 10, "Never").await;
+    class(&t, "instance", 1_000_000, "Never").await;
+    let pods = t.pods();
+    for i in 0..2 {
+        create(&pods, gpu_pod(&format!("unit{i}"), 8, "")).await;
+    }
+    let node = node_of(&until(&pods, "unit0", is_ready).await);
+    until(&pods, "unit1", is_ready).await;
+    create(&pods, gpu_pod("thief", 8, "middle")).await;
+    until(&pods, "thief", unschedulable).await;
+    let mut successor = gpu_pod("successor", 8, "instance");
+    successor["spec"]["topologySpreadConstraints"] =
+        json!([{ "maxSkew": 1, "topologyKey": "nowhere", "whenUnsatisfiable": "DoNotSchedule" }]);
+    create(&pods, successor).await;
+    let waiting = until(&pods, "successor", unschedulable).await;
+    let message = condition(&waiting, "PodScheduled").unwrap().1;
+    assert!(message.contains("2 node(s) didn't match pod topology spread constraints"), "{message}");
+    let nominate = Patch::Merge(json!({ "status": { "nominatedNodeName": node } }));
+    pods.patch_status("successor", &PatchParams::default(), &nominate).await.unwrap();
+    pods.delete("unit0", &DeleteParams::default()).await.unwrap();
+    // the scheduler has seen the free place when it places a pod that needs none
+    create(&pods, pod("small", "x", json!({}))).await;
+    until(&pods, "small", is_ready).await;
+    for name in ["successor", "thief"] {
+        assert_eq!(node_of(&pods.get(name).await.unwrap()), "", "{name}");
+    }
+    bind(&t, "successor", &node).await;
+    assert_eq!(node_of(&until(&pods, "successor", is_ready).await), node);
+    t.stop().await;
+}
+
+#[tokio::test]
+async fn a_kubelet_rejects_a_pod_that_does_not_fit() {
+    let t = Test::fake().await;
+    let pods = t.pods();
+    for i in 0..2 {
+        create(&pods, gpu_pod(&format!("full{i}"), 8, "")).await;
+    }
+    let node = node_of(&until(&pods, "full0", is_ready).await);
+    until(&pods, "full1", is_ready).await;
+    create(&pods, gpu_pod("more", 1, "")).await;
+    bind(&t, "more", &node).await;
+    let status = |pod: &Pod| pod.status.clone().unwrap_or_default();
+    let rejected = until(&pods, "more", |pod| status(pod).phase.as_deref() == Some("Failed")).await;
+    assert_eq!(status(&rejected).reason.as_deref(), Some("OutOfnvidia.com/gpu"));
+    assert!(is_ready(&pods.get("full0").await.unwrap()));
     t.stop().await;
 }
 

@@ -13,6 +13,8 @@ use crate::unit::devices;
 pub(crate) struct Applied {
     /// Hash of what was applied.
     pub(crate) hash: String,
+    /// Hash of what the cluster stores of it, without the status.
+    pub(crate) content: String,
     /// Resource version.
     pub(crate) version: String,
     /// Somebody else has changed it since.
@@ -45,7 +47,7 @@ impl Cache {
             if is_known(Some(&known.version), Some(&seen.version)) {
                 return Vec::new();
             }
-            seen.tampered = true;
+            seen.tampered = known.tampered || known.content != seen.content;
         }
         let tampered = seen.tampered;
         objects.insert(object.to_owned(), seen);
