@@ -8,7 +8,7 @@
 
 #![expect(clippy::print_stdout, reason = "a command-line program talks to its user")]
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -137,6 +137,7 @@ async fn measure(args: &Args) -> anyhow::Result<()> {
     row(&format!("writes in {} s of rest", args.steady_seconds), steady, "");
 
     let before = writes(&http, &metrics).await?;
+    let kinds_before = by_kind(&http, &metrics, &BTreeMap::new()).await?;
     let starts = args.starts.min(args.units);
     let mut times: Vec<(f64, f64)> = stream::iter(0..starts)
         .map(|n| start_one(units.clone(), Arc::clone(&seen), n))
@@ -144,7 +145,8 @@ async fn measure(args: &Args) -> anyhow::Result<()> {
         .try_collect()
         .await?;
     quiet(&http, &metrics).await?;
-    let namespaces = namespace_writes(&http, &metrics).await?;
+    let namespaces =
+        by_kind(&http, &metrics, &BTreeMap::new()).await?.get("tenant").copied().unwrap_or_default();
     let per_start = (writes(&http, &metrics).await? - before - namespaces) / count(starts);
     let (p50, p99) = percentiles(times.iter().map(|time| time.0).collect());
     let (run50, run99) = percentiles(times.drain(..).map(|time| time.1).collect());
@@ -154,6 +156,9 @@ async fn measure(args: &Args) -> anyhow::Result<()> {
     row("start to running, p50", format!("{run50:.1}"), "ms");
     row("start to running, p99", format!("{run99:.1}"), "ms");
     row("writes per start", format!("{per_start:.2}"), "");
+    for (kind, writes) in by_kind(&http, &metrics, &kinds_before).await? {
+        row(&format!("  {kind}"), format!("{:.2}", writes / count(starts)), "");
+    }
     row("writes per new tenant", format!("{:.2}", namespaces / count(TENANTS.min(starts))), "");
 
     let before = writes(&http, &metrics).await?;
@@ -281,16 +286,24 @@ async fn scrape(http: &reqwest::Client, url: &str) -> Option<String> {
 
 /// The number of writes of the operator.
 async fn writes(http: &reqwest::Client, url: &str) -> anyhow::Result<f64> {
-    let text = scrape(http, url).await.context("the operator does not respond")?;
-    let lines = text.lines().filter(|line| line.starts_with("operator_writes_total"));
-    Ok(lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum())
+    Ok(by_kind(http, url, &BTreeMap::new()).await?.values().sum())
 }
 
-/// The number of writes to tenants' namespaces and what is in them beside pods.
-async fn namespace_writes(http: &reqwest::Client, url: &str) -> anyhow::Result<f64> {
+/// The number of writes of each kind since `before`.
+async fn by_kind(
+    http: &reqwest::Client,
+    url: &str,
+    before: &BTreeMap<String, f64>,
+) -> anyhow::Result<BTreeMap<String, f64>> {
     let text = scrape(http, url).await.context("the operator does not respond")?;
-    let lines = text.lines().filter(|line| line.starts_with("operator_writes_total{kind=\"tenant\"}"));
-    Ok(lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum())
+    let lines = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("operator_writes_total{kind=\"")?.split_once("\"} "));
+    let counts = lines.filter_map(|(kind, count)| {
+        let since = count.parse::<f64>().ok()? - before.get(kind).copied().unwrap_or_default();
+        (since > 0.0).then(|| (kind.to_owned(), since))
+    });
+    Ok(counts.collect())
 }
 
 /// Waits until nothing has been written for a second.

@@ -1,5 +1,6 @@
 //! Namespaces of instances and the objects in them.
 
+use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::{Namespace, ResourceQuota};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::Api;
@@ -7,7 +8,7 @@ use kube::api::Patch;
 
 use super::super::watch::applied;
 use super::{Applier, WriteError, apply_params};
-use crate::tenant::{self, Owner};
+use crate::tenant::{self, Object, Owner};
 
 impl Applier {
     /// Applies the objects of a namespace that are missing or differ. With `repair`, also those that others have changed.
@@ -24,39 +25,44 @@ impl Applier {
         // a tenant's instances share its namespace; a unit's namespace has one instance at a time
         let shared = matches!(owner, Owner::Tenant(_));
         let root_inside = root_inside || (allowed && (shared || repair));
-        for object in tenant::objects(owner, root_inside, &self.settings) {
+        let mut objects = tenant::objects(owner, root_inside, &self.settings);
+        objects.retain(|object| {
             let found = known.get(&object.key());
-            if found.is_some_and(|found| found.hash == object.hash && !(repair && found.tampered)) {
-                continue;
-            }
-            let (client, params) = (self.client.clone(), apply_params());
-            let patch = Patch::Apply(&object.body);
-            let name = object.name.as_str();
-            let stored = match object.kind {
-                "Namespace" => {
-                    let api: Api<Namespace> = Api::all(client);
-                    let stored = self.write("tenant", name, api.patch(name, &params, &patch)).await?;
-                    // it is terminating: nothing can be created in it
-                    if stored.metadata.deletion_timestamp.is_some() {
-                        return Err(WriteError::Conflict);
-                    }
-                    Ok(applied(&stored))
-                }
-                "NetworkPolicy" => {
-                    let api: Api<NetworkPolicy> = Api::namespaced(client, namespace);
-                    self.write("tenant", name, api.patch(name, &params, &patch))
-                        .await
-                        .map(|stored| applied(&stored))
-                }
-                _ => {
-                    let api: Api<ResourceQuota> = Api::namespaced(client, namespace);
-                    self.write("tenant", name, api.patch(name, &params, &patch))
-                        .await
-                        .map(|stored| applied(&stored))
-                }
-            }?;
-            self.cache.put_applied(namespace, &object.key(), Some(stored), true);
+            found.is_none_or(|found| found.hash != object.hash || (repair && found.tampered))
+        });
+        // the others need the namespace, and not each other
+        let (first, rest): (Vec<_>, Vec<_>) = objects.iter().partition(|object| object.kind == "Namespace");
+        for object in first {
+            self.apply_to_namespace(namespace, object).await?;
         }
+        try_join_all(rest.into_iter().map(|object| self.apply_to_namespace(namespace, object))).await?;
+        Ok(())
+    }
+
+    async fn apply_to_namespace(&self, namespace: &str, object: &Object) -> Result<(), WriteError> {
+        let (client, params) = (self.client.clone(), apply_params());
+        let patch = Patch::Apply(&object.body);
+        let name = object.name.as_str();
+        let stored = match object.kind {
+            "Namespace" => {
+                let api: Api<Namespace> = Api::all(client);
+                let stored = self.write("tenant", name, api.patch(name, &params, &patch)).await?;
+                // it is terminating: nothing can be created in it
+                if stored.metadata.deletion_timestamp.is_some() {
+                    return Err(WriteError::Conflict);
+                }
+                applied(&stored)
+            }
+            "NetworkPolicy" => {
+                let api: Api<NetworkPolicy> = Api::namespaced(client, namespace);
+                applied(&self.write("tenant", name, api.patch(name, &params, &patch)).await?)
+            }
+            _ => {
+                let api: Api<ResourceQuota> = Api::namespaced(client, namespace);
+                applied(&self.write("tenant", name, api.patch(name, &params, &patch)).await?)
+            }
+        };
+        self.cache.put_applied(namespace, &object.key(), Some(stored), true);
         Ok(())
     }
 
