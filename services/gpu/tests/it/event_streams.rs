@@ -108,6 +108,11 @@ async fn a_stream_has_what_was_and_then_what_happens() {
     }
     // what is streamed is what is listed
     let listed = world.events("/v1/events").await;
+    drop((all, own));
+    eventually("a stream is free", async || {
+        (request(&world.base, "/v1/events", &world.viewer(), None).await.status() == 200).then_some(())
+    })
+    .await;
     let mut again = world.stream("/v1/events?after=0").await;
     let streamed: Vec<_> = again.take(6).await.into_iter().map(|message| message.data).collect();
     assert_eq!(streamed, listed);

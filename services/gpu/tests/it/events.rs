@@ -160,8 +160,7 @@ async fn failures_leave_their_reason() {
     let events = world.events(&format!("/v1/instances/{id}/events")).await;
     assert!(events[2]["message"].as_str().unwrap().contains("exit code 3"));
     assert_eq!(events[3]["data"]["cause"], "failure");
-    let (mut seen, before) = (expected.len(), world.operator.unit(&unit).await);
-    assert!(before.spec.instance.is_none());
+    let seen = expected.len();
 
     // it runs, its container restarts, its node is lost
     world.act(id, "start").await;
@@ -189,29 +188,15 @@ async fn failures_leave_their_reason() {
             "stopped system node_lost",
         ]
     );
-    seen = history.len();
-
-    // no unit is free
-    world.operator.delete(&unit).await;
-    let other = world.ordered(World::order()).await;
-    let occupied = world.unit_or_failure(other).await;
-    world.act(id, "start").await;
-    eventually("the start has failed", async || (world.history(id).await.len() == seen + 3).then_some(()))
-        .await;
-    let expected =
-        ["start_requested user", "start_failed system stock_exhausted", "stopped system stock_exhausted"];
-    assert_eq!(world.history(id).await[seen..], expected, "{occupied:?}");
 }
 
-impl World {
-    /// Waits until an order has a unit, or has failed.
-    async fn unit_or_failure(&self, id: InstanceId) -> Vec<String> {
-        eventually("it has a unit or has failed", async || {
-            let history = self.history(id).await;
-            types(&history).iter().any(|kind| ["unit_claimed", "stopped"].contains(kind)).then_some(history)
-        })
-        .await
-    }
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_without_a_free_unit_leaves_its_reason() {
+    let world = World::with(Setup { units: 0, ..Setup::default() }).await;
+    let id = world.ordered(World::order()).await;
+    world.in_state(id, "stopped").await;
+    let expected = ["created user", "start_failed system stock_exhausted", "stopped system stock_exhausted"];
+    assert_eq!(world.history(id).await, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
