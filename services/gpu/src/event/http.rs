@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::{Json, Page, PageParams, Path, Problem, ProblemType, Query};
+use api::{Json, LastEventId, Page, PageParams, Path, Problem, ProblemType, Query};
 use auth::{Caller, Member};
 use axum::{
     extract::State,
@@ -32,7 +32,7 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list_events))
         .routes(routes!(list_instance_events))
-        .routes(routes!(read_event_feed))
+        .routes(routes!(list_event_feed))
 }
 
 /// Filters of all events, and page or position.
@@ -83,7 +83,7 @@ pub(crate) struct InstanceEventsQuery {
     get, path = "/v1/events", operation_id = "list_events", tag = "events",
     params(
         EventsQuery,
-        ("Last-Event-ID" = Option<String>, Header, description = "`id` of the last event of an earlier stream: the stream continues after it."),
+        LastEventId,
     ),
     responses((status = 200, description = "A page of events, or a stream of them", content(
         (Page<Event> = "application/json"), (String = "text/event-stream")
@@ -93,12 +93,14 @@ pub(crate) struct InstanceEventsQuery {
 async fn list_events(
     State(app): State<AppState>,
     member: Member,
+    last: LastEventId,
     headers: HeaderMap,
     Query(query): Query<EventsQuery>,
 ) -> Result<Response, Problem> {
     let filter = Filter { instance: query.instance_id, kind: query.kind };
     let page = PageParams { limit: query.limit, cursor: query.cursor };
-    answer(&app, &member, &headers, filter, &page, query.after.as_deref()).await
+    let start = Position { last, after: query.after };
+    answer(&app, &member, &headers, filter, &page, &start).await
 }
 
 /// Lists or follows what happened to an instance.
@@ -109,7 +111,7 @@ async fn list_events(
     params(
         ("id" = InstanceId, Path, description = "Instance id"),
         InstanceEventsQuery,
-        ("Last-Event-ID" = Option<String>, Header, description = "`id` of the last event of an earlier stream: the stream continues after it."),
+        LastEventId,
     ),
     responses((status = 200, description = "A page of events, or a stream of them", content(
         (Page<Event> = "application/json"), (String = "text/event-stream")
@@ -121,6 +123,7 @@ async fn list_events(
 async fn list_instance_events(
     State(app): State<AppState>,
     member: Member,
+    last: LastEventId,
     headers: HeaderMap,
     Path(id): Path<InstanceId>,
     Query(query): Query<InstanceEventsQuery>,
@@ -133,7 +136,8 @@ async fn list_instance_events(
     }
     let filter = Filter { instance: Some(id), kind: query.kind };
     let page = PageParams { limit: query.limit, cursor: query.cursor };
-    answer(&app, &member, &headers, filter, &page, query.after.as_deref()).await
+    let start = Position { last, after: query.after };
+    answer(&app, &member, &headers, filter, &page, &start).await
 }
 
 async fn answer(
@@ -142,7 +146,7 @@ async fn answer(
     headers: &HeaderMap,
     filter: Filter,
     page: &PageParams,
-    after: Option<&str>,
+    position: &Position,
 ) -> Result<Response, Problem> {
     if wants_stream(headers) {
         if page.limit.is_some() || page.cursor.is_some() {
@@ -151,10 +155,9 @@ async fn answer(
                 "`limit` and `cursor` are for lists, not for streams",
             ));
         }
-        let last_event_id = headers.get("last-event-id").map(|id| id.to_str().unwrap_or_default());
-        return stream::open(app, member, filter, start(last_event_id, after)?).await;
+        return stream::open(app, member, filter, position.start()?).await;
     }
-    if after.is_some() {
+    if position.after.is_some() {
         return Err(Problem::invalid_field("after", "is for streams; a list continues with `cursor`"));
     }
     let request = page.request()?;
@@ -175,16 +178,23 @@ fn wants_stream(headers: &HeaderMap) -> bool {
         .any(|range| range.trim().eq_ignore_ascii_case(EVENT_STREAM))
 }
 
-/// Returns where a stream begins.
-fn start(last_event_id: Option<&str>, after: Option<&str>) -> Result<Start, Problem> {
-    let (name, text) = match (last_event_id.filter(|id| !id.is_empty()), after) {
-        (Some(id), _) => ("Last-Event-ID", id),
-        (None, Some("latest")) => return Ok(Start::Latest),
-        (None, Some(after)) => ("after", after),
-        (None, None) => return Ok(Start::Oldest),
-    };
-    let sequence = text.parse().ok().filter(|sequence| *sequence >= 0).map(Start::After);
-    sequence.ok_or_else(|| Problem::invalid_field(name, "must be the `sequence` of an event"))
+/// Where the client wants a stream to begin.
+struct Position {
+    last: LastEventId,
+    after: Option<String>,
+}
+
+impl Position {
+    fn start(&self) -> Result<Start, Problem> {
+        let (name, text) = match (&self.last.0, self.after.as_deref()) {
+            (Some(id), _) => ("Last-Event-ID", id.as_str()),
+            (None, Some("latest")) => return Ok(Start::Latest),
+            (None, Some(after)) => ("after", after),
+            (None, None) => return Ok(Start::Oldest),
+        };
+        let sequence = text.parse().ok().filter(|sequence| *sequence >= 0).map(Start::After);
+        sequence.ok_or_else(|| Problem::invalid_field(name, "must be the `sequence` of an event"))
+    }
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -212,11 +222,11 @@ struct EventFeed {
 
 /// Returns events of all tenants after a cursor, and waits for the next if there are none.
 #[utoipa::path(
-    get, path = "/internal/v1/events", operation_id = "read_event_feed", tag = "internal",
+    get, path = "/internal/v1/events", operation_id = "list_event_feed", tag = "internal",
     params(FeedQuery),
     responses((status = 200, description = "The events", body = EventFeed)),
 )]
-async fn read_event_feed(
+async fn list_event_feed(
     State(app): State<AppState>,
     _: Caller,
     Query(query): Query<FeedQuery>,
@@ -257,8 +267,12 @@ mod tests {
 
     #[test]
     fn the_last_event_comes_before_the_parameter() {
+        let start = |last: Option<&str>, after: Option<&str>| {
+            let last = LastEventId(last.map(str::to_owned));
+            Position { last, after: after.map(str::to_owned) }.start()
+        };
         assert_eq!(start(None, None).unwrap(), Start::Oldest);
-        assert_eq!(start(Some(""), Some("latest")).unwrap(), Start::Latest);
+        assert_eq!(start(None, Some("latest")).unwrap(), Start::Latest);
         assert_eq!(start(Some("7"), Some("3")).unwrap(), Start::After(7));
         assert_eq!(start(None, Some("0")).unwrap(), Start::After(0));
         for (id, after) in

@@ -30,6 +30,7 @@ macro_rules! events {
         /// The type of an event with its data.
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
         #[serde(tag = "type", content = "data")]
+        #[schema(as = EventDetail)]
         pub enum Detail {
             $($(#[doc = $doc])+ #[serde(rename = $wire)] $name($data),)+
         }
