@@ -1,11 +1,12 @@
 //! The wire conventions of `docs/API-DESIGN.md`, shared by every service: problems, request bodies,
-//! field checks, idempotent writes, lists, entity tags, operations. No policy of one service belongs here.
+//! field checks, idempotent writes, lists, entity tags, operations, streams of events. No policy of one service belongs here.
 
 pub mod checks;
 pub mod error_chain;
 pub mod etag;
 pub mod extract;
 pub mod idempotency;
+pub mod last_event_id;
 pub mod openapi;
 pub mod operation;
 pub mod page;
@@ -17,6 +18,7 @@ pub use error_chain::ErrorChain;
 pub use etag::{ETag, IfMatch};
 pub use extract::{Json, Path, Query};
 pub use idempotency::{IdempotencyKey, Reply};
+pub use last_event_id::LastEventId;
 pub use operation::{Operation, OperationProgress, OperationState};
 pub use page::{Cursor, Page, PageParams, PageRequest};
 pub use problem::{FieldError, Problem, ProblemDetails, ProblemType};

@@ -91,6 +91,7 @@ impl ClaimNames {
                 .get("iat")
                 .and_then(Value::as_f64)
                 .map_or(Some(Timestamp::UNIX_EPOCH), from_numeric_date)?,
+            expires_at: claims.get("exp").and_then(Value::as_f64).and_then(from_numeric_date)?,
         })
     }
 }

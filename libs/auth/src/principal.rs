@@ -77,6 +77,8 @@ pub struct Principal {
     pub session: Option<SessionId>,
     /// When the token was issued.
     pub issued_at: Timestamp,
+    /// When the token expires.
+    pub expires_at: Timestamp,
 }
 
 impl Principal {

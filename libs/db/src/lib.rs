@@ -111,7 +111,7 @@ impl Db {
     /// # Errors
     /// If the database fails.
     pub async fn tenant(&self, tenant: TenantId) -> sqlx::Result<Tx> {
-        let mut tx = self.app.begin().await?;
+        let mut tx = begin(&self.app).await?;
         act_for(&mut tx, tenant).await?;
         Ok(tx)
     }
@@ -121,7 +121,7 @@ impl Db {
     /// # Errors
     /// If the database fails.
     pub async fn platform(&self) -> sqlx::Result<Tx> {
-        self.app.begin().await
+        begin(&self.app).await
     }
 
     /// Begins a transaction of an administrator's request. It reads the rows of all tenants in tables with a policy
@@ -130,7 +130,7 @@ impl Db {
     /// # Errors
     /// If the database fails.
     pub async fn admin(&self) -> sqlx::Result<Tx> {
-        let mut tx = self.app.begin().await?;
+        let mut tx = begin(&self.app).await?;
         sqlx::query("select set_config('atelier.admin', 'on', true)").execute(&mut *tx).await?;
         Ok(tx)
     }
@@ -141,7 +141,7 @@ impl Db {
     /// # Errors
     /// If the database fails.
     pub async fn worker(&self) -> sqlx::Result<Tx> {
-        self.worker.begin().await
+        begin(&self.worker).await
     }
 
     /// Listens to notifications on `channel`, on a connection of the worker role.
@@ -167,6 +167,15 @@ impl Db {
         self.app.close().await;
         self.worker.close().await;
     }
+}
+
+/// Begins a transaction, in a task of its own: sqlx 0.9 returns a connection to the pool with an open transaction if a
+/// `begin` is dropped half way, as that of a request whose client disconnects. Statements that others then execute on it
+/// would never be committed, and keep their locks.
+async fn begin(pool: &PgPool) -> sqlx::Result<Tx> {
+    let pool = pool.clone();
+    let begun = tokio::spawn(async move { pool.begin().await });
+    begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
 }
 
 /// From here on an administrator's transaction ([`Db::admin`]) also writes the rows of this tenant.

@@ -58,9 +58,15 @@ impl Feed {
         let mut listener = self.db.listen(self.outbox.channel).await?;
         loop {
             // the first time for what was published before the connection was made
-            self.published.send_replace(());
+            self.wake();
             listener.recv().await?;
         }
+    }
+
+    /// Wakes waiting readers, as a notification does: for a process that listens to the channel by itself instead of
+    /// with [`Feed::start`].
+    pub fn wake(&self) {
+        self.published.send_replace(());
     }
 
     /// Returns the changes after the cursor, as soon as there are any. Empty when the wait ends.

@@ -214,4 +214,6 @@ ids! {
     SigningKeyId = "key";
     /// Session id: a family of refresh tokens.
     SessionId = "ses";
+    /// Event id: something that happened to an instance.
+    EventId = "evt";
 }

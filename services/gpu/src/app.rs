@@ -20,7 +20,7 @@ use crate::{
     NAME, access, catalogue,
     cluster::Clusters,
     config::Config,
-    housekeeping,
+    event, housekeeping,
     instance::{self, QUEUE, Reconciler},
     operation, route,
     state::AppState,
@@ -71,6 +71,7 @@ impl App {
         let streams = access::limit::Streams::new(config.streams);
         let state = AppState {
             streams,
+            events: event::Hub::new(&db),
             config: Arc::new(config),
             db,
             stock,
@@ -104,7 +105,13 @@ impl App {
             let reconciler = reconciler.clone();
             async move { Box::pin(reconciler.reconcile(leased)).await }
         });
-        housekeeping::start(&self.process, &self.state.db, &self.state.clusters);
+        self.state.events.start(&self.process.workers);
+        housekeeping::start(
+            &self.process,
+            &self.state.db,
+            &self.state.clusters,
+            self.state.config.events.retention_seconds(),
+        );
     }
 
     /// Starts the workers `gpu.watch.<cluster>`, which observe the clusters and poke the queue. For tests that
@@ -158,6 +165,7 @@ async fn poke_affected(reconciler: &Reconciler, queue: &Queue<InstanceId>, insta
     (name = "services", description = "The catalogue of services"),
     (name = "instances", description = "Tenants' instances"),
     (name = "operations", description = "Long-running actions on instances"),
+    (name = "events", description = "What happened to instances"),
     (name = "platform", description = "Instances of all tenants, for administrators"),
     (name = "internal", description = "For other services of the platform, with a service token")
 ))]
@@ -167,6 +175,7 @@ fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(Document::openapi())
         .merge(catalogue::routes())
         .merge(instance::routes())
+        .merge(event::routes())
         .merge(access::routes())
         .merge(usage::routes())
         .merge(operation::routes())

@@ -34,9 +34,12 @@ pub struct Config {
     /// Terminals.
     #[serde(default)]
     pub terminal: TerminalConfig,
-    /// Open logs and terminals.
+    /// Open logs, terminals and event streams.
     #[serde(default)]
     pub streams: StreamsConfig,
+    /// The log of events.
+    #[serde(default)]
+    pub events: EventsConfig,
 }
 
 /// Host names of instances: `<scheme>://<inst-…>.<domain>[:<port>]/`.
@@ -70,11 +73,54 @@ pub struct StreamsConfig {
     pub logs_per_tenant: u32,
     /// Terminals that are open at a time.
     pub terminals_per_tenant: u32,
+    /// Streams of events that are open at a time.
+    pub events_per_tenant: u32,
+    /// Seconds after which a stream of events is closed whose client takes nothing.
+    pub slow_reader_seconds: u32,
+    /// Seconds between two signs of life of a stream of events in which nothing happens.
+    pub heartbeat_seconds: u32,
+}
+
+impl StreamsConfig {
+    pub(crate) fn slow_reader(&self) -> Duration {
+        Duration::from_secs(self.slow_reader_seconds.max(1).into())
+    }
+
+    pub(crate) fn heartbeat(&self) -> Duration {
+        Duration::from_secs(self.heartbeat_seconds.max(1).into())
+    }
+}
+
+/// The log of events.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EventsConfig {
+    /// Days for which events are kept, also those of deleted instances.
+    pub retention_days: u32,
+}
+
+impl Default for EventsConfig {
+    fn default() -> Self {
+        Self { retention_days: 90 }
+    }
+}
+
+impl EventsConfig {
+    /// Returns for how many seconds events are kept: a day at least.
+    pub(crate) fn retention_seconds(self) -> f64 {
+        f64::from(self.retention_days.max(1)) * 86_400.0
+    }
 }
 
 impl Default for StreamsConfig {
     fn default() -> Self {
-        Self { logs_per_tenant: 64, terminals_per_tenant: 32 }
+        Self {
+            logs_per_tenant: 64,
+            terminals_per_tenant: 32,
+            events_per_tenant: 64,
+            slow_reader_seconds: 30,
+            heartbeat_seconds: 15,
+        }
     }
 }
 

@@ -35,6 +35,14 @@ pub(crate) enum Error {
         /// The limit.
         limit: u32,
     },
+    /// The log of events does not have all events after the requested position.
+    #[error("the log is complete after {oldest} up to {newest}")]
+    EventsDeleted {
+        /// Events up to this sequence number were deleted.
+        oldest: i64,
+        /// Sequence number of the newest event.
+        newest: i64,
+    },
     /// The catalogue has this version of the service.
     #[error("the service version exists")]
     ServiceVersionExists,
@@ -84,6 +92,12 @@ impl From<Error> for Problem {
             )
             .with("limit", limit)
             .with("retry_after", RETRY_STREAM),
+            Error::EventsDeleted { oldest, newest } => Self::new(
+                ProblemType::EventsDeleted,
+                format!("The log has the events after {oldest}, up to {newest}."),
+            )
+            .with("oldest", oldest)
+            .with("newest", newest),
             Error::ServiceVersionExists => {
                 Self::new(ProblemType::ServiceVersionExists, "The catalogue has this version of the service.")
             }

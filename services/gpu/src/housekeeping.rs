@@ -9,7 +9,7 @@ use prometheus_client::{
 };
 use service::{Process, Round};
 
-use crate::{cluster::Clusters, instance, route, usage};
+use crate::{cluster::Clusters, event, instance, route, usage};
 
 /// Time between rounds. A run whose end was not reported is billed up to this much too little.
 const PERIOD: Duration = Duration::from_secs(30);
@@ -17,13 +17,16 @@ const PERIOD: Duration = Duration::from_secs(30);
 const CONFIRMED: usize = 1000;
 /// Rows of one kind deleted in one round.
 const DELETED: i64 = 10_000;
+/// Events deleted in one transaction, which locks the logs of their tenants.
+const EVENTS_DELETED: i64 = 1000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StateLabel {
     state: String,
 }
 
-pub(crate) fn start(process: &Process, db: &Db, clusters: &Clusters) {
+/// Starts the workers. Events are kept for `events_seconds`.
+pub(crate) fn start(process: &Process, db: &Db, clusters: &Clusters, events_seconds: f64) {
     let workers = &process.workers;
     let (runs, reported) = (db.clone(), clusters.clone());
     workers.spawn_periodic("gpu.confirm_runs", PERIOD, move || confirm_runs(runs.clone(), reported.clone()));
@@ -36,6 +39,9 @@ pub(crate) fn start(process: &Process, db: &Db, clusters: &Clusters) {
     });
     let cleaned = db.clone();
     workers.spawn_periodic("gpu.clean_up", PERIOD, move || clean_up(cleaned.clone()));
+    let log = db.clone();
+    workers
+        .spawn_periodic("gpu.events.clean_up", PERIOD, move || clean_up_events(log.clone(), events_seconds));
 }
 
 async fn confirm_runs(db: Db, clusters: Clusters) -> anyhow::Result<Round> {
@@ -65,4 +71,11 @@ async fn clean_up(db: Db) -> anyhow::Result<Round> {
     let operations = operations::prune(&mut tx, DELETED).await?;
     tx.commit().await?;
     Ok(Round::of(tickets.max(keys).max(operations), DELETED.unsigned_abs()))
+}
+
+async fn clean_up_events(db: Db, seconds: f64) -> anyhow::Result<Round> {
+    let mut tx = db.worker().await?;
+    let deleted = event::store::delete_old(&mut tx, seconds, EVENTS_DELETED).await?;
+    tx.commit().await?;
+    Ok(Round::of(deleted.unsigned_abs(), EVENTS_DELETED.unsigned_abs()))
 }

@@ -8,7 +8,7 @@ use db::Db;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::{access::limit::Streams, cluster::Clusters, config::Config};
+use crate::{access::limit::Streams, cluster::Clusters, config::Config, event::Hub};
 
 /// What handlers share. Cheap to clone.
 #[derive(Clone)]
@@ -19,6 +19,7 @@ pub(crate) struct AppState {
     pub(crate) storage: storage::Client,
     pub(crate) clusters: Clusters,
     pub(crate) streams: Streams,
+    pub(crate) events: Hub,
     /// Returns the current time.
     pub(crate) clock: fn() -> Timestamp,
     /// Cancelled when shutdown begins; ends streams.

@@ -33,6 +33,7 @@ use utoipa::{
 use crate::{
     etag::IfMatch,
     idempotency::IdempotencyKey,
+    last_event_id::LastEventId,
     problem::{FieldError, ProblemDetails, ProblemType},
 };
 
@@ -137,7 +138,11 @@ fn secure(document: &mut Value) {
 }
 
 fn share_parameters(document: &mut Value) {
-    let shared = [("IdempotencyKey", IdempotencyKey::parameter()), ("IfMatch", IfMatch::parameter())];
+    let shared = [
+        ("IdempotencyKey", IdempotencyKey::parameter()),
+        ("IfMatch", IfMatch::parameter()),
+        ("LastEventId", LastEventId::parameter()),
+    ];
     for (component, parameter) in shared {
         let mut used = false;
         each_operation(document, |_, _, operation| {
@@ -193,6 +198,21 @@ impl IfMatch {
 }
 
 impl IntoParams for IfMatch {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![Self::parameter()]
+    }
+}
+
+impl LastEventId {
+    fn parameter() -> Parameter {
+        let description = "`id` of the last event of an earlier stream: the stream continues after it.";
+        let mut parameter = header_parameter("Last-Event-ID", description, json!({ "type": "string" }));
+        parameter.required = Required::False;
+        parameter
+    }
+}
+
+impl IntoParams for LastEventId {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         vec![Self::parameter()]
     }

@@ -205,10 +205,14 @@ problems! {
         "Send the request from a page of the instance itself.";
     WebsocketRequired = UPGRADE_REQUIRED "websocket-required", "WebSocket required",
         "Connect with a WebSocket client and the same Authorization header.";
-    TooManyStreams = TOO_MANY_REQUESTS "too-many-streams", "Too many open logs or terminals",
+    TooManyStreams = TOO_MANY_REQUESTS "too-many-streams", "Too many open streams",
         "Close some of them, or wait as long as `Retry-After` says, then try again.",
-        { limit: integer "Logs, or terminals, that the tenant may have open at a time.",
+        { limit: integer "Streams of this kind that the tenant may have open at a time.",
           retry_after: integer "Seconds to wait before the next attempt." };
+    EventsDeleted = GONE "events-deleted", "Position is not in the log",
+        "Read the list of events again, and continue after its newest event.",
+        { oldest: integer "The oldest `sequence` after which the log is complete.",
+          newest: integer "`sequence` of the newest event." };
     ServiceVersionExists = CONFLICT "service-version-exists", "Service version exists",
         "Change the existing entry, or choose another version.";
 

@@ -53,7 +53,7 @@ pub(super) struct Route {
 }
 
 /// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 20] = [
+const COLLECTIONS: [(&str, Service); 21] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
     ("tenants", Service::Identity),
@@ -69,6 +69,7 @@ const COLLECTIONS: [(&str, Service); 20] = [
     ("services", Service::Gpu),
     ("instances", Service::Gpu),
     ("instance-operations", Service::Gpu),
+    ("events", Service::Gpu),
     ("platform-instances", Service::Gpu),
     ("storage-specs", Service::Storage),
     ("storages", Service::Storage),

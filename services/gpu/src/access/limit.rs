@@ -1,4 +1,4 @@
-//! How many logs and terminals of a tenant this replica serves at a time. Each replica counts its own.
+//! How many logs, terminals and event streams of a tenant this replica serves at a time. Each replica counts its own.
 
 use std::{
     collections::HashMap,
@@ -16,6 +16,8 @@ pub(crate) enum Kind {
     Log,
     /// A terminal.
     Terminal,
+    /// A stream of events.
+    Events,
 }
 
 /// The open streams of this replica. Clones share them.
@@ -38,6 +40,7 @@ impl Streams {
         let limit = match kind {
             Kind::Log => self.config.logs_per_tenant,
             Kind::Terminal => self.config.terminals_per_tenant,
+            Kind::Events => self.config.events_per_tenant,
         };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let count = open.entry((tenant, kind)).or_default();
@@ -73,7 +76,11 @@ mod tests {
 
     #[test]
     fn a_tenant_has_so_many_streams_of_a_kind_at_a_time() {
-        let streams = Streams::new(StreamsConfig { logs_per_tenant: 2, terminals_per_tenant: 1 });
+        let streams = Streams::new(StreamsConfig {
+            logs_per_tenant: 2,
+            terminals_per_tenant: 1,
+            ..StreamsConfig::default()
+        });
         let (one, other) = (TenantId::new(), TenantId::new());
         let first = streams.open(one, Kind::Log).ok();
         let second = streams.open(one, Kind::Log).ok().unwrap();

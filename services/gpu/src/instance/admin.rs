@@ -11,7 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{end, model::Instance, state::InstanceState, store, view::InstanceView};
-use crate::state::AppState;
+use crate::{event::By, state::AppState};
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -111,13 +111,14 @@ async fn act(
         let found = store::read(tx, id).await?.ok_or_else(Problem::not_found)?;
         db::act_for(tx, found.tenant).await?;
         let mut instance = store::lock(tx, found.tenant, id).await?.ok_or_else(Problem::not_found)?;
+        let by = By::administrator(&why.reason);
         let name = match action {
             Action::Stop => {
-                end::stop_as_admin(tx, &mut instance, &why.reason).await?;
+                end::stop_as_admin(tx, &mut instance, &why.reason, &by).await?;
                 "stop_instance"
             }
             Action::Delete => {
-                end::delete(tx, &mut instance).await?;
+                end::delete(tx, &mut instance, &by).await?;
                 "delete_instance"
             }
         };

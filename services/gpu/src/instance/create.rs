@@ -1,6 +1,7 @@
 //! Orders: a new instance is checked against the catalogue and the other services before it is created.
 
 use api::{Checks, Problem};
+use auth::Member;
 use clients::stock::{GpuSpec, GpuSpecState};
 use ids::{DatacenterId, InstanceId, OperationId, StorageId, TenantId};
 use jiff::Timestamp;
@@ -18,6 +19,7 @@ use super::{
 use crate::{
     catalogue::{self, EnvVar, ServiceImage, check_env},
     error::Error,
+    event::By,
     state::AppState,
     tenant,
     usage::Meter,
@@ -94,11 +96,11 @@ impl NewInstance {
     pub(super) async fn insert(
         &self,
         tx: &mut PgConnection,
-        owner: TenantId,
+        owner: &Member,
         spec: &GpuSpec,
         now: Timestamp,
     ) -> Result<Instance, Problem> {
-        tenant::check_active(tx, owner).await?;
+        tenant::check_active(tx, owner.tenant).await?;
         let image =
             catalogue::store::find_enabled(tx, &self.service, &self.version).await?.ok_or_else(|| {
                 let detail = "the catalogue has no such version of this service; see GET /v1/services";
@@ -107,8 +109,8 @@ impl NewInstance {
         if self.storage_id.is_some() && image.template.storage_mount_path.is_none() {
             return Err(Problem::invalid_field("/storage_id", "this service uses no storage"));
         }
-        let instance = self.instance(owner, spec, image, now);
-        store::insert(tx, &instance).await?;
+        let instance = self.instance(owner.tenant, spec, image, now);
+        store::insert(tx, &instance, &By::user(owner.principal.user)).await?;
         Ok(instance)
     }
 

@@ -18,7 +18,7 @@ use super::{
     store::{self, Filter},
     view::InstanceView,
 };
-use crate::{error::Error, state::AppState, tenant};
+use crate::{error::Error, event::By, state::AppState, tenant};
 
 /// A change of an instance. Absent fields stay as they are.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -99,7 +99,7 @@ async fn create_instance(
     // before the transaction; a repeated request gets its stored response, whatever these checks say now
     let spec = new.check_references(&app, access_token(&headers)).await;
     key.once(app.db.tenant(member.tenant).await?, member.tenant, &new, async |tx| {
-        let instance = new.insert(tx, member.tenant, &spec?, (app.clock)()).await?;
+        let instance = new.insert(tx, &member, &spec?, (app.clock)()).await?;
         accepted(&app, &instance)
     })
     .await
@@ -151,11 +151,10 @@ async fn update_instance(
     key.once(app.db.tenant(member.tenant).await?, member.tenant, &change, async |tx| {
         let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
         if_match.check(instance.generation)?;
-        if let Some(name) = &change.name {
-            instance.name.clone_from(name);
-            if !store::rename(tx, &mut instance).await? {
-                return Err(Error::LockedRowChanged.into());
-            }
+        if let Some(name) = &change.name
+            && !store::rename(tx, &mut instance, name, &By::user(member.principal.user)).await?
+        {
+            return Err(Error::LockedRowChanged.into());
         }
         let view = InstanceView::of(&instance, &app.config.apps);
         Ok(Reply::json(StatusCode::OK, &view)?.etag(instance.generation))
@@ -178,7 +177,8 @@ async fn command(
         }
         match instance.command(command, OperationId::new()).map_err(Error::from)? {
             Accepted::New(effects) => {
-                if !store::command(tx, &mut instance, &effects).await? {
+                let by = By::user(member.principal.user);
+                if !store::command(tx, &mut instance, &effects, &by).await? {
                     return Err(Error::LockedRowChanged.into());
                 }
             }

@@ -12,7 +12,13 @@ use super::{
     reason::{Reason, ReasonCode},
     state::{InstanceState, State},
 };
-use crate::usage::{EndedRun, Meter, Metering, RunKey};
+use crate::{
+    event::{
+        Claimed, Deleted, Detail, Entry, Failed, Interrupted, Requested, RunEnded, Started, StopCause,
+        StopRequested, Stopped, StorageChanged,
+    },
+    usage::{EndReason, EndedRun, Meter, Metering, RunKey},
+};
 
 /// What a user asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +50,8 @@ pub enum Event {
     RemovedFromUnit,
     /// The start or the run failed.
     Failed(Failure),
+    /// An administrator or the suspension of its tenant stops it.
+    StoppedByPlatform(Failure),
     /// Nothing of it exists in its unit, and the unit is released.
     Released,
     /// Its storage is detached.
@@ -95,6 +103,8 @@ pub struct Effects {
     pub ended: Vec<EndedOperation>,
     /// Changes of the meter.
     pub metering: Vec<Metering>,
+    /// What is added to the tenant's log of events.
+    pub log: Vec<Entry>,
 }
 
 impl Effects {
@@ -102,6 +112,7 @@ impl Effects {
     pub fn extend(&mut self, later: Self) {
         self.ended.extend(later.ended);
         self.metering.extend(later.metering);
+        self.log.extend(later.log);
     }
 }
 
@@ -169,7 +180,7 @@ impl Instance {
     /// # Errors
     /// If the state does not allow the command.
     pub fn command(&mut self, command: Command, operation: OperationId) -> Result<Accepted, NotAllowed> {
-        let effects = match (command, &self.state) {
+        let mut effects = match (command, &self.state) {
             (Command::Start, State::Pending { .. } | State::Starting { .. })
             | (Command::Stop, State::Stopping { .. })
             | (Command::Delete, State::Deleting { .. }) => return Ok(Accepted::InProgress),
@@ -201,6 +212,14 @@ impl Instance {
             }
             (command, _) => return Err(self.not_allowed(command)),
         };
+        let requested = Requested { operation_id: operation };
+        let detail = match command {
+            Command::Start => Detail::StartRequested(requested),
+            Command::Stop => Detail::StopRequested(StopRequested { operation_id: Some(operation) }),
+            Command::Restart => Detail::RestartRequested(requested),
+            Command::Delete => Detail::DeletionRequested(requested),
+        };
+        effects.log.push(detail.into());
         Ok(Accepted::New(effects))
     }
 
@@ -216,7 +235,7 @@ impl Instance {
             None => End::Cancelled,
         };
         let before = std::mem::replace(&mut self.operation, CurrentOperation { id, kind });
-        Effects { ended: vec![EndedOperation { id: before.id, end }], metering: Vec::new() }
+        Effects { ended: vec![EndedOperation { id: before.id, end }], ..Effects::default() }
     }
 
     /// Applies an event.
@@ -225,16 +244,30 @@ impl Instance {
     /// If the event cannot happen in this state.
     pub fn on(&mut self, event: Event) -> Result<Effects, Unexpected> {
         let mut effects = Effects::default();
+        // after the ends of runs, which are logged first
+        let mut log: Vec<Entry> = Vec::new();
         match (event, &mut self.state) {
-            (Event::StorageAttached(storage), State::Pending { .. }) => self.storage = Some(storage),
+            (Event::StorageAttached(storage), State::Pending { .. }) => {
+                self.storage = Some(storage);
+                log.extend(self.storage_changed().map(|storage| Detail::StorageAttached(storage).into()));
+            }
             (Event::Claimed(claim), State::Pending { .. }) => {
                 self.last_place = Some(claim.place.clone());
+                log.push(Detail::UnitClaimed(Claimed::from(&claim)).into());
                 self.state = State::Starting { claim, reason: None };
             }
             (Event::RunsEnded(runs), _) => effects.metering = self.close_runs(&runs),
             (Event::BecameReady(pod), State::Starting { claim, .. } | State::Running { claim, .. }) => {
                 let claim = claim.clone();
+                let was_ready = matches!(self.state, State::Running { .. });
                 effects.metering = self.open_run(pod.since);
+                let started =
+                    Started { attempt: self.attempt, started_at: pod.since, node: pod.node.clone() };
+                if effects.metering.is_empty() {
+                    log.extend((!was_ready).then(|| Detail::Recovered(started).into()));
+                } else {
+                    log.push(Detail::Started(started).into());
+                }
                 effects.ended.push(self.end_operation(End::Succeeded));
                 if let Some(place) = &mut self.last_place {
                     place.node.clone_from(&pod.node);
@@ -242,6 +275,8 @@ impl Instance {
                 self.state = State::Running { claim, pod };
             }
             (Event::BecameUnready(reason), State::Running { claim, .. }) => {
+                let interrupted = Detail::Interrupted(Interrupted { attempt: self.attempt });
+                log.push(Entry::from(interrupted).because(reason.as_ref()));
                 self.state = State::Starting { claim: claim.clone(), reason };
             }
             (Event::RemovedFromUnit, State::Running { claim, .. }) => {
@@ -249,6 +284,8 @@ impl Instance {
                     ReasonCode::RemovedFromUnit,
                     "The instance was removed from its unit by hand. It is started again.",
                 );
+                let interrupted = Detail::Interrupted(Interrupted { attempt: self.attempt });
+                log.push(Entry::from(interrupted).because(Some(&reason)));
                 self.state = State::Starting { claim: claim.clone(), reason: Some(reason) };
                 self.attempt += 1;
             }
@@ -256,6 +293,19 @@ impl Instance {
                 Event::Failed(failure),
                 State::Pending { .. } | State::Starting { .. } | State::Running { .. },
             ) => {
+                let failed = Failed { attempt: self.attempt };
+                let detail =
+                    if self.was_ready() { Detail::Failed(failed) } else { Detail::StartFailed(failed) };
+                log.push(Entry::from(detail).because(Some(&failure.reason)));
+                let claim = self.state.claim_status();
+                self.state = State::Stopping { claim, failure: Some(failure), reason: None };
+            }
+            (
+                Event::StoppedByPlatform(failure),
+                State::Pending { .. } | State::Starting { .. } | State::Running { .. },
+            ) => {
+                let requested = Detail::StopRequested(StopRequested { operation_id: None });
+                log.push(Entry::from(requested).because(Some(&failure.reason)));
                 let claim = self.state.claim_status();
                 self.state = State::Stopping { claim, failure: Some(failure), reason: None };
             }
@@ -265,6 +315,8 @@ impl Instance {
                     Some(failure) => End::Failed(failure.to_problem()),
                     None => End::Succeeded,
                 };
+                let stopped = Detail::Stopped(Stopped { cause: stop_cause(failure.as_ref()) });
+                log.push(Entry::from(stopped).because(failure.as_ref().map(|failure| &failure.reason)));
                 self.state = State::Stopped { failure };
                 effects.metering = self.close_unseen_run();
                 effects.ended.push(self.end_operation(end));
@@ -276,13 +328,27 @@ impl Instance {
             }
             (Event::StorageDetached, State::Deleting { claim: ClaimStatus::None, .. }) => {
                 self.state = State::Deleted;
+                log.extend(self.storage_changed().map(|storage| Detail::StorageDetached(storage).into()));
+                log.push(Detail::Deleted(Deleted { name: self.name.clone() }).into());
                 effects.ended.push(self.end_operation(End::Succeeded));
             }
             (event, state) => {
                 return Err(Unexpected { event: Box::new(event), state: (&*state).into() });
             }
         }
+        effects.log = effects.metering.iter().filter_map(run_ended).map(Entry::from).collect();
+        effects.log.extend(log);
         Ok(effects)
+    }
+
+    /// Whether it was ready in its current start.
+    fn was_ready(&self) -> bool {
+        let runs = [self.meter.open, self.meter.closed.map(|(key, _)| key)];
+        runs.into_iter().flatten().any(|key| key.attempt == self.attempt)
+    }
+
+    fn storage_changed(&self) -> Option<StorageChanged> {
+        self.order.storage_id.map(|storage_id| StorageChanged { storage_id })
     }
 
     fn end_operation(&self, end: End) -> EndedOperation {
@@ -318,6 +384,48 @@ impl Instance {
 
     fn close_unseen_run(&mut self) -> Vec<Metering> {
         self.meter.open.take().map(Metering::CloseUnseen).into_iter().collect()
+    }
+}
+
+/// Returns the end of a run, as it is logged.
+fn run_ended(metering: &Metering) -> Option<Detail> {
+    let ended = match metering {
+        Metering::Open(_) => return None,
+        Metering::Close(run) => RunEnded {
+            attempt: run.key.attempt,
+            started_at: run.key.since,
+            ended_at: (!run.unseen).then_some(run.ended_at),
+            end_reason: run.reason,
+        },
+        Metering::CloseUnseen(key) => RunEnded {
+            attempt: key.attempt,
+            started_at: key.since,
+            ended_at: None,
+            end_reason: EndReason::Unseen,
+        },
+    };
+    Some(Detail::RunEnded(ended))
+}
+
+/// Returns who or what stopped an instance, by its failure.
+fn stop_cause(failure: Option<&Failure>) -> StopCause {
+    match failure.map(|failure| failure.reason.code) {
+        None => StopCause::User,
+        Some(ReasonCode::StoppedByAdministrator) => StopCause::Administrator,
+        Some(ReasonCode::TenantSuspended) => StopCause::TenantSuspended,
+        Some(_) => StopCause::Failure,
+    }
+}
+
+impl From<&Claim> for Claimed {
+    fn from(claim: &Claim) -> Self {
+        Self {
+            unit_id: claim.unit_id,
+            datacenter_id: claim.place.datacenter_id,
+            datacenter: claim.place.datacenter_name.clone(),
+            price_per_hour: claim.price_per_hour,
+            currency: claim.currency.clone(),
+        }
     }
 }
 

@@ -24,6 +24,7 @@ use super::{
 use crate::{
     cluster::{Clusters, Observation},
     config::Apps,
+    event::By,
 };
 
 /// How long the first call to the cluster of a new unit may take. The row was leased before it had a unit, in the lane
@@ -78,7 +79,7 @@ impl Draft {
 
     /// Writes the changes. Returns false if the stored instance is not the one that was read.
     async fn write(&mut self, tx: &mut Tx) -> sqlx::Result<bool> {
-        if !store::advance(tx, &self.stored, &mut self.instance, &self.effects).await? {
+        if !store::advance(tx, &self.stored, &mut self.instance, &self.effects, &By::system()).await? {
             return Ok(false);
         }
         let before = std::mem::replace(&mut self.stored, self.instance.clone());

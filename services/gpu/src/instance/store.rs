@@ -12,7 +12,10 @@ use super::{
     parts::{AttachedStorage, CurrentOperation, Order, Place},
     state::{InstanceState, State},
 };
-use crate::usage::{self, Billing, Meter};
+use crate::{
+    event::{self, By, Created, Detail, Entry, Updated},
+    usage::{self, Billing, Meter},
+};
 
 /// The queue of instances to reconcile. A lane is the instances in one cluster.
 pub const QUEUE: Table = Table { name: "instances", channel: "atelier_gpu_instances", lane: "q.cluster" };
@@ -70,8 +73,8 @@ macro_rules! select_instances {
     };
 }
 
-/// Inserts a new instance with its first operation, and enqueues it.
-pub(crate) async fn insert(conn: &mut PgConnection, instance: &Instance) -> sqlx::Result<()> {
+/// Inserts a new instance with its first operation and event, and enqueues it.
+pub(crate) async fn insert(conn: &mut PgConnection, instance: &Instance, by: &By) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into instances (id, tenant_id, name, spec, phase, attempt, restart, meter, operation_id,
              operation_kind, generation, created_at, updated_at, wake_at)
@@ -92,7 +95,31 @@ pub(crate) async fn insert(conn: &mut PgConnection, instance: &Instance) -> sqlx
     .execute(&mut *conn)
     .await?;
     insert_operation(&mut *conn, instance).await?;
-    QUEUE.notify(conn).await
+    QUEUE.notify(&mut *conn).await?;
+    log(conn, instance, by, &[Detail::Created(Created::from(instance)).into()]).await
+}
+
+impl From<&Instance> for Created {
+    fn from(instance: &Instance) -> Self {
+        let order = &instance.order;
+        Self {
+            name: instance.name.clone(),
+            gpu_spec_id: order.gpu_spec_id,
+            gpu_spec: order.gpu_spec_name.clone(),
+            service: order.service.clone(),
+            version: order.version.clone(),
+            storage_id: order.storage_id,
+            datacenter_id: order.datacenter_id,
+            price_per_hour: order.price_per_hour,
+            currency: order.currency.clone(),
+            operation_id: instance.operation.id,
+        }
+    }
+}
+
+/// Adds to the tenant's log of events: last in each function, as it locks the log.
+async fn log(conn: &mut PgConnection, instance: &Instance, by: &By, entries: &[Entry]) -> sqlx::Result<()> {
+    event::store::append(conn, instance.tenant, instance.id, by, entries).await
 }
 
 async fn insert_operation(conn: &mut PgConnection, instance: &Instance) -> sqlx::Result<()> {
@@ -255,12 +282,13 @@ async fn write(conn: &mut PgConnection, instance: &mut Instance) -> sqlx::Result
     }))
 }
 
-/// Writes what a user's command changed, with its operation, and enqueues the instance. The row must be locked.
+/// Writes what a command changed, with its operation and events, and enqueues the instance. The row must be locked.
 /// Returns false if the stored generation is another.
 pub(crate) async fn command(
     conn: &mut PgConnection,
     instance: &mut Instance,
     effects: &Effects,
+    by: &By,
 ) -> sqlx::Result<bool> {
     for ended in &effects.ended {
         operations::finish(&mut *conn, ended.id, &ended.end).await?;
@@ -269,22 +297,37 @@ pub(crate) async fn command(
     if !write(&mut *conn, instance).await? {
         return Ok(false);
     }
-    QUEUE.enqueue(conn, &[instance.id]).await?;
+    QUEUE.enqueue(&mut *conn, &[instance.id]).await?;
+    log(conn, instance, by, &effects.log).await?;
     Ok(true)
 }
 
-/// Writes a new name. Returns false if the stored generation is another.
-pub(crate) async fn rename(conn: &mut PgConnection, instance: &mut Instance) -> sqlx::Result<bool> {
-    write(conn, instance).await
+/// Writes a new name, with its event if it is another. Returns false if the stored generation is another.
+pub(crate) async fn rename(
+    conn: &mut PgConnection,
+    instance: &mut Instance,
+    name: &str,
+    by: &By,
+) -> sqlx::Result<bool> {
+    let previous_name = std::mem::replace(&mut instance.name, name.to_owned());
+    if !write(&mut *conn, instance).await? {
+        return Ok(false);
+    }
+    if name != previous_name {
+        let updated = Updated { name: name.to_owned(), previous_name };
+        log(conn, instance, by, &[Detail::Updated(updated).into()]).await?;
+    }
+    Ok(true)
 }
 
-/// Writes what a reconcile changed: the instance, its operation's progress or end, the meter. Returns false, and
-/// writes nothing, if the stored generation is another.
+/// Writes what a reconcile changed: the instance, its operation's progress or end, the meter, the events. Returns false,
+/// and writes nothing, if the stored generation is another.
 pub(crate) async fn advance(
     conn: &mut PgConnection,
     before: &Instance,
     instance: &mut Instance,
     effects: &Effects,
+    by: &By,
 ) -> sqlx::Result<bool> {
     if !write(&mut *conn, instance).await? {
         return Ok(false);
@@ -305,6 +348,7 @@ pub(crate) async fn advance(
     for ended in &effects.ended {
         operations::finish(&mut *conn, ended.id, &ended.end).await?;
     }
+    log(conn, instance, by, &effects.log).await?;
     Ok(true)
 }
 

@@ -10,7 +10,7 @@ use super::{
     model::{TenantFate, TenantOrder, TenantProgress},
     store,
 };
-use crate::{instance, state::AppState};
+use crate::{event::By, instance, state::AppState};
 
 /// Instances that one call stops or deletes, at most.
 const BATCH: i64 = 200;
@@ -29,7 +29,7 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
 )]
 async fn put_tenant(
     State(app): State<AppState>,
-    _caller: Caller,
+    caller: Caller,
     Path(id): Path<TenantId>,
     Json(order): Json<TenantOrder>,
 ) -> Result<Json<TenantProgress>, Problem> {
@@ -39,9 +39,10 @@ async fn put_tenant(
     let is_deleted = order.state == TenantFate::Deleting;
     for mut instance in instance::store::lock_in(&mut tx, id, order.ends(), BATCH).await? {
         if is_deleted {
-            instance::end::delete(&mut tx, &mut instance).await?;
+            let by = By::service(&caller.name, Some("The tenant is deleted."));
+            instance::end::delete(&mut tx, &mut instance, &by).await?;
         } else {
-            instance::end::suspend(&mut tx, &mut instance).await?;
+            instance::end::suspend(&mut tx, &mut instance, &By::service(&caller.name, None)).await?;
         }
     }
     let remaining = instance::store::count_in(&mut tx, id, order.unfinished()).await?;

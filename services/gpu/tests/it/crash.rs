@@ -88,6 +88,19 @@ async fn life(world: &World, times: usize) -> bool {
     cut |= !crash(world, id, times).await;
     reconciled_until(world, id, "gone").await;
     assert_eq!((world.neighbours.claims(), world.neighbours.attachments()), (0, 0));
+    let history = [
+        "created user",
+        "storage_attached system",
+        "unit_claimed system",
+        "started system",
+        "stop_requested user",
+        "run_ended system",
+        "stopped system",
+        "deletion_requested user",
+        "storage_detached system",
+        "deleted system",
+    ];
+    assert_eq!(world.history(id).await, history, "each event once, wherever a reconcile was cut off");
     cut
 }
 

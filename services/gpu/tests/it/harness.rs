@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atelier_gpu::{App, Apps, Config, MIGRATIONS, NAME, StreamsConfig, TerminalConfig};
+use atelier_gpu::{App, Apps, Config, EventsConfig, MIGRATIONS, NAME, StreamsConfig, TerminalConfig};
 use auth::Role;
 use crds::{ClusterConfig, GpuUnit};
 use db::{Db, queue::Outcome};
@@ -62,7 +62,7 @@ pub(crate) struct Replica {
 }
 
 impl Replica {
-    async fn start(config: &Config, workers: bool) -> Self {
+    pub(crate) async fn start(config: &Config, workers: bool) -> Self {
         let process = Process::default();
         let app = App::new(config.clone(), process.clone()).unwrap();
         if workers {
@@ -105,7 +105,14 @@ impl World {
             )]
             .into(),
             terminal: TerminalConfig { idle_seconds: 60 },
-            streams: StreamsConfig { logs_per_tenant: 2, terminals_per_tenant: 2 },
+            streams: StreamsConfig {
+                logs_per_tenant: 2,
+                terminals_per_tenant: 2,
+                events_per_tenant: 3,
+                slow_reader_seconds: 1,
+                heartbeat_seconds: 1,
+            },
+            events: EventsConfig::default(),
         };
         let Replica { base, app, process } = Replica::start(&config, setup.workers).await;
         let world = Self {

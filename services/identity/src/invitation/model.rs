@@ -85,6 +85,7 @@ mod tests {
             admin,
             session: None,
             issued_at: Timestamp::UNIX_EPOCH,
+            expires_at: Timestamp::MAX,
         };
         let owner = principal(Some((own, Role::Owner)), false);
         assert!(may_list(&owner, own).is_ok());

@@ -92,7 +92,14 @@ mod tests {
     use super::*;
 
     fn principal(tenant: Option<(TenantId, Role)>, admin: bool) -> Principal {
-        Principal { user: UserId::new(), tenant, admin, session: None, issued_at: Timestamp::UNIX_EPOCH }
+        Principal {
+            user: UserId::new(),
+            tenant,
+            admin,
+            session: None,
+            issued_at: Timestamp::UNIX_EPOCH,
+            expires_at: Timestamp::MAX,
+        }
     }
 
     #[test]

@@ -119,6 +119,7 @@ fn events_that_do_not_fit_the_state_are_errors_and_change_nothing() {
         (Event::BecameUnready(None), [false, false, true, false, false, false, false]),
         (Event::RemovedFromUnit, [false, false, true, false, false, false, false]),
         (Event::Failed(failure()), [true, true, true, false, false, false, false]),
+        (Event::StoppedByPlatform(failure()), [true, true, true, false, false, false, false]),
         (Event::Released, [false, false, false, true, false, true, false]),
         (Event::StorageDetached, [false, false, false, false, false, true, false]),
         (Event::RunsEnded(vec![]), [true; 7]),
@@ -139,7 +140,8 @@ fn events_that_do_not_fit_the_state_are_errors_and_change_nothing() {
 fn a_start_runs_through_its_states() {
     let mut instance = instance(State::Pending { reason: None });
     let (operation, unit) = (instance.operation.id, claim());
-    assert_eq!(instance.on(Event::Claimed(unit.clone())), Ok(Effects::default()));
+    let effects = instance.on(Event::Claimed(unit.clone())).unwrap();
+    assert_eq!((effects.ended.len(), effects.metering.len()), (0, 0));
     assert_eq!(instance.last_place, Some(unit.place.clone()));
     let effects = instance.on(Event::BecameReady(pod())).unwrap();
     let key = RunKey { attempt: 2, since: at(100) };
@@ -212,16 +214,24 @@ fn later_effects_follow_earlier_ones() {
     let ended = |end| EndedOperation { id: OperationId::new(), end };
     let key = RunKey { attempt: 1, since: at(0) };
     let (first, second) = (ended(End::Cancelled), ended(End::Succeeded));
-    let mut effects = Effects { ended: vec![first.clone()], metering: vec![Metering::Open(key)] };
-    effects.extend(Effects { ended: vec![second.clone()], metering: vec![Metering::CloseUnseen(key)] });
+    let entry = |name: &str| Entry::from(Detail::Deleted(Deleted { name: name.into() }));
+    let mut effects =
+        Effects { ended: vec![first.clone()], metering: vec![Metering::Open(key)], log: vec![entry("a")] };
+    effects.extend(Effects {
+        ended: vec![second.clone()],
+        metering: vec![Metering::CloseUnseen(key)],
+        log: vec![entry("b")],
+    });
     let metering = vec![Metering::Open(key), Metering::CloseUnseen(key)];
-    assert_eq!(effects, Effects { ended: vec![first, second], metering });
+    let log = vec![entry("a"), entry("b")];
+    assert_eq!(effects, Effects { ended: vec![first, second], metering, log });
 }
 
 #[test]
 fn an_instance_removed_from_its_unit_is_a_new_attempt() {
     let mut instance = instance(State::Running { claim: claim(), pod: pod() });
-    assert_eq!(instance.on(Event::RemovedFromUnit), Ok(Effects::default()));
+    let effects = instance.on(Event::RemovedFromUnit).unwrap();
+    assert_eq!((effects.ended.len(), effects.metering.len()), (0, 0));
     assert_eq!(instance.attempt, 3);
     assert_eq!(instance.state.reason().unwrap().code, ReasonCode::RemovedFromUnit);
 }
@@ -281,4 +291,92 @@ fn the_progress_of_an_operation_is_the_state_with_its_reason() {
     assert_eq!(progress.message.as_deref(), Some("No node has room."));
     let progress = instance(State::Running { claim: claim(), pod: pod() }).progress();
     assert_eq!((progress.reason, progress.message), (None, None));
+}
+
+/// The types that an event adds to the log, and the reason of the last.
+fn logged(instance: &mut Instance, event: Event) -> (Vec<&'static str>, Option<ReasonCode>) {
+    let log = instance.on(event).unwrap().log;
+    let types = log.iter().map(|entry| entry.detail.event_type().as_str().trim_start_matches("instance."));
+    (types.collect(), log.last().and_then(|entry| entry.reason))
+}
+
+#[test]
+fn each_event_of_a_life_is_logged_once() {
+    let mut instance = instance(State::Pending { reason: None });
+    instance.meter = Meter::default();
+    let run = |since, ended_at| EndedRun {
+        key: RunKey { attempt: 2, since: at(since) },
+        ended_at: at(ended_at),
+        unseen: false,
+        reason: EndReason::ContainerExited,
+    };
+    let since = |since| Pod { since: at(since), ..pod() };
+    let probe = Some(Reason::new(ReasonCode::ProbeFailing, "no answer"));
+    for (event, expected, reason) in [
+        (Event::Claimed(claim()), vec!["unit_claimed"], None),
+        (Event::BecameReady(since(100)), vec!["started"], None),
+        // the same run, at another address
+        (Event::BecameReady(Pod { ip: "10.0.0.2".into(), ..since(100) }), vec![], None),
+        (Event::BecameUnready(probe), vec!["interrupted"], Some(ReasonCode::ProbeFailing)),
+        (Event::BecameReady(since(100)), vec!["recovered"], None),
+        (Event::RunsEnded(vec![run(100, 110)]), vec!["run_ended"], None),
+        // what is known ends no second time
+        (Event::RunsEnded(vec![run(100, 110)]), vec![], None),
+        (Event::BecameUnready(None), vec!["interrupted"], None),
+        (Event::BecameReady(since(120)), vec!["started"], None),
+        // nobody saw that the container restarted
+        (Event::BecameReady(since(130)), vec!["run_ended", "started"], None),
+        (Event::RemovedFromUnit, vec!["interrupted"], Some(ReasonCode::RemovedFromUnit)),
+        // the next attempt was not ready
+        (Event::Failed(failure()), vec!["start_failed"], Some(ReasonCode::ContainerExited)),
+        (Event::Released, vec!["run_ended", "stopped"], Some(ReasonCode::ContainerExited)),
+    ] {
+        let name = format!("{event:?}");
+        assert_eq!(logged(&mut instance, event), (expected, reason), "{name}");
+    }
+}
+
+#[test]
+fn a_failure_of_a_start_is_not_one_of_a_run() {
+    for (ready, expected) in [(false, "start_failed"), (true, "failed")] {
+        let mut instance = instance(State::Starting { claim: claim(), reason: None });
+        instance.meter = Meter::default();
+        if ready {
+            instance.on(Event::BecameReady(pod())).unwrap();
+        }
+        assert_eq!(logged(&mut instance, Event::Failed(failure())).0, [expected]);
+    }
+}
+
+#[test]
+fn who_stopped_it_is_logged_at_the_end() {
+    let of = |code| Some(Failure::new(Reason::new(code, "")));
+    for (failure, cause) in [
+        (None, StopCause::User),
+        (of(ReasonCode::StoppedByAdministrator), StopCause::Administrator),
+        (of(ReasonCode::TenantSuspended), StopCause::TenantSuspended),
+        (of(ReasonCode::NodeLost), StopCause::Failure),
+    ] {
+        let mut instance = instance(State::Stopping { claim: ClaimStatus::Unknown, failure, reason: None });
+        instance.meter = Meter::default();
+        let log = instance.on(Event::Released).unwrap().log;
+        assert_eq!(log[0].detail, Detail::Stopped(Stopped { cause }));
+    }
+    let mut instance = instance(State::Running { claim: claim(), pod: pod() });
+    let by_platform = Event::StoppedByPlatform(of(ReasonCode::TenantSuspended).unwrap());
+    assert_eq!(
+        logged(&mut instance, by_platform),
+        (vec!["stop_requested"], Some(ReasonCode::TenantSuspended))
+    );
+}
+
+#[test]
+fn a_storage_is_logged_where_there_is_one() {
+    for storage in [None, Some(ids::StorageId::new())] {
+        let mut instance = instance(State::Deleting { claim: ClaimStatus::None, reason: None });
+        instance.order.storage_id = storage;
+        let detached = storage.map(|_| "storage_detached");
+        let expected: Vec<_> = detached.into_iter().chain(["deleted"]).collect();
+        assert_eq!(logged(&mut instance, Event::StorageDetached).0, expected);
+    }
 }

@@ -1,0 +1,21 @@
+//! What happened to instances: the ordered log of each tenant, and the feed of all tenants for other services.
+//!
+//! - `model`: the types of events and their data.
+//! - `store`: the log. Events are written by `instance/store.rs`, in the transaction of the change.
+//! - `http`: lists and the internal feed; `stream` follows a log as server-sent events.
+//! - `hub`: one reader of new events per replica, whatever the number of streams.
+//!
+//! `docs/EVENTS.md` states names, order and guarantees.
+
+mod http;
+mod hub;
+mod model;
+pub(crate) mod store;
+mod stream;
+
+pub(crate) use http::routes;
+pub(crate) use hub::Hub;
+pub use model::{
+    Actor, By, Claimed, Created, Deleted, Detail, Entry, Event, EventType, Failed, Interrupted, Requested,
+    RunEnded, Started, StopCause, StopRequested, Stopped, StorageChanged, Updated,
+};

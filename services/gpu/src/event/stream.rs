@@ -1,0 +1,299 @@
+//! A tenant's log as server-sent events.
+//!
+//! A stream reads the log up to its end, then gets new events from the [`Hub`](super::Hub), and reads the log again
+//! whenever it has missed some. It is a task of its own, with a bounded channel to the connection, so that it also ends
+//! when the client takes nothing.
+
+use std::time::Duration;
+
+use api::Problem;
+use auth::Member;
+use axum::{
+    body::{Body, Bytes},
+    response::{IntoResponse, Response},
+};
+use futures::stream;
+use http::{HeaderName, header};
+use ids::TenantId;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep, timeout, timeout_at},
+};
+
+use super::{
+    hub::Subscription,
+    store::{self, Extent, Filter, Recorded},
+};
+use crate::{
+    access::limit::{Kind, Open},
+    error::Error,
+    state::AppState,
+};
+
+/// Events read at a time.
+const PAGE: i64 = 100;
+/// Events on their way to the connection.
+const PENDING: usize = 16;
+/// Milliseconds after which a client connects again.
+const RETRY_MS: u32 = 1000;
+
+/// Where a stream begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    /// With the oldest event that is kept.
+    Oldest,
+    /// With the next event.
+    Latest,
+    /// After this sequence number.
+    After(i64),
+}
+
+impl Start {
+    /// Returns the sequence number after which the stream begins.
+    fn position(self, log: Extent) -> Result<i64, Error> {
+        match self {
+            Self::Oldest => Ok(log.deleted_to),
+            Self::Latest => Ok(log.newest),
+            Self::After(sequence) if log.is_complete_after(sequence) => Ok(sequence),
+            Self::After(_) => Err(Error::EventsDeleted { oldest: log.deleted_to, newest: log.newest }),
+        }
+    }
+}
+
+/// How a stream ends, in the comment that is its last line.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Shutdown,
+    RightsEnded,
+    TokenExpired,
+    EventsDeleted,
+    Unavailable,
+    /// The client is gone, or takes nothing: it gets no comment.
+    Disconnected,
+}
+
+impl End {
+    fn comment(self) -> Option<&'static str> {
+        match self {
+            Self::Shutdown => Some("the service is restarting; connect again"),
+            Self::RightsEnded => Some("your rights have ended"),
+            Self::TokenExpired => Some("the token has expired; connect again with a new one"),
+            Self::EventsDeleted => Some("the events that follow were deleted"),
+            Self::Unavailable => Some("the database does not answer; connect again"),
+            Self::Disconnected => None,
+        }
+    }
+}
+
+/// Answers with the events that match, from `start` on, until the client's rights end.
+pub(super) async fn open(
+    app: &AppState,
+    member: &Member,
+    filter: Filter,
+    start: Start,
+) -> Result<Response, Problem> {
+    let mut tx = app.db.tenant(member.tenant).await?;
+    let log = store::extent(&mut tx, member.tenant).await?;
+    drop(tx);
+    let position = start.position(log)?;
+    let open = app.streams.open(member.tenant, Kind::Events)?;
+    let (out, pending) = mpsc::channel(PENDING);
+    let follower = Follower {
+        events: app.events.subscribe(member.tenant),
+        app: app.clone(),
+        tenant: member.tenant,
+        filter,
+        position,
+        told: position,
+        out,
+    };
+    tokio::spawn(follower.run(rights_end(app, member), open));
+    let body = stream::unfold(pending, |mut pending| async move {
+        pending.recv().await.map(|part| (Ok::<Bytes, std::convert::Infallible>(part), pending))
+    });
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        // proxies that buffer responses by default
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    Ok((headers, Body::from_stream(body)).into_response())
+}
+
+/// Completes when the stream has to end, whatever the client does.
+fn rights_end(app: &AppState, member: &Member) -> impl Future<Output = End> + Send + use<> {
+    let (shutdown, revocations) = (app.shutdown.clone(), app.auth.verifier.revocations().clone());
+    let (grant, expires_at, now) = (member.principal.grant(), member.principal.expires_at, (app.clock)());
+    async move {
+        tokio::select! {
+            () = shutdown.cancelled_owned() => End::Shutdown,
+            () = revocations.ended(grant) => End::RightsEnded,
+            () = sleep(until(now, expires_at)) => End::TokenExpired,
+        }
+    }
+}
+
+/// Returns the time from `now` to `then`, at most a day.
+fn until(now: Timestamp, then: Timestamp) -> Duration {
+    let day = SignedDuration::from_hours(24);
+    then.duration_since(now).clamp(SignedDuration::ZERO, day).unsigned_abs()
+}
+
+struct Follower {
+    app: AppState,
+    events: Subscription,
+    tenant: TenantId,
+    filter: Filter,
+    /// All matching events up to this sequence number were sent.
+    position: i64,
+    /// The last sequence number that the client was told.
+    told: i64,
+    out: mpsc::Sender<Bytes>,
+}
+
+impl Follower {
+    async fn run(mut self, rights_end: impl Future<Output = End>, open: Open) {
+        let out = self.out.clone();
+        let end = tokio::select! {
+            biased;
+            end = rights_end => end,
+            () = out.closed() => End::Disconnected,
+            end = self.follow() => end,
+        };
+        if let Some(comment) = end.comment() {
+            // a client that takes nothing misses it
+            let _ = out.try_send(Bytes::from(format!(": {comment}\n\n")));
+        }
+        drop(open);
+    }
+
+    async fn follow(&mut self) -> End {
+        let begin = format!("retry: {RETRY_MS}\nid: {}\n\n", self.position);
+        if let Err(end) = self.send(begin).await {
+            return end;
+        }
+        loop {
+            let caught_up = self.catch_up().await;
+            let Err(end) = caught_up else { continue };
+            return end;
+        }
+    }
+
+    /// Sends the log up to its end, then new events until one is missed.
+    async fn catch_up(&mut self) -> Result<(), End> {
+        while self.send_page().await? {}
+        self.events.at_end(self.position);
+        let mut heartbeat = self.next_heartbeat();
+        loop {
+            match timeout_at(heartbeat, self.events.next()).await {
+                Err(_) => {
+                    self.send_heartbeat().await?;
+                    heartbeat = self.next_heartbeat();
+                }
+                Ok(Ok(event)) if event.sequence <= self.position => {}
+                Ok(Ok(event)) if event.sequence == self.position + 1 => {
+                    self.position = event.sequence;
+                    if self.filter.matches(&event) {
+                        self.send_event(&event).await?;
+                        heartbeat = self.next_heartbeat();
+                    }
+                }
+                // the stream lags behind, or began behind what others know
+                Ok(_) => return Ok(()),
+            }
+        }
+    }
+
+    /// Sends the next events of the log. Returns whether there may be more.
+    async fn send_page(&mut self) -> Result<bool, End> {
+        let (log, events) = self.read_page().await.map_err(|error| {
+            tracing::warn!(tenant.id = %self.tenant, error = %api::ErrorChain(&error), "cannot read events");
+            End::Unavailable
+        })?;
+        if !log.is_complete_after(self.position) {
+            return Err(End::EventsDeleted);
+        }
+        let is_last = events.len() < usize::try_from(PAGE).unwrap_or(usize::MAX);
+        for event in &events {
+            self.position = event.sequence;
+            self.send_event(event).await?;
+        }
+        if is_last {
+            self.position = log.newest;
+        }
+        Ok(!is_last)
+    }
+
+    async fn read_page(&self) -> sqlx::Result<(Extent, Vec<Recorded>)> {
+        let mut tx = self.app.db.tenant(self.tenant).await?;
+        let log = store::extent(&mut tx, self.tenant).await?;
+        let events =
+            store::read(&mut tx, self.tenant, self.filter, (self.position, log.newest), PAGE).await?;
+        Ok((log, events))
+    }
+
+    async fn send_event(&mut self, event: &Recorded) -> Result<(), End> {
+        self.told = event.sequence;
+        self.send(message(event.sequence, &event.kind, &event.view())).await
+    }
+
+    /// Tells how far the log was followed, also if no event matches.
+    async fn send_heartbeat(&mut self) -> Result<(), End> {
+        let id = if self.told == self.position { String::new() } else { format!("id: {}\n", self.position) };
+        self.told = self.position;
+        self.send(format!(":\n{id}\n")).await
+    }
+
+    async fn send(&self, text: String) -> Result<(), End> {
+        match timeout(self.app.config.streams.slow_reader(), self.out.send(Bytes::from(text))).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(End::Disconnected),
+            Err(_) => {
+                tracing::info!(tenant.id = %self.tenant, "event stream closed: the client takes nothing");
+                Err(End::Disconnected)
+            }
+        }
+    }
+
+    fn next_heartbeat(&self) -> Instant {
+        Instant::now() + self.app.config.streams.heartbeat()
+    }
+}
+
+/// Returns an event as a server-sent event. JSON has no line breaks.
+fn message(sequence: i64, kind: &str, event: &Value) -> String {
+    format!("id: {sequence}\nevent: {kind}\ndata: {event}\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_begins_where_the_log_is_complete() {
+        let log = Extent { newest: 9, deleted_to: 4 };
+        let position = |start: Start| start.position(log).ok();
+        assert_eq!(position(Start::Oldest), Some(4));
+        assert_eq!(position(Start::Latest), Some(9));
+        assert_eq!([3, 4, 9, 10].map(|n| position(Start::After(n))), [None, Some(4), Some(9), None]);
+        assert_eq!(Start::After(0).position(Extent::default()).ok(), Some(0));
+    }
+
+    #[test]
+    fn a_token_is_waited_for_until_it_expires() {
+        let now = Timestamp::from_second(1000).unwrap();
+        let at = |second| Timestamp::from_second(second).unwrap();
+        assert_eq!(until(now, at(1600)), Duration::from_secs(600));
+        assert_eq!(until(now, at(999)), Duration::ZERO);
+        assert_eq!(until(now, Timestamp::MAX), Duration::from_secs(86_400));
+    }
+
+    #[test]
+    fn a_message_has_id_type_and_one_line_of_data() {
+        let text = message(7, "instance.started", &serde_json::json!({ "message": "a\nb" }));
+        assert_eq!(text, "id: 7\nevent: instance.started\ndata: {\"message\":\"a\\nb\"}\n\n");
+    }
+}
