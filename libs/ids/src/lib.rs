@@ -214,4 +214,8 @@ ids! {
     SigningKeyId = "key";
     /// Session id: a family of refresh tokens.
     SessionId = "ses";
+    /// SSH key id.
+    SshKeyId = "sshk";
+    /// SSH session id: one connection to an instance.
+    SshSessionId = "sshs";
 }

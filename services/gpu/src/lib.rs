@@ -6,6 +6,7 @@
 //!   claim of the stock service, an attachment of the storage service and the `spec.instance` of a `GpuUnit`.
 //! - `cluster`: the Kubernetes clusters, whose `GpuUnit` statuses are the actual state.
 //! - `operation`, `usage`, `route`, `access`: long-running actions, the meter, what the gateway asks, log and terminal.
+//! - `ssh`: the SSH endpoint of all instances.
 //! - `tenant`: what the suspension or end of a tenant means for its instances.
 //! - `housekeeping`: periodic workers.
 
@@ -19,6 +20,7 @@ mod housekeeping;
 pub mod instance;
 mod operation;
 mod route;
+mod ssh;
 mod state;
 mod tenant;
 pub mod usage;
@@ -27,7 +29,7 @@ use sqlx::migrate::Migrator;
 
 pub use app::{App, openapi, serve};
 pub use catalogue::{EnvVar, Template, TemplatePort};
-pub use config::{Apps, Config, StreamsConfig, TerminalConfig};
+pub use config::{Apps, Config, SshConfig, StreamsConfig, TerminalConfig};
 
 /// The service's name: of its schema, its roles and its workers.
 pub const NAME: &str = "gpu";

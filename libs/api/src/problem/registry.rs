@@ -209,6 +209,11 @@ problems! {
         "Close some of them, or wait as long as `Retry-After` says, then try again.",
         { limit: integer "Logs, or terminals, that the tenant may have open at a time.",
           retry_after: integer "Seconds to wait before the next attempt." };
+    SshKeyExists = CONFLICT "ssh-key-exists", "SSH key exists",
+        "Nothing is left to do: the key is in the list already. Delete it there to rename it.";
+    TooManySshKeys = CONFLICT "too-many-ssh-keys", "Too many SSH keys",
+        "Delete keys that are no longer used.",
+        { limit: integer "Keys that a user, or an instance, may have." };
     ServiceVersionExists = CONFLICT "service-version-exists", "Service version exists",
         "Change the existing entry, or choose another version.";
 

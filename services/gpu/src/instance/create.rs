@@ -18,6 +18,7 @@ use super::{
 use crate::{
     catalogue::{self, EnvVar, ServiceImage, check_env},
     error::Error,
+    ssh,
     state::AppState,
     tenant,
     usage::Meter,
@@ -48,6 +49,9 @@ pub(crate) struct NewInstance {
     /// Environment variables, added to those of the service. Not shown again.
     #[serde(default)]
     pub(crate) env: Vec<EnvVar>,
+    /// Public keys in OpenSSH format, at most 20, that open this instance only.
+    #[serde(default)]
+    pub(crate) ssh_keys: Vec<String>,
 }
 
 /// Checks the name of an instance.
@@ -69,6 +73,7 @@ impl NewInstance {
             checks.require(valid, pointer, "must be 1 to 63 characters, without control characters");
         }
         checks.extend(check_env("/env", &self.env));
+        ssh::check_new_keys(&mut checks, "/ssh_keys", &self.ssh_keys);
         checks.finish()
     }
 

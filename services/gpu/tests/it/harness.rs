@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atelier_gpu::{App, Apps, Config, MIGRATIONS, NAME, StreamsConfig, TerminalConfig};
+use atelier_gpu::{App, Apps, Config, MIGRATIONS, NAME, SshConfig, StreamsConfig, TerminalConfig};
 use auth::Role;
 use crds::{ClusterConfig, GpuUnit};
 use db::{Db, queue::Outcome};
@@ -106,6 +106,18 @@ impl World {
             .into(),
             terminal: TerminalConfig { idle_seconds: 60 },
             streams: StreamsConfig { logs_per_tenant: 2, terminals_per_tenant: 2 },
+            ssh: Some(SshConfig {
+                listen: ([127, 0, 0, 1], 0).into(),
+                host: "127.0.0.1".into(),
+                port: None,
+                host_key_file: None,
+                identity: neighbours.endpoint(),
+                connections: 200,
+                connections_per_tenant: 30,
+                auth_attempts: 5,
+                handshake_seconds: 20,
+                idle_seconds: 60,
+            }),
         };
         let Replica { base, app, process } = Replica::start(&config, setup.workers).await;
         let world = Self {
