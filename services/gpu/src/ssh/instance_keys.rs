@@ -31,7 +31,7 @@ pub(crate) fn check_new_keys(checks: &mut Checks, pointer: &str, lines: &[String
     checks.require(lines.len() <= MAX_NEW_KEYS, pointer, format!("must have at most {MAX_NEW_KEYS} entries"));
     for (index, line) in lines.iter().enumerate() {
         if let Err(why) = Key::parse(line) {
-            checks.require(false, &format!("{pointer}/{index}"), why);
+            checks.require(false, format!("{pointer}/{index}"), why);
         }
     }
 }

@@ -27,8 +27,16 @@ const EXCLUSIVE: u32 = 0x20;
 const UMASK: u32 = 0o022;
 
 enum Handle {
-    File { path: String, append: bool, reader: FileReader, writer: FileWriter },
+    File(Box<File>),
     Directory(std::vec::IntoIter<Name>),
+}
+
+struct File {
+    path: String,
+    /// Whether all that is written goes to its end.
+    append: bool,
+    reader: FileReader,
+    writer: FileWriter,
 }
 
 pub(super) struct Handles {
@@ -220,7 +228,7 @@ impl Handles {
             Ok(_) => {
                 let (reader, writer) = (FileReader::default(), FileWriter::default());
                 let append = flags & APPEND != 0;
-                Ok(self.add(id, Handle::File { path: text, append, reader, writer }))
+                Ok(self.add(id, Handle::File(Box::new(File { path: text, append, reader, writer }))))
             }
         }
     }
@@ -241,7 +249,7 @@ impl Handles {
 
     async fn close(&mut self, fields: &mut Fields) -> Result<(), Refusal> {
         match self.open.remove(&number(fields)?) {
-            Some(Handle::File { mut writer, .. }) => writer.finish().await,
+            Some(Handle::File(mut file)) => file.writer.finish().await,
             Some(Handle::Directory(_)) => Ok(()),
             None => Err(Refusal::Failure("no such handle".into())),
         }
@@ -249,25 +257,26 @@ impl Handles {
 
     async fn read(&mut self, id: u32, fields: &mut Fields) -> Result<Bytes, Refusal> {
         let (container, handle) = self.handle(fields)?;
-        let Handle::File { path, reader, writer, .. } = handle else { return Err(Refusal::BadMessage) };
-        writer.finish().await?;
+        let Handle::File(file) = handle else { return Err(Refusal::BadMessage) };
+        file.writer.finish().await?;
         let (offset, length) = (fields.long()?, fields.number()? as usize);
-        Ok(packet::data(id, &reader.read(container, path, offset, length).await?))
+        Ok(packet::data(id, &file.reader.read(container, &file.path, offset, length).await?))
     }
 
     async fn write(&mut self, fields: &mut Fields) -> Result<(), Refusal> {
         let (container, handle) = self.handle(fields)?;
-        let Handle::File { path, append, writer, .. } = handle else { return Err(Refusal::BadMessage) };
+        let Handle::File(file) = handle else { return Err(Refusal::BadMessage) };
         let (offset, bytes) = (fields.long()?, fields.bytes()?);
-        writer.write(container, path, (!*append).then_some(offset), &bytes).await
+        let offset = (!file.append).then_some(offset);
+        file.writer.write(container, &file.path, offset, &bytes).await
     }
 
     /// The path of an open file, after all that was sent is written.
     async fn flushed_path(&mut self, fields: &mut Fields) -> Result<Bytes, Refusal> {
         let (_, handle) = self.handle(fields)?;
-        let Handle::File { path, writer, .. } = handle else { return Err(Refusal::BadMessage) };
-        writer.finish().await?;
-        Ok(Bytes::copy_from_slice(path.as_bytes()))
+        let Handle::File(file) = handle else { return Err(Refusal::BadMessage) };
+        file.writer.finish().await?;
+        Ok(Bytes::copy_from_slice(file.path.as_bytes()))
     }
 
     async fn open_directory(&mut self, id: u32, path: Result<Bytes, Refusal>) -> Answer {

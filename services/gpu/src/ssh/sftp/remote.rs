@@ -74,7 +74,7 @@ impl Remote {
     fn ended(&mut self) -> Option<(Bytes, u32)> {
         // the mark, with a status and newlines, is the last that the command prints
         let last = self.received.strip_suffix(b"\n")?;
-        let start = last.len().checked_sub(self.mark.len() + 6).unwrap_or_default();
+        let start = last.len().saturating_sub(self.mark.len() + 6);
         let tail = last.get(start..)?;
         let word = format!("\n{} ", self.mark);
         let at = start + tail.windows(word.len()).position(|window| window == word.as_bytes())?;
