@@ -41,6 +41,8 @@ pub(crate) struct Ports {
     pub(crate) object_store: u16,
     pub(crate) postgres: u16,
     pub(crate) gateway_metrics: u16,
+    /// SSH to instances.
+    pub(crate) ssh: u16,
     /// Of the second datacenter, with `up --datacenters 2`.
     pub(crate) cluster_2: u16,
     pub(crate) operator_2: u16,
@@ -65,6 +67,7 @@ impl Default for Ports {
             object_store: 8087,
             postgres: 8088,
             gateway_metrics: 8090,
+            ssh: 8093,
             cluster_2: 8091,
             operator_2: 8092,
         }
@@ -86,6 +89,7 @@ impl Ports {
             ("object_store", self.object_store),
             ("postgres", self.postgres),
             ("gateway_metrics", self.gateway_metrics),
+            ("ssh", self.ssh),
         ];
         all.extend(second.into_iter().filter(|_| datacenters > 1));
         all

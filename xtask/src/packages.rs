@@ -114,6 +114,17 @@ pub(crate) async fn ceph(consent: Consent) -> anyhow::Result<()> {
     apt(consent, &["ceph-mon", "ceph-osd", "radosgw"]).await
 }
 
+/// Makes sure of the OpenSSH client with `scp` and `sftp`.
+pub(crate) async fn openssh(consent: Consent) -> anyhow::Result<()> {
+    if ["ssh", "scp", "sftp", "ssh-keygen"].iter().all(|program| on_path(program).is_some()) {
+        return Ok(());
+    }
+    if !apt_works() {
+        bail!("the OpenSSH client (ssh, scp, sftp, ssh-keygen) is required");
+    }
+    apt(consent, &["openssh-client"]).await
+}
+
 /// A cargo subcommand, compiled from source unless it is there.
 pub(crate) async fn cargo_tool(consent: Consent, name: &str) -> anyhow::Result<()> {
     if on_path(name).is_some() {

@@ -46,6 +46,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let scratch = Scratch::new()?;
     let programs = scratch.postgres_programs(consent).await?;
     packages::ceph(consent).await?;
+    packages::openssh(consent).await?;
     // before the servers start: they would idle while the compiler works
     crate::build::programs().await?;
 

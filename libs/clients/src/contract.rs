@@ -6,7 +6,7 @@ use utoipa::{
     openapi::{RefOr, Schema},
 };
 
-use crate::{gpu, stock, storage, tenant};
+use crate::{gpu, identity, stock, storage, tenant};
 
 /// One call of an operation.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub struct Call {
     gpu::Route,
     gpu::RedeemRequest,
     gpu::Redeemed,
+    identity::Rights,
+    identity::Role,
     tenant::TenantFate,
     tenant::TenantOrder,
     tenant::TenantProgress,
@@ -93,6 +95,13 @@ pub fn calls() -> Vec<Call> {
             "/internal/v1/tickets/redeem",
             schema::<gpu::RedeemRequest>(),
             schema::<gpu::Redeemed>(),
+        ),
+        call(
+            "identity",
+            "get",
+            "/internal/v1/tenants/{id}/members/{user_id}",
+            None,
+            schema::<identity::Rights>(),
         ),
         put_tenant("gpu"),
         put_tenant("storage"),

@@ -6,6 +6,7 @@
 pub mod contract;
 pub mod gpu;
 pub mod http;
+pub mod identity;
 pub mod stock;
 pub mod storage;
 pub mod tenant;

@@ -13,7 +13,7 @@ pub mod queue;
 
 use std::time::Duration;
 
-use ids::TenantId;
+use ids::{TenantId, UserId};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use sqlx::{
@@ -113,6 +113,19 @@ impl Db {
     pub async fn tenant(&self, tenant: TenantId) -> sqlx::Result<Tx> {
         let mut tx = begin(&self.app).await?;
         act_for(&mut tx, tenant).await?;
+        Ok(tx)
+    }
+
+    /// Begins a transaction that sees and writes what belongs to one user, in tables with a policy for `atelier.user`.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn user(&self, user: UserId) -> sqlx::Result<Tx> {
+        let mut tx = self.app.begin().await?;
+        sqlx::query("select set_config('atelier.user', $1, true)")
+            .bind(user.uuid().to_string())
+            .execute(&mut *tx)
+            .await?;
         Ok(tx)
     }
 

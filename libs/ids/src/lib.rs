@@ -216,4 +216,8 @@ ids! {
     SessionId = "ses";
     /// Event id: something that happened to an instance.
     EventId = "evt";
+    /// SSH key id.
+    SshKeyId = "sshk";
+    /// SSH session id: one connection to an instance.
+    SshSessionId = "sshs";
 }

@@ -1,11 +1,11 @@
 //! The wiring: routes, document, workers.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use api::{ErrorChain, openapi::Info};
 use auth::{AuthState, Verifier};
 use axum::Router;
-use clients::{stock, storage};
+use clients::{identity, stock, storage};
 use db::{
     Db,
     queue::{Queue, Settings},
@@ -22,7 +22,7 @@ use crate::{
     config::Config,
     event, housekeeping,
     instance::{self, QUEUE, Reconciler},
-    operation, route,
+    operation, route, ssh,
     state::AppState,
     tenant, usage,
 };
@@ -64,6 +64,10 @@ impl App {
             Arc::new(config.apps.clone()),
             Timestamp::now,
         );
+        let ssh = config.ssh.as_ref().map(|config| {
+            let identity = identity::Client::new(http.clone(), config.identity.clone());
+            Arc::new(ssh::Server::new(config, &db, identity, &process.metrics))
+        });
         let auth = AuthState {
             verifier: Verifier::new(config.auth.clone(), http),
             callers: Arc::new(config.callers.clone()),
@@ -80,6 +84,7 @@ impl App {
             clock: Timestamp::now,
             shutdown: process.shutdown.token(),
             auth,
+            ssh,
         };
         Ok(Self { state, process, queue, reconciler })
     }
@@ -112,6 +117,9 @@ impl App {
             &self.state.clusters,
             self.state.config.events.retention_seconds(),
         );
+        if let Some(ssh) = &self.state.ssh {
+            ssh.start(&self.state, &self.process);
+        }
     }
 
     /// Starts the workers `gpu.watch.<cluster>`, which observe the clusters and poke the queue. For tests that
@@ -143,6 +151,11 @@ impl App {
         &self.reconciler
     }
 
+    /// Returns the address of the SSH listener, once it listens; none without an SSH endpoint.
+    pub async fn ssh_address(&self) -> Option<SocketAddr> {
+        self.state.ssh.as_ref()?.address().await
+    }
+
     /// Returns the clusters.
     #[must_use]
     pub fn clusters(&self) -> &Clusters {
@@ -164,6 +177,7 @@ async fn poke_affected(reconciler: &Reconciler, queue: &Queue<InstanceId>, insta
 #[openapi(tags(
     (name = "services", description = "The catalogue of services"),
     (name = "instances", description = "Tenants' instances"),
+    (name = "ssh", description = "SSH to instances: endpoint, keys, connections"),
     (name = "operations", description = "Long-running actions on instances"),
     (name = "events", description = "What happened to instances"),
     (name = "platform", description = "Instances of all tenants, for administrators"),
@@ -180,6 +194,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(usage::routes())
         .merge(operation::routes())
         .merge(route::routes())
+        .merge(ssh::routes())
         .merge(tenant::routes())
 }
 
@@ -188,7 +203,7 @@ fn routes() -> OpenApiRouter<AppState> {
 pub fn openapi() -> utoipa::openapi::OpenApi {
     let info = Info {
         title: "Atelier gpu service",
-        description: "GPU instances: catalogue, life cycle, log, terminal and usage.",
+        description: "GPU instances: catalogue, life cycle, log, terminal, SSH and usage.",
     };
     api::openapi::finish(routes().into_openapi(), info)
 }

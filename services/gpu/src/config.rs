@@ -1,6 +1,6 @@
 //! This service's configuration.
 
-use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
 use auth::{AuthConfig, Callers};
 use clients::Endpoint;
@@ -40,6 +40,72 @@ pub struct Config {
     /// The log of events.
     #[serde(default)]
     pub events: EventsConfig,
+    /// The SSH endpoint; none if absent.
+    #[serde(default)]
+    pub ssh: Option<SshConfig>,
+}
+
+/// The SSH endpoint: `ssh <instance>@<host>`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SshConfig {
+    /// Address to listen on.
+    pub listen: SocketAddr,
+    /// Host name for users.
+    pub host: String,
+    /// Port for users; that of `listen` if absent.
+    #[serde(default)]
+    pub port: Option<u16>,
+    /// File with the host key in OpenSSH format. Without it, the first replica makes one and keeps it in the database.
+    #[serde(default)]
+    pub host_key_file: Option<PathBuf>,
+    /// The identity service, which says what a key's user may do.
+    pub identity: Endpoint,
+    /// Connections of this replica at a time, before and after log-in.
+    #[serde(default = "default_connections")]
+    pub connections: u32,
+    /// Connections of a tenant to this replica at a time.
+    #[serde(default = "default_connections_per_tenant")]
+    pub connections_per_tenant: u32,
+    /// Failed keys after which a connection is closed.
+    #[serde(default = "default_auth_attempts")]
+    pub auth_attempts: u32,
+    /// Seconds that a client has to log in.
+    #[serde(default = "default_handshake_seconds")]
+    pub handshake_seconds: u64,
+    /// Seconds without a byte in either direction after which a connection is closed.
+    #[serde(default = "default_idle_seconds")]
+    pub idle_seconds: u64,
+}
+
+fn default_connections() -> u32 {
+    1000
+}
+
+fn default_connections_per_tenant() -> u32 {
+    64
+}
+
+fn default_auth_attempts() -> u32 {
+    10
+}
+
+fn default_handshake_seconds() -> u64 {
+    30
+}
+
+fn default_idle_seconds() -> u64 {
+    2 * 3600
+}
+
+impl SshConfig {
+    pub(crate) fn handshake(&self) -> Duration {
+        Duration::from_secs(self.handshake_seconds.max(1))
+    }
+
+    pub(crate) fn idle(&self) -> Duration {
+        Duration::from_secs(self.idle_seconds.max(1))
+    }
 }
 
 /// Host names of instances: `<scheme>://<inst-…>.<domain>[:<port>]/`.

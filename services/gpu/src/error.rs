@@ -43,6 +43,15 @@ pub(crate) enum Error {
         /// Sequence number of the newest event.
         newest: i64,
     },
+    /// The user, or the instance, has this SSH key.
+    #[error("the SSH key exists")]
+    SshKeyExists,
+    /// The user, or the instance, has as many SSH keys as it may have, which is this many.
+    #[error("there are {limit} SSH keys")]
+    TooManySshKeys {
+        /// The limit.
+        limit: i64,
+    },
     /// The catalogue has this version of the service.
     #[error("the service version exists")]
     ServiceVersionExists,
@@ -98,6 +107,11 @@ impl From<Error> for Problem {
             )
             .with("oldest", oldest)
             .with("newest", newest),
+            Error::SshKeyExists => Self::new(ProblemType::SshKeyExists, "This key has been added before."),
+            Error::TooManySshKeys { limit } => {
+                Self::new(ProblemType::TooManySshKeys, format!("There are {limit} keys."))
+                    .with("limit", limit)
+            }
             Error::ServiceVersionExists => {
                 Self::new(ProblemType::ServiceVersionExists, "The catalogue has this version of the service.")
             }

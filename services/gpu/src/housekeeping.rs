@@ -9,7 +9,7 @@ use prometheus_client::{
 };
 use service::{Process, Round};
 
-use crate::{cluster::Clusters, event, instance, route, usage};
+use crate::{cluster::Clusters, event, instance, route, ssh, usage};
 
 /// Time between rounds. A run whose end was not reported is billed up to this much too little.
 const PERIOD: Duration = Duration::from_secs(30);
@@ -69,8 +69,9 @@ async fn clean_up(db: Db) -> anyhow::Result<Round> {
     let tickets = route::store::delete_expired_tickets(&mut tx, DELETED).await?;
     let keys = api::idempotency::forget_old(&mut tx, DELETED).await?;
     let operations = operations::prune(&mut tx, DELETED).await?;
+    let sessions = ssh::store::delete_old_sessions(&mut tx, DELETED).await?;
     tx.commit().await?;
-    Ok(Round::of(tickets.max(keys).max(operations), DELETED.unsigned_abs()))
+    Ok(Round::of(tickets.max(keys).max(operations).max(sessions), DELETED.unsigned_abs()))
 }
 
 async fn clean_up_events(db: Db, seconds: f64) -> anyhow::Result<Round> {

@@ -7,6 +7,7 @@
 //! - `cluster`: the Kubernetes clusters, whose `GpuUnit` statuses are the actual state.
 //! - `operation`, `usage`, `route`, `access`: long-running actions, the meter, what the gateway asks, log and terminal.
 //! - `event`: what happened to instances: an ordered log per tenant, followed as server-sent events or as a feed.
+//! - `ssh`: the SSH endpoint of all instances.
 //! - `tenant`: what the suspension or end of a tenant means for its instances.
 //! - `housekeeping`: periodic workers.
 
@@ -21,6 +22,7 @@ mod housekeeping;
 pub mod instance;
 mod operation;
 mod route;
+mod ssh;
 mod state;
 mod tenant;
 pub mod usage;
@@ -29,7 +31,7 @@ use sqlx::migrate::Migrator;
 
 pub use app::{App, openapi, serve};
 pub use catalogue::{EnvVar, Template, TemplatePort};
-pub use config::{Apps, Config, EventsConfig, StreamsConfig, TerminalConfig};
+pub use config::{Apps, Config, EventsConfig, SshConfig, StreamsConfig, TerminalConfig};
 
 /// The service's name: of its schema, its roles and its workers.
 pub const NAME: &str = "gpu";

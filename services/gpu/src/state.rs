@@ -8,7 +8,7 @@ use db::Db;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::{access::limit::Streams, cluster::Clusters, config::Config, event::Hub};
+use crate::{access::limit::Streams, cluster::Clusters, config::Config, event::Hub, ssh};
 
 /// What handlers share. Cheap to clone.
 #[derive(Clone)]
@@ -25,6 +25,8 @@ pub(crate) struct AppState {
     /// Cancelled when shutdown begins; ends streams.
     pub(crate) shutdown: CancellationToken,
     pub(crate) auth: AuthState,
+    /// The SSH endpoint, where there is one.
+    pub(crate) ssh: Option<Arc<ssh::Server>>,
 }
 
 impl HasAuth for AppState {

@@ -261,6 +261,14 @@ scheme = "http"
 domain = "{domain}"
 port = {gateway}
 
+[ssh]
+listen = "127.0.0.1:{ssh}"
+host = "localhost"
+
+[ssh.identity]
+url = "http://127.0.0.1:{identity}"
+token = "{token}"
+
 {clusters}
 {database}
 {auth}"#,
@@ -270,6 +278,8 @@ port = {gateway}
         token = secrets.gpu_token,
         domain = config.apps_domain,
         gateway = config.ports.gateway,
+        ssh = config.ports.ssh,
+        identity = config.ports.identity,
         database = database(config, secrets),
         auth = revocable(config, &secrets.gpu_token),
     )

@@ -16,6 +16,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 const STDOUT: u8 = 1;
 const STDERR: u8 = 2;
@@ -124,7 +125,8 @@ fn pump(mut from: impl AsyncRead + Send + Unpin + 'static, channel: u8, to: mpsc
     });
 }
 
-/// Relays the streams of a process until it ends or the client disconnects.
+/// Relays the streams of a process until it ends or the client disconnects. Neither direction waits for the other:
+/// a command may write output before it reads on.
 async fn relay(hub: &Hub, socket: WebSocket, mut launched: Launched) {
     let (mut tx, mut rx) = socket.split();
     let (out, mut frames) = mpsc::channel::<Message>(16);
@@ -147,32 +149,46 @@ async fn relay(hub: &Hub, socket: WebSocket, mut launched: Launched) {
         pump(stderr, STDERR, out.clone());
     }
     drop(out);
-    let mut ended = None;
-    loop {
-        tokio::select! {
-            () = hub.stop.cancelled() => break,
-            status = launched.child.wait(), if ended.is_none() => {
-                ended = Some(status);
+    let exited = CancellationToken::new();
+    let receiving = async {
+        loop {
+            tokio::select! {
                 // the reader of a terminal ends only when all copies are closed
-                if terminal.is_some() {
+                () = exited.cancelled(), if terminal.is_some() => {
                     terminal = None;
                     input = None;
                 }
+                message = rx.next() => match message {
+                    Some(Ok(Message::Binary(data))) => receive(&data, &mut input, terminal.as_ref()).await,
+                    Some(Ok(Message::Close(_)) | Err(_)) | None => return,
+                    Some(Ok(_)) => {}
+                },
             }
-            message = frames.recv() => match message {
-                Some(message) => if tx.send(message).await.is_err() { break },
-                None => break,
-            },
-            message = rx.next() => match message {
-                Some(Ok(Message::Binary(data))) => receive(&data, &mut input, terminal.as_ref()).await,
-                Some(Ok(Message::Close(_)) | Err(_)) | None => break,
-                Some(Ok(_)) => {}
-            },
         }
-    }
+    };
+    let mut ended = None;
+    let sending = async {
+        loop {
+            tokio::select! {
+                status = launched.child.wait(), if ended.is_none() => {
+                    ended = Some(status);
+                    exited.cancel();
+                }
+                message = frames.recv() => match message {
+                    Some(message) => if tx.send(message).await.is_err() { return false },
+                    None => return true,
+                },
+            }
+        }
+    };
+    let closed = tokio::select! {
+        () = hub.stop.cancelled() => false,
+        () = receiving => false,
+        closed = sending => closed,
+    };
     let status = match ended {
         Some(status) => status,
-        None if frames.is_closed() && frames.is_empty() && !hub.stop.is_cancelled() => {
+        None if closed => {
             // the streams are closed: wait for the process, then kill it
             match tokio::time::timeout(std::time::Duration::from_secs(5), launched.child.wait()).await {
                 Ok(status) => status,

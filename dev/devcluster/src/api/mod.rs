@@ -4,6 +4,7 @@ pub(crate) mod discovery;
 pub(crate) mod exec;
 pub(crate) mod logs;
 pub(crate) mod objects;
+pub(crate) mod portforward;
 pub(crate) mod request;
 pub(crate) mod subresources;
 pub(crate) mod table;
@@ -132,7 +133,10 @@ async fn route(
     match (target.resource.id.as_str(), target.subresource.as_str(), verb) {
         ("pods", "log", "get") => return logs::serve(hub, &target, &query).await,
         ("pods", "exec", "get" | "create") => return exec::serve(hub, request, &target, &query).await,
-        ("pods", "attach" | "portforward" | "proxy" | "eviction" | "ephemeralcontainers" | "resize", _) => {
+        ("pods", "portforward", "get" | "create") => {
+            return portforward::serve(hub, request, &target, &query).await;
+        }
+        ("pods", "attach" | "proxy" | "eviction" | "ephemeralcontainers" | "resize", _) => {
             let why = format!("the development cluster does not serve pods/{}", target.subresource);
             return Err(Failure::bad_request(why));
         }

@@ -213,6 +213,11 @@ problems! {
         "Read the list of events again, and continue after its newest event.",
         { oldest: integer "The oldest `sequence` after which the log is complete.",
           newest: integer "`sequence` of the newest event." };
+    SshKeyExists = CONFLICT "ssh-key-exists", "SSH key exists",
+        "Nothing is left to do: the key is in the list already. Delete it there to rename it.";
+    TooManySshKeys = CONFLICT "too-many-ssh-keys", "Too many SSH keys",
+        "Delete keys that are no longer used.",
+        { limit: integer "Keys that a user, or an instance, may have." };
     ServiceVersionExists = CONFLICT "service-version-exists", "Service version exists",
         "Change the existing entry, or choose another version.";
 

@@ -53,7 +53,7 @@ pub(super) struct Route {
 }
 
 /// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 21] = [
+const COLLECTIONS: [(&str, Service); 25] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
     ("tenants", Service::Identity),
@@ -71,6 +71,10 @@ const COLLECTIONS: [(&str, Service); 21] = [
     ("instance-operations", Service::Gpu),
     ("events", Service::Gpu),
     ("platform-instances", Service::Gpu),
+    ("ssh", Service::Gpu),
+    ("ssh-keys", Service::Gpu),
+    ("ssh-sessions", Service::Gpu),
+    ("platform-ssh-sessions", Service::Gpu),
     ("storage-specs", Service::Storage),
     ("storages", Service::Storage),
     ("storage-operations", Service::Storage),

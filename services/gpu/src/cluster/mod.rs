@@ -3,6 +3,7 @@
 
 mod cache;
 mod pods;
+mod streams;
 mod unit;
 mod watch;
 mod write;
@@ -18,6 +19,7 @@ use kube::Api;
 
 use cache::Cache;
 pub use pods::{Exec, PodError, PodRef};
+pub use streams::{Command, ExecInput, ExecOutput, ExecStatus, Forward, Forwarded, Output};
 pub use unit::{Condition, DesiredInstance, Observation, Unit, UnitRef};
 pub use write::WriteError;
 

@@ -24,8 +24,8 @@ pub type Exec = AttachedProcess;
 /// The pod of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodRef {
-    namespace: String,
-    name: String,
+    pub(super) namespace: String,
+    pub(super) name: String,
 }
 
 /// Why a pod's log or terminal is not available.
@@ -100,13 +100,13 @@ impl Cluster {
         answer(pods.exec(&pod.name, command.to_vec(), &params)).await
     }
 
-    async fn pods(&self, pod: &PodRef) -> Result<Api<Pod>, ClusterError> {
+    pub(super) async fn pods(&self, pod: &PodRef) -> Result<Api<Pod>, ClusterError> {
         Ok(Api::namespaced(self.clients.client_for_streams(&self.name).await?, &pod.namespace))
     }
 }
 
 /// The cluster's answer, if it comes in time.
-async fn answer<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, PodError> {
+pub(super) async fn answer<T>(request: impl Future<Output = kube::Result<T>>) -> Result<T, PodError> {
     let answer = tokio::time::timeout(OPEN, request).await;
     Ok(answer.unwrap_or_else(|elapsed| Err(kube::Error::Service(elapsed.into())))?)
 }

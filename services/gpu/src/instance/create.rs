@@ -20,6 +20,7 @@ use crate::{
     catalogue::{self, EnvVar, ServiceImage, check_env},
     error::Error,
     event::By,
+    ssh,
     state::AppState,
     tenant,
     usage::Meter,
@@ -50,6 +51,9 @@ pub(crate) struct NewInstance {
     /// Environment variables, added to those of the service. Not shown again.
     #[serde(default)]
     pub(crate) env: Vec<EnvVar>,
+    /// Public keys in OpenSSH format, at most 20, that open this instance only.
+    #[serde(default)]
+    pub(crate) ssh_keys: Vec<String>,
 }
 
 /// Checks the name of an instance.
@@ -71,6 +75,7 @@ impl NewInstance {
             checks.require(valid, pointer, "must be 1 to 63 characters, without control characters");
         }
         checks.extend(check_env("/env", &self.env));
+        ssh::check_new_keys(&mut checks, "/ssh_keys", &self.ssh_keys);
         checks.finish()
     }
 

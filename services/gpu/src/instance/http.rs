@@ -18,7 +18,7 @@ use super::{
     store::{self, Filter},
     view::InstanceView,
 };
-use crate::{error::Error, event::By, state::AppState, tenant};
+use crate::{error::Error, event::By, ssh, state::AppState, tenant};
 
 /// A change of an instance. Absent fields stay as they are.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -100,6 +100,8 @@ async fn create_instance(
     let spec = new.check_references(&app, access_token(&headers)).await;
     key.once(app.db.tenant(member.tenant).await?, member.tenant, &new, async |tx| {
         let instance = new.insert(tx, &member, &spec?, (app.clock)()).await?;
+        let owner = (member.tenant, instance.id);
+        ssh::insert_new_keys(tx, owner, member.principal.user, &new.ssh_keys).await?;
         accepted(&app, &instance)
     })
     .await

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use atelier_gpu::{App, Apps, Config, EventsConfig, MIGRATIONS, NAME, StreamsConfig, TerminalConfig};
+use atelier_gpu::{
+    App, Apps, Config, EventsConfig, MIGRATIONS, NAME, SshConfig, StreamsConfig, TerminalConfig,
+};
 use auth::Role;
 use crds::{ClusterConfig, GpuUnit};
 use db::{Db, queue::Outcome};
@@ -113,6 +115,18 @@ impl World {
                 heartbeat_seconds: 1,
             },
             events: EventsConfig::default(),
+            ssh: Some(SshConfig {
+                listen: ([127, 0, 0, 1], 0).into(),
+                host: "127.0.0.1".into(),
+                port: None,
+                host_key_file: None,
+                identity: neighbours.endpoint(),
+                connections: 200,
+                connections_per_tenant: 30,
+                auth_attempts: 5,
+                handshake_seconds: 20,
+                idle_seconds: 60,
+            }),
         };
         let Replica { base, app, process } = Replica::start(&config, setup.workers).await;
         let world = Self {

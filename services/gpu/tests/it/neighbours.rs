@@ -1,4 +1,4 @@
-//! The stock and the storage service, played: what they hold, in memory; they can be away.
+//! The stock, the storage and the identity service, played: what they hold, in memory; they can be away.
 
 #![expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
 
@@ -21,7 +21,7 @@ use axum::{
 };
 use clients::Endpoint;
 use http::StatusCode;
-use ids::{DatacenterId, GpuSpecId, InstanceId, StorageId, TenantId, UnitId};
+use ids::{DatacenterId, GpuSpecId, InstanceId, StorageId, TenantId, UnitId, UserId};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -43,6 +43,7 @@ struct Holdings {
     claims: BTreeMap<InstanceId, (UnitId, Timestamp)>,
     storages: BTreeMap<StorageId, TenantId>,
     attachments: BTreeSet<(StorageId, InstanceId)>,
+    members: BTreeMap<(TenantId, UserId), &'static str>,
 }
 
 pub(crate) struct Neighbours {
@@ -107,6 +108,7 @@ impl Neighbours {
             .route("/v1/datacenters/{id}", get(datacenter))
             .route("/v1/storages/{id}", get(storage))
             .route("/internal/v1/storages/{id}/attachments/{instance}", put(attach).delete(detach))
+            .route("/internal/v1/tenants/{id}/members/{user}", get(rights))
             .layer(middleware::from_fn_with_state(state.clone(), there))
             .with_state(state);
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
@@ -119,6 +121,15 @@ impl Neighbours {
 
     fn holdings(&self) -> std::sync::MutexGuard<'_, Holdings> {
         self.holdings.lock().unwrap()
+    }
+
+    /// Sets what the identity service says of a user.
+    pub(crate) fn set_role(&self, tenant: TenantId, user: UserId, role: Option<&'static str>) {
+        let mut holdings = self.holdings();
+        match role {
+            Some(role) => holdings.members.insert((tenant, user), role),
+            None => holdings.members.remove(&(tenant, user)),
+        };
     }
 
     pub(crate) fn add_unit(&self, unit: UnitId) {
@@ -303,4 +314,13 @@ async fn detach(
 ) -> StatusCode {
     played.holdings().attachments.remove(&(id, instance));
     StatusCode::NO_CONTENT
+}
+
+async fn rights(
+    State(Played(played, _)): State<Played>,
+    _: Caller,
+    Path((tenant, user)): Path<(TenantId, UserId)>,
+) -> Result<Json<Value>, Problem> {
+    let role = played.holdings().members.get(&(tenant, user)).copied().ok_or_else(Problem::not_found)?;
+    Ok(Json(json!({ "role": role, "as_of": Timestamp::now() })))
 }

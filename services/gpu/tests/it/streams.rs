@@ -17,13 +17,20 @@ use tokio_tungstenite::{
 use crate::harness::World;
 
 /// A running instance with a real pod, which prints two lines and then one with each that is typed.
-async fn with_pod(world: &World) -> InstanceId {
+pub(crate) async fn with_pod(world: &World) -> InstanceId {
     let id = world.ordered(World::order()).await;
+    bring_up_with_pod(world, id).await;
+    id
+}
+
+/// Brings an ordered instance up with a real pod.
+pub(crate) async fn bring_up_with_pod(world: &World, id: InstanceId) {
     let unit = world.unit_of(id).await;
     let namespace = world.tenant.k8s_name();
     let spaces: Api<Namespace> = Api::all(world.kube.clone());
     let space = serde_json::from_value(json!({ "metadata": { "name": namespace } })).unwrap();
-    spaces.create(&PostParams::default(), &space).await.unwrap();
+    // there already, for a further instance
+    let _ = spaces.create(&PostParams::default(), &space).await;
     let pods: Api<Pod> = Api::namespaced(world.kube.clone(), &namespace);
     let pod = serde_json::from_value(json!({
         "metadata": { "name": format!("{}-1", id.k8s_name()) },
@@ -41,7 +48,6 @@ async fn with_pod(world: &World) -> InstanceId {
     .await;
     world.operator.ready(&unit).await;
     world.in_state(id, "running").await;
-    id
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -19,6 +19,9 @@ async fn a_panic_in_any_worker_does_not_stop_the_service() {
         "gpu.events.listen",
         "gpu.events.read",
         "gpu.events.clean_up",
+        "gpu.ssh",
+        "gpu.ssh.rights",
+        "gpu.ssh.record",
         &format!("gpu.watch.{CLUSTER}"),
     ] {
         assert!(names.iter().any(|name| name == expected), "{expected} is not in {names:?}");

@@ -1,9 +1,12 @@
 //! Members over HTTP.
 
 use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
-use auth::User;
+use auth::{Caller, Role, User};
 use axum::{extract::State, http::StatusCode};
 use ids::{TenantId, UserId};
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
@@ -11,14 +14,44 @@ use super::{
     model::{Member, MemberChange, NewMember, may_read},
     store,
 };
-use crate::{state::AppState, tenant};
+use crate::{scope, session, state::AppState, tenant};
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list_members, add_member)).routes(routes!(
-        get_member,
-        update_member,
-        remove_member
-    ))
+    OpenApiRouter::new()
+        .routes(routes!(list_members, add_member))
+        .routes(routes!(get_member, update_member, remove_member))
+        .routes(routes!(get_rights))
+}
+
+/// What a user may do in a tenant now.
+#[derive(Debug, Serialize, ToSchema)]
+struct Rights {
+    /// The user's role.
+    role: Role,
+    /// When it was read: any revocation of it is later.
+    as_of: Timestamp,
+}
+
+/// Returns the role of a user in a tenant, as an access token issued now would have it. For services that let users in
+/// without a token.
+#[utoipa::path(
+    get, path = "/internal/v1/tenants/{id}/members/{user_id}", operation_id = "get_rights", tag = "internal",
+    params(
+        ("id" = TenantId, Path, description = "Tenant id"),
+        ("user_id" = UserId, Path, description = "User id"),
+    ),
+    responses((status = 200, description = "The rights", body = Rights)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
+async fn get_rights(
+    State(state): State<AppState>,
+    _: Caller,
+    Path((id, user)): Path<(TenantId, UserId)>,
+) -> Result<Json<Rights>, Problem> {
+    let mut tx = state.db.platform().await?;
+    scope::user(&mut tx, user).await?;
+    let (role, as_of) = session::rights_in(&mut tx, id, user).await?.ok_or_else(Problem::not_found)?;
+    Ok(Json(Rights { role, as_of }))
 }
 
 /// Lists the members of a tenant. For its members and administrators.

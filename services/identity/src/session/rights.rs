@@ -1,5 +1,6 @@
 //! The rights that a new access token grants.
 
+use auth::Role;
 use ids::{TenantId, UserId};
 use jiff::Timestamp;
 use sqlx::PgConnection;
@@ -40,4 +41,22 @@ pub(super) async fn membership(
     let Some(found) = choose(membership::of_user(tx, user).await?, requested)? else { return Ok(None) };
     tenant::lock_shared(tx, found.tenant.id).await?;
     choose(membership::of_user(tx, user).await?, Some(found.tenant.id))
+}
+
+/// Returns the user's role in a tenant, and a time before any revocation of it; none if a token for it would not be
+/// issued.
+pub(crate) async fn rights_in(
+    tx: &mut PgConnection,
+    tenant: TenantId,
+    user: UserId,
+) -> Result<Option<(Role, Timestamp)>, Error> {
+    let Some(holder) = Holder::find(tx, user).await?.filter(|holder| !holder.user.disabled) else {
+        return Ok(None);
+    };
+    match membership(tx, user, Some(tenant)).await {
+        Ok(found) => Ok(found.map(|found| (found.role, holder.issued_at))),
+        Err(Error::Database(error)) => Err(error.into()),
+        // neither member nor active
+        Err(_) => Ok(None),
+    }
 }

@@ -172,3 +172,31 @@ async fn services_follow_the_revocations_by_cursor() {
     service.get("/internal/v1/revocations?wait_seconds=21").await.expect_problem(422, "invalid-field");
     studio.admin.get("/internal/v1/revocations").await.expect_problem(401, "unauthenticated");
 }
+
+#[tokio::test]
+async fn services_ask_what_a_user_may_do_without_a_token() {
+    let studio = Studio::new().await;
+    let service = studio.platform.client.token(SERVICE_TOKEN);
+    let tenant = studio.members.trim_end_matches("/members");
+    let rights = format!("/internal{tenant}/members/{}", studio.owner);
+    let read = service.get(&rights).await.expect(200);
+    assert_eq!(read.str("role"), "owner");
+    let as_of: jiff::Timestamp = read.str("as_of").parse().unwrap();
+    let _ = studio.admin.patch(&studio.member(), "*", json!({ "role": "viewer" })).await.expect(200);
+    assert_eq!(service.get(&rights).await.expect(200).str("role"), "viewer");
+    // what was read before the change is revoked by it
+    let changes = service.get("/internal/v1/revocations?after=").await.expect(200);
+    let revoked: jiff::Timestamp = changes.body["items"][0]["at"].as_str().unwrap().parse().unwrap();
+    assert!(as_of <= revoked, "{as_of} {revoked}");
+    // as sign-in: neither in a suspended tenant nor for a disabled user or one who is no member
+    let _ = studio.admin.patch(tenant, "*", json!({ "state": "suspended" })).await.expect(200);
+    service.get(&rights).await.expect_problem(404, "not-found");
+    let _ = studio.admin.patch(tenant, "*", json!({ "state": "active" })).await.expect(200);
+    let _ = service.get(&rights).await.expect(200);
+    let user = format!("/v1/users/{}", studio.owner);
+    let _ = studio.admin.patch(&user, "*", json!({ "disabled": true })).await.expect(200);
+    service.get(&rights).await.expect_problem(404, "not-found");
+    let stranger = format!("/internal{tenant}/members/{}", ids::UserId::new());
+    service.get(&stranger).await.expect_problem(404, "not-found");
+    studio.admin.get(&rights).await.expect_problem(401, "unauthenticated");
+}

@@ -107,6 +107,48 @@ async fn a_terminal_is_a_terminal() {
     t.stop().await;
 }
 
+/// A listener that sends its name and then what it receives.
+async fn echo(address: &str, name: &'static str) -> u16 {
+    let listener = tokio::net::TcpListener::bind(address).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            tokio::spawn(async move {
+                let (mut read, mut write) = stream.split();
+                tokio::io::AsyncWriteExt::write_all(&mut write, name.as_bytes()).await.unwrap();
+                let _ = tokio::io::copy(&mut read, &mut write).await;
+            });
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn ports_are_forwarded_to_the_pod() {
+    let t = Test::with(real).await;
+    let pods = t.pods();
+    create(&pods, shell("p", "exec sleep 100", json!({}))).await;
+    let ip = until(&pods, "p", is_ready).await.status.unwrap().pod_ip.unwrap();
+    // the addresses of pods are addresses of this machine
+    let (own, local) = (echo(&format!("{ip}:0"), "own ").await, echo("127.0.0.1:0", "local ").await);
+    let mut both = pods.portforward("p", &[own, local]).await.unwrap();
+    for (port, name) in [(own, "own "), (local, "local ")] {
+        let mut stream = both.take_stream(port).unwrap();
+        tokio::io::AsyncWriteExt::write_all(&mut stream, b"typed").await.unwrap();
+        let mut got = vec![0; name.len() + 5];
+        stream.read_exact(&mut got).await.unwrap();
+        assert_eq!(String::from_utf8(got).unwrap(), format!("{name}typed"));
+    }
+    // where nothing listens, the error says so
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut none = pods.portforward("p", &[free]).await.unwrap();
+    let error = none.take_error(free).unwrap().await.unwrap();
+    assert!(error.contains(&format!("error forwarding port {free} to pod")), "{error}");
+    assert!(pods.portforward("missing", &[own]).await.is_err());
+    t.stop().await;
+}
+
 #[tokio::test]
 async fn volumes_outlive_pods() {
     let t = Test::with(real).await;

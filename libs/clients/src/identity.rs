@@ -1,0 +1,56 @@
+//! The identity service, as services call it that let users in without an access token.
+
+use ids::{TenantId, UserId};
+use jiff::Timestamp;
+use reqwest::Method;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::http::{Endpoint, Error, NO_BODY, Peer};
+
+/// Role of a user in a tenant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Reads.
+    Viewer,
+    /// Creates, runs and deletes instances and storages.
+    Member,
+    /// Manages the members.
+    Owner,
+}
+
+/// What a user may do in a tenant now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct Rights {
+    /// The user's role.
+    pub role: Role,
+    /// When it was read: any revocation of it is later.
+    #[schema(value_type = String, format = DateTime)]
+    pub as_of: Timestamp,
+}
+
+/// Client of the identity service.
+#[derive(Debug, Clone)]
+pub struct Client(Peer);
+
+impl Client {
+    /// A client for the service at `endpoint`.
+    #[must_use]
+    pub fn new(http: reqwest::Client, endpoint: Endpoint) -> Self {
+        Self(Peer::new(http, endpoint))
+    }
+
+    /// Returns the role of a user in a tenant; none if the user would get no access token for it.
+    ///
+    /// # Errors
+    /// Returns the errors of every call.
+    pub async fn rights(&self, tenant: TenantId, user: UserId) -> Result<Option<Rights>, Error> {
+        let path = format!("/internal/v1/tenants/{tenant}/members/{user}");
+        match self.0.call(Method::GET, &path, None, NO_BODY).await {
+            Ok(rights) => Ok(Some(rights)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

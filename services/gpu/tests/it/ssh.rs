@@ -1,0 +1,425 @@
+//! Sessions over SSH, with the OpenSSH client: log-in, commands, terminals, forwarded ports.
+
+use std::{net::SocketAddr, path::PathBuf, process::Stdio, time::Duration};
+
+use auth::Role;
+use ids::{InstanceId, TenantId, UserId};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::Api;
+use serde_json::{Value, json};
+use testkit::{Client, Response, eventually};
+use tokio::{io::AsyncWriteExt, process::Command};
+
+use crate::{
+    harness::World,
+    streams::{bring_up_with_pod, with_pod},
+};
+
+/// What a finished program left.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub(crate) status: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// A user with a key and the OpenSSH client.
+pub(crate) struct Person {
+    pub(crate) user: UserId,
+    pub(crate) token: String,
+    pub(crate) api: Client,
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) address: SocketAddr,
+}
+
+/// Requires the OpenSSH client.
+fn require_openssh() {
+    let found = std::process::Command::new("ssh").arg("-V").stderr(Stdio::null()).status();
+    assert!(found.is_ok(), "the OpenSSH client is required: apt-get install openssh-client");
+}
+
+impl Person {
+    /// A member of the tenant. The folder has a key, which is nobody's yet, and the endpoint's host key.
+    pub(crate) async fn new(world: &World, tenant: TenantId, role: Role) -> Self {
+        require_openssh();
+        let claims = world.issuer.claims(Some((tenant, role)), false);
+        let name = match role {
+            Role::Viewer => "viewer",
+            Role::Member => "member",
+            Role::Owner => "owner",
+        };
+        world.neighbours.set_role(tenant, claims.sub, Some(name));
+        let token = world.issuer.sign(&claims);
+        let address = world.app.ssh_address().await.unwrap();
+        let api = Client::new(&world.base).token(&token);
+        let person = Self { user: claims.sub, token, api, folder: tempfile::tempdir().unwrap(), address };
+        let key = person.path("key");
+        let mut made = Command::new("ssh-keygen");
+        made.args(["-q", "-t", "ed25519", "-N", "", "-C", "laptop", "-f"]).arg(&key);
+        assert!(made.status().await.unwrap().success());
+        let endpoint = person.api.get("/v1/ssh").await.expect(200);
+        assert_eq!(endpoint.body["port"], address.port());
+        std::fs::write(person.path("known_hosts"), format!("{}\n", endpoint.str("known_hosts"))).unwrap();
+        person
+    }
+
+    /// A member of the world's tenant whose key is registered.
+    pub(crate) async fn with_key(world: &World) -> Self {
+        let person = Self::new(world, world.tenant, Role::Member).await;
+        let _ = person.add_key().await.expect(201);
+        person
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn public_key(&self) -> String {
+        std::fs::read_to_string(self.path("key.pub")).unwrap()
+    }
+
+    pub(crate) async fn add_key(&self) -> Response {
+        self.api.post("/v1/ssh-keys", json!({ "public_key": self.public_key() })).await
+    }
+
+    /// One of OpenSSH's programs, with this user's key.
+    pub(crate) fn program(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        let port = if program == "ssh" { "-p" } else { "-P" };
+        command.args(["-F", "none", port, &self.address.port().to_string(), "-i"]).arg(self.path("key"));
+        for option in [
+            "IdentitiesOnly=yes",
+            "IdentityAgent=none",
+            "BatchMode=yes",
+            "StrictHostKeyChecking=yes",
+            "ExitOnForwardFailure=yes",
+            &format!("UserKnownHostsFile={}", self.path("known_hosts").display()),
+            "GlobalKnownHostsFile=none",
+        ] {
+            command.args(["-o", option]);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+    }
+
+    /// `ssh <instance>@… <arguments>`.
+    pub(crate) fn ssh(&self, instance: impl std::fmt::Display, arguments: &[&str]) -> Command {
+        let mut command = self.program("ssh");
+        command.arg(format!("{instance}@127.0.0.1")).args(arguments);
+        command
+    }
+
+    /// Runs a command in the instance.
+    pub(crate) async fn run(&self, instance: impl std::fmt::Display, command: &str) -> Done {
+        done(self.ssh(instance, &[command])).await
+    }
+}
+
+/// Runs a program to its end.
+pub(crate) async fn done(mut command: Command) -> Done {
+    let output = tokio::time::timeout(Duration::from_secs(60), command.output()).await;
+    let output = output.expect("the program ends").unwrap();
+    Done {
+        status: output.status.code().unwrap_or(-1),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Runs a program with this input to its end.
+async fn fed(mut command: Command, input: Vec<u8>) -> std::process::Output {
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let feed = tokio::spawn(async move {
+        // the command may not read to the end
+        let _ = stdin.write_all(&input).await;
+    });
+    let output = tokio::time::timeout(Duration::from_secs(60), child.wait_with_output()).await;
+    feed.await.unwrap();
+    output.expect("the program ends").unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_has_its_streams_and_its_exit_status() {
+    let world = World::start().await;
+    let id = with_pod(&world).await;
+    let person = Person::with_key(&world).await;
+    let ran = person.run(id, "echo out; echo err >&2; exit 7").await;
+    assert_eq!(ran, Done { status: 7, out: "out\n".into(), err: "err\n".into() });
+    let other_form = person.run(id.k8s_name(), "true").await;
+    assert_eq!((other_form.status, other_form.err.as_str()), (0, ""));
+    // quotes arrive as they were sent, in any language
+    let quoted = person.run(id, "printf '%s|' \"a b\" 'it'\\''s' ü").await;
+    assert_eq!(quoted.out, "a b|it's|ü|");
+    // the environment of the client does not
+    let mut ordered = person.program("ssh");
+    ordered.args(["-o", "SendEnv=LC_TEST"]).env("LC_TEST", "x");
+    ordered.arg(format!("{id}@127.0.0.1")).arg("echo \"${LC_TEST:-none}\"");
+    assert_eq!(done(ordered).await.out, "none\n");
+
+    // input to its end, and as much back as was sent: neither direction waits for the other
+    let input: Vec<u8> =
+        (0..8 * 1024 * 1024_u32).map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect();
+    let echoed = fed(person.ssh(id, &["cat"]), input.clone()).await;
+    assert_eq!(echoed.status.code(), Some(0));
+    assert!(echoed.stdout == input, "{} of {} bytes", echoed.stdout.len(), input.len());
+    // a shell without a terminal reads its script from standard input
+    let script = fed(person.ssh(id, &[]), b"echo from $((40 + 2)); exit 3\n".to_vec()).await;
+    assert_eq!((script.status.code(), &script.stdout[..]), (Some(3), &b"from 42\n"[..]));
+    // the command is ended with its client
+    let mut child = person.ssh(id, &["echo $$ > pid; sleep 1000"]).spawn().unwrap();
+    let pid = eventually("the command runs", async || {
+        let pid = person.run(id, "cat pid 2>/dev/null").await.out.trim().to_owned();
+        (!pid.is_empty()).then_some(pid)
+    })
+    .await;
+    child.kill().await.unwrap();
+    eventually("the command has ended", async || {
+        (person.run(id, &format!("kill -0 {pid} 2>/dev/null")).await.status != 0).then_some(())
+    })
+    .await;
+    let keys = person.api.get("/v1/ssh-keys").await.expect(200);
+    assert!(keys.body["items"][0]["last_used_at"].is_string(), "{}", keys.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_has_a_type_and_a_size_that_changes() {
+    let world = World::start().await;
+    let id = with_pod(&world).await;
+    let person = Person::with_key(&world).await;
+    let ready = person.path("ready");
+    let remote = format!(
+        "tty >/dev/null && echo \"terminal $TERM\"; stty size; touch {}; \
+         until [ \"$(stty size)\" = '40 120' ]; do sleep 0.05; done; stty size; exit 5",
+        ready.display()
+    );
+    let ssh = person.ssh(id, &["-tt", &remote]);
+    let words: Vec<String> = std::iter::once(ssh.as_std().get_program())
+        .chain(ssh.as_std().get_args())
+        .map(|word| format!("'{}'", word.to_str().unwrap().replace('\'', "'\\''")))
+        .collect();
+    // `script` gives the client a terminal
+    let local = format!(
+        "stty rows 37 cols 101; ( until [ -e {} ]; do sleep 0.05; done; stty rows 40 cols 120 </dev/tty ) & {}",
+        ready.display(),
+        words.join(" ")
+    );
+    let mut script = Command::new("script");
+    script.args(["-qec", &local, "/dev/null"]).env("TERM", "xterm-test").kill_on_drop(true);
+    script.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let ran = done(script).await;
+    assert!(ran.out.replace('\r', "").contains("terminal xterm-test\n37 101\n40 120\n"), "{ran:?}");
+    assert_eq!(ran.status, 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_right_all_instances_look_alike() {
+    let world = World::start().await;
+    let id = with_pod(&world).await;
+    let stopped = world.ordered(World::order()).await;
+    let unit = world.unit_of(stopped).await;
+    world.act(stopped, "stop").await;
+    world.emptied(&unit).await;
+    world.operator.ended(&unit, 10).await;
+    world.in_state(stopped, "stopped").await;
+
+    let owner = Person::with_key(&world).await;
+    assert_eq!(owner.run(id, "true").await.status, 0);
+    let told = owner.run(stopped, "true").await;
+    assert_eq!(told.status, 255);
+    assert_eq!(told.err.trim(), "The instance is stopped. Start it, then connect again.");
+    assert_eq!(owner.run(InstanceId::new(), "true").await.status, 255);
+
+    // of another tenant, a viewer, one whose key is nobody's
+    let stranger = Person::new(&world, TenantId::new(), Role::Owner).await;
+    let _ = stranger.add_key().await.expect(201);
+    let viewer = Person::new(&world, world.tenant, Role::Viewer).await;
+    let _ = viewer.add_key().await.expect(201);
+    let keyless = Person::new(&world, world.tenant, Role::Member).await;
+    for person in [&stranger, &viewer, &keyless] {
+        for user in [id.to_string(), stopped.to_string(), InstanceId::new().to_string(), "root".to_owned()] {
+            let refused = person.run(&user, "true").await;
+            let message = refused.err.replace(&user, "X");
+            assert_eq!(
+                (refused.status, message.trim()),
+                (255, "X@127.0.0.1: Permission denied (publickey).")
+            );
+        }
+    }
+    let passwords = done({
+        let mut ssh = owner.program("ssh");
+        ssh.args(["-o", "PubkeyAuthentication=no", &format!("{id}@127.0.0.1"), "true"]);
+        ssh
+    });
+    assert!(passwords.await.err.contains("Permission denied (publickey)"));
+    // while the identity service is away, nobody is let in who was not before
+    world.neighbours.be_away(true);
+    assert!(owner.run(id, "true").await.err.contains("Permission denied"));
+    world.neighbours.be_away(false);
+    assert_eq!(owner.run(id, "true").await.status, 0);
+}
+
+/// A listener with a small HTTP server that says its name.
+async fn serve(address: SocketAddr, name: &'static str) -> u16 {
+    let listener = tokio::net::TcpListener::bind(address).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let router = axum::Router::new().route("/", axum::routing::get(move || async move { name }));
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    port
+}
+
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ports_of_the_instance_are_forwarded_and_no_others() {
+    let world = World::start().await;
+    let id = with_pod(&world).await;
+    let person = Person::with_key(&world).await;
+    let pods: Api<Pod> = Api::namespaced(world.kube.clone(), &world.tenant.k8s_name());
+    let pod = pods.get(&format!("{}-1", id.k8s_name())).await.unwrap();
+    let pod_ip = pod.status.unwrap().pod_ip.unwrap();
+    // what the instance would serve: the addresses of pods are addresses of this machine
+    let own = serve(format!("{pod_ip}:0").parse().unwrap(), "own").await;
+    let inner = serve("127.0.0.1:0".parse().unwrap(), "inner").await;
+    let (to_own, to_inner, to_none, elsewhere) = (free_port(), free_port(), free_port(), free_port());
+    let mut ssh = person.program("ssh");
+    for (local, target) in [
+        (to_own, format!("{id}:{own}")),
+        (to_inner, format!("localhost:{inner}")),
+        (to_none, format!("localhost:{}", free_port())),
+        (elsewhere, format!("169.254.169.254:{inner}")),
+    ] {
+        ssh.args(["-L", &format!("127.0.0.1:{local}:{target}")]);
+    }
+    let mut forwarding = ssh.args(["-N", &format!("{id}@127.0.0.1")]).spawn().unwrap();
+    let fetch = async |port: u16| {
+        let answer = reqwest::get(format!("http://127.0.0.1:{port}/")).await.ok()?;
+        answer.text().await.ok()
+    };
+    eventually("the port is forwarded", async || fetch(to_own).await.filter(|text| text == "own")).await;
+    assert_eq!(fetch(to_inner).await.as_deref(), Some("inner"));
+    let all = futures::future::join_all((0..20).map(|_| fetch(to_own))).await;
+    assert!(all.iter().all(|text| text.as_deref() == Some("own")));
+    assert_eq!(fetch(to_none).await, None);
+    assert_eq!(fetch(elsewhere).await, None);
+    forwarding.kill().await.unwrap();
+    // nothing is forwarded to the client, nor its agent and display
+    let mut reverse = person.program("ssh");
+    reverse.args(["-R", &format!("{}:localhost:22", free_port()), "-N", &format!("{id}@127.0.0.1")]);
+    let refused = done(reverse).await;
+    assert!(refused.status == 255 && refused.err.contains("remote port forwarding failed"), "{refused:?}");
+    let mut agent = person.program("ssh");
+    agent.args(["-A", "-X", &format!("{id}@127.0.0.1"), "echo \"${SSH_AUTH_SOCK:-none} ${DISPLAY:-none}\""]);
+    assert_eq!(done(agent).await.out, "none none\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_sessions_run_at_once_and_a_tenant_has_so_many() {
+    let world = World::start().await;
+    let id = with_pod(&world).await;
+    let person = Person::with_key(&world).await;
+    let all = (0..20).map(|n| person.run(id, Box::leak(format!("echo {n}; exit {n}").into_boxed_str())));
+    for (n, ran) in futures::future::join_all(all).await.into_iter().enumerate() {
+        assert_eq!((ran.status, ran.out), (i32::try_from(n).unwrap(), format!("{n}\n")), "{}", ran.err);
+    }
+    // 30 is the limit of connections in these tests
+    let open: Vec<_> =
+        (0..30).map(|_| person.ssh(id, &["cat"]).stdin(Stdio::piped()).spawn().unwrap()).collect();
+    let refused = eventually("the limit is reached", async || {
+        let ran = person.run(id, "true").await;
+        (ran.status != 0).then_some(ran)
+    })
+    .await;
+    assert!(refused.err.contains("this tenant has 30 SSH connections open"), "{refused:?}");
+    drop(open);
+    eventually("closed connections are not counted", async || {
+        (person.run(id, "true").await.status == 0).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_of_an_instance_opens_this_one_only() {
+    let world = World::start().await;
+    let person = Person::new(&world, world.tenant, Role::Member).await;
+    let mut order = World::order();
+    order["ssh_keys"] = json!([person.public_key(), person.public_key()]);
+    let id = person.api.post("/v1/instances", order.clone()).await.expect(202).str("id").parse().unwrap();
+    bring_up_with_pod(&world, id).await;
+    let other = with_pod(&world).await;
+    assert_eq!(person.run(id, "echo in").await.out, "in\n");
+    assert_eq!(person.run(other, "true").await.status, 255);
+    let keys = person.api.get(&format!("/v1/instances/{id}/ssh-keys")).await.expect(200);
+    assert_eq!(keys.body["items"].as_array().unwrap().len(), 1, "{}", keys.text);
+    assert_eq!(keys.body["items"][0]["name"], "laptop");
+    order["ssh_keys"] = json!(["nonsense"]);
+    let refused = person.api.post("/v1/instances", order).await.expect_problem(422, "invalid-field");
+    assert_eq!(refused.body["errors"][0]["pointer"], "/ssh_keys/0");
+    // added later, to the other one
+    let path = format!("/v1/instances/{other}/ssh-keys");
+    let _ =
+        person.api.post(&path, json!({ "public_key": person.public_key(), "name": "ci" })).await.expect(201);
+    assert_eq!(person.run(other, "true").await.status, 0);
+    // it opens nothing once the user who added it has lost the role
+    world.neighbours.set_role(world.tenant, person.user, Some("viewer"));
+    assert_eq!(person.run(other, "true").await.status, 255);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_replicas_have_the_same_host_key_also_after_a_restart() {
+    let world = World::start().await;
+    let id = with_pod(&world).await;
+    let mut person = Person::with_key(&world).await;
+    let before = person.api.get("/v1/ssh").await.expect(200);
+    let replica = world.replica().await;
+    let of_replica = Client::new(&replica.base).token(&person.token).get("/v1/ssh").await.expect(200);
+    assert_eq!(of_replica.body["host_key"], before.body["host_key"]);
+    assert!(before.str("fingerprint").starts_with("SHA256:"));
+    // the client, which knows the first one's key, accepts that of a new process
+    world.process.shutdown.begin();
+    world.process.shutdown.finish().await;
+    person.address = replica.app.ssh_address().await.unwrap();
+    let line = std::fs::read_to_string(person.path("known_hosts")).unwrap();
+    let (_, key) = line.split_once(' ').unwrap();
+    std::fs::write(person.path("known_hosts"), format!("[127.0.0.1]:{} {key}", person.address.port()))
+        .unwrap();
+    assert_eq!(person.run(id, "echo again").await.out, "again\n");
+    // the private half is in no answer, and no request can read it
+    let mut as_app = world.service_db.platform().await.unwrap();
+    let read = sqlx::query("select private_key from ssh_host_key").execute(&mut *as_app).await;
+    assert!(read.unwrap_err().to_string().contains("permission denied"));
+    let mut admin = world.db.admin().await;
+    let count: i64 =
+        sqlx::query_scalar("select count(*) from gpu.ssh_host_key").fetch_one(&mut admin).await.unwrap();
+    assert_eq!(count, 1);
+    let expected = ["fingerprint", "host", "host_key", "known_hosts", "port"];
+    let mut members: Vec<&String> = before.body.as_object().unwrap().keys().collect();
+    members.sort_unstable();
+    assert_eq!(members, expected);
+    replica.process.shutdown.begin();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_configured_host_key_wins_and_without_an_endpoint_there_is_none() {
+    let world = World::start().await;
+    let person = Person::with_key(&world).await;
+    let start = async |config: atelier_gpu::Config| {
+        let process = service::Process::default();
+        let app = atelier_gpu::App::new(config, process.clone()).unwrap();
+        app.start_workers();
+        let base = testkit::serve(app.router()).await;
+        (Client::new(&base).token(&person.token).get("/v1/ssh").await, process)
+    };
+    let mut config = world.config.clone();
+    config.ssh.as_mut().unwrap().host_key_file = Some(person.path("key"));
+    let (answer, process) = start(config.clone()).await;
+    let public = person.public_key();
+    assert_eq!(answer.expect(200).body["host_key"], Value::from(public.rsplit_once(' ').unwrap().0));
+    process.shutdown.begin();
+    config.ssh = None;
+    let (answer, process) = start(config).await;
+    answer.expect_problem(404, "not-found");
+    process.shutdown.begin();
+}
