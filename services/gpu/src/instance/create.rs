@@ -48,6 +48,9 @@ pub(crate) struct NewInstance {
     /// Environment variables, added to those of the service. Not shown again.
     #[serde(default)]
     pub(crate) env: Vec<EnvVar>,
+    /// Whether the instance waits in the queue if no unit is free. Otherwise the start fails at once.
+    #[serde(default)]
+    pub(crate) wait: bool,
 }
 
 /// Checks the name of an instance.
@@ -90,14 +93,12 @@ impl NewInstance {
         Ok(spec)
     }
 
-    /// Inserts the instance, with the operation that creates and starts it.
-    pub(super) async fn insert(
+    /// Checks with the tenant and the catalogue. Returns the service image.
+    pub(super) async fn check_catalogue(
         &self,
         tx: &mut PgConnection,
         owner: TenantId,
-        spec: &GpuSpec,
-        now: Timestamp,
-    ) -> Result<Instance, Problem> {
+    ) -> Result<ServiceImage, Problem> {
         tenant::check_active(tx, owner).await?;
         let image =
             catalogue::store::find_enabled(tx, &self.service, &self.version).await?.ok_or_else(|| {
@@ -107,6 +108,18 @@ impl NewInstance {
         if self.storage_id.is_some() && image.template.storage_mount_path.is_none() {
             return Err(Problem::invalid_field("/storage_id", "this service uses no storage"));
         }
+        Ok(image)
+    }
+
+    /// Inserts the instance, with the operation that creates and starts it.
+    pub(super) async fn insert(
+        &self,
+        tx: &mut PgConnection,
+        owner: TenantId,
+        spec: &GpuSpec,
+        now: Timestamp,
+    ) -> Result<Instance, Problem> {
+        let image = self.check_catalogue(tx, owner).await?;
         let instance = self.instance(owner, spec, image, now);
         store::insert(tx, &instance).await?;
         Ok(instance)
@@ -131,7 +144,7 @@ impl NewInstance {
                 price_per_hour: spec.price_per_hour,
                 currency: spec.currency.clone(),
             },
-            state: State::Pending { reason: None },
+            state: State::Pending { reason: None, wait: self.wait },
             attempt: 1,
             restart: 0,
             storage: None,

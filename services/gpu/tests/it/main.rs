@@ -13,6 +13,7 @@ mod model;
 mod model_events;
 mod neighbours;
 mod operator;
+mod queue;
 mod streams;
 mod tenants;
 mod workers;

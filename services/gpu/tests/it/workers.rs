@@ -16,6 +16,7 @@ async fn a_panic_in_any_worker_does_not_stop_the_service() {
         "gpu.confirm_runs",
         "gpu.count_instances",
         "gpu.clean_up",
+        "gpu.grants",
         &format!("gpu.watch.{CLUSTER}"),
     ] {
         assert!(names.iter().any(|name| name == expected), "{expected} is not in {names:?}");
