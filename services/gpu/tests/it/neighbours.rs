@@ -371,7 +371,8 @@ async fn grants(
     _: Caller,
     Query(query): Query<GrantsQuery>,
 ) -> Json<Value> {
-    let granted = played.granted.notified();
+    let mut granted = std::pin::pin!(played.granted.notified());
+    granted.as_mut().enable();
     let after: usize = query.after.parse().unwrap_or(0);
     if played.holdings().grants.len() <= after {
         let _ = tokio::time::timeout(std::time::Duration::from_secs(query.wait_seconds), granted).await;

@@ -405,11 +405,20 @@ fn random_start() -> i32 {
 /// Releases units, ends waits, and gives what has become available to those who wait.
 async fn release(conn: &mut PgConnection, releases: &[Release]) -> sqlx::Result<()> {
     let instances: Vec<InstanceId> = releases.iter().map(|release| release.instance).collect();
-    let any_waits = queue::store::lock_for_release(&mut *conn, &instances).await?;
-    let available = store::release(&mut *conn, releases).await?;
-    if any_waits {
-        let attempts: Vec<Option<i64>> = releases.iter().map(|release| release.attempt).collect();
-        queue::store::leave(&mut *conn, &instances, &attempts, &available).await?;
+    let attempts: Vec<Option<i64>> = releases.iter().map(|release| release.attempt).collect();
+    let waiting = queue::store::lock_for_release(&mut *conn, &instances, &attempts).await?;
+    let mut available = store::release(&mut *conn, releases).await?;
+    if !waiting.is_empty() {
+        let left = queue::store::leave(&mut *conn, &instances, &attempts, &available).await?;
+        // who does not wait any more has just been given a unit, which goes to the next
+        let granted: Vec<Release> = waiting
+            .into_iter()
+            .filter(|instance| !left.contains(instance))
+            .map(|instance| Release { instance, claimed_at: None, attempt: None })
+            .collect();
+        if !granted.is_empty() {
+            available.extend(store::release(&mut *conn, &granted).await?);
+        }
     }
     queue::store::serve(conn, &available).await.map(drop)
 }

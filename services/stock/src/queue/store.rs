@@ -12,23 +12,28 @@ use super::model::Grant;
 pub(crate) const GRANTS: Outbox = Outbox { table: "queue_grants", channel: "stock_grants" };
 
 /// Locks the membership of the queues of these instances, and of the units that they hold, before their units are
-/// released. Returns whether any of them waits.
+/// released. Returns those that wait, with a start of at most the number given.
 pub(crate) async fn lock_for_release(
     conn: &mut PgConnection,
     instances: &[InstanceId],
-) -> sqlx::Result<bool> {
+    attempts: &[Option<i64>],
+) -> sqlx::Result<Vec<InstanceId>> {
     let rows = sqlx::query!(
-        r#"select s.waits as "waits!",
+        r#"select s.waiting as "waiting: Vec<InstanceId>",
              pg_advisory_xact_lock_shared(hashtextextended('stock.queue.members.' || s.gpu_spec_id, 0))::text as locked
-         from (select gpu_spec_id, bool_or(waits) as waits from (
-                   select gpu_spec_id, false as waits from units where holder_instance = any($1)
-                   union all select gpu_spec_id, true from queue_entries where instance_id = any($1)) x
+         from (select gpu_spec_id, array_agg(waiting) filter (where waiting is not null) as waiting from (
+                   select gpu_spec_id, null::uuid as waiting from units where holder_instance = any($1)
+                   union all
+                   select q.gpu_spec_id, q.instance_id from queue_entries q
+                   join unnest($1::uuid[], $2::bigint[]) as a(instance_id, attempt) using (instance_id)
+                   where q.attempt <= coalesce(a.attempt, q.attempt)) x
                group by gpu_spec_id order by gpu_spec_id) s"#,
         instances as &[InstanceId],
+        attempts as &[Option<i64>],
     )
     .fetch_all(conn)
     .await?;
-    Ok(rows.iter().any(|row| row.waits))
+    Ok(rows.into_iter().filter_map(|row| row.waiting).flatten().collect())
 }
 
 /// Locks the membership of the queues of those of the units that may become available by a report of the cluster.
@@ -126,31 +131,32 @@ pub(crate) async fn insert(
 }
 
 /// Removes these instances from the queue, unless a start with a higher number than the one given waits. The tenant's
-/// later entries each move up one round. The membership must be locked exclusively.
+/// later entries each move up one round. Returns those removed. The membership must be locked exclusively.
 pub(crate) async fn remove(
     conn: &mut PgConnection,
     instances: &[InstanceId],
     attempts: &[Option<i64>],
-) -> sqlx::Result<()> {
-    sqlx::query!(
+) -> sqlx::Result<Vec<InstanceId>> {
+    sqlx::query_scalar!(
         "with gone as (
              delete from queue_entries q using unnest($1::uuid[], $2::bigint[]) as a(instance_id, attempt)
              where q.instance_id = a.instance_id and q.attempt <= coalesce(a.attempt, q.attempt)
-             returning q.instance_id, q.gpu_spec_id, q.tenant_id, q.priority, q.turn)
-         update queue_entries q set turn = least(q.turn, greatest(
+             returning q.instance_id, q.gpu_spec_id, q.tenant_id, q.priority, q.turn),
+         moved as (
+             update queue_entries q set turn = least(q.turn, greatest(
                  q.turn - (select count(*) from gone g where g.gpu_spec_id = q.gpu_spec_id
                              and g.tenant_id = q.tenant_id and g.priority = q.priority and g.turn < q.turn),
                  1 + coalesce((select r.round from queue_rounds r
                                where r.gpu_spec_id = q.gpu_spec_id and r.priority = q.priority), 0)))
          from (select gpu_spec_id, tenant_id, priority, min(turn) as turn from gone group by 1, 2, 3) l
          where q.gpu_spec_id = l.gpu_spec_id and q.tenant_id = l.tenant_id and q.priority = l.priority
-           and q.turn > l.turn and q.instance_id not in (select instance_id from gone)",
+           and q.turn > l.turn and q.instance_id not in (select instance_id from gone))
+         select instance_id from gone",
         instances as &[InstanceId],
         attempts as &[Option<i64>],
     )
-    .execute(conn)
+    .fetch_all(conn)
     .await
-    .map(drop)
 }
 
 /// As [`remove`], under the shared lock of the membership. `units` are those that the transaction serves afterwards.
@@ -159,7 +165,7 @@ pub(crate) async fn leave(
     instances: &[InstanceId],
     attempts: &[Option<i64>],
     units: &[UnitId],
-) -> sqlx::Result<()> {
+) -> sqlx::Result<Vec<InstanceId>> {
     // the order of all queues at once: two transactions that lock one after the other could wait for each other
     let specs = sqlx::query_scalar!(
         r#"select gpu_spec_id as "id!: GpuSpecId" from queue_entries where instance_id = any($1)
