@@ -22,6 +22,8 @@ pub(crate) struct Args {
 enum Bench {
     /// Claims of one hot specification over HTTP, against pgbench on the same Postgres
     Claims,
+    /// From a release to the news of the grant, with 10 and with 10,000 instances that wait
+    Queue,
     /// 5,000 units: starts, API calls, steady state, memory
     Operator,
 }
@@ -29,6 +31,7 @@ enum Bench {
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let (package, example) = match args.name {
         Bench::Claims => ("atelier-stock", "bench_claims"),
+        Bench::Queue => ("atelier-stock", "bench_queue"),
         Bench::Operator => ("atelier-operator", "bench_operator"),
     };
     let mut build = tokio::process::Command::new("cargo");
@@ -43,7 +46,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let folder = std::env::temp_dir().join(format!("atelier-bench-{}", std::process::id()));
     let postgres = match args.name {
         Bench::Operator => None,
-        Bench::Claims => {
+        Bench::Claims | Bench::Queue => {
             let bin = packages::postgres(Consent::new(false), &folder.join("download")).await?;
             let port = process::free_port()?;
             let postgres = Postgres::start(&Options {

@@ -127,6 +127,11 @@ pub(crate) fn segment(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20")
 }
 
+/// Encodes text as the value of a query parameter.
+pub(crate) fn query_value(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

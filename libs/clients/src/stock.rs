@@ -56,6 +56,143 @@ pub struct Claim {
     pub claimed_at: Timestamp,
 }
 
+/// A request for a unit now, or as soon as it is the instance's turn.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct WaitRequest {
+    /// The owner of the instance.
+    pub tenant_id: TenantId,
+    /// The specification of the unit.
+    pub gpu_spec_id: GpuSpecId,
+    /// Restricts the claim to this datacenter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub datacenter_id: Option<DatacenterId>,
+    /// Node to prefer, if it has a free unit now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preferred_node: Option<String>,
+    /// Number of the instance's start.
+    pub attempt: i64,
+}
+
+/// The answer to an instance that is ready to wait.
+#[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
+pub struct Turn {
+    /// The claim; none while the instance waits in the queue.
+    pub claim: Option<Claim>,
+}
+
+/// Id and name of a GPU specification.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GpuSpecRef {
+    /// GPU specification id.
+    pub id: GpuSpecId,
+    /// Name.
+    pub name: String,
+}
+
+/// Id and name of a datacenter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DatacenterRef {
+    /// Datacenter id.
+    pub id: DatacenterId,
+    /// Name.
+    pub name: String,
+}
+
+/// Units that could be claimed now instead.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Alternative {
+    /// Specification of the units.
+    pub gpu_spec: GpuSpecRef,
+    /// Datacenter of the units.
+    pub datacenter: DatacenterRef,
+    /// Free units.
+    pub available: i64,
+    /// Price per hour.
+    #[schema(value_type = String)]
+    pub price_per_hour: Decimal,
+    /// Currency (ISO 4217).
+    pub currency: String,
+}
+
+/// When a unit is expected, if units are released as often as recently.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Estimate {
+    /// Expected time.
+    pub starts_at: Timestamp,
+    /// Releases of such units on which the estimate is based.
+    pub releases: i64,
+    /// Seconds in which these releases happened, until now.
+    pub period_seconds: i64,
+}
+
+/// An instance that waits for a unit.
+#[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
+pub struct QueueEntry {
+    /// The instance.
+    pub instance_id: InstanceId,
+    /// Its place; 1 is next.
+    pub position: i64,
+    /// Instances that wait for the specification.
+    pub length: i64,
+    /// The specification.
+    pub gpu_spec: GpuSpecRef,
+    /// The required datacenter.
+    pub datacenter: Option<DatacenterRef>,
+    /// Whether the required datacenter is draining.
+    pub draining: bool,
+    /// Time since which it waits.
+    pub since: Timestamp,
+    /// When a unit is expected.
+    pub estimate: Option<Estimate>,
+    /// Units that could be claimed now instead.
+    pub alternatives: Vec<Alternative>,
+}
+
+/// The entries of instances that wait.
+#[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
+pub struct QueueEntries {
+    /// Instances that do not wait are missing.
+    pub items: Vec<QueueEntry>,
+}
+
+/// What a claim would get now.
+#[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
+pub struct Quote {
+    /// Free units.
+    pub available: i64,
+    /// Whether the required datacenter is draining.
+    pub draining: bool,
+    /// Instances that wait for such a unit.
+    pub waiting: i64,
+    /// When a unit is expected for one more that waits.
+    pub estimate: Option<Estimate>,
+    /// Units that could be claimed now instead.
+    pub alternatives: Vec<Alternative>,
+}
+
+/// A unit was given to an instance that waited for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct Grant {
+    /// The instance.
+    pub instance_id: InstanceId,
+}
+
+/// One grant in the feed.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct GrantChange {
+    /// The grant.
+    pub change: Grant,
+}
+
+/// Grants after a cursor.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct Grants {
+    /// The grants, oldest first.
+    pub items: Vec<GrantChange>,
+    /// The cursor after them.
+    pub next_cursor: String,
+}
+
 /// State of a GPU specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -117,15 +254,60 @@ impl Client {
         self.0.call(Method::GET, &format!("/internal/v1/claims/{instance}"), None, NO_BODY).await
     }
 
-    /// Releases the claim made at `claimed_at`. A later claim of the instance stays, however late the call arrives.
-    /// Idempotent.
+    /// Claims a unit, or enters the instance into the queue if none is free. Idempotent: a place in the queue is kept.
+    ///
+    /// # Errors
+    /// Returns the problem `stock-exhausted` if there is nothing to wait for, or the errors of every call.
+    pub async fn claim_or_wait(&self, instance: InstanceId, request: &WaitRequest) -> Result<Turn, Error> {
+        let key = crate::http::new_key();
+        self.0.call(Method::PUT, &format!("/internal/v1/queue/{instance}"), Some(&key), Some(request)).await
+    }
+
+    /// Releases the claim made at `claimed_at`, and ends the wait of this start (`attempt`) or an earlier one. A later
+    /// claim or wait of the instance stays, however late the call arrives. Idempotent.
     ///
     /// # Errors
     /// Returns the errors of every call.
-    pub async fn release(&self, instance: InstanceId, claimed_at: Timestamp) -> Result<(), Error> {
+    pub async fn release(
+        &self,
+        instance: InstanceId,
+        claimed_at: Timestamp,
+        attempt: i64,
+    ) -> Result<(), Error> {
         let key = crate::http::new_key();
-        let path = format!("/internal/v1/claims/{instance}?claimed_at={claimed_at}");
+        let path = format!("/internal/v1/claims/{instance}?claimed_at={claimed_at}&attempt={attempt}");
         self.0.call(Method::DELETE, &path, Some(&key), NO_BODY).await
+    }
+
+    /// Returns the entries of those of the instances that wait, at most 200.
+    ///
+    /// # Errors
+    /// Returns the errors of every call.
+    pub async fn queue_entries(&self, instances: &[InstanceId]) -> Result<QueueEntries, Error> {
+        let ids: Vec<String> = instances.iter().map(InstanceId::to_string).collect();
+        let path = format!("/internal/v1/queue?instance_ids={}", ids.join(","));
+        self.0.call(Method::GET, &path, None, NO_BODY).await
+    }
+
+    /// Returns the grants after a cursor (empty: the beginning), and waits for the next if there are none, at most for
+    /// `wait_seconds` (20).
+    ///
+    /// # Errors
+    /// Returns the errors of every call.
+    pub async fn queue_grants(&self, after: &str, wait_seconds: u32) -> Result<Grants, Error> {
+        let after = crate::http::query_value(after);
+        let path = format!("/internal/v1/queue-grants?wait_seconds={wait_seconds}&after={after}");
+        self.0.call(Method::GET, &path, None, NO_BODY).await
+    }
+
+    /// Returns what a claim of a unit would get now.
+    ///
+    /// # Errors
+    /// Returns the errors of every call.
+    pub async fn quote(&self, spec: GpuSpecId, datacenter: Option<DatacenterId>) -> Result<Quote, Error> {
+        let place = datacenter.map(|id| format!("&datacenter_id={id}")).unwrap_or_default();
+        let path = format!("/internal/v1/quotes?gpu_spec_id={spec}{place}");
+        self.0.call(Method::GET, &path, None, NO_BODY).await
     }
 
     /// Returns the specification with this id or name.

@@ -58,6 +58,31 @@ impl Outbox {
         sqlx::query("select pg_notify($1, '')").bind(self.channel).execute(conn).await.map(drop)
     }
 
+    /// As [`Outbox::publish`], for several changes in one statement.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn publish_all<T: Serialize>(
+        &self,
+        conn: &mut PgConnection,
+        changes: &[T],
+    ) -> sqlx::Result<()> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let payloads: Vec<serde_json::Value> = changes
+            .iter()
+            .map(serde_json::to_value)
+            .collect::<Result<_, _>>()
+            .map_err(|error| sqlx::Error::Encode(error.into()))?;
+        let sql = format!(
+            "insert into {} (payload) select p from unnest($1::jsonb[]) with ordinality as c(p, n) order by n",
+            self.table
+        );
+        sqlx::query(AssertSqlSafe(sql)).bind(payloads).execute(&mut *conn).await?;
+        sqlx::query("select pg_notify($1, '')").bind(self.channel).execute(conn).await.map(drop)
+    }
+
     /// Returns at most `limit` changes after the cursor, oldest first.
     ///
     /// # Errors

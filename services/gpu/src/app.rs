@@ -110,6 +110,7 @@ impl App {
             let reconciler = reconciler.clone();
             async move { Box::pin(reconciler.reconcile(leased)).await }
         });
+        instance::queue::start(&self.state.db, &self.state.stock, &self.process.workers);
         self.state.events.start(&self.process.workers);
         housekeeping::start(
             &self.process,

@@ -10,8 +10,8 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    AppState, NAME, claim, clean_up, comparison, config::Config, datacenter, gpu_spec, operation, repair,
-    silence, stock, unit,
+    AppState, NAME, claim, clean_up, comparison, config::Config, datacenter, gpu_spec, operation, queue,
+    repair, silence, stock, unit,
 };
 
 /// The service in one process.
@@ -56,6 +56,8 @@ impl App {
             comparison::reconcile::start(state, workers, cluster);
             silence::start(state, workers, cluster);
         }
+        state.grants.start(workers, "stock.grants");
+        queue::heal::start(state, workers);
         clean_up::start(state, workers);
         state.auth().verifier.start(workers, NAME);
     }
@@ -69,6 +71,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(unit::http::routes())
         .merge(repair::http::routes())
         .merge(operation::http::routes())
+        .merge(queue::http::routes())
 }
 
 /// Returns the OpenAPI document of the service.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use service::{Round, Workers};
 
 use crate::{
-    AppState, claim, comparison,
+    AppState, claim, comparison, queue,
     repair::{self, Finding, RepairKind},
     stock,
 };
@@ -15,6 +15,8 @@ const COUNTS: &str = "the counts";
 const CLEAN_UP_EVERY: Duration = Duration::from_secs(60);
 /// Rows of a table that are deleted in one transaction, at most.
 const LIMIT: i64 = 1000;
+/// How long grants are served to followers.
+const GRANTS_KEPT: Duration = Duration::from_hours(24);
 
 /// Starts the workers `stock.counts` and `stock.clean_up`.
 pub(crate) fn start(state: &AppState, workers: &Workers) {
@@ -54,6 +56,7 @@ async fn clean_up(state: &AppState) -> anyhow::Result<Round> {
     let keys = api::idempotency::forget_old(&mut tx, LIMIT).await?;
     let waits = claim::store::forget_waits(&mut tx, LIMIT).await?;
     let operations = operations::prune(&mut tx, LIMIT).await?;
+    let grants = queue::store::GRANTS.delete_old(&mut tx, GRANTS_KEPT, 1000).await?;
     tx.commit().await?;
-    Ok(Round::of(keys.max(waits).max(operations), LIMIT.unsigned_abs()))
+    Ok(Round::of(keys.max(waits).max(operations).max(grants), LIMIT.unsigned_abs()))
 }

@@ -5,6 +5,7 @@
 //! - [`datacenter`], [`gpu_spec`]: the catalogue;
 //! - [`operation`]: additions and removals of stock as long-running operations;
 //! - [`repair`]: the record of repaired drift;
+//! - [`queue`]: instances that wait for a unit;
 //! - [`mod@unit`]: units, their objects in the clusters, and what the clusters report;
 //! - `comparison`: the full comparison of a cluster with its units;
 //! - [`stock`]: the list of stock, additions and removals;
@@ -16,6 +17,7 @@ pub mod claim;
 pub mod datacenter;
 pub mod gpu_spec;
 pub mod operation;
+pub mod queue;
 pub mod reason;
 pub mod repair;
 pub mod stock;

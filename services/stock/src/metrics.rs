@@ -26,6 +26,7 @@ struct Inner {
     claimed: Counter,
     existing: Counter,
     exhausted: Counter,
+    queued: Counter,
     batch: Histogram,
     repairs: Family<KindLabels, Counter>,
 }
@@ -38,6 +39,7 @@ impl StockMetrics {
             claimed: of("claimed"),
             existing: of("existing"),
             exhausted: of("exhausted"),
+            queued: of("queued"),
             batch: Histogram::new([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]),
             repairs: Family::default(),
         };
@@ -63,6 +65,10 @@ impl StockMetrics {
 
     pub(crate) fn exhausted(&self) {
         self.0.exhausted.inc();
+    }
+
+    pub(crate) fn queued(&self) {
+        self.0.queued.inc();
     }
 
     pub(crate) fn repaired(&self, kind: &'static str) {

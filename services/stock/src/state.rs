@@ -5,12 +5,15 @@ use std::sync::Arc;
 use auth::{AuthState, HasAuth, Verifier};
 use crds::Clusters;
 use db::Db;
+use feed::Feed;
 use service::Process;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     NAME,
     config::{Config, StockConfig},
     metrics::StockMetrics,
+    queue,
     silence::Silence,
 };
 
@@ -22,13 +25,20 @@ pub struct AppState {
     pub(crate) config: Arc<StockConfig>,
     pub(crate) metrics: StockMetrics,
     pub(crate) silence: Silence,
+    /// Units given from the queue.
+    pub(crate) grants: Feed,
+    /// Cancelled when shutdown begins; ends waiting requests.
+    pub(crate) shutdown: CancellationToken,
     auth: AuthState,
 }
 
 impl AppState {
     pub(crate) fn new(config: Config, process: &Process) -> anyhow::Result<Self> {
+        let db = Db::connect(NAME, &config.database)?;
         Ok(Self {
-            db: Db::connect(NAME, &config.database)?,
+            grants: Feed::new(&db, queue::store::GRANTS),
+            shutdown: process.shutdown.token(),
+            db,
             clusters: Clusters::new(&config.clusters),
             config: Arc::new(config.stock),
             metrics: StockMetrics::register(&process.metrics),

@@ -5,6 +5,7 @@ mod browser;
 pub(crate) mod client;
 mod instance;
 mod isolation;
+mod queue;
 mod revocation;
 mod second;
 mod stock;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::{
     Access, Steps,
     client::{Api, text},
-    instance, isolation, revocation, second, stock, storage, tenant_end, terminal,
+    instance, isolation, queue, revocation, second, stock, storage, tenant_end, terminal,
     usage::{self, Ran},
 };
 
@@ -88,6 +88,16 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
     steps.step("  deletes the instance", instance::delete(&designer, &id)).await?;
     steps.step("  deletes the storage", storage::delete(&designer, &volume)).await?;
     steps.step("  the stock is complete again", stock::expect_counts(&admin, &spec, 3, 0)).await?;
+
+    let fill = queue::fill(&admin, &designer, &spec, &datacenter);
+    let mut contest = steps.step("The designer uses the only unit of another specification", fill).await?;
+    steps.step("  is told why a second instance would not start", queue::quote(&designer, &contest)).await?;
+    steps.step("  lets it wait, as the first in the queue", queue::wait(&designer, &mut contest)).await?;
+    let hand_over = queue::hand_over(&designer, &contest);
+    let granted = steps.step("  stops the first instance: the second one runs", hand_over).await?;
+    steps.figure("release_to_grant_ms", format!("{granted:.0}"));
+    steps.step("  deletes both", queue::clean_up(&admin, &designer, &contest)).await?;
+
     steps.step("The administrator removes the stock", stock::remove_stock(&admin, &spec)).await?;
     steps.step("  deletes the specification", stock::delete_spec(&admin, &spec_id)).await?;
 

@@ -16,6 +16,7 @@ use super::{
     model::{Event, Instance},
     parts::{AttachedStorage, Failure},
     reason::{Reason, ReasonCode},
+    state::State,
 };
 use crate::{
     cluster::{Cluster, Clusters, UnitRef, WriteError},
@@ -129,14 +130,25 @@ impl Actions {
     }
 
     async fn claim(&self, instance: &Instance) -> Result<Event, Blocked> {
-        let request = stock::ClaimRequest {
-            instance_id: instance.id,
-            tenant_id: instance.tenant,
-            gpu_spec_id: instance.order.gpu_spec_id,
-            datacenter_id: instance.order.datacenter_id,
-            preferred_node: instance.last_place.as_ref().and_then(|place| place.node.clone()),
+        let preferred_node = instance.last_place.as_ref().and_then(|place| place.node.clone());
+        let (tenant_id, gpu_spec_id, datacenter_id) =
+            (instance.tenant, instance.order.gpu_spec_id, instance.order.datacenter_id);
+        let claimed = if matches!(instance.state, State::Pending { wait: true, .. }) {
+            let attempt = instance.attempt;
+            let request =
+                stock::WaitRequest { tenant_id, gpu_spec_id, datacenter_id, preferred_node, attempt };
+            match self.stock.claim_or_wait(instance.id, &request).await {
+                Ok(stock::Turn { claim: None }) => return Ok(Event::Queued),
+                Ok(stock::Turn { claim: Some(claim) }) => Ok(claim),
+                Err(error) => Err(error),
+            }
+        } else {
+            let instance_id = instance.id;
+            let request =
+                stock::ClaimRequest { instance_id, tenant_id, gpu_spec_id, datacenter_id, preferred_node };
+            self.stock.claim(&request).await
         };
-        match self.stock.claim(&request).await {
+        match claimed {
             Ok(claim) if instance.storage_is_outside(&claim.cluster) => {
                 let reason = Reason::new(
                     ReasonCode::StorageElsewhere,
@@ -192,7 +204,10 @@ impl Actions {
                 Err(error) => return Err(stock_unavailable(&error)),
             },
         };
-        self.stock.release(instance.id, claimed_at).await.map_err(|error| stock_unavailable(&error))
+        self.stock
+            .release(instance.id, claimed_at, instance.attempt)
+            .await
+            .map_err(|error| stock_unavailable(&error))
     }
 
     async fn detach(&self, instance: &Instance) -> Result<(), Blocked> {

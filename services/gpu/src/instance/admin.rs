@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{end, model::Instance, state::InstanceState, store, view::InstanceView};
+use super::{end, model::Instance, queue, state::InstanceState, store, view::InstanceView};
 use crate::{event::By, state::AppState};
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
@@ -70,7 +70,10 @@ async fn list_platform_instances(
     let mut tx = app.db.admin().await?;
     let rows = store::list_all(&mut tx, query.tenant_id, query.state, request.after, request.rows()).await?;
     let page = request.page(rows, |instance| instance.id);
-    Ok(Json(page.map(|instance| PlatformInstanceView::of(&instance, &app))))
+    drop(tx);
+    let mut page = page.map(|instance| PlatformInstanceView::of(&instance, &app));
+    queue::add_places(&app, page.items.iter_mut().map(|view| &mut view.instance)).await;
+    Ok(Json(page))
 }
 
 /// Returns an instance of any tenant. For administrators.
@@ -88,7 +91,10 @@ async fn get_platform_instance(
     let mut tx = app.db.admin().await?;
     let instance = store::read(&mut tx, id).await?.filter(|instance| !instance.is_deleted());
     let instance = instance.ok_or_else(Problem::not_found)?;
-    Ok((ETag(instance.generation), Json(PlatformInstanceView::of(&instance, &app))))
+    drop(tx);
+    let mut view = PlatformInstanceView::of(&instance, &app);
+    queue::add_places(&app, [&mut view.instance]).await;
+    Ok((ETag(instance.generation), Json(view)))
 }
 
 /// What an administrator does to an instance.

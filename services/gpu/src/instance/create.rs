@@ -54,6 +54,9 @@ pub(crate) struct NewInstance {
     /// Public keys in OpenSSH format, at most 20, that open this instance only.
     #[serde(default)]
     pub(crate) ssh_keys: Vec<String>,
+    /// Whether the instance waits in the queue if no unit is free. Otherwise the start fails at once.
+    #[serde(default)]
+    pub(crate) wait: bool,
 }
 
 /// Checks the name of an instance.
@@ -97,15 +100,13 @@ impl NewInstance {
         Ok(spec)
     }
 
-    /// Inserts the instance, with the operation that creates and starts it.
-    pub(super) async fn insert(
+    /// Checks with the tenant and the catalogue. Returns the service image.
+    pub(super) async fn check_catalogue(
         &self,
         tx: &mut PgConnection,
-        owner: &Member,
-        spec: &GpuSpec,
-        now: Timestamp,
-    ) -> Result<Instance, Problem> {
-        tenant::check_active(tx, owner.tenant).await?;
+        owner: TenantId,
+    ) -> Result<ServiceImage, Problem> {
+        tenant::check_active(tx, owner).await?;
         let image =
             catalogue::store::find_enabled(tx, &self.service, &self.version).await?.ok_or_else(|| {
                 let detail = "the catalogue has no such version of this service; see GET /v1/services";
@@ -114,6 +115,18 @@ impl NewInstance {
         if self.storage_id.is_some() && image.template.storage_mount_path.is_none() {
             return Err(Problem::invalid_field("/storage_id", "this service uses no storage"));
         }
+        Ok(image)
+    }
+
+    /// Inserts the instance, with the operation that creates and starts it.
+    pub(super) async fn insert(
+        &self,
+        tx: &mut PgConnection,
+        owner: &Member,
+        spec: &GpuSpec,
+        now: Timestamp,
+    ) -> Result<Instance, Problem> {
+        let image = self.check_catalogue(tx, owner.tenant).await?;
         let instance = self.instance(owner.tenant, spec, image, now);
         store::insert(tx, &instance, &By::user(owner.principal.user)).await?;
         Ok(instance)
@@ -138,7 +151,7 @@ impl NewInstance {
                 price_per_hour: spec.price_per_hour,
                 currency: spec.currency.clone(),
             },
-            state: State::Pending { reason: None },
+            state: State::Pending { reason: None, wait: self.wait },
             attempt: 1,
             restart: 0,
             storage: None,

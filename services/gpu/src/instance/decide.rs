@@ -70,6 +70,8 @@ pub fn decide(instance: &Instance, observation: &Observation, strays: &[UnitRef]
     match &instance.state {
         State::Pending { .. } => match instance.order.storage_id {
             Some(storage) if instance.storage.is_none() => Step::Act(Action::Attach(storage)),
+            // until it is told that it has a unit
+            _ if instance.is_queued() && !due => Step::Wait(instance.state.reason().cloned()),
             _ => Step::Act(Action::Claim),
         },
         State::Starting { .. } => keep_running(instance, observation, None),

@@ -14,6 +14,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{
     create::{NewInstance, check_name},
     model::{Accepted, Command, Instance},
+    queue,
     state::InstanceState,
     store::{self, Filter},
     view::InstanceView,
@@ -75,8 +76,11 @@ async fn list_instances(
     let filter = Filter { state: query.state, name_prefix: query.name.as_deref() };
     let mut tx = app.db.tenant(member.tenant).await?;
     let rows = store::list(&mut tx, member.tenant, &filter, request.after, request.rows()).await?;
+    drop(tx);
     let page = request.page(rows, |instance| instance.id);
-    Ok(Json(page.map(|instance| InstanceView::of(&instance, &app.config.apps))))
+    let mut page = page.map(|instance| InstanceView::of(&instance, &app.config.apps));
+    queue::add_places(&app, &mut page.items).await;
+    Ok(Json(page))
 }
 
 /// Creates an instance and starts it.
@@ -108,7 +112,7 @@ async fn create_instance(
 }
 
 /// The access token of a request that has been authenticated.
-fn access_token(headers: &HeaderMap) -> &str {
+pub(super) fn access_token(headers: &HeaderMap) -> &str {
     let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
     value.split_once(' ').map_or("", |(_, token)| token.trim())
 }
@@ -127,7 +131,10 @@ async fn get_instance(
 ) -> Result<impl IntoResponse, Problem> {
     let mut tx = app.db.tenant(member.tenant).await?;
     let instance = store::find(&mut tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
-    Ok((ETag(instance.generation), Json(InstanceView::of(&instance, &app.config.apps))))
+    drop(tx);
+    let mut view = InstanceView::of(&instance, &app.config.apps);
+    queue::add_places(&app, [&mut view]).await;
+    Ok((ETag(instance.generation), Json(view)))
 }
 
 /// Renames an instance.
@@ -170,15 +177,19 @@ async fn command(
     key: &IdempotencyKey,
     id: InstanceId,
     command: Command,
+    start: Option<&StartQuery>,
 ) -> Result<Reply, Problem> {
     member.writer()?;
-    key.once(app.db.tenant(member.tenant).await?, member.tenant, &(), async |tx| {
+    key.once(app.db.tenant(member.tenant).await?, member.tenant, &start, async |tx| {
         let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
         if matches!(command, Command::Start | Command::Restart) {
             tenant::check_active(tx, member.tenant).await?;
         }
         match instance.command(command, OperationId::new()).map_err(Error::from)? {
             Accepted::New(effects) => {
+                if start.is_some_and(|start| start.wait) {
+                    instance.wait_in_queue();
+                }
                 let by = By::user(member.principal.user);
                 if !store::command(tx, &mut instance, &effects, &by).await? {
                     return Err(Error::LockedRowChanged.into());
@@ -191,10 +202,21 @@ async fn command(
     .await
 }
 
+/// Options of a start.
+#[derive(Debug, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct StartQuery {
+    /// Whether the instance waits in the queue if no unit is free. Otherwise the start fails at once.
+    #[serde(default)]
+    #[param(default = false)]
+    wait: bool,
+}
+
 /// Starts a stopped instance.
 #[utoipa::path(
     post, path = "/v1/instances/{id}/start", operation_id = "start_instance", tag = "instances",
-    params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),
+    params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey, StartQuery),
     responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
     extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::InstanceState, ProblemType::TenantSuspended]))),
 )]
@@ -203,8 +225,9 @@ async fn start_instance(
     member: Member,
     key: IdempotencyKey,
     Path(id): Path<InstanceId>,
+    Query(query): Query<StartQuery>,
 ) -> Result<Reply, Problem> {
-    command(&app, &member, &key, id, Command::Start).await
+    command(&app, &member, &key, id, Command::Start, query.wait.then_some(&query)).await
 }
 
 /// Stops an instance. Its storage and its URL stay.
@@ -220,7 +243,7 @@ async fn stop_instance(
     key: IdempotencyKey,
     Path(id): Path<InstanceId>,
 ) -> Result<Reply, Problem> {
-    command(&app, &member, &key, id, Command::Stop).await
+    command(&app, &member, &key, id, Command::Stop, None).await
 }
 
 /// Restarts a running instance in its unit.
@@ -236,7 +259,7 @@ async fn restart_instance(
     key: IdempotencyKey,
     Path(id): Path<InstanceId>,
 ) -> Result<Reply, Problem> {
-    command(&app, &member, &key, id, Command::Restart).await
+    command(&app, &member, &key, id, Command::Restart, None).await
 }
 
 /// Deletes an instance. It is stopped first; its storage stays.
@@ -252,5 +275,5 @@ async fn delete_instance(
     key: IdempotencyKey,
     Path(id): Path<InstanceId>,
 ) -> Result<Reply, Problem> {
-    command(&app, &member, &key, id, Command::Delete).await
+    command(&app, &member, &key, id, Command::Delete, None).await
 }

@@ -11,6 +11,7 @@ mod http;
 mod manifest;
 mod model;
 mod parts;
+pub(crate) mod queue;
 mod reason;
 mod reconcile;
 mod state;
@@ -31,5 +32,5 @@ pub use store::QUEUE;
 
 /// The routes of tenants and of administrators.
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
-    http::routes().merge(admin::routes())
+    http::routes().merge(queue::routes()).merge(admin::routes())
 }

@@ -40,6 +40,8 @@ pub enum Event {
     StorageAttached(AttachedStorage),
     /// It has claimed a unit.
     Claimed(Claim),
+    /// No unit is free, and it waits in the queue.
+    Queued,
     /// Runs have ended, by the cluster's evidence.
     RunsEnded(Vec<EndedRun>),
     /// Its readiness probe passes.
@@ -175,6 +177,19 @@ impl Instance {
         storage.is_some_and(|storage| storage != cluster)
     }
 
+    /// Lets a start that has just been accepted wait in the queue if no unit is free.
+    pub fn wait_in_queue(&mut self) {
+        if let State::Pending { wait, .. } = &mut self.state {
+            *wait = true;
+        }
+    }
+
+    /// Returns whether it waits in the queue.
+    #[must_use]
+    pub fn is_queued(&self) -> bool {
+        matches!(&self.state, State::Pending { reason: Some(reason), .. } if reason.code == ReasonCode::Queued)
+    }
+
     /// Applies a user's command. `operation` is the id of the command's operation.
     ///
     /// # Errors
@@ -189,7 +204,7 @@ impl Instance {
             }
             (Command::Start, State::Stopped { .. }) => {
                 // a failure belongs to the operation that failed: the state is left first
-                self.state = State::Pending { reason: None };
+                self.state = State::Pending { reason: None, wait: false };
                 self.attempt += 1;
                 self.storage = None;
                 self.supersede(operation, OperationKind::Start)
@@ -255,6 +270,11 @@ impl Instance {
                 self.last_place = Some(claim.place.clone());
                 log.push(Detail::UnitClaimed(Claimed::from(&claim)).into());
                 self.state = State::Starting { claim, reason: None };
+            }
+            (Event::Queued, State::Pending { reason, .. }) => {
+                let spec = &self.order.gpu_spec_name;
+                let message = format!("No unit of {spec} is free. The instance waits in the queue.");
+                *reason = Some(Reason::new(ReasonCode::Queued, message));
             }
             (Event::RunsEnded(runs), _) => effects.metering = self.close_runs(&runs),
             (Event::BecameReady(pod), State::Starting { claim, .. } | State::Running { claim, .. }) => {

@@ -140,6 +140,13 @@ impl Failure {
         Self { reason, log_tail: None, problem: None }
     }
 
+    /// Returns what could have been started instead, if no unit was free.
+    #[must_use]
+    pub fn alternatives(&self) -> Option<Vec<stock::Alternative>> {
+        let alternatives = self.problem.as_ref()?.extra.get("alternatives")?;
+        Vec::<stock::Alternative>::deserialize(alternatives).ok()
+    }
+
     /// Returns the problem of the failed operation: the one that another service answered, or `instance-failed`.
     #[must_use]
     pub fn to_problem(&self) -> Box<ProblemDetails> {

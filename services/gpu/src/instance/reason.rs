@@ -22,6 +22,8 @@ pub enum ReasonCode {
     NodeLost,
     /// Somebody removed the instance from its unit. It is started again.
     RemovedFromUnit,
+    /// No unit of the specification is free. The instance waits in the queue.
+    Queued,
     /// No unit of the specification is free.
     StockExhausted,
     /// The stock service does not answer. The platform retries.

@@ -36,6 +36,8 @@ const CONFIRMATION: Duration = Duration::from_secs(2);
 const NEEDED_CONFIRMATION: Duration = Duration::from_secs(8);
 /// Time until an instance that waits for an event is reconciled without one, in case the event was lost.
 const WAITING: Duration = Duration::from_secs(20);
+/// The same in the queue: a grant wakes the instance, and thousands may wait.
+const QUEUED: Duration = Duration::from_secs(60);
 /// The same for a running instance.
 const RUNNING: Duration = Duration::from_secs(300);
 /// Time after the end when delayed calls can have no effect any more, and what they left is released.
@@ -148,7 +150,7 @@ impl Reconciler {
             let event = match step {
                 Step::Wait(reason) => {
                     draft.instance.state.set_reason(reason);
-                    let after = requeue_after(&draft.instance.state, leftovers_released);
+                    let after = requeue_after(&draft.instance, leftovers_released);
                     return self.store_and_release(&mut draft, leased, after).await;
                 }
                 Step::Record(event) => Some(event),
@@ -254,8 +256,9 @@ impl Reconciler {
 }
 
 /// Time until the instance is reconciled without an event; none for never.
-fn requeue_after(state: &State, leftovers_released: bool) -> Option<Duration> {
-    match state {
+fn requeue_after(instance: &Instance, leftovers_released: bool) -> Option<Duration> {
+    match &instance.state {
+        State::Pending { .. } if instance.is_queued() => Some(QUEUED),
         State::Running { .. } => Some(RUNNING),
         State::Stopped { .. } | State::Deleted if leftovers_released => None,
         State::Stopped { .. } | State::Deleted => Some(LEFTOVERS),

@@ -27,6 +27,9 @@ pub enum State {
     Pending {
         /// What it waits for.
         reason: Option<Reason>,
+        /// Whether it waits in the queue if no unit is free. Otherwise the start fails.
+        #[serde(default)]
+        wait: bool,
     },
     /// It has a unit. Its pod is being created, or is not ready.
     Starting {
@@ -98,7 +101,7 @@ impl State {
     #[must_use]
     pub fn reason(&self) -> Option<&Reason> {
         match self {
-            Self::Pending { reason } | Self::Starting { reason, .. } | Self::Deleting { reason, .. } => {
+            Self::Pending { reason, .. } | Self::Starting { reason, .. } | Self::Deleting { reason, .. } => {
                 reason.as_ref()
             }
             Self::Stopping { reason, failure, .. } => {
@@ -112,7 +115,7 @@ impl State {
     /// Sets what it waits for. Returns whether that is new.
     pub fn set_reason(&mut self, new: Option<Reason>) -> bool {
         match self {
-            Self::Pending { reason }
+            Self::Pending { reason, .. }
             | Self::Starting { reason, .. }
             | Self::Stopping { reason, .. }
             | Self::Deleting { reason, .. } => {

@@ -368,3 +368,27 @@ pub(crate) async fn count_by_state(conn: &mut PgConnection) -> sqlx::Result<Vec<
     .fetch_all(conn)
     .await
 }
+
+/// Returns the cursor up to which grants have woken their instances.
+pub(super) async fn grants_cursor(conn: &mut PgConnection) -> sqlx::Result<String> {
+    let cursor = sqlx::query_scalar!("select cursor from feed_cursors where feed = 'stock.grants'");
+    Ok(cursor.fetch_optional(conn).await?.unwrap_or_default())
+}
+
+/// Stores a new cursor. Returns false if the stored one is not `before`.
+pub(super) async fn advance_grants_cursor(
+    conn: &mut PgConnection,
+    before: &str,
+    after: &str,
+) -> sqlx::Result<bool> {
+    sqlx::query!(
+        "insert into feed_cursors as c (feed, cursor)
+         select 'stock.grants', $2 where $1 = '' or exists (select from feed_cursors where feed = 'stock.grants')
+         on conflict (feed) do update set cursor = excluded.cursor, updated_at = now() where c.cursor = $1",
+        before,
+        after,
+    )
+    .execute(conn)
+    .await
+    .map(|done| done.rows_affected() == 1)
+}

@@ -1,6 +1,7 @@
 //! An instance as its tenant sees it.
 
-use ids::{GpuSpecId, InstanceId, OperationId, StorageId};
+use clients::stock::{Alternative, Estimate, QueueEntry};
+use ids::{DatacenterId, GpuSpecId, InstanceId, OperationId, StorageId};
 use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::Serialize;
@@ -8,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::{
     model::Instance,
+    parts::Failure,
     reason::ReasonCode,
     state::{InstanceState, State},
 };
@@ -17,9 +19,35 @@ use crate::config::Apps;
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct GpuSpecRef {
     /// GPU specification id.
-    id: GpuSpecId,
+    pub(super) id: GpuSpecId,
     /// Name.
-    name: String,
+    pub(super) name: String,
+}
+
+/// What an instance waits for.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct WaitingFor {
+    /// GPU specification of the unit.
+    gpu_spec: GpuSpecRef,
+    /// Id of the required datacenter; null if any will do.
+    datacenter_id: Option<DatacenterId>,
+}
+
+/// A place in the queue.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct QueueView {
+    /// False if the stock service does not answer: what it knows is null.
+    is_known: bool,
+    /// What the instance waits for.
+    waiting_for: WaitingFor,
+    /// Its place; 1 is next. Tenants take turns.
+    position: Option<i64>,
+    /// Instances that wait for this GPU specification.
+    length: Option<i64>,
+    /// Time since which it waits.
+    since: Option<Timestamp>,
+    /// When it is expected to start; null if too few units were released recently, or the datacenter is draining.
+    estimate: Option<Estimate>,
 }
 
 /// A tenant's machine.
@@ -36,6 +64,11 @@ pub(crate) struct InstanceView {
     reason: Option<ReasonCode>,
     /// The reason in a sentence for a person, or null.
     message: Option<String>,
+    /// Its place in the queue while it waits for a unit, or null.
+    queue: Option<QueueView>,
+    /// What could be started now instead: while it waits, and after a start that found no free unit, as it was then.
+    /// Otherwise null.
+    alternatives: Option<Vec<Alternative>>,
     /// Last lines of the log after a failed start, or null.
     log_tail: Option<String>,
     /// GPU specification.
@@ -79,7 +112,20 @@ impl InstanceView {
             State::Running { pod, .. } => (pod.node.clone(), Some(pod.since)),
             _ => (claim.and_then(|claim| claim.place.node.clone()), None),
         };
+        let queue = instance.is_queued().then(|| QueueView {
+            is_known: false,
+            waiting_for: WaitingFor {
+                gpu_spec: GpuSpecRef { id: order.gpu_spec_id, name: order.gpu_spec_name.clone() },
+                datacenter_id: order.datacenter_id,
+            },
+            position: None,
+            length: None,
+            since: None,
+            estimate: None,
+        });
         Self {
+            queue,
+            alternatives: state.failure().and_then(Failure::alternatives),
             id: instance.id,
             name: instance.name.clone(),
             state: state.into(),
@@ -99,6 +145,27 @@ impl InstanceView {
             created_at: instance.created_at,
             updated_at: instance.updated_at,
             started_at,
+        }
+    }
+
+    /// Id of the instance, if it waits in the queue.
+    pub(super) fn queued(&self) -> Option<InstanceId> {
+        self.queue.as_ref().map(|_| self.id)
+    }
+
+    /// Adds what the stock service knows of its place; none if it is not in the queue any more.
+    pub(super) fn set_place(&mut self, entry: Option<QueueEntry>) {
+        let Some(queue) = &mut self.queue else { return };
+        queue.is_known = true;
+        if let Some(entry) = entry {
+            queue.position = Some(entry.position);
+            queue.length = Some(entry.length);
+            queue.since = Some(entry.since);
+            queue.estimate = entry.estimate;
+            self.alternatives = Some(entry.alternatives);
+        } else {
+            // it has a unit, and is about to start
+            self.queue = None;
         }
     }
 }

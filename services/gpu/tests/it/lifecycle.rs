@@ -156,9 +156,15 @@ async fn exhausted_stock_is_told_with_what_else_there_is() {
     assert_eq!(operation["state"], "failed");
     let problem = &operation["problem"];
     assert_eq!(problem["type"], "https://atelier.dev/problems/stock-exhausted");
-    assert_eq!(problem["alternatives"][0]["gpu_spec"], "4090-small-8-1");
+    assert_eq!(problem["alternatives"][0]["gpu_spec"]["name"], "4090-small-8-1");
     let id = made.str("id").parse().unwrap();
-    assert_eq!(world.in_state(id, "stopped").await.str("reason"), "stock_exhausted");
+    let stopped = world.in_state(id, "stopped").await;
+    assert_eq!(stopped.str("reason"), "stock_exhausted");
+    // the instance itself tells them too, until the next start
+    assert_eq!(stopped.body["alternatives"][0]["price_per_hour"], "0.6");
+    assert_eq!(stopped.body["queue"], Value::Null);
+    let again = world.member().post(&format!("/v1/instances/{id}/start?wait=true"), Value::Null).await;
+    assert_eq!(again.expect(202).body["alternatives"], Value::Null);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,6 +15,7 @@ mod model;
 mod model_events;
 mod neighbours;
 mod operator;
+mod queue;
 mod sse;
 mod ssh;
 mod ssh_ends;

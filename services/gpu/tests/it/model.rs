@@ -94,7 +94,7 @@ impl World {
                     tenant: TenantId::new(),
                     name: format!("i{n}"),
                     order: order(),
-                    state: State::Pending { reason: None },
+                    state: State::Pending { reason: None, wait: false },
                     attempt: 1,
                     restart: 0,
                     storage: None,

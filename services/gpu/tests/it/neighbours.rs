@@ -41,6 +41,10 @@ struct Holdings {
     other_units: BTreeSet<UnitId>,
     /// Holder → unit, and since when.
     claims: BTreeMap<InstanceId, (UnitId, Timestamp)>,
+    /// Those that wait, in order.
+    waits: Vec<InstanceId>,
+    /// All that have been given a unit from the queue.
+    grants: Vec<InstanceId>,
     storages: BTreeMap<StorageId, TenantId>,
     attachments: BTreeSet<(StorageId, InstanceId)>,
     members: BTreeMap<(TenantId, UserId), &'static str>,
@@ -54,6 +58,7 @@ pub(crate) struct Neighbours {
     base: String,
     holdings: Mutex<Holdings>,
     away: AtomicBool,
+    granted: tokio::sync::Notify,
     /// Calls to claims: what was asked of the stock service.
     pub(crate) claim_calls: AtomicUsize,
 }
@@ -98,6 +103,7 @@ impl Neighbours {
             base: format!("http://{}", listener.local_addr().unwrap()),
             holdings: Mutex::default(),
             away: AtomicBool::new(false),
+            granted: tokio::sync::Notify::new(),
             claim_calls: AtomicUsize::new(0),
         });
         let state = Played(Arc::clone(&played), issuer.auth());
@@ -105,6 +111,10 @@ impl Neighbours {
             .route("/internal/v1/gpu-specs/{id}", get(gpu_spec))
             .route("/internal/v1/claims", post(claim))
             .route("/internal/v1/claims/{id}", get(claimed).delete(release))
+            .route("/internal/v1/queue", get(entries))
+            .route("/internal/v1/queue/{id}", put(claim_or_wait))
+            .route("/internal/v1/queue-grants", get(grants))
+            .route("/internal/v1/quotes", get(quote))
             .route("/v1/datacenters/{id}", get(datacenter))
             .route("/v1/storages/{id}", get(storage))
             .route("/internal/v1/storages/{id}/attachments/{instance}", put(attach).delete(detach))
@@ -174,11 +184,28 @@ impl Neighbours {
         })
     }
 
+    fn alternatives(&self) -> Value {
+        json!([{ "gpu_spec": { "id": self.spec, "name": "4090-small-8-1" },
+            "datacenter": { "id": self.datacenter, "name": "dev-1" },
+            "available": 2, "price_per_hour": "0.6", "currency": "EUR" }])
+    }
+
     /// As if a claim arrived that was sent long ago.
     pub(crate) fn claim_late(&self, instance: InstanceId) {
         let mut holdings = self.holdings();
         let unit = holdings.units[0];
         holdings.claims.insert(instance, (unit, Timestamp::now()));
+    }
+
+    /// As if a unit was given to an instance that does not wait any more.
+    pub(crate) fn grant_late(&self, instance: InstanceId) {
+        self.claim_late(instance);
+        self.holdings().grants.push(instance);
+        self.granted.notify_waiters();
+    }
+
+    pub(crate) fn waits(&self) -> usize {
+        self.holdings().waits.len()
     }
 
     pub(crate) fn claims(&self) -> usize {
@@ -228,11 +255,7 @@ async fn claim(
     let free = holdings.units.iter().find(is_free).copied();
     let Some(claimed) = held.or(free.map(|unit| (unit, Timestamp::now()))) else {
         return Err(Problem::new(ProblemType::StockExhausted, "No unit is free.")
-            .with(
-                "alternatives",
-                json!([{ "gpu_spec": "4090-small-8-1", "datacenter": "dev-1",
-                "available": 2, "price_per_hour": "0.6", "currency": "EUR" }]),
-            )
+            .with("alternatives", played.alternatives())
             .with("waiting", 1));
     };
     holdings.claims.insert(request.instance_id, claimed);
@@ -255,6 +278,8 @@ async fn claimed(
 #[serde(deny_unknown_fields)]
 struct ReleaseQuery {
     claimed_at: Timestamp,
+    #[serde(rename = "attempt")]
+    _attempt: i64,
 }
 
 async fn release(
@@ -265,9 +290,131 @@ async fn release(
 ) -> StatusCode {
     let mut holdings = played.holdings();
     if holdings.claims.get(&id).is_some_and(|held| held.1 == query.claimed_at) {
-        holdings.claims.remove(&id);
+        let (unit, _) = holdings.claims.remove(&id).unwrap();
+        if !holdings.waits.is_empty() {
+            let next = holdings.waits.remove(0);
+            holdings.claims.insert(next, (unit, Timestamp::now()));
+            holdings.grants.push(next);
+            played.granted.notify_waiters();
+        }
     }
+    holdings.waits.retain(|waits| *waits != id);
     StatusCode::NO_CONTENT
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WaitRequest {
+    tenant_id: TenantId,
+    gpu_spec_id: GpuSpecId,
+    #[serde(default)]
+    datacenter_id: Option<DatacenterId>,
+    #[serde(default)]
+    preferred_node: Option<String>,
+    #[serde(rename = "attempt")]
+    _attempt: i64,
+}
+
+async fn claim_or_wait(
+    State(state): State<Played>,
+    caller: Caller,
+    Path(instance_id): Path<InstanceId>,
+    Json(wait): Json<WaitRequest>,
+) -> Result<Json<Value>, Problem> {
+    let request = ClaimRequest {
+        instance_id,
+        _tenant_id: wait.tenant_id,
+        gpu_spec_id: wait.gpu_spec_id,
+        datacenter_id: wait.datacenter_id,
+        _preferred_node: wait.preferred_node,
+    };
+    let played = Arc::clone(&state.0);
+    match claim(State(state), caller, Json(request)).await {
+        Ok((_, claim)) => Ok(Json(json!({ "claim": claim.0 }))),
+        Err(_) => {
+            let mut holdings = played.holdings();
+            if !holdings.waits.contains(&instance_id) {
+                holdings.waits.push(instance_id);
+            }
+            Ok(Json(json!({ "claim": null })))
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EntriesQuery {
+    instance_ids: String,
+}
+
+async fn entries(
+    State(Played(played, _)): State<Played>,
+    _: Caller,
+    Query(query): Query<EntriesQuery>,
+) -> Json<Value> {
+    let holdings = played.holdings();
+    let asked: Vec<InstanceId> = query.instance_ids.split(',').map(|id| id.parse().unwrap()).collect();
+    let items: Vec<Value> = holdings
+        .waits
+        .iter()
+        .enumerate()
+        .filter(|(_, id)| asked.contains(id))
+        .map(|(n, id)| {
+            json!({ "instance_id": id, "position": n + 1, "length": holdings.waits.len(),
+                "gpu_spec": { "id": played.spec, "name": SPEC }, "datacenter": null, "draining": false,
+                "priority": 0, "since": "2026-01-01T00:00:00Z",
+                "estimate": { "starts_at": "2026-01-01T01:00:00Z", "releases": 3, "period_seconds": 60 },
+                "alternatives": played.alternatives() })
+        })
+        .collect();
+    Json(json!({ "items": items }))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GrantsQuery {
+    after: String,
+    wait_seconds: u64,
+}
+
+async fn grants(
+    State(Played(played, _)): State<Played>,
+    _: Caller,
+    Query(query): Query<GrantsQuery>,
+) -> Json<Value> {
+    let mut granted = std::pin::pin!(played.granted.notified());
+    granted.as_mut().enable();
+    let after: usize = query.after.parse().unwrap_or(0);
+    if played.holdings().grants.len() <= after {
+        let _ = tokio::time::timeout(std::time::Duration::from_secs(query.wait_seconds), granted).await;
+    }
+    let holdings = played.holdings();
+    let items: Vec<Value> = holdings.grants[after..]
+        .iter()
+        .map(|id| json!({ "at": "2026-01-01T00:00:00Z", "change": { "instance_id": id } }))
+        .collect();
+    Json(json!({ "items": items, "next_cursor": holdings.grants.len().to_string(), "complete": true }))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QuoteQuery {
+    gpu_spec_id: GpuSpecId,
+    #[serde(default, rename = "datacenter_id")]
+    _datacenter_id: Option<DatacenterId>,
+}
+
+async fn quote(
+    State(Played(played, _)): State<Played>,
+    _: Caller,
+    Query(query): Query<QuoteQuery>,
+) -> Json<Value> {
+    assert_eq!(query.gpu_spec_id, played.spec);
+    let holdings = played.holdings();
+    let available = holdings.units.len() - holdings.claims.len();
+    let alternatives = if available == 0 { played.alternatives() } else { json!([]) };
+    Json(json!({ "available": available, "draining": false, "waiting": holdings.waits.len(),
+        "estimate": null, "alternatives": alternatives }))
 }
 
 async fn datacenter(

@@ -22,6 +22,7 @@ async fn a_panic_in_any_worker_does_not_stop_the_service() {
         "gpu.ssh",
         "gpu.ssh.rights",
         "gpu.ssh.record",
+        "gpu.grants",
         &format!("gpu.watch.{CLUSTER}"),
     ] {
         assert!(names.iter().any(|name| name == expected), "{expected} is not in {names:?}");

@@ -10,14 +10,17 @@ use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    model::{Claim, ClaimRequest},
+    model::{Claim, ClaimRequest, Turn, WaitRequest},
     service::{ClaimService, Granted},
     store::{self, Release},
 };
 use crate::Error;
 
 pub(crate) fn routes() -> OpenApiRouter<ClaimService> {
-    OpenApiRouter::new().routes(routes!(create_claim)).routes(routes!(get_claim, delete_claim))
+    OpenApiRouter::new()
+        .routes(routes!(create_claim))
+        .routes(routes!(get_claim, delete_claim))
+        .routes(routes!(claim_or_wait))
 }
 
 /// Claims a unit for an instance, or returns the one that it holds. Idempotent by the instance's id.
@@ -33,6 +36,23 @@ async fn create_claim(
 ) -> Result<(StatusCode, Json<Claim>), Problem> {
     let Granted { claim, new } = service.claim(&request).await?;
     Ok((if new { StatusCode::CREATED } else { StatusCode::OK }, Json(claim)))
+}
+
+/// Claims a unit for an instance, or enters it into the queue if none is free. Repeatable: an instance that waits keeps
+/// its place, and one that has been given a unit gets that unit.
+#[utoipa::path(put, path = "/internal/v1/queue/{instance_id}", tag = "internal",
+    params(("instance_id" = InstanceId, Path, description = "Instance id")), request_body = WaitRequest,
+    responses((status = 200, description = "The claim, or none while the instance waits", body = Turn)),
+    extensions(("x-problems" = json!([ProblemType::StockExhausted, ProblemType::AlreadyClaimed]))),
+)]
+async fn claim_or_wait(
+    State(service): State<ClaimService>,
+    _: Caller,
+    Path(instance): Path<InstanceId>,
+    Json(request): Json<WaitRequest>,
+) -> Result<Json<Turn>, Problem> {
+    let granted = service.claim_or_wait(instance, &request).await?;
+    Ok(Json(Turn { claim: granted.map(|granted| granted.claim) }))
 }
 
 /// Returns the unit that an instance holds.
@@ -58,9 +78,11 @@ pub(crate) struct ReleaseQuery {
     /// Only a claim with this `claimed_at`: a later one stays, however late this call arrives. Any claim when absent.
     #[param(value_type = Option<String>, format = DateTime)]
     claimed_at: Option<Timestamp>,
+    /// Only the place in the queue of this start or an earlier one. Any place when absent.
+    attempt: Option<i64>,
 }
 
-/// Releases the unit of an instance. Repeatable; succeeds if the instance holds none.
+/// Releases the unit of an instance and ends its wait in the queue. Repeatable; succeeds if the instance holds none.
 #[utoipa::path(delete, path = "/internal/v1/claims/{instance_id}", tag = "internal",
     params(("instance_id" = InstanceId, Path, description = "Instance id"), ReleaseQuery),
     responses((status = 204, description = "Released")))]
@@ -70,6 +92,6 @@ async fn delete_claim(
     Path(instance): Path<InstanceId>,
     Query(query): Query<ReleaseQuery>,
 ) -> Result<StatusCode, Problem> {
-    service.release(Release { instance, claimed_at: query.claimed_at }).await?;
+    service.release(Release { instance, claimed_at: query.claimed_at, attempt: query.attempt }).await?;
     Ok(StatusCode::NO_CONTENT)
 }

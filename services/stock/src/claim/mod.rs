@@ -7,6 +7,9 @@
 //! Claims and releases need no Idempotency-Key (one that is sent is ignored): the instance's id is the key. An
 //! instance gets the same unit until it releases it, and releasing nothing succeeds. A key that outlived a release
 //! could only repeat an answer that is no longer true.
+//!
+//! An instance that is ready to wait enters the queue when no unit is free, and leaves it with its release
+//! ([`crate::queue`]).
 
 pub(crate) mod http;
 mod model;
@@ -14,5 +17,5 @@ mod service;
 pub(crate) mod store;
 
 pub(crate) use model::Exhausted;
-pub use model::{Alternative, Claim, ClaimRequest};
+pub use model::{Claim, ClaimRequest, Turn, WaitRequest};
 pub(crate) use service::ClaimService;

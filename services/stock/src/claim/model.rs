@@ -8,7 +8,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{datacenter::DatacenterRef, gpu_spec::GpuSpecRef};
+use crate::queue::Alternative;
 
 /// A request for one unit of a specification.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -26,6 +26,35 @@ pub struct ClaimRequest {
     /// A unit on this node, if one is free; otherwise any.
     #[serde(default)]
     pub preferred_node: Option<String>,
+}
+
+/// A request for one unit of a specification, now or as soon as it is the instance's turn.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WaitRequest {
+    /// Tenant of the instance.
+    pub tenant_id: TenantId,
+    /// Specification of the unit.
+    pub gpu_spec_id: GpuSpecId,
+    /// Only units in this datacenter; in any if absent.
+    #[serde(default)]
+    pub datacenter_id: Option<DatacenterId>,
+    /// A unit on this node, if one is free now; otherwise any.
+    #[serde(default)]
+    pub preferred_node: Option<String>,
+    /// Number of the instance's start. A release for an earlier start does not end the wait of a later one.
+    #[serde(default)]
+    pub attempt: i64,
+    /// Higher is served first. -100 to 100.
+    #[serde(default)]
+    pub priority: i32,
+}
+
+/// What an instance that is ready to wait has now.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct Turn {
+    /// The claim; null while the instance waits in the queue.
+    pub claim: Option<Claim>,
 }
 
 /// A unit that an instance holds.
@@ -68,28 +97,11 @@ impl Claim {
     }
 }
 
-/// Units that could be claimed instead.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct Alternative {
-    /// Specification of the units.
-    pub gpu_spec: GpuSpecRef,
-    /// Datacenter of the units.
-    pub datacenter: DatacenterRef,
-    /// Free units.
-    pub available: i64,
-    /// Price per hour, a decimal number.
-    #[serde(with = "rust_decimal::serde::str")]
-    #[schema(value_type = String, example = "0.2")]
-    pub price_per_hour: Decimal,
-    /// ISO 4217 code of the currency.
-    pub currency: String,
-}
-
 /// No unit is free.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exhausted {
     pub(crate) alternatives: Vec<Alternative>,
-    /// Instances that wait for the specification.
+    /// Instances in the queue of the specification.
     pub(crate) waiting: i64,
     /// The datacenter of the request is draining.
     pub(crate) draining: bool,
@@ -100,6 +112,8 @@ pub struct Exhausted {
 pub(crate) enum ClaimOutcome {
     /// The instance holds this unit; `new` unless it did before.
     Claimed { claim: Box<Claim>, new: bool },
+    /// No unit is free, and the instance waits in the queue.
+    Queued,
     /// No unit is free.
     Exhausted(Arc<Exhausted>),
     /// The specification does not exist.

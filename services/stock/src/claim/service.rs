@@ -6,9 +6,10 @@ use api::{FieldError, checks::is_dns_subdomain};
 use auth::{AuthState, HasAuth};
 use db::Db;
 use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId, UnitId};
+use sqlx::PgConnection;
 
 use super::{
-    model::{Claim, ClaimOutcome, ClaimRequest, Exhausted},
+    model::{Claim, ClaimOutcome, ClaimRequest, Exhausted, WaitRequest},
     store::{self, Claimants, Claimed, FoundClaim, Release},
 };
 use crate::{
@@ -16,6 +17,7 @@ use crate::{
     batch::{BatchWork, Batcher},
     datacenter,
     metrics::StockMetrics,
+    queue::{self, store::Entrants},
     silence::Silence,
 };
 
@@ -23,6 +25,8 @@ use crate::{
 const CONCURRENCY: usize = 2;
 /// How often a batch that collided with another claim of the same instance, or with a deadlock, is repeated.
 const MAX_RETRIES: usize = 5;
+/// Priorities of instances that wait.
+const PRIORITIES: std::ops::RangeInclusive<i32> = -100..=100;
 
 /// Claims and releases units. Clones share the batches.
 #[derive(Clone)]
@@ -58,15 +62,43 @@ impl ClaimService {
 
     /// Claims a unit, or returns the one that the instance holds.
     pub(super) async fn claim(&self, request: &ClaimRequest) -> Result<Granted, Error> {
+        // only an instance that is ready to wait has no claim
+        self.submit(request, None).await?.ok_or(Error::BatchLost)
+    }
+
+    /// Claims a unit, or enters the instance into the queue and returns none.
+    pub(super) async fn claim_or_wait(
+        &self,
+        instance: InstanceId,
+        request: &WaitRequest,
+    ) -> Result<Option<Granted>, Error> {
+        if !PRIORITIES.contains(&request.priority) {
+            return Err(invalid("/priority", "must be -100 to 100"));
+        }
+        let wait = Entry { priority: request.priority, attempt: request.attempt };
+        let request = ClaimRequest {
+            instance_id: instance,
+            tenant_id: request.tenant_id,
+            gpu_spec_id: request.gpu_spec_id,
+            datacenter_id: request.datacenter_id,
+            preferred_node: request.preferred_node.clone(),
+        };
+        self.submit(&request, Some(wait)).await
+    }
+
+    async fn submit(&self, request: &ClaimRequest, wait: Option<Entry>) -> Result<Option<Granted>, Error> {
         let claimant = Claimant {
             instance: request.instance_id,
             tenant: request.tenant_id,
             node: request.preferred_node.clone().filter(|node| is_dns_subdomain(node)),
+            entry: wait.unwrap_or_default(),
         };
-        let target = (request.gpu_spec_id, request.datacenter_id);
+        let target =
+            Target { spec: request.gpu_spec_id, datacenter: request.datacenter_id, wait: wait.is_some() };
         match self.claims.submit(target, claimant).await.ok_or(Error::BatchLost)? {
             ClaimOutcome::Claimed { claim, .. } if !claim.fulfils(request) => Err(Error::AlreadyClaimed),
-            ClaimOutcome::Claimed { claim, new } => Ok(Granted { claim: *claim, new }),
+            ClaimOutcome::Claimed { claim, new } => Ok(Some(Granted { claim: *claim, new })),
+            ClaimOutcome::Queued => Ok(None),
             ClaimOutcome::Exhausted(exhausted) => Err(Error::StockExhausted(exhausted)),
             ClaimOutcome::UnknownSpec => Err(invalid("/gpu_spec_id", "is not the id of a GPU specification")),
             ClaimOutcome::UnknownDatacenter => {
@@ -87,11 +119,28 @@ fn invalid(pointer: &str, detail: &str) -> Error {
     Error::Invalid(vec![FieldError { pointer: pointer.to_owned(), detail: detail.to_owned() }])
 }
 
+/// What the claims of a batch have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Target {
+    spec: GpuSpecId,
+    datacenter: Option<DatacenterId>,
+    /// Whether the instances wait if no unit is free.
+    wait: bool,
+}
+
+/// How an instance waits.
+#[derive(Debug, Clone, Copy, Default)]
+struct Entry {
+    priority: i32,
+    attempt: i64,
+}
+
 /// One claim in a batch.
 struct Claimant {
     instance: InstanceId,
     tenant: TenantId,
     node: Option<String>,
+    entry: Entry,
 }
 
 struct Claims {
@@ -101,14 +150,14 @@ struct Claims {
 }
 
 impl BatchWork for Claims {
-    type Key = (GpuSpecId, Option<DatacenterId>);
+    type Key = Target;
     type Item = Claimant;
     type Answer = ClaimOutcome;
 
     async fn run(&self, key: &Self::Key, claimants: Vec<Claimant>) -> Vec<ClaimOutcome> {
         self.metrics.batch(claimants.len());
         let mut outcomes = HashMap::with_capacity(claimants.len());
-        let rest = match self.claim_all(key.0, key.1, &claimants, &mut outcomes).await {
+        let rest = match self.claim_all(key, &claimants, &mut outcomes).await {
             Ok(rest) => rest,
             Err(error) => Some(ClaimOutcome::Failed(Arc::new(error))),
         };
@@ -121,6 +170,7 @@ impl BatchWork for Claims {
                 match &outcome {
                     ClaimOutcome::Claimed { new: true, .. } => self.metrics.claimed(),
                     ClaimOutcome::Claimed { .. } => self.metrics.existing(),
+                    ClaimOutcome::Queued => self.metrics.queued(),
                     ClaimOutcome::Exhausted(_) => self.metrics.exhausted(),
                     ClaimOutcome::UnknownSpec | ClaimOutcome::UnknownDatacenter | ClaimOutcome::Failed(_) => {
                     }
@@ -137,11 +187,18 @@ impl Claims {
     /// Fills `outcomes`. Returns the outcome of all claimants that are not in it.
     async fn claim_all(
         &self,
-        spec: GpuSpecId,
-        datacenter: Option<DatacenterId>,
+        target: &Target,
         claimants: &[Claimant],
         outcomes: &mut Outcomes,
     ) -> sqlx::Result<Option<ClaimOutcome>> {
+        let Target { spec, datacenter, wait: may_wait } = *target;
+        if may_wait {
+            // who waits is not to pass those before it
+            let mut tx = self.db.worker().await?;
+            let waiting =
+                queue::store::waiting(&mut tx, spec, datacenter, &entrants(claimants, outcomes)).await?;
+            outcomes.extend(waiting.into_iter().map(|instance| (instance, ClaimOutcome::Queued)));
+        }
         let mut avoided = if datacenter.is_none() { self.silent_datacenters().await? } else { Vec::new() };
         let on_nodes = open(claimants.iter().filter(|claimant| claimant.node.is_some()), outcomes);
         // clusters may have nodes of the same name
@@ -171,10 +228,11 @@ impl Claims {
                     tried.retain(|tried| !avoided.contains(tried));
                     avoided.clear();
                 }
-                None => {
-                    let left = open(claimants.iter(), outcomes);
-                    return self.refuse(spec, datacenter, &left).await.map(Some);
+                None if may_wait => {
+                    let entrants = entrants(claimants, outcomes);
+                    return self.enqueue(spec, datacenter, &entrants, outcomes).await;
                 }
+                None => return self.refuse(spec, datacenter).await.map(Some),
             }
         }
     }
@@ -190,12 +248,7 @@ impl Claims {
         Ok(all.into_iter().filter(|one| silent.contains(&one.cluster)).map(|one| one.id).collect())
     }
 
-    async fn refuse(
-        &self,
-        spec: GpuSpecId,
-        datacenter: Option<DatacenterId>,
-        claimants: &Claimants,
-    ) -> sqlx::Result<ClaimOutcome> {
+    async fn refuse(&self, spec: GpuSpecId, datacenter: Option<DatacenterId>) -> sqlx::Result<ClaimOutcome> {
         let mut tx = self.db.worker().await?;
         let target = store::find_target(&mut tx, spec, datacenter).await?;
         if !target.spec_exists {
@@ -204,11 +257,46 @@ impl Claims {
         if !target.datacenter_exists {
             return Ok(ClaimOutcome::UnknownDatacenter);
         }
-        let waiting = store::record_wait(&mut tx, spec, datacenter, claimants).await?;
-        let alternatives = store::alternatives(&mut tx, spec, datacenter).await?;
-        tx.commit().await?;
+        let waiting = queue::report_store::count(&mut tx, spec).await?;
+        let target_units = (spec, datacenter);
+        let mut found = queue::report_store::alternatives(&mut tx, &[target_units]).await?;
+        let alternatives = found.remove(&target_units).unwrap_or_default();
         let exhausted = Exhausted { alternatives, waiting, draining: target.draining };
         Ok(ClaimOutcome::Exhausted(Arc::new(exhausted)))
+    }
+
+    /// Enters the instances into the queue, again after a collision. Returns the outcome of those that are not in
+    /// `outcomes`: they wait, unless there is nothing to wait for.
+    async fn enqueue(
+        &self,
+        spec: GpuSpecId,
+        datacenter: Option<DatacenterId>,
+        entrants: &Entrants,
+        outcomes: &mut Outcomes,
+    ) -> sqlx::Result<Option<ClaimOutcome>> {
+        let mut tx = self.db.worker().await?;
+        let target = store::find_target(&mut tx, spec, datacenter).await?;
+        tx.commit().await?;
+        if !target.spec_exists || !target.datacenter_exists || target.draining {
+            return self.refuse(spec, datacenter).await.map(Some);
+        }
+        let mut retries = 0;
+        loop {
+            let mut tx = self.db.worker().await?;
+            match enter(&mut tx, spec, datacenter, entrants).await {
+                Ok(claims) => {
+                    tx.commit().await?;
+                    for claim in claims {
+                        let instance = claim.instance_id;
+                        outcomes
+                            .insert(instance, ClaimOutcome::Claimed { claim: Box::new(claim), new: true });
+                    }
+                    return Ok(Some(ClaimOutcome::Queued));
+                }
+                Err(error) if retries < MAX_RETRIES && is_collision(&error) => retries += 1,
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Runs one statement in a transaction of its own, again after a collision.
@@ -241,6 +329,22 @@ impl Claims {
     }
 }
 
+/// Enters instances at the end of the queue, and serves it: a unit may have become available since they were refused.
+/// Returns the claims of those that have been served, or held a unit before.
+async fn enter(
+    conn: &mut PgConnection,
+    spec: GpuSpecId,
+    datacenter: Option<DatacenterId>,
+    entrants: &Entrants,
+) -> sqlx::Result<Vec<Claim>> {
+    queue::store::lock_for_wait(&mut *conn, spec).await?;
+    // waits for other units, or of earlier starts
+    queue::store::remove(&mut *conn, &entrants.instances, &vec![None; entrants.instances.len()]).await?;
+    queue::store::insert(&mut *conn, spec, datacenter, entrants).await?;
+    queue::store::serve_all(&mut *conn, spec).await?;
+    store::find_all(conn, &entrants.instances).await
+}
+
 /// Where a statement looks for units.
 enum Step<'a> {
     /// On the preferred nodes.
@@ -263,6 +367,21 @@ fn open<'a>(claimants: impl Iterator<Item = &'a Claimant>, outcomes: &Outcomes) 
     open
 }
 
+/// As [`open`], for the queue.
+fn entrants(claimants: &[Claimant], outcomes: &Outcomes) -> Entrants {
+    let mut entrants = Entrants::default();
+    for claimant in claimants {
+        if outcomes.contains_key(&claimant.instance) || entrants.instances.contains(&claimant.instance) {
+            continue;
+        }
+        entrants.instances.push(claimant.instance);
+        entrants.tenants.push(claimant.tenant);
+        entrants.priorities.push(claimant.entry.priority);
+        entrants.attempts.push(claimant.entry.attempt);
+    }
+    entrants
+}
+
 fn record(claimed: Claimed, outcomes: &mut Outcomes) {
     for FoundClaim { claim, new } in claimed.claims {
         outcomes.insert(claim.instance_id, ClaimOutcome::Claimed { claim: Box::new(claim), new });
@@ -281,6 +400,27 @@ fn is_collision(error: &sqlx::Error) -> bool {
 fn random_start() -> i32 {
     let bits = UnitId::new().uuid().as_u128() & 0x7fff_ffff;
     i32::try_from(bits).unwrap_or(0)
+}
+
+/// Releases units, ends waits, and gives what has become available to those who wait.
+async fn release(conn: &mut PgConnection, releases: &[Release]) -> sqlx::Result<()> {
+    let instances: Vec<InstanceId> = releases.iter().map(|release| release.instance).collect();
+    let attempts: Vec<Option<i64>> = releases.iter().map(|release| release.attempt).collect();
+    let waiting = queue::store::lock_for_release(&mut *conn, &instances, &attempts).await?;
+    let mut available = store::release(&mut *conn, releases).await?;
+    if !waiting.is_empty() {
+        let left = queue::store::leave(&mut *conn, &instances, &attempts, &available).await?;
+        // who does not wait any more has just been given a unit, which goes to the next
+        let granted: Vec<Release> = waiting
+            .into_iter()
+            .filter(|instance| !left.contains(instance))
+            .map(|instance| Release { instance, claimed_at: None, attempt: None })
+            .collect();
+        if !granted.is_empty() {
+            available.extend(store::release(&mut *conn, &granted).await?);
+        }
+    }
+    queue::store::serve(conn, &available).await.map(drop)
 }
 
 struct Releases {
@@ -303,7 +443,7 @@ impl Releases {
         let mut retries = 0;
         loop {
             let mut tx = self.db.worker().await?;
-            match store::release(&mut tx, releases).await {
+            match release(&mut tx, releases).await {
                 Ok(()) => return tx.commit().await,
                 Err(error) if retries < MAX_RETRIES && is_collision(&error) => retries += 1,
                 Err(error) => return Err(error),
@@ -322,6 +462,7 @@ mod tests {
             instance,
             tenant: TenantId::new(),
             node: node.map(str::to_owned),
+            entry: Entry::default(),
         };
         let (a, b, done) = (InstanceId::new(), InstanceId::new(), InstanceId::new());
         let claimants =

@@ -6,8 +6,7 @@ use jiff_sqlx::ToSqlx;
 use rust_decimal::Decimal;
 use sqlx::PgConnection;
 
-use super::model::{Alternative, Claim};
-use crate::{datacenter::DatacenterRef, gpu_spec::GpuSpecRef};
+use super::model::Claim;
 
 /// Claims in a batch, at most. The statements below read up to twice as many rows.
 pub(crate) const MAX_BATCH: usize = 64;
@@ -100,7 +99,7 @@ macro_rules! claim {
             + " where u.id = p.id and u.state = 'available'
                  returning u.id, u.gpu_spec_id, u.datacenter_id, u.node, u.holder_instance, u.holder_tenant,
                      u.holder_since),
-              served as (delete from claim_waits w using taken t where w.instance_id = t.holder_instance),
+              served as (delete from queue_entries q using taken t where q.instance_id = t.holder_instance),
               mine as (
                  select true as new, t.* from taken t union all select false, h.* from held h),
               told as (
@@ -233,19 +232,24 @@ pub(crate) async fn claim_on_nodes(
 
 /// Returns the claim of an instance.
 pub(crate) async fn find(conn: &mut PgConnection, instance: InstanceId) -> sqlx::Result<Option<Claim>> {
-    let row = sqlx::query_as!(
+    Ok(find_all(conn, &[instance]).await?.pop())
+}
+
+/// Returns the claims of those of the instances that hold a unit.
+pub(crate) async fn find_all(conn: &mut PgConnection, instances: &[InstanceId]) -> sqlx::Result<Vec<Claim>> {
+    let rows = sqlx::query_as!(
         Row,
         r#"select null::uuid as "place?: DatacenterId", false as "new?", u.id as "unit_id?", u.gpu_spec_id as "gpu_spec_id?",
              s.name as "gpu_spec_name?", u.datacenter_id as "datacenter_id?", d.name as "datacenter_name?",
              d.cluster as "cluster?", u.node, u.holder_instance, u.holder_tenant, u.holder_since,
              s.price_per_hour as "price_per_hour?", s.currency as "currency?"
          from units u join gpu_specs s on s.id = u.gpu_spec_id join datacenters d on d.id = u.datacenter_id
-         where u.holder_instance = $1"#,
-        instance as InstanceId,
+         where u.holder_instance = any($1)"#,
+        instances as &[InstanceId],
     )
-    .fetch_optional(conn)
+    .fetch_all(conn)
     .await?;
-    Ok(row.and_then(Row::claim).map(|found| found.claim))
+    Ok(rows.into_iter().filter_map(Row::claim).map(|found| found.claim).collect())
 }
 
 /// A release of what an instance holds.
@@ -253,15 +257,18 @@ pub(crate) struct Release {
     pub(crate) instance: InstanceId,
     /// Only what was claimed at this time.
     pub(crate) claimed_at: Option<Timestamp>,
+    /// Only the place in the queue of this start or an earlier one.
+    pub(crate) attempt: Option<i64>,
 }
 
 /// Returns the units of these instances to stock, as available if they are held. The caller has seen that the instance
-/// has left the unit; the cluster may report it here later. Instances that were waiting stop waiting.
-pub(crate) async fn release(conn: &mut PgConnection, releases: &[Release]) -> sqlx::Result<()> {
+/// has left the unit; the cluster may report it here later. Returns the units that became available and for which
+/// instances wait.
+pub(crate) async fn release(conn: &mut PgConnection, releases: &[Release]) -> sqlx::Result<Vec<UnitId>> {
     let instances: Vec<InstanceId> = releases.iter().map(|release| release.instance).collect();
     let times: Vec<Option<jiff_sqlx::Timestamp>> =
         releases.iter().map(|release| release.claimed_at.map(ToSqlx::to_sqlx)).collect();
-    sqlx::query!(
+    sqlx::query_scalar!(
         "with old as (
              select id, holder_instance, holder_tenant, holder_since from units u
              where holder_instance = any($1) and exists (
@@ -273,17 +280,19 @@ pub(crate) async fn release(conn: &mut PgConnection, releases: &[Release]) -> sq
              update units u set state = case when u.held then 'available' else 'inactive' end, since = now(),
                  holder_instance = null, holder_tenant = null, holder_since = null
              from old where u.id = old.id
-             returning u.id),
-         waits as (delete from claim_waits where instance_id = any($1))
-         insert into unit_holders (unit_id, instance_id, tenant_id, claimed_at)
-         select old.id, old.holder_instance, old.holder_tenant, old.holder_since
-         from old join freed using (id)",
+             returning u.id, u.gpu_spec_id, u.datacenter_id, u.state),
+         recorded as (
+             insert into unit_holders (unit_id, instance_id, tenant_id, claimed_at, gpu_spec_id, datacenter_id)
+             select old.id, old.holder_instance, old.holder_tenant, old.holder_since, freed.gpu_spec_id,
+                 freed.datacenter_id
+             from old join freed using (id))
+         select f.id from freed f
+         where f.state = 'available' and exists (select from queue_entries q where q.gpu_spec_id = f.gpu_spec_id)",
         &instances as &[InstanceId],
         &times as &[Option<jiff_sqlx::Timestamp>],
     )
-    .execute(conn)
+    .fetch_all(conn)
     .await
-    .map(drop)
 }
 
 /// Whether the specification and datacenter of a claim exist.
@@ -310,84 +319,7 @@ pub(crate) async fn find_target(
     .await
 }
 
-/// Records that these instances wait for the specification. Returns how many do: those that asked within the last ten
-/// minutes and have no unit since.
-pub(crate) async fn record_wait(
-    conn: &mut PgConnection,
-    spec: GpuSpecId,
-    datacenter: Option<DatacenterId>,
-    claimants: &Claimants,
-) -> sqlx::Result<i64> {
-    sqlx::query!(
-        "insert into claim_waits (instance_id, tenant_id, gpu_spec_id, datacenter_id)
-         select a.i, a.t, $1, $2 from unnest($3::uuid[], $4::uuid[]) as a(i, t) order by a.i
-         on conflict (instance_id) do update set asked_at = now(), gpu_spec_id = excluded.gpu_spec_id,
-             datacenter_id = excluded.datacenter_id, tenant_id = excluded.tenant_id,
-             since = case when claim_waits.gpu_spec_id = excluded.gpu_spec_id then claim_waits.since else now() end",
-        spec as GpuSpecId,
-        datacenter as Option<DatacenterId>,
-        &claimants.instances as &[InstanceId],
-        &claimants.tenants as &[TenantId],
-    )
-    .execute(&mut *conn)
-    .await?;
-    sqlx::query_scalar!(
-        r#"select count(*) as "count!" from claim_waits
-         where gpu_spec_id = $1 and asked_at > now() - interval '10 minutes'"#,
-        spec as GpuSpecId,
-    )
-    .fetch_one(conn)
-    .await
-}
-
-struct AlternativeRow {
-    gpu_spec_id: GpuSpecId,
-    gpu_spec_name: String,
-    datacenter_id: DatacenterId,
-    datacenter_name: String,
-    available: i64,
-    price_per_hour: Decimal,
-    currency: String,
-}
-
-/// Returns up to ten alternatives: first the same specification elsewhere, then the same GPU model, then the nearest
-/// prices.
-pub(crate) async fn alternatives(
-    conn: &mut PgConnection,
-    spec: GpuSpecId,
-    datacenter: Option<DatacenterId>,
-) -> sqlx::Result<Vec<Alternative>> {
-    let rows = sqlx::query_as!(
-        AlternativeRow,
-        r#"select s.id as gpu_spec_id, s.name as gpu_spec_name, d.id as datacenter_id, d.name as datacenter_name,
-             c.available as "available!", s.price_per_hour, s.currency
-         from (select gpu_spec_id, datacenter_id, sum(available)::bigint as available from stock_counts
-               group by 1, 2 having sum(available) > 0) c
-         join gpu_specs s on s.id = c.gpu_spec_id join datacenters d on d.id = c.datacenter_id
-         join gpu_specs wanted on wanted.id = $1
-         where d.state = 'active' and (s.state = 'active' or s.id = wanted.id)
-           and (s.id <> wanted.id or ($2::uuid is not null and d.id <> $2))
-         order by s.id = wanted.id desc, s.gpu_model = wanted.gpu_model desc,
-             s.currency = wanted.currency desc, abs(s.price_per_hour - wanted.price_per_hour), s.name, d.name
-         limit 10"#,
-        spec as GpuSpecId,
-        datacenter as Option<DatacenterId>,
-    )
-    .fetch_all(conn)
-    .await?;
-    Ok(rows
-        .into_iter()
-        .map(|row| Alternative {
-            gpu_spec: GpuSpecRef { id: row.gpu_spec_id, name: row.gpu_spec_name },
-            datacenter: DatacenterRef { id: row.datacenter_id, name: row.datacenter_name },
-            available: row.available,
-            price_per_hour: row.price_per_hour.normalize(),
-            currency: row.currency,
-        })
-        .collect())
-}
-
-/// Deletes up to `limit` waits of instances that asked more than an hour ago; returns how many.
+/// Deletes up to `limit` rows that replicas of an earlier release wrote more than an hour ago; returns how many.
 pub(crate) async fn forget_waits(conn: &mut PgConnection, limit: i64) -> sqlx::Result<u64> {
     sqlx::query!(
         "delete from claim_waits where instance_id in (

@@ -5,7 +5,9 @@ use ids::UnitId;
 use sqlx::PgConnection;
 
 use super::{model::UnitState, object::Observation, store::QUEUE};
-use crate::{gpu_spec, gpu_spec::GpuSpec, operation, operation::store::UnitReport, reason::UnitReason};
+use crate::{
+    gpu_spec, gpu_spec::GpuSpec, operation, operation::store::UnitReport, queue, reason::UnitReason,
+};
 
 /// What the reconcile of a unit needs.
 #[derive(Debug)]
@@ -77,7 +79,8 @@ pub(crate) async fn record_removed(conn: &mut PgConnection, units: &[UnitId]) ->
 
 /// Records observations that are newer than the recorded ones and differ from them. Returns the units that changed.
 ///
-/// The state follows [`UnitState::observed`]. Rows are locked in the order in which claims lock them.
+/// The state follows [`UnitState::observed`]. Rows are locked in the order in which claims lock them. Units that become
+/// available are given to instances that wait.
 pub(crate) async fn record_observations(
     conn: &mut PgConnection,
     observations: &[Observation],
@@ -85,6 +88,9 @@ pub(crate) async fn record_observations(
     if observations.is_empty() {
         return Ok(Vec::new());
     }
+    let held: Vec<UnitId> =
+        observations.iter().filter(|o| o.status.held && !o.status.occupied).map(|o| o.unit).collect();
+    queue::store::lock_for_units(&mut *conn, &held).await?;
     let reports = sqlx::query_as!(
         UnitReport,
         r#"with s as (
@@ -130,9 +136,11 @@ pub(crate) async fn record_observations(
     .fetch_all(&mut *conn)
     .await?;
     if !reports.is_empty() {
-        operation::store::record_reports(conn, &reports).await?;
+        operation::store::record_reports(&mut *conn, &reports).await?;
     }
-    Ok(reports.into_iter().map(|report| report.unit).collect())
+    let changed: Vec<UnitId> = reports.into_iter().map(|report| report.unit).collect();
+    queue::store::serve(conn, &changed).await?;
+    Ok(changed)
 }
 
 /// An object that is gone from the cluster though its unit is not being removed.

@@ -6,6 +6,7 @@ mod catalogue;
 mod claims;
 mod cluster;
 mod operator;
+mod queue;
 mod repair;
 mod silence;
 mod stock;

@@ -24,6 +24,8 @@ async fn the_service_works_after_a_panic_in_each_worker() {
             "stock.clean_up",
             "stock.compare.main",
             "stock.counts",
+            "stock.grants.listen",
+            "stock.queue.heal",
             "stock.revocations",
             "stock.settle",
             "stock.silence.main",

@@ -11,7 +11,7 @@ use super::{
 use crate::cluster::{Condition, DesiredInstance};
 
 fn pending() -> Instance {
-    instance(State::Pending { reason: None })
+    instance(State::Pending { reason: None, wait: false })
 }
 
 fn starting() -> Instance {

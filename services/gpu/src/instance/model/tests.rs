@@ -8,7 +8,7 @@ use crate::usage::EndReason;
 
 fn states() -> Vec<State> {
     vec![
-        State::Pending { reason: None },
+        State::Pending { reason: None, wait: false },
         State::Starting { claim: claim(), reason: None },
         State::Running { claim: claim(), pod: pod() },
         State::Stopping { claim: ClaimStatus::Held(claim()), failure: None, reason: None },
@@ -84,7 +84,7 @@ fn a_stopping_instance_keeps_what_it_has_claimed() {
     let unit = claim();
     for command in [Command::Stop, Command::Delete] {
         for (state, expected) in [
-            (State::Pending { reason: None }, ClaimStatus::Unknown),
+            (State::Pending { reason: None, wait: false }, ClaimStatus::Unknown),
             (State::Starting { claim: unit.clone(), reason: None }, ClaimStatus::Held(unit.clone())),
             (State::Running { claim: unit.clone(), pod: pod() }, ClaimStatus::Held(unit.clone())),
         ] {
@@ -138,7 +138,7 @@ fn events_that_do_not_fit_the_state_are_errors_and_change_nothing() {
 
 #[test]
 fn a_start_runs_through_its_states() {
-    let mut instance = instance(State::Pending { reason: None });
+    let mut instance = instance(State::Pending { reason: None, wait: false });
     let (operation, unit) = (instance.operation.id, claim());
     let effects = instance.on(Event::Claimed(unit.clone())).unwrap();
     assert_eq!((effects.ended.len(), effects.metering.len()), (0, 0));
@@ -262,7 +262,7 @@ fn a_reason_is_new_once() {
 
 #[test]
 fn a_storage_of_another_cluster_is_outside() {
-    let mut instance = instance(State::Pending { reason: None });
+    let mut instance = instance(State::Pending { reason: None, wait: false });
     assert!(!instance.storage_is_outside("uk-1"));
     for (cluster, outside) in [(None, false), (Some("uk-1"), false), (Some("uk-2"), true)] {
         let cluster = cluster.map(str::to_owned);
@@ -302,7 +302,7 @@ fn logged(instance: &mut Instance, event: Event) -> (Vec<&'static str>, Option<R
 
 #[test]
 fn each_event_of_a_life_is_logged_once() {
-    let mut instance = instance(State::Pending { reason: None });
+    let mut instance = instance(State::Pending { reason: None, wait: false });
     instance.meter = Meter::default();
     let run = |since, ended_at| EndedRun {
         key: RunKey { attempt: 2, since: at(since) },

@@ -1,0 +1,212 @@
+//! The queue, as seen from here: places of waiting instances, quotes, and the grants that wake instances.
+
+use std::{collections::HashMap, time::Duration};
+
+use api::{ErrorChain, Json, Problem, ProblemType};
+use auth::Member;
+use axum::{extract::State, http::HeaderMap};
+use backon::{BackoffBuilder, ExponentialBuilder};
+use clients::stock::{self, Alternative, Estimate};
+use db::Db;
+use ids::InstanceId;
+use rust_decimal::Decimal;
+use serde::Serialize;
+use service::Workers;
+use tokio::time::{sleep, timeout};
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    create::NewInstance,
+    http::access_token,
+    reason::ReasonCode,
+    store::{self, QUEUE},
+    view::{GpuSpecRef, InstanceView},
+};
+use crate::{error::Error, state::AppState};
+
+/// How long a response waits for the places of instances. They are marked as unknown after that.
+const PLACES_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a request for grants waits, in seconds: less than the limit of a call.
+const WAIT_SECONDS: u32 = 8;
+const MIN_DELAY: Duration = Duration::from_millis(100);
+const MAX_DELAY: Duration = Duration::from_secs(5);
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(quote_instance))
+}
+
+/// Adds their places in the queue to instances that wait, by one call. A stock service that does not answer leaves them
+/// marked as unknown.
+pub(super) async fn add_places<'a>(app: &AppState, views: impl IntoIterator<Item = &'a mut InstanceView>) {
+    let mut waiting: Vec<&mut InstanceView> =
+        views.into_iter().filter(|view| view.queued().is_some()).collect();
+    if waiting.is_empty() {
+        return;
+    }
+    let ids: Vec<InstanceId> = waiting.iter().filter_map(|view| view.queued()).collect();
+    let entries = match timeout(PLACES_TIMEOUT, app.stock.queue_entries(&ids)).await {
+        Ok(Ok(entries)) => entries.items,
+        Ok(Err(error)) => return tracing::warn!(error = %ErrorChain(&error), "cannot read the queue"),
+        Err(_) => return tracing::warn!("cannot read the queue in time"),
+    };
+    let mut places: HashMap<InstanceId, _> =
+        entries.into_iter().map(|entry| (entry.instance_id, entry)).collect();
+    for view in &mut waiting {
+        if let Some(id) = view.queued() {
+            view.set_place(places.remove(&id));
+        }
+    }
+}
+
+/// What an instance would cost, and when it would start.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Quote {
+    /// GPU specification.
+    gpu_spec: GpuSpecRef,
+    /// Current price per hour.
+    #[schema(value_type = String)]
+    price_per_hour: Decimal,
+    /// Currency (ISO 4217).
+    currency: String,
+    /// Whether a unit is free now. Nothing is reserved: another instance may take it.
+    starts_now: bool,
+    /// Free units.
+    available: i64,
+    /// Machine-readable reason why it would not start now, or null.
+    reason: Option<ReasonCode>,
+    /// The reason in a sentence for a person, or null.
+    message: Option<String>,
+    /// Instances that wait for such a unit.
+    waiting: i64,
+    /// When it would start if it waited; null if it starts now, or too few units were released recently.
+    estimate: Option<Estimate>,
+    /// What would start now instead; empty if it starts now.
+    alternatives: Vec<Alternative>,
+}
+
+/// Returns the price of an instance, and whether it would start now. Takes the body of a creation, and stores nothing.
+#[utoipa::path(
+    post, path = "/v1/instances/quote", operation_id = "quote_instance", tag = "instances",
+    request_body = NewInstance,
+    responses((status = 200, description = "The quote", body = Quote)),
+    extensions(("x-problems" = json!([ProblemType::InvalidField, ProblemType::TenantSuspended]))),
+)]
+async fn quote_instance(
+    State(app): State<AppState>,
+    member: Member,
+    headers: HeaderMap,
+    Json(new): Json<NewInstance>,
+) -> Result<Json<Quote>, Problem> {
+    new.check()?;
+    let spec = new.check_references(&app, access_token(&headers)).await?;
+    let mut tx = app.db.tenant(member.tenant).await?;
+    new.check_catalogue(&mut tx, member.tenant).await?;
+    drop(tx);
+    let quote = app.stock.quote(spec.id, new.datacenter).await;
+    let quote = quote.map_err(|cause| Error::Service { service: "The stock service", cause })?;
+    let starts_now = quote.available > 0;
+    let message = (!starts_now).then(|| {
+        if quote.draining {
+            "The datacenter is draining: its units are not given to anybody.".to_owned()
+        } else {
+            format!("No unit of {} is free.", spec.name)
+        }
+    });
+    Ok(Json(Quote {
+        gpu_spec: GpuSpecRef { id: spec.id, name: spec.name },
+        price_per_hour: spec.price_per_hour,
+        currency: spec.currency,
+        starts_now,
+        available: quote.available,
+        reason: (!starts_now).then_some(ReasonCode::StockExhausted),
+        message,
+        waiting: quote.waiting,
+        estimate: quote.estimate,
+        alternatives: quote.alternatives,
+    }))
+}
+
+/// Starts the worker `gpu.grants`, which reconciles the instances that have been given a unit. All replicas follow the
+/// feed; the first one to store the cursor wakes them.
+pub(crate) fn start(db: &Db, stock: &stock::Client, workers: &Workers) {
+    let (db, stock) = (db.clone(), stock.clone());
+    workers.spawn("gpu.grants", move |stop| {
+        let (db, stock) = (db.clone(), stock.clone());
+        async move {
+            stop.run_until_cancelled(follow(&db, &stock)).await;
+            Ok(())
+        }
+    });
+}
+
+fn delays() -> impl Iterator<Item = Duration> {
+    ExponentialBuilder::default()
+        .with_min_delay(MIN_DELAY)
+        .with_max_delay(MAX_DELAY)
+        .with_jitter()
+        .without_max_times()
+        .build()
+}
+
+async fn follow(db: &Db, stock: &stock::Client) {
+    let mut delays = self::delays();
+    let mut position = Position::default();
+    loop {
+        match step(db, stock, &mut position).await {
+            Ok(()) => delays = self::delays(),
+            Err(error) => {
+                tracing::warn!(error = format!("{error:#}"), "cannot follow the grants; retrying");
+                position = Position::default();
+                sleep(delays.next().unwrap_or(MAX_DELAY)).await;
+            }
+        }
+    }
+}
+
+/// Where a replica is in the feed.
+#[derive(Debug, Default)]
+struct Position {
+    /// The stored cursor, once it is read.
+    stored: Option<String>,
+    /// The cursor of the next request. Without grants in between it is not stored.
+    next: String,
+}
+
+async fn step(db: &Db, stock: &stock::Client, position: &mut Position) -> anyhow::Result<()> {
+    let stored = match &position.stored {
+        Some(stored) => stored.clone(),
+        None => {
+            let mut tx = db.worker().await?;
+            let stored = store::grants_cursor(&mut tx).await?;
+            tx.commit().await?;
+            position.next.clone_from(&stored);
+            position.stored = Some(stored.clone());
+            stored
+        }
+    };
+    let grants = match stock.queue_grants(&position.next, WAIT_SECONDS).await {
+        // from before the stock database was restored
+        Err(clients::Error::Problem(problem)) if problem.is(ProblemType::InvalidField) => {
+            position.next.clear();
+            stock.queue_grants("", 0).await?
+        }
+        answer => answer?,
+    };
+    if grants.items.is_empty() {
+        position.next = grants.next_cursor;
+        return Ok(());
+    }
+    let instances: Vec<InstanceId> = grants.items.iter().map(|item| item.change.instance_id).collect();
+    let mut tx = db.worker().await?;
+    if store::advance_grants_cursor(&mut tx, &stored, &grants.next_cursor).await? {
+        QUEUE.enqueue(&mut tx, &instances).await?;
+        tx.commit().await?;
+        position.next.clone_from(&grants.next_cursor);
+        position.stored = Some(grants.next_cursor);
+    } else {
+        // another replica was first
+        position.stored = None;
+    }
+    Ok(())
+}

@@ -1,0 +1,185 @@
+//! How fast a released unit reaches the next instance: from the request that releases it to the answer that tells a
+//! follower of the grants, with few and with many instances that wait.
+//!
+//! The service runs in this process, over real HTTP on the loopback interface. `BENCH_POSTGRES` is a superuser's
+//! address of a Postgres: run it with `cargo xtask bench queue`.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that fails must say so and stop")]
+
+use std::{collections::BTreeMap, net::SocketAddr, time::Instant};
+
+use atelier_stock::{App, Config, MIGRATIONS, NAME, StockConfig};
+use clap::Parser;
+use db::DbConfig;
+use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId};
+use provision::{Passwords, provision};
+use reqwest::Client;
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, postgres::PgConnectOptions};
+use testkit::{SERVICE_TOKEN, callers};
+use tokio::sync::mpsc;
+
+const DATABASE: &str = "bench_queue";
+
+#[derive(Debug, Parser)]
+struct Args {
+    /// Instances that wait
+    #[arg(long, default_value_t = 10_000)]
+    waiting: i64,
+    /// Releases that are measured
+    #[arg(long, default_value_t = 300)]
+    releases: usize,
+}
+
+#[tokio::main]
+async fn main() {
+    let args = Args::parse();
+    let url = std::env::var("BENCH_POSTGRES").expect("BENCH_POSTGRES: run it with `cargo xtask bench queue`");
+    let few = measure(&url, 10, args.releases).await;
+    let many = measure(&url, args.waiting, args.releases).await;
+    println!("{:>10} {:>9} {:>9}", "waiting", "p50 ms", "p99 ms");
+    for (waiting, took) in [(10, &few), (args.waiting, &many)] {
+        println!("{waiting:>10} {:>9.2} {:>9.2}", percentile(took, 0.5), percentile(took, 0.99));
+    }
+    println!(
+        "queue: waiting={} wake_p50_ms={:.2} wake_p99_ms={:.2} few_p99_ms={:.2} growth={:.2}",
+        args.waiting,
+        percentile(&many, 0.5),
+        percentile(&many, 0.99),
+        percentile(&few, 0.99),
+        percentile(&many, 0.5) / percentile(&few, 0.5),
+    );
+}
+
+/// Returns the milliseconds of each release, sorted.
+async fn measure(url: &str, waiting: i64, releases: usize) -> Vec<f64> {
+    let (mut conn, config) = prepare(&url.parse().unwrap()).await;
+    let spec = catalogue(&mut conn, waiting).await;
+    let process = service::Process::default();
+    let app = App::new(config, process.clone()).unwrap();
+    app.start_workers();
+    let base = testkit::serve(app.router()).await;
+    let http = Client::new();
+
+    let (sender, mut grants) = mpsc::unbounded_channel();
+    let follower = tokio::spawn(follow(http.clone(), base.clone(), sender));
+    let mut holder = InstanceId::new();
+    sqlx::query("update stock.units set state = 'used', holder_instance = $1, holder_tenant = $1, holder_since = now()")
+        .bind(holder)
+        .execute(&mut conn)
+        .await
+        .unwrap();
+    let mut took = Vec::new();
+    for _ in 0..releases {
+        let next: InstanceId = sqlx::query_scalar(
+            "select instance_id from stock.queue_entries order by priority desc, turn, seq limit 1",
+        )
+        .fetch_one(&mut conn)
+        .await
+        .unwrap();
+        let begun = Instant::now();
+        let path = format!("{base}/internal/v1/claims/{holder}");
+        let answer = http.delete(path).bearer_auth(SERVICE_TOKEN).send();
+        let (answer, told) = tokio::join!(answer, grants.recv());
+        took.push(begun.elapsed().as_secs_f64() * 1000.0);
+        assert_eq!(answer.unwrap().status(), 204);
+        assert_eq!(told.unwrap(), next, "another instance was served");
+        holder = next;
+        // as many wait as before
+        let body = json!({ "tenant_id": TenantId::new(), "gpu_spec_id": spec });
+        let path = format!("{base}/internal/v1/queue/{}", InstanceId::new());
+        let answer = http.put(path).bearer_auth(SERVICE_TOKEN).json(&body).send().await.unwrap();
+        assert_eq!(answer.status(), 200);
+    }
+    follower.abort();
+    process.shutdown.begin();
+    took.sort_by(f64::total_cmp);
+    took
+}
+
+async fn follow(http: Client, base: String, grants: mpsc::UnboundedSender<InstanceId>) {
+    let mut cursor = String::new();
+    loop {
+        let request = http
+            .get(format!("{base}/internal/v1/queue-grants"))
+            .query(&[("wait_seconds", "20"), ("after", &cursor)])
+            .bearer_auth(SERVICE_TOKEN);
+        let page: Value = request.send().await.unwrap().json().await.unwrap();
+        for item in page["items"].as_array().unwrap() {
+            let _ = grants.send(item["change"]["instance_id"].as_str().unwrap().parse().unwrap());
+        }
+        page["next_cursor"].as_str().unwrap().clone_into(&mut cursor);
+    }
+}
+
+async fn prepare(admin: &PgConnectOptions) -> (PgConnection, Config) {
+    let mut conn = PgConnection::connect_with(admin).await.unwrap();
+    for statement in
+        [format!("drop database if exists {DATABASE} with (force)"), format!("create database {DATABASE}")]
+    {
+        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut conn).await.unwrap();
+    }
+    let mut conn = PgConnection::connect_with(&admin.clone().database(DATABASE)).await.unwrap();
+    let password = || SecretString::from("bench");
+    let passwords = Passwords { owner: password(), app: password(), worker: password() };
+    provision(&mut conn, NAME, &passwords).await.unwrap();
+    let database = DbConfig {
+        url: format!("postgres://{}:{}/{DATABASE}", admin.get_host(), admin.get_port()),
+        app_password: password(),
+        worker_password: password(),
+        owner_password: Some(password()),
+        max_connections: 10,
+    };
+    database.migrate(NAME, &MIGRATIONS).await.unwrap();
+    let config = Config {
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        database,
+        auth: serde_json::from_str(r#"{"issuer":"http://bench"}"#).unwrap(),
+        callers: callers(),
+        clusters: BTreeMap::new(),
+        stock: StockConfig::default(),
+    };
+    (conn, config)
+}
+
+/// A specification with one unit, for which instances of as many tenants as a tenth of them wait.
+async fn catalogue(conn: &mut PgConnection, waiting: i64) -> GpuSpecId {
+    let (spec, datacenter) = (GpuSpecId::new(), DatacenterId::new());
+    sqlx::query(
+        "insert into stock.datacenters (id, name, region, cluster) values ($1, 'uk-1', 'uk', 'main')",
+    )
+    .bind(datacenter)
+    .execute(&mut *conn)
+    .await
+    .unwrap();
+    sqlx::query(
+        "insert into stock.gpu_specs (id, name, gpu_model, gpu_count, gpu_cores, video_memory_mib, cpu_millis,
+             memory_mib, disk_gib, allocation, price_per_hour, currency)
+         values ($1, 'hot', 'x', 1, 1, 1, 1, 1, 1, '{\"kind\":\"device\",\"resource\":\"nvidia.com/gpu\"}', 0.2, 'USD')",
+    )
+    .bind(spec)
+    .execute(&mut *conn)
+    .await
+    .unwrap();
+    for statement in [
+        "insert into stock.units (id, gpu_spec_id, datacenter_id, state, held, node)
+         values (gen_random_uuid(), $1, $2, 'available', true, 'node-1')",
+        "insert into stock.queue_entries (instance_id, tenant_id, gpu_spec_id, priority, attempt, turn)
+         select gen_random_uuid(), md5((n % ($3 / 10))::text)::uuid, $1, 0, 1, 1 + n / ($3 / 10)
+         from generate_series(0, $3 - 1) n where $2::uuid is not null",
+    ] {
+        let query = sqlx::query(statement).bind(spec).bind(datacenter);
+        let query = if statement.contains("$3") { query.bind(waiting) } else { query };
+        query.execute(&mut *conn).await.unwrap();
+    }
+    sqlx::raw_sql("vacuum (analyze) stock.queue_entries").execute(&mut *conn).await.unwrap();
+    spec
+}
+
+fn percentile(sorted: &[f64], share: f64) -> f64 {
+    let last = sorted.len().saturating_sub(1);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in a list")]
+    let at = (last as f64 * share).round() as usize;
+    sorted.get(at).copied().unwrap_or(f64::NAN)
+}

@@ -1,0 +1,37 @@
+//! Serves entries that wait beside a free unit. Only a datacenter that is active again, a replica of an earlier release
+//! and a change by hand leave such entries behind.
+
+use std::time::Duration;
+
+use service::{Round, Workers};
+
+use super::store;
+use crate::AppState;
+
+const PERIOD: Duration = Duration::from_secs(2);
+
+/// Starts the worker `stock.queue.heal`.
+pub(crate) fn start(state: &AppState, workers: &Workers) {
+    let state = state.clone();
+    workers.spawn_periodic("stock.queue.heal", PERIOD, move || {
+        let state = state.clone();
+        async move { heal(&state).await.map(|()| Round::Done) }
+    });
+}
+
+async fn heal(state: &AppState) -> anyhow::Result<()> {
+    let mut tx = state.db.worker().await?;
+    let specs = store::unserved(&mut tx).await?;
+    tx.commit().await?;
+    for spec in specs {
+        let mut tx = state.db.worker().await?;
+        store::lock_for_wait(&mut tx, spec).await?;
+        let removed = store::remove_holders(&mut tx, spec).await?;
+        let grants = store::serve_all(&mut tx, spec).await?;
+        tx.commit().await?;
+        if grants > 0 || removed > 0 {
+            tracing::info!(gpu_spec.id = %spec, grants, removed, "queue healed");
+        }
+    }
+    Ok(())
+}

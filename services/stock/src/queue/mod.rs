@@ -1,0 +1,28 @@
+//! The queue of instances that wait for a unit, and what is told about it.
+//!
+//! **Who is next.** Priority, then the round, then arrival. A tenant's entry is served one round after the tenant's
+//! previous one, and not before the round that follows the last one served: tenants take turns, however many entries
+//! each has.
+//!
+//! **No unit is free while an instance that fits waits.** Whoever makes a unit available gives it to the next entry in
+//! the same transaction ([`store::serve`]), so nobody can be in between, and a claim that finds a free unit passes
+//! nobody. Two locks per specification keep this true while transactions overlap:
+//!
+//! | lock | held by | why |
+//! |---|---|---|
+//! | membership, shared | who may make a unit available | sees every entry that exists |
+//! | membership, exclusive | who inserts an entry | sees every unit that has become available |
+//! | order, exclusive | who removes entries under the shared lock | two of them would wait for each other's rows |
+//!
+//! They are taken in this order, with the rows of units between the two. [`heal`] finds what other ways leave behind: a
+//! datacenter that is active again, a replica of an earlier release.
+//!
+//! **Who is told.** Each grant is published ([`store::GRANTS`]); the gpu service follows.
+
+pub(crate) mod heal;
+pub(crate) mod http;
+mod model;
+pub(crate) mod report_store;
+pub(crate) mod store;
+
+pub use model::{Alternative, Estimate, Grant, QueueEntry, Quote};
