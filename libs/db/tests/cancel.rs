@@ -1,5 +1,4 @@
 //! A transaction whose beginning is cancelled, as that of a request whose client disconnects.
-#![expect(clippy::unwrap_used, reason = "a test that cannot be set up must fail loudly")]
 
 use std::{future::poll_fn, pin::pin, task::Poll};
 

@@ -410,10 +410,9 @@ async fn events_are_kept_for_their_time_also_those_of_deleted_instances() {
     }
     let before = world.events("/v1/events").await;
     assert_eq!(types(&world.history(old).await).last(), Some(&"deleted"));
-    let last_of_old =
-        before.iter().filter(|event| event["instance_id"] == json!(old)).next_back().unwrap()["sequence"]
-            .as_i64()
-            .unwrap();
+    let last_of_old = before.iter().rfind(|event| event["instance_id"] == json!(old)).unwrap()["sequence"]
+        .as_i64()
+        .unwrap();
     let mut admin = world.db.admin().await;
     let age = "update gpu.events set at = now() - interval '89 days' where sequence > $1";
     sqlx::query(age).bind(last_of_old).execute(&mut admin).await.unwrap();
