@@ -94,11 +94,11 @@ drop policy app on idempotency_keys;
 create policy app on idempotency_keys to atelier_gpu_app
     using (case when scope like 'ten\_%'
                 then scope = 'ten_' || replace(nullif(current_setting('atelier.tenant', true), ''), '-', '')
-                when scope like 'usr\_%'
-                then scope = 'usr_' || replace(nullif(current_setting('atelier.user', true), ''), '-', '')
+                when scope like 'own\_usr\_%'
+                then scope = 'own_usr_' || replace(nullif(current_setting('atelier.user', true), ''), '-', '')
                 else true end)
     with check (case when scope like 'ten\_%'
                 then scope = 'ten_' || replace(nullif(current_setting('atelier.tenant', true), ''), '-', '')
-                when scope like 'usr\_%'
-                then scope = 'usr_' || replace(nullif(current_setting('atelier.user', true), ''), '-', '')
+                when scope like 'own\_usr\_%'
+                then scope = 'own_usr_' || replace(nullif(current_setting('atelier.user', true), ''), '-', '')
                 else true end);

@@ -4,7 +4,7 @@ use api::{Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, Problem
 use auth::User;
 use axum::extract::State;
 use http::StatusCode;
-use ids::SshKeyId;
+use ids::{SshKeyId, UserId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -78,6 +78,11 @@ impl NewSshKey {
     }
 }
 
+/// The scope of idempotency keys whose answers only the user's own requests see.
+fn scope(user: UserId) -> String {
+    format!("own_{user}")
+}
+
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list_ssh_keys, create_ssh_key)).routes(routes!(delete_ssh_key))
 }
@@ -115,7 +120,7 @@ async fn create_ssh_key(
 ) -> Result<Reply, Problem> {
     let user = principal.user;
     let (name, public) = new.checked()?;
-    key.once(app.db.user(user).await?, user, &new, async |tx| {
+    key.once(app.db.user(user).await?, scope(user), &new, async |tx| {
         store::lock_keys(tx, &user.to_string()).await?;
         if store::count_user_keys(tx, user).await? >= MAX_KEYS {
             return Err(Error::TooManySshKeys { limit: MAX_KEYS }.into());
@@ -140,7 +145,7 @@ async fn delete_ssh_key(
     Path(id): Path<SshKeyId>,
 ) -> Result<Reply, Problem> {
     let user = principal.user;
-    key.once(app.db.user(user).await?, user, &(), async |tx| {
+    key.once(app.db.user(user).await?, scope(user), &(), async |tx| {
         if !store::delete_user_key(tx, user, id).await? {
             return Err(Problem::not_found());
         }

@@ -44,7 +44,7 @@ async fn a_user_has_keys_of_their_own() {
     // the database itself shows a user's keys and answers to no other request
     let counts = async |tx: &mut db::Tx| -> (i64, i64) {
         let keys = "select count(*) from ssh_keys";
-        let answers = "select count(*) from idempotency_keys where scope like 'usr%'";
+        let answers = "select count(*) from idempotency_keys where scope like 'own%'";
         let keys = sqlx::query_scalar(keys).fetch_one(&mut **tx).await.unwrap();
         (keys, sqlx::query_scalar(answers).fetch_one(&mut **tx).await.unwrap())
     };
