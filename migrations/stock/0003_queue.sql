@@ -13,9 +13,12 @@ create table queue_entries (
     attempt       bigint      not null,                      -- number of the instance's start
     since         timestamptz not null default now()
 );
--- The order: priority, round, arrival. With the datacenter before it, so that the next entry for a unit is found
--- without passing those that wait for other datacenters.
-create index queue_entries_order on queue_entries (gpu_spec_id, datacenter_id, priority desc, turn, seq);
+-- The order: priority, round, arrival. Per datacenter, so that the next entry for a unit is found without passing those
+-- that wait for other datacenters. The planner does not read an index in order after `is null`: one more for those.
+create index queue_entries_there on queue_entries (gpu_spec_id, datacenter_id, priority desc, turn, seq)
+    where datacenter_id is not null;
+create index queue_entries_anywhere on queue_entries (gpu_spec_id, priority desc, turn, seq)
+    where datacenter_id is null;
 create index queue_entries_tenant on queue_entries (gpu_spec_id, tenant_id, priority, turn);
 alter table queue_entries enable row level security;
 alter table queue_entries force row level security;

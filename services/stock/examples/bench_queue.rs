@@ -55,7 +55,7 @@ async fn main() {
 /// Returns the milliseconds of each release, sorted.
 async fn measure(url: &str, waiting: i64, releases: usize) -> Vec<f64> {
     let (mut conn, config) = prepare(&url.parse().unwrap()).await;
-    let spec = catalogue(&mut conn, waiting).await;
+    let (spec, mut holder) = catalogue(&mut conn, waiting).await;
     let process = service::Process::default();
     let app = App::new(config, process.clone()).unwrap();
     app.start_workers();
@@ -64,12 +64,6 @@ async fn measure(url: &str, waiting: i64, releases: usize) -> Vec<f64> {
 
     let (sender, mut grants) = mpsc::unbounded_channel();
     let follower = tokio::spawn(follow(http.clone(), base.clone(), sender));
-    let mut holder = InstanceId::new();
-    sqlx::query("update stock.units set state = 'used', holder_instance = $1, holder_tenant = $1, holder_since = now()")
-        .bind(holder)
-        .execute(&mut conn)
-        .await
-        .unwrap();
     let mut took = Vec::new();
     for _ in 0..releases {
         let next: InstanceId = sqlx::query_scalar(
@@ -143,9 +137,9 @@ async fn prepare(admin: &PgConnectOptions) -> (PgConnection, Config) {
     (conn, config)
 }
 
-/// A specification with one unit, for which instances of as many tenants as a tenth of them wait.
-async fn catalogue(conn: &mut PgConnection, waiting: i64) -> GpuSpecId {
-    let (spec, datacenter) = (GpuSpecId::new(), DatacenterId::new());
+/// A specification with one unit, which an instance holds, and for which instances of a tenth as many tenants wait.
+async fn catalogue(conn: &mut PgConnection, waiting: i64) -> (GpuSpecId, InstanceId) {
+    let (spec, datacenter, holder) = (GpuSpecId::new(), DatacenterId::new(), InstanceId::new());
     sqlx::query(
         "insert into stock.datacenters (id, name, region, cluster) values ($1, 'uk-1', 'uk', 'main')",
     )
@@ -162,19 +156,29 @@ async fn catalogue(conn: &mut PgConnection, waiting: i64) -> GpuSpecId {
     .execute(&mut *conn)
     .await
     .unwrap();
-    for statement in [
-        "insert into stock.units (id, gpu_spec_id, datacenter_id, state, held, node)
-         values (gen_random_uuid(), $1, $2, 'available', true, 'node-1')",
+    sqlx::query(
+        "insert into stock.units (id, gpu_spec_id, datacenter_id, state, held, node, holder_instance, holder_tenant,
+             holder_since)
+         values (gen_random_uuid(), $1, $2, 'used', true, 'node-1', $3, $3, now())",
+    )
+    .bind(spec)
+    .bind(datacenter)
+    .bind(holder)
+    .execute(&mut *conn)
+    .await
+    .unwrap();
+    sqlx::query(
         "insert into stock.queue_entries (instance_id, tenant_id, gpu_spec_id, priority, attempt, turn)
-         select gen_random_uuid(), md5((n % ($3 / 10))::text)::uuid, $1, 0, 1, 1 + n / ($3 / 10)
-         from generate_series(0, $3 - 1) n where $2::uuid is not null",
-    ] {
-        let query = sqlx::query(statement).bind(spec).bind(datacenter);
-        let query = if statement.contains("$3") { query.bind(waiting) } else { query };
-        query.execute(&mut *conn).await.unwrap();
-    }
+         select gen_random_uuid(), md5((n % ($2 / 10))::text)::uuid, $1, 0, 1, 1 + n / ($2 / 10)
+         from generate_series(0, $2 - 1) n",
+    )
+    .bind(spec)
+    .bind(waiting)
+    .execute(&mut *conn)
+    .await
+    .unwrap();
     sqlx::raw_sql("vacuum (analyze) stock.queue_entries").execute(&mut *conn).await.unwrap();
-    spec
+    (spec, holder)
 }
 
 fn percentile(sorted: &[f64], share: f64) -> f64 {

@@ -211,7 +211,8 @@ pub(crate) async fn serve(conn: &mut PgConnection, units: &[UnitId]) -> sqlx::Re
 /// Gives these units of one specification in one datacenter to the next entries, as far as there are any.
 ///
 /// The entries for this datacenter and those for any are each read from the front of their part of the index, so the
-/// cost does not depend on how many wait.
+/// cost does not depend on how many wait. The inner limits are constants so that the planner walks the indexes; they are
+/// as many as the units that a transaction makes available, at most.
 async fn grant(
     conn: &mut PgConnection,
     spec: GpuSpecId,
@@ -225,15 +226,17 @@ async fn grant(
              where id = any($3) and state = 'available'),
          next as (
              select x.*, row_number() over (order by priority desc, turn, seq) as n from (
-                 (select q.instance_id, q.tenant_id, q.priority, q.turn, q.seq from queue_entries q
-                  where q.gpu_spec_id = $1 and q.datacenter_id is null
-                    and not exists (select from units h where h.holder_instance = q.instance_id)
-                  order by q.priority desc, q.turn, q.seq limit $4)
+                 (select * from (
+                      select q.instance_id, q.tenant_id, q.priority, q.turn, q.seq from queue_entries q
+                      where q.gpu_spec_id = $1 and q.datacenter_id is null
+                        and not exists (select from units h where h.holder_instance = q.instance_id)
+                      order by q.priority desc, q.turn, q.seq limit 500) a limit $4)
                  union all
-                 (select q.instance_id, q.tenant_id, q.priority, q.turn, q.seq from queue_entries q
-                  where q.gpu_spec_id = $1 and q.datacenter_id = $2
-                    and not exists (select from units h where h.holder_instance = q.instance_id)
-                  order by q.priority desc, q.turn, q.seq limit $4)) x),
+                 (select * from (
+                      select q.instance_id, q.tenant_id, q.priority, q.turn, q.seq from queue_entries q
+                      where q.gpu_spec_id = $1 and q.datacenter_id = $2
+                        and not exists (select from units h where h.holder_instance = q.instance_id)
+                      order by q.priority desc, q.turn, q.seq limit 500) b limit $4)) x),
          taken as (
              update units u set state = 'used', since = now(), holder_instance = e.instance_id,
                  holder_tenant = e.tenant_id, holder_since = now()

@@ -401,6 +401,44 @@ async fn no_unit_is_free_while_an_instance_waits_whatever_happens_at_once() {
     world.assert_sound().await;
 }
 
+/// Waits until this many statements wait for a lock.
+async fn until_blocked(world: &World, count: i64) {
+    eventually("statements wait for locks", async || {
+        let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
+        (world.count(waiting).await >= count).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_wait_that_begins_during_a_release_gets_its_unit() {
+    let world = World::new().await;
+    let replicas = [world.replica().await, world.replica().await];
+    let spec = replicas[0].spec("a", "1").await;
+    let _ = replicas[0].datacenter("uk-1").await;
+    world.units("a", "uk-1", 1).await;
+    let (holder, next) = (Wish::of(tenant()), Wish::of(tenant()));
+    assert!(replicas[0].wait(&holder, &spec).await.is_some());
+
+    // the release has seen that nobody waits, and has not committed
+    let mut blocker = world.role("worker").await;
+    sqlx::raw_sql("begin; lock table unit_holders in exclusive mode").execute(&mut blocker).await.unwrap();
+    let service = replicas[0].service.clone();
+    let path = format!("/internal/v1/claims/{}", holder.instance);
+    let release = tokio::spawn(async move { service.delete(&path).await.status });
+    until_blocked(&world, 1).await;
+    let service = replicas[1].service.clone();
+    let (path, body) = (format!("{QUEUE}/{}", next.instance), next.body(&spec));
+    let wait = tokio::spawn(async move { service.put(&path, body).await.expect(200).body });
+    until_blocked(&world, 2).await;
+    sqlx::raw_sql("rollback").execute(&mut blocker).await.unwrap();
+
+    assert_eq!(release.await.unwrap(), 204);
+    assert!(wait.await.unwrap()["claim"].is_object(), "the instance waits beside a free unit");
+    assert_eq!(world.count(FREE_BESIDE_WAITING).await, 0);
+    world.assert_sound().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_release_that_is_cut_off_before_its_commit_changes_nothing() {
     let world = World::new().await;
@@ -422,11 +460,7 @@ async fn a_release_that_is_cut_off_before_its_commit_changes_nothing() {
         let path = path.clone();
         tokio::spawn(async move { service.delete(&path).await.status })
     };
-    eventually("the release waits", async || {
-        let waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
-        (world.count(waiting).await > 0).then_some(())
-    })
-    .await;
+    until_blocked(&world, 1).await;
     runtime.shutdown_background();
     call.abort();
     sqlx::raw_sql("rollback").execute(&mut blocker).await.unwrap();
