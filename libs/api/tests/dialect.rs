@@ -8,10 +8,11 @@ use atelier_api::problem::{ProblemType, reference};
 use serde_json::Value;
 
 /// First words of operation ids.
-const VERBS: [&str; 33] = [
+const VERBS: [&str; 34] = [
     "add", "attach", "change", "claim", "create", "delete", "detach", "end", "find", "get", "list", "open",
-    "put", "redeem", "refresh", "release", "remove", "reset", "restart", "rotate", "scan", "set", "start",
-    "stop", "stream", "transfer", "update", "watch", "resize", "replace", "accept", "decline", "withdraw",
+    "put", "quote", "redeem", "refresh", "release", "remove", "reset", "restart", "rotate", "scan", "set",
+    "start", "stop", "stream", "transfer", "update", "watch", "resize", "replace", "accept", "decline",
+    "withdraw",
 ];
 
 fn root() -> PathBuf {
