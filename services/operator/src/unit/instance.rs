@@ -211,7 +211,7 @@ impl<'a> Planner<'a> {
             Some(format!("node {node} does not accept the pod"))
         };
         if let Some(why) = refusal {
-            return self.take_back_hand_off(wanted, pod, node, node_accepts, why);
+            return self.take_back_hand_off(wanted, pod, node, node_accepts, &why);
         }
         self.take_free_place(pod, &node);
         self.fail_after(wanted, since, FailureReason::NoPlace, "the pod was not bound in time", None);
@@ -225,7 +225,7 @@ impl<'a> Planner<'a> {
         pod: &'a ObservedPod,
         node: String,
         node_accepts: bool,
-        why: String,
+        why: &str,
     ) {
         let since = self.started_at(wanted);
         let left = LeftPlace { node, claim: pod.claim.clone() };
@@ -234,9 +234,9 @@ impl<'a> Planner<'a> {
         let observed = pod.reference_as_observed();
         self.plan.before_status.push(Action::DeletePod { pod: observed, grace: Some(0) });
         if !self.held.as_ref().is_some_and(|held| held.status) {
-            self.held = Some(Held::no(HeldReason::PlaceLost, why.clone()));
+            self.held = Some(Held::no(HeldReason::PlaceLost, why));
         }
-        self.ready = Some(Ready::new(InstanceReason::WaitingForPlace, why.clone()));
+        self.ready = Some(Ready::new(InstanceReason::WaitingForPlace, why));
         let message = format!("another pod took the place: {why}");
         self.fail_after(wanted, since, FailureReason::NoPlace, &message, None);
     }
