@@ -1,5 +1,5 @@
-//! Resource claims: reserves allocated ones for pods that somebody else than the scheduler has bound, and releases the
-//! devices of claims whose pods are gone. Reservations of other objects are kept.
+//! Resource claims: reserves allocated claims for pods that were not bound by the scheduler, and releases the devices
+//! of claims whose pods are gone. Reservations of other objects are kept.
 
 use crate::faults::Part;
 use crate::hub::Hub;

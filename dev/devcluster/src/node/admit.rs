@@ -1,4 +1,4 @@
-//! What a kubelet asks before it starts a pod that somebody has bound to its node.
+//! Pod admission of the kubelets.
 
 use super::volumes::Blocked;
 use crate::hub::Hub;

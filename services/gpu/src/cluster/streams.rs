@@ -49,7 +49,7 @@ pub enum Output {
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExecStatus {
-    /// It exited with this status.
+    /// The exit status.
     Exited(u32),
     /// It was not run, or the cluster does not know its end.
     Failed(String),
