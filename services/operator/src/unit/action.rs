@@ -33,6 +33,14 @@ pub enum Action {
     AddFinalizer,
     /// Remove that finalizer.
     RemoveFinalizer,
+    /// Apply the tenant's namespace with its security level, as far as pods can be created in it. No pod in it is bound
+    /// before [`Action::EnsureTenantNamespace`].
+    CreateTenantNamespace {
+        /// Name of the namespace.
+        namespace: String,
+        /// A container inside is root in its user namespace.
+        root_inside: bool,
+    },
     /// Apply the tenant's namespace with its policies, quota and security level.
     EnsureTenantNamespace {
         /// Name of the namespace.

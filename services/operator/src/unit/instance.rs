@@ -123,7 +123,7 @@ impl<'a> Planner<'a> {
         }
         let created = self.create_instance_pod(wanted, &node, pod);
         self.delete_placeholder(pod);
-        self.bind(created, pod.claim.as_deref(), &node);
+        self.bind_instance(wanted, created, pod.claim.as_deref(), &node);
         self.plan.status.node = Some(node);
         self.report_taken_over();
     }
@@ -150,13 +150,23 @@ impl<'a> Planner<'a> {
         let root_inside = wanted.root_inside;
         self.plan.before_status.push(match claim {
             Some(_) => Action::EnsureUnitNamespace { root_inside },
-            None => Action::EnsureTenantNamespace { namespace: namespace.clone(), root_inside },
+            None => Action::CreateTenantNamespace { namespace: namespace.clone(), root_inside },
         });
         self.plan.before_status.push(Action::CreatePod(Box::new(pod)));
         self.created_pod = Some(name.clone());
         let pod = PodRef { namespace, name, uid: None, version: None };
         self.plan.before_status.push(Action::Nominate { pod: pod.clone(), node: node.to_owned() });
         pod
+    }
+
+    /// Binds the pod of the instance once its namespace is confined. A unit's own namespace has been since its first
+    /// claim.
+    fn bind_instance(&mut self, wanted: &Instance, pod: PodRef, claim: Option<&str>, node: &str) {
+        if claim.is_none() {
+            let (namespace, root_inside) = (pod.namespace.clone(), wanted.root_inside);
+            self.plan.before_status.push(Action::EnsureTenantNamespace { namespace, root_inside });
+        }
+        self.bind(pod, claim, node);
     }
 
     /// The pod of the instance exists and is not being deleted.
@@ -202,7 +212,7 @@ impl<'a> Planner<'a> {
         if let Some(placeholder) = placeholder.filter(|_| node_accepts) {
             self.nominate(pod, &node);
             self.delete_placeholder(placeholder);
-            self.bind(pod.reference(), pod.claim.as_deref(), &node);
+            self.bind_instance(wanted, pod.reference(), pod.claim.as_deref(), &node);
             return self.report_taken_over();
         }
         let refusal = if node_accepts {
@@ -213,7 +223,9 @@ impl<'a> Planner<'a> {
         if let Some(why) = refusal {
             return self.take_back_hand_off(wanted, pod, node, node_accepts, &why);
         }
-        self.take_free_place(pod, &node);
+        if self.may_take_place(pod, &node) {
+            self.bind_instance(wanted, pod.reference(), pod.claim.as_deref(), &node);
+        }
         self.fail_after(wanted, since, FailureReason::NoPlace, "the pod was not bound in time", None);
     }
 

@@ -178,8 +178,8 @@ impl<'a> Planner<'a> {
         if let Some(pod) = waiting {
             let node = pod.required_node.clone()?;
             self.nominate(pod, &node);
-            if left.is_none() {
-                self.take_free_place(pod, &node);
+            if left.is_none() && self.may_take_place(pod, &node) {
+                self.bind(pod.reference(), pod.claim.as_deref(), &node);
             }
             return Some(node);
         }
@@ -382,19 +382,20 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Binds a pod to the place that its predecessor has left, if the unit still fits there.
-    pub(super) fn take_free_place(&mut self, pod: &ObservedPod, node: &str) {
+    /// Whether the pod's predecessor has left its place and the unit still fits there.
+    pub(super) fn may_take_place(&mut self, pod: &ObservedPod, node: &str) -> bool {
         let is_vacated = self.snapshot.pods.iter().all(|other| {
             other.uid == pod.uid || other.node.as_deref() != Some(node) || other.phase == Phase::Ended
         });
         if !is_vacated {
-            return;
+            return false;
         }
         match self.place_check(node, ROOM_AGE) {
-            Some(PlaceCheck { refusal: None, .. }) => self.bind(pod.reference(), pod.claim.as_deref(), node),
+            Some(PlaceCheck { refusal: None, .. }) => return true,
             Some(_) => self.requeue_after(ROOM_RETRY),
             None => self.ask_whether_it_fits(node),
         }
+        false
     }
 
     /// Binds a pod to the place that is handed over to it.

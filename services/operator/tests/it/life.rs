@@ -1,7 +1,11 @@
 //! The life cycle of a unit without faults.
 
+use std::sync::Arc;
+
+use atelier_operator::controller::{Hook, Step, Verdict};
 use crds::{UnitState, names};
 use k8s_openapi::api::core::v1::ResourceQuota;
+use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
@@ -156,6 +160,33 @@ async fn a_tenants_namespace_is_isolated_and_its_pods_are_confined() {
         (reason(&status, "Held"), reason(&status, "InstanceReady")),
         ("Claimed".to_owned(), "Running".to_owned())
     );
+    lab.end(operator, 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_tenants_pod_is_not_bound_before_its_namespace_is_confined() {
+    let lab = Lab::new(1, 1).await;
+    let hook: Hook = Arc::new(|step, action, object| {
+        let is_confined = (step, action, object) == (Step::Before, "tenant", "default-deny");
+        if is_confined { Verdict::Hang } else { Verdict::Continue }
+    });
+    let operator = lab.operator("one", Some(hook)).await;
+    lab.create_units(1).await;
+    lab.held(0).await;
+    lab.set_instance(0, Some(lab.instance(0, 1))).await;
+    let pod = eventually("the pod has taken the placeholder's place", async || {
+        let [pod] = &lab.pods(0).await[..] else { return None };
+        let is_nominated = pod.status.as_ref()?.nominated_node_name.is_some();
+        (operator.hangs() && is_nominated).then(|| pod.clone())
+    })
+    .await;
+    assert_eq!(pod.spec.unwrap().node_name, None);
+    operator.kill();
+    let operator = lab.operator("one", None).await;
+    let running = lab.running(0, 1).await;
+    assert_eq!(running.instance.unwrap().pod_name, pod.metadata.name.unwrap());
+    let policies: Api<NetworkPolicy> = Api::namespaced(lab.client.clone(), &lab.tenant());
+    assert_eq!(policies.list(&ListParams::default()).await.unwrap().items.len(), 3);
     lab.end(operator, 1).await;
 }
 

@@ -1,6 +1,6 @@
 //! The API server: carries out the actions of a plan.
 
-use atelier_operator::observation::{ObservedPod, Phase, StatusReason};
+use atelier_operator::observation::{ObservedPod, Phase, Role, StatusReason};
 use atelier_operator::unit::action::Action;
 use crds::names;
 use jiff::Timestamp;
@@ -29,7 +29,13 @@ impl World {
                 );
                 self.units[n] = None;
             }
-            Action::EnsureTenantNamespace { .. } | Action::EnsureUnitNamespace { .. } => {}
+            Action::CreateTenantNamespace { .. } => {}
+            Action::EnsureTenantNamespace { namespace, .. } => {
+                self.confined.insert(namespace.clone());
+            }
+            Action::EnsureUnitNamespace { .. } => {
+                self.confined.insert(unit_name(n));
+            }
             Action::CreateClaim(claim) => {
                 self.uids += 1;
                 let uid = format!("c{}", self.uids);
@@ -81,6 +87,8 @@ impl World {
                         && pod.uid.as_ref().is_none_or(|uid| *uid == known.uid)
                 });
                 let Some(at) = found else { return false };
+                let is_confined = self.confined.contains(&pod.namespace);
+                assert!(self.pods[at].role == Role::Placeholder || is_confined, "{pod:?} runs unconfined");
                 if self.pods[at].node.is_none() && !self.pods[at].deleting {
                     let is_full = self.used(node) >= PLACES;
                     assert_eq!(claim.is_some(), self.pods[at].claim.is_some());

@@ -36,6 +36,8 @@ pub(crate) struct World {
     pub(crate) uids: u64,
     /// The names of pods that have had a node. With a second one of the name, a scheduler may mistake one for the other.
     pub(crate) bound_names: BTreeSet<(String, String)>,
+    /// Namespaces with their policies and quota.
+    pub(crate) confined: BTreeSet<String>,
     pub(crate) settings: Settings,
     /// Closed runs, to find overlaps.
     pub(crate) runs: Vec<BTreeSet<(i64, i64)>>,
@@ -83,6 +85,7 @@ impl World {
             place_checks: vec![None; UNITS],
             uids: 0,
             bound_names: BTreeSet::new(),
+            confined: BTreeSet::new(),
             settings: Settings::default(),
             runs: vec![BTreeSet::new(); UNITS],
         }

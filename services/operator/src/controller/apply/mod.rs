@@ -142,11 +142,14 @@ impl Applier {
                 }
             }),
             Action::RemoveFinalizer => self.set_finalizer(unit, names::FINALIZER_UNIT, false).await.map(drop),
+            Action::CreateTenantNamespace { namespace, root_inside } => {
+                self.create_namespace(Owner::Tenant(namespace), *root_inside).await
+            }
             Action::EnsureTenantNamespace { namespace, root_inside } => {
-                self.ensure_namespace(Owner::Tenant(namespace), *root_inside, false).await
+                self.ensure_namespace(Owner::Tenant(namespace), *root_inside).await
             }
             Action::EnsureUnitNamespace { root_inside } => {
-                self.ensure_namespace(Owner::Unit(unit), *root_inside, false).await
+                self.ensure_namespace(Owner::Unit(unit), *root_inside).await
             }
             Action::CreateClaim(claim) => self.create_device_claim(claim).await,
             Action::ReserveClaim(claim) => self.reserve_device_claim(unit, claim, None).await,

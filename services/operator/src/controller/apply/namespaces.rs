@@ -11,16 +11,34 @@ use super::{Applier, WriteError, apply_params};
 use crate::tenant::{self, Object, Owner};
 
 impl Applier {
-    /// Applies the objects of a namespace that are missing or differ. With `repair`, also those that others have changed.
+    /// Applies the namespace itself, if it is missing or differs.
+    pub(super) async fn create_namespace(
+        &self,
+        owner: Owner<'_>,
+        root_inside: bool,
+    ) -> Result<(), WriteError> {
+        let outdated = self.outdated(owner, root_inside, false);
+        self.apply_all(owner, outdated.into_iter().filter(is_namespace).collect()).await
+    }
+
+    /// Applies the namespace and the objects in it that are missing or differ.
     pub(crate) async fn ensure_namespace(
         &self,
         owner: Owner<'_>,
         root_inside: bool,
-        repair: bool,
     ) -> Result<(), WriteError> {
+        self.apply_all(owner, self.outdated(owner, root_inside, false)).await
+    }
+
+    /// Applies what others have deleted or changed.
+    pub(crate) async fn repair_namespace(&self, owner: Owner<'_>) -> Result<(), WriteError> {
+        self.apply_all(owner, self.outdated(owner, false, true)).await
+    }
+
+    /// The objects of a namespace that are missing or differ. With `repair`, also those that others have changed.
+    fn outdated(&self, owner: Owner<'_>, root_inside: bool, repair: bool) -> Vec<Object> {
         let namespace = owner.namespace();
-        let namespace = namespace.as_str();
-        let known = self.cache.applied(namespace);
+        let known = self.cache.applied(&namespace);
         let allowed = known.get(&format!("Namespace/{namespace}")).is_some_and(|found| found.root_inside);
         // a tenant's instances share its namespace; a unit's namespace has one instance at a time
         let shared = matches!(owner, Owner::Tenant(_));
@@ -30,8 +48,14 @@ impl Applier {
             let found = known.get(&object.key());
             found.is_none_or(|found| found.hash != object.hash || (repair && found.tampered))
         });
+        objects
+    }
+
+    async fn apply_all(&self, owner: Owner<'_>, objects: Vec<Object>) -> Result<(), WriteError> {
+        let namespace = owner.namespace();
+        let namespace = namespace.as_str();
         // the others need the namespace, and not each other
-        let (first, rest): (Vec<_>, Vec<_>) = objects.iter().partition(|object| object.kind == "Namespace");
+        let (first, rest): (Vec<_>, Vec<_>) = objects.iter().partition(|object| is_namespace(object));
         for object in first {
             self.apply_to_namespace(namespace, object).await?;
         }
@@ -70,4 +94,8 @@ impl Applier {
     pub(super) fn forget_namespace(&self, name: &str) {
         self.cache.put_applied(name, &format!("Namespace/{name}"), None, false);
     }
+}
+
+fn is_namespace(object: &Object) -> bool {
+    object.kind == "Namespace"
 }

@@ -14,11 +14,11 @@ impl Reconciler {
         if let Some(unit) = cache.unit_of_namespace(namespace) {
             return match unit.metadata.deletion_timestamp {
                 Some(_) => Ok(()),
-                None => self.applier.ensure_namespace(Owner::Unit(&unit), false, true).await,
+                None => self.applier.repair_namespace(Owner::Unit(&unit)).await,
             };
         }
         if cache.is_tenant_in_use(namespace) {
-            self.applier.ensure_namespace(Owner::Tenant(namespace), false, true).await?;
+            self.applier.repair_namespace(Owner::Tenant(namespace)).await?;
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ impl Reconciler {
                     return self.applier.storage_finalizer(&storage, false).await;
                 }
                 storage::Action::EnsureNamespace(namespace) => {
-                    self.applier.ensure_namespace(Owner::Tenant(namespace), false, false).await?;
+                    self.applier.ensure_namespace(Owner::Tenant(namespace), false).await?;
                 }
                 storage::Action::ApplyClaim(body) => {
                     self.applier.apply_volume_claim(&storage.spec.tenant_id, name, body).await?;

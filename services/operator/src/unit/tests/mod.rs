@@ -215,6 +215,7 @@ fn words(actions: &[Action]) -> Vec<&'static str> {
     let word = |action: &Action| match action {
         Action::AddFinalizer => "add finalizer",
         Action::RemoveFinalizer => "remove finalizer",
+        Action::CreateTenantNamespace { .. } => "create tenant",
         Action::EnsureTenantNamespace { .. } => "ensure tenant",
         Action::EnsureUnitNamespace { .. } => "ensure unit",
         Action::CreatePod(pod) => match pod.spec.as_ref().unwrap().priority_class_name.as_deref() {

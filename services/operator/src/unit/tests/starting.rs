@@ -3,7 +3,8 @@ use super::*;
 #[test]
 fn the_instance_pod_is_created_and_nominated_before_the_placeholder_is_deleted() {
     let plan = planned(&unit(true), &snapshot(vec![placeholder()]));
-    assert_eq!(words(&plan.before_status), ["ensure tenant", "create instance", "nominate", "kill", "bind"]);
+    let steps = ["create tenant", "create instance", "nominate", "kill", "ensure tenant", "bind"];
+    assert_eq!(words(&plan.before_status), steps);
     assert_eq!(held(&plan), ("True", HeldReason::Claimed));
     assert_eq!((ready(&plan), plan.status.state), (InstanceReason::Starting, UnitState::Ready));
     let own = plan.status.instance.as_ref().unwrap();
@@ -71,10 +72,10 @@ fn storages_must_exist_and_belong_to_the_tenant() {
 fn a_pod_that_waits_for_its_place_is_nominated_again_and_the_placeholder_deleted() {
     let waiting = ObservedPod { node: None, phase: Phase::Pending, ..instance_pod() };
     let plan = planned(&unit(true), &snapshot(vec![placeholder(), waiting.clone()]));
-    assert_eq!(words(&plan.before_status), ["nominate", "kill", "bind"]);
+    assert_eq!(words(&plan.before_status), ["nominate", "kill", "ensure tenant", "bind"]);
     let nominated = ObservedPod { nominated: Some(NODE.to_owned()), ..waiting };
     let plan = planned(&unit(true), &snapshot(vec![placeholder(), nominated.clone()]));
-    assert_eq!(words(&plan.before_status), ["kill", "bind"]);
+    assert_eq!(words(&plan.before_status), ["kill", "ensure tenant", "bind"]);
     let deleted = ObservedPod { deleting: true, ..placeholder() };
     assert_eq!(planned(&unit(true), &snapshot(vec![deleted, nominated])).before_status, []);
 }
@@ -109,7 +110,8 @@ fn a_hand_off_that_fails_in_time_holds_the_place_again() {
     let early = settled(20 - limit + 1, Some("full"));
     assert_eq!((early.before_status, early.requeue_after), (vec![], Some(Duration::from_secs(1))));
     let fits = settled(20 - limit, None);
-    assert_eq!((words(&fits.before_status), ready(&fits)), (vec!["bind"], InstanceReason::HandingOver));
+    assert_eq!(words(&fits.before_status), ["ensure tenant", "bind"]);
+    assert_eq!(ready(&fits), InstanceReason::HandingOver);
     let late = settled(20 - limit, Some("full"));
     assert_eq!(words(&late.before_status), ["create own", "nominate", "kill"]);
     assert_eq!((ready(&late), failure(&late)), (InstanceReason::WaitingForPlace, None));
