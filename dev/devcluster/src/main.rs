@@ -5,6 +5,10 @@ use clap::Parser;
 use std::path::PathBuf;
 use tokio::signal::unix::{SignalKind, signal};
 
+/// Objects are trees of many small allocations.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[derive(Parser)]
 #[command(version, about = "A development Kubernetes cluster that runs pods as local processes")]
 struct Args {

@@ -24,6 +24,10 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
 
+/// As in the operator and the development cluster.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const GPUS_PER_NODE: u64 = 64;
 const TENANTS: usize = 20;
 

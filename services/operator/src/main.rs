@@ -7,6 +7,10 @@ use atelier_operator::{Config, definitions_yaml, openapi, serve};
 use clap::{Parser, Subcommand};
 use service::{Process, config, telemetry};
 
+/// Objects are trees of many small allocations.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[derive(Debug, Parser)]
 #[command(version, about = "The operator of Atelier")]
 struct Cli {

@@ -8,65 +8,56 @@ use crate::store::Inner;
 use crate::write::Write;
 use crds::Quantity;
 use serde_json::Value;
-use std::collections::BTreeMap;
 
-/// The usage of an object by quota key, in thousandths.
-fn usage(id: &str, value: &Value) -> BTreeMap<String, i128> {
-    let mut used = BTreeMap::from([(id.to_owned(), 1000), (format!("count/{id}"), 1000)]);
-    let mut add = |key: String, n: i128| *used.entry(key).or_insert(0) += n;
+/// What an object uses of a quota key, in thousandths; `None` if the key does not concern it.
+fn usage(key: &str, id: &str, value: &Value) -> Option<i128> {
+    if id == "pods" && is_over(value) {
+        return None;
+    }
+    if key == id || key.strip_prefix("count/") == Some(id) {
+        return Some(1000);
+    }
     match id {
-        "pods" if is_over(value) => return BTreeMap::new(),
         "pods" => {
-            for c in items(&value["spec"]["containers"]) {
-                for which in ["requests", "limits"] {
-                    for (resource, v) in entries(&c["resources"][which]) {
-                        let n = quantity(v).unwrap_or(0);
-                        add(format!("{which}.{resource}"), n);
-                        if which == "requests"
-                            && matches!(resource.as_str(), "cpu" | "memory" | "ephemeral-storage")
-                        {
-                            add(resource.clone(), n);
-                        }
-                    }
-                }
-            }
+            let (which, resource) = match key {
+                "cpu" | "memory" | "ephemeral-storage" => ("requests", key),
+                _ => key.split_once('.').filter(|(which, _)| matches!(*which, "requests" | "limits"))?,
+            };
+            let amounts = items(&value["spec"]["containers"]).iter().filter_map(|c| {
+                let amount = c["resources"][which].get(resource)?;
+                Some(quantity(amount).unwrap_or(0))
+            });
+            amounts.reduce(|sum, n| sum + n)
         }
         "persistentvolumeclaims" => {
-            let n = quantity(&value["spec"]["resources"]["requests"]["storage"]).unwrap_or(0);
-            add("requests.storage".into(), n);
-            if let Some(class) = value["spec"]["storageClassName"].as_str() {
-                add(format!("{class}.storageclass.storage.k8s.io/requests.storage"), n);
-                add(format!("{class}.storageclass.storage.k8s.io/persistentvolumeclaims"), 1000);
+            let size = || quantity(&value["spec"]["resources"]["requests"]["storage"]).unwrap_or(0);
+            if key == "requests.storage" {
+                return Some(size());
+            }
+            let class = value["spec"]["storageClassName"].as_str()?;
+            match key.strip_prefix(class)?.strip_prefix(".storageclass.storage.k8s.io/")? {
+                "requests.storage" => Some(size()),
+                "persistentvolumeclaims" => Some(1000),
+                _ => None,
             }
         }
-        _ => {}
+        _ => None,
     }
-    used
 }
 
-/// The usage of a namespace for the given quota keys.
-fn used_in<'a>(
-    tx: &Inner,
-    namespace: &str,
-    keys: impl Iterator<Item = &'a String>,
-) -> BTreeMap<String, i128> {
-    let mut total: BTreeMap<String, i128> = keys.map(|k| (k.clone(), 0)).collect();
-    for id in ["pods", "persistentvolumeclaims", "configmaps", "secrets"] {
-        for object in tx.list(id, namespace) {
-            for (key, n) in usage(id, &object.value) {
-                if let Some(sum) = total.get_mut(&key) {
-                    *sum += n;
-                }
-            }
-        }
-    }
-    total
+/// What a namespace uses of a quota key.
+fn used_in(tx: &Inner, namespace: &str, key: &str) -> i128 {
+    let kinds = ["pods", "persistentvolumeclaims", "configmaps", "secrets"];
+    let of_kind = |id: &str| -> i128 {
+        tx.list(id, namespace).filter_map(|object| usage(key, id, &object.value)).sum()
+    };
+    kinds.into_iter().map(of_kind).sum()
 }
 
 /// The usage of a namespace for the keys of a quota.
 pub(crate) fn count(tx: &Inner, namespace: &str, hard: &Value) -> Value {
-    let used = used_in(tx, namespace, entries(hard).map(|(key, _)| key));
-    used.into_iter().map(|(key, n)| (key, Value::from(Quantity::from_milli(n).to_string()))).collect()
+    let used = |key: &str| Value::from(Quantity::from_milli(used_in(tx, namespace, key)).to_string());
+    entries(hard).map(|(key, _)| (key.clone(), used(key))).collect()
 }
 
 /// Refuses an object that would exceed a quota of its namespace.
@@ -77,11 +68,9 @@ pub(super) fn check(tx: &Inner, w: &Write<'_>, name: &str, value: &Value) -> Res
         if !spec["scopes"].is_null() || !spec["scopeSelector"].is_null() {
             return refused(&format!("quota {} has scopes, which are not served here", quota.name()));
         }
-        let wants = usage(&w.resource.id, value);
         let status = &quota.value["status"];
-        let used = used_in(tx, w.namespace, entries(&status["hard"]).map(|(key, _)| key));
         for (key, limit) in entries(&status["hard"]) {
-            let Some(want) = wants.get(key).copied() else {
+            let Some(want) = usage(key, &w.resource.id, value) else {
                 let of_pods = key.starts_with("requests.") && key != "requests.storage" && !key.contains('/')
                     || key.starts_with("limits.")
                     || matches!(key.as_str(), "cpu" | "memory");
@@ -97,7 +86,7 @@ pub(super) fn check(tx: &Inner, w: &Write<'_>, name: &str, value: &Value) -> Res
                 let why = format!("status unknown for quota: {}, resources: {key}", quota.name());
                 return refused(&why);
             }
-            let have = used.get(key).copied().unwrap_or(0);
+            let have = used_in(tx, w.namespace, key);
             if have + want > quantity(limit).unwrap_or(0) {
                 return refused(&format!(
                     "exceeded quota: {}, requested: {key}={}, used: {key}={}, limited: {key}={}",

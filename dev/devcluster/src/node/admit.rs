@@ -5,28 +5,34 @@ use crate::hub::Hub;
 use crate::json::{items, text};
 use crate::pod::is_over;
 use crate::report::update_pod;
-use crate::scheduler;
+use crate::scheduler::{self, Admitted};
 use crate::store::Object;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 /// Whether the pod is one of those that its node's kubelet has admitted, or fits beside them. One that does not has
 /// failed.
-pub(super) fn admit(hub: &Hub, pod: &Arc<Object>, admitted: &mut HashMap<String, Arc<Object>>) -> bool {
-    let was_admitted = admitted.contains_key(pod.uid()) || !pod.value["status"]["startTime"].is_null();
-    let is_over = is_over(&pod.value);
-    let missing = if was_admitted || is_over || pod.terminating() {
-        None
-    } else {
-        let node = hub.store.lock().get("nodes", "", text(&pod.value["spec"]["nodeName"]));
-        node.and_then(|node| scheduler::missing(&node, admitted.values(), pod))
+pub(super) fn admit(hub: &Hub, pod: &Arc<Object>, admitted: &mut HashMap<String, Admitted>) -> bool {
+    let name = text(&pod.value["spec"]["nodeName"]);
+    let node = hub.store.lock().get("nodes", "", name);
+    let admitted = match (admitted.entry(name.to_owned()), &node) {
+        (Entry::Occupied(found), _) => found.into_mut(),
+        (Entry::Vacant(new), Some(node)) => new.insert(Admitted::to(node)),
+        (Entry::Vacant(_), None) => return true,
     };
-    if is_over {
-        admitted.remove(pod.uid());
-    } else if missing.is_none() {
-        admitted.insert(pod.uid().to_owned(), pod.clone());
+    if is_over(&pod.value) {
+        return true;
     }
-    let Some(resource) = missing else { return true };
+    let is_known = admitted.contains(pod.uid());
+    let was_admitted = is_known || !pod.value["status"]["startTime"].is_null() || pod.terminating();
+    let missing = node.filter(|_| !was_admitted).and_then(|node| admitted.missing(&node, pod));
+    let Some(resource) = missing else {
+        if !is_known {
+            admitted.add(pod);
+        }
+        return true;
+    };
     update_pod(hub, pod, "kubelet", |status| {
         status["phase"] = "Failed".into();
         status["reason"] = format!("OutOf{resource}").into();

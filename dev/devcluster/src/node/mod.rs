@@ -16,6 +16,8 @@ use crate::faults::Part;
 use crate::hub::Hub;
 use crate::isolation::isolated;
 use crate::json::text;
+use crate::pod::is_over;
+use crate::scheduler::Admitted;
 use crate::store::Object;
 use crate::verbs::delete::{Options, Preconditions};
 use crate::verbs::system;
@@ -64,8 +66,8 @@ struct Dispatcher {
     hub: Arc<Hub>,
     /// The feed of each worker by the uid of its pod.
     workers: HashMap<String, Worker>,
-    /// The pods that each node's kubelet has admitted, by node and uid.
-    admitted: HashMap<String, HashMap<String, Arc<Object>>>,
+    /// The pods that each node's kubelet has admitted, by node.
+    admitted: HashMap<String, Admitted>,
     tasks: JoinSet<Ended>,
 }
 
@@ -122,7 +124,7 @@ impl Dispatcher {
         }
         let existing: HashSet<&str> = pods.iter().map(|pod| pod.uid()).collect();
         for pods in self.admitted.values_mut() {
-            pods.retain(|uid, _| existing.contains(uid.as_str()));
+            pods.keep(&existing);
         }
         let faults = &self.hub.faults;
         self.workers
@@ -165,11 +167,18 @@ impl Dispatcher {
         if !failed {
             unsent::send(hub, pod);
         }
+        // its worker may not have ended yet
+        if false
+            && is_over(&pod.value)
+            && let Some(pods) = self.admitted.get_mut(node)
+        {
+            pods.remove(pod.uid());
+        }
         if let Some(worker) = self.workers.get(pod.uid()) {
             worker.pod.send_replace(pod.clone());
             return;
         }
-        if failed || !admit::admit(hub, pod, self.admitted.entry(node.to_owned()).or_default()) {
+        if failed || !admit::admit(hub, pod, &mut self.admitted) {
             return;
         }
         match kind_of(hub, node) {

@@ -15,8 +15,8 @@ use crate::isolation::isolated;
 use crate::store::{Event, Inner, Key, Object, Op};
 use cache::Cache;
 pub(crate) use claims::CLAIMS;
-use fit::PodInfo;
-use std::collections::HashMap;
+use fit::{NodeInfo, PodInfo};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Runs until the cluster stops.
@@ -100,15 +100,39 @@ pub(crate) fn assign(tx: &mut Inner, pod: &Arc<Object>, node: &str) -> Result<()
     attempt::assign(tx, &PodInfo::of(pod), node).map(drop)
 }
 
-/// The first resource that a pod does not find on a node beside other pods.
-pub(crate) fn missing<'a>(
-    node: &Object,
-    others: impl Iterator<Item = &'a Arc<Object>>,
-    pod: &Arc<Object>,
-) -> Option<String> {
-    let mut node = fit::NodeInfo::of(node);
-    others.for_each(|other| node.add(PodInfo::of(other)));
-    fit::lacking(&node, &node.used, node.pods.len(), &[], &PodInfo::of(pod)).into_iter().next()
+/// The pods that a node's kubelet has admitted.
+pub(crate) struct Admitted(NodeInfo);
+
+impl Admitted {
+    pub(crate) fn to(node: &Object) -> Self {
+        Self(NodeInfo::of(node))
+    }
+
+    pub(crate) fn contains(&self, uid: &str) -> bool {
+        self.0.pods.contains_key(uid)
+    }
+
+    /// The first resource of the node, as it is now, that a pod does not find beside the others.
+    pub(crate) fn missing(&mut self, node: &Object, pod: &Arc<Object>) -> Option<String> {
+        self.0.refresh(node);
+        fit::lacking(&self.0, &self.0.used, self.0.pods.len(), &[], &PodInfo::of(pod)).into_iter().next()
+    }
+
+    pub(crate) fn add(&mut self, pod: &Arc<Object>) {
+        self.0.add(PodInfo::of(pod));
+    }
+
+    pub(crate) fn remove(&mut self, uid: &str) {
+        self.0.remove(uid);
+    }
+
+    /// Removes the pods that do not exist.
+    pub(crate) fn keep(&mut self, existing: &HashSet<&str>) {
+        let gone = self.0.pods.keys().filter(|uid| !existing.contains(uid.as_str()));
+        for uid in gone.cloned().collect::<Vec<_>>() {
+            self.0.remove(&uid);
+        }
+    }
 }
 
 /// Tries every pod that is due. Returns when the next one is.

@@ -3,10 +3,13 @@
 use super::{Kind, Node};
 use crate::error::Cause;
 use crate::json::{entries, text};
-use cel::{Context, Program, Value as Cel, objects::Map};
+use cel::{Context, Env, Program, Value as Cel, objects::Map};
 use serde_json::Value;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+
+/// The standard functions. A context of its own would build them again for each evaluation.
+static STDLIB: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 
 /// A compiled rule.
 #[derive(Debug)]
@@ -54,7 +57,7 @@ impl Rule {
         if self.transition && old.is_none() {
             return Ok(());
         }
-        let mut context = Context::default();
+        let mut context = Context::with_env(STDLIB.clone());
         context.add_variable_from_value("self", convert(Some(node), value));
         if let Some(old) = old {
             context.add_variable_from_value("oldSelf", convert(Some(node), old));
@@ -105,7 +108,7 @@ impl Selector {
         });
         let capacity = grouped("capacity", |v| v["value"].clone());
         let view = serde_json::json!({ "driver": driver, "attributes": attributes, "capacity": capacity });
-        let mut context = Context::default();
+        let mut context = Context::with_env(STDLIB.clone());
         context.add_variable_from_value("device", convert(None, &view));
         match self.0.execute(&context) {
             Ok(Cel::Bool(b)) => Ok(b),

@@ -85,6 +85,26 @@ async fn a_pod_becomes_ready_logs_and_terminates() {
 }
 
 #[tokio::test]
+async fn a_pod_that_has_ended_makes_room_before_it_is_deleted() {
+    let t = Test::with(|c| {
+        c.nodes.push(NodeConfig::new("n1").extended("nvidia.com/gpu", 1));
+        c.images.push(ImageConfig::new("sh:*", ["/bin/sh", "-c"]));
+    })
+    .await;
+    let pods = t.pods();
+    let status = |pod: &Pod| pod.status.clone().unwrap_or_default();
+    for n in 0..20 {
+        let mut next = shell(&format!("p{n}"), "true", json!({ "nodeName": "n1", "restartPolicy": "Never" }));
+        next["spec"]["containers"][0]["resources"] = json!({ "limits": { "nvidia.com/gpu": "1" } });
+        create(&pods, next).await;
+        let is_over = |pod: &Pod| matches!(status(pod).phase.as_deref(), Some("Succeeded" | "Failed"));
+        let ended = until(&pods, &format!("p{n}"), is_over).await;
+        assert_eq!(status(&ended).reason, None, "pod {n}: {:?}", status(&ended).message);
+    }
+    t.stop().await;
+}
+
+#[tokio::test]
 async fn a_terminal_is_a_terminal() {
     let t = Test::with(real).await;
     let pods = t.pods();
