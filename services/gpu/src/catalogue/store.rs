@@ -52,10 +52,8 @@ macro_rules! select_images {
     ($tail:tt $(, $parameter:expr)* $(,)?) => {
         sqlx::query_as!(
             Row,
-            r#"select id, service, version, description, descriptions as "descriptions: _", icon_url,
-                   links as "links: _", template as "template: _", enabled, recommended, deprecated, generation,
-                   created_at, updated_at
-               from service_images "#
+            "select id, service, version, description, descriptions, icon_url, links, template, enabled, \
+             recommended, deprecated, generation, created_at, updated_at from service_images "
                 + $tail
             $(, $parameter)*
         )

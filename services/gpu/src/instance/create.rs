@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::{
     OperationKind,
     model::Instance,
-    parts::{CurrentOperation, Order},
+    parts::{CurrentOperation, Order, OrderedGpu},
     state::State,
     store,
 };
@@ -20,7 +20,7 @@ use crate::{
     catalogue::{self, EnvVar, ServiceImage, check_env},
     error::Error,
     event::By,
-    ssh,
+    quota, ssh,
     state::AppState,
     tenant,
     usage::Meter,
@@ -134,11 +134,21 @@ impl NewInstance {
     ) -> Result<Instance, Problem> {
         let image = self.check_catalogue(tx, owner.tenant).await?;
         let instance = self.instance(owner.tenant, spec, image, now);
+        if let Some(exceeded) = quota::check(tx, &instance, true).await? {
+            return Err(Error::QuotaExceeded(exceeded).into());
+        }
         store::insert(tx, &instance, &By::user(owner.principal.user)).await?;
         Ok(instance)
     }
 
-    fn instance(&self, tenant: TenantId, spec: &GpuSpec, image: ServiceImage, now: Timestamp) -> Instance {
+    /// Returns what is created, without an effect.
+    pub(super) fn instance(
+        &self,
+        tenant: TenantId,
+        spec: &GpuSpec,
+        image: ServiceImage,
+        now: Timestamp,
+    ) -> Instance {
         let id = InstanceId::new();
         Instance {
             id,
@@ -147,6 +157,7 @@ impl NewInstance {
             order: Order {
                 gpu_spec_id: spec.id,
                 gpu_spec_name: spec.name.clone(),
+                gpu: Some(OrderedGpu { model: spec.gpu_model.clone(), count: spec.gpu_count }),
                 service: image.service,
                 version: image.version,
                 image_id: image.id,
