@@ -210,6 +210,10 @@ pub struct GpuSpec {
     pub id: GpuSpecId,
     /// Name of the specification.
     pub name: String,
+    /// Model of its GPUs.
+    pub gpu_model: String,
+    /// Number of its GPUs.
+    pub gpu_count: i64,
     /// Whether new instances may use it.
     pub state: GpuSpecState,
     /// Current price per hour.

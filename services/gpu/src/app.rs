@@ -22,7 +22,7 @@ use crate::{
     config::Config,
     event, housekeeping,
     instance::{self, QUEUE, Reconciler},
-    operation, route, ssh,
+    operation, quota, route, ssh,
     state::AppState,
     tenant, usage,
 };
@@ -194,6 +194,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(access::routes())
         .merge(usage::routes())
         .merge(operation::routes())
+        .merge(quota::routes())
         .merge(route::routes())
         .merge(ssh::routes())
         .merge(tenant::routes())

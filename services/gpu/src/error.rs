@@ -6,6 +6,7 @@ use clients::Error as ClientError;
 use crate::{
     cluster::PodError,
     instance::{Command, InstanceState, NotAllowed, Unexpected},
+    quota::Exceeded,
 };
 
 /// Why a request was not carried out.
@@ -61,6 +62,9 @@ pub(crate) enum Error {
     /// The tenant is suspended or being deleted.
     #[error("the tenant is suspended")]
     TenantSuspended,
+    /// The tenant's limits do not allow it.
+    #[error(transparent)]
+    QuotaExceeded(#[from] Exceeded),
     /// An instance cannot be ended in its state.
     #[error(transparent)]
     Unexpected(#[from] Unexpected),
@@ -119,9 +123,32 @@ impl From<Error> for Problem {
                 ProblemType::TenantSuspended,
                 "Nothing can be started while the tenant is suspended.",
             ),
+            Error::QuotaExceeded(exceeded) => exceeded.into(),
             Error::Database(error) => error.into(),
             error @ (Error::LockedRowChanged | Error::Unexpected(_) | Error::NoRandomness) => {
                 Self::internal(error)
+            }
+        }
+    }
+}
+
+impl From<Exceeded> for Problem {
+    fn from(exceeded: Exceeded) -> Self {
+        let detail = exceeded.to_string();
+        match exceeded {
+            Exceeded::Number { limit, most, used, requested } => {
+                Self::new(ProblemType::QuotaExceeded, detail)
+                    .with("quota", limit.to_string())
+                    .with("limit", most)
+                    .with("used", used)
+                    .with("requested", requested)
+            }
+            Exceeded::Cost { most, used, requested, currency } => {
+                Self::new(ProblemType::CostLimitExceeded, detail)
+                    .with("limit", most)
+                    .with("used", used)
+                    .with("requested", requested)
+                    .with("currency", currency)
             }
         }
     }

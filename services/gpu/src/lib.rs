@@ -8,6 +8,7 @@
 //! - `operation`, `usage`, `route`, `access`: long-running actions, the meter, what the gateway asks, log and terminal.
 //! - `event`: what happened to instances: an ordered log per tenant, followed as server-sent events or as a feed.
 //! - `ssh`: the SSH endpoint of all instances.
+//! - `quota`: what a tenant may use at a time.
 //! - `tenant`: what the suspension or end of a tenant means for its instances.
 //! - `housekeeping`: periodic workers.
 
@@ -21,6 +22,7 @@ pub mod event;
 mod housekeeping;
 pub mod instance;
 mod operation;
+mod quota;
 mod route;
 mod ssh;
 mod state;

@@ -99,11 +99,16 @@ fn storage_specs() -> [Value; 2] {
     ]
 }
 
-/// Two versions of the WebUI and a Jupyter, all of them the stand-in that draws on the CPU.
-fn catalogue() -> [Value; 3] {
-    let entry = |service: &str, version: &str, description: &str| {
+/// Two versions of the WebUI, both of them the stand-in that draws on the CPU.
+fn catalogue() -> [Value; 2] {
+    ["1.6", "1.10"].map(|version| {
         json!({
-            "service": service, "version": version, "description": description,
+            "service": "stable-diffusion-webui", "version": version,
+            "description": format!("Stand-in for Stable Diffusion WebUI {version} that needs no GPU"),
+            "descriptions": { "zh-CN": format!("Stable Diffusion WebUI {version} 的替身，无需 GPU") },
+            "links": [{ "title": "Stable Diffusion WebUI",
+                        "url": "https://github.com/AUTOMATIC1111/stable-diffusion-webui" }],
+            "recommended": version == "1.10",
             "template": {
                 "image": format!("atelier/webui:{version}"),
                 "ports": [{ "port": 7860, "protocol": "TCP", "is_public": true, "is_probe": true,
@@ -114,10 +119,5 @@ fn catalogue() -> [Value; 3] {
                 "start_timeout_seconds": 60,
             },
         })
-    };
-    [
-        entry("stable-diffusion-webui", "1.6", "Stand-in for Stable Diffusion WebUI 1.6 that needs no GPU"),
-        entry("stable-diffusion-webui", "1.10", "Stand-in for Stable Diffusion WebUI 1.10 that needs no GPU"),
-        entry("jupyter", "4.2", "Stand-in for JupyterLab 4.2 that needs no GPU"),
-    ]
+    })
 }

@@ -224,9 +224,13 @@ problems! {
     // storages
     QuotaExceeded = CONFLICT "quota-exceeded", "Quota of the tenant exceeded",
         "Delete what is not needed and wait until it is gone, or ask an administrator for a larger quota.",
-        { quota: string "What is limited: `storages`, or `storage_gib` (the sum of their sizes in GiB).",
-          limit: integer "The quota.", used: integer "What counts now, storages that are being deleted included.",
+        { quota: string "What is limited: `storages`, `storage_gib` (the sum of their sizes in GiB), `instances`, `gpus`, or `gpus of` a model.",
+          limit: integer "The quota.", used: integer "What counts now, what is being stopped or deleted included.",
           requested: integer "What the request adds." };
+    CostLimitExceeded = CONFLICT "cost-limit-exceeded", "Limit of the cost per hour exceeded",
+        "Stop instances that are not needed and wait until they have stopped, choose a cheaper specification, or ask an administrator for a higher limit.",
+        { limit: string "What all instances of the tenant may cost per hour.", used: string "What those that run cost per hour.",
+          requested: string "What the request adds.", currency: string "Currency (ISO 4217)." };
     StorageNotAvailable = CONFLICT "storage-not-available", "Storage not available",
         "Wait until its state is `available`.";
     StorageInUse = CONFLICT "storage-in-use", "Storage in use",

@@ -1,5 +1,7 @@
 //! `/v1/services`: every signed-in user reads, administrators write.
 
+use std::collections::BTreeMap;
+
 use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::{Admin, User};
 use axum::{extract::State, response::IntoResponse};
@@ -11,7 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    Template,
+    Link, Template,
     model::{NewServiceImage, Reader, ServiceImage, ServiceImageChange},
     store,
 };
@@ -29,10 +31,20 @@ pub(crate) struct ServiceImageView {
     version: String,
     /// Description for people.
     description: String,
+    /// Descriptions in other languages, by language tag (BCP 47).
+    descriptions: BTreeMap<String, String>,
+    /// Address of an icon.
+    icon_url: Option<String>,
+    /// Pages about the service.
+    links: Vec<Link>,
     /// How the service is run. Only administrators see the values of its environment variables.
     template: Template,
-    /// Whether new instances can use it.
+    /// Whether users see it.
     enabled: bool,
+    /// Whether new instances use it unless they name a version. At most one version of a service is recommended.
+    recommended: bool,
+    /// Whether new instances cannot use it any longer. Existing instances start as before.
+    deprecated: bool,
     /// Time of creation.
     created_at: Timestamp,
     /// Time of the last change.
@@ -50,8 +62,13 @@ impl ServiceImageView {
             service: image.service,
             version: image.version,
             description: image.description,
+            descriptions: image.descriptions,
+            icon_url: image.icon_url,
+            links: image.links,
             template,
             enabled: image.enabled,
+            recommended: image.recommended,
+            deprecated: image.deprecated,
             created_at: image.created_at,
             updated_at: image.updated_at,
         }
@@ -141,6 +158,10 @@ async fn create_service(
     new.check()?;
     key.once(app.db.platform().await?, "admin", &new, async |tx| {
         let image = new.to_image((app.clock)());
+        if image.recommended {
+            store::lock_recommendations(tx).await?;
+            store::recommend_only(tx, &image).await?;
+        }
         if !store::insert(tx, &image).await? {
             return Err(Error::ServiceVersionExists.into());
         }
@@ -156,7 +177,7 @@ async fn create_service(
     params(("id" = ImageId, Path, description = "Entry id"), IdempotencyKey, IfMatch),
     request_body = ServiceImageChange,
     responses((status = 200, description = "The changed entry", body = ServiceImageView)),
-    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::InvalidField]))),
 )]
 async fn update_service(
     State(app): State<AppState>,
@@ -168,9 +189,16 @@ async fn update_service(
 ) -> Result<Reply, Problem> {
     change.check()?;
     key.once(app.db.platform().await?, "admin", &change, async |tx| {
+        let is_recommended = change.recommended == Some(true);
+        if is_recommended {
+            store::lock_recommendations(tx).await?;
+        }
         let mut image = store::lock(tx, id).await?.ok_or_else(Problem::not_found)?;
         if_match.check(image.generation)?;
-        change.clone().apply(&mut image, (app.clock)());
+        change.clone().apply(&mut image, (app.clock)())?;
+        if is_recommended {
+            store::recommend_only(tx, &image).await?;
+        }
         if !store::update(tx, &image).await? {
             return Err(Error::LockedRowChanged.into());
         }

@@ -2,10 +2,12 @@
 
 mod http;
 mod model;
+mod presentation;
 pub(crate) mod store;
 mod template;
 
 pub(crate) use http::routes;
 pub(crate) use model::ServiceImage;
+pub(crate) use presentation::Link;
 pub(crate) use template::check_env;
 pub use template::{EnvVar, Template, TemplatePort};

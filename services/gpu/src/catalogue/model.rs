@@ -1,15 +1,17 @@
 //! Entries of the catalogue: who sees what, and which entries are valid. Pure.
 
+use std::collections::BTreeMap;
+
 use api::{Checks, Problem};
 use ids::ImageId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Template;
-
-/// The longest description, in characters.
-const MAX_DESCRIPTION: usize = 1000;
+use super::{
+    Link, Template,
+    presentation::{check_description, check_descriptions, check_icon, check_links},
+};
 
 /// A version of a service.
 #[derive(Debug, Clone)]
@@ -18,8 +20,13 @@ pub(crate) struct ServiceImage {
     pub(crate) service: String,
     pub(crate) version: String,
     pub(crate) description: String,
+    pub(crate) descriptions: BTreeMap<String, String>,
+    pub(crate) icon_url: Option<String>,
+    pub(crate) links: Vec<Link>,
     pub(crate) template: Template,
     pub(crate) enabled: bool,
+    pub(crate) recommended: bool,
+    pub(crate) deprecated: bool,
     pub(crate) generation: i64,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
@@ -59,12 +66,24 @@ pub(super) struct NewServiceImage {
     /// Description for people, at most 1,000 characters.
     #[serde(default)]
     pub(super) description: String,
+    /// Descriptions in other languages, by language tag (BCP 47).
+    #[serde(default)]
+    pub(super) descriptions: BTreeMap<String, String>,
+    /// Address of an icon, `https` only.
+    #[serde(default)]
+    pub(super) icon_url: Option<String>,
+    /// Pages about the service, at most 10.
+    #[serde(default)]
+    pub(super) links: Vec<Link>,
     /// How the service is run.
     pub(super) template: Template,
-    /// Whether new instances can use it.
+    /// Whether users see it. New instances cannot use one that is disabled.
     #[serde(default = "enabled")]
     #[schema(default = true)]
     pub(super) enabled: bool,
+    /// Whether new instances use it unless they name a version. The service's other versions are no longer recommended.
+    #[serde(default)]
+    pub(super) recommended: bool,
 }
 
 fn enabled() -> bool {
@@ -78,8 +97,14 @@ impl NewServiceImage {
         let mut checks = Checks::default();
         check_name(&mut checks, "/service", &self.service);
         check_name(&mut checks, "/version", &self.version);
-        check_description(&mut checks, &self.description);
+        check_description(&mut checks, "/description", &self.description);
+        check_descriptions(&mut checks, &self.descriptions);
+        if let Some(icon) = &self.icon_url {
+            check_icon(&mut checks, icon);
+        }
+        check_links(&mut checks, &self.links);
         self.template.check(&mut checks);
+        checks.require(self.enabled || !self.recommended, "/recommended", NOT_OFFERED);
         checks.finish()
     }
 
@@ -89,14 +114,21 @@ impl NewServiceImage {
             service: self.service.clone(),
             version: self.version.clone(),
             description: self.description.clone(),
+            descriptions: self.descriptions.clone(),
+            icon_url: self.icon_url.clone(),
+            links: self.links.clone(),
             template: self.template.clone(),
             enabled: self.enabled,
+            recommended: self.recommended,
+            deprecated: false,
             generation: 1,
             created_at: now,
             updated_at: now,
         }
     }
 }
+
+const NOT_OFFERED: &str = "a version that is disabled or deprecated cannot be recommended";
 
 /// A change of an entry. Absent fields stay as they are.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -105,12 +137,27 @@ pub(super) struct ServiceImageChange {
     /// Description for people, at most 1,000 characters.
     #[serde(default)]
     pub(super) description: Option<String>,
+    /// All descriptions in other languages, by language tag (BCP 47).
+    #[serde(default)]
+    pub(super) descriptions: Option<BTreeMap<String, String>>,
+    /// Address of an icon, `https` only. Empty to remove it.
+    #[serde(default)]
+    pub(super) icon_url: Option<String>,
+    /// All pages about the service, at most 10.
+    #[serde(default)]
+    pub(super) links: Option<Vec<Link>>,
     /// The complete new template. Existing instances keep theirs.
     #[serde(default)]
     pub(super) template: Option<Template>,
-    /// Whether new instances can use it.
+    /// Whether users see it. New instances cannot use one that is disabled.
     #[serde(default)]
     pub(super) enabled: Option<bool>,
+    /// Whether new instances use it unless they name a version. The service's other versions are no longer recommended.
+    #[serde(default)]
+    pub(super) recommended: Option<bool>,
+    /// Whether users see it, and new instances cannot use it. Existing instances start as before.
+    #[serde(default)]
+    pub(super) deprecated: Option<bool>,
 }
 
 impl ServiceImageChange {
@@ -118,23 +165,50 @@ impl ServiceImageChange {
     /// 422 with all invalid fields.
     pub(super) fn check(&self) -> Result<(), Problem> {
         let mut checks = Checks::default();
-        check_description(&mut checks, self.description.as_deref().unwrap_or_default());
+        check_description(&mut checks, "/description", self.description.as_deref().unwrap_or_default());
+        if let Some(descriptions) = &self.descriptions {
+            check_descriptions(&mut checks, descriptions);
+        }
+        if let Some(icon) = self.icon_url.as_deref().filter(|icon| !icon.is_empty()) {
+            check_icon(&mut checks, icon);
+        }
+        check_links(&mut checks, self.links.as_deref().unwrap_or_default());
         if let Some(template) = &self.template {
             template.check(&mut checks);
         }
         checks.finish()
     }
 
-    pub(super) fn apply(self, image: &mut ServiceImage, now: Timestamp) {
+    /// Changes the entry. One that is no longer offered is no longer recommended.
+    ///
+    /// # Errors
+    /// If it is to be recommended and is not offered.
+    pub(super) fn apply(self, image: &mut ServiceImage, now: Timestamp) -> Result<(), Problem> {
         if let Some(description) = self.description {
             image.description = description;
+        }
+        if let Some(descriptions) = self.descriptions {
+            image.descriptions = descriptions;
+        }
+        if let Some(icon) = self.icon_url {
+            image.icon_url = Some(icon).filter(|icon| !icon.is_empty());
+        }
+        if let Some(links) = self.links {
+            image.links = links;
         }
         if let Some(template) = self.template {
             image.template = template;
         }
         image.enabled = self.enabled.unwrap_or(image.enabled);
+        image.deprecated = self.deprecated.unwrap_or(image.deprecated);
+        let is_offered = image.enabled && !image.deprecated;
+        if self.recommended == Some(true) && !is_offered {
+            return Err(Problem::invalid_field("/recommended", NOT_OFFERED));
+        }
+        image.recommended = self.recommended.unwrap_or(image.recommended) && is_offered;
         image.generation += 1;
         image.updated_at = now;
+        Ok(())
     }
 }
 
@@ -146,14 +220,6 @@ fn check_name(checks: &mut Checks, pointer: &str, text: &str) {
             && text.starts_with(|c: char| c.is_ascii_alphanumeric()),
         pointer,
         "must be 1 to 63 of a-z, 0-9, -, . and _, and start with a letter or digit",
-    );
-}
-
-fn check_description(checks: &mut Checks, text: &str) {
-    checks.require(
-        text.chars().count() <= MAX_DESCRIPTION,
-        "/description",
-        format!("must be at most {MAX_DESCRIPTION} characters"),
     );
 }
 
@@ -170,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_descriptions_are_checked() {
+    fn names_are_checked() {
         let valid = |name: &str| {
             let mut checks = Checks::default();
             check_name(&mut checks, "/service", name);
@@ -182,10 +248,26 @@ mod tests {
         for name in ["", "-a", ".a", "_a", "A", "a b", "ü", &"x".repeat(64)] {
             assert!(!valid(name), "{name:?}");
         }
-        for (characters, valid) in [(MAX_DESCRIPTION, true), (MAX_DESCRIPTION + 1, false)] {
-            let mut checks = Checks::default();
-            check_description(&mut checks, &"ü".repeat(characters));
-            assert_eq!(checks.into_errors().is_empty(), valid, "{characters}");
+    }
+
+    #[test]
+    fn an_entry_that_is_not_offered_is_not_recommended() {
+        let new: NewServiceImage = serde_json::from_value(serde_json::json!({
+            "service": "webui", "version": "1", "recommended": true,
+            "template": { "image": "webui:1", "ports": [{ "port": 1, "is_public": true, "is_probe": true }] },
+        }))
+        .unwrap();
+        let change = |change| serde_json::from_value::<ServiceImageChange>(change).unwrap();
+        let now = Timestamp::UNIX_EPOCH;
+        for field in ["enabled", "deprecated"] {
+            let mut image = new.to_image(now);
+            let ends = field == "deprecated";
+            change(serde_json::json!({ field: ends })).apply(&mut image, now).unwrap();
+            assert!(!image.recommended, "{field}");
+            assert!(change(serde_json::json!({ "recommended": true })).apply(&mut image, now).is_err());
+            let both = change(serde_json::json!({ field: !ends, "recommended": true }));
+            both.apply(&mut image, now).unwrap();
+            assert!(image.recommended, "{field}");
         }
     }
 }

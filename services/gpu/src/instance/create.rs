@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::{
     OperationKind,
     model::Instance,
-    parts::{CurrentOperation, Order},
+    parts::{CurrentOperation, Order, OrderedGpu},
     state::State,
     store,
 };
@@ -20,7 +20,7 @@ use crate::{
     catalogue::{self, EnvVar, ServiceImage, check_env},
     error::Error,
     event::By,
-    ssh,
+    quota, ssh,
     state::AppState,
     tenant,
     usage::Meter,
@@ -40,8 +40,9 @@ pub(crate) struct NewInstance {
     pub(crate) gpu_spec: String,
     /// Service of the catalogue.
     pub(crate) service: String,
-    /// Version of the service.
-    pub(crate) version: String,
+    /// Version of the service. The recommended one if absent.
+    #[serde(default)]
+    pub(crate) version: Option<String>,
     /// Id of a volume of the tenant to mount.
     #[serde(default)]
     pub(crate) storage_id: Option<StorageId>,
@@ -71,9 +72,12 @@ impl NewInstance {
     pub(super) fn check(&self) -> Result<(), Problem> {
         let mut checks = Checks::default();
         check_name(&mut checks, self.name.as_deref());
-        for (pointer, text) in
-            [("/gpu_spec", &self.gpu_spec), ("/service", &self.service), ("/version", &self.version)]
-        {
+        let fields = [
+            ("/gpu_spec", Some(&self.gpu_spec)),
+            ("/service", Some(&self.service)),
+            ("/version", self.version.as_ref()),
+        ];
+        for (pointer, text) in fields.into_iter().filter_map(|(pointer, text)| Some((pointer, text?))) {
             let valid = (1..=63).contains(&text.len()) && !text.chars().any(char::is_control);
             checks.require(valid, pointer, "must be 1 to 63 characters, without control characters");
         }
@@ -107,11 +111,13 @@ impl NewInstance {
         owner: TenantId,
     ) -> Result<ServiceImage, Problem> {
         tenant::check_active(tx, owner).await?;
-        let image =
-            catalogue::store::find_enabled(tx, &self.service, &self.version).await?.ok_or_else(|| {
-                let detail = "the catalogue has no such version of this service; see GET /v1/services";
-                Problem::invalid_field("/version", detail)
-            })?;
+        let version = self.version.as_deref();
+        let found = catalogue::store::find_enabled(tx, &self.service, version).await?;
+        let image = found.ok_or_else(|| Problem::invalid_field("/version", missing_version(version)))?;
+        if image.deprecated {
+            let detail = "this version is deprecated: new instances cannot use it; see GET /v1/services";
+            return Err(Problem::invalid_field("/version", detail));
+        }
         if self.storage_id.is_some() && image.template.storage_mount_path.is_none() {
             return Err(Problem::invalid_field("/storage_id", "this service uses no storage"));
         }
@@ -128,11 +134,21 @@ impl NewInstance {
     ) -> Result<Instance, Problem> {
         let image = self.check_catalogue(tx, owner.tenant).await?;
         let instance = self.instance(owner.tenant, spec, image, now);
+        if let Some(exceeded) = quota::check(tx, &instance, true).await? {
+            return Err(Error::QuotaExceeded(exceeded).into());
+        }
         store::insert(tx, &instance, &By::user(owner.principal.user)).await?;
         Ok(instance)
     }
 
-    fn instance(&self, tenant: TenantId, spec: &GpuSpec, image: ServiceImage, now: Timestamp) -> Instance {
+    /// Returns what is created, without an effect.
+    pub(super) fn instance(
+        &self,
+        tenant: TenantId,
+        spec: &GpuSpec,
+        image: ServiceImage,
+        now: Timestamp,
+    ) -> Instance {
         let id = InstanceId::new();
         Instance {
             id,
@@ -141,6 +157,7 @@ impl NewInstance {
             order: Order {
                 gpu_spec_id: spec.id,
                 gpu_spec_name: spec.name.clone(),
+                gpu: Some(OrderedGpu { model: spec.gpu_model.clone(), count: spec.gpu_count }),
                 service: image.service,
                 version: image.version,
                 image_id: image.id,
@@ -179,6 +196,13 @@ fn existing<T>(
             Error::Service { service, cause }.into()
         }
     })
+}
+
+fn missing_version(version: Option<&str>) -> &'static str {
+    match version {
+        Some(_) => "the catalogue has no such version of this service; see GET /v1/services",
+        None => "the catalogue recommends no version of this service: choose one; see GET /v1/services",
+    }
 }
 
 fn generated_name(service: &str, id: InstanceId) -> String {

@@ -48,6 +48,7 @@ pub(super) fn instance(state: State) -> Instance {
         order: Order {
             gpu_spec_id: GpuSpecId::new(),
             gpu_spec_name: "small".into(),
+            gpu: None,
             service: "shell".into(),
             version: "1".into(),
             image_id: ImageId::new(),

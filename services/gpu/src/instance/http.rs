@@ -19,7 +19,7 @@ use super::{
     store::{self, Filter},
     view::InstanceView,
 };
-use crate::{error::Error, event::By, ssh, state::AppState, tenant};
+use crate::{error::Error, event::By, quota, ssh, state::AppState, tenant};
 
 /// A change of an instance. Absent fields stay as they are.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -89,7 +89,10 @@ async fn list_instances(
     params(IdempotencyKey),
     request_body = NewInstance,
     responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
-    extensions(("x-problems" = json!([ProblemType::InvalidField, ProblemType::TenantSuspended]))),
+    extensions(("x-problems" = json!([
+        ProblemType::InvalidField, ProblemType::TenantSuspended, ProblemType::QuotaExceeded,
+        ProblemType::CostLimitExceeded
+    ]))),
 )]
 async fn create_instance(
     State(app): State<AppState>,
@@ -190,6 +193,11 @@ async fn command(
                 if start.is_some_and(|start| start.wait) {
                     instance.wait_in_queue();
                 }
+                if command == Command::Start
+                    && let Some(exceeded) = quota::check(tx, &instance, false).await?
+                {
+                    return Err(Error::QuotaExceeded(exceeded).into());
+                }
                 let by = By::user(member.principal.user);
                 if !store::command(tx, &mut instance, &effects, &by).await? {
                     return Err(Error::LockedRowChanged.into());
@@ -218,7 +226,10 @@ pub(crate) struct StartQuery {
     post, path = "/v1/instances/{id}/start", operation_id = "start_instance", tag = "instances",
     params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey, StartQuery),
     responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
-    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::InstanceState, ProblemType::TenantSuspended]))),
+    extensions(("x-problems" = json!([
+        ProblemType::NotFound, ProblemType::InstanceState, ProblemType::TenantSuspended,
+        ProblemType::QuotaExceeded, ProblemType::CostLimitExceeded
+    ]))),
 )]
 async fn start_instance(
     State(app): State<AppState>,

@@ -24,7 +24,9 @@ pub use decide::{Action, Step, decide};
 use utoipa_axum::router::OpenApiRouter;
 
 pub use model::{Accepted, Command, Effects, EndedOperation, Event, Instance, NotAllowed, Unexpected};
-pub use parts::{AttachedStorage, Claim, ClaimStatus, CurrentOperation, Failure, Order, Place, Pod};
+pub use parts::{
+    AttachedStorage, Claim, ClaimStatus, CurrentOperation, Failure, Order, OrderedGpu, Place, Pod,
+};
 pub use reason::{Reason, ReasonCode};
 pub use reconcile::Reconciler;
 pub use state::{InstanceState, State};

@@ -20,6 +20,9 @@ pub struct Order {
     pub gpu_spec_id: GpuSpecId,
     /// Name of the GPU specification.
     pub gpu_spec_name: String,
+    /// Its GPUs. None in rows of early versions.
+    #[serde(default)]
+    pub gpu: Option<OrderedGpu>,
     /// Service.
     pub service: String,
     /// Version of the service.
@@ -38,6 +41,15 @@ pub struct Order {
     pub price_per_hour: Decimal,
     /// ISO 4217.
     pub currency: String,
+}
+
+/// GPUs of an order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrderedGpu {
+    /// Model.
+    pub model: String,
+    /// Number.
+    pub count: i64,
 }
 
 /// A unit that the instance has claimed.

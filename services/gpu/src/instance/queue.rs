@@ -23,7 +23,7 @@ use super::{
     store::{self, QUEUE},
     view::{GpuSpecRef, InstanceView},
 };
-use crate::{error::Error, state::AppState};
+use crate::{error::Error, quota, state::AppState};
 
 /// How long a response waits for the places of instances. They are marked as unknown after that.
 const PLACES_TIMEOUT: Duration = Duration::from_secs(1);
@@ -69,7 +69,7 @@ pub(super) struct Quote {
     price_per_hour: Decimal,
     /// Currency (ISO 4217).
     currency: String,
-    /// Whether a unit is free now. Nothing is reserved: another instance may take it.
+    /// Whether a unit is free now, and the tenant's limits allow it. Nothing is reserved: another instance may take it.
     starts_now: bool,
     /// Free units.
     available: i64,
@@ -101,25 +101,32 @@ async fn quote_instance(
     new.check()?;
     let spec = new.check_references(&app, access_token(&headers)).await?;
     let mut tx = app.db.tenant(member.tenant).await?;
-    new.check_catalogue(&mut tx, member.tenant).await?;
+    let image = new.check_catalogue(&mut tx, member.tenant).await?;
+    let instance = new.instance(member.tenant, &spec, image, (app.clock)());
+    let exceeded = quota::quote(&mut tx, &instance, true).await?;
     drop(tx);
     let quote = app.stock.quote(spec.id, new.datacenter).await;
     let quote = quote.map_err(|cause| Error::Service { service: "The stock service", cause })?;
-    let starts_now = quote.available > 0;
-    let message = (!starts_now).then(|| {
-        if quote.draining {
-            "The datacenter is draining: its units are not given to anybody.".to_owned()
-        } else {
-            format!("No unit of {} is free.", spec.name)
+    let why_not = match exceeded {
+        Some(exceeded) => Some((ReasonCode::QuotaExceeded, exceeded.to_string())),
+        None if quote.draining => {
+            let message = "The datacenter is draining: its units are not given to anybody.";
+            Some((ReasonCode::StockExhausted, message.to_owned()))
         }
-    });
+        None if quote.available == 0 => {
+            Some((ReasonCode::StockExhausted, format!("No unit of {} is free.", spec.name)))
+        }
+        None => None,
+    };
+    let starts_now = why_not.is_none();
+    let (reason, message) = why_not.unzip();
     Ok(Json(Quote {
         gpu_spec: GpuSpecRef { id: spec.id, name: spec.name },
         price_per_hour: spec.price_per_hour,
         currency: spec.currency,
         starts_now,
         available: quote.available,
-        reason: (!starts_now).then_some(ReasonCode::StockExhausted),
+        reason,
         message,
         waiting: quote.waiting,
         estimate: quote.estimate,

@@ -20,6 +20,8 @@ pub enum ReasonCode {
     Internal,
     /// The node does not answer or was removed.
     NodeLost,
+    /// The tenant's limits do not allow the instance to run, at the price of the unit.
+    QuotaExceeded,
     /// Somebody removed the instance from its unit. It is started again.
     RemovedFromUnit,
     /// No unit of the specification is free. The instance waits in the queue.

@@ -6,6 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use api::Problem;
 use clients::{stock, storage};
 use db::{
     Db, Tx,
@@ -18,6 +19,8 @@ use super::{
     actions::{Actions, Blocked, blocked_write, internal_error},
     decide::{Action, Step, decide, unreachable_cluster},
     model::{Effects, Event, Instance, Unexpected},
+    parts::Failure,
+    reason::{Reason, ReasonCode},
     state::{InstanceState, State},
     store,
 };
@@ -25,6 +28,7 @@ use crate::{
     cluster::{Clusters, Observation},
     config::Apps,
     event::By,
+    quota,
 };
 
 /// How long the first call to the cluster of a new unit may take. The row was leased before it had a unit, in the lane
@@ -163,6 +167,12 @@ impl Reconciler {
                     let run = self.actions.run(&draft.instance, action, (self.clock)());
                     match tokio::time::timeout(limit, run).await {
                         Err(_) => return Ok(OVERTAKEN),
+                        Ok(Ok(Some(event @ Event::Claimed(_)))) => {
+                            if !self.store_claim(&mut draft, event).await? {
+                                return Ok(OVERTAKEN);
+                            }
+                            None
+                        }
                         Ok(Ok(event)) => event,
                         Ok(Err(blocked)) => return self.block(draft, blocked).await,
                     }
@@ -223,6 +233,24 @@ impl Reconciler {
             return Ok(true);
         }
         let mut tx = self.db.worker().await?;
+        let stored = draft.write(&mut tx).await?;
+        tx.commit().await?;
+        Ok(stored)
+    }
+
+    /// Stores a claim, if the tenant's limits allow the instance at the price of the unit; otherwise, in the same
+    /// transaction, that the start has failed. Returns false, and stores nothing, if a command has changed the instance.
+    async fn store_claim(&self, draft: &mut Draft, claimed: Event) -> anyhow::Result<bool> {
+        let mut tx = self.db.worker().await?;
+        let before = draft.instance.clone();
+        draft.record(claimed)?;
+        if let Some(exceeded) = quota::check(&mut tx, &draft.instance, false).await? {
+            draft.instance = before;
+            draft.effects = Effects::default();
+            let reason = Reason::new(ReasonCode::QuotaExceeded, exceeded.to_string());
+            let problem = Some(Box::new(Problem::from(exceeded).into()));
+            draft.record(Event::Failed(Failure { problem, ..Failure::new(reason) }))?;
+        }
         let stored = draft.write(&mut tx).await?;
         tx.commit().await?;
         Ok(stored)

@@ -44,6 +44,112 @@ async fn administrators_keep_the_catalogue_and_users_read_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn new_instances_use_the_recommended_version_and_none_that_is_deprecated() {
+    let world = World::start().await;
+    let (admin, member) = (world.admin(), world.member());
+    let mut order = World::order();
+    order.as_object_mut().unwrap().remove("version");
+    let refused = member.post("/v1/instances", order.clone()).await.expect_problem(422, "invalid-field");
+    assert_eq!(refused.body["errors"][0]["pointer"], "/version");
+
+    let first = member.get("/v1/services").await.expect(200).body["items"][0].clone();
+    let first = format!("/v1/services/{}", first["id"].as_str().unwrap());
+    let made = admin.patch(&first, "*", json!({ "recommended": true })).await.expect(200);
+    assert_eq!(made.body["recommended"], true);
+    let mut new = service();
+    new["version"] = json!("2");
+    new["recommended"] = json!(true);
+    let second = admin.post("/v1/services", new).await.expect(201);
+    let second = format!("/v1/services/{}", second.str("id"));
+    // at most one version is recommended, and whoever read the other sees that it has changed
+    assert_eq!(admin.get(&first).await.expect(200).body["recommended"], false);
+    let etag = made.header("etag").unwrap();
+    admin.patch(&first, etag, json!({ "description": "" })).await.expect_problem(412, "changed-meanwhile");
+    let id = world.ordered(order.clone()).await;
+    world.brought_up(id).await;
+    assert_eq!(world.in_state(id, "running").await.body["version"], "2");
+
+    let changed = admin.patch(&second, "*", json!({ "deprecated": true })).await.expect(200);
+    assert_eq!((&changed.body["deprecated"], &changed.body["recommended"]), (&json!(true), &json!(false)));
+    assert_eq!(member.get(&second).await.expect(200).body["deprecated"], true);
+    order["version"] = json!("2");
+    let refused = member.post("/v1/instances", order).await.expect_problem(422, "invalid-field");
+    assert!(refused.text.contains("deprecated"), "{}", refused.text);
+    let refused = admin.patch(&second, "*", json!({ "recommended": true })).await;
+    let refused = refused.expect_problem(422, "invalid-field");
+    assert_eq!(refused.body["errors"][0]["pointer"], "/recommended");
+    // an existing instance starts as before
+    let unit = world.unit_of(id).await;
+    world.act(id, "stop").await;
+    world.emptied(&unit).await;
+    world.operator.ended(&unit, 160).await;
+    world.in_state(id, "stopped").await;
+    world.act(id, "start").await;
+    world.brought_up(id).await;
+}
+
+/// Two administrators recommend versions of one service at the same time, again and again.
+#[tokio::test(flavor = "multi_thread")]
+async fn at_most_one_version_is_recommended_whoever_asks_at_once() {
+    let world = World::with(Setup { units: 0, workers: false }).await;
+    let admin = world.admin();
+    let mut paths = Vec::new();
+    for version in ["2", "3", "4", "5"] {
+        let mut new = service();
+        new["version"] = json!(version);
+        let made = admin.post("/v1/services", new).await.expect(201);
+        paths.push(format!("/v1/services/{}", made.str("id")));
+    }
+    for _ in 0..5 {
+        let all = paths.iter().map(|path| admin.patch(path, "*", json!({ "recommended": true })));
+        for answer in futures::future::join_all(all).await {
+            let _ = answer.expect(200);
+        }
+        let list = admin.get("/v1/services").await.expect(200);
+        let items = list.body["items"].as_array().unwrap();
+        assert_eq!(items.iter().filter(|item| item["recommended"] == true).count(), 1, "{}", list.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_people_see_of_a_version_is_checked_and_returned() {
+    let world = World::with(Setup { units: 0, workers: false }).await;
+    let admin = world.admin();
+    let shown = json!({
+        "descriptions": { "de": "Bilder malen", "zh-CN": "画图" },
+        "icon_url": "https://icons.example/webui.svg",
+        "links": [{ "title": "Handbook", "url": "https://docs.example/webui" }],
+    });
+    let mut new = service();
+    new["version"] = json!("2");
+    for (name, value) in shown.as_object().unwrap() {
+        new[name] = value.clone();
+    }
+    let made = admin.post("/v1/services", new).await.expect(201);
+    let path = format!("/v1/services/{}", made.str("id"));
+    let seen = world.member().get(&path).await.expect(200);
+    for (name, value) in shown.as_object().unwrap() {
+        assert_eq!(&seen.body[name], value);
+    }
+    let change = json!({ "icon_url": "", "links": [], "descriptions": {} });
+    let cleared = admin.patch(&path, "*", change).await.expect(200);
+    assert_eq!(
+        (&cleared.body["icon_url"], &cleared.body["links"], &cleared.body["descriptions"]),
+        (&json!(null), &json!([]), &json!({}))
+    );
+    for (pointer, change) in [
+        ("/icon_url", json!({ "icon_url": "http://icons.example/a.png" })),
+        ("/links/0/url", json!({ "links": [{ "title": "x", "url": "javascript:alert(1)" }] })),
+        ("/links/0/title", json!({ "links": [{ "title": "", "url": "https://a.example" }] })),
+        ("/descriptions/en_US", json!({ "descriptions": { "en_US": "x" } })),
+        ("/descriptions/en", json!({ "descriptions": { "en": "x".repeat(1001) } })),
+    ] {
+        let refused = admin.patch(&path, "*", change).await.expect_problem(422, "invalid-field");
+        assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{}", refused.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_template_that_cannot_run_is_refused_with_the_place() {
     let world = World::with(Setup { units: 0, workers: false }).await;
     for (pointer, value) in [

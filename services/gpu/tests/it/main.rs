@@ -16,6 +16,7 @@ mod model_events;
 mod neighbours;
 mod operator;
 mod queue;
+mod quota;
 mod sse;
 mod ssh;
 mod ssh_ends;

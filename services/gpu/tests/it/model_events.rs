@@ -75,6 +75,7 @@ pub(crate) fn order() -> Order {
     Order {
         gpu_spec_id: GpuSpecId::new(),
         gpu_spec_name: "small".into(),
+        gpu: None,
         service: "webui".into(),
         version: "1".into(),
         image_id: ImageId::new(),

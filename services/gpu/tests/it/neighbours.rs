@@ -235,8 +235,10 @@ async fn gpu_spec(
         other if other == played.spec.to_string() => "active",
         _ => return Err(Problem::not_found()),
     };
-    Ok(Json(json!({ "id": played.spec, "name": SPEC, "gpu_model": "RTX 3080", "state": state,
-        "price_per_hour": PRICE, "currency": "EUR" })))
+    Ok(Json(
+        json!({ "id": played.spec, "name": SPEC, "gpu_model": "RTX 3080", "gpu_count": 1, "state": state,
+        "price_per_hour": PRICE, "currency": "EUR" }),
+    ))
 }
 
 async fn claim(

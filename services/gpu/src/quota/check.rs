@@ -1,0 +1,52 @@
+//! Whether the tenant's limits allow an instance.
+
+use std::collections::BTreeMap;
+
+use sqlx::PgConnection;
+
+use super::{
+    model::{Exceeded, Use},
+    store,
+};
+use crate::instance::Instance;
+
+/// Returns the limit that the instance exceeds beside the tenant's others, if any. `is_new`: it is being created. What
+/// else adds to the tenant's use waits until this transaction ends.
+pub(crate) async fn check(
+    conn: &mut PgConnection,
+    instance: &Instance,
+    is_new: bool,
+) -> sqlx::Result<Option<Exceeded>> {
+    // most tenants have no limits: they do not wait for one another
+    if store::find(conn, instance.tenant).await?.is_none() {
+        return Ok(None);
+    }
+    store::lock_use(conn, instance.tenant).await?;
+    quote(conn, instance, is_new).await
+}
+
+/// As [`check`], without a lock: another instance may be first.
+pub(crate) async fn quote(
+    conn: &mut PgConnection,
+    instance: &Instance,
+    is_new: bool,
+) -> sqlx::Result<Option<Exceeded>> {
+    let Some(quota) = store::find(conn, instance.tenant).await? else { return Ok(None) };
+    let used = store::used(conn, instance.tenant, Some(instance.id)).await?;
+    Ok(quota.limits.exceeded(&used, &added(instance, is_new)))
+}
+
+/// What the instance adds once it starts: at the price of its claim, or of its order before.
+fn added(instance: &Instance, is_new: bool) -> Use {
+    let order = &instance.order;
+    let (model, count) = order.gpu.as_ref().map_or((String::new(), 1), |gpu| (gpu.model.clone(), gpu.count));
+    let (currency, price) = match instance.state.claim() {
+        Some(claim) => (claim.currency.clone(), claim.price_per_hour),
+        None => (order.currency.clone(), order.price_per_hour),
+    };
+    Use {
+        instances: i64::from(is_new),
+        gpus: BTreeMap::from([(model, count)]),
+        cost_per_hour: BTreeMap::from([(currency, price)]),
+    }
+}

@@ -1,0 +1,168 @@
+//! `/v1/quota` of the tenant, `/v1/platform-quotas` for administrators.
+
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use audit::{NewAction, Why};
+use auth::{Admin, Member};
+use axum::{extract::State, response::IntoResponse};
+use http::StatusCode;
+use ids::TenantId;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    model::{Limits, Use},
+    store::{self, Quota},
+};
+use crate::state::AppState;
+
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(get_quota)).routes(routes!(list_platform_quotas)).routes(routes!(
+        get_platform_quota,
+        put_platform_quota,
+        delete_platform_quota
+    ))
+}
+
+/// What a tenant may use at a time, and what it uses.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Quota)]
+pub(crate) struct QuotaView {
+    /// The limits.
+    limits: Limits,
+    /// What counts now.
+    used: Use,
+}
+
+/// The limits of a tenant.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PlatformQuota)]
+pub(crate) struct PlatformQuotaView {
+    /// The tenant.
+    tenant_id: TenantId,
+    /// Its limits.
+    limits: Limits,
+}
+
+impl From<Quota> for PlatformQuotaView {
+    fn from(quota: Quota) -> Self {
+        Self { tenant_id: quota.tenant_id, limits: quota.limits.0 }
+    }
+}
+
+/// Returns what the tenant may use, and uses.
+#[utoipa::path(
+    get, path = "/v1/quota", operation_id = "get_quota", tag = "instances",
+    responses((status = 200, description = "The quota", body = QuotaView)),
+)]
+async fn get_quota(State(app): State<AppState>, member: Member) -> Result<Json<QuotaView>, Problem> {
+    let mut tx = app.db.tenant(member.tenant).await?;
+    let limits = store::find(&mut tx, member.tenant).await?.map(|quota| quota.limits.0).unwrap_or_default();
+    let used = store::used(&mut tx, member.tenant, None).await?;
+    Ok(Json(QuotaView { limits, used }))
+}
+
+/// Lists the tenants that have limits, by id. For administrators.
+#[utoipa::path(
+    get, path = "/v1/platform-quotas", operation_id = "list_platform_quotas", tag = "platform", params(PageParams),
+    responses((status = 200, description = "A page of quotas", body = Page<PlatformQuotaView>)),
+)]
+async fn list_platform_quotas(
+    State(app): State<AppState>,
+    _admin: Admin,
+    Query(params): Query<PageParams>,
+) -> Result<Json<Page<PlatformQuotaView>>, Problem> {
+    let request = params.request()?;
+    let mut tx = app.db.admin().await?;
+    let rows = store::list(&mut tx, request.after, request.rows()).await?;
+    Ok(Json(request.page(rows, |quota| quota.tenant_id).map(PlatformQuotaView::from)))
+}
+
+/// Returns the limits of a tenant. For administrators.
+#[utoipa::path(
+    get, path = "/v1/platform-quotas/{tenant_id}", operation_id = "get_platform_quota", tag = "platform",
+    params(("tenant_id" = TenantId, Path, description = "Tenant id")),
+    responses((status = 200, description = "The limits", body = PlatformQuotaView)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
+async fn get_platform_quota(
+    State(app): State<AppState>,
+    _admin: Admin,
+    Path(tenant): Path<TenantId>,
+) -> Result<impl IntoResponse, Problem> {
+    let mut tx = app.db.admin().await?;
+    let quota = store::find(&mut tx, tenant).await?.ok_or_else(Problem::not_found)?;
+    Ok((ETag(quota.generation), Json(PlatformQuotaView::from(quota))))
+}
+
+/// Sets all limits of a tenant. What runs goes on; what would exceed a limit is not started. The action is recorded. For
+/// administrators.
+#[utoipa::path(
+    put, path = "/v1/platform-quotas/{tenant_id}", operation_id = "put_platform_quota", tag = "platform",
+    params(("tenant_id" = TenantId, Path, description = "Tenant id"), Why, IdempotencyKey, IfMatch),
+    request_body = Limits,
+    responses((status = 200, description = "The limits", body = PlatformQuotaView)),
+    extensions(("x-problems" = json!([ProblemType::InvalidField]))),
+)]
+async fn put_platform_quota(
+    State(app): State<AppState>,
+    admin: Admin,
+    key: IdempotencyKey,
+    if_match: IfMatch,
+    Path(tenant): Path<TenantId>,
+    Query(why): Query<Why>,
+    Json(limits): Json<Limits>,
+) -> Result<Reply, Problem> {
+    why.check()?;
+    let mut checks = api::Checks::default();
+    limits.check(&mut checks);
+    checks.finish()?;
+    key.once(app.db.admin().await?, admin.0.user, &(&why, &limits), async |tx| {
+        // before the row: a start that has seen the old limits ends first
+        store::lock_use(tx, tenant).await?;
+        if let Some(quota) = store::find(tx, tenant).await? {
+            if_match.check(quota.generation)?;
+        }
+        let generation = store::put(tx, tenant, &limits).await?;
+        record(tx, &admin, tenant, "put_quota", &why).await?;
+        let view = PlatformQuotaView { tenant_id: tenant, limits: limits.clone() };
+        Ok(Reply::json(StatusCode::OK, &view)?.etag(generation))
+    })
+    .await
+}
+
+/// Removes all limits of a tenant. The action is recorded. For administrators.
+#[utoipa::path(
+    delete, path = "/v1/platform-quotas/{tenant_id}", operation_id = "delete_platform_quota", tag = "platform",
+    params(("tenant_id" = TenantId, Path, description = "Tenant id"), Why, IdempotencyKey),
+    responses((status = 204, description = "Deleted")),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
+async fn delete_platform_quota(
+    State(app): State<AppState>,
+    admin: Admin,
+    key: IdempotencyKey,
+    Path(tenant): Path<TenantId>,
+    Query(why): Query<Why>,
+) -> Result<Reply, Problem> {
+    why.check()?;
+    key.once(app.db.admin().await?, admin.0.user, &why, async |tx| {
+        if !store::delete(tx, tenant).await? {
+            return Err(Problem::not_found());
+        }
+        record(tx, &admin, tenant, "delete_quota", &why).await?;
+        Ok(Reply::no_content())
+    })
+    .await
+}
+
+async fn record(
+    tx: &mut sqlx::PgConnection,
+    admin: &Admin,
+    tenant: TenantId,
+    action: &str,
+    why: &Why,
+) -> sqlx::Result<()> {
+    let target = tenant.to_string();
+    NewAction { tenant, target, action, reason: &why.reason, user: admin.0.user }.insert(tx).await
+}

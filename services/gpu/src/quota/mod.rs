@@ -1,0 +1,10 @@
+//! Quotas: what a tenant may use at a time, checked in the transaction that adds to it.
+
+mod check;
+mod http;
+mod model;
+mod store;
+
+pub(crate) use check::{check, quote};
+pub(crate) use http::routes;
+pub(crate) use model::{Exceeded, Limits};

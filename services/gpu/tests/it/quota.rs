@@ -1,0 +1,136 @@
+//! Quotas: what a tenant may use at a time.
+
+use auth::Role;
+use ids::{InstanceId, TenantId};
+use serde_json::{Value, json};
+use testkit::Response;
+
+use crate::{
+    harness::{Setup, World},
+    neighbours::PRICE,
+};
+
+impl World {
+    async fn limit(&self, limits: Value) -> Response {
+        let path = format!("/v1/platform-quotas/{}?reason=trial", self.tenant);
+        self.admin().put(&path, limits).await.expect(200)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn administrators_limit_what_a_tenant_uses_at_a_time() {
+    let world = World::start().await;
+    let (admin, member) = (world.admin(), world.member());
+    let none = member.get("/v1/quota").await.expect(200);
+    assert_eq!((&none.body["limits"]["gpus"], &none.body["used"]["instances"]), (&Value::Null, &json!(0)));
+
+    let set = world.limit(json!({ "instances": 2, "gpus_by_model": { "RTX 3080": 1 } })).await;
+    let id = world.running().await;
+    let quota = member.get("/v1/quota").await.expect(200);
+    let used = json!({ "instances": 1, "gpus": { "RTX 3080": 1 }, "cost_per_hour": { "EUR": PRICE } });
+    assert_eq!((&quota.body["used"], &quota.body["limits"]["instances"]), (&used, &json!(2)));
+    let refused = member.post("/v1/instances", World::order()).await.expect_problem(409, "quota-exceeded");
+    assert_eq!(refused.body["quota"], "gpus of RTX 3080");
+    assert_eq!(
+        (&refused.body["limit"], &refused.body["used"], &refused.body["requested"]),
+        (&json!(1), &json!(1), &json!(1))
+    );
+    let quote = member.post("/v1/instances/quote", World::order()).await.expect(200);
+    assert_eq!((&quote.body["starts_now"], &quote.body["reason"]), (&json!(false), &json!("quota_exceeded")));
+    // other tenants are not concerned
+    let other = world.user(TenantId::new(), Role::Owner);
+    let _ = other.post("/v1/instances", World::order()).await.expect(202);
+
+    // the GPU counts until the instance has stopped
+    let unit = world.unit_of(id).await;
+    world.act(id, "stop").await;
+    world.emptied(&unit).await;
+    member.post("/v1/instances", World::order()).await.expect_problem(409, "quota-exceeded");
+    world.operator.ended(&unit, 160).await;
+    world.in_state(id, "stopped").await;
+    let second = world.ordered(World::order()).await;
+    let start = format!("/v1/instances/{id}/start");
+    member.post(&start, Value::Null).await.expect_problem(409, "quota-exceeded");
+    world.in_state(id, "stopped").await;
+
+    // with a higher limit the start is accepted
+    let etag = set.header("etag").unwrap();
+    let path = format!("/v1/platform-quotas/{}?reason=more", world.tenant);
+    let changed = admin.header("if-match", etag).put(&path, json!({ "instances": 2 })).await.expect(200);
+    admin.header("if-match", etag).put(&path, json!({})).await.expect_problem(412, "changed-meanwhile");
+    assert_eq!(changed.body["limits"]["gpus_by_model"], json!({}));
+    let _ = member.post(&start, Value::Null).await.expect(202);
+    let refused = member.post("/v1/instances", World::order()).await.expect_problem(409, "quota-exceeded");
+    assert_eq!(refused.body["quota"], "instances");
+    let _ = member.delete(&format!("/v1/instances/{second}")).await.expect(202);
+
+    let list = admin.get("/v1/platform-quotas").await.expect(200);
+    assert_eq!(list.body["items"][0]["tenant_id"], json!(world.tenant));
+    for who in [member, world.user(world.tenant, Role::Owner)] {
+        who.put(&path, json!({})).await.expect_problem(403, "forbidden");
+        who.get("/v1/platform-quotas").await.expect_problem(403, "forbidden");
+    }
+    let _ = admin.delete(&path).await.expect(204);
+    admin.delete(&path).await.expect_problem(404, "not-found");
+    assert_eq!(world.member().get("/v1/quota").await.expect(200).body["limits"]["instances"], Value::Null);
+    assert_eq!(world.execute("delete from gpu.admin_actions where action like '%_quota'").await, 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_are_checked() {
+    let world = World::with(Setup { units: 0, workers: false }).await;
+    let path = format!("/v1/platform-quotas/{}", world.tenant);
+    let admin = world.admin();
+    admin.put(&path, json!({})).await.expect_problem(422, "invalid-field");
+    for (pointer, limits) in [
+        ("/cost_per_hour/EUR", json!({ "cost_per_hour": { "EUR": "-1" } })),
+        ("/cost_per_hour/euro", json!({ "cost_per_hour": { "euro": "1" } })),
+        ("/gpus_by_model/", json!({ "gpus_by_model": { "": 1 } })),
+        ("/surprise", json!({ "surprise": 1 })),
+    ] {
+        let refused =
+            admin.put(&format!("{path}?reason=x"), limits).await.expect_problem(422, "invalid-field");
+        assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{}", refused.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_replicas_do_not_pass_a_limit_together() {
+    let world = World::with(Setup { units: 0, workers: false }).await;
+    let other = world.replica().await;
+    let limit = PRICE.parse::<rust_decimal::Decimal>().unwrap() * rust_decimal::Decimal::from(3);
+    world.limit(json!({ "cost_per_hour": { "EUR": limit } })).await;
+    let clients = [
+        world.member(),
+        testkit::Client::new(&other.base).token(&world.issuer.user(world.tenant, Role::Member)),
+    ];
+    let orders = (0..16).map(|n| clients[n % 2].post("/v1/instances", World::order()));
+    let answers = futures::future::join_all(orders).await;
+    let accepted = answers.iter().filter(|answer| answer.status == 202).count();
+    let refused = answers.into_iter().filter(|answer| answer.status != 202);
+    let refused = refused.map(|answer| answer.expect_problem(409, "cost-limit-exceeded")).last().unwrap();
+    assert_eq!(accepted, 3);
+    assert_eq!((&refused.body["limit"], &refused.body["currency"]), (&json!(limit), &json!("EUR")));
+}
+
+/// The price has risen since the order.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_price_of_the_unit_counts_in_the_transaction_that_takes_it() {
+    let world = World::with(Setup { units: 1, workers: false }).await;
+    let id: InstanceId = world.ordered(World::order()).await;
+    let cheap = r#"update gpu.instances set spec = jsonb_set(spec, '{price_per_hour}', '"0.01"')"#;
+    assert_eq!(world.execute(cheap).await, 1);
+    world.limit(json!({ "cost_per_hour": { "EUR": "0.1" } })).await;
+    let stopped = testkit::eventually("the start has failed", async || {
+        world.reconcile(id).await;
+        let answer = world.member().get(&format!("/v1/instances/{id}")).await;
+        (answer.body["state"] == "stopped").then_some(answer)
+    })
+    .await;
+    assert_eq!(stopped.body["reason"], "quota_exceeded", "{}", stopped.text);
+    let operation = world.ended(stopped.str("operation_id")).await;
+    assert!(operation["problem"]["type"].as_str().unwrap().ends_with("cost-limit-exceeded"), "{operation}");
+    assert_eq!(world.neighbours.claims(), 0, "the unit is released");
+    let quota = world.member().get("/v1/quota").await.expect(200);
+    assert_eq!(quota.body["used"], json!({ "instances": 1, "gpus": {}, "cost_per_hour": {} }));
+}
