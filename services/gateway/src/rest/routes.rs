@@ -53,7 +53,7 @@ pub(super) struct Route {
 }
 
 /// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 25] = [
+const COLLECTIONS: [(&str, Service); 27] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
     ("tenants", Service::Identity),
@@ -71,6 +71,8 @@ const COLLECTIONS: [(&str, Service); 25] = [
     ("instance-operations", Service::Gpu),
     ("events", Service::Gpu),
     ("platform-instances", Service::Gpu),
+    ("usage", Service::Gpu),
+    ("platform-usage", Service::Gpu),
     ("ssh", Service::Gpu),
     ("ssh-keys", Service::Gpu),
     ("ssh-sessions", Service::Gpu),
