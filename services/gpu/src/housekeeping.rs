@@ -74,6 +74,7 @@ async fn confirm_runs(db: Db, clusters: Clusters, queue: Queue<InstanceId>) -> a
     }
     confirm_holds(&db, &clusters, &connected, &queue).await?;
     let mut tx = db.worker().await?;
+    usage::store::close_unseen_holds(&mut tx).await?;
     usage::store::advance_watermarks(&mut tx, &connected).await?;
     tx.commit().await?;
     Ok(Round::Done)

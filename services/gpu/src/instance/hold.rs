@@ -45,6 +45,8 @@ pub enum HoldEnd {
     Administrator,
     /// The tenant is suspended.
     TenantSuspended,
+    /// The end was not recorded. It is billed until it was last confirmed.
+    Unseen,
 }
 
 impl Claim {

@@ -178,13 +178,15 @@ async fn command(
     member: &Member,
     key: &IdempotencyKey,
     id: InstanceId,
-    command: Command,
+    command: Result<Command, Problem>,
     options: &impl Serialize,
     wait: bool,
 ) -> Result<Reply, Problem> {
     member.writer()?;
     let now = (app.clock)();
     key.once(app.db.tenant(member.tenant).await?, member.tenant, options, async |tx| {
+        // a repeated request gets its stored response, whatever its checks say now
+        let command = command?;
         let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
         if matches!(command, Command::Start | Command::Restart) {
             tenant::check_active(tx, member.tenant).await?;
@@ -239,7 +241,7 @@ async fn start_instance(
     Path(id): Path<InstanceId>,
     Query(query): Query<StartQuery>,
 ) -> Result<Reply, Problem> {
-    command(&app, &member, &key, id, Command::Start, &query.wait.then_some(&query), query.wait).await
+    command(&app, &member, &key, id, Ok(Command::Start), &query.wait.then_some(&query), query.wait).await
 }
 
 /// How an instance is stopped.
@@ -300,9 +302,10 @@ async fn stop_instance(
 ) -> Result<Reply, Problem> {
     let options = options.map(|Json(options)| options);
     let hold = options.as_ref().and_then(|options| options.hold.as_ref());
-    let stop = match hold.map(|hold| hold.end((app.clock)(), app.config.holds.max_seconds)).transpose()? {
-        Some(until) => Command::StopAndHold(until),
-        None => Command::Stop,
+    let (now, max_seconds) = ((app.clock)(), app.config.holds.max_seconds);
+    let stop = match hold {
+        Some(hold) => hold.end(now, max_seconds).map(Command::StopAndHold),
+        None => Ok(Command::Stop),
     };
     command(&app, &member, &key, id, stop, &options, false).await
 }
@@ -320,7 +323,7 @@ async fn release_instance_hold(
     key: IdempotencyKey,
     Path(id): Path<InstanceId>,
 ) -> Result<Reply, Problem> {
-    command(&app, &member, &key, id, Command::ReleaseHold, &NO_OPTIONS, false).await
+    command(&app, &member, &key, id, Ok(Command::ReleaseHold), &NO_OPTIONS, false).await
 }
 
 /// Restarts a running instance in its unit.
@@ -336,7 +339,7 @@ async fn restart_instance(
     key: IdempotencyKey,
     Path(id): Path<InstanceId>,
 ) -> Result<Reply, Problem> {
-    command(&app, &member, &key, id, Command::Restart, &NO_OPTIONS, false).await
+    command(&app, &member, &key, id, Ok(Command::Restart), &NO_OPTIONS, false).await
 }
 
 /// Deletes an instance. It is stopped first; its storage stays.
@@ -352,5 +355,5 @@ async fn delete_instance(
     key: IdempotencyKey,
     Path(id): Path<InstanceId>,
 ) -> Result<Reply, Problem> {
-    command(&app, &member, &key, id, Command::Delete, &NO_OPTIONS, false).await
+    command(&app, &member, &key, id, Ok(Command::Delete), &NO_OPTIONS, false).await
 }

@@ -32,7 +32,7 @@ pub enum Command {
     StopAndHold(Timestamp),
     /// Give up the unit that a stopped instance keeps.
     ReleaseHold,
-    /// Restart a running instance in its unit.
+    /// Restart an instance in its unit, once it has been ready there.
     Restart,
     /// Delete an instance, in any state.
     Delete,
@@ -219,9 +219,7 @@ impl Instance {
             | (Command::StopAndHold(_), State::Stopping { hold: Some(_), .. })
             | (Command::ReleaseHold, State::Stopping { hold: None, .. })
             | (Command::Delete, State::Deleting { .. }) => return Ok(Accepted::InProgress),
-            (Command::Restart, State::Starting { .. }) if self.operation.kind == OperationKind::Restart => {
-                return Ok(Accepted::InProgress);
-            }
+            (Command::Restart, State::Starting { restarting: true, .. }) => return Ok(Accepted::InProgress),
             (Command::Start, State::Stopped { .. }) => {
                 let (held, hold) = self.end_hold(HoldEnd::InstanceStarted, at).unzip();
                 // a failure belongs to the operation that failed: the state is left first
@@ -252,8 +250,11 @@ impl Instance {
                 effects.extend(self.give_up_hold(HoldEnd::GivenUp, at));
                 effects
             }
-            (Command::Restart, State::Running { claim, .. }) => {
-                self.state = State::Starting { claim: claim.clone(), reason: None };
+            // after a crash of its container it is starting too
+            (Command::Restart, State::Starting { claim, .. } | State::Running { claim, .. })
+                if self.was_ready() =>
+            {
+                self.state = State::Starting { claim: claim.clone(), reason: None, restarting: true };
                 self.restart += 1;
                 self.supersede(operation, OperationKind::Restart)
             }
@@ -315,13 +316,13 @@ impl Instance {
             (Event::Claimed(claim), State::Pending { .. }) => {
                 self.last_place = Some(claim.place.clone());
                 log.push(Detail::UnitClaimed(Claimed::from(&claim)).into());
-                self.state = State::Starting { claim, reason: None };
+                self.state = State::Starting { claim, reason: None, restarting: false };
             }
             (Event::HoldMetered, _) => {
                 effects.metering.extend(self.meter.ended_hold.take().map(Metering::CloseHold));
             }
             (Event::HeldUnitTaken, State::Pending { held: Some(claim), .. }) => {
-                self.state = State::Starting { claim: claim.clone(), reason: None };
+                self.state = State::Starting { claim: claim.clone(), reason: None, restarting: false };
             }
             (Event::Queued, State::Pending { reason, .. }) => {
                 let spec = &self.order.gpu_spec_name;
@@ -349,7 +350,7 @@ impl Instance {
             (Event::BecameUnready(reason), State::Running { claim, .. }) => {
                 let interrupted = Detail::Interrupted(Interrupted { attempt: self.attempt });
                 log.push(Entry::from(interrupted).because(reason.as_ref()));
-                self.state = State::Starting { claim: claim.clone(), reason };
+                self.state = State::Starting { claim: claim.clone(), reason, restarting: false };
             }
             (Event::RemovedFromUnit, State::Running { claim, .. }) => {
                 let reason = Reason::new(
@@ -358,7 +359,8 @@ impl Instance {
                 );
                 let interrupted = Detail::Interrupted(Interrupted { attempt: self.attempt });
                 log.push(Entry::from(interrupted).because(Some(&reason)));
-                self.state = State::Starting { claim: claim.clone(), reason: Some(reason) };
+                self.state =
+                    State::Starting { claim: claim.clone(), reason: Some(reason), restarting: false };
                 self.attempt += 1;
             }
             (

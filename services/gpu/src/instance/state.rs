@@ -43,6 +43,9 @@ pub enum State {
         claim: Claim,
         /// What it waits for.
         reason: Option<Reason>,
+        /// Whether a restart is in progress.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        restarting: bool,
     },
     /// Its readiness probe passes.
     Running {

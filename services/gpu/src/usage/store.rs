@@ -194,6 +194,19 @@ pub(crate) async fn confirm(
     .map(|done| done.rows_affected())
 }
 
+/// Closes holds that their instances do not have: a replica of the previous release ended them. Returns their number.
+pub(crate) async fn close_unseen_holds(conn: &mut PgConnection) -> sqlx::Result<u64> {
+    sqlx::query!(
+        "update runs r set ended_at = r.confirmed_at, hold_end = $1 from instances i
+         where i.id = r.instance_id and r.kind = 'held' and r.ended_at is null
+           and not (i.phase ? 'hold') and not (i.meter ? 'ended_hold')",
+        HoldEnd::Unseen as HoldEnd,
+    )
+    .execute(conn)
+    .await
+    .map(|done| done.rows_affected())
+}
+
 /// An open hold.
 #[derive(Debug)]
 pub(crate) struct OpenHold {

@@ -213,3 +213,30 @@ async fn holds_have_bounds_and_are_offered_by_the_specification() {
     assert_eq!(quote.body["hold_price_per_hour"], "0.09");
     world.stop_and_hold(id, json!({ "for_seconds": 60 })).await.expect_problem(409, "hold-not-offered");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_ends_with_the_suspension_of_its_tenant() {
+    let world = World::with(Setup { units: 1, ..Setup::default() }).await;
+    let (id, _) = world.stopped_with_hold(600).await;
+    assert_eq!(world.put_tenant(1, "suspended", false).await["done"], false);
+    world.released(id).await;
+    assert_eq!(world.put_tenant(1, "suspended", false).await["done"], true);
+    assert_eq!(world.held_run(id).await["end_reason"], "tenant_suspended");
+}
+
+/// A replica of the previous release starts the instance: it does not know the hold, and its claim returns the same unit.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_that_an_older_replica_ended_is_closed() {
+    let world = World::with(Setup { units: 1, ..Setup::default() }).await;
+    let (id, unit) = world.stopped_with_hold(600).await;
+    let started = r#"update gpu.instances set phase = '{"state":"pending","reason":null}', attempt = attempt + 1,
+        wake_at = now()"#;
+    assert_eq!(world.execute(started).await, 1);
+    assert_eq!(world.unit_of(id).await, unit);
+    let replica = world.replica().await;
+    eventually("the hold is closed", async || {
+        (world.held_run(id).await["end_reason"] == "unseen").then_some(())
+    })
+    .await;
+    replica.process.shutdown.begin();
+}

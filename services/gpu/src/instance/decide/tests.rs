@@ -15,7 +15,7 @@ fn pending() -> Instance {
 }
 
 fn starting() -> Instance {
-    instance(State::Starting { claim: claim(), reason: None })
+    instance(State::Starting { claim: claim(), reason: None, restarting: false })
 }
 
 fn running() -> Instance {

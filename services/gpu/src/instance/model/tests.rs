@@ -9,7 +9,7 @@ use crate::usage::EndReason;
 fn states() -> Vec<State> {
     vec![
         State::Pending { reason: None, wait: false, held: None },
-        State::Starting { claim: claim(), reason: None },
+        State::Starting { claim: claim(), reason: None, restarting: false },
         State::Running { claim: claim(), pod: pod() },
         State::Stopping { claim: ClaimStatus::Held(claim()), failure: None, reason: None, hold: None },
         State::Stopped { failure: None, hold: None },
@@ -22,12 +22,20 @@ fn name(state: &State) -> String {
     serde_json::to_value(state).unwrap()["state"].as_str().unwrap().to_owned()
 }
 
+/// A running instance has an open run.
+fn ready_if_running(instance: &mut Instance) {
+    if let State::Running { pod, .. } = &instance.state {
+        instance.meter.open = Some(RunKey { attempt: instance.attempt, since: pod.since });
+    }
+}
+
 /// What a command does in each state: the new state, `-` if it is in progress, `!` if it is not allowed.
 fn table(command: Command) -> Vec<String> {
     states()
         .into_iter()
         .map(|state| {
             let mut instance = instance(state);
+            ready_if_running(&mut instance);
             match instance.command(command, OperationId::new(), at(500)) {
                 Ok(Accepted::New(_)) => name(&instance.state),
                 Ok(Accepted::InProgress) => "-".to_owned(),
@@ -71,9 +79,27 @@ fn a_start_is_a_new_attempt() {
 }
 
 #[test]
+fn an_instance_that_crashed_can_be_restarted_and_one_that_was_never_ready_cannot() {
+    let mut instance = instance(State::Starting { claim: claim(), reason: None, restarting: false });
+    assert!(instance.command(Command::Restart, OperationId::new(), at(500)).is_err());
+    instance.on(Event::BecameReady(pod())).unwrap();
+    // also after a restart that has ended
+    for restarts in [4, 5] {
+        instance.on(Event::BecameUnready(None)).unwrap();
+        let Ok(Accepted::New(_)) = instance.command(Command::Restart, OperationId::new(), at(500)) else {
+            panic!("not restarted")
+        };
+        assert_eq!(instance.command(Command::Restart, OperationId::new(), at(500)), Ok(Accepted::InProgress));
+        assert_eq!(instance.restart, restarts);
+        instance.on(Event::BecameReady(Pod { since: at(100 + restarts), ..pod() })).unwrap();
+    }
+}
+
+#[test]
 fn a_restart_keeps_the_unit_and_is_joined_while_it_lasts() {
     let unit = claim();
     let mut instance = instance(State::Running { claim: unit.clone(), pod: pod() });
+    ready_if_running(&mut instance);
     instance.command(Command::Restart, OperationId::new(), at(500)).unwrap();
     assert_eq!((instance.attempt, instance.restart), (2, 4));
     assert_eq!(instance.state.claim(), Some(&unit));
@@ -87,7 +113,10 @@ fn a_stopping_instance_keeps_what_it_has_claimed() {
     for command in [Command::Stop, Command::Delete] {
         for (state, expected) in [
             (State::Pending { reason: None, wait: false, held: None }, ClaimStatus::Unknown),
-            (State::Starting { claim: unit.clone(), reason: None }, ClaimStatus::Held(unit.clone())),
+            (
+                State::Starting { claim: unit.clone(), reason: None, restarting: false },
+                ClaimStatus::Held(unit.clone()),
+            ),
             (State::Running { claim: unit.clone(), pod: pod() }, ClaimStatus::Held(unit.clone())),
         ] {
             let mut instance = instance(state);
@@ -156,7 +185,7 @@ fn a_start_runs_through_its_states() {
 
 #[test]
 fn each_run_is_opened_once_and_closed_by_its_evidence_or_unseen() {
-    let mut instance = instance(State::Starting { claim: claim(), reason: None });
+    let mut instance = instance(State::Starting { claim: claim(), reason: None, restarting: false });
     instance.on(Event::BecameReady(pod())).unwrap();
     let first = RunKey { attempt: 2, since: at(100) };
     // the same run, on another node
@@ -176,7 +205,7 @@ fn each_run_is_opened_once_and_closed_by_its_evidence_or_unseen() {
 
 #[test]
 fn the_end_of_an_older_run_leaves_the_open_one() {
-    let mut instance = instance(State::Starting { claim: claim(), reason: None });
+    let mut instance = instance(State::Starting { claim: claim(), reason: None, restarting: false });
     instance.on(Event::BecameReady(pod())).unwrap();
     let old = EndedRun {
         key: RunKey { attempt: 1, since: at(10) },
@@ -242,7 +271,7 @@ fn an_instance_removed_from_its_unit_is_a_new_attempt() {
 
 #[test]
 fn a_failure_is_the_reason_until_the_next_start() {
-    let mut instance = instance(State::Starting { claim: claim(), reason: None });
+    let mut instance = instance(State::Starting { claim: claim(), reason: None, restarting: false });
     instance.on(Event::Failed(failure())).unwrap();
     assert!(instance.state.set_reason(Some(Reason::new(ReasonCode::Terminating, ""))));
     assert_eq!(instance.state.reason().unwrap().code, ReasonCode::ContainerExited);
@@ -289,7 +318,8 @@ fn states_are_stored_with_their_names_and_parts() {
 #[test]
 fn the_progress_of_an_operation_is_the_state_with_its_reason() {
     let waiting = Reason::new(ReasonCode::WaitingForPlace, "No node has room.");
-    let progress = instance(State::Starting { claim: claim(), reason: Some(waiting) }).progress();
+    let progress =
+        instance(State::Starting { claim: claim(), reason: Some(waiting), restarting: false }).progress();
     assert_eq!(progress.phase.as_deref(), Some("starting"));
     assert_eq!(progress.reason.as_deref(), Some("waiting_for_place"));
     assert_eq!(progress.message.as_deref(), Some("No node has room."));
@@ -343,7 +373,7 @@ fn each_event_of_a_life_is_logged_once() {
 #[test]
 fn a_failure_of_a_start_is_not_one_of_a_run() {
     for (ready, expected) in [(false, "start_failed"), (true, "failed")] {
-        let mut instance = instance(State::Starting { claim: claim(), reason: None });
+        let mut instance = instance(State::Starting { claim: claim(), reason: None, restarting: false });
         instance.meter = Meter::default();
         if ready {
             instance.on(Event::BecameReady(pod())).unwrap();
