@@ -40,11 +40,12 @@ impl World {
     async fn stopped_with_hold(&self, seconds: i64) -> (InstanceId, String) {
         let id = self.ordered(Self::order()).await;
         let unit = self.unit_of(id).await;
-        self.operator.ready_since(&unit, ago(90)).await;
+        let since = ago(90);
+        self.operator.ready_since(&unit, since).await;
         let _ = self.in_state(id, "running").await;
         let _ = self.stop_and_hold(id, json!({ "for_seconds": seconds })).await.expect(202);
         self.emptied(&unit).await;
-        self.operator.ended(&unit, ago(30)).await;
+        self.operator.ended(&unit, since + 60).await;
         self.held(id).await;
         (id, unit)
     }
@@ -106,7 +107,7 @@ async fn a_held_unit_is_kept_and_the_next_start_needs_no_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hold_expires_at_its_time_and_its_unit_is_released_once() {
     let world = World::with(Setup { units: 1, ..Setup::default() }).await;
-    let (id, _) = world.stopped_with_hold(2).await;
+    let (id, _) = world.stopped_with_hold(4).await;
     let until = world.held(id).await["hold"]["until"].clone();
     world.released(id).await;
     let run = world.held_run(id).await;
