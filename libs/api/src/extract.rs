@@ -2,7 +2,7 @@
 
 use axum::{
     extract::{
-        FromRequest, FromRequestParts, Request,
+        FromRequest, FromRequestParts, OptionalFromRequest, Request,
         rejection::{BytesRejection, FailedToBufferBody},
     },
     http::{header, request::Parts},
@@ -37,6 +37,18 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
         }
         let bytes = Bytes::from_request(request, state).await.map_err(body_rejected)?;
         from_slice(&bytes).map(Self)
+    }
+}
+
+/// A body that may be absent: a request without a content type has none.
+impl<S: Send + Sync, T: DeserializeOwned> OptionalFromRequest<S> for Json<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Option<Self>, Problem> {
+        if !request.headers().contains_key(header::CONTENT_TYPE) {
+            return Ok(None);
+        }
+        <Self as FromRequest<S>>::from_request(request, state).await.map(Some)
     }
 }
 

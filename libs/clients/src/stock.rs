@@ -52,6 +52,10 @@ pub struct Claim {
     pub price_per_hour: Decimal,
     /// ISO 4217.
     pub currency: String,
+    /// Part of the price for which the instance may keep the unit while it is stopped; none if it may not.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub hold_price_fraction: Option<Decimal>,
     /// Time of the claim.
     pub claimed_at: Timestamp,
 }
@@ -221,6 +225,10 @@ pub struct GpuSpec {
     pub price_per_hour: Decimal,
     /// ISO 4217.
     pub currency: String,
+    /// Part of the price for which a stopped instance may keep its unit; none if it may not.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    pub hold_price_fraction: Option<Decimal>,
 }
 
 /// A datacenter that exists.

@@ -10,6 +10,7 @@ use db::{
     Db,
     queue::{Queue, Settings},
 };
+use feed::Feed;
 use ids::InstanceId;
 use jiff::Timestamp;
 use service::{Front, Process};
@@ -76,6 +77,7 @@ impl App {
         let state = AppState {
             streams,
             events: event::Hub::new(&db),
+            usage: Feed::new(&db, usage::feed::OUTBOX),
             config: Arc::new(config),
             db,
             stock,
@@ -112,10 +114,12 @@ impl App {
         });
         instance::queue::start(&self.state.db, &self.state.stock, &self.process.workers);
         self.state.events.start(&self.process.workers);
+        self.state.usage.start(&self.process.workers, "gpu.usage");
         housekeeping::start(
             &self.process,
             &self.state.db,
             &self.state.clusters,
+            &self.queue,
             self.state.config.events.retention_seconds(),
         );
         if let Some(ssh) = &self.state.ssh {
@@ -138,6 +142,15 @@ impl App {
                 }
             });
         }
+    }
+
+    /// Compares the meter with the histories of the clusters, as a worker does from time to time. Returns the number of
+    /// corrections.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn compare_usage(&self) -> anyhow::Result<u64> {
+        usage::comparison::run(&self.state.db, &self.state.clusters, &self.queue).await
     }
 
     /// Returns the queue of instances.
@@ -179,6 +192,7 @@ async fn poke_affected(reconciler: &Reconciler, queue: &Queue<InstanceId>, insta
     (name = "services", description = "The catalogue of services"),
     (name = "instances", description = "Tenants' instances"),
     (name = "ssh", description = "SSH to instances: endpoint, keys, connections"),
+    (name = "usage", description = "What was used in a window of time"),
     (name = "operations", description = "Long-running actions on instances"),
     (name = "events", description = "What happened to instances"),
     (name = "platform", description = "Instances of all tenants, for administrators"),

@@ -40,6 +40,9 @@ pub struct Config {
     /// The log of events.
     #[serde(default)]
     pub events: EventsConfig,
+    /// Units that stopped instances keep.
+    #[serde(default)]
+    pub holds: HoldsConfig,
     /// The SSH endpoint; none if absent.
     #[serde(default)]
     pub ssh: Option<SshConfig>,
@@ -154,6 +157,20 @@ impl StreamsConfig {
 
     pub(crate) fn heartbeat(&self) -> Duration {
         Duration::from_secs(self.heartbeat_seconds.max(1).into())
+    }
+}
+
+/// Units that stopped instances keep.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct HoldsConfig {
+    /// Longest time for which a unit is kept, in seconds.
+    pub max_seconds: u32,
+}
+
+impl Default for HoldsConfig {
+    fn default() -> Self {
+        Self { max_seconds: 7 * 86_400 }
     }
 }
 

@@ -24,6 +24,9 @@ pub(crate) enum Error {
         #[source]
         cause: ClientError,
     },
+    /// The unit of the instance cannot be held.
+    #[error("holds of this unit are not offered")]
+    HoldNotOffered,
     /// The instance has no running container.
     #[error("the instance is not running")]
     NotRunning,
@@ -79,6 +82,8 @@ pub(crate) enum Error {
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error {
+            // there is no hold
+            Error::NotAllowed(NotAllowed { command: Command::ReleaseHold, .. }) => Self::not_found(),
             Error::NotAllowed(NotAllowed { command, state }) => {
                 let problem = Self::new(
                     ProblemType::InstanceState,
@@ -92,6 +97,10 @@ impl From<Error> for Problem {
                 }
             }
             Error::Service { service, cause } => Self::unavailable(service, cause),
+            Error::HoldNotOffered => Self::new(
+                ProblemType::HoldNotOffered,
+                "When the instance claimed its unit, holds of this GPU specification were not offered.",
+            ),
             Error::NotRunning => {
                 Self::new(ProblemType::InstanceNotRunning, "The instance has no running container.")
             }
@@ -161,6 +170,8 @@ fn participle(command: Command) -> &'static str {
     match command {
         Command::Start => "started",
         Command::Stop => "stopped",
+        Command::StopAndHold(_) => "stopped with a hold",
+        Command::ReleaseHold => "released",
         Command::Restart => "restarted",
         Command::Delete => "deleted",
     }

@@ -2,19 +2,28 @@
 
 use std::time::Duration;
 
-use db::Db;
+use db::{Db, queue::Queue};
+use ids::InstanceId;
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{family::Family, gauge::Gauge},
 };
 use service::{Process, Round};
 
-use crate::{cluster::Clusters, event, instance, route, ssh, usage};
+use crate::{
+    cluster::{Clusters, Observation, UnitRef},
+    event, instance, route, ssh,
+    usage::{self, UsageKind},
+};
 
 /// Time between rounds. A run whose end was not reported is billed up to this much too little.
 const PERIOD: Duration = Duration::from_secs(30);
 /// Runs confirmed in one statement.
 const CONFIRMED: usize = 1000;
+/// Time between comparisons of the meter with the histories of the clusters.
+const COMPARISON: Duration = Duration::from_secs(300);
+/// Holds read at a time.
+const HOLDS: i64 = 1000;
 /// Rows of one kind deleted in one round.
 const DELETED: i64 = 10_000;
 /// Events deleted in one transaction, which locks the logs of their tenants.
@@ -26,10 +35,22 @@ struct StateLabel {
 }
 
 /// Starts the workers. Events are kept for `events_seconds`.
-pub(crate) fn start(process: &Process, db: &Db, clusters: &Clusters, events_seconds: f64) {
+pub(crate) fn start(
+    process: &Process,
+    db: &Db,
+    clusters: &Clusters,
+    queue: &Queue<InstanceId>,
+    events_seconds: f64,
+) {
     let workers = &process.workers;
-    let (runs, reported) = (db.clone(), clusters.clone());
-    workers.spawn_periodic("gpu.confirm_runs", PERIOD, move || confirm_runs(runs.clone(), reported.clone()));
+    let (runs, reported, instances) = (db.clone(), clusters.clone(), queue.clone());
+    workers.spawn_periodic("gpu.confirm_runs", PERIOD, move || {
+        confirm_runs(runs.clone(), reported.clone(), instances.clone())
+    });
+    let (meter, histories, instances) = (db.clone(), clusters.clone(), queue.clone());
+    workers.spawn_periodic("gpu.compare_usage", COMPARISON, move || {
+        compare_usage(meter.clone(), histories.clone(), instances.clone())
+    });
     let (counted, states) = (db.clone(), Family::<StateLabel, Gauge>::default());
     process.metrics.register(|registry| {
         registry.register("instances", "Instances by state", Family::clone(&states));
@@ -44,13 +65,50 @@ pub(crate) fn start(process: &Process, db: &Db, clusters: &Clusters, events_seco
         .spawn_periodic("gpu.events.clean_up", PERIOD, move || clean_up_events(log.clone(), events_seconds));
 }
 
-async fn confirm_runs(db: Db, clusters: Clusters) -> anyhow::Result<Round> {
+async fn confirm_runs(db: Db, clusters: Clusters, queue: Queue<InstanceId>) -> anyhow::Result<Round> {
+    let connected = clusters.connected();
     for running in clusters.running().chunks(CONFIRMED) {
         let mut tx = db.worker().await?;
-        usage::store::confirm(&mut tx, running).await?;
+        usage::store::confirm(&mut tx, UsageKind::Running, running).await?;
         tx.commit().await?;
     }
+    confirm_holds(&db, &clusters, &connected, &queue).await?;
+    let mut tx = db.worker().await?;
+    usage::store::close_unseen_holds(&mut tx).await?;
+    usage::store::advance_watermarks(&mut tx, &connected).await?;
+    tx.commit().await?;
     Ok(Round::Done)
+}
+
+async fn compare_usage(db: Db, clusters: Clusters, queue: Queue<InstanceId>) -> anyhow::Result<Round> {
+    usage::comparison::run(&db, &clusters, &queue).await?;
+    Ok(Round::Done)
+}
+
+/// Confirms the holds whose unit has its place. The instances of the others are reconciled, in case the watch missed it.
+async fn confirm_holds(
+    db: &Db,
+    clusters: &Clusters,
+    connected: &[String],
+    queue: &Queue<InstanceId>,
+) -> anyhow::Result<()> {
+    let mut after = None;
+    loop {
+        let mut tx = db.worker().await?;
+        let holds = usage::store::open_holds(&mut tx, after, HOLDS).await?;
+        let Some(last) = holds.last() else { return Ok(()) };
+        after = Some(last.instance_id);
+        let mut confirmed = Vec::new();
+        for hold in holds.iter().filter(|hold| connected.contains(&hold.cluster)) {
+            let unit = UnitRef { cluster: hold.cluster.clone(), name: hold.unit_id.k8s_name() };
+            match clusters.observation(&unit) {
+                Observation::Unit(unit) if unit.holds_place() => confirmed.push(hold.instance_id),
+                _ => queue.poke(hold.instance_id),
+            }
+        }
+        usage::store::confirm(&mut tx, UsageKind::Held, &confirmed).await?;
+        tx.commit().await?;
+    }
 }
 
 async fn count_instances(db: Db, states: Family<StateLabel, Gauge>) -> anyhow::Result<Round> {

@@ -33,7 +33,7 @@ use sqlx::migrate::Migrator;
 
 pub use app::{App, openapi, serve};
 pub use catalogue::{EnvVar, Template, TemplatePort};
-pub use config::{Apps, Config, EventsConfig, SshConfig, StreamsConfig, TerminalConfig};
+pub use config::{Apps, Config, EventsConfig, HoldsConfig, SshConfig, StreamsConfig, TerminalConfig};
 
 /// The service's name: of its schema, its roles and its workers.
 pub const NAME: &str = "gpu";

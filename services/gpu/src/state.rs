@@ -5,6 +5,7 @@ use std::sync::Arc;
 use auth::{AuthState, HasAuth};
 use clients::{stock, storage};
 use db::Db;
+use feed::Feed;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +21,8 @@ pub(crate) struct AppState {
     pub(crate) clusters: Clusters,
     pub(crate) streams: Streams,
     pub(crate) events: Hub,
+    /// The records of the meter, for other services.
+    pub(crate) usage: Feed,
     /// Returns the current time.
     pub(crate) clock: fn() -> Timestamp,
     /// Cancelled when shutdown begins; ends streams.

@@ -3,6 +3,7 @@
 
 mod browser;
 pub(crate) mod client;
+mod hold;
 mod instance;
 mod isolation;
 mod queue;

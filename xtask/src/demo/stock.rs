@@ -22,7 +22,7 @@ pub(super) async fn create_spec(admin: &Api, name: &str) -> anyhow::Result<Strin
     let spec = json!({
         "name": name, "gpu_model": "NVIDIA-GeForce-RTX-3080", "gpu_count": 1, "gpu_cores": 8704,
         "video_memory_mib": 10_240, "cpu_millis": 4000, "memory_mib": 8192, "disk_gib": 50,
-        "price_per_hour": "0.2", "currency": "USD",
+        "price_per_hour": "0.2", "hold_price_fraction": "0.25", "currency": "USD",
         "allocation": { "kind": "device", "resource": "nvidia.com/gpu" },
     });
     let made = admin.post("/v1/gpu-specs", spec, 201).await?;

@@ -1,14 +1,17 @@
 //! The story, step by step. Whatever it creates is called `demo-…`, so that leftovers of a killed run can be
 //! recognized and deleted first.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{
     Access, Steps,
     client::{Api, text},
-    instance, isolation, queue, revocation, second, stock, storage, tenant_end, terminal,
+    hold, instance, isolation, queue, revocation, second, stock, storage, tenant_end, terminal,
     usage::{self, Ran},
 };
+
+/// How long the instance runs at least.
+const LEAST_RUN: Duration = Duration::from_secs(2);
 
 pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<()> {
     let visitor = Api::new(&access.gateway)?;
@@ -77,14 +80,27 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
     steps.step("  leaves nothing behind", nothing).await?;
     steps.step("  the stock has its unit back", stock::expect_counts(&admin, &spec, 2, 1)).await?;
 
+    // so that seconds are compared
+    tokio::time::sleep(LEAST_RUN.saturating_sub(running_since.elapsed())).await;
+    let at_least = running_since.elapsed();
+    let held = hold::stop(&designer, &id);
+    steps.step("The first designer stops the instance, which keeps its unit", held).await?;
+    let second = Ran { at_least, at_most: begun.elapsed() };
+    steps.step("  the stock still has used 1", stock::expect_counts(&admin, &spec, 2, 1)).await?;
+    let begun = Instant::now();
+    steps.step("  starts it again at once", hold::start(&designer, &id)).await?;
+    let running_since = Instant::now();
     let at_least = running_since.elapsed();
     let stop = instance::request(&designer, &id, "stop").await?;
-    steps.step("The first designer stops the instance", instance::follow(&designer, &stop)).await?;
-    let second = Ran { at_least, at_most: begun.elapsed() };
-    let runs = [second, first];
+    steps.step("  stops it", instance::follow(&designer, &stop)).await?;
+    let third = Ran { at_least, at_most: begun.elapsed() };
+    let runs = [third, second, first];
     let billed = usage::billed(&designer, &id, &runs);
     let seconds = steps.step("  is billed for the seconds it ran", billed).await?;
     steps.figure("billed_seconds", seconds);
+    let held = hold::billed(&designer, &id, seconds);
+    let seconds = steps.step("  and for those of the hold, at a part of the price", held).await?;
+    steps.figure("held_seconds", seconds);
     steps.step("  deletes the instance", instance::delete(&designer, &id)).await?;
     steps.step("  deletes the storage", storage::delete(&designer, &volume)).await?;
     steps.step("  the stock is complete again", stock::expect_counts(&admin, &spec, 3, 0)).await?;

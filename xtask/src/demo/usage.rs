@@ -18,7 +18,8 @@ pub(super) struct Ran {
 /// Total of billed seconds. Each run, newest first, must be within the measured bounds.
 pub(super) async fn billed(designer: &Api, instance: &str, seen: &[Ran]) -> anyhow::Result<i64> {
     let usage = designer.get(&format!("/v1/instances/{instance}/usage")).await?;
-    let runs = usage["items"].as_array().context("no runs")?;
+    let items = usage["items"].as_array().context("no runs")?;
+    let runs: Vec<_> = items.iter().filter(|run| run["kind"] == "running").collect();
     ensure!(runs.len() == seen.len(), "expected {} runs: {usage}", seen.len());
     let mut total = 0;
     for (run, seen) in runs.iter().zip(seen) {
@@ -33,6 +34,7 @@ pub(super) async fn billed(designer: &Api, instance: &str, seen: &[Ran]) -> anyh
         ensure!(run["price_per_hour"] == PRICE, "not the price at the time of the claim: {run}");
         total += seconds;
     }
+    ensure!(total > 0, "no second is billed: {usage}");
     ensure!(usage["total_seconds"] == total, "the total is not the sum of the runs: {usage}");
     Ok(total)
 }

@@ -191,6 +191,8 @@ problems! {
     InstanceState = CONFLICT "instance-state", "Instance state does not allow this",
         "Wait until the operation in progress (`operation_id`) has ended, then try again.",
         { state: string "Current state of the instance." };
+    HoldNotOffered = CONFLICT "hold-not-offered", "Units of this specification cannot be held",
+        "Stop the instance without a hold. GPU specifications with a `hold_price_fraction` offer holds.";
     InstanceNotRunning = CONFLICT "instance-not-running", "Instance is not running",
         "Start the instance. After a failed start, its `log_tail` shows the last lines.",
         { message: string "What the cluster reported." };

@@ -53,7 +53,7 @@ pub(super) struct Route {
 }
 
 /// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 27] = [
+const COLLECTIONS: [(&str, Service); 29] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
     ("tenants", Service::Identity),
@@ -73,6 +73,8 @@ const COLLECTIONS: [(&str, Service); 27] = [
     ("platform-instances", Service::Gpu),
     ("quota", Service::Gpu),
     ("platform-quotas", Service::Gpu),
+    ("usage", Service::Gpu),
+    ("platform-usage", Service::Gpu),
     ("ssh", Service::Gpu),
     ("ssh-keys", Service::Gpu),
     ("ssh-sessions", Service::Gpu),

@@ -110,6 +110,21 @@ impl Clusters {
         strays
     }
 
+    /// Returns the newest known versions of all units.
+    #[must_use]
+    pub fn units(&self) -> Vec<Arc<Unit>> {
+        self.iter()
+            .flat_map(|cluster| cluster.read(|cache| cache.units.values().cloned().collect::<Vec<_>>()))
+            .collect()
+    }
+
+    /// Returns the names of the clusters whose watch is connected.
+    #[must_use]
+    pub fn connected(&self) -> Vec<String> {
+        let connected = self.iter().filter(|cluster| cluster.read(|cache| cache.connected));
+        connected.map(|cluster| cluster.name.clone()).collect()
+    }
+
     /// Returns the clusters whose units have not been listed yet.
     #[must_use]
     pub fn unsynced(&self) -> Vec<String> {

@@ -164,6 +164,12 @@ impl Unit {
             && self.observed_generation.is_some_and(|observed| observed >= self.generation)
     }
 
+    /// Returns whether the unit holds its place.
+    #[must_use]
+    pub fn holds_place(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| held.met)
+    }
+
     /// Returns whether the unit's place, or its instance, was lost with the node.
     #[must_use]
     pub fn node_lost(&self) -> bool {

@@ -16,6 +16,6 @@ mod stream;
 pub(crate) use http::routes;
 pub(crate) use hub::Hub;
 pub use model::{
-    Actor, By, Claimed, Created, Deleted, Detail, Entry, Event, EventType, Failed, Interrupted, Requested,
-    RunEnded, Started, StopCause, StopRequested, Stopped, StorageChanged, Updated,
+    Actor, By, Claimed, Created, Deleted, Detail, Entry, Event, EventType, Failed, HoldEnded, HoldStarted,
+    Interrupted, Requested, RunEnded, Started, StopCause, StopRequested, Stopped, StorageChanged, Updated,
 };

@@ -6,7 +6,10 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{instance::ReasonCode, usage::EndReason};
+use crate::{
+    instance::{HoldEnd, ReasonCode},
+    usage::EndReason,
+};
 
 macro_rules! events {
     ($($(#[doc = $doc:literal])+ $name:ident($data:ty) = $wire:tt;)+) => {
@@ -78,6 +81,10 @@ events! {
     Failed(Failed) = "instance.failed";
     /// The instance has stopped, and its unit is released.
     Stopped(Stopped) = "instance.stopped";
+    /// The instance has stopped and keeps its unit for a part of the price.
+    HoldStarted(HoldStarted) = "instance.hold_started";
+    /// The instance does not keep its unit any more.
+    HoldEnded(HoldEnded) = "instance.hold_ended";
     /// The instance is deleted.
     Deleted(Deleted) = "instance.deleted";
 }
@@ -220,6 +227,34 @@ pub enum StopCause {
 pub struct Stopped {
     /// Who or what stopped it.
     pub cause: StopCause,
+}
+
+/// The unit that is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = InstanceHoldStarted)]
+pub struct HoldStarted {
+    /// The unit.
+    pub unit_id: UnitId,
+    /// Time since which it is billed as held.
+    pub started_at: Timestamp,
+    /// When the hold ends, unless it is given up before.
+    pub until: Timestamp,
+    /// Price of an hour of the hold.
+    pub price_per_hour: Decimal,
+    /// ISO 4217.
+    pub currency: String,
+}
+
+/// The hold that has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = InstanceHoldEnded)]
+pub struct HoldEnded {
+    /// When it began; null if it was cancelled before.
+    pub started_at: Option<Timestamp>,
+    /// When it ended; null if it did not begin.
+    pub ended_at: Option<Timestamp>,
+    /// Why it ended.
+    pub cause: HoldEnd,
 }
 
 /// What was deleted.

@@ -120,11 +120,11 @@ async fn act(
         let by = By::administrator(&why.reason);
         let name = match action {
             Action::Stop => {
-                end::stop_as_admin(tx, &mut instance, &why.reason, &by).await?;
+                end::stop_as_admin(tx, &mut instance, &why.reason, &by, (app.clock)()).await?;
                 "stop_instance"
             }
             Action::Delete => {
-                end::delete(tx, &mut instance, &by).await?;
+                end::delete(tx, &mut instance, &by, (app.clock)()).await?;
                 "delete_instance"
             }
         };

@@ -168,7 +168,7 @@ impl NewInstance {
                 price_per_hour: spec.price_per_hour,
                 currency: spec.currency.clone(),
             },
-            state: State::Pending { reason: None, wait: self.wait },
+            state: State::Pending { reason: None, wait: self.wait, held: None },
             attempt: 1,
             restart: 0,
             storage: None,

@@ -5,8 +5,10 @@
 
 use crds::{FailureReason, InstanceReason, UnitState};
 use ids::StorageId;
+use jiff::Timestamp;
 
 use super::{
+    hold::{Hold, HoldEnd},
     model::{Event, Instance},
     parts::{ClaimStatus, Failure, Pod},
     reason::{Reason, ReasonCode},
@@ -54,8 +56,13 @@ impl Step {
     pub fn needs_confirmation(&self) -> bool {
         matches!(
             self,
-            Self::Record(Event::Failed(_) | Event::RemovedFromUnit | Event::BecameUnready(_))
-                | Self::Act(Action::Release)
+            Self::Record(
+                Event::Failed(_)
+                    | Event::RemovedFromUnit
+                    | Event::BecameUnready(_)
+                    | Event::HoldStarted(_)
+                    | Event::HoldEnded(HoldEnd::UnitLost, _)
+            ) | Self::Act(Action::Release)
         )
     }
 }
@@ -63,13 +70,23 @@ impl Step {
 /// Decides the next step. `observation` is of the unit that the instance has claimed; `strays` are other units whose
 /// spec names it; `due` is false if only an event of the cluster caused the reconcile.
 #[must_use]
-pub fn decide(instance: &Instance, observation: &Observation, strays: &[UnitRef], due: bool) -> Step {
+pub fn decide(
+    instance: &Instance,
+    observation: &Observation,
+    strays: &[UnitRef],
+    due: bool,
+    now: Timestamp,
+) -> Step {
+    if instance.meter.ended_hold.is_some() {
+        return Step::Record(Event::HoldMetered);
+    }
     if let Some(stray) = strays.first() {
         return Step::Act(Action::Vacate(stray.clone()));
     }
     match &instance.state {
-        State::Pending { .. } => match instance.order.storage_id {
+        State::Pending { held, .. } => match instance.order.storage_id {
             Some(storage) if instance.storage.is_none() => Step::Act(Action::Attach(storage)),
+            _ if held.is_some() => Step::Record(Event::HeldUnitTaken),
             // until it is told that it has a unit
             _ if instance.is_queued() && !due => Step::Wait(instance.state.reason().cloned()),
             _ => Step::Act(Action::Claim),
@@ -77,10 +94,11 @@ pub fn decide(instance: &Instance, observation: &Observation, strays: &[UnitRef]
         State::Starting { .. } => keep_running(instance, observation, None),
         State::Running { pod, .. } => keep_running(instance, observation, Some(pod)),
         State::Stopping { claim, .. } | State::Deleting { claim, .. } => match claim {
-            ClaimStatus::Held(claim) => terminate(instance, &claim.unit, observation),
+            ClaimStatus::Held(claim) => terminate(instance, &claim.unit, observation, now),
             ClaimStatus::Unknown => Step::Act(Action::Release),
             ClaimStatus::None => Step::Act(Action::Detach),
         },
+        State::Stopped { hold: Some(hold), .. } => keep_unit(instance, hold, observation, now),
         State::Stopped { .. } | State::Deleted if due => Step::Act(Action::ReleaseLeftovers),
         State::Stopped { .. } | State::Deleted => Step::Wait(None),
     }
@@ -124,7 +142,7 @@ fn keep_running(instance: &Instance, observation: &Observation, pod: Option<&Pod
 }
 
 /// The next step for an instance that should not run and still has a unit.
-fn terminate(instance: &Instance, own: &UnitRef, observation: &Observation) -> Step {
+fn terminate(instance: &Instance, own: &UnitRef, observation: &Observation, now: Timestamp) -> Step {
     let unit = match observation {
         Observation::Unknown => return Step::Wait(Some(unreachable_cluster())),
         Observation::Gone => return Step::Act(Action::Release),
@@ -137,10 +155,39 @@ fn terminate(instance: &Instance, own: &UnitRef, observation: &Observation) -> S
     if unit.desired.as_ref().is_some_and(|desired| desired.name == name) {
         return Step::Act(Action::Vacate(own.clone()));
     }
-    if unit.vacated_by(&name) {
-        return Step::Act(Action::Release);
+    if !unit.vacated_by(&name) {
+        return Step::Wait(Some(Reason::new(ReasonCode::Terminating, "The container is terminating.")));
     }
-    Step::Wait(Some(Reason::new(ReasonCode::Terminating, "The container is terminating.")))
+    match &instance.state {
+        State::Stopping { hold: Some(until), .. } if now >= *until => {
+            Step::Record(Event::HoldEnded(HoldEnd::Expired, now))
+        }
+        State::Stopping { hold: Some(_), .. } if unit.is_lost_to(&name) => {
+            Step::Record(Event::HoldEnded(HoldEnd::UnitLost, now))
+        }
+        State::Stopping { hold: Some(_), .. } => Step::Record(Event::HoldStarted(now)),
+        _ => Step::Act(Action::Release),
+    }
+}
+
+/// The next step for a stopped instance that keeps its unit. A cluster that does not answer ends no hold.
+fn keep_unit(instance: &Instance, hold: &Hold, observation: &Observation, now: Timestamp) -> Step {
+    let name = instance.id.k8s_name();
+    if now >= hold.until {
+        return Step::Record(Event::HoldEnded(HoldEnd::Expired, hold.until));
+    }
+    match observation {
+        Observation::Unknown => Step::Wait(None),
+        Observation::Gone => Step::Record(Event::HoldEnded(HoldEnd::UnitLost, now)),
+        Observation::Unit(unit) if unit.is_lost_to(&name) => {
+            Step::Record(Event::HoldEnded(HoldEnd::UnitLost, now))
+        }
+        // a delayed call put it back
+        Observation::Unit(unit) if unit.desired.as_ref().is_some_and(|desired| desired.name == name) => {
+            Step::Act(Action::Vacate(hold.claim.unit.clone()))
+        }
+        Observation::Unit(_) => Step::Wait(None),
+    }
 }
 
 /// Returns the ends of the instance's runs that the unit reports and the meter does not know, oldest first.
@@ -200,6 +247,11 @@ impl Unit {
         let code = ReasonCode::reported(failure.reason.parse::<FailureReason>().ok());
         let log_tail = Some(failure.log_tail.clone()).filter(|tail| !tail.is_empty());
         Some(Failure { log_tail, ..Failure::new(Reason::new(code, &failure.message)) })
+    }
+
+    /// Returns whether this instance cannot keep the unit: its node is lost, or another instance is to run in it.
+    fn is_lost_to(&self, name: &str) -> bool {
+        self.node_lost() || self.desired.as_ref().is_some_and(|desired| desired.name != name)
     }
 
     /// Returns why its instance is not ready, as the operator reports it.

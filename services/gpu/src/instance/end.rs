@@ -2,9 +2,11 @@
 //! caller's transaction, on a locked row.
 
 use ids::OperationId;
+use jiff::Timestamp;
 use sqlx::PgConnection;
 
 use super::{
+    hold::HoldEnd,
     model::{Accepted, Command, Event, Instance},
     parts::Failure,
     reason::{Reason, ReasonCode},
@@ -14,9 +16,15 @@ use super::{
 use crate::{error::Error, event::By};
 
 /// Stops an instance because its tenant is suspended.
-pub(crate) async fn suspend(conn: &mut PgConnection, instance: &mut Instance, by: &By) -> Result<(), Error> {
+pub(crate) async fn suspend(
+    conn: &mut PgConnection,
+    instance: &mut Instance,
+    by: &By,
+    now: Timestamp,
+) -> Result<(), Error> {
     let message = "The tenant is suspended. Ask an administrator of the platform.";
-    stop(conn, instance, Reason::new(ReasonCode::TenantSuspended, message), by).await
+    let reason = Reason::new(ReasonCode::TenantSuspended, message);
+    stop(conn, instance, reason, HoldEnd::TenantSuspended, by, now).await
 }
 
 /// Stops an instance as an administrator.
@@ -25,25 +33,34 @@ pub(super) async fn stop_as_admin(
     instance: &mut Instance,
     why: &str,
     by: &By,
+    now: Timestamp,
 ) -> Result<(), Error> {
     let message = format!("An administrator stopped the instance: {why}");
-    stop(conn, instance, Reason::new(ReasonCode::StoppedByAdministrator, message), by).await
+    let reason = Reason::new(ReasonCode::StoppedByAdministrator, message);
+    stop(conn, instance, reason, HoldEnd::Administrator, by, now).await
 }
 
-/// Stops an instance, which shows the reason. Does nothing if it is stopping or stopped.
+/// Stops an instance, which shows the reason, or ends its hold. Does nothing if it is stopping or stopped without one.
 async fn stop(
     conn: &mut PgConnection,
     instance: &mut Instance,
     reason: Reason,
+    cause: HoldEnd,
     by: &By,
+    now: Timestamp,
 ) -> Result<(), Error> {
-    match InstanceState::from(&instance.state) {
+    let event = match InstanceState::from(&instance.state) {
+        InstanceState::Stopping | InstanceState::Stopped if instance.held_until().is_some() => {
+            Event::HoldEnded(cause, now)
+        }
         InstanceState::Stopping | InstanceState::Stopped => return Ok(()),
         InstanceState::Deleting => return Err(instance.not_allowed(Command::Stop).into()),
-        InstanceState::Pending | InstanceState::Starting | InstanceState::Running => {}
-    }
+        InstanceState::Pending | InstanceState::Starting | InstanceState::Running => {
+            Event::StoppedByPlatform(Failure::new(reason))
+        }
+    };
     let before = instance.clone();
-    let effects = instance.on(Event::StoppedByPlatform(Failure::new(reason)))?;
+    let effects = instance.on(event)?;
     if !store::advance(conn, &before, instance, &effects, by).await? {
         return Err(Error::LockedRowChanged);
     }
@@ -51,8 +68,13 @@ async fn stop(
 }
 
 /// Deletes an instance, in any state.
-pub(crate) async fn delete(conn: &mut PgConnection, instance: &mut Instance, by: &By) -> Result<(), Error> {
-    match instance.command(Command::Delete, OperationId::new())? {
+pub(crate) async fn delete(
+    conn: &mut PgConnection,
+    instance: &mut Instance,
+    by: &By,
+    now: Timestamp,
+) -> Result<(), Error> {
+    match instance.command(Command::Delete, OperationId::new(), now)? {
         Accepted::New(effects) if !store::command(conn, instance, &effects, by).await? => {
             Err(Error::LockedRowChanged)
         }

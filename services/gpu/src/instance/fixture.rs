@@ -15,32 +15,33 @@ use crate::{
 };
 
 /// A second of the tests' time.
-pub(super) fn at(second: i64) -> Timestamp {
+pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + second).unwrap()
 }
 
-pub(super) fn claim() -> Claim {
+pub(crate) fn claim() -> Claim {
     Claim {
         unit_id: UnitId::new(),
         unit: UnitRef { cluster: "uk-1".into(), name: "unit-1".into() },
         place: Place { datacenter_id: DatacenterId::new(), datacenter_name: "uk-1".into(), node: None },
         price_per_hour: "0.5".parse().unwrap(),
         currency: "EUR".into(),
+        hold_price_fraction: Some("0.5".parse().unwrap()),
         claimed_at: None,
     }
 }
 
 /// A pod that is ready since second 100.
-pub(super) fn pod() -> Pod {
+pub(crate) fn pod() -> Pod {
     Pod { ip: "10.0.0.1".into(), node: Some("node-1".into()), since: at(100) }
 }
 
-pub(super) fn failure() -> Failure {
+pub(crate) fn failure() -> Failure {
     Failure::new(Reason::new(ReasonCode::ContainerExited, "The container exited."))
 }
 
 /// An instance, at its second attempt and third restart, in a state.
-pub(super) fn instance(state: State) -> Instance {
+pub(crate) fn instance(state: State) -> Instance {
     Instance {
         id: InstanceId::new(),
         tenant: TenantId::new(),
@@ -91,12 +92,12 @@ pub(super) fn instance(state: State) -> Instance {
     }
 }
 
-pub(super) fn condition<R>(met: bool, reason: R) -> Option<Condition<R>> {
+pub(crate) fn condition<R>(met: bool, reason: R) -> Option<Condition<R>> {
     Some(Condition { met, reason: Some(reason), message: "told by the operator".into() })
 }
 
 /// The unit of [`claim`], without an instance.
-pub(super) fn idle_unit() -> Unit {
+pub(crate) fn idle_unit() -> Unit {
     Unit {
         name: "unit-1".into(),
         resource_version: "1".into(),
@@ -113,12 +114,12 @@ pub(super) fn idle_unit() -> Unit {
     }
 }
 
-pub(super) fn desired(instance: &Instance) -> DesiredInstance {
+pub(crate) fn desired(instance: &Instance) -> DesiredInstance {
     DesiredInstance { name: instance.id.k8s_name(), attempt: instance.attempt, restart: instance.restart }
 }
 
 /// What the operator reports of the instance's pod, ready since `since`.
-pub(super) fn status(instance: &Instance, since: Option<i64>) -> InstanceStatus {
+pub(crate) fn status(instance: &Instance, since: Option<i64>) -> InstanceStatus {
     InstanceStatus {
         id: instance.id.k8s_name(),
         attempt: instance.attempt,
@@ -134,7 +135,7 @@ pub(super) fn status(instance: &Instance, since: Option<i64>) -> InstanceStatus 
 }
 
 /// The unit of [`claim`], in which the instance is ready as [`pod`].
-pub(super) fn unit_with(instance: &Instance) -> Unit {
+pub(crate) fn unit_with(instance: &Instance) -> Unit {
     Unit {
         desired: Some(desired(instance)),
         state: UnitState::Running,
@@ -145,7 +146,7 @@ pub(super) fn unit_with(instance: &Instance) -> Unit {
     }
 }
 
-pub(super) fn run(instance: &Instance, attempt: i64, since: i64, until: i64) -> Run {
+pub(crate) fn run(instance: &Instance, attempt: i64, since: i64, until: i64) -> Run {
     Run {
         instance_id: instance.id.k8s_name(),
         attempt,

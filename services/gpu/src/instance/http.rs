@@ -7,6 +7,7 @@ use auth::Member;
 use axum::{extract::State, http::HeaderMap, response::IntoResponse};
 use http::{StatusCode, header};
 use ids::{InstanceId, OperationId};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -53,6 +54,7 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(get_instance, update_instance, delete_instance))
         .routes(routes!(start_instance))
         .routes(routes!(stop_instance))
+        .routes(routes!(release_instance_hold))
         .routes(routes!(restart_instance))
 }
 
@@ -179,18 +181,27 @@ async fn command(
     member: &Member,
     key: &IdempotencyKey,
     id: InstanceId,
-    command: Command,
-    start: Option<&StartQuery>,
+    command: Result<Command, Problem>,
+    options: &impl Serialize,
+    wait: bool,
 ) -> Result<Reply, Problem> {
     member.writer()?;
-    key.once(app.db.tenant(member.tenant).await?, member.tenant, &start, async |tx| {
+    let now = (app.clock)();
+    key.once(app.db.tenant(member.tenant).await?, member.tenant, options, async |tx| {
+        // a repeated request gets its stored response, whatever its checks say now
+        let command = command?;
         let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
         if matches!(command, Command::Start | Command::Restart) {
             tenant::check_active(tx, member.tenant).await?;
         }
-        match instance.command(command, OperationId::new()).map_err(Error::from)? {
+        if matches!(command, Command::StopAndHold(_))
+            && instance.state.claim().is_some_and(|claim| claim.hold_price_fraction.is_none())
+        {
+            return Err(Error::HoldNotOffered.into());
+        }
+        match instance.command(command, OperationId::new(), now).map_err(Error::from)? {
             Accepted::New(effects) => {
-                if start.is_some_and(|start| start.wait) {
+                if wait {
                     instance.wait_in_queue();
                 }
                 if command == Command::Start
@@ -209,6 +220,9 @@ async fn command(
     })
     .await
 }
+
+/// A command without options.
+const NO_OPTIONS: Option<()> = None;
 
 /// Options of a start.
 #[derive(Debug, Serialize, Deserialize, IntoParams)]
@@ -238,23 +252,89 @@ async fn start_instance(
     Path(id): Path<InstanceId>,
     Query(query): Query<StartQuery>,
 ) -> Result<Reply, Problem> {
-    command(&app, &member, &key, id, Command::Start, query.wait.then_some(&query)).await
+    command(&app, &member, &key, id, Ok(Command::Start), &query.wait.then_some(&query), query.wait).await
 }
 
-/// Stops an instance. Its storage and its URL stay.
+/// How an instance is stopped.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StopOptions {
+    /// Keeps the unit for a part of the price, so that the next start needs no free unit. The unit is released if absent.
+    #[serde(default)]
+    hold: Option<HoldRequest>,
+}
+
+/// Until when a stopped instance keeps its unit: one of both fields.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HoldRequest {
+    /// Seconds from now, up to the configured maximum (a week by default).
+    #[serde(default)]
+    #[schema(minimum = 1)]
+    for_seconds: Option<i64>,
+    /// A time.
+    #[serde(default)]
+    until: Option<Timestamp>,
+}
+
+impl HoldRequest {
+    /// Returns the end of the hold, in whole seconds.
+    fn end(&self, now: Timestamp, max_seconds: u32) -> Result<Timestamp, Problem> {
+        let (pointer, seconds) = match (self.for_seconds, self.until) {
+            (Some(seconds), None) => ("/hold/for_seconds", seconds),
+            (None, Some(until)) => ("/hold/until", until.as_second().saturating_sub(now.as_second())),
+            _ => return Err(Problem::invalid_field("/hold", "must have `for_seconds` or `until`, not both")),
+        };
+        if !(1..=i64::from(max_seconds)).contains(&seconds) {
+            let detail = format!("must be 1 to {max_seconds} seconds from now");
+            return Err(Problem::invalid_field(pointer, detail));
+        }
+        Timestamp::from_second(now.as_second().saturating_add(seconds))
+            .map_err(|_| Problem::invalid_field(pointer, "is too late"))
+    }
+}
+
+/// Stops an instance. Its storage and its URL stay, and with a hold its unit.
 #[utoipa::path(
     post, path = "/v1/instances/{id}/stop", operation_id = "stop_instance", tag = "instances",
     params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),
+    request_body = Option<StopOptions>,
     responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
-    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::InstanceState]))),
+    extensions(("x-problems" = json!([
+        ProblemType::NotFound, ProblemType::InstanceState, ProblemType::HoldNotOffered, ProblemType::InvalidField
+    ]))),
 )]
 async fn stop_instance(
     State(app): State<AppState>,
     member: Member,
     key: IdempotencyKey,
     Path(id): Path<InstanceId>,
+    options: Option<Json<StopOptions>>,
 ) -> Result<Reply, Problem> {
-    command(&app, &member, &key, id, Command::Stop, None).await
+    let options = options.map(|Json(options)| options);
+    let hold = options.as_ref().and_then(|options| options.hold.as_ref());
+    let (now, max_seconds) = ((app.clock)(), app.config.holds.max_seconds);
+    let stop = match hold {
+        Some(hold) => hold.end(now, max_seconds).map(Command::StopAndHold),
+        None => Ok(Command::Stop),
+    };
+    command(&app, &member, &key, id, stop, &options, false).await
+}
+
+/// Gives up the unit that a stopped instance holds, or is to hold once it has stopped.
+#[utoipa::path(
+    delete, path = "/v1/instances/{id}/hold", operation_id = "release_instance_hold", tag = "instances",
+    params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),
+    responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
+async fn release_instance_hold(
+    State(app): State<AppState>,
+    member: Member,
+    key: IdempotencyKey,
+    Path(id): Path<InstanceId>,
+) -> Result<Reply, Problem> {
+    command(&app, &member, &key, id, Ok(Command::ReleaseHold), &NO_OPTIONS, false).await
 }
 
 /// Restarts a running instance in its unit.
@@ -270,7 +350,7 @@ async fn restart_instance(
     key: IdempotencyKey,
     Path(id): Path<InstanceId>,
 ) -> Result<Reply, Problem> {
-    command(&app, &member, &key, id, Command::Restart, None).await
+    command(&app, &member, &key, id, Ok(Command::Restart), &NO_OPTIONS, false).await
 }
 
 /// Deletes an instance. It is stopped first; its storage stays.
@@ -286,5 +366,5 @@ async fn delete_instance(
     key: IdempotencyKey,
     Path(id): Path<InstanceId>,
 ) -> Result<Reply, Problem> {
-    command(&app, &member, &key, id, Command::Delete, None).await
+    command(&app, &member, &key, id, Ok(Command::Delete), &NO_OPTIONS, false).await
 }

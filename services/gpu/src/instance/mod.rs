@@ -6,7 +6,8 @@ mod create;
 mod decide;
 pub(crate) mod end;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
+mod hold;
 mod http;
 mod manifest;
 mod model;
@@ -23,6 +24,7 @@ use crate::state::AppState;
 pub use decide::{Action, Step, decide};
 use utoipa_axum::router::OpenApiRouter;
 
+pub use hold::{Hold, HoldEnd};
 pub use model::{Accepted, Command, Effects, EndedOperation, Event, Instance, NotAllowed, Unexpected};
 pub use parts::{
     AttachedStorage, Claim, ClaimStatus, CurrentOperation, Failure, Order, OrderedGpu, Place, Pod,

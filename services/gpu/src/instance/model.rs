@@ -8,6 +8,7 @@ use operations::End;
 
 use super::{
     OperationKind,
+    hold::HoldEnd,
     parts::{AttachedStorage, Claim, ClaimStatus, CurrentOperation, Failure, Order, Place, Pod},
     reason::{Reason, ReasonCode},
     state::{InstanceState, State},
@@ -27,7 +28,11 @@ pub enum Command {
     Start,
     /// Stop an instance that should run.
     Stop,
-    /// Restart a running instance in its unit.
+    /// The same, and keep its unit until this time.
+    StopAndHold(Timestamp),
+    /// Give up the unit that a stopped instance keeps.
+    ReleaseHold,
+    /// Restart an instance in its unit, once it has been ready there.
     Restart,
     /// Delete an instance, in any state.
     Delete,
@@ -58,6 +63,14 @@ pub enum Event {
     Released,
     /// Its storage is detached.
     StorageDetached,
+    /// Nothing of it runs in its unit, which it keeps from this time on.
+    HoldStarted(Timestamp),
+    /// It does not keep its unit any more.
+    HoldEnded(HoldEnd, Timestamp),
+    /// The end of its hold is recorded.
+    HoldMetered,
+    /// It starts in the unit that it kept.
+    HeldUnitTaken,
 }
 
 /// A command that the state does not allow.
@@ -190,38 +203,64 @@ impl Instance {
         matches!(&self.state, State::Pending { reason: Some(reason), .. } if reason.code == ReasonCode::Queued)
     }
 
-    /// Applies a user's command. `operation` is the id of the command's operation.
+    /// Applies a user's command, at a time. `operation` is the id of the command's operation.
     ///
     /// # Errors
     /// If the state does not allow the command.
-    pub fn command(&mut self, command: Command, operation: OperationId) -> Result<Accepted, NotAllowed> {
+    pub fn command(
+        &mut self,
+        command: Command,
+        operation: OperationId,
+        at: Timestamp,
+    ) -> Result<Accepted, NotAllowed> {
         let mut effects = match (command, &self.state) {
             (Command::Start, State::Pending { .. } | State::Starting { .. })
             | (Command::Stop, State::Stopping { .. })
+            | (Command::StopAndHold(_), State::Stopping { hold: Some(_), .. })
+            | (Command::ReleaseHold, State::Stopping { hold: None, .. })
             | (Command::Delete, State::Deleting { .. }) => return Ok(Accepted::InProgress),
-            (Command::Restart, State::Starting { .. }) if self.operation.kind == OperationKind::Restart => {
-                return Ok(Accepted::InProgress);
-            }
+            (Command::Restart, State::Starting { restarting: true, .. }) => return Ok(Accepted::InProgress),
             (Command::Start, State::Stopped { .. }) => {
+                let (held, hold) = self.end_hold(HoldEnd::InstanceStarted, at).unzip();
                 // a failure belongs to the operation that failed: the state is left first
-                self.state = State::Pending { reason: None, wait: false };
+                self.state = State::Pending { reason: None, wait: false, held };
                 self.attempt += 1;
                 self.storage = None;
-                self.supersede(operation, OperationKind::Start)
+                let mut effects = hold.unwrap_or_default();
+                effects.extend(self.supersede(operation, OperationKind::Start));
+                effects
             }
             (Command::Stop, State::Pending { .. } | State::Starting { .. } | State::Running { .. }) => {
                 let effects = self.supersede(operation, OperationKind::Stop);
-                self.state =
-                    State::Stopping { claim: self.state.claim_status(), failure: None, reason: None };
+                self.state = self.stopping(None, None);
                 effects
             }
-            (Command::Restart, State::Running { claim, .. }) => {
-                self.state = State::Starting { claim: claim.clone(), reason: None };
+            (Command::StopAndHold(until), State::Starting { claim, .. } | State::Running { claim, .. })
+                if claim.hold_price_fraction.is_some() =>
+            {
+                let effects = self.supersede(operation, OperationKind::Stop);
+                self.state = self.stopping(None, Some(until));
+                effects
+            }
+            (
+                Command::ReleaseHold,
+                State::Stopping { hold: Some(_), .. } | State::Stopped { hold: Some(_), .. },
+            ) => {
+                let mut effects = self.supersede(operation, OperationKind::Stop);
+                effects.extend(self.give_up_hold(HoldEnd::GivenUp, at));
+                effects
+            }
+            // after a crash of its container it is starting too
+            (Command::Restart, State::Starting { claim, .. } | State::Running { claim, .. })
+                if self.was_ready() =>
+            {
+                self.state = State::Starting { claim: claim.clone(), reason: None, restarting: true };
                 self.restart += 1;
                 self.supersede(operation, OperationKind::Restart)
             }
             (Command::Delete, state) if !matches!(state, State::Deleted) => {
-                let effects = self.supersede(operation, OperationKind::Delete);
+                let mut effects = self.supersede(operation, OperationKind::Delete);
+                effects.extend(self.give_up_hold(HoldEnd::InstanceDeleted, at));
                 self.state = State::Deleting { claim: self.state.claim_status(), reason: None };
                 effects
             }
@@ -230,12 +269,20 @@ impl Instance {
         let requested = Requested { operation_id: operation };
         let detail = match command {
             Command::Start => Detail::StartRequested(requested),
-            Command::Stop => Detail::StopRequested(StopRequested { operation_id: Some(operation) }),
+            Command::Stop | Command::StopAndHold(_) => {
+                Detail::StopRequested(StopRequested { operation_id: Some(operation) })
+            }
+            Command::ReleaseHold => return Ok(Accepted::New(effects)),
             Command::Restart => Detail::RestartRequested(requested),
             Command::Delete => Detail::DeletionRequested(requested),
         };
-        effects.log.push(detail.into());
+        effects.log.insert(0, detail.into());
         Ok(Accepted::New(effects))
+    }
+
+    /// The state of an instance that is about to stop.
+    fn stopping(&self, failure: Option<Failure>, hold: Option<Timestamp>) -> State {
+        State::Stopping { claim: self.state.claim_status(), failure, reason: None, hold }
     }
 
     /// The refusal of a command in the current state.
@@ -269,7 +316,13 @@ impl Instance {
             (Event::Claimed(claim), State::Pending { .. }) => {
                 self.last_place = Some(claim.place.clone());
                 log.push(Detail::UnitClaimed(Claimed::from(&claim)).into());
-                self.state = State::Starting { claim, reason: None };
+                self.state = State::Starting { claim, reason: None, restarting: false };
+            }
+            (Event::HoldMetered, _) => {
+                effects.metering.extend(self.meter.ended_hold.take().map(Metering::CloseHold));
+            }
+            (Event::HeldUnitTaken, State::Pending { held: Some(claim), .. }) => {
+                self.state = State::Starting { claim: claim.clone(), reason: None, restarting: false };
             }
             (Event::Queued, State::Pending { reason, .. }) => {
                 let spec = &self.order.gpu_spec_name;
@@ -297,7 +350,7 @@ impl Instance {
             (Event::BecameUnready(reason), State::Running { claim, .. }) => {
                 let interrupted = Detail::Interrupted(Interrupted { attempt: self.attempt });
                 log.push(Entry::from(interrupted).because(reason.as_ref()));
-                self.state = State::Starting { claim: claim.clone(), reason };
+                self.state = State::Starting { claim: claim.clone(), reason, restarting: false };
             }
             (Event::RemovedFromUnit, State::Running { claim, .. }) => {
                 let reason = Reason::new(
@@ -306,7 +359,8 @@ impl Instance {
                 );
                 let interrupted = Detail::Interrupted(Interrupted { attempt: self.attempt });
                 log.push(Entry::from(interrupted).because(Some(&reason)));
-                self.state = State::Starting { claim: claim.clone(), reason: Some(reason) };
+                self.state =
+                    State::Starting { claim: claim.clone(), reason: Some(reason), restarting: false };
                 self.attempt += 1;
             }
             (
@@ -317,8 +371,7 @@ impl Instance {
                 let detail =
                     if self.was_ready() { Detail::Failed(failed) } else { Detail::StartFailed(failed) };
                 log.push(Entry::from(detail).because(Some(&failure.reason)));
-                let claim = self.state.claim_status();
-                self.state = State::Stopping { claim, failure: Some(failure), reason: None };
+                self.state = self.stopping(Some(failure), None);
             }
             (
                 Event::StoppedByPlatform(failure),
@@ -326,18 +379,34 @@ impl Instance {
             ) => {
                 let requested = Detail::StopRequested(StopRequested { operation_id: None });
                 log.push(Entry::from(requested).because(Some(&failure.reason)));
-                let claim = self.state.claim_status();
-                self.state = State::Stopping { claim, failure: Some(failure), reason: None };
+                self.state = self.stopping(Some(failure), None);
             }
-            (Event::Released, State::Stopping { failure, .. }) => {
-                let failure = failure.take();
+            (
+                Event::HoldStarted(at),
+                State::Stopping { claim: ClaimStatus::Held(claim), hold: Some(until), .. },
+            ) => {
+                let (claim, until) = (claim.clone(), *until);
+                effects = self.begin_hold(claim, until, at);
+                effects.ended.push(self.end_operation(End::Succeeded));
+                log = std::mem::take(&mut effects.log);
+            }
+            (
+                Event::HoldEnded(cause, at),
+                State::Stopping { hold: Some(_), .. } | State::Stopped { hold: Some(_), .. },
+            ) => {
+                effects = self.give_up_hold(cause, at);
+                log = std::mem::take(&mut effects.log);
+            }
+            (Event::Released, State::Stopping { .. }) => {
+                log.extend(self.cancel_hold(HoldEnd::UnitLost));
+                let failure = self.state.take_failure();
                 let end = match &failure {
                     Some(failure) => End::Failed(failure.to_problem()),
                     None => End::Succeeded,
                 };
                 let stopped = Detail::Stopped(Stopped { cause: stop_cause(failure.as_ref()) });
                 log.push(Entry::from(stopped).because(failure.as_ref().map(|failure| &failure.reason)));
-                self.state = State::Stopped { failure };
+                self.state = State::Stopped { failure, hold: None };
                 effects.metering = self.close_unseen_run();
                 effects.ended.push(self.end_operation(end));
             }
@@ -402,7 +471,7 @@ impl Instance {
         metering
     }
 
-    fn close_unseen_run(&mut self) -> Vec<Metering> {
+    pub(super) fn close_unseen_run(&mut self) -> Vec<Metering> {
         self.meter.open.take().map(Metering::CloseUnseen).into_iter().collect()
     }
 }
@@ -410,7 +479,7 @@ impl Instance {
 /// Returns the end of a run, as it is logged.
 fn run_ended(metering: &Metering) -> Option<Detail> {
     let ended = match metering {
-        Metering::Open(_) => return None,
+        Metering::Open(_) | Metering::OpenHold(_) | Metering::CloseHold(_) => return None,
         Metering::Close(run) => RunEnded {
             attempt: run.key.attempt,
             started_at: run.key.since,

@@ -66,6 +66,9 @@ pub struct Claim {
     pub price_per_hour: Decimal,
     /// ISO 4217.
     pub currency: String,
+    /// Part of that price while the unit is held; none if it cannot be held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_price_fraction: Option<Decimal>,
     /// Time of the claim, set by the stock service. None in rows of early versions.
     #[serde(default)]
     pub claimed_at: Option<Timestamp>,
@@ -83,6 +86,7 @@ impl From<stock::Claim> for Claim {
             },
             price_per_hour: claim.price_per_hour,
             currency: claim.currency,
+            hold_price_fraction: claim.hold_price_fraction,
             claimed_at: Some(claim.claimed_at),
         }
     }

@@ -18,6 +18,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     create::NewInstance,
+    hold::hold_price,
     http::access_token,
     reason::ReasonCode,
     store::{self, QUEUE},
@@ -69,6 +70,9 @@ pub(super) struct Quote {
     price_per_hour: Decimal,
     /// Currency (ISO 4217).
     currency: String,
+    /// Price per hour of keeping the unit while the instance is stopped; null if that is not offered.
+    #[schema(value_type = Option<String>)]
+    hold_price_per_hour: Option<Decimal>,
     /// Whether a unit is free now, and the tenant's limits allow it. Nothing is reserved: another instance may take it.
     starts_now: bool,
     /// Free units.
@@ -123,6 +127,7 @@ async fn quote_instance(
     Ok(Json(Quote {
         gpu_spec: GpuSpecRef { id: spec.id, name: spec.name },
         price_per_hour: spec.price_per_hour,
+        hold_price_per_hour: spec.hold_price_fraction.map(|part| hold_price(spec.price_per_hour, part)),
         currency: spec.currency,
         starts_now,
         available: quote.available,

@@ -154,7 +154,7 @@ impl Reconciler {
             let event = match step {
                 Step::Wait(reason) => {
                     draft.instance.state.set_reason(reason);
-                    let after = requeue_after(&draft.instance, leftovers_released);
+                    let after = requeue_after(&draft.instance, leftovers_released, (self.clock)());
                     return self.store_and_release(&mut draft, leased, after).await;
                 }
                 Step::Record(event) => Some(event),
@@ -189,7 +189,7 @@ impl Reconciler {
     fn decide(&self, instance: &Instance, due: bool) -> Step {
         let own = instance.state.unit();
         let observation = own.map_or(Observation::Unknown, |unit| self.clusters.observation(unit));
-        decide(instance, &observation, &self.clusters.strays(instance.id, own), due)
+        decide(instance, &observation, &self.clusters.strays(instance.id, own), due, (self.clock)())
     }
 
     async fn next_step(&self, instance: &Instance, due: bool) -> Result<Step, Blocked> {
@@ -217,7 +217,7 @@ impl Reconciler {
             Ok(None) => Observation::Gone,
             Err(error) => return Err(blocked_write(&error)),
         };
-        Ok(decide(instance, &observation, &[], false))
+        Ok(decide(instance, &observation, &[], false, (self.clock)()))
     }
 
     async fn read(&self, id: InstanceId) -> sqlx::Result<Option<Instance>> {
@@ -284,8 +284,12 @@ impl Reconciler {
 }
 
 /// Time until the instance is reconciled without an event; none for never.
-fn requeue_after(instance: &Instance, leftovers_released: bool) -> Option<Duration> {
+fn requeue_after(instance: &Instance, leftovers_released: bool, now: Timestamp) -> Option<Duration> {
     match &instance.state {
+        // not before the hold ends: a replica of the previous release would release what a stopped instance has
+        State::Stopped { hold: Some(hold), .. } => {
+            Some(Duration::try_from(hold.until.duration_since(now)).unwrap_or_default())
+        }
         State::Pending { .. } if instance.is_queued() => Some(QUEUED),
         State::Running { .. } => Some(RUNNING),
         State::Stopped { .. } | State::Deleted if leftovers_released => None,

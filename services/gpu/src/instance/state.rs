@@ -8,12 +8,15 @@
 //!    └─────────────── stopping ◄──────────┴───────────────────────┘
 //! any ── delete ──► deleting ── released, detached ──► deleted
 //! ```
+//! A stopped instance may hold its unit: it starts in it, and otherwise goes through `stopping` to release it.
 //! The desired state (run, stop, delete) is part of the state.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
+    hold::Hold,
     parts::{Claim, ClaimStatus, Failure, Pod},
     reason::Reason,
 };
@@ -30,6 +33,9 @@ pub enum State {
         /// Whether it waits in the queue if no unit is free. Otherwise the start fails.
         #[serde(default)]
         wait: bool,
+        /// The unit that it kept while it was stopped, and now runs in.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        held: Option<Claim>,
     },
     /// It has a unit. Its pod is being created, or is not ready.
     Starting {
@@ -37,6 +43,9 @@ pub enum State {
         claim: Claim,
         /// What it waits for.
         reason: Option<Reason>,
+        /// Whether a restart is in progress.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        restarting: bool,
     },
     /// Its readiness probe passes.
     Running {
@@ -53,11 +62,17 @@ pub enum State {
         failure: Option<Failure>,
         /// What it waits for.
         reason: Option<Reason>,
+        /// Until when it is to keep its unit once it has stopped.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hold: Option<Timestamp>,
     },
-    /// It has nothing but its storage.
+    /// It has nothing but its storage, and possibly a unit that it keeps.
     Stopped {
         /// Why it stopped, unless a user asked for it.
         failure: Option<Failure>,
+        /// The unit that it keeps.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hold: Option<Hold>,
     },
     /// As stopping; then its storage is detached.
     Deleting {
@@ -78,6 +93,8 @@ impl State {
             Self::Starting { claim, .. } | Self::Running { claim, .. } => Some(claim),
             Self::Stopping { claim: ClaimStatus::Held(claim), .. }
             | Self::Deleting { claim: ClaimStatus::Held(claim), .. } => Some(claim),
+            Self::Pending { held, .. } => held.as_ref(),
+            Self::Stopped { hold, .. } => hold.as_ref().map(|hold| &hold.claim),
             _ => None,
         }
     }
@@ -92,7 +109,15 @@ impl State {
     #[must_use]
     pub fn failure(&self) -> Option<&Failure> {
         match self {
-            Self::Stopping { failure, .. } | Self::Stopped { failure } => failure.as_ref(),
+            Self::Stopping { failure, .. } | Self::Stopped { failure, .. } => failure.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Removes and returns why it stops by itself.
+    pub(super) fn take_failure(&mut self) -> Option<Failure> {
+        match self {
+            Self::Stopping { failure, .. } | Self::Stopped { failure, .. } => failure.take(),
             _ => None,
         }
     }
@@ -107,7 +132,7 @@ impl State {
             Self::Stopping { reason, failure, .. } => {
                 failure.as_ref().map(|failure| &failure.reason).or(reason.as_ref())
             }
-            Self::Stopped { failure } => failure.as_ref().map(|failure| &failure.reason),
+            Self::Stopped { failure, .. } => failure.as_ref().map(|failure| &failure.reason),
             Self::Running { .. } | Self::Deleted => None,
         }
     }
@@ -130,6 +155,8 @@ impl State {
     /// Returns what an instance that leaves this state to stop may have claimed.
     pub(super) fn claim_status(&self) -> ClaimStatus {
         match self {
+            Self::Pending { held: Some(claim), .. } => ClaimStatus::Held(claim.clone()),
+            Self::Stopped { hold: Some(hold), .. } => ClaimStatus::Held(hold.claim.clone()),
             Self::Pending { .. } => ClaimStatus::Unknown,
             Self::Starting { claim, .. } | Self::Running { claim, .. } => ClaimStatus::Held(claim.clone()),
             Self::Stopping { claim, .. } | Self::Deleting { claim, .. } => claim.clone(),

@@ -59,7 +59,7 @@ impl From<Row> for Instance {
     }
 }
 
-/// Selects instances. A macro because `query_as!` takes the text of the query only, and five queries name the same
+/// Selects instances. A macro because `query_as!` takes the text of the query only, and seven queries name the same
 /// columns.
 macro_rules! select_instances {
     ($tail:tt $(, $parameter:expr)* $(,)?) => {
@@ -224,6 +224,20 @@ pub(crate) async fn lock_in(
     Ok(rows.fetch_all(conn).await?.into_iter().map(Instance::from).collect())
 }
 
+/// Returns up to `limit` of the tenant's instances that keep a unit, or are to keep one, locked until the transaction ends.
+pub(crate) async fn lock_held(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    limit: i64,
+) -> sqlx::Result<Vec<Instance>> {
+    let rows = select_instances!(
+        "where tenant_id = $1 and state <> 'deleted' and phase ? 'hold' order by id limit $2 for update",
+        tenant as TenantId,
+        limit,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(Instance::from).collect())
+}
+
 /// Counts the tenant's instances in these states.
 pub(crate) async fn count_in(
     conn: &mut PgConnection,
@@ -244,6 +258,12 @@ pub(crate) async fn count_in(
 /// Returns any tenant's instance, deleted ones too.
 pub(crate) async fn read(conn: &mut PgConnection, id: InstanceId) -> sqlx::Result<Option<Instance>> {
     let row = select_instances!("where id = $1", id as InstanceId);
+    Ok(row.fetch_optional(conn).await?.map(Instance::from))
+}
+
+/// As [`read`], locked until the transaction ends.
+pub(crate) async fn lock_any(conn: &mut PgConnection, id: InstanceId) -> sqlx::Result<Option<Instance>> {
+    let row = select_instances!("where id = $1 for update", id as InstanceId);
     Ok(row.fetch_optional(conn).await?.map(Instance::from))
 }
 
@@ -333,12 +353,7 @@ pub(crate) async fn advance(
         return Ok(false);
     }
     // a claim stays the same while its runs are recorded
-    let billing = before.state.claim().map(|claim| Billing {
-        tenant: before.tenant,
-        unit: claim.unit_id,
-        price_per_hour: claim.price_per_hour,
-        currency: claim.currency.clone(),
-    });
+    let billing = before.state.claim().map(|claim| Billing::new(before.tenant, claim));
     for metering in &effects.metering {
         usage::store::record(&mut *conn, instance.id, billing.as_ref(), metering).await?;
     }

@@ -50,6 +50,33 @@ pub(crate) struct QueueView {
     estimate: Option<Estimate>,
 }
 
+/// A unit that a stopped instance keeps.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = InstanceHold)]
+pub(crate) struct HoldView {
+    /// Time since which it is billed; null until the instance has stopped.
+    since: Option<Timestamp>,
+    /// When it ends, unless it is given up before.
+    until: Timestamp,
+    /// Price per hour of the hold.
+    #[schema(value_type = String)]
+    price_per_hour: Decimal,
+    /// Currency (ISO 4217).
+    currency: String,
+}
+
+impl HoldView {
+    fn of(instance: &Instance) -> Option<Self> {
+        let (until, claim) = (instance.held_until()?, instance.state.claim()?);
+        Some(Self {
+            since: instance.hold().map(|hold| hold.since),
+            until,
+            price_per_hour: claim.hold_price_per_hour()?,
+            currency: claim.currency.clone(),
+        })
+    }
+}
+
 /// A tenant's machine.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Instance)]
@@ -69,6 +96,8 @@ pub(crate) struct InstanceView {
     /// What could be started now instead: while it waits, and after a start that found no free unit, as it was then.
     /// Otherwise null.
     alternatives: Option<Vec<Alternative>>,
+    /// The unit that it keeps while it is stopped, or null.
+    hold: Option<HoldView>,
     /// Last lines of the log after a failed start, or null.
     log_tail: Option<String>,
     /// GPU specification.
@@ -125,6 +154,7 @@ impl InstanceView {
         });
         Self {
             queue,
+            hold: HoldView::of(instance),
             alternatives: state.failure().and_then(Failure::alternatives),
             id: instance.id,
             name: instance.name.clone(),

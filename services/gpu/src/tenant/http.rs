@@ -37,15 +37,22 @@ async fn put_tenant(
     let mut tx = app.db.worker().await?;
     let order = store::record(&mut tx, id, &order).await?;
     let is_deleted = order.state == TenantFate::Deleting;
-    for mut instance in instance::store::lock_in(&mut tx, id, order.ends(), BATCH).await? {
+    let now = (app.clock)();
+    let mut ending = instance::store::lock_in(&mut tx, id, order.ends(), BATCH).await?;
+    let ends_holds = order.state == TenantFate::Suspended;
+    let held = if ends_holds { instance::store::lock_held(&mut tx, id, BATCH).await? } else { Vec::new() };
+    let held_remain = i64::from(held.len() == BATCH.unsigned_abs() as usize);
+    ending.extend(held);
+    for mut instance in ending {
         if is_deleted {
             let by = By::service(&caller.name, Some("The tenant is deleted."));
-            instance::end::delete(&mut tx, &mut instance, &by).await?;
+            instance::end::delete(&mut tx, &mut instance, &by, now).await?;
         } else {
-            instance::end::suspend(&mut tx, &mut instance, &By::service(&caller.name, None)).await?;
+            let by = By::service(&caller.name, None);
+            instance::end::suspend(&mut tx, &mut instance, &by, now).await?;
         }
     }
-    let remaining = instance::store::count_in(&mut tx, id, order.unfinished()).await?;
+    let remaining = held_remain + instance::store::count_in(&mut tx, id, order.unfinished()).await?;
     tx.commit().await?;
     Ok(Json(TenantProgress::of(remaining)))
 }

@@ -11,25 +11,39 @@ use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    EndReason, amount,
+    Correction, EndReason, UsageKind, amount,
     store::{self, Run, Total},
 };
-use crate::state::AppState;
+use crate::{instance::HoldEnd, state::AppState};
 
-/// An interval in which the instance was ready.
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum RunEnd {
+    /// Of a run of the kind `running`.
+    Running(EndReason),
+    /// Of a run of the kind `held`.
+    Held(HoldEnd),
+}
+
+/// An interval in which the instance was ready, or kept its unit.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct MeteredRun {
     /// Run id.
     id: RunId,
-    /// When the readiness probe passed, as reported by the cluster, in whole seconds.
+    /// What was used.
+    kind: UsageKind,
+    /// When the readiness probe passed, as reported by the cluster, or the hold began, in whole seconds.
     started_at: Timestamp,
     /// When the run ended; null while it is open.
     ended_at: Option<Timestamp>,
     /// Why the run ended; null while it is open.
-    end_reason: Option<EndReason>,
+    end_reason: Option<RunEnd>,
+    /// Why the interval was changed after the run had ended; null if it was not.
+    correction: Option<Correction>,
     /// Duration in whole seconds; of an open run, until now.
     seconds: i64,
-    /// Price per hour of the unit at the time of the claim.
+    /// Price per hour of the unit, or of its hold, at the time of the claim.
     #[schema(value_type = String)]
     price_per_hour: Decimal,
     /// Currency (ISO 4217).
@@ -45,7 +59,9 @@ impl From<Run> for MeteredRun {
             id: run.id,
             started_at: run.started_at,
             ended_at: run.ended_at.map(jiff_sqlx::Timestamp::to_jiff),
-            end_reason: run.end_reason,
+            kind: run.kind,
+            end_reason: run.end_reason.map(RunEnd::Running).or(run.hold_end.map(RunEnd::Held)),
+            correction: run.correction,
             seconds: run.seconds,
             price_per_hour: run.price_per_hour,
             amount: amount(run.seconds, run.price_per_hour),
@@ -54,9 +70,11 @@ impl From<Run> for MeteredRun {
     }
 }
 
-/// All runs in one currency.
+/// All runs of one kind, in one currency.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct UsageTotal {
+    /// What was used.
+    kind: UsageKind,
     /// Currency (ISO 4217).
     currency: String,
     /// Duration in whole seconds.
@@ -68,7 +86,12 @@ pub(crate) struct UsageTotal {
 
 impl From<Total> for UsageTotal {
     fn from(total: Total) -> Self {
-        Self { currency: total.currency, seconds: total.seconds, amount: total.amount.normalize() }
+        Self {
+            kind: total.kind,
+            currency: total.currency,
+            seconds: total.seconds,
+            amount: total.amount.normalize(),
+        }
     }
 }
 
@@ -79,9 +102,11 @@ pub(crate) struct Usage {
     items: Vec<MeteredRun>,
     /// Send it as `cursor` to get the next page; null at the end.
     next_cursor: Option<String>,
-    /// Duration of all runs, not only of this page, in whole seconds.
+    /// Duration of all runs in which the instance was ready, not only of this page, in whole seconds.
     total_seconds: i64,
-    /// Totals of all runs, not only of this page, by currency.
+    /// Duration of all holds, not only of this page, in whole seconds.
+    held_seconds: i64,
+    /// Totals of all runs, not only of this page, by kind and currency.
     totals: Vec<UsageTotal>,
 }
 
@@ -89,7 +114,11 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(get_instance_usage))
 }
 
-/// Returns the confirmed running time of an instance and its price.
+fn seconds_of(totals: &[Total], kind: UsageKind) -> i64 {
+    totals.iter().filter(|total| total.kind == kind).map(|total| total.seconds).sum()
+}
+
+/// Returns the confirmed running time of an instance, its holds, and their price.
 #[utoipa::path(
     get, path = "/v1/instances/{id}/usage", operation_id = "get_instance_usage", tag = "instances",
     params(("id" = InstanceId, Path, description = "Instance id"), PageParams),
@@ -113,7 +142,8 @@ async fn get_instance_usage(
     Ok(Json(Usage {
         items: page.items,
         next_cursor: page.next_cursor,
-        total_seconds: totals.iter().map(|total| total.seconds).sum(),
+        total_seconds: seconds_of(&totals, UsageKind::Running),
+        held_seconds: seconds_of(&totals, UsageKind::Held),
         totals: totals.into_iter().map(UsageTotal::from).collect(),
     }))
 }

@@ -5,6 +5,8 @@ use rust_decimal::{Decimal, RoundingStrategy};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::instance::HoldEnd;
+
 /// Digits after the decimal point of an amount. Each run's amount is rounded once, and totals are sums of rounded
 /// amounts: the lines of a bill add up.
 const SCALE: u32 = 6;
@@ -86,6 +88,9 @@ pub struct Meter {
     pub open: Option<RunKey>,
     /// The newest run whose end is recorded, with that end.
     pub closed: Option<(RunKey, Timestamp)>,
+    /// A hold whose end is not recorded yet: requests end holds, and only reconciles write runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_hold: Option<EndedHold>,
 }
 
 impl Meter {
@@ -106,6 +111,49 @@ pub enum Metering {
     Close(EndedRun),
     /// A run has ended without evidence of when: it is closed at the last time it was confirmed.
     CloseUnseen(RunKey),
+    /// A stopped instance keeps its unit.
+    OpenHold(RunKey),
+    /// It does not keep it any more.
+    CloseHold(EndedHold),
+}
+
+/// A hold that has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedHold {
+    /// Which hold.
+    pub key: RunKey,
+    /// When it ended, in whole seconds. If the unit was lost, it is billed until it was last confirmed.
+    pub ended_at: Timestamp,
+    /// Why it ended.
+    pub cause: HoldEnd,
+}
+
+/// Why the interval of a closed run was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum Correction {
+    /// The cluster reported the end after the run had been closed.
+    LateEvidence,
+    /// The cluster's history has another interval.
+    ClusterHistory,
+    /// The cluster's history has this run, and the meter did not.
+    MissedRun,
+    /// The cluster's history does not have this run.
+    UnprovenRun,
+}
+
+/// What a run used.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema, sqlx::Type,
+)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub enum UsageKind {
+    /// The instance ran.
+    Running,
+    /// The instance was stopped and kept its unit.
+    Held,
 }
 
 #[cfg(test)]
@@ -136,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_meter_knows_the_runs_up_to_the_one_it_closed_last() {
-        let meter = Meter { open: None, closed: Some((key(2, 100), at(160))) };
+        let meter = Meter { closed: Some((key(2, 100), at(160))), ..Meter::default() };
         let ended = |attempt, since, until| EndedRun {
             key: key(attempt, since),
             ended_at: at(until),

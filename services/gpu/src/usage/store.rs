@@ -6,33 +6,57 @@ use jiff_sqlx::ToSqlx;
 use rust_decimal::Decimal;
 use sqlx::PgConnection;
 
-use super::{EndReason, Metering};
+use super::{Correction, EndReason, EndedHold, EndedRun, Metering, RunKey, UsageKind, feed::Watermark};
+use crate::instance::{Claim, HoldEnd};
 
 /// What a run is billed to: the tenant, the unit, and the unit's price.
 #[derive(Debug, Clone)]
 pub(crate) struct Billing {
     pub(crate) tenant: TenantId,
     pub(crate) unit: UnitId,
+    /// Where the unit is.
+    pub(crate) cluster: String,
+    pub(crate) datacenter: String,
     pub(crate) price_per_hour: Decimal,
+    /// None if the unit cannot be held.
+    pub(crate) hold_price_per_hour: Option<Decimal>,
     pub(crate) currency: String,
+}
+
+impl Billing {
+    pub(crate) fn new(tenant: TenantId, claim: &Claim) -> Self {
+        Self {
+            tenant,
+            unit: claim.unit_id,
+            cluster: claim.unit.cluster.clone(),
+            datacenter: claim.place.datacenter_name.clone(),
+            price_per_hour: claim.price_per_hour,
+            hold_price_per_hour: claim.hold_price_per_hour(),
+            currency: claim.currency.clone(),
+        }
+    }
 }
 
 /// A metered run.
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) id: RunId,
+    pub(crate) kind: UsageKind,
     pub(crate) started_at: Timestamp,
     pub(crate) ended_at: Option<jiff_sqlx::Timestamp>,
     pub(crate) end_reason: Option<EndReason>,
+    pub(crate) hold_end: Option<HoldEnd>,
+    pub(crate) correction: Option<Correction>,
     /// Whole seconds; of an open run, until now.
     pub(crate) seconds: i64,
     pub(crate) price_per_hour: Decimal,
     pub(crate) currency: String,
 }
 
-/// All runs of an instance in one currency.
+/// All runs of an instance of one kind, in one currency.
 #[derive(Debug)]
 pub(crate) struct Total {
+    pub(crate) kind: UsageKind,
     pub(crate) currency: String,
     pub(crate) seconds: i64,
     pub(crate) amount: Decimal,
@@ -45,39 +69,61 @@ pub(crate) async fn record(
     billing: Option<&Billing>,
     metering: &Metering,
 ) -> sqlx::Result<()> {
-    let (key, ended_at, unseen, end_reason) = match metering {
-        Metering::Open(key) => (key, None, false, None),
-        Metering::Close(run) => (&run.key, Some(run.ended_at), run.unseen, Some(run.reason)),
-        Metering::CloseUnseen(key) => {
-            return sqlx::query!(
-                "update runs set ended_at = confirmed_at, end_reason = $4
-                 where instance_id = $1 and attempt = $2 and started_at = $3 and ended_at is null",
-                instance as InstanceId,
-                key.attempt,
-                key.since.to_sqlx() as _,
-                EndReason::Unseen as EndReason,
-            )
-            .execute(conn)
-            .await
-            .map(drop);
-        }
-    };
-    let Some(billing) = billing else {
-        return Err(sqlx::Error::Protocol("a run without a unit cannot be metered".to_owned()));
-    };
-    // a second run within the same second has the same key: it is one run with the later end. An end that was not
-    // observed lies between the last confirmation and the time of the report.
+    match metering {
+        Metering::Open(key) => upsert(conn, instance, billing, key, None).await,
+        Metering::Close(run) => upsert(conn, instance, billing, &run.key, Some(run)).await,
+        Metering::CloseUnseen(key) => sqlx::query!(
+            "update runs set ended_at = confirmed_at, end_reason = $4
+             where instance_id = $1 and attempt = $2 and started_at = $3 and kind = 'running' and ended_at is null",
+            instance as InstanceId,
+            key.attempt,
+            key.since.to_sqlx() as _,
+            EndReason::Unseen as EndReason,
+        )
+        .execute(conn)
+        .await
+        .map(drop),
+        Metering::OpenHold(key) => open_hold(conn, instance, billing, key).await,
+        Metering::CloseHold(EndedHold { key, ended_at, cause }) => sqlx::query!(
+            "update runs set hold_end = $5,
+                 ended_at = case when $6 then least(confirmed_at, $4) else $4::timestamptz end,
+                 confirmed_at = case when $6 then confirmed_at else greatest(confirmed_at, $4) end
+             where instance_id = $1 and attempt = $2 and started_at = $3 and kind = 'held' and ended_at is null",
+            instance as InstanceId,
+            key.attempt,
+            key.since.to_sqlx() as _,
+            ended_at.to_sqlx() as _,
+            *cause as HoldEnd,
+            *cause == HoldEnd::UnitLost,
+        )
+        .execute(conn)
+        .await
+        .map(drop),
+    }
+}
+
+/// Opens a run, or closes it with `ended`. A second run within the same second has the same key: it is one run with the
+/// later end. An end that was not observed lies between the last confirmation and the time of the report.
+async fn upsert(
+    conn: &mut PgConnection,
+    instance: InstanceId,
+    billing: Option<&Billing>,
+    key: &RunKey,
+    ended: Option<&EndedRun>,
+) -> sqlx::Result<()> {
+    let billing = billing.ok_or_else(without_unit)?;
     sqlx::query!(
         "insert into runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at,
-             confirmed_at, ended_at, end_reason)
+             confirmed_at, ended_at, end_reason, cluster, datacenter)
          values ($1, $2, $3, $4, $5, $6, $7, $8::timestamptz,
              case when $11 then $8 else greatest($8::timestamptz, coalesce($9::timestamptz, $8)) end,
-             case when $11 then $8 else $9::timestamptz end, $10)
+             case when $11 then $8 else $9::timestamptz end, $10, $12, $13)
          on conflict (instance_id, attempt, started_at) do update
              set ended_at = case when $11 then greatest(runs.ended_at, least(runs.confirmed_at, $9::timestamptz))
                                  else greatest(runs.ended_at, excluded.ended_at) end,
                  confirmed_at = greatest(runs.confirmed_at, excluded.confirmed_at),
-                 end_reason = coalesce(excluded.end_reason, runs.end_reason)",
+                 end_reason = coalesce(excluded.end_reason, runs.end_reason)
+             where runs.kind = 'running'",
         RunId::new() as RunId,
         billing.tenant as TenantId,
         instance as InstanceId,
@@ -86,25 +132,129 @@ pub(crate) async fn record(
         billing.price_per_hour,
         billing.currency,
         key.since.to_sqlx() as _,
-        ended_at.map(ToSqlx::to_sqlx) as Option<jiff_sqlx::Timestamp>,
-        end_reason as Option<EndReason>,
-        unseen,
+        ended.map(|ended| ended.ended_at.to_sqlx()) as Option<jiff_sqlx::Timestamp>,
+        ended.map(|ended| ended.reason) as Option<EndReason>,
+        ended.is_some_and(|ended| ended.unseen),
+        billing.cluster,
+        billing.datacenter,
     )
     .execute(conn)
     .await
     .map(drop)
 }
 
-/// Confirms the open runs of these instances: their clusters report them as running now.
-pub(crate) async fn confirm(conn: &mut PgConnection, running: &[InstanceId]) -> sqlx::Result<u64> {
+async fn open_hold(
+    conn: &mut PgConnection,
+    instance: InstanceId,
+    billing: Option<&Billing>,
+    key: &RunKey,
+) -> sqlx::Result<()> {
+    let billing = billing.ok_or_else(without_unit)?;
+    let price_per_hour = billing.hold_price_per_hour.ok_or_else(without_unit)?;
+    sqlx::query!(
+        "insert into runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at,
+             confirmed_at, cluster, datacenter, kind)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, 'held')
+         on conflict (instance_id, attempt, started_at) do nothing",
+        RunId::new() as RunId,
+        billing.tenant as TenantId,
+        instance as InstanceId,
+        key.attempt,
+        billing.unit as UnitId,
+        price_per_hour,
+        billing.currency,
+        key.since.to_sqlx() as _,
+        billing.cluster,
+        billing.datacenter,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+fn without_unit() -> sqlx::Error {
+    sqlx::Error::Protocol("a run without a unit and its price cannot be metered".to_owned())
+}
+
+/// Confirms the open runs of this kind of these instances: their clusters report them as going on now.
+pub(crate) async fn confirm(
+    conn: &mut PgConnection,
+    kind: UsageKind,
+    instances: &[InstanceId],
+) -> sqlx::Result<u64> {
     sqlx::query!(
         "update runs set confirmed_at = date_trunc('second', now())
-         where instance_id = any($1) and ended_at is null and confirmed_at < date_trunc('second', now())",
-        running as &[InstanceId],
+         where instance_id = any($1) and kind = $2 and ended_at is null
+           and confirmed_at < date_trunc('second', now())",
+        instances as &[InstanceId],
+        kind as UsageKind,
     )
     .execute(conn)
     .await
     .map(|done| done.rows_affected())
+}
+
+/// Closes holds that their instances do not have: a replica of the previous release ended them. Returns their number.
+pub(crate) async fn close_unseen_holds(conn: &mut PgConnection) -> sqlx::Result<u64> {
+    sqlx::query!(
+        "update runs r set ended_at = r.confirmed_at, hold_end = $1 from instances i
+         where i.id = r.instance_id and r.kind = 'held' and r.ended_at is null
+           and not (i.phase ? 'hold') and not (i.meter ? 'ended_hold')",
+        HoldEnd::Unseen as HoldEnd,
+    )
+    .execute(conn)
+    .await
+    .map(|done| done.rows_affected())
+}
+
+/// An open hold.
+#[derive(Debug)]
+pub(crate) struct OpenHold {
+    pub(crate) instance_id: InstanceId,
+    pub(crate) unit_id: UnitId,
+    pub(crate) cluster: String,
+}
+
+/// Returns open holds of instances after `after`, in order.
+pub(crate) async fn open_holds(
+    conn: &mut PgConnection,
+    after: Option<InstanceId>,
+    limit: i64,
+) -> sqlx::Result<Vec<OpenHold>> {
+    sqlx::query_as!(
+        OpenHold,
+        r#"select instance_id, unit_id, cluster as "cluster!" from runs
+           where kind = 'held' and ended_at is null and cluster is not null
+             and ($1::uuid is null or instance_id > $1)
+           order by instance_id limit $2"#,
+        after as Option<InstanceId>,
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Advances the watermarks of clusters that answer, up to the oldest confirmation of their open runs.
+pub(crate) async fn advance_watermarks(conn: &mut PgConnection, clusters: &[String]) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into usage_watermarks as w (cluster, confirmed_through)
+         select c, coalesce((select min(r.confirmed_at) from runs r where r.ended_at is null and r.cluster = c),
+                            date_trunc('second', now()))
+         from unnest($1::text[]) as c order by c
+         on conflict (cluster) do update set confirmed_through = excluded.confirmed_through
+             where w.confirmed_through < excluded.confirmed_through",
+        clusters,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Returns the watermarks.
+pub(super) async fn watermarks(conn: &mut PgConnection) -> sqlx::Result<Vec<Watermark>> {
+    sqlx::query_as!(Watermark, "select cluster, confirmed_through from usage_watermarks order by cluster")
+        .fetch_all(conn)
+        .await
 }
 
 /// Returns whether the tenant has this instance.
@@ -133,7 +283,7 @@ pub(crate) async fn list(
 ) -> sqlx::Result<Vec<Run>> {
     sqlx::query_as!(
         Run,
-        r#"select id, started_at, ended_at, end_reason, price_per_hour, currency,
+        r#"select id, kind, started_at, ended_at, end_reason, hold_end, correction, price_per_hour, currency,
                greatest(0, floor(extract(epoch from coalesce(ended_at, now()) - started_at)))::bigint as "seconds!"
            from runs
            where tenant_id = $1 and instance_id = $2 and ($3::uuid is null or id < $3)
@@ -147,7 +297,7 @@ pub(crate) async fn list(
     .await
 }
 
-/// Returns the totals of an instance's runs, by currency. Each run is rounded as in [`super::amount`].
+/// Returns the totals of an instance's runs, by kind and currency: those of closed runs, and the open ones until now.
 pub(crate) async fn totals(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -155,20 +305,15 @@ pub(crate) async fn totals(
 ) -> sqlx::Result<Vec<Total>> {
     sqlx::query_as!(
         Total,
-        r#"with lines as (
-               select currency,
-                   greatest(0, floor(extract(epoch from coalesce(ended_at, now()) - started_at)))::bigint as seconds,
-                   price_per_hour
-               from runs where tenant_id = $1 and instance_id = $2),
-           exact as (
-               select currency, seconds, seconds * price_per_hour * 1000000 / 3600 as micros from lines),
-           rounded as (
-               select currency, seconds,
-                   case when micros - floor(micros) = 0.5 and mod(floor(micros), 2) = 0 then floor(micros)
-                        else round(micros) end as micros
-               from exact)
-           select currency, sum(seconds)::bigint as "seconds!", (sum(micros) / 1000000)::numeric as "amount!"
-           from rounded group by currency order by currency"#,
+        r#"with parts as (
+               select kind, currency, seconds, amount from usage_totals where tenant_id = $1 and instance_id = $2
+               union all
+               select kind, currency, usage_seconds(started_at, now()),
+                   usage_amount(usage_seconds(started_at, now()), price_per_hour)
+               from runs where tenant_id = $1 and instance_id = $2 and ended_at is null)
+           select kind as "kind!: UsageKind", currency as "currency!", sum(seconds)::bigint as "seconds!",
+               sum(amount) as "amount!"
+           from parts group by kind, currency order by currency, kind desc"#,
         tenant as TenantId,
         instance as InstanceId,
     )

@@ -10,6 +10,7 @@ use testkit::eventually;
 
 use crate::{
     harness::{Setup, World, reconcile},
+    holds::ago,
     operator::at,
 };
 
@@ -109,6 +110,81 @@ async fn a_reconcile_that_is_cut_off_anywhere_is_continued() {
     let world = World::with(Setup { units: 1, workers: false }).await;
     let mut times = 1;
     while life(&world, times).await {
+        times += 1;
+        assert!(times < 500, "a reconcile never ends");
+    }
+    assert!(times > 4, "hardly any reconcile was cut off: {times}");
+}
+
+/// A life with two holds, one that ends with a start and one that expires, cut off as in [`life`].
+async fn life_with_holds(world: &World, times: usize) -> bool {
+    let id = world.ordered(World::order()).await;
+    reconciled_until(world, id, "starting").await;
+    let unit = world.unit_of(id).await;
+    world.operator.ready_since(&unit, ago(60)).await;
+    reconciled_until(world, id, "running").await;
+    let mut cut = false;
+    for round in 0..2 {
+        let _ = world.stop_and_hold(id, json!({ "for_seconds": 600 })).await.expect(202);
+        cut |= !crash(world, id, times).await;
+        eventually("the unit is emptied", async || {
+            world.reconcile(id).await;
+            world.operator.unit(&unit).await.spec.instance.is_none().then_some(())
+        })
+        .await;
+        world.operator.ended(&unit, ago(0)).await;
+        cut |= !crash(world, id, times).await;
+        reconciled_until(world, id, "stopped").await;
+        assert!(world.neighbours.claim_of(id).is_some(), "the unit is kept");
+        if round == 0 {
+            world.act(id, "start").await;
+            cut |= !crash(world, id, times).await;
+            reconciled_until(world, id, "starting").await;
+            assert_eq!((world.neighbours.claims(), world.unit_of(id).await), (1, unit.clone()));
+            world.operator.ready_since(&unit, ago(0)).await;
+            cut |= !crash(world, id, times).await;
+            reconciled_until(world, id, "running").await;
+        }
+    }
+    let expire = r#"update gpu.instances set wake_at = now(),
+        phase = jsonb_set(phase, '{hold,until}', '"2026-01-01T00:00:00Z"') where phase ? 'hold'"#;
+    assert_eq!(world.execute(expire).await, 1);
+    cut |= !crash(world, id, times).await;
+    eventually("the unit is released", async || {
+        world.reconcile(id).await;
+        world.neighbours.claim_of(id).is_none().then_some(())
+    })
+    .await;
+    reconciled_until(world, id, "stopped").await;
+    let usage = world.usage(id).await;
+    let runs: Vec<_> = usage["items"].as_array().unwrap().iter().collect();
+    assert!(runs.iter().all(|run| !run["ended_at"].is_null()), "{usage}");
+    let kinds: Vec<_> = runs.iter().map(|run| run["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["held", "running", "held", "running"], "each once");
+    assert_eq!(
+        (&runs[0]["end_reason"], &runs[2]["end_reason"]),
+        (&json!("expired"), &json!("instance_started"))
+    );
+
+    let _ = world.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
+    cut |= !crash(world, id, times).await;
+    reconciled_until(world, id, "gone").await;
+    assert_eq!(world.neighbours.claims(), 0);
+    let stop = ["stop_requested user", "run_ended system", "hold_started system"];
+    let mut history = vec!["created user", "unit_claimed system", "started system"];
+    history.extend(stop);
+    history.extend(["start_requested user", "hold_ended user", "started system"]);
+    history.extend(stop);
+    history.extend(["hold_ended system", "stopped system", "deletion_requested user", "deleted system"]);
+    assert_eq!(world.history(id).await, history, "each event once, wherever a reconcile was cut off");
+    cut
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_survives_a_reconcile_that_is_cut_off_anywhere() {
+    let world = World::with(Setup { units: 1, workers: false }).await;
+    let mut times = 1;
+    while life_with_holds(&world, times).await {
         times += 1;
         assert!(times < 500, "a reconcile never ends");
     }

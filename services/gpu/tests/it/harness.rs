@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atelier_gpu::{
-    App, Apps, Config, EventsConfig, MIGRATIONS, NAME, SshConfig, StreamsConfig, TerminalConfig,
+    App, Apps, Config, EventsConfig, HoldsConfig, MIGRATIONS, NAME, SshConfig, StreamsConfig, TerminalConfig,
 };
 use auth::Role;
 use crds::{ClusterConfig, GpuUnit};
@@ -115,6 +115,7 @@ impl World {
                 heartbeat_seconds: 1,
             },
             events: EventsConfig::default(),
+            holds: HoldsConfig { max_seconds: 3600 },
             ssh: Some(SshConfig {
                 listen: ([127, 0, 0, 1], 0).into(),
                 host: "127.0.0.1".into(),

@@ -98,7 +98,10 @@ async fn running_time_is_metered_by_the_clusters_evidence_to_the_second() {
     world.in_state(id, "stopped").await;
     let usage = world.usage(id).await;
     assert_eq!(usage["total_seconds"], 60 + 3540);
-    assert_eq!(usage["totals"], json!([{ "currency": "EUR", "seconds": 3600, "amount": PRICE }]));
+    assert_eq!(
+        usage["totals"],
+        json!([{ "kind": "running", "currency": "EUR", "seconds": 3600, "amount": PRICE }])
+    );
     let run = &usage["items"][1];
     assert_eq!((&run["started_at"], &run["ended_at"]), (&json!(at(100)), &json!(at(160))));
     assert_eq!((&run["seconds"], &run["amount"]), (&json!(60), &json!("0.006")));

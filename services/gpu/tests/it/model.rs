@@ -9,7 +9,7 @@ use atelier_gpu::{
         Accepted, Action, AttachedStorage, Claim, Command, CurrentOperation, Effects, Event as Happened,
         Failure, Instance, OperationKind, Place, Reason, ReasonCode, State, Step, decide,
     },
-    usage::{Meter, Metering, RunKey},
+    usage::{EndedHold, Meter, Metering, RunKey},
 };
 use crds::{HeldReason, InstanceReason, InstanceStatus, LastFailure, Run, UnitState};
 use ids::{DatacenterId, InstanceId, OperationId, TenantId, UnitId};
@@ -37,6 +37,8 @@ struct World {
     instances: Vec<Instance>,
     operations: BTreeMap<OperationId, Option<End>>,
     ledgers: Vec<Ledger>,
+    /// The same for holds.
+    holds: Vec<Ledger>,
     /// Stock's truth: unit → holder.
     claims: BTreeMap<usize, InstanceId>,
     attached: Vec<bool>,
@@ -94,7 +96,7 @@ impl World {
                     tenant: TenantId::new(),
                     name: format!("i{n}"),
                     order: order(),
-                    state: State::Pending { reason: None, wait: false },
+                    state: State::Pending { reason: None, wait: false, held: None },
                     attempt: 1,
                     restart: 0,
                     storage: None,
@@ -111,6 +113,7 @@ impl World {
             clock: 0,
             operations,
             ledgers: vec![Ledger::new(); instances.len()],
+            holds: vec![Ledger::new(); instances.len()],
             attached: vec![false; instances.len()],
             instances,
             claims: BTreeMap::new(),
@@ -253,6 +256,14 @@ impl World {
                     assert!(self.evidence_lost, "the end of a run was missed though the unit told it");
                     self.ledgers[i].entry(key).and_modify(|end| *end = end.or(Some(key.since)));
                 }
+                Metering::OpenHold(key) => {
+                    assert_eq!(self.holds[i].insert(key, None), None, "a hold is metered twice");
+                    assert!(!self.ledgers[i].contains_key(&key), "a hold has the key of a run");
+                }
+                Metering::CloseHold(EndedHold { key, ended_at, .. }) => {
+                    assert!(ended_at >= key.since, "a hold ends before it begins");
+                    assert_eq!(self.holds[i].insert(key, Some(ended_at)), Some(None), "a hold ends twice");
+                }
             }
         }
     }
@@ -279,9 +290,10 @@ impl World {
             .map(|unit| UnitRef { cluster: CLUSTER.into(), name: unit.name.clone() })
             .filter(|unit| Some(unit) != own.as_ref())
             .collect();
-        let mut step = decide(&instance, &Self::observation(observed, &instance), &strays, false);
+        let mut step =
+            decide(&instance, &Self::observation(observed, &instance), &strays, false, at(self.clock));
         if step.needs_confirmation() {
-            step = decide(&instance, &Self::observation(&self.units, &instance), &[], false);
+            step = decide(&instance, &Self::observation(&self.units, &instance), &[], false, at(self.clock));
         }
         if cut == Cut::BeforeActing {
             return true;
@@ -380,6 +392,7 @@ impl World {
             place: Place { datacenter_id: DatacenterId::new(), datacenter_name: "dc".into(), node: None },
             price_per_hour: "0.5".parse().unwrap(),
             currency: "EUR".into(),
+            hold_price_fraction: Some("0.5".parse().unwrap()),
             claimed_at: None,
         })
     }
@@ -387,7 +400,7 @@ impl World {
     fn command(&mut self, i: usize, command: Command) {
         let operation = OperationId::new();
         let mut instance = self.instances[i].clone();
-        if let Ok(Accepted::New(effects)) = instance.command(command, operation) {
+        if let Ok(Accepted::New(effects)) = instance.command(command, operation, at(self.clock)) {
             self.operations.insert(operation, None);
             instance.generation += 1;
             self.instances[i] = instance;
@@ -399,6 +412,10 @@ impl World {
         match *event {
             Event::Start(i) => self.command(i, Command::Start),
             Event::Stop(i) => self.command(i, Command::Stop),
+            Event::StopAndHold(i, seconds) => {
+                self.command(i, Command::StopAndHold(at(self.clock + i64::from(seconds))));
+            }
+            Event::ReleaseHold(i) => self.command(i, Command::ReleaseHold),
             Event::Restart(i) => self.command(i, Command::Restart),
             Event::Delete(i) => self.command(i, Command::Delete),
             Event::Step { instance, cut, stale } => {
@@ -463,8 +480,15 @@ impl World {
         for (i, instance) in self.instances.iter().enumerate() {
             let held = self.claims.values().filter(|holder| **holder == instance.id).count();
             assert!(held <= 1, "two units for one instance");
+            let keeps = instance.hold().is_some();
+            let open = self.holds[i].values().filter(|end| end.is_none()).count();
+            let unrecorded = instance.meter.ended_hold.is_some();
+            assert_eq!(open, usize::from(keeps || unrecorded), "what is metered is not what is held");
+            if let Some(hold) = instance.hold() {
+                assert_eq!(self.claims.get(&number(&hold.claim.unit)), Some(&instance.id), "holds no unit");
+            }
             if matches!(instance.state, State::Stopped { .. } | State::Deleted) {
-                assert_eq!(held, 0, "a unit is left over");
+                assert_eq!(held, usize::from(keeps), "a unit is left over");
                 assert!(self.ledgers[i].values().all(Option::is_some), "a run is left open");
             }
             if matches!(instance.state, State::Deleted) {
@@ -472,7 +496,9 @@ impl World {
             }
             // runs, in their order, do not overlap
             let mut until = None;
-            for (key, end) in &self.ledgers[i] {
+            let mut all = self.ledgers[i].clone();
+            all.extend(&self.holds[i]);
+            for (key, end) in &all {
                 assert!(until.is_none_or(|until: Option<Timestamp>| until.is_some_and(|u| u <= key.since)));
                 until = Some(*end);
             }
@@ -527,6 +553,7 @@ proptest! {
         world.clock += 7;
         for i in 0..world.instances.len() {
             world.command(i, Command::Stop);
+            world.command(i, Command::ReleaseHold);
         }
         world.settle();
         prop_assert!(world.claims.is_empty());

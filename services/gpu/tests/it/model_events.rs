@@ -10,6 +10,8 @@ use proptest::prelude::*;
 pub(crate) enum Event {
     Start(usize),
     Stop(usize),
+    StopAndHold(usize, u8),
+    ReleaseHold(usize),
     Restart(usize),
     Delete(usize),
     /// A replica takes one step; it may be cut off before or after it acts, and may have heard less.
@@ -52,6 +54,8 @@ pub(crate) fn events() -> impl Strategy<Value = Vec<Event>> {
     let event = prop_oneof![
         2 => i.clone().prop_map(Event::Start),
         2 => i.clone().prop_map(Event::Stop),
+        3 => (i.clone(), 1..20u8).prop_map(|(i, seconds)| Event::StopAndHold(i, seconds)),
+        1 => i.clone().prop_map(Event::ReleaseHold),
         1 => i.clone().prop_map(Event::Restart),
         1 => i.prop_map(Event::Delete),
         24 => step,

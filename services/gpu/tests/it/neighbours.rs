@@ -33,6 +33,8 @@ use crate::harness::{CLUSTER, OTHER_CLUSTER};
 pub(crate) const SPEC: &str = "3080-small-4-1";
 /// Its price per hour.
 pub(crate) const PRICE: &str = "0.36";
+/// The part of it for which a stopped instance keeps its unit.
+const HOLD_PRICE_FRACTION: &str = "0.25";
 
 #[derive(Default)]
 struct Holdings {
@@ -58,6 +60,8 @@ pub(crate) struct Neighbours {
     base: String,
     holdings: Mutex<Holdings>,
     away: AtomicBool,
+    /// Whether units can be held.
+    pub(crate) holds: AtomicBool,
     granted: tokio::sync::Notify,
     /// Calls to claims: what was asked of the stock service.
     pub(crate) claim_calls: AtomicUsize,
@@ -103,6 +107,7 @@ impl Neighbours {
             base: format!("http://{}", listener.local_addr().unwrap()),
             holdings: Mutex::default(),
             away: AtomicBool::new(false),
+            holds: AtomicBool::new(true),
             granted: tokio::sync::Notify::new(),
             claim_calls: AtomicUsize::new(0),
         });
@@ -180,8 +185,12 @@ impl Neighbours {
             "instance_id": instance, "unit_id": unit, "unit_name": unit.k8s_name(),
             "gpu_spec_id": self.spec, "gpu_spec_name": SPEC, "datacenter_id": datacenter,
             "datacenter_name": name, "cluster": cluster, "node": "node-1", "price_per_hour": PRICE,
-            "currency": "EUR", "claimed_at": claimed_at,
+            "currency": "EUR", "hold_price_fraction": self.hold_price_fraction(), "claimed_at": claimed_at,
         })
+    }
+
+    fn hold_price_fraction(&self) -> Value {
+        if self.holds.load(Ordering::SeqCst) { json!(HOLD_PRICE_FRACTION) } else { Value::Null }
     }
 
     fn alternatives(&self) -> Value {
@@ -237,7 +246,7 @@ async fn gpu_spec(
     };
     Ok(Json(
         json!({ "id": played.spec, "name": SPEC, "gpu_model": "RTX 3080", "gpu_count": 1, "state": state,
-        "price_per_hour": PRICE, "currency": "EUR" }),
+        "price_per_hour": PRICE, "currency": "EUR", "hold_price_fraction": played.hold_price_fraction() }),
     ))
 }
 

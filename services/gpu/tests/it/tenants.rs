@@ -9,7 +9,7 @@ use crate::harness::{Setup, World};
 
 impl World {
     /// Has the service carry out the tenant's state, as the identity service does.
-    async fn put_tenant(&self, generation: i64, state: &str, stop_instances: bool) -> Value {
+    pub(crate) async fn put_tenant(&self, generation: i64, state: &str, stop_instances: bool) -> Value {
         let order = json!({
             "generation": generation, "state": state, "stop_instances": stop_instances, "delete_storages": false,
         });

@@ -19,6 +19,8 @@ async fn a_panic_in_any_worker_does_not_stop_the_service() {
         "gpu.events.listen",
         "gpu.events.read",
         "gpu.events.clean_up",
+        "gpu.usage.listen",
+        "gpu.compare_usage",
         "gpu.ssh",
         "gpu.ssh.rights",
         "gpu.ssh.record",

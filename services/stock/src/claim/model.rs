@@ -86,6 +86,10 @@ pub struct Claim {
     pub price_per_hour: Decimal,
     /// ISO 4217 code of the currency.
     pub currency: String,
+    /// Current part of the price for which the instance may keep the unit while it is stopped; null if it may not.
+    #[serde(with = "rust_decimal::serde::str_option")]
+    #[schema(value_type = Option<String>, example = "0.25")]
+    pub hold_price_fraction: Option<Decimal>,
     /// Time of the claim.
     pub claimed_at: Timestamp,
 }
@@ -143,6 +147,7 @@ mod tests {
             node: None,
             price_per_hour: Decimal::ONE,
             currency: "EUR".to_owned(),
+            hold_price_fraction: None,
             claimed_at: Timestamp::UNIX_EPOCH,
         };
         // wherever it is: the instance keeps its unit

@@ -27,6 +27,7 @@ struct Row {
     holder_since: Option<jiff_sqlx::Timestamp>,
     price_per_hour: Option<Decimal>,
     currency: Option<String>,
+    hold_price_fraction: Option<Decimal>,
 }
 
 impl Row {
@@ -45,6 +46,7 @@ impl Row {
             node: self.node,
             price_per_hour: self.price_per_hour?.normalize(),
             currency: self.currency?,
+            hold_price_fraction: self.hold_price_fraction.map(|fraction| fraction.normalize()),
             claimed_at: self.holder_since?.to_jiff(),
         };
         Some(FoundClaim { claim, new: self.new? })
@@ -105,7 +107,7 @@ macro_rules! claim {
               told as (
                  select m.new, m.id as unit_id, m.gpu_spec_id, s.name as gpu_spec_name, m.datacenter_id,
                      d.name as datacenter_name, d.cluster, m.node, m.holder_instance, m.holder_tenant,
-                     m.holder_since, s.price_per_hour, s.currency
+                     m.holder_since, s.price_per_hour, s.currency, s.hold_price_fraction
                  from mine m join gpu_specs s on s.id = m.gpu_spec_id
                  join datacenters d on d.id = m.datacenter_id)
               select l.place as \"place?: DatacenterId\", told.new as \"new?\", told.unit_id as \"unit_id?: UnitId\",
@@ -114,7 +116,8 @@ macro_rules! claim {
                  told.cluster as \"cluster?\", told.node as \"node?\",
                  told.holder_instance as \"holder_instance?: InstanceId\",
                  told.holder_tenant as \"holder_tenant?: TenantId\", told.holder_since as \"holder_since?\",
-                 told.price_per_hour as \"price_per_hour?\", told.currency as \"currency?\"
+                 told.price_per_hour as \"price_per_hour?\", told.currency as \"currency?\",
+                 told.hold_price_fraction as \"hold_price_fraction?\"
               from (select (select id from place) as place) l left join told on true",
             $($param),+
         )
@@ -242,7 +245,7 @@ pub(crate) async fn find_all(conn: &mut PgConnection, instances: &[InstanceId]) 
         r#"select null::uuid as "place?: DatacenterId", false as "new?", u.id as "unit_id?", u.gpu_spec_id as "gpu_spec_id?",
              s.name as "gpu_spec_name?", u.datacenter_id as "datacenter_id?", d.name as "datacenter_name?",
              d.cluster as "cluster?", u.node, u.holder_instance, u.holder_tenant, u.holder_since,
-             s.price_per_hour as "price_per_hour?", s.currency as "currency?"
+             s.price_per_hour as "price_per_hour?", s.currency as "currency?", s.hold_price_fraction
          from units u join gpu_specs s on s.id = u.gpu_spec_id join datacenters d on d.id = u.datacenter_id
          where u.holder_instance = any($1)"#,
         instances as &[InstanceId],

@@ -88,6 +88,10 @@ pub struct GpuSpec {
     /// ISO 4217 code of the currency.
     #[schema(example = "USD")]
     pub currency: String,
+    /// Part of the price, 0 to 1, for which a stopped instance may keep its unit; null if it may not.
+    #[serde(with = "money::option")]
+    #[schema(value_type = Option<String>, example = "0.25")]
+    pub hold_price_fraction: Option<Decimal>,
     /// How the cluster allocates the GPUs.
     pub allocation: Allocation,
     /// Labels that the node of a unit must have.
@@ -115,6 +119,10 @@ pub struct Price {
     pub price_per_hour: Decimal,
     /// ISO 4217 code of the currency.
     pub currency: String,
+    /// Part of the price, 0 to 1, for which a stopped instance could keep its unit; null if it could not.
+    #[serde(with = "money::option")]
+    #[schema(value_type = Option<String>, example = "0.25")]
+    pub hold_price_fraction: Option<Decimal>,
     /// Start.
     pub effective_from: Timestamp,
     /// End; null for the current price.
@@ -150,6 +158,11 @@ pub struct NewGpuSpec {
     /// ISO 4217 code of the currency.
     #[schema(example = "USD")]
     pub currency: String,
+    /// Part of the price for which a stopped instance may keep its unit: a decimal number in a string, 0 to 1, with at
+    /// most 4 digits after the point. It may not if absent or null.
+    #[serde(default, with = "money::option")]
+    #[schema(value_type = Option<String>, example = "0.25")]
+    pub hold_price_fraction: Option<Decimal>,
     /// How the cluster allocates the GPUs.
     pub allocation: Allocation,
     /// Labels that the node of a unit must have, at most 16.
@@ -158,7 +171,7 @@ pub struct NewGpuSpec {
 }
 
 /// Changes of a specification; absent fields stay unchanged. While the specification has units, only price,
-/// currency and state can change.
+/// currency, price of holds and state can change.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GpuSpecPatch {
@@ -184,6 +197,10 @@ pub struct GpuSpecPatch {
     pub price_per_hour: Option<Decimal>,
     /// New ISO 4217 code of the currency.
     pub currency: Option<String>,
+    /// New part of the price for which a stopped instance may keep its unit; null to end the offer.
+    #[serde(with = "money::nullable", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "0.25")]
+    pub hold_price_fraction: Option<Option<Decimal>>,
     /// New allocation.
     pub allocation: Option<Allocation>,
     /// New node labels; they replace all previous ones.
@@ -206,6 +223,7 @@ impl NewGpuSpec {
         checks.within("/disk_gib", self.disk_gib, 1, 1 << 20);
         check_price(&mut checks, self.price_per_hour);
         checks.currency("/currency", &self.currency);
+        check_fraction(&mut checks, self.hold_price_fraction);
         self.allocation.check(&mut checks);
         checks.labels("/node_selector", &self.node_selector);
         checks
@@ -220,6 +238,13 @@ fn check_price(checks: &mut Checks, price: Decimal) {
         "must be between 0 and 1000000",
     );
     checks.require(price.normalize().scale() <= 6, pointer, "must have at most 6 digits after the point");
+}
+
+fn check_fraction(checks: &mut Checks, fraction: Option<Decimal>) {
+    let pointer = "/hold_price_fraction";
+    let Some(fraction) = fraction else { return };
+    checks.require(fraction >= Decimal::ZERO && fraction <= Decimal::ONE, pointer, "must be between 0 and 1");
+    checks.require(fraction.normalize().scale() <= 4, pointer, "must have at most 4 digits after the point");
 }
 
 impl Allocation {
@@ -269,6 +294,7 @@ impl GpuSpecPatch {
         to.disk_gib = self.disk_gib.unwrap_or(to.disk_gib);
         to.price_per_hour = self.price_per_hour.unwrap_or(to.price_per_hour);
         to.currency = self.currency.unwrap_or(to.currency);
+        to.hold_price_fraction = self.hold_price_fraction.unwrap_or(to.hold_price_fraction);
         to.allocation = self.allocation.unwrap_or(to.allocation);
         to.node_selector = self.node_selector.unwrap_or(to.node_selector);
         to.state = self.state.unwrap_or(to.state);
@@ -304,6 +330,7 @@ impl GpuSpec {
             disk_gib: self.disk_gib,
             price_per_hour: self.price_per_hour,
             currency: self.currency.clone(),
+            hold_price_fraction: self.hold_price_fraction,
             allocation: self.allocation.clone(),
             node_selector: self.node_selector.clone(),
         }
@@ -323,7 +350,9 @@ impl GpuSpec {
 
     /// Whether an hour has different prices.
     pub(crate) fn reprices(&self, other: &Self) -> bool {
-        self.price_per_hour != other.price_per_hour || self.currency != other.currency
+        self.price_per_hour != other.price_per_hour
+            || self.currency != other.currency
+            || self.hold_price_fraction != other.hold_price_fraction
     }
 }
 
@@ -360,6 +389,7 @@ mod tests {
             disk_gib: 50,
             price_per_hour: Decimal::new(2, 1),
             currency: "USD".into(),
+            hold_price_fraction: None,
             allocation: Allocation::Device { resource: "nvidia.com/gpu".into() },
             node_selector: BTreeMap::new(),
         }
@@ -395,6 +425,36 @@ mod tests {
             let expected: &[&str] = if valid { &[] } else { &["/price_per_hour"] };
             assert_eq!(refused(&NewGpuSpec { price_per_hour: price, ..spec() }), expected, "{price}");
         }
+    }
+
+    #[test]
+    fn a_hold_costs_a_part_of_the_price() {
+        for (fraction, valid) in [
+            (None, true),
+            (Some(Decimal::ZERO), true),
+            (Some(Decimal::ONE), true),
+            (Some(Decimal::new(1, 4)), true),
+            (Some(Decimal::new(1, 5)), false),
+            (Some(Decimal::new(-1, 4)), false),
+            (Some(Decimal::new(10_001, 4)), false),
+        ] {
+            let expected: &[&str] = if valid { &[] } else { &["/hold_price_fraction"] };
+            assert_eq!(
+                refused(&NewGpuSpec { hold_price_fraction: fraction, ..spec() }),
+                expected,
+                "{fraction:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_patch_tells_null_from_absent() {
+        let read = |text: &str| serde_json::from_str::<GpuSpecPatch>(text).unwrap().hold_price_fraction;
+        assert_eq!(read("{}"), None);
+        assert_eq!(read(r#"{"hold_price_fraction":null}"#), Some(None));
+        assert_eq!(read(r#"{"hold_price_fraction":"0.5"}"#), Some(Some(Decimal::new(5, 1))));
+        let sent = GpuSpecPatch { hold_price_fraction: Some(None), ..Default::default() };
+        assert_eq!(serde_json::to_value(sent).unwrap()["hold_price_fraction"], serde_json::Value::Null);
     }
 
     #[test]
@@ -460,6 +520,7 @@ mod tests {
             disk_gib: new.disk_gib,
             price_per_hour: new.price_per_hour,
             currency: new.currency,
+            hold_price_fraction: new.hold_price_fraction,
             allocation: new.allocation,
             node_selector: new.node_selector,
             state: GpuSpecState::Active,
@@ -489,6 +550,12 @@ mod tests {
             (GpuSpecPatch { price_per_hour: Some(Decimal::new(20, 2)), ..Default::default() }, false, false),
             (GpuSpecPatch { price_per_hour: Some(Decimal::ONE), ..Default::default() }, false, true),
             (GpuSpecPatch { currency: Some("EUR".into()), ..Default::default() }, false, true),
+            (
+                GpuSpecPatch { hold_price_fraction: Some(Some(Decimal::ONE)), ..Default::default() },
+                false,
+                true,
+            ),
+            (GpuSpecPatch { hold_price_fraction: Some(None), ..Default::default() }, false, false),
             (GpuSpecPatch { state: Some(GpuSpecState::Retired), ..Default::default() }, false, false),
         ] {
             let before = existing();

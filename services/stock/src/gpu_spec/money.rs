@@ -47,6 +47,24 @@ pub(super) mod option {
     }
 }
 
+/// For a field that may be absent, or null to remove the value.
+pub(super) mod nullable {
+    use super::{Decimal, Deserializer, Serializer, option};
+
+    pub(crate) fn serialize<S: Serializer>(
+        value: &Option<Option<Decimal>>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        option::serialize(&value.flatten(), serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Option<Decimal>>, D::Error> {
+        option::deserialize(deserializer).map(Some)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,6 +24,7 @@ struct Row {
     node_selector: Json<BTreeMap<String, String>>,
     price_per_hour: Decimal,
     currency: String,
+    hold_price_fraction: Option<Decimal>,
     state: GpuSpecState,
     generation: i64,
     created_at: jiff_sqlx::Timestamp,
@@ -44,6 +45,7 @@ impl From<Row> for GpuSpec {
             disk_gib: row.disk_gib,
             price_per_hour: row.price_per_hour.normalize(),
             currency: row.currency,
+            hold_price_fraction: row.hold_price_fraction.map(|fraction| fraction.normalize()),
             allocation: row.allocation.0,
             node_selector: row.node_selector.0,
             state: row.state,
@@ -57,13 +59,14 @@ impl From<Row> for GpuSpec {
     }
 }
 
-/// A checked query for specifications: `$head`, the columns, `$tail`. Eight queries share these 17 columns.
+/// A checked query for specifications: `$head`, the columns, `$tail`. Eight queries share these 18 columns.
 macro_rules! query_specs {
     ($head:literal, $tail:literal $(, $param:expr)* $(,)?) => {
         sqlx::query_as!(
             Row,
             $head + " id, name, gpu_model, gpu_count, gpu_cores, video_memory_mib, cpu_millis, memory_mib, disk_gib,
-                allocation, node_selector, price_per_hour, currency, state, generation, created_at, updated_at "
+                allocation, node_selector, price_per_hour, currency, hold_price_fraction, state, generation, created_at,
+                updated_at "
                 + $tail
             $(, $param)*
         )
@@ -161,8 +164,8 @@ pub(crate) async fn find_by_reference_for_share(
 pub(crate) async fn insert(conn: &mut PgConnection, new: &NewGpuSpec) -> sqlx::Result<Option<GpuSpec>> {
     let row = query_specs!(
         "insert into gpu_specs (id, name, gpu_model, gpu_count, gpu_cores, video_memory_mib, cpu_millis,
-             memory_mib, disk_gib, allocation, node_selector, price_per_hour, currency)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+             memory_mib, disk_gib, allocation, node_selector, price_per_hour, currency, hold_price_fraction)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
          on conflict (name) do nothing returning",
         "",
         GpuSpecId::new() as GpuSpecId,
@@ -178,6 +181,7 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewGpuSpec) -> sqlx::R
         Json(&new.node_selector) as _,
         new.price_per_hour,
         new.currency,
+        new.hold_price_fraction,
     )
     .fetch_optional(conn)
     .await?;
@@ -193,7 +197,7 @@ pub(crate) async fn update(conn: &mut PgConnection, to: &GpuSpec) -> sqlx::Resul
         "update gpu_specs set name = $3, gpu_model = $4, gpu_count = $5, gpu_cores = $6,
              video_memory_mib = $7, cpu_millis = $8, memory_mib = $9, disk_gib = $10, allocation = $11,
              node_selector = $12, price_per_hour = $13, currency = $14, state = $15,
-             generation = generation + 1, updated_at = now()
+             hold_price_fraction = $16, generation = generation + 1, updated_at = now()
          where id = $1 and generation = $2 returning",
         "",
         to.id as GpuSpecId,
@@ -211,6 +215,7 @@ pub(crate) async fn update(conn: &mut PgConnection, to: &GpuSpec) -> sqlx::Resul
         to.price_per_hour,
         to.currency,
         to.state as GpuSpecState,
+        to.hold_price_fraction,
     )
     .fetch_optional(conn)
     .await?;
@@ -240,11 +245,12 @@ pub(crate) async fn count_units(conn: &mut PgConnection, id: GpuSpecId) -> sqlx:
 /// Records the current price of the specification as effective from now on.
 pub(crate) async fn insert_price(conn: &mut PgConnection, spec: &GpuSpec) -> sqlx::Result<()> {
     sqlx::query!(
-        "insert into gpu_spec_prices (gpu_spec_id, effective_from, price_per_hour, currency)
-         values ($1, clock_timestamp(), $2, $3)",
+        "insert into gpu_spec_prices (gpu_spec_id, effective_from, price_per_hour, currency, hold_price_fraction)
+         values ($1, clock_timestamp(), $2, $3, $4)",
         spec.id as GpuSpecId,
         spec.price_per_hour,
         spec.currency,
+        spec.hold_price_fraction,
     )
     .execute(conn)
     .await
@@ -259,7 +265,7 @@ pub(crate) async fn prices(
     limit: i64,
 ) -> sqlx::Result<Vec<Price>> {
     let rows = sqlx::query!(
-        r#"select p.price_per_hour, p.currency, p.effective_from,
+        r#"select p.price_per_hour, p.currency, p.hold_price_fraction, p.effective_from,
              (select min(n.effective_from) from gpu_spec_prices n
               where n.gpu_spec_id = p.gpu_spec_id and n.effective_from > p.effective_from) as effective_until
          from gpu_spec_prices p
@@ -276,6 +282,7 @@ pub(crate) async fn prices(
         .map(|row| Price {
             price_per_hour: row.price_per_hour.normalize(),
             currency: row.currency,
+            hold_price_fraction: row.hold_price_fraction.map(|fraction| fraction.normalize()),
             effective_from: row.effective_from.to_jiff(),
             effective_until: row.effective_until.map(|at| at.to_jiff()),
         })

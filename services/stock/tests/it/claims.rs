@@ -53,6 +53,32 @@ async fn an_instance_keeps_its_unit_until_the_release() {
 }
 
 #[tokio::test]
+async fn a_claim_has_the_price_of_its_hold_and_the_history_every_price() {
+    let world = World::new().await;
+    let replica = world.replica().await;
+    let spec_id = replica.spec("a", "0.25").await;
+    let _ = replica.datacenter("uk-1").await;
+    world.units("a", "uk-1", 2).await;
+    let claim = replica.claim(&instance(), &spec_id).await.expect(201);
+    assert_eq!(claim.body["hold_price_fraction"], Value::Null);
+
+    let path = format!("/v1/gpu-specs/{spec_id}");
+    let patch = async |fraction: Value| {
+        let etag = replica.admin.get(&path).await.header("etag").unwrap().to_owned();
+        replica.admin.patch(&path, &etag, json!({ "hold_price_fraction": fraction })).await
+    };
+    patch(json!("1.01")).await.expect_problem(422, "invalid-field");
+    assert_eq!(patch(json!("0.50")).await.expect(200).str("hold_price_fraction"), "0.5");
+    let claim = replica.claim(&instance(), &spec_id).await.expect(201);
+    assert_eq!(claim.str("hold_price_fraction"), "0.5");
+    assert_eq!(patch(Value::Null).await.expect(200).body["hold_price_fraction"], Value::Null);
+    let prices = replica.admin.get(&format!("{path}/prices")).await.expect(200);
+    let fractions: Vec<_> =
+        prices.body["items"].as_array().unwrap().iter().map(|price| &price["hold_price_fraction"]).collect();
+    assert_eq!(fractions, [&Value::Null, &json!("0.5"), &Value::Null]);
+}
+
+#[tokio::test]
 async fn claims_and_releases_ignore_idempotency_keys() {
     let world = World::new().await;
     let replica = world.replica().await;

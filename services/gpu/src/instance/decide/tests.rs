@@ -11,11 +11,11 @@ use super::{
 use crate::cluster::{Condition, DesiredInstance};
 
 fn pending() -> Instance {
-    instance(State::Pending { reason: None, wait: false })
+    instance(State::Pending { reason: None, wait: false, held: None })
 }
 
 fn starting() -> Instance {
-    instance(State::Starting { claim: claim(), reason: None })
+    instance(State::Starting { claim: claim(), reason: None, restarting: false })
 }
 
 fn running() -> Instance {
@@ -23,7 +23,7 @@ fn running() -> Instance {
 }
 
 fn stopping(claim: ClaimStatus) -> Instance {
-    instance(State::Stopping { claim, failure: None, reason: None })
+    instance(State::Stopping { claim, failure: None, reason: None, hold: None })
 }
 
 fn deleting(claim: ClaimStatus) -> Instance {
@@ -32,7 +32,7 @@ fn deleting(claim: ClaimStatus) -> Instance {
 
 /// The step for an instance and the unit that it has claimed.
 fn step(instance: &Instance, unit: Unit) -> Step {
-    decide(instance, &Observation::Unit(unit.into()), &[], false)
+    decide(instance, &Observation::Unit(unit.into()), &[], false, at(200))
 }
 
 /// The step as a word, and its reason code if it has one.
@@ -74,13 +74,13 @@ fn without_a_unit_the_state_decides() {
         (deleting(ClaimStatus::None), Step::Act(Action::Detach)),
     ] {
         for due in [false, true] {
-            assert_eq!(decide(&instance, &unknown, &[], due), expected, "{:?}", instance.state);
+            assert_eq!(decide(&instance, &unknown, &[], due, at(200)), expected, "{:?}", instance.state);
         }
     }
-    for state in [State::Stopped { failure: None }, State::Deleted] {
+    for state in [State::Stopped { failure: None, hold: None }, State::Deleted] {
         let ended = instance(state);
-        assert_eq!(decide(&ended, &unknown, &[], false), Step::Wait(None));
-        assert_eq!(decide(&ended, &unknown, &[], true), Step::Act(Action::ReleaseLeftovers));
+        assert_eq!(decide(&ended, &unknown, &[], false, at(200)), Step::Wait(None));
+        assert_eq!(decide(&ended, &unknown, &[], true, at(200)), Step::Act(Action::ReleaseLeftovers));
     }
 }
 
@@ -92,10 +92,10 @@ fn a_stray_unit_is_vacated_first_in_every_state() {
         starting(),
         running(),
         stopping(ClaimStatus::Held(claim())),
-        instance(State::Stopped { failure: None }),
+        instance(State::Stopped { failure: None, hold: None }),
         instance(State::Deleted),
     ] {
-        let step = decide(&instance, &Observation::Unknown, &strays, false);
+        let step = decide(&instance, &Observation::Unknown, &strays, false, at(200));
         assert_eq!(step, Step::Act(Action::Vacate(strays[0].clone())), "{:?}", instance.state);
     }
 }
@@ -114,7 +114,7 @@ fn a_cluster_that_says_nothing_or_has_no_unit() {
         (stopping(held()), Observation::Gone, ("release", None)),
         (deleting(held()), Observation::Gone, ("release", None)),
     ] {
-        let step = decide(&instance, &observation, &[], false);
+        let step = decide(&instance, &observation, &[], false, at(200));
         assert_eq!(outline(&step), expected, "{:?} {observation:?}", instance.state);
     }
 }

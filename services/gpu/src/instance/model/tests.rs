@@ -8,11 +8,11 @@ use crate::usage::EndReason;
 
 fn states() -> Vec<State> {
     vec![
-        State::Pending { reason: None, wait: false },
-        State::Starting { claim: claim(), reason: None },
+        State::Pending { reason: None, wait: false, held: None },
+        State::Starting { claim: claim(), reason: None, restarting: false },
         State::Running { claim: claim(), pod: pod() },
-        State::Stopping { claim: ClaimStatus::Held(claim()), failure: None, reason: None },
-        State::Stopped { failure: None },
+        State::Stopping { claim: ClaimStatus::Held(claim()), failure: None, reason: None, hold: None },
+        State::Stopped { failure: None, hold: None },
         State::Deleting { claim: ClaimStatus::None, reason: None },
         State::Deleted,
     ]
@@ -22,13 +22,21 @@ fn name(state: &State) -> String {
     serde_json::to_value(state).unwrap()["state"].as_str().unwrap().to_owned()
 }
 
+/// A running instance has an open run.
+fn ready_if_running(instance: &mut Instance) {
+    if let State::Running { pod, .. } = &instance.state {
+        instance.meter.open = Some(RunKey { attempt: instance.attempt, since: pod.since });
+    }
+}
+
 /// What a command does in each state: the new state, `-` if it is in progress, `!` if it is not allowed.
 fn table(command: Command) -> Vec<String> {
     states()
         .into_iter()
         .map(|state| {
             let mut instance = instance(state);
-            match instance.command(command, OperationId::new()) {
+            ready_if_running(&mut instance);
+            match instance.command(command, OperationId::new(), at(500)) {
                 Ok(Accepted::New(_)) => name(&instance.state),
                 Ok(Accepted::InProgress) => "-".to_owned(),
                 Err(_) => "!".to_owned(),
@@ -53,29 +61,49 @@ fn each_state_allows_its_commands() {
 fn a_command_that_is_not_allowed_changes_nothing() {
     let before = instance(State::Running { claim: claim(), pod: pod() });
     let mut after = before.clone();
-    let refused = after.command(Command::Start, OperationId::new()).unwrap_err();
+    let refused = after.command(Command::Start, OperationId::new(), at(500)).unwrap_err();
     assert_eq!(refused, NotAllowed { command: Command::Start, state: InstanceState::Running });
     assert_eq!(after, before);
 }
 
 #[test]
 fn a_start_is_a_new_attempt() {
-    let mut instance = instance(State::Stopped { failure: Some(failure()) });
+    let mut instance = instance(State::Stopped { failure: Some(failure()), hold: None });
     let (before, operation) = (instance.operation.id, OperationId::new());
-    let Accepted::New(effects) = instance.command(Command::Start, operation).unwrap() else { panic!("new") };
+    let Accepted::New(effects) = instance.command(Command::Start, operation, at(500)).unwrap() else {
+        panic!("new")
+    };
     assert_eq!((instance.attempt, instance.restart), (3, 3));
     assert_eq!(instance.operation, CurrentOperation { id: operation, kind: OperationKind::Start });
     assert_eq!(effects.ended, [EndedOperation { id: before, end: End::Cancelled }]);
 }
 
 #[test]
+fn an_instance_that_crashed_can_be_restarted_and_one_that_was_never_ready_cannot() {
+    let mut instance = instance(State::Starting { claim: claim(), reason: None, restarting: false });
+    assert!(instance.command(Command::Restart, OperationId::new(), at(500)).is_err());
+    instance.on(Event::BecameReady(pod())).unwrap();
+    // also after a restart that has ended
+    for restarts in [4, 5] {
+        instance.on(Event::BecameUnready(None)).unwrap();
+        let Ok(Accepted::New(_)) = instance.command(Command::Restart, OperationId::new(), at(500)) else {
+            panic!("not restarted")
+        };
+        assert_eq!(instance.command(Command::Restart, OperationId::new(), at(500)), Ok(Accepted::InProgress));
+        assert_eq!(instance.restart, restarts);
+        instance.on(Event::BecameReady(Pod { since: at(100 + restarts), ..pod() })).unwrap();
+    }
+}
+
+#[test]
 fn a_restart_keeps_the_unit_and_is_joined_while_it_lasts() {
     let unit = claim();
     let mut instance = instance(State::Running { claim: unit.clone(), pod: pod() });
-    instance.command(Command::Restart, OperationId::new()).unwrap();
+    ready_if_running(&mut instance);
+    instance.command(Command::Restart, OperationId::new(), at(500)).unwrap();
     assert_eq!((instance.attempt, instance.restart), (2, 4));
     assert_eq!(instance.state.claim(), Some(&unit));
-    let joined = instance.command(Command::Restart, OperationId::new());
+    let joined = instance.command(Command::Restart, OperationId::new(), at(500));
     assert_eq!((joined, instance.restart), (Ok(Accepted::InProgress), 4));
 }
 
@@ -84,25 +112,29 @@ fn a_stopping_instance_keeps_what_it_has_claimed() {
     let unit = claim();
     for command in [Command::Stop, Command::Delete] {
         for (state, expected) in [
-            (State::Pending { reason: None, wait: false }, ClaimStatus::Unknown),
-            (State::Starting { claim: unit.clone(), reason: None }, ClaimStatus::Held(unit.clone())),
+            (State::Pending { reason: None, wait: false, held: None }, ClaimStatus::Unknown),
+            (
+                State::Starting { claim: unit.clone(), reason: None, restarting: false },
+                ClaimStatus::Held(unit.clone()),
+            ),
             (State::Running { claim: unit.clone(), pod: pod() }, ClaimStatus::Held(unit.clone())),
         ] {
             let mut instance = instance(state);
-            instance.command(command, OperationId::new()).unwrap();
+            instance.command(command, OperationId::new(), at(500)).unwrap();
             assert_eq!(instance.state.claim_status(), expected, "{command:?}");
         }
     }
-    let mut stopped = instance(State::Stopped { failure: None });
-    stopped.command(Command::Delete, OperationId::new()).unwrap();
+    let mut stopped = instance(State::Stopped { failure: None, hold: None });
+    stopped.command(Command::Delete, OperationId::new(), at(500)).unwrap();
     assert_eq!(stopped.state.claim_status(), ClaimStatus::None);
 }
 
 #[test]
 fn a_deletion_ends_the_operation_of_a_failed_start_as_failed() {
-    let state = State::Stopping { claim: ClaimStatus::Unknown, failure: Some(failure()), reason: None };
+    let state =
+        State::Stopping { claim: ClaimStatus::Unknown, failure: Some(failure()), reason: None, hold: None };
     let mut instance = instance(state);
-    let Ok(Accepted::New(effects)) = instance.command(Command::Delete, OperationId::new()) else {
+    let Ok(Accepted::New(effects)) = instance.command(Command::Delete, OperationId::new(), at(500)) else {
         panic!("new")
     };
     assert_eq!(effects.ended[0].end, End::Failed(failure().to_problem()));
@@ -138,7 +170,7 @@ fn events_that_do_not_fit_the_state_are_errors_and_change_nothing() {
 
 #[test]
 fn a_start_runs_through_its_states() {
-    let mut instance = instance(State::Pending { reason: None, wait: false });
+    let mut instance = instance(State::Pending { reason: None, wait: false, held: None });
     let (operation, unit) = (instance.operation.id, claim());
     let effects = instance.on(Event::Claimed(unit.clone())).unwrap();
     assert_eq!((effects.ended.len(), effects.metering.len()), (0, 0));
@@ -153,7 +185,7 @@ fn a_start_runs_through_its_states() {
 
 #[test]
 fn each_run_is_opened_once_and_closed_by_its_evidence_or_unseen() {
-    let mut instance = instance(State::Starting { claim: claim(), reason: None });
+    let mut instance = instance(State::Starting { claim: claim(), reason: None, restarting: false });
     instance.on(Event::BecameReady(pod())).unwrap();
     let first = RunKey { attempt: 2, since: at(100) };
     // the same run, on another node
@@ -167,13 +199,13 @@ fn each_run_is_opened_once_and_closed_by_its_evidence_or_unseen() {
         EndedRun { key: second, ended_at: at(260), unseen: false, reason: EndReason::ContainerExited };
     let metering = instance.on(Event::RunsEnded(vec![ended.clone()])).unwrap().metering;
     assert_eq!(metering, [Metering::Close(ended.clone())]);
-    assert_eq!(instance.meter, Meter { open: None, closed: Some((second, at(260))) });
+    assert_eq!(instance.meter, Meter { open: None, closed: Some((second, at(260))), ..Meter::default() });
     assert_eq!(instance.on(Event::RunsEnded(vec![ended])).unwrap().metering, [], "it is recorded");
 }
 
 #[test]
 fn the_end_of_an_older_run_leaves_the_open_one() {
-    let mut instance = instance(State::Starting { claim: claim(), reason: None });
+    let mut instance = instance(State::Starting { claim: claim(), reason: None, restarting: false });
     instance.on(Event::BecameReady(pod())).unwrap();
     let old = EndedRun {
         key: RunKey { attempt: 1, since: at(10) },
@@ -189,11 +221,12 @@ fn the_end_of_an_older_run_leaves_the_open_one() {
 fn a_released_instance_has_stopped_or_goes_on_to_be_deleted() {
     for (failure, end) in [(None, End::Succeeded), (Some(failure()), End::Failed(failure().to_problem()))] {
         let claim = ClaimStatus::Held(claim());
-        let mut stopping = instance(State::Stopping { claim, failure: failure.clone(), reason: None });
+        let mut stopping =
+            instance(State::Stopping { claim, failure: failure.clone(), reason: None, hold: None });
         let open = RunKey { attempt: 2, since: at(100) };
         stopping.meter.open = Some(open);
         let effects = stopping.on(Event::Released).unwrap();
-        assert_eq!(stopping.state, State::Stopped { failure });
+        assert_eq!(stopping.state, State::Stopped { failure, hold: None });
         assert_eq!(effects.metering, [Metering::CloseUnseen(open)]);
         assert_eq!(effects.ended, [EndedOperation { id: stopping.operation.id, end }]);
     }
@@ -238,14 +271,14 @@ fn an_instance_removed_from_its_unit_is_a_new_attempt() {
 
 #[test]
 fn a_failure_is_the_reason_until_the_next_start() {
-    let mut instance = instance(State::Starting { claim: claim(), reason: None });
+    let mut instance = instance(State::Starting { claim: claim(), reason: None, restarting: false });
     instance.on(Event::Failed(failure())).unwrap();
     assert!(instance.state.set_reason(Some(Reason::new(ReasonCode::Terminating, ""))));
     assert_eq!(instance.state.reason().unwrap().code, ReasonCode::ContainerExited);
     instance.on(Event::Released).unwrap();
     assert_eq!(instance.state.reason().unwrap().code, ReasonCode::ContainerExited);
     assert!(!instance.state.set_reason(None), "a stopped instance waits for nothing");
-    instance.command(Command::Start, OperationId::new()).unwrap();
+    instance.command(Command::Start, OperationId::new(), at(500)).unwrap();
     assert_eq!((instance.state.reason(), instance.state.failure()), (None, None));
 }
 
@@ -262,7 +295,7 @@ fn a_reason_is_new_once() {
 
 #[test]
 fn a_storage_of_another_cluster_is_outside() {
-    let mut instance = instance(State::Pending { reason: None, wait: false });
+    let mut instance = instance(State::Pending { reason: None, wait: false, held: None });
     assert!(!instance.storage_is_outside("uk-1"));
     for (cluster, outside) in [(None, false), (Some("uk-1"), false), (Some("uk-2"), true)] {
         let cluster = cluster.map(str::to_owned);
@@ -285,7 +318,8 @@ fn states_are_stored_with_their_names_and_parts() {
 #[test]
 fn the_progress_of_an_operation_is_the_state_with_its_reason() {
     let waiting = Reason::new(ReasonCode::WaitingForPlace, "No node has room.");
-    let progress = instance(State::Starting { claim: claim(), reason: Some(waiting) }).progress();
+    let progress =
+        instance(State::Starting { claim: claim(), reason: Some(waiting), restarting: false }).progress();
     assert_eq!(progress.phase.as_deref(), Some("starting"));
     assert_eq!(progress.reason.as_deref(), Some("waiting_for_place"));
     assert_eq!(progress.message.as_deref(), Some("No node has room."));
@@ -302,7 +336,7 @@ fn logged(instance: &mut Instance, event: Event) -> (Vec<&'static str>, Option<R
 
 #[test]
 fn each_event_of_a_life_is_logged_once() {
-    let mut instance = instance(State::Pending { reason: None, wait: false });
+    let mut instance = instance(State::Pending { reason: None, wait: false, held: None });
     instance.meter = Meter::default();
     let run = |since, ended_at| EndedRun {
         key: RunKey { attempt: 2, since: at(since) },
@@ -339,7 +373,7 @@ fn each_event_of_a_life_is_logged_once() {
 #[test]
 fn a_failure_of_a_start_is_not_one_of_a_run() {
     for (ready, expected) in [(false, "start_failed"), (true, "failed")] {
-        let mut instance = instance(State::Starting { claim: claim(), reason: None });
+        let mut instance = instance(State::Starting { claim: claim(), reason: None, restarting: false });
         instance.meter = Meter::default();
         if ready {
             instance.on(Event::BecameReady(pod())).unwrap();
@@ -357,7 +391,8 @@ fn who_stopped_it_is_logged_at_the_end() {
         (of(ReasonCode::TenantSuspended), StopCause::TenantSuspended),
         (of(ReasonCode::NodeLost), StopCause::Failure),
     ] {
-        let mut instance = instance(State::Stopping { claim: ClaimStatus::Unknown, failure, reason: None });
+        let mut instance =
+            instance(State::Stopping { claim: ClaimStatus::Unknown, failure, reason: None, hold: None });
         instance.meter = Meter::default();
         let log = instance.on(Event::Released).unwrap().log;
         assert_eq!(log[0].detail, Detail::Stopped(Stopped { cause }));
