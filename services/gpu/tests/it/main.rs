@@ -11,6 +11,8 @@ mod event_streams;
 mod events;
 mod harness;
 mod lifecycle;
+mod log_stream;
+mod logs;
 mod model;
 mod model_events;
 mod neighbours;
