@@ -220,4 +220,6 @@ ids! {
     SshKeyId = "sshk";
     /// SSH session id: one connection to an instance.
     SshSessionId = "sshs";
+    /// Terminal id: one command with a terminal in an instance.
+    TerminalId = "term";
 }

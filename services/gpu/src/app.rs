@@ -23,7 +23,7 @@ use crate::{
     config::Config,
     event, housekeeping,
     instance::{self, QUEUE, Reconciler},
-    operation, quota, route, ssh,
+    log, operation, quota, route, ssh,
     state::AppState,
     tenant, usage,
 };
@@ -73,11 +73,13 @@ impl App {
             verifier: Verifier::new(config.auth.clone(), http),
             callers: Arc::new(config.callers.clone()),
         };
+        let log_archive = config.log_archive.as_ref().map(|config| Arc::new(log::Archive::new(config, &db)));
         let streams = access::limit::Streams::new(config.streams);
         let state = AppState {
             streams,
             events: event::Hub::new(&db),
             usage: Feed::new(&db, usage::feed::OUTBOX),
+            terminals: access::terminal::Sessions::new(&process.shutdown),
             config: Arc::new(config),
             db,
             stock,
@@ -86,6 +88,7 @@ impl App {
             clock: Timestamp::now,
             shutdown: process.shutdown.token(),
             auth,
+            log_archive,
             ssh,
         };
         Ok(Self { state, process, queue, reconciler })
@@ -122,6 +125,9 @@ impl App {
             &self.queue,
             self.state.config.events.retention_seconds(),
         );
+        if let Some(archive) = &self.state.log_archive {
+            archive.start(&self.state.clusters, &self.process);
+        }
         if let Some(ssh) = &self.state.ssh {
             ssh.start(&self.state, &self.process);
         }
@@ -206,6 +212,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(instance::routes())
         .merge(event::routes())
         .merge(access::routes())
+        .merge(log::routes())
         .merge(usage::routes())
         .merge(operation::routes())
         .merge(quota::routes())

@@ -7,6 +7,7 @@ use clients::Endpoint;
 use crds::ClusterConfig;
 use db::DbConfig;
 use ids::InstanceId;
+use secrecy::SecretString;
 use serde::Deserialize;
 
 /// Configuration of the gpu service.
@@ -43,6 +44,9 @@ pub struct Config {
     /// Units that stopped instances keep.
     #[serde(default)]
     pub holds: HoldsConfig,
+    /// The archive of instances' logs. Without it, only the logs of running containers can be read.
+    #[serde(default)]
+    pub log_archive: Option<LogArchiveConfig>,
     /// The SSH endpoint; none if absent.
     #[serde(default)]
     pub ssh: Option<SshConfig>,
@@ -108,6 +112,79 @@ impl SshConfig {
 
     pub(crate) fn idle(&self) -> Duration {
         Duration::from_secs(self.idle_seconds.max(1))
+    }
+}
+
+/// The archive of instances' logs: a bucket of the platform in an object store with S3.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LogArchiveConfig {
+    /// Base URL, `http(s)://host:port`.
+    pub endpoint: String,
+    /// Region for request signatures.
+    #[serde(default = "default_region")]
+    pub region: String,
+    /// Name of the bucket. It is created if the key may do so.
+    pub bucket: String,
+    /// Access key of a user who owns the bucket.
+    pub access_key: String,
+    /// Secret key of that user.
+    pub secret_key: SecretString,
+    /// Days for which lines are kept.
+    #[serde(default = "default_log_days")]
+    pub days: u32,
+    /// Compressed bytes that are kept of an instance. The oldest lines are deleted first.
+    #[serde(default = "default_log_bytes")]
+    pub bytes_per_instance: u64,
+    /// Seconds between two readings of a log that is not followed.
+    #[serde(default = "default_interval_seconds")]
+    pub interval_seconds: u32,
+    /// Seconds for which few new lines are left in the cluster, so that chunks are not too small.
+    #[serde(default = "default_hold_seconds")]
+    pub hold_seconds: u32,
+    /// Logs of a cluster that are read at a time.
+    #[serde(default = "default_collections")]
+    pub collections: usize,
+    /// Logs of a cluster that are followed at a time; half of them those of starting and ending containers.
+    #[serde(default = "default_follows")]
+    pub follows: usize,
+}
+
+fn default_region() -> String {
+    "default".to_owned()
+}
+
+fn default_log_days() -> u32 {
+    14
+}
+
+fn default_log_bytes() -> u64 {
+    64 * 1024 * 1024
+}
+
+fn default_interval_seconds() -> u32 {
+    10
+}
+
+fn default_hold_seconds() -> u32 {
+    60
+}
+
+fn default_collections() -> usize {
+    16
+}
+
+fn default_follows() -> usize {
+    512
+}
+
+impl LogArchiveConfig {
+    pub(crate) fn interval(&self) -> Duration {
+        Duration::from_secs(self.interval_seconds.max(1).into())
+    }
+
+    pub(crate) fn hold(&self) -> Duration {
+        Duration::from_secs(self.hold_seconds.into())
     }
 }
 
@@ -213,15 +290,21 @@ impl Default for StreamsConfig {
 pub struct TerminalConfig {
     /// Seconds without a byte in either direction after which a terminal is closed.
     pub idle_seconds: u64,
+    /// Seconds after a lost connection for which the client can connect again.
+    pub reconnect_seconds: u64,
 }
 
 impl Default for TerminalConfig {
     fn default() -> Self {
-        Self { idle_seconds: 30 * 60 }
+        Self { idle_seconds: 30 * 60, reconnect_seconds: 60 }
     }
 }
 
 impl TerminalConfig {
+    pub(crate) fn reconnect(&self) -> Duration {
+        Duration::from_secs(self.reconnect_seconds.max(1))
+    }
+
     pub(crate) fn idle(&self) -> Duration {
         Duration::from_secs(self.idle_seconds.max(1))
     }

@@ -39,6 +39,12 @@ pub(crate) enum Error {
         /// The limit.
         limit: u32,
     },
+    /// The session does not exist, is another user's, or another replica runs it.
+    #[error("there is no such terminal session")]
+    TerminalSessionEnded,
+    /// This platform keeps no logs.
+    #[error("no archive of logs is configured")]
+    LogArchiveDisabled,
     /// The log of events does not have all events after the requested position.
     #[error("the log is complete after {oldest} up to {newest}")]
     EventsDeleted {
@@ -114,6 +120,14 @@ impl From<Error> for Problem {
             )
             .with("limit", limit)
             .with("retry_after", RETRY_STREAM),
+            Error::TerminalSessionEnded => Self::new(
+                ProblemType::TerminalSessionEnded,
+                "The session has ended, or another replica of the service runs it.",
+            ),
+            Error::LogArchiveDisabled => Self::new(
+                ProblemType::LogArchiveDisabled,
+                "Without an archive, a log can be read only while its container exists.",
+            ),
             Error::EventsDeleted { oldest, newest } => Self::new(
                 ProblemType::EventsDeleted,
                 format!("The log has the events after {oldest}, up to {newest}."),

@@ -5,7 +5,8 @@
 //! - `instance`: requests record the desired state (`http.rs`); a reconciler (`reconcile.rs`) carries it out, with a
 //!   claim of the stock service, an attachment of the storage service and the `spec.instance` of a `GpuUnit`.
 //! - `cluster`: the Kubernetes clusters, whose `GpuUnit` statuses are the actual state.
-//! - `operation`, `usage`, `route`, `access`: long-running actions, the meter, what the gateway asks, log and terminal.
+//! - `operation`, `usage`, `route`, `access`: long-running actions, the meter, what the gateway asks, the terminal.
+//! - `log`: logs of instances, live and kept.
 //! - `event`: what happened to instances: an ordered log per tenant, followed as server-sent events or as a feed.
 //! - `ssh`: the SSH endpoint of all instances.
 //! - `quota`: what a tenant may use at a time.
@@ -21,6 +22,7 @@ mod error;
 pub mod event;
 mod housekeeping;
 pub mod instance;
+mod log;
 mod operation;
 mod quota;
 mod route;
@@ -33,7 +35,9 @@ use sqlx::migrate::Migrator;
 
 pub use app::{App, openapi, serve};
 pub use catalogue::{EnvVar, Template, TemplatePort};
-pub use config::{Apps, Config, EventsConfig, HoldsConfig, SshConfig, StreamsConfig, TerminalConfig};
+pub use config::{
+    Apps, Config, EventsConfig, HoldsConfig, LogArchiveConfig, SshConfig, StreamsConfig, TerminalConfig,
+};
 
 /// The service's name: of its schema, its roles and its workers.
 pub const NAME: &str = "gpu";

@@ -9,7 +9,14 @@ use feed::Feed;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::{access::limit::Streams, cluster::Clusters, config::Config, event::Hub, ssh};
+use crate::{
+    access::{limit::Streams, terminal::Sessions},
+    cluster::Clusters,
+    config::Config,
+    event::Hub,
+    log::Archive,
+    ssh,
+};
 
 /// What handlers share. Cheap to clone.
 #[derive(Clone)]
@@ -23,11 +30,15 @@ pub(crate) struct AppState {
     pub(crate) events: Hub,
     /// The records of the meter, for other services.
     pub(crate) usage: Feed,
+    /// The open terminals of this replica.
+    pub(crate) terminals: Sessions,
     /// Returns the current time.
     pub(crate) clock: fn() -> Timestamp,
     /// Cancelled when shutdown begins; ends streams.
     pub(crate) shutdown: CancellationToken,
     pub(crate) auth: AuthState,
+    /// The kept logs, where logs are kept.
+    pub(crate) log_archive: Option<Arc<Archive>>,
     /// The SSH endpoint, where there is one.
     pub(crate) ssh: Option<Arc<ssh::Server>>,
 }

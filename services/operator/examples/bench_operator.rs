@@ -4,7 +4,8 @@
 //!
 //! Arguments: `--units N` (5000), `--starts N` (500), `--at-a-time N` (8), `--steady-seconds N` (60).
 //! The operator counts its own writes. They include Events, but not the renewals of its lease; those of new tenants'
-//! namespaces have a row of their own, and are not in `writes_per_start`.
+//! namespaces have a row of their own, and are not in `writes_per_start`. So have those that the cluster refuses: the
+//! first pod of a new tenant may come before its namespace has a service account.
 
 #![expect(clippy::print_stdout, reason = "a command-line program talks to its user")]
 
@@ -164,6 +165,7 @@ async fn measure(args: &Args) -> anyhow::Result<()> {
         row(&format!("  {kind}"), format!("{:.2}", writes / count(starts)), "");
     }
     row("writes per new tenant", format!("{:.2}", namespaces / count(TENANTS.min(starts))), "");
+    row("writes refused, per start", format!("{:.2}", refused(&http, &metrics).await? / count(starts)), "");
 
     let before = writes(&http, &metrics).await?;
     stream::iter(0..starts)
@@ -291,6 +293,13 @@ async fn scrape(http: &reqwest::Client, url: &str) -> Option<String> {
 /// The number of writes of the operator.
 async fn writes(http: &reqwest::Client, url: &str) -> anyhow::Result<f64> {
     Ok(by_kind(http, url, &BTreeMap::new()).await?.values().sum())
+}
+
+/// The number of writes that the cluster has refused.
+async fn refused(http: &reqwest::Client, url: &str) -> anyhow::Result<f64> {
+    let text = scrape(http, url).await.context("the operator does not respond")?;
+    let lines = text.lines().filter(|line| line.starts_with("operator_refused_writes_total{"));
+    Ok(lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum())
 }
 
 /// The number of writes of each kind since `before`.

@@ -269,6 +269,12 @@ host = "localhost"
 url = "http://127.0.0.1:{identity}"
 token = "{token}"
 
+[log_archive]
+endpoint = "http://127.0.0.1:{objects}"
+bucket = "atelier-logs"
+access_key = "{access}"
+secret_key = "{secret}"
+
 {clusters}
 {database}
 {auth}"#,
@@ -280,6 +286,9 @@ token = "{token}"
         gateway = config.ports.gateway,
         ssh = config.ports.ssh,
         identity = config.ports.identity,
+        objects = config.ports.object_store,
+        access = secrets.object_store_access_key,
+        secret = secrets.object_store_secret_key,
         database = database(config, secrets),
         auth = revocable(config, &secrets.gpu_token),
     )

@@ -50,7 +50,12 @@ pub(crate) async fn serve(hub: &Arc<Hub>, target: &Target, query: &Query) -> Res
     let file = hub.runtime.log_file(pod.uid(), previous);
     let since = match (query.number("sinceSeconds")?, query.get("sinceTime")) {
         (Some(s), _) => jiff::Timestamp::now().checked_sub(jiff::SignedDuration::from_secs(s)).ok(),
-        (_, Some(t)) => Some(t.parse().map_err(|_| Failure::bad_request("sinceTime must be RFC 3339"))?),
+        // passed on to the kubelet in full seconds
+        (_, Some(t)) => {
+            let time: jiff::Timestamp =
+                t.parse().map_err(|_| Failure::bad_request("sinceTime must be RFC 3339"))?;
+            jiff::Timestamp::from_second(time.as_second()).ok()
+        }
         _ => None,
     };
     let view = View {

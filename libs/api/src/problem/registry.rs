@@ -211,6 +211,10 @@ problems! {
         "Close some of them, or wait as long as `Retry-After` says, then try again.",
         { limit: integer "Streams of this kind that the tenant may have open at a time.",
           retry_after: integer "Seconds to wait before the next attempt." };
+    TerminalSessionEnded = GONE "terminal-session-ended", "Terminal session has ended",
+        "Open a new terminal, without `session`.";
+    LogArchiveDisabled = CONFLICT "log-archive-disabled", "No logs are kept",
+        "Read the log without `attempt`, while the instance runs. An administrator of the platform can configure `[log_archive]`.";
     EventsDeleted = GONE "events-deleted", "Position is not in the log",
         "Read the list of events again, and continue after its newest event.",
         { oldest: integer "The oldest `sequence` after which the log is complete.",

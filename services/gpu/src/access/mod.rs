@@ -1,8 +1,8 @@
-//! Access to a running instance: its log as a stream, a terminal over a WebSocket.
+//! Access to a running instance: a terminal over a WebSocket, and how many streams a tenant may have open.
 
 pub(crate) mod limit;
-mod log;
-mod terminal;
+pub(crate) mod rights;
+pub(crate) mod terminal;
 
 use std::sync::Arc;
 
@@ -13,20 +13,18 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     cluster::{Cluster, PodRef},
     error::Error,
-    instance,
+    instance::{self, Instance},
     state::AppState,
 };
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(log::get_instance_log))
-        .routes(routes!(terminal::open_instance_terminal))
+    OpenApiRouter::new().routes(routes!(terminal::open_instance_terminal))
 }
 
 /// The pod of an instance, and the cluster that it is in.
-struct Container {
-    cluster: Arc<Cluster>,
-    pod: PodRef,
+pub(crate) struct Container {
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) pod: PodRef,
 }
 
 /// Finds the container of a tenant's running instance.
@@ -34,8 +32,13 @@ async fn container(app: &AppState, tenant: TenantId, id: InstanceId) -> Result<C
     let mut tx = app.db.tenant(tenant).await?;
     let found = instance::store::find(&mut tx, tenant, id).await?.ok_or_else(Problem::not_found)?;
     drop(tx);
-    let unit = found.state.unit().ok_or(Error::NotRunning)?;
-    let cluster = app.clusters.get(&unit.cluster).ok_or(Error::NotRunning)?;
-    let pod = cluster.pod(&unit.name, id).ok_or(Error::NotRunning)?;
-    Ok(Container { cluster: Arc::clone(cluster), pod })
+    Ok(container_of(app, &found).ok_or(Error::NotRunning)?)
+}
+
+/// Returns the container that an instance has now.
+pub(crate) fn container_of(app: &AppState, instance: &Instance) -> Option<Container> {
+    let unit = instance.state.unit()?;
+    let cluster = app.clusters.get(&unit.cluster)?;
+    let pod = cluster.pod(&unit.name, instance.id)?;
+    Some(Container { cluster: Arc::clone(cluster), pod })
 }

@@ -16,9 +16,10 @@ use std::{
 use crds::{ClusterConfig, ClusterError, GpuUnit};
 use ids::InstanceId;
 use kube::Api;
+use tokio::sync::watch::{Receiver, Sender};
 
 use cache::Cache;
-pub use pods::{Exec, PodError, PodRef};
+pub use pods::{Container, Exec, LogPart, PodError, PodRef};
 pub use streams::{Command, ExecInput, ExecOutput, ExecStatus, Forward, Forwarded, Output};
 pub use unit::{Condition, DesiredInstance, Observation, Unit, UnitRef};
 pub use write::WriteError;
@@ -28,6 +29,8 @@ pub struct Cluster {
     name: String,
     clients: crds::Clusters,
     cache: RwLock<Cache>,
+    /// Marked as changed with each batch of observations.
+    observed: Sender<()>,
 }
 
 impl Cluster {
@@ -45,6 +48,12 @@ impl Cluster {
             None if cache.synced => Observation::Gone,
             None => Observation::Unknown,
         })
+    }
+
+    /// Returns a receiver that is marked as changed when the units may have changed.
+    #[must_use]
+    pub fn observed(&self) -> Receiver<()> {
+        self.observed.subscribe()
     }
 
     async fn units(&self) -> Result<Api<GpuUnit>, ClusterError> {
@@ -71,7 +80,12 @@ impl Clusters {
     pub fn new(config: &BTreeMap<String, ClusterConfig>) -> Self {
         let clients = crds::Clusters::new(config);
         let cluster = |name: &String| {
-            let cluster = Cluster { name: name.clone(), clients: clients.clone(), cache: RwLock::default() };
+            let cluster = Cluster {
+                name: name.clone(),
+                clients: clients.clone(),
+                cache: RwLock::default(),
+                observed: Sender::default(),
+            };
             (name.clone(), Arc::new(cluster))
         };
         Self(Arc::new(config.keys().map(cluster).collect()))

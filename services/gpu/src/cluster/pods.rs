@@ -5,13 +5,14 @@ use std::time::Duration;
 use crds::{ClusterError, names::CONTAINER};
 use futures::{AsyncReadExt, Stream, stream};
 use ids::InstanceId;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api,
     api::{AttachParams, AttachedProcess, LogParams},
 };
 
-use super::{Cluster, Observation};
+use super::{Cluster, Observation, Unit};
 
 /// How long the cluster may take to begin a log or a terminal.
 const OPEN: Duration = Duration::from_secs(5);
@@ -26,6 +27,14 @@ pub type Exec = AttachedProcess;
 pub struct PodRef {
     pub(super) namespace: String,
     pub(super) name: String,
+}
+
+impl PodRef {
+    /// Returns the name of the pod.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 /// Why a pod's log or terminal is not available.
@@ -53,6 +62,46 @@ impl From<kube::Error> for PodError {
     }
 }
 
+/// Which part of a container's log.
+#[derive(Debug, Clone, Default)]
+pub struct LogPart {
+    /// Only lines from this time on, to the second.
+    pub since: Option<Timestamp>,
+    /// Only this many last lines.
+    pub tail: Option<i64>,
+    /// Whether later lines come as well, until the container ends.
+    pub follow: bool,
+    /// The container before the last restart of the container, instead of the present one.
+    pub previous: bool,
+}
+
+/// The container of an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Container {
+    /// The instance.
+    pub instance: InstanceId,
+    /// Number of its start.
+    pub attempt: i64,
+    /// Its pod.
+    pub pod: PodRef,
+    /// Whether it is ready and should stay: neither starting nor ending.
+    pub settled: bool,
+}
+
+fn container(unit: &Unit) -> Option<Container> {
+    let present = unit.instance.as_ref().filter(|present| !present.pod_name.is_empty())?;
+    let stays = unit.desired.as_ref().is_some_and(|desired| {
+        (desired.name.as_str(), desired.attempt, desired.restart)
+            == (present.id.as_str(), present.attempt, present.restart)
+    });
+    Some(Container {
+        instance: InstanceId::from_k8s_name(&present.id).ok()?,
+        attempt: present.attempt,
+        pod: PodRef { namespace: present.namespace.clone(), name: present.pod_name.clone() },
+        settled: stays && present.running_since.is_some(),
+    })
+}
+
 impl Cluster {
     /// Returns the pod that the instance has in a unit now.
     #[must_use]
@@ -64,30 +113,49 @@ impl Cluster {
         Some(PodRef { namespace: present.namespace.clone(), name: present.pod_name.clone() })
     }
 
-    /// Streams the pod's log: the last `tail` lines and, with `follow`, all later ones.
+    /// Streams a container's log, each line after its time.
     ///
     /// # Errors
     /// If the container does not run or the cluster does not answer.
     pub async fn log(
         &self,
         pod: &PodRef,
-        tail: i64,
-        follow: bool,
+        part: &LogPart,
     ) -> Result<impl Stream<Item = std::io::Result<Vec<u8>>> + Send + use<>, PodError> {
         let params = LogParams {
             container: Some(CONTAINER.to_owned()),
-            follow,
-            tail_lines: Some(tail),
+            follow: part.follow,
+            previous: part.previous,
+            since_time: part.since,
+            tail_lines: part.tail,
+            timestamps: true,
             ..LogParams::default()
         };
-        let pods = self.pods(pod).await?;
-        let reader = Box::pin(answer(pods.log_stream(&pod.name, &params)).await?);
-        Ok(stream::try_unfold(reader, |mut reader| async move {
+        let (pods, name) = (self.pods(pod).await?, pod.name.clone());
+        let mut opening = Box::pin(async move { pods.log_stream(&name, &params).await });
+        let opened = match tokio::time::timeout(OPEN, &mut opening).await {
+            Ok(opened) => Some(Box::pin(opened?)),
+            // the cluster begins its answer with the first line, for which one may have to wait
+            Err(_) if part.follow => None,
+            Err(elapsed) => return Err(kube::Error::Service(elapsed.into()).into()),
+        };
+        Ok(stream::try_unfold((Some(opening), opened), |(opening, opened)| async move {
+            let mut reader = match (opened, opening) {
+                (Some(reader), _) => reader,
+                (None, Some(opening)) => Box::pin(opening.await.map_err(std::io::Error::other)?),
+                (None, None) => return Ok(None),
+            };
             let mut chunk = vec![0; CHUNK];
             let read = reader.read(&mut chunk).await?;
             chunk.truncate(read);
-            Ok((read > 0).then_some((chunk, reader)))
+            Ok((read > 0).then_some((chunk, (None, Some(reader)))))
         }))
+    }
+
+    /// Returns the containers that the instances in this cluster's units have now.
+    #[must_use]
+    pub fn containers(&self) -> Vec<Container> {
+        self.read(|cache| cache.units.values().filter_map(|unit| container(unit)).collect())
     }
 
     /// Runs a command with a terminal in the pod.

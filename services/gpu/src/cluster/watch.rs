@@ -90,6 +90,7 @@ impl Cluster {
             }
             connection.set(failures == 0 && self.read(|cache| cache.synced));
             if !instances.is_empty() {
+                self.observed.send_replace(());
                 changed(instances.into_iter().collect()).await;
             }
             if failures >= MAX_FAILURES {

@@ -168,7 +168,7 @@ async fn answer(
 }
 
 /// Whether the client accepts a stream.
-fn wants_stream(headers: &HeaderMap) -> bool {
+pub(crate) fn wants_stream(headers: &HeaderMap) -> bool {
     headers
         .get_all(header::ACCEPT)
         .iter()

@@ -13,9 +13,10 @@ mod model;
 pub(crate) mod store;
 mod stream;
 
-pub(crate) use http::routes;
+pub(crate) use http::{routes, wants_stream};
 pub(crate) use hub::Hub;
 pub use model::{
     Actor, By, Claimed, Created, Deleted, Detail, Entry, Event, EventType, Failed, HoldEnded, HoldStarted,
-    Interrupted, Requested, RunEnded, Started, StopCause, StopRequested, Stopped, StorageChanged, Updated,
+    Interrupted, Requested, RunEnded, Started, StopCause, StopRequested, Stopped, StorageChanged,
+    TerminalClosed, TerminalEnd, TerminalOpened, Updated,
 };

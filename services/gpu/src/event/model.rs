@@ -1,6 +1,9 @@
 //! Events: their types, the data of each, who caused them and why. Pure.
 
-use ids::{DatacenterId, EventId, GpuSpecId, InstanceId, OperationId, StorageId, TenantId, UnitId, UserId};
+use ids::{
+    DatacenterId, EventId, GpuSpecId, InstanceId, OperationId, StorageId, TenantId, TerminalId, UnitId,
+    UserId,
+};
 use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
@@ -87,6 +90,10 @@ events! {
     HoldEnded(HoldEnded) = "instance.hold_ended";
     /// The instance is deleted.
     Deleted(Deleted) = "instance.deleted";
+    /// A user opened a terminal.
+    TerminalOpened(TerminalOpened) = "instance.terminal_opened";
+    /// The terminal has ended.
+    TerminalClosed(TerminalClosed) = "instance.terminal_closed";
 }
 
 /// What was ordered.
@@ -263,6 +270,44 @@ pub struct HoldEnded {
 pub struct Deleted {
     /// The last name of the instance.
     pub name: String,
+}
+
+/// The opened terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = InstanceTerminalOpened)]
+pub struct TerminalOpened {
+    /// Session id.
+    pub session_id: TerminalId,
+    /// IP address of the client, or null if it is not known.
+    pub client_address: Option<String>,
+}
+
+/// Why a terminal has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TerminalEnd {
+    /// The command ended, or its container.
+    Exited,
+    /// The client closed it, or lost the connection and did not connect again in time.
+    Disconnected,
+    /// Nothing was typed or printed for too long.
+    Idle,
+    /// The rights of the user ended.
+    RightsEnded,
+    /// The replica that ran it was stopped.
+    ServiceStopped,
+}
+
+/// The terminal that has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = InstanceTerminalClosed)]
+pub struct TerminalClosed {
+    /// Session id.
+    pub session_id: TerminalId,
+    /// When it was opened.
+    pub opened_at: Timestamp,
+    /// Why it has ended.
+    pub end_reason: TerminalEnd,
 }
 
 /// Who caused an event.

@@ -4,8 +4,6 @@
 //! whenever it has missed some. It is a task of its own, with a bounded channel to the connection, so that it also ends
 //! when the client takes nothing.
 
-use std::time::Duration;
-
 use api::Problem;
 use auth::Member;
 use axum::{
@@ -15,11 +13,10 @@ use axum::{
 use futures::stream;
 use http::{HeaderName, header};
 use ids::TenantId;
-use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use tokio::{
     sync::mpsc,
-    time::{Instant, sleep, timeout, timeout_at},
+    time::{Instant, timeout, timeout_at},
 };
 
 use super::{
@@ -27,7 +24,10 @@ use super::{
     store::{self, Extent, Filter, Recorded},
 };
 use crate::{
-    access::limit::{Kind, Open},
+    access::{
+        limit::{Kind, Open},
+        rights::{RightsEnd, rights_end},
+    },
     error::Error,
     state::AppState,
 };
@@ -65,9 +65,7 @@ impl Start {
 /// How a stream ends, in the comment that is its last line.
 #[derive(Debug, Clone, Copy)]
 enum End {
-    Shutdown,
-    RightsEnded,
-    TokenExpired,
+    Rights(RightsEnd),
     EventsDeleted,
     Unavailable,
     /// The client is gone, or takes nothing: it gets no comment.
@@ -77,9 +75,7 @@ enum End {
 impl End {
     fn comment(self) -> Option<&'static str> {
         match self {
-            Self::Shutdown => Some("the service is restarting; connect again"),
-            Self::RightsEnded => Some("your rights have ended"),
-            Self::TokenExpired => Some("the token has expired; connect again with a new one"),
+            Self::Rights(end) => Some(end.comment()),
             Self::EventsDeleted => Some("the events that follow were deleted"),
             Self::Unavailable => Some("the database does not answer; connect again"),
             Self::Disconnected => None,
@@ -109,7 +105,7 @@ pub(super) async fn open(
         told: position,
         out,
     };
-    tokio::spawn(follower.run(rights_end(app, member), open));
+    tokio::spawn(follower.run(rights_end(app, member, true), open));
     let body = stream::unfold(pending, |mut pending| async move {
         pending.recv().await.map(|part| (Ok::<Bytes, std::convert::Infallible>(part), pending))
     });
@@ -121,25 +117,6 @@ pub(super) async fn open(
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ];
     Ok((headers, Body::from_stream(body)).into_response())
-}
-
-/// Completes when the stream has to end, whatever the client does.
-fn rights_end(app: &AppState, member: &Member) -> impl Future<Output = End> + Send + use<> {
-    let (shutdown, revocations) = (app.shutdown.clone(), app.auth.verifier.revocations().clone());
-    let (grant, expires_at, now) = (member.principal.grant(), member.principal.expires_at, (app.clock)());
-    async move {
-        tokio::select! {
-            () = shutdown.cancelled_owned() => End::Shutdown,
-            () = revocations.ended(grant) => End::RightsEnded,
-            () = sleep(until(now, expires_at)) => End::TokenExpired,
-        }
-    }
-}
-
-/// Returns the time from `now` to `then`, at most a day.
-fn until(now: Timestamp, then: Timestamp) -> Duration {
-    let day = SignedDuration::from_hours(24);
-    then.duration_since(now).clamp(SignedDuration::ZERO, day).unsigned_abs()
 }
 
 struct Follower {
@@ -155,11 +132,11 @@ struct Follower {
 }
 
 impl Follower {
-    async fn run(mut self, rights_end: impl Future<Output = End>, open: Open) {
+    async fn run(mut self, rights_end: impl Future<Output = RightsEnd>, open: Open) {
         let out = self.out.clone();
         let end = tokio::select! {
             biased;
-            end = rights_end => end,
+            end = rights_end => End::Rights(end),
             () = out.closed() => End::Disconnected,
             end = self.follow() => end,
         };
@@ -280,15 +257,6 @@ mod tests {
         assert_eq!(position(Start::Latest), Some(9));
         assert_eq!([3, 4, 9, 10].map(|n| position(Start::After(n))), [None, Some(4), Some(9), None]);
         assert_eq!(Start::After(0).position(Extent::default()).ok(), Some(0));
-    }
-
-    #[test]
-    fn a_token_is_waited_for_until_it_expires() {
-        let now = Timestamp::from_second(1000).unwrap();
-        let at = |second| Timestamp::from_second(second).unwrap();
-        assert_eq!(until(now, at(1600)), Duration::from_secs(600));
-        assert_eq!(until(now, at(999)), Duration::ZERO);
-        assert_eq!(until(now, Timestamp::MAX), Duration::from_secs(86_400));
     }
 
     #[test]

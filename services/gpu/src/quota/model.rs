@@ -19,12 +19,12 @@ pub(crate) struct Limits {
     /// Instances, stopped ones included.
     #[schema(minimum = 0)]
     pub(crate) instances: Option<u32>,
-    /// GPUs of instances that are not stopped, those that wait or stop included.
+    /// GPUs of instances that are not stopped, or hold their unit.
     #[schema(minimum = 0)]
     pub(crate) gpus: Option<u32>,
     /// The same by GPU model.
     pub(crate) gpus_by_model: BTreeMap<String, u32>,
-    /// Price per hour of instances that are not stopped, by currency (ISO 4217).
+    /// Price per hour of instances that are not stopped, or hold their unit, by currency (ISO 4217).
     #[schema(value_type = BTreeMap<String, String>)]
     pub(crate) cost_per_hour: BTreeMap<String, Decimal>,
 }
@@ -85,9 +85,9 @@ impl Limits {
 pub(crate) struct Use {
     /// Instances, stopped ones included.
     pub(super) instances: i64,
-    /// GPUs of instances that are not stopped, by GPU model.
+    /// GPUs of instances that are not stopped, or hold their unit, by GPU model.
     pub(super) gpus: BTreeMap<String, i64>,
-    /// Price per hour of instances that are not stopped, by currency (ISO 4217).
+    /// Price per hour of instances that are not stopped, or hold their unit, by currency (ISO 4217).
     #[schema(value_type = BTreeMap<String, String>)]
     pub(super) cost_per_hour: BTreeMap<String, Decimal>,
 }

@@ -73,7 +73,7 @@ pub(super) async fn delete(conn: &mut PgConnection, tenant: TenantId) -> sqlx::R
 }
 
 /// Returns what the tenant's instances use, except one of them. One that stops or is being deleted counts until its unit
-/// is released. Orders of early versions name no GPU: they count as one of the model `""`.
+/// is released, one that holds its unit while it is stopped at the price of the hold. Orders of early versions name no GPU: they count as one of the model `""`.
 pub(super) async fn used(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -89,12 +89,17 @@ pub(super) async fn used(
     let rows = sqlx::query_as!(
         Row,
         r#"select coalesce(spec #>> '{gpu,model}', '') as "model!",
-               coalesce(phase #>> '{claim,currency}', spec ->> 'currency') as "currency!",
+               coalesce(phase #>> '{claim,currency}', phase #>> '{held,currency}', phase #>> '{hold,claim,currency}',
+                   spec ->> 'currency') as "currency!",
                count(*) as "instances!",
-               coalesce(sum(coalesce((spec #>> '{gpu,count}')::bigint, 1)) filter (where state <> 'stopped'),
-                   0)::bigint as "gpus!",
+               coalesce(sum(coalesce((spec #>> '{gpu,count}')::bigint, 1))
+                   filter (where state <> 'stopped' or phase ? 'hold'), 0)::bigint as "gpus!",
                coalesce(sum(coalesce((phase #>> '{claim,price_per_hour}')::numeric,
-                   (spec ->> 'price_per_hour')::numeric)) filter (where state <> 'stopped'), 0) as "cost_per_hour!"
+                       (phase #>> '{held,price_per_hour}')::numeric,
+                       (phase #>> '{hold,claim,price_per_hour}')::numeric
+                           * (phase #>> '{hold,claim,hold_price_fraction}')::numeric,
+                       (spec ->> 'price_per_hour')::numeric))
+                   filter (where state <> 'stopped' or phase ? 'hold'), 0) as "cost_per_hour!"
            from instances where tenant_id = $1 and state <> 'deleted' and id is distinct from $2
            group by 1, 2"#,
         tenant as TenantId,

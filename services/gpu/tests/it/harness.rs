@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use atelier_gpu::{
-    App, Apps, Config, EventsConfig, HoldsConfig, MIGRATIONS, NAME, SshConfig, StreamsConfig, TerminalConfig,
+    App, Apps, Config, EventsConfig, HoldsConfig, LogArchiveConfig, MIGRATIONS, NAME, SshConfig,
+    StreamsConfig, TerminalConfig,
 };
 use auth::Role;
 use crds::{ClusterConfig, GpuUnit};
@@ -37,9 +38,11 @@ pub(crate) struct World {
     pub(crate) process: Process,
     /// The service's database, as the service sees it.
     pub(crate) service_db: Db,
+    /// The object store of logs, until a test stops it.
+    pub(crate) objects: Option<devs3::Server>,
     /// Until a test stops it.
     pub(crate) cluster: Option<devcluster::Cluster>,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 /// Options of a world.
@@ -83,10 +86,20 @@ impl World {
     }
 
     pub(crate) async fn with(setup: Setup) -> Self {
+        Self::build(setup, false).await
+    }
+
+    /// Whose logs are kept in an object store.
+    pub(crate) async fn with_kept_logs() -> Self {
+        Self::build(Setup::default(), true).await
+    }
+
+    async fn build(setup: Setup, logs_are_kept: bool) -> Self {
         let (db, issuer) = (TestDb::new().await, Issuer::start().await);
         let folder = tempfile::tempdir().unwrap();
         let (cluster, kube) = start_cluster(folder.path()).await;
         let neighbours = Neighbours::start(&issuer).await;
+        let objects = if logs_are_kept { Some(start_objects(folder.path(), 0).await) } else { None };
         let operator = Operator::new(kube.clone());
         for _ in 0..setup.units {
             let unit = UnitId::new();
@@ -106,7 +119,7 @@ impl World {
                 ClusterConfig { kubeconfig: Some(cluster.kubeconfig_path().to_owned()), context: None },
             )]
             .into(),
-            terminal: TerminalConfig { idle_seconds: 60 },
+            terminal: TerminalConfig { idle_seconds: 60, reconnect_seconds: 60 },
             streams: StreamsConfig {
                 logs_per_tenant: 2,
                 terminals_per_tenant: 2,
@@ -116,6 +129,7 @@ impl World {
             },
             events: EventsConfig::default(),
             holds: HoldsConfig { max_seconds: 3600 },
+            log_archive: objects.as_ref().map(|objects| log_archive(&objects.endpoint)),
             ssh: Some(SshConfig {
                 listen: ([127, 0, 0, 1], 0).into(),
                 host: "127.0.0.1".into(),
@@ -142,11 +156,17 @@ impl World {
             config,
             app,
             process,
+            objects,
             cluster: Some(cluster),
-            _folder: folder,
+            folder,
         };
         let _ = world.admin().post("/v1/services", service()).await.expect(201);
         world
+    }
+
+    /// The folder of everything that the world keeps in files.
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        self.folder.path()
     }
 
     /// Starts one more replica of the service, on the same database.
@@ -275,6 +295,34 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         self.process.shutdown.begin();
+    }
+}
+
+/// An object store for logs. Port 0 takes a free one.
+pub(crate) async fn start_objects(folder: &std::path::Path, port: u16) -> devs3::Server {
+    let config = devs3::Config {
+        listen: ([127, 0, 0, 1], port).into(),
+        data_dir: folder.join("objects"),
+        admin_access_key: "ADMIN".into(),
+        admin_secret_key: "secret-of-admin".into(),
+        region: "default".into(),
+    };
+    devs3::start(config).await.unwrap()
+}
+
+fn log_archive(endpoint: &str) -> LogArchiveConfig {
+    LogArchiveConfig {
+        endpoint: endpoint.to_owned(),
+        region: "default".into(),
+        bucket: "logs".into(),
+        access_key: "ADMIN".into(),
+        secret_key: "secret-of-admin".into(),
+        days: 14,
+        bytes_per_instance: 64 * 1024 * 1024,
+        interval_seconds: 1,
+        hold_seconds: 0,
+        collections: 4,
+        follows: 4,
     }
 }
 

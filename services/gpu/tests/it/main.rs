@@ -12,6 +12,8 @@ mod events;
 mod harness;
 mod holds;
 mod lifecycle;
+mod log_stream;
+mod logs;
 mod model;
 mod model_events;
 mod neighbours;

@@ -113,6 +113,22 @@ async fn two_replicas_do_not_pass_a_limit_together() {
     assert_eq!((&refused.body["limit"], &refused.body["currency"]), (&json!(limit), &json!("EUR")));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_held_unit_counts_at_the_price_of_the_hold() {
+    let world = World::start().await;
+    let id = world.running().await;
+    let unit = world.unit_of(id).await;
+    let _ = world.stop_and_hold(id, json!({ "for_seconds": 600 })).await.expect(202);
+    world.emptied(&unit).await;
+    world.operator.ended(&unit, 160).await;
+    let price = world.held(id).await["hold"]["price_per_hour"].as_str().unwrap().to_owned();
+    let used = world.member().get("/v1/quota").await.expect(200).body["used"].clone();
+    assert_eq!(used["gpus"], json!({ "RTX 3080": 1 }));
+    let number = |text: &str| text.parse::<rust_decimal::Decimal>().unwrap();
+    assert_eq!(number(used["cost_per_hour"]["EUR"].as_str().unwrap()), number(&price));
+    assert!(number(&price) < number(PRICE));
+}
+
 /// The price has risen since the order.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_price_of_the_unit_counts_in_the_transaction_that_takes_it() {

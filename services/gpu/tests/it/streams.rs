@@ -87,6 +87,20 @@ async fn the_log_is_read_and_followed() {
     assert_eq!(seen, "second\nthird\n");
 }
 
+/// Creates a file in the working folder of the instance's container.
+pub(crate) async fn touch(world: &World, id: InstanceId, file: &str) {
+    assert_eq!(touch_at(world, &world.base, id, file).await, 0);
+}
+
+/// As [`touch`], at another replica. The exit code.
+pub(crate) async fn touch_at(world: &World, base: &str, id: InstanceId, file: &str) -> i64 {
+    let token = world.issuer.user(world.tenant, auth::Role::Member);
+    let query = format!("command=touch&command={file}");
+    let mut socket = connect(base, id, &query, &token).await.unwrap();
+    let _ = begun(&mut socket).await;
+    ended(socket.split().1).await.1
+}
+
 type Terminal = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// Runs a command in the instance's terminal; gives what it printed and its exit code.
@@ -109,7 +123,19 @@ async fn opened_by(world: &World, id: InstanceId, command: &[&str], token: &str)
     let url = format!("{}/v1/instances/{id}/terminal?{query}", world.base.replace("http", "ws"));
     let mut request = url.into_client_request().unwrap();
     request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
-    connect_async(request).await.unwrap().0
+    request.headers_mut().insert("x-forwarded-for", "192.0.2.7".parse().unwrap());
+    let mut socket = connect_async(request).await.unwrap().0;
+    assert_eq!(begun(&mut socket).await.1, 0);
+    socket
+}
+
+/// The first frame: the session and the offset of the output that follows.
+async fn begun(socket: &mut Terminal) -> (String, u64) {
+    let first = tokio::time::timeout(Duration::from_secs(30), socket.next()).await.unwrap();
+    let Some(Ok(Message::Text(text))) = first else { panic!("no session: {first:?}") };
+    let first: Value = serde_json::from_str(&text).unwrap();
+    let session = &first["session"];
+    (session["id"].as_str().unwrap().to_owned(), session["offset"].as_u64().unwrap())
 }
 
 async fn ended(mut socket: SplitStream<Terminal>) -> (String, i64) {
@@ -263,4 +289,151 @@ async fn a_tenant_has_so_many_logs_and_terminals_open_at_a_time() {
     // neither a client that is gone nor a request without a WebSocket is counted
     ends.close(None).await.unwrap();
     eventually("the closed terminal is not counted", async || connect().await.ok()).await;
+}
+
+/// Connects with any query. The answer of a refusal.
+async fn connect(
+    base: &str,
+    id: InstanceId,
+    query: &str,
+    token: &str,
+) -> Result<Terminal, Box<http::Response<Option<Vec<u8>>>>> {
+    let url = format!("{}/v1/instances/{id}/terminal?{query}", base.replace("http", "ws"));
+    let mut request = url.into_client_request().unwrap();
+    request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
+    match connect_async(request).await {
+        Ok((socket, _)) => Ok(socket),
+        Err(tungstenite::Error::Http(refused)) => Err(refused),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// Reads output until it ends with `text`.
+async fn until(socket: &mut Terminal, text: &str) -> Vec<u8> {
+    let mut printed = Vec::new();
+    while !String::from_utf8_lossy(&printed).contains(text) {
+        match tokio::time::timeout(Duration::from_secs(30), socket.next()).await.unwrap() {
+            Some(Ok(Message::Binary(bytes))) => printed.extend_from_slice(&bytes),
+            other => panic!("{other:?}"),
+        }
+    }
+    printed
+}
+
+/// The events of terminals, oldest first: type and `end_reason`.
+async fn terminal_events(world: &World, id: InstanceId) -> Vec<(String, Value)> {
+    let events = world.member().get(&format!("/v1/instances/{id}/events")).await.expect(200).body;
+    let items = events["items"].as_array().unwrap().iter().rev();
+    let name = |event: &Value| event["type"].as_str().unwrap().to_owned();
+    items
+        .filter(|event| name(event).contains("terminal"))
+        .map(|event| (name(event), event["data"].clone()))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_terminal_goes_on_after_a_lost_connection() {
+    let world = World::start().await;
+    let id = with_pod(&world).await;
+    let claims = world.issuer.claims(Some((world.tenant, auth::Role::Member)), false);
+    let token = world.issuer.sign(&claims);
+    let script =
+        "stty -echo; echo ready; read -r a; sleep 0.3; seq 1 2000; read -r b; echo \"got $a $b\"; exit 4";
+    let query = url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(["sh", "-c", script].map(|word| ("command", word)))
+        .finish();
+    let mut socket = connect(&world.base, id, &query, &token).await.unwrap();
+    let (session, offset) = begun(&mut socket).await;
+    assert_eq!(offset, 0);
+    let mut printed = until(&mut socket, "ready").await;
+    socket.send(Message::binary(&b"one\n"[..])).await.unwrap();
+    // the answer to a ping shows that the line has arrived
+    socket.send(Message::Ping("x".into())).await.unwrap();
+    assert!(matches!(socket.next().await, Some(Ok(Message::Pong(_)))));
+    // without a close frame
+    drop(socket);
+    let other = world.issuer.user(world.tenant, auth::Role::Owner);
+    let resume = |received: usize| format!("session={session}&received={received}");
+    let refused = connect(&world.base, id, &resume(0), &other).await.unwrap_err();
+    assert_eq!(refused.status(), 410, "another user");
+    for bad in [format!("session={session}"), format!("{}&command=sh", resume(0))] {
+        assert_eq!(connect(&world.base, id, &bad, &token).await.unwrap_err().status(), 422, "{bad}");
+    }
+    // another replica cannot serve it
+    let replica = world.replica().await;
+    let refused = connect(&replica.base, id, &resume(0), &token).await.unwrap_err();
+    assert_eq!(refused.status(), 410);
+    replica.process.shutdown.begin();
+
+    // twice: what the first connection received, and what nobody has received
+    let mut socket = connect(&world.base, id, &resume(printed.len()), &token).await.unwrap();
+    assert_eq!(begun(&mut socket).await, (session.clone(), printed.len() as u64));
+    let _lost_again = until(&mut socket, "1000").await;
+    drop(socket);
+    let mut socket = connect(&world.base, id, &resume(printed.len()), &token).await.unwrap();
+    assert_eq!(begun(&mut socket).await, (session.clone(), printed.len() as u64));
+    printed.extend(until(&mut socket, "2000").await);
+    // a second connection takes it over
+    let mut newer = connect(&world.base, id, &resume(printed.len()), &token).await.unwrap();
+    let _ = begun(&mut newer).await;
+    newer.send(Message::binary(&b"two\n"[..])).await.unwrap();
+    let (rest, code) = ended(newer.split().1).await;
+    let printed = String::from_utf8(printed).unwrap().replace("\r\n", "\n") + &rest;
+    let expected: String = (1..=2000).map(|number| format!("{number}\n")).collect();
+    assert!(printed.ends_with(&format!("ready\n{expected}got one two\n")), "{printed:.100}");
+    assert_eq!(code, 4);
+    assert_eq!(connect(&world.base, id, &resume(0), &token).await.unwrap_err().status(), 410);
+    let events = eventually("the end is recorded", async || {
+        let events = terminal_events(&world, id).await;
+        (events.len() == 2).then_some(events)
+    })
+    .await;
+    assert_eq!(events[0].0, "instance.terminal_opened");
+    assert_eq!((&events[1].1["session_id"], &events[1].1["end_reason"]), (&json!(session), &json!("exited")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_terminal_counts_until_it_ends_and_ends_with_the_rights() {
+    let world = World::start().await;
+    let id = with_pod(&world).await;
+    let claims = world.issuer.claims(Some((world.tenant, auth::Role::Member)), false);
+    let (user, token) = (claims.sub, world.issuer.sign(&claims));
+    let lost = opened_by(&world, id, &["sh", "-c", "echo $$ > pid; exec sleep 1000"], &token).await;
+    let _other = opened(&world, id, &["cat"]).await;
+    drop(lost);
+    let refused = connect(&world.base, id, "command=cat", &token).await.unwrap_err();
+    assert_eq!(refused.status(), 429, "a lost terminal counts");
+    world.issuer.revoke(auth::Revocation { user_id: Some(user), ..auth::Revocation::default() });
+    let events = eventually("it has ended", async || {
+        let events = terminal_events(&world, id).await;
+        events.iter().any(|(name, _)| name.ends_with("closed")).then_some(events)
+    })
+    .await;
+    assert_eq!(events[0].1["client_address"], "192.0.2.7");
+    assert_eq!(events.last().unwrap().1["end_reason"], "rights_ended");
+    let _room = opened(&world, id, &["cat"]).await;
+
+    // nobody comes back in time
+    let mut config = world.config.clone();
+    config.terminal.reconnect_seconds = 1;
+    let impatient = crate::harness::Replica::start(&config, true).await;
+    let before = terminal_events(&world, id).await.len();
+    let token = world.issuer.user(world.tenant, auth::Role::Member);
+    let mut lost = connect(&impatient.base, id, "command=cat", &token).await.unwrap();
+    let _ = begun(&mut lost).await;
+    drop(lost);
+    let ends = async |count: usize| {
+        eventually("the terminal has ended", async || {
+            let events = terminal_events(&world, id).await;
+            (events.len() == count).then(|| events.last().unwrap().1["end_reason"].clone())
+        })
+        .await
+    };
+    assert_eq!(ends(before + 2).await, "disconnected");
+    // shutdown ends and records what is open
+    let mut open = connect(&impatient.base, id, "command=cat", &token).await.unwrap();
+    let _ = begun(&mut open).await;
+    impatient.process.shutdown.begin();
+    impatient.process.shutdown.finish().await;
+    assert_eq!(ends(before + 4).await, "service_stopped");
 }

@@ -7,7 +7,7 @@ use crate::harness::{CLUSTER, World};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_panic_in_any_worker_does_not_stop_the_service() {
-    let world = World::start().await;
+    let world = World::with_kept_logs().await;
     let workers = &world.process.workers;
     let names = workers.names();
     for expected in [
@@ -25,6 +25,8 @@ async fn a_panic_in_any_worker_does_not_stop_the_service() {
         "gpu.ssh.rights",
         "gpu.ssh.record",
         "gpu.grants",
+        "gpu.logs.clean_up",
+        &format!("gpu.logs.{CLUSTER}"),
         &format!("gpu.watch.{CLUSTER}"),
     ] {
         assert!(names.iter().any(|name| name == expected), "{expected} is not in {names:?}");

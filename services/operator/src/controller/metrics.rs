@@ -46,6 +46,7 @@ pub struct Metrics {
     duration: Histogram,
     start_to_pod: Histogram,
     writes: Family<Kind, Counter<u64, AtomicU64>>,
+    refused_writes: Family<Kind, Counter<u64, AtomicU64>>,
     watch_failures: Family<Kind, Counter<u64, AtomicU64>>,
     queue: Gauge<i64, AtomicI64>,
     leader: Gauge<i64, AtomicI64>,
@@ -59,6 +60,7 @@ impl Default for Metrics {
             duration: Histogram::new(seconds),
             start_to_pod: Histogram::new(seconds),
             writes: Family::default(),
+            refused_writes: Family::default(),
             watch_failures: Family::default(),
             queue: Gauge::default(),
             leader: Gauge::default(),
@@ -86,6 +88,11 @@ impl Metrics {
         );
         registry.register("operator_writes", "Writes to the Kubernetes API, by action", self.writes.clone());
         registry.register(
+            "operator_refused_writes",
+            "Writes that the Kubernetes API refused, by action",
+            self.refused_writes.clone(),
+        );
+        registry.register(
             "operator_watch_failures",
             "Errors of watches, by kind",
             self.watch_failures.clone(),
@@ -105,6 +112,10 @@ impl Metrics {
 
     pub(crate) fn wrote(&self, action: &str) {
         self.writes.get_or_create(&Kind { kind: action.to_owned() }).inc();
+    }
+
+    pub(crate) fn write_refused(&self, action: &str) {
+        self.refused_writes.get_or_create(&Kind { kind: action.to_owned() }).inc();
     }
 
     /// Number of writes of this action since the process started.

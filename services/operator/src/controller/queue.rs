@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// Delay after the first failure; jitter adds up to as much again.
-const BACKOFF_MIN: Duration = Duration::from_millis(50);
+const BACKOFF_MIN: Duration = Duration::from_millis(10);
 /// Longest delay after failures, without jitter.
 const BACKOFF_MAX: Duration = Duration::from_secs(15);
 
@@ -202,7 +202,7 @@ mod tests {
             assert_eq!(queue.next().await, 1);
             begun.elapsed()
         };
-        for least in [50, 100, 200] {
+        for least in [10, 20, 40] {
             let delay = failed().await.as_millis();
             assert!((least..=2 * least + 1).contains(&delay), "{delay} ms after a backoff of {least} ms");
         }

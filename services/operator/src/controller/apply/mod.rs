@@ -121,8 +121,11 @@ impl Applier {
         if !self.fence.is_open() {
             return Err(WriteError::Fenced);
         }
-        self.metrics.wrote(action);
         let result = request.await;
+        match &result {
+            Err(kube::Error::Api(_)) => self.metrics.write_refused(action),
+            _ => self.metrics.wrote(action),
+        }
         self.call_hook(Step::After, action, name).await;
         result.map_err(WriteError::Api)
     }

@@ -1,0 +1,66 @@
+//! Deletes kept logs: lines that are too old or too many, and those of deleted instances. The object goes first, so that
+//! the index names each object until it is gone.
+
+use std::{sync::Arc, time::Duration};
+
+use ids::InstanceId;
+use service::{Process, Round};
+
+use super::{
+    Archive,
+    collect::CollectError,
+    store::{self, OldChunk},
+};
+
+/// Time between two rounds.
+const PERIOD: Duration = Duration::from_secs(60);
+/// Chunks, or instances, deleted in one round.
+const DELETED: i64 = 500;
+
+/// Starts the worker `gpu.logs.clean_up`.
+pub(super) fn start(archive: &Arc<Archive>, process: &Process) {
+    let archive = Arc::clone(archive);
+    process.workers.spawn_periodic("gpu.logs.clean_up", PERIOD, move || {
+        let archive = Arc::clone(&archive);
+        async move { archive.clean_up().await }
+    });
+}
+
+impl Archive {
+    async fn clean_up(&self) -> anyhow::Result<Round> {
+        self.objects.create_bucket().await?;
+        let seconds = f64::from(self.config.days.max(1)) * 86_400.0;
+        let mut tx = self.db.worker().await?;
+        let expired = store::expired(&mut tx, seconds, DELETED).await?;
+        let deleted = store::of_deleted_instances(&mut tx, DELETED).await?;
+        tx.commit().await?;
+        self.delete(&expired).await?;
+        for log in &deleted {
+            while !self.objects.delete_instance(log.tenant_id, log.instance_id).await? {}
+            let mut tx = self.db.worker().await?;
+            store::delete_logs(&mut tx, log.instance_id).await?;
+            tx.commit().await?;
+        }
+        let most = expired.len().max(deleted.len());
+        Ok(Round::of(u64::try_from(most).unwrap_or(0), DELETED.unsigned_abs()))
+    }
+
+    /// Deletes the oldest chunks of an instance that has more bytes than are kept.
+    pub(super) async fn trim(&self, instance: InstanceId) -> Result<(), CollectError> {
+        let bytes = i64::try_from(self.config.bytes_per_instance).unwrap_or(i64::MAX);
+        let mut tx = self.db.worker().await?;
+        let excess = store::excess(&mut tx, instance, bytes, DELETED).await?;
+        tx.commit().await?;
+        self.delete(&excess).await
+    }
+
+    async fn delete(&self, chunks: &[OldChunk]) -> Result<(), CollectError> {
+        for chunk in chunks {
+            self.objects.delete(&chunk.object_key).await?;
+            let mut tx = self.db.worker().await?;
+            store::delete_chunk(&mut tx, chunk).await?;
+            tx.commit().await?;
+        }
+        Ok(())
+    }
+}
