@@ -299,7 +299,7 @@ async fn writes(http: &reqwest::Client, url: &str) -> anyhow::Result<f64> {
 async fn refused(http: &reqwest::Client, url: &str) -> anyhow::Result<f64> {
     let text = scrape(http, url).await.context("the operator does not respond")?;
     let lines = text.lines().filter(|line| line.starts_with("operator_refused_writes_total{"));
-    Ok(lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum())
+    Ok(lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).fold(0.0, |sum, n| sum + n))
 }
 
 /// The number of writes of each kind since `before`.

@@ -168,8 +168,7 @@ impl Dispatcher {
             unsent::send(hub, pod);
         }
         // its worker may not have ended yet
-        if false
-            && is_over(&pod.value)
+        if is_over(&pod.value)
             && let Some(pods) = self.admitted.get_mut(node)
         {
             pods.remove(pod.uid());

@@ -93,6 +93,7 @@ impl From<stock::Claim> for Claim {
 }
 
 /// What an instance that is stopping may still have claimed.
+#[expect(clippy::large_enum_variant, reason = "it is stored once in each instance, and mostly holds a claim")]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum ClaimStatus {
