@@ -43,8 +43,12 @@ pub(super) async fn run(
     while let Some(message) = socket.next().await {
         match message? {
             Message::Binary(bytes) => printed.extend_from_slice(&bytes),
-            Message::Text(last) => {
-                let last: Value = serde_json::from_str(&last)?;
+            Message::Text(text) => {
+                let last: Value = serde_json::from_str(&text)?;
+                // the first frame names the session
+                if !last["session"].is_null() {
+                    continue;
+                }
                 let printed = String::from_utf8_lossy(&printed).into_owned();
                 ensure!(last["exit_code"] == 0, "`{command}` ended with {last}: {printed}");
                 // the server may have closed the connection
