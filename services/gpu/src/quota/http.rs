@@ -95,8 +95,8 @@ async fn get_platform_quota(
     Ok((ETag(quota.generation), Json(PlatformQuotaView::from(quota))))
 }
 
-/// Sets all limits of a tenant. What runs goes on; what would exceed a limit is not started. The action is recorded. For
-/// administrators.
+/// Sets all limits of a tenant; for a tenant without limits, with `If-Match: *`. What runs goes on; what would exceed a
+/// limit is not started. The action is recorded. For administrators.
 #[utoipa::path(
     put, path = "/v1/platform-quotas/{tenant_id}", operation_id = "put_platform_quota", tag = "platform",
     params(("tenant_id" = TenantId, Path, description = "Tenant id"), Why, IdempotencyKey, IfMatch),

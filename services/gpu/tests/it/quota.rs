@@ -13,7 +13,7 @@ use crate::{
 impl World {
     async fn limit(&self, limits: Value) -> Response {
         let path = format!("/v1/platform-quotas/{}?reason=trial", self.tenant);
-        self.admin().put(&path, limits).await.expect(200)
+        self.admin().header("if-match", "*").put(&path, limits).await.expect(200)
     }
 }
 
@@ -67,7 +67,7 @@ async fn administrators_limit_what_a_tenant_uses_at_a_time() {
     let list = admin.get("/v1/platform-quotas").await.expect(200);
     assert_eq!(list.body["items"][0]["tenant_id"], json!(world.tenant));
     for who in [member, world.user(world.tenant, Role::Owner)] {
-        who.put(&path, json!({})).await.expect_problem(403, "forbidden");
+        who.header("if-match", "*").put(&path, json!({})).await.expect_problem(403, "forbidden");
         who.get("/v1/platform-quotas").await.expect_problem(403, "forbidden");
     }
     let _ = admin.delete(&path).await.expect(204);
@@ -80,7 +80,7 @@ async fn administrators_limit_what_a_tenant_uses_at_a_time() {
 async fn limits_are_checked() {
     let world = World::with(Setup { units: 0, workers: false }).await;
     let path = format!("/v1/platform-quotas/{}", world.tenant);
-    let admin = world.admin();
+    let admin = world.admin().header("if-match", "*");
     admin.put(&path, json!({})).await.expect_problem(422, "invalid-field");
     for (pointer, limits) in [
         ("/cost_per_hour/EUR", json!({ "cost_per_hour": { "EUR": "-1" } })),
