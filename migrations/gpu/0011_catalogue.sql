@@ -1,4 +1,5 @@
--- What people see of a version, and which one they are to choose. An older replica leaves the new columns as they are.
+-- The presentation of a version, and whether it is recommended or deprecated. An older replica leaves the new columns as
+-- they are.
 alter table service_images
     add column descriptions jsonb   not null default '{}', -- by language tag
     add column icon_url     text,

@@ -1,4 +1,4 @@
-//! What people see of an entry: descriptions, an icon, links. Pure.
+//! The presentation of an entry: descriptions, an icon, links. Pure.
 
 use std::collections::BTreeMap;
 

@@ -114,7 +114,7 @@ async fn quote_instance(
     let why_not = match exceeded {
         Some(exceeded) => Some((ReasonCode::QuotaExceeded, exceeded.to_string())),
         None if quote.draining => {
-            let message = "The datacenter is draining: its units are not given to anybody.";
+            let message = "The datacenter is draining: its units cannot be claimed.";
             Some((ReasonCode::StockExhausted, message.to_owned()))
         }
         None if quote.available == 0 => {

@@ -61,7 +61,7 @@ async fn new_instances_use_the_recommended_version_and_none_that_is_deprecated()
     new["recommended"] = json!(true);
     let second = admin.post("/v1/services", new).await.expect(201);
     let second = format!("/v1/services/{}", second.str("id"));
-    // at most one version is recommended, and whoever read the other sees that it has changed
+    // at most one version is recommended, and the ETag of the other has changed
     assert_eq!(admin.get(&first).await.expect(200).body["recommended"], false);
     let etag = made.header("etag").unwrap();
     admin.patch(&first, etag, json!({ "description": "" })).await.expect_problem(412, "changed-meanwhile");
@@ -90,7 +90,7 @@ async fn new_instances_use_the_recommended_version_and_none_that_is_deprecated()
 
 /// Two administrators recommend versions of one service at the same time, again and again.
 #[tokio::test(flavor = "multi_thread")]
-async fn at_most_one_version_is_recommended_whoever_asks_at_once() {
+async fn concurrent_changes_leave_one_recommended_version() {
     let world = World::with(Setup { units: 0, workers: false }).await;
     let admin = world.admin();
     let mut paths = Vec::new();
