@@ -86,7 +86,7 @@ events! {
     Stopped(Stopped) = "instance.stopped";
     /// The instance has stopped and keeps its unit for a part of the price.
     HoldStarted(HoldStarted) = "instance.hold_started";
-    /// The instance does not keep its unit any more.
+    /// The hold ended.
     HoldEnded(HoldEnded) = "instance.hold_ended";
     /// The instance is deleted.
     Deleted(Deleted) = "instance.deleted";

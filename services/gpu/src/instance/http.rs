@@ -321,7 +321,7 @@ async fn stop_instance(
     command(&app, &member, &key, id, stop, &options, false).await
 }
 
-/// Gives up the unit that a stopped instance holds, or is to hold once it has stopped.
+/// Ends the hold of an instance that is stopped or stopping.
 #[utoipa::path(
     delete, path = "/v1/instances/{id}/hold", operation_id = "release_instance_hold", tag = "instances",
     params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),

@@ -65,11 +65,11 @@ pub enum Event {
     StorageDetached,
     /// Nothing of it runs in its unit, which it keeps from this time on.
     HoldStarted(Timestamp),
-    /// It does not keep its unit any more.
+    /// Its hold has ended.
     HoldEnded(HoldEnd, Timestamp),
     /// The end of its hold is recorded.
     HoldMetered,
-    /// It starts in the unit that it kept.
+    /// It starts in the held unit.
     HeldUnitTaken,
 }
 

@@ -33,7 +33,7 @@ pub enum State {
         /// Whether it waits in the queue if no unit is free. Otherwise the start fails.
         #[serde(default)]
         wait: bool,
-        /// The unit that it kept while it was stopped, and now runs in.
+        /// The unit of its hold, in which it starts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         held: Option<Claim>,
     },
@@ -66,7 +66,7 @@ pub enum State {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hold: Option<Timestamp>,
     },
-    /// It has nothing but its storage, and possibly a unit that it keeps.
+    /// It has its storage and, with a hold, its unit.
     Stopped {
         /// Why it stopped, unless a user asked for it.
         failure: Option<Failure>,

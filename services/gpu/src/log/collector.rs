@@ -40,9 +40,9 @@ pub(super) struct Collector {
 
 /// The log of a container.
 enum Entry {
-    /// It is being read, or followed.
+    /// A task reads or follows it.
     Busy,
-    /// It is read again at this time.
+    /// The next read is due at `due`.
     Idle { source: Box<Source>, due: Instant },
 }
 

@@ -161,7 +161,7 @@ impl Splitter {
     }
 }
 
-/// Gives lines their positions, in the order of the log.
+/// Assigns positions to lines, in the order of the log.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sequencer {
     last: Position,

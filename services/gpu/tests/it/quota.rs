@@ -130,6 +130,24 @@ async fn a_held_unit_counts_at_the_price_of_the_hold() {
     assert!(number(&price) < number(PRICE));
 }
 
+/// A start whose tenant's use is being changed waits until that is committed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_waits_for_another_that_adds_to_the_use() {
+    let world = World::with(Setup { units: 0, workers: false }).await;
+    world.limit(json!({ "instances": 1 })).await;
+    let mut other = world.db.admin().await;
+    let lock = "select pg_advisory_lock(hashtextextended('quota ' || $1, 0))";
+    sqlx::query(lock).bind(world.tenant.to_string()).execute(&mut other).await.unwrap();
+    let member = world.member();
+    let order = tokio::spawn(async move { member.post("/v1/instances", World::order()).await });
+    world.db.wait_for_blocked_query().await;
+    assert!(!order.is_finished());
+    sqlx::query("select pg_advisory_unlock_all()").execute(&mut other).await.unwrap();
+    let _ = order.await.unwrap().expect(202);
+    let second = world.member().post("/v1/instances", World::order()).await;
+    second.expect_problem(409, "quota-exceeded");
+}
+
 /// The price has risen since the order.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_price_of_the_unit_counts_in_the_transaction_that_takes_it() {

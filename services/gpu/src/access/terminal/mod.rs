@@ -43,7 +43,7 @@ const MAX_FRAME: usize = 64 * 1024;
 enum Request {
     /// A new terminal with this command.
     Open(Vec<String>),
-    /// The terminal that it had, after so many bytes of output.
+    /// Resume this session at this offset of its output, in bytes.
     Resume(TerminalId, u64),
 }
 
