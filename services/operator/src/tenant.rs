@@ -1,4 +1,5 @@
-//! The namespaces of instances and the objects in them, as values: network policies, a quota and a Pod Security level.
+//! The namespaces of instances and the objects in them, as values: a service account, network policies, a quota and
+//! a Pod Security level.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,10 @@ use crate::unit::meta::{owner_reference, short_hash};
 pub const ANNOTATION_APPLIED: &str = "atelier.dev/applied";
 /// Label of Pod Security admission.
 pub const LABEL_ENFORCE: &str = "pod-security.kubernetes.io/enforce";
+
+/// The service account of pods in these namespaces. It has no rights and no token. The namespace's `default` would not
+/// do: the cluster's controllers create it, at some time after the namespace.
+pub const SERVICE_ACCOUNT: &str = "atelier";
 
 /// Most pods in a unit's namespace: two placeholders, an instance pod and its predecessor, and some spare.
 const UNIT_PODS: u32 = 8;
@@ -40,7 +45,7 @@ impl Owner<'_> {
 /// One object of a namespace, ready to apply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
-    /// `Namespace`, `NetworkPolicy` or `ResourceQuota`.
+    /// `Namespace`, `ServiceAccount`, `NetworkPolicy` or `ResourceQuota`.
     pub kind: &'static str,
     /// Name.
     pub name: String,
@@ -58,7 +63,7 @@ impl Object {
     }
 }
 
-/// The objects of a namespace, the namespace first.
+/// The objects of a namespace, the namespace first, then the service account.
 #[must_use]
 pub fn objects(owner: Owner<'_>, root_inside: bool, settings: &Settings) -> Vec<Object> {
     let namespace = owner.namespace();
@@ -98,6 +103,15 @@ pub fn objects(owner: Owner<'_>, root_inside: bool, settings: &Settings) -> Vec<
             "Namespace",
             &namespace,
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}),
+        ),
+        object(
+            "ServiceAccount",
+            SERVICE_ACCOUNT,
+            json!({
+                "apiVersion": "v1", "kind": "ServiceAccount",
+                "metadata": {"name": SERVICE_ACCOUNT, "namespace": namespace, "labels": labels},
+                "automountServiceAccountToken": false,
+            }),
         ),
         policy("default-deny", json!({"podSelector": {}, "policyTypes": ["Ingress", "Egress"]})),
         policy(
@@ -155,7 +169,7 @@ fn object(kind: &'static str, name: &str, mut body: Value) -> Object {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::core::v1::{Namespace, ResourceQuota};
+    use k8s_openapi::api::core::v1::{Namespace, ResourceQuota, ServiceAccount};
     use k8s_openapi::api::networking::v1::NetworkPolicy;
 
     use super::*;
@@ -168,6 +182,9 @@ mod tests {
         for object in &all {
             match object.kind {
                 "Namespace" => drop(serde_json::from_value::<Namespace>(object.body.clone()).unwrap()),
+                "ServiceAccount" => {
+                    drop(serde_json::from_value::<ServiceAccount>(object.body.clone()).unwrap());
+                }
                 "NetworkPolicy" => {
                     let policy: NetworkPolicy = serde_json::from_value(object.body.clone()).unwrap();
                     assert!(policy.spec.is_some());
@@ -186,7 +203,7 @@ mod tests {
     fn every_private_range_is_blocked() {
         let settings = Settings::default();
         let all = objects(Owner::Tenant("ten-1"), false, &settings);
-        let blocks = &all[3].body["spec"]["egress"][1]["to"];
+        let blocks = &all[4].body["spec"]["egress"][1]["to"];
         let excepted: Vec<_> =
             (0..2).flat_map(|n| blocks[n]["ipBlock"]["except"].as_array().unwrap().clone()).collect();
         assert_eq!(excepted.len(), settings.private_ranges.len());

@@ -11,7 +11,7 @@ use backon::{BackoffBuilder as _, ExponentialBuilder};
 use crds::{GpuStorage, GpuUnit, names};
 use futures::{StreamExt as _, pin_mut};
 use k8s_openapi::api::core::v1::{
-    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceQuota,
+    Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, ResourceQuota, ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::resource::v1::ResourceClaim;
@@ -112,6 +112,7 @@ impl Watches {
         self.watch_resource_claims(workers);
         self.watch_mirrors(workers);
         self.watch_applied::<Namespace>(workers);
+        self.watch_applied::<ServiceAccount>(workers);
         self.watch_applied::<NetworkPolicy>(workers);
         self.watch_applied::<ResourceQuota>(workers);
     }
@@ -420,7 +421,7 @@ fn is_forbidden(error: &watcher::Error) -> bool {
 fn identity<K: Resource<DynamicType = ()>>(object: &K) -> String {
     match K::kind(&()).as_ref() {
         "Pod" | "ResourceClaim" => object.uid().unwrap_or_default(),
-        "NetworkPolicy" | "ResourceQuota" => {
+        "ServiceAccount" | "NetworkPolicy" | "ResourceQuota" => {
             format!("{}/{}", object.namespace().unwrap_or_default(), object.name_any())
         }
         _ => object.name_any(),
@@ -429,8 +430,9 @@ fn identity<K: Resource<DynamicType = ()>>(object: &K) -> String {
 
 /// What the cache keeps of an applied object.
 pub(crate) fn applied<K: Resource<DynamicType = ()> + Serialize>(object: &K) -> Applied {
-    let spec = serde_json::to_value(object).unwrap_or_default()["spec"].take();
-    let content = json!([object.labels(), object.annotations(), spec]);
+    let mut value = serde_json::to_value(object).unwrap_or_default();
+    let body = [value["spec"].take(), value["automountServiceAccountToken"].take()];
+    let content = json!([object.labels(), object.annotations(), body]);
     Applied {
         content: short_hash(content.to_string().as_bytes()),
         hash: object.annotations().get(tenant::ANNOTATION_APPLIED).cloned().unwrap_or_default(),

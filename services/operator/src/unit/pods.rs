@@ -22,6 +22,7 @@ use super::meta::{labels, owner_reference, short_hash};
 use super::resources::{requirements_with, template_hash};
 use crate::observation::{ANNOTATION_TEMPLATE, LABEL_ATTEMPT, LABEL_RESTART, NOT_READY};
 use crate::settings::Settings;
+use crate::tenant::SERVICE_ACCOUNT;
 
 /// Seconds between two readiness probes, and between two startup probes.
 const PROBE_PERIOD: i32 = 1;
@@ -134,6 +135,7 @@ pub fn placeholder(
     });
     let spec = PodSpec {
         termination_grace_period_seconds: Some(0),
+        service_account_name: devices::namespace(unit).map(|_| SERVICE_ACCOUNT.to_owned()),
         tolerations: Some(settings.tolerations().into_iter().flatten().chain(stays).collect()),
         security_context: Some(pod_security(65535, false)),
         ..pod_spec(unit, placement, claim, container, settings)
@@ -213,6 +215,7 @@ pub fn instance(
         termination_grace_period_seconds: Some(instance.termination_grace_period_seconds.max(1)),
         security_context: Some(pod_security(settings.run_as, instance.root_inside)),
         host_users: instance.root_inside.then_some(false),
+        service_account_name: Some(SERVICE_ACCOUNT.to_owned()),
         runtime_class_name: instance.runtime_class_name.clone(),
         volumes: (!volumes.is_empty()).then_some(volumes),
         hostname: Some(instance.id.clone()),

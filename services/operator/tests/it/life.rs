@@ -153,6 +153,7 @@ async fn a_tenants_namespace_is_isolated_and_its_pods_are_confined() {
     assert_eq!(found, ["default-deny", "from-gateway", "to-internet"]);
     let pod = lab.pods(0).await.remove(0).spec.unwrap();
     assert_eq!(pod.automount_service_account_token, Some(false));
+    assert_eq!(pod.service_account_name.as_deref(), Some("atelier"));
     assert_eq!(pod.security_context.unwrap().run_as_non_root, Some(true));
     assert_eq!(pod.containers[0].security_context.clone().unwrap().allow_privilege_escalation, Some(false));
     let status = lab.status(0).await;

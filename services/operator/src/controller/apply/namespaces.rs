@@ -1,7 +1,7 @@
 //! Namespaces of instances and the objects in them.
 
 use futures::future::try_join_all;
-use k8s_openapi::api::core::v1::{Namespace, ResourceQuota};
+use k8s_openapi::api::core::v1::{Namespace, ResourceQuota, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::Api;
 use kube::api::Patch;
@@ -11,14 +11,17 @@ use super::{Applier, WriteError, apply_params};
 use crate::tenant::{self, Object, Owner};
 
 impl Applier {
-    /// Applies the namespace itself, if it is missing or differs.
+    /// Applies what pods need before they can be created, if it is missing or differs: the namespace itself and the
+    /// service account.
     pub(super) async fn create_namespace(
         &self,
         owner: Owner<'_>,
         root_inside: bool,
     ) -> Result<(), WriteError> {
         let outdated = self.outdated(owner, root_inside, false);
-        self.apply_all(owner, outdated.into_iter().filter(is_namespace).collect()).await
+        let needed =
+            outdated.into_iter().filter(|object| is_namespace(object) || object.kind == "ServiceAccount");
+        self.apply_all(owner, needed.collect()).await
     }
 
     /// Applies the namespace and the objects in it that are missing or differ.
@@ -76,6 +79,10 @@ impl Applier {
                     return Err(WriteError::Conflict);
                 }
                 applied(&stored)
+            }
+            "ServiceAccount" => {
+                let api: Api<ServiceAccount> = Api::namespaced(client, namespace);
+                applied(&self.write("tenant", name, api.patch(name, &params, &patch)).await?)
             }
             "NetworkPolicy" => {
                 let api: Api<NetworkPolicy> = Api::namespaced(client, namespace);
