@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::{
     OperationKind,
     model::Instance,
-    parts::{CurrentOperation, Order, OrderedGpu},
+    parts::{CurrentOperation, OnNodeLoss, Order, OrderedGpu},
     state::State,
     store,
 };
@@ -58,6 +58,9 @@ pub(crate) struct NewInstance {
     /// Whether the instance waits in the queue if no unit is free. Otherwise the start fails at once.
     #[serde(default)]
     pub(crate) wait: bool,
+    /// What happens when its node is lost.
+    #[serde(default)]
+    pub(crate) on_node_loss: OnNodeLoss,
 }
 
 /// Checks the name of an instance.
@@ -165,10 +168,11 @@ impl NewInstance {
                 env: self.env.clone(),
                 storage_id: self.storage_id,
                 datacenter_id: self.datacenter,
+                on_node_loss: self.on_node_loss,
                 price_per_hour: spec.price_per_hour,
                 currency: spec.currency.clone(),
             },
-            state: State::Pending { reason: None, wait: self.wait, held: None },
+            state: State::Pending { reason: None, wait: self.wait, held: None, left: None },
             attempt: 1,
             restart: 0,
             storage: None,

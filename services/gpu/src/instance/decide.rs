@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::{
     hold::{Hold, HoldEnd},
     model::{Event, Instance},
-    parts::{ClaimStatus, Failure, Pod},
+    parts::{ClaimStatus, Failure, OnNodeLoss, Pod},
     reason::{Reason, ReasonCode},
     state::State,
 };
@@ -58,6 +58,7 @@ impl Step {
             self,
             Self::Record(
                 Event::Failed(_)
+                    | Event::NodeLost
                     | Event::RemovedFromUnit
                     | Event::BecameUnready(_)
                     | Event::HoldStarted(_)
@@ -84,6 +85,12 @@ pub fn decide(
         return Step::Act(Action::Vacate(stray.clone()));
     }
     match &instance.state {
+        State::Pending { left: Some(left), reason, .. } => {
+            match terminate(instance, &left.unit, observation, now) {
+                Step::Wait(_) => Step::Wait(reason.clone()),
+                step => step,
+            }
+        }
         State::Pending { held, .. } => match instance.order.storage_id {
             Some(storage) if instance.storage.is_none() => Step::Act(Action::Attach(storage)),
             _ if held.is_some() => Step::Record(Event::HeldUnitTaken),
@@ -119,10 +126,13 @@ fn keep_running(instance: &Instance, observation: &Observation, pod: Option<&Pod
         return Step::Record(Event::Failed(failure));
     }
     if unit.node_lost() {
-        return fail(
-            ReasonCode::NodeLost,
-            "The instance's node does not answer. Start the instance again to use another node.",
-        );
+        return match instance.order.on_node_loss {
+            OnNodeLoss::Restart => Step::Record(Event::NodeLost),
+            OnNodeLoss::Stop => fail(
+                ReasonCode::NodeLost,
+                "The instance's node does not answer. Start the instance again to use another node.",
+            ),
+        };
     }
     match &unit.desired {
         Some(desired) if desired.name != name => match pod {

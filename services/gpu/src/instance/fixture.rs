@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
-    Claim, CurrentOperation, Failure, Instance, OperationKind, Order, Place, Pod, Reason, ReasonCode, State,
+    Claim, CurrentOperation, Failure, Instance, OnNodeLoss, OperationKind, Order, Place, Pod, Reason,
+    ReasonCode, State,
 };
 use crate::{
     catalogue::{Template, TemplatePort},
@@ -76,6 +77,7 @@ pub(crate) fn instance(state: State) -> Instance {
             env: vec![],
             storage_id: None,
             datacenter_id: None,
+            on_node_loss: OnNodeLoss::Restart,
             price_per_hour: "0.5".parse().unwrap(),
             currency: "EUR".into(),
         },

@@ -27,7 +27,7 @@ use utoipa_axum::router::OpenApiRouter;
 pub use hold::{Hold, HoldEnd};
 pub use model::{Accepted, Command, Effects, EndedOperation, Event, Instance, NotAllowed, Unexpected};
 pub use parts::{
-    AttachedStorage, Claim, ClaimStatus, CurrentOperation, Failure, Order, OrderedGpu, Place, Pod,
+    AttachedStorage, Claim, ClaimStatus, CurrentOperation, Failure, OnNodeLoss, Order, OrderedGpu, Place, Pod,
 };
 pub use reason::{Reason, ReasonCode};
 pub use reconcile::Reconciler;

@@ -55,6 +55,8 @@ pub enum Event {
     BecameUnready(Option<Reason>),
     /// Somebody removed it from its unit.
     RemovedFromUnit,
+    /// Its node is lost. It is started in another unit.
+    NodeLost,
     /// The start or the run failed.
     Failed(Failure),
     /// An administrator or the suspension of its tenant stops it.
@@ -223,7 +225,7 @@ impl Instance {
             (Command::Start, State::Stopped { .. }) => {
                 let (held, hold) = self.end_hold(HoldEnd::InstanceStarted, at).unzip();
                 // a failure belongs to the operation that failed: the state is left first
-                self.state = State::Pending { reason: None, wait: false, held };
+                self.state = State::Pending { reason: None, wait: false, held, left: None };
                 self.attempt += 1;
                 self.storage = None;
                 let mut effects = hold.unwrap_or_default();
@@ -361,6 +363,25 @@ impl Instance {
                 log.push(Entry::from(interrupted).because(Some(&reason)));
                 self.state =
                     State::Starting { claim: claim.clone(), reason: Some(reason), restarting: false };
+                self.attempt += 1;
+            }
+            (Event::NodeLost, State::Starting { claim, .. } | State::Running { claim, .. }) => {
+                let reason = Reason::new(
+                    ReasonCode::NodeLost,
+                    "The instance's node does not answer. The instance is started on another node.",
+                );
+                let interrupted = Detail::Interrupted(Interrupted { attempt: self.attempt });
+                log.push(Entry::from(interrupted).because(Some(&reason)));
+                if let Some(place) = &mut self.last_place {
+                    place.node = None;
+                }
+                let left = Some(claim.clone());
+                self.state = State::Pending { reason: Some(reason), wait: true, held: None, left };
+            }
+            (Event::Released, State::Pending { left: left @ Some(_), .. }) => {
+                *left = None;
+                self.storage = None;
+                effects.metering = self.close_unseen_run();
                 self.attempt += 1;
             }
             (

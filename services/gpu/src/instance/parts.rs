@@ -6,6 +6,7 @@ use ids::{DatacenterId, GpuSpecId, ImageId, OperationId, StorageId, UnitId};
 use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::reason::Reason;
 use crate::{
@@ -37,10 +38,24 @@ pub struct Order {
     pub storage_id: Option<StorageId>,
     /// Required datacenter.
     pub datacenter_id: Option<DatacenterId>,
+    /// What happens when its node is lost.
+    #[serde(default)]
+    pub on_node_loss: OnNodeLoss,
     /// Price at the time of the order. Each claim sets its own.
     pub price_per_hour: Decimal,
     /// ISO 4217.
     pub currency: String,
+}
+
+/// What happens to an instance when its node is lost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnNodeLoss {
+    /// It is started in another unit, and waits in the queue if none is free.
+    #[default]
+    Restart,
+    /// It stops.
+    Stop,
 }
 
 /// GPUs of an order.

@@ -8,6 +8,7 @@
 //!    └─────────────── stopping ◄──────────┴───────────────────────┘
 //! any ── delete ──► deleting ── released, detached ──► deleted
 //! ```
+//! An instance that loses its node may go back to `pending`, and release its unit there before it claims another.
 //! A stopped instance may hold its unit: it starts in it, and otherwise goes through `stopping` to release it.
 //! The desired state (run, stop, delete) is part of the state.
 
@@ -36,6 +37,9 @@ pub enum State {
         /// The unit of its hold, in which it starts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         held: Option<Claim>,
+        /// The unit on a lost node that it ran in. It is released before another is claimed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        left: Option<Claim>,
     },
     /// It has a unit. Its pod is being created, or is not ready.
     Starting {
@@ -93,7 +97,7 @@ impl State {
             Self::Starting { claim, .. } | Self::Running { claim, .. } => Some(claim),
             Self::Stopping { claim: ClaimStatus::Held(claim), .. }
             | Self::Deleting { claim: ClaimStatus::Held(claim), .. } => Some(claim),
-            Self::Pending { held, .. } => held.as_ref(),
+            Self::Pending { held, left, .. } => left.as_ref().or(held.as_ref()),
             Self::Stopped { hold, .. } => hold.as_ref().map(|hold| &hold.claim),
             _ => None,
         }
@@ -155,7 +159,9 @@ impl State {
     /// Returns what an instance that leaves this state to stop may have claimed.
     pub(super) fn claim_status(&self) -> ClaimStatus {
         match self {
-            Self::Pending { held: Some(claim), .. } => ClaimStatus::Held(claim.clone()),
+            Self::Pending { left: Some(claim), .. } | Self::Pending { held: Some(claim), .. } => {
+                ClaimStatus::Held(claim.clone())
+            }
             Self::Stopped { hold: Some(hold), .. } => ClaimStatus::Held(hold.claim.clone()),
             Self::Pending { .. } => ClaimStatus::Unknown,
             Self::Starting { claim, .. } | Self::Running { claim, .. } => ClaimStatus::Held(claim.clone()),

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::{
     model::Instance,
-    parts::Failure,
+    parts::{Failure, OnNodeLoss},
     reason::ReasonCode,
     state::{InstanceState, State},
 };
@@ -108,6 +108,8 @@ pub(crate) struct InstanceView {
     version: String,
     /// Id of the mounted storage, or null.
     storage_id: Option<StorageId>,
+    /// What happens when its node is lost.
+    on_node_loss: OnNodeLoss,
     /// URL of the instance. Stays the same as long as the instance exists.
     url: String,
     /// Node of the instance; null if it has no unit.
@@ -166,6 +168,7 @@ impl InstanceView {
             service: order.service.clone(),
             version: order.version.clone(),
             storage_id: order.storage_id,
+            on_node_loss: order.on_node_loss,
             url: apps.url(instance.id),
             node,
             datacenter: instance.last_place.as_ref().map(|place| place.datacenter_name.clone()),

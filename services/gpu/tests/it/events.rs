@@ -171,8 +171,8 @@ async fn failures_leave_their_reason() {
     world.in_state(id, "running").await;
     world.operator.node_lost(&unit, 190).await;
     world.emptied(&unit).await;
-    world.operator.status(&unit, json!({})).await;
-    world.in_state(id, "stopped").await;
+    world.operator.node_back(&unit).await;
+    world.brought_up(id).await;
     let history = world.history(id).await;
     assert_eq!(
         history[seen..],
@@ -184,8 +184,9 @@ async fn failures_leave_their_reason() {
             "interrupted system container_restarting",
             "started system",
             "run_ended system",
-            "failed system node_lost",
-            "stopped system node_lost",
+            "interrupted system node_lost",
+            "unit_claimed system",
+            "started system",
         ]
     );
 }

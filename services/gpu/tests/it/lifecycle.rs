@@ -210,9 +210,36 @@ async fn a_restart_keeps_the_unit_and_begins_a_new_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_instance_whose_node_is_lost_is_started_in_another_unit() {
+    let world = World::with(Setup { units: 2, ..Setup::default() }).await;
+    let id = world.running().await;
+    let url = world.member().get(&format!("/v1/instances/{id}")).await.str("url").to_owned();
+    let unit = world.unit_of(id).await;
+    world.neighbours.withdraw_unit(&unit);
+    world.operator.node_lost(&unit, 150).await;
+    world.emptied(&unit).await;
+    let waiting = world.in_state(id, "pending").await;
+    assert_eq!(waiting.str("reason"), "node_lost");
+    assert!(world.neighbours.claim_of(id).is_some(), "released while it may still run");
+    world.operator.status(&unit, json!({})).await;
+    world.brought_up(id).await;
+    assert_ne!(world.unit_of(id).await, unit);
+    let running = world.in_state(id, "running").await;
+    assert_eq!((running.str("url"), running.str("on_node_loss")), (url.as_str(), "restart"));
+    assert_eq!(world.neighbours.claims(), 1);
+    let usage = world.usage(id).await;
+    let runs: Vec<_> = usage["items"].as_array().unwrap().iter().map(|run| &run["seconds"]).collect();
+    assert_eq!(runs[1], 50, "the outage is billed: {usage}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_lost_node_stops_the_instance_and_its_bill() {
     let world = World::start().await;
-    let id = world.running().await;
+    let mut order = World::order();
+    order["on_node_loss"] = json!("stop");
+    let id = world.ordered(order).await;
+    world.brought_up(id).await;
+    world.in_state(id, "running").await;
     let unit = world.unit_of(id).await;
     world.operator.node_lost(&unit, 150).await;
     world.emptied(&unit).await;

@@ -7,7 +7,7 @@ use atelier_gpu::{
     cluster::{Condition, DesiredInstance, Observation, Unit, UnitRef},
     instance::{
         Accepted, Action, AttachedStorage, Claim, Command, CurrentOperation, Effects, Event as Happened,
-        Failure, Instance, OperationKind, Place, Reason, ReasonCode, State, Step, decide,
+        Failure, Instance, OnNodeLoss, OperationKind, Order, Place, Reason, ReasonCode, State, Step, decide,
     },
     usage::{EndedHold, Meter, Metering, RunKey},
 };
@@ -95,8 +95,11 @@ impl World {
                     id: InstanceId::new(),
                     tenant: TenantId::new(),
                     name: format!("i{n}"),
-                    order: order(),
-                    state: State::Pending { reason: None, wait: false, held: None },
+                    order: Order {
+                        on_node_loss: if n == 0 { OnNodeLoss::Stop } else { OnNodeLoss::Restart },
+                        ..order()
+                    },
+                    state: State::Pending { reason: None, wait: false, held: None, left: None },
                     attempt: 1,
                     restart: 0,
                     storage: None,

@@ -1,6 +1,9 @@
 //! What may happen in the small world of `model.rs`, and what its instances are ordered as.
 
-use atelier_gpu::{Template, TemplatePort, instance::Order};
+use atelier_gpu::{
+    Template, TemplatePort,
+    instance::{OnNodeLoss, Order},
+};
 use ids::{GpuSpecId, ImageId, StorageId};
 use jiff::Timestamp;
 use proptest::prelude::*;
@@ -106,6 +109,7 @@ pub(crate) fn order() -> Order {
         env: vec![],
         storage_id: Some(StorageId::new()),
         datacenter_id: None,
+        on_node_loss: OnNodeLoss::Restart,
         price_per_hour: "0.5".parse().unwrap(),
         currency: "EUR".into(),
     }

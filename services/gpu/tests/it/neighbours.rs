@@ -151,6 +151,11 @@ impl Neighbours {
         self.holdings().units.push(unit);
     }
 
+    /// The unit is not given out any more.
+    pub(crate) fn withdraw_unit(&self, name: &str) {
+        self.holdings().units.retain(|unit| unit.k8s_name() != name);
+    }
+
     pub(crate) fn add_unit_in_other(&self, unit: UnitId) {
         let mut holdings = self.holdings();
         holdings.units.push(unit);

@@ -138,6 +138,11 @@ impl Operator {
         self.status(name, patch).await;
     }
 
+    /// The unit's node answers again, and the unit has no instance.
+    pub(crate) async fn node_back(&self, name: &str) {
+        self.status(name, json!({ "conditions": held() })).await;
+    }
+
     /// The pod has disappeared while nobody watched; the operator notices at `noticed`.
     pub(crate) async fn vanished(&self, name: &str, noticed: i64) {
         let status = self.unit(name).await.status.unwrap();

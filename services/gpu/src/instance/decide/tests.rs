@@ -11,7 +11,7 @@ use super::{
 use crate::cluster::{Condition, DesiredInstance};
 
 fn pending() -> Instance {
-    instance(State::Pending { reason: None, wait: false, held: None })
+    instance(State::Pending { reason: None, wait: false, held: None, left: None })
 }
 
 fn starting() -> Instance {
@@ -44,6 +44,7 @@ fn outline(step: &Step) -> (&'static str, Option<ReasonCode>) {
         Step::Record(Event::BecameUnready(reason)) => ("unready", code(reason)),
         Step::Record(Event::RemovedFromUnit) => ("removed", None),
         Step::Record(Event::RunsEnded(_)) => ("runs ended", None),
+        Step::Record(Event::NodeLost) => ("node lost", None),
         Step::Record(Event::Failed(failure)) => ("failed", Some(failure.reason.code)),
         Step::Record(_) => ("another event", None),
         Step::Act(Action::Attach(_)) => ("attach", None),
@@ -221,8 +222,8 @@ fn the_operators_reason_is_passed_on_while_the_instance_is_not_ready() {
 }
 
 #[test]
-fn a_lost_node_fails_the_instance() {
-    let instance = running();
+fn a_lost_node_fails_the_instance_or_has_it_start_elsewhere() {
+    let mut instance = running();
     for (held, ready, lost) in [
         (condition(false, HeldReason::NodeLost), condition(true, InstanceReason::Running), true),
         (condition(true, HeldReason::Claimed), condition(false, InstanceReason::NodeLost), true),
@@ -232,9 +233,38 @@ fn a_lost_node_fails_the_instance() {
         (None, None, false),
     ] {
         let unit = Unit { held, ready, ..unit_with(&instance) };
-        let expected = if lost { ("failed", Some(ReasonCode::NodeLost)) } else { ("wait", None) };
-        assert_eq!(outline(&step(&instance, unit.clone())), expected, "{:?} {:?}", unit.held, unit.ready);
+        for (policy, expected) in [
+            (OnNodeLoss::Stop, ("failed", Some(ReasonCode::NodeLost))),
+            (OnNodeLoss::Restart, ("node lost", None)),
+        ] {
+            instance.order.on_node_loss = policy;
+            let expected = if lost { expected } else { ("wait", None) };
+            assert_eq!(outline(&step(&instance, unit.clone())), expected, "{:?} {:?}", unit.held, unit.ready);
+        }
     }
+}
+
+#[test]
+fn an_instance_that_lost_its_node_releases_its_unit_before_it_claims_another() {
+    let mut instance = running();
+    instance.on(Event::NodeLost).unwrap();
+    let reason = instance.state.reason().cloned();
+    assert_eq!(reason.as_ref().map(|reason| reason.code), Some(ReasonCode::NodeLost));
+    let lost = Unit { held: condition(false, HeldReason::NodeLost), ..unit_with(&instance) };
+    assert_eq!(step(&instance, lost.clone()), Step::Act(Action::Vacate(claim().unit)));
+    let emptied = Unit { desired: None, ..lost };
+    assert_eq!(step(&instance, emptied.clone()), Step::Wait(reason.clone()), "its pod may still run");
+    let silent = decide(&instance, &Observation::Unknown, &[], true, at(200));
+    assert_eq!(silent, Step::Wait(reason));
+    let ended = Unit {
+        instance: None,
+        state: UnitState::Init,
+        observed_generation: Some(emptied.generation),
+        ..emptied
+    };
+    assert_eq!(step(&instance, ended), Step::Act(Action::Release));
+    instance.on(Event::Released).unwrap();
+    assert_eq!(decide(&instance, &Observation::Unknown, &[], true, at(200)), Step::Act(Action::Claim));
 }
 
 #[test]

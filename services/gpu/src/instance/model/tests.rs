@@ -8,7 +8,7 @@ use crate::usage::EndReason;
 
 fn states() -> Vec<State> {
     vec![
-        State::Pending { reason: None, wait: false, held: None },
+        State::Pending { reason: None, wait: false, held: None, left: None },
         State::Starting { claim: claim(), reason: None, restarting: false },
         State::Running { claim: claim(), pod: pod() },
         State::Stopping { claim: ClaimStatus::Held(claim()), failure: None, reason: None, hold: None },
@@ -112,7 +112,7 @@ fn a_stopping_instance_keeps_what_it_has_claimed() {
     let unit = claim();
     for command in [Command::Stop, Command::Delete] {
         for (state, expected) in [
-            (State::Pending { reason: None, wait: false, held: None }, ClaimStatus::Unknown),
+            (State::Pending { reason: None, wait: false, held: None, left: None }, ClaimStatus::Unknown),
             (
                 State::Starting { claim: unit.clone(), reason: None, restarting: false },
                 ClaimStatus::Held(unit.clone()),
@@ -170,7 +170,7 @@ fn events_that_do_not_fit_the_state_are_errors_and_change_nothing() {
 
 #[test]
 fn a_start_runs_through_its_states() {
-    let mut instance = instance(State::Pending { reason: None, wait: false, held: None });
+    let mut instance = instance(State::Pending { reason: None, wait: false, held: None, left: None });
     let (operation, unit) = (instance.operation.id, claim());
     let effects = instance.on(Event::Claimed(unit.clone())).unwrap();
     assert_eq!((effects.ended.len(), effects.metering.len()), (0, 0));
@@ -295,7 +295,7 @@ fn a_reason_is_new_once() {
 
 #[test]
 fn a_storage_of_another_cluster_is_outside() {
-    let mut instance = instance(State::Pending { reason: None, wait: false, held: None });
+    let mut instance = instance(State::Pending { reason: None, wait: false, held: None, left: None });
     assert!(!instance.storage_is_outside("uk-1"));
     for (cluster, outside) in [(None, false), (Some("uk-1"), false), (Some("uk-2"), true)] {
         let cluster = cluster.map(str::to_owned);
@@ -336,7 +336,7 @@ fn logged(instance: &mut Instance, event: Event) -> (Vec<&'static str>, Option<R
 
 #[test]
 fn each_event_of_a_life_is_logged_once() {
-    let mut instance = instance(State::Pending { reason: None, wait: false, held: None });
+    let mut instance = instance(State::Pending { reason: None, wait: false, held: None, left: None });
     instance.meter = Meter::default();
     let run = |since, ended_at| EndedRun {
         key: RunKey { attempt: 2, since: at(since) },

@@ -170,7 +170,7 @@ impl Life {
 }
 
 async fn live(db: &Db, starts: &[Start]) -> (Life, TenantId) {
-    let instance = fixture::instance(State::Pending { reason: None, wait: false, held: None });
+    let instance = fixture::instance(State::Pending { reason: None, wait: false, held: None, left: None });
     let tenant = instance.tenant;
     let mut tx = db.worker().await.unwrap();
     instance::store::insert(&mut tx, &instance, &By::system()).await.unwrap();
