@@ -24,6 +24,8 @@ enum Bench {
     Claims,
     /// From a release to the news of the grant, with 10 and with 10,000 instances that wait
     Queue,
+    /// Lists, reads and creations with 1,000,000 instances and with 10,000; from a grant to the start of an instance
+    Instances,
     /// 5,000 units: starts, API calls, steady state, memory
     Operator,
 }
@@ -32,6 +34,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let (package, example) = match args.name {
         Bench::Claims => ("atelier-stock", "bench_claims"),
         Bench::Queue => ("atelier-stock", "bench_queue"),
+        Bench::Instances => ("atelier-gpu", "bench_instances"),
         Bench::Operator => ("atelier-operator", "bench_operator"),
     };
     let mut build = tokio::process::Command::new("cargo");
@@ -46,7 +49,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let folder = std::env::temp_dir().join(format!("atelier-bench-{}", std::process::id()));
     let postgres = match args.name {
         Bench::Operator => None,
-        Bench::Claims | Bench::Queue => {
+        Bench::Claims | Bench::Queue | Bench::Instances => {
             let bin = packages::postgres(Consent::new(false), &folder.join("download")).await?;
             let port = process::free_port()?;
             let postgres = Postgres::start(&Options {

@@ -18,7 +18,9 @@
 mod cursor;
 mod feed;
 mod outbox;
+mod query;
 
 pub use cursor::{Cursor, InvalidCursor};
 pub use feed::{Feed, Wait};
 pub use outbox::{Change, Changes, Outbox};
+pub use query::FeedQuery;

@@ -19,6 +19,11 @@ impl TestDb {
     pub async fn new() -> Self {
         let url = std::env::var("TEST_POSTGRES")
             .expect("TEST_POSTGRES is not set: run the tests with `cargo xtask test`");
+        Self::at(&url).await
+    }
+
+    /// As [`Self::new`], on the Postgres at this URL of a superuser.
+    pub async fn at(url: &str) -> Self {
         let admin: PgConnectOptions = url.parse().unwrap();
         let name = format!("test_{}", Uuid::now_v7().simple());
         let mut conn = PgConnection::connect_with(&admin).await.unwrap();

@@ -152,12 +152,6 @@ async fn measure(args: &Args) -> anyhow::Result<()> {
     let namespaces =
         by_kind(&http, &metrics, &BTreeMap::new()).await?.get("tenant").copied().unwrap_or_default();
     let per_start = (writes(&http, &metrics).await? - before - namespaces) / count(starts);
-    if std::env::var_os("SLOWEST").is_some() {
-        let first = times.iter().map(|t| t.begun).min().unwrap();
-        let mut all: Vec<_> = times.iter().map(|t| (t.pod_ms, t.n, t.begun.duration_since(first).as_millis(), t.running_ms)).collect();
-        all.sort_by(|a, b| b.0.total_cmp(&a.0));
-        for t in &all[..20] { println!("{t:?}"); }
-    }
     let (p50, p99) = percentiles(times.iter().map(|time| time.pod_ms).collect());
     let (first50, first99) =
         percentiles(times.iter().filter(|time| time.n < TENANTS).map(|time| time.pod_ms).collect());
@@ -239,7 +233,6 @@ async fn patch(units: &Api<GpuUnit>, n: usize, body: &serde_json::Value) -> anyh
 /// The milliseconds until the pod of a started instance was created, and until it ran.
 struct Start {
     n: usize,
-    begun: Instant,
     pod_ms: f64,
     running_ms: f64,
 }
@@ -261,7 +254,7 @@ async fn start_one(units: Api<GpuUnit>, seen: Shared, n: usize) -> anyhow::Resul
     let ran = begun.elapsed();
     let made = lock(&seen).pod_made.get(&unit_name(n)).copied().context("no pod was observed")?;
     let pod_ms = made.duration_since(begun).as_secs_f64() * 1000.0;
-    Ok(Start { n, begun, pod_ms, running_ms: ran.as_secs_f64() * 1000.0 })
+    Ok(Start { n, pod_ms, running_ms: ran.as_secs_f64() * 1000.0 })
 }
 
 async fn watch_units(client: Client, seen: Shared) {

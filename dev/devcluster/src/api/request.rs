@@ -199,6 +199,10 @@ pub(crate) async fn body(request: Request) -> Result<Bytes, Failure> {
 /// A JSON or YAML body.
 pub(crate) fn decode(content: &str, body: &Bytes) -> Result<Value, Failure> {
     if content.ends_with("yaml") {
+        // JSON is YAML, and most clients send it: its parser is much faster
+        if let Ok(value) = serde_json::from_slice(body) {
+            return Ok(value);
+        }
         return serde_yaml_ng::from_slice(body)
             .map_err(|e| Failure::bad_request(format!("error decoding YAML: {e}")));
     }

@@ -1,7 +1,5 @@
 //! `/v1/events` and `/v1/instances/{id}/events`, as lists and as streams; `/internal/v1/events`, for other services.
 
-use std::time::Duration;
-
 use api::{Json, LastEventId, Page, PageParams, Path, Problem, ProblemType, Query};
 use auth::{Caller, Member};
 use axum::{
@@ -9,7 +7,7 @@ use axum::{
     http::HeaderMap,
     response::{IntoResponse, Response},
 };
-use feed::{Changes, Cursor, InvalidCursor, Wait};
+use feed::{Changes, FeedQuery};
 use http::header;
 use ids::InstanceId;
 use serde::{Deserialize, Serialize};
@@ -24,8 +22,6 @@ use super::{
 };
 use crate::state::AppState;
 
-/// Longest wait of the feed for an event, in seconds.
-const MAX_WAIT: u32 = 20;
 const EVENT_STREAM: &str = "text/event-stream";
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
@@ -197,17 +193,6 @@ impl Position {
     }
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct FeedQuery {
-    /// `next_cursor` of the previous response; the oldest event if absent or empty.
-    after: Option<String>,
-    /// Seconds to wait for an event if there is none.
-    #[param(minimum = 0, maximum = 20, default = 0)]
-    wait_seconds: Option<u32>,
-}
-
 /// Events of all tenants after a cursor.
 #[derive(Debug, Serialize, ToSchema)]
 struct EventFeed {
@@ -231,16 +216,7 @@ async fn list_event_feed(
     _: Caller,
     Query(query): Query<FeedQuery>,
 ) -> Result<Json<EventFeed>, Problem> {
-    let after: Cursor = query
-        .after
-        .unwrap_or_default()
-        .parse()
-        .map_err(|error: InvalidCursor| Problem::invalid_field("after", error.to_string()))?;
-    let seconds = query.wait_seconds.unwrap_or(0);
-    if seconds > MAX_WAIT {
-        return Err(Problem::invalid_field("wait_seconds", format!("must be at most {MAX_WAIT}")));
-    }
-    let wait = Wait { at_most: Duration::from_secs(seconds.into()), stop: app.shutdown.clone() };
+    let (after, wait) = query.read(app.shutdown.clone())?;
     let Changes { items, next_cursor, complete } = app.events.feed().changes::<Value>(&after, &wait).await?;
     let items = items.iter().map(|item| store::shown(&item.change, item.at)).collect();
     Ok(Json(EventFeed { items, next_cursor, complete }))

@@ -12,6 +12,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{
     decide::{Action, occupied_unit, unreachable_cluster},
+    fault::{ActionKind, Faults, Point, inject},
     manifest,
     model::{Event, Instance},
     parts::{AttachedStorage, Failure},
@@ -50,6 +51,7 @@ pub(super) struct Actions {
     pub(super) stock: stock::Client,
     pub(super) storage: storage::Client,
     pub(super) apps: Arc<Apps>,
+    pub(super) faults: Option<Faults>,
 }
 
 impl Actions {
@@ -61,7 +63,7 @@ impl Actions {
         now: Timestamp,
     ) -> Result<Option<Event>, Blocked> {
         let is_call_to_cluster = matches!(action, Action::Apply | Action::Vacate(_));
-        match tokio::time::timeout(TIMEOUT, Box::pin(self.act(instance, action, now))).await {
+        match tokio::time::timeout(TIMEOUT, Box::pin(self.act_with_faults(instance, action, now))).await {
             Ok(result) => result,
             Err(elapsed) => {
                 let reason = if is_call_to_cluster {
@@ -72,6 +74,20 @@ impl Actions {
                 Err(Blocked { reason, cause: anyhow::Error::new(elapsed).context("action timed out") })
             }
         }
+    }
+
+    async fn act_with_faults(
+        &self,
+        instance: &Instance,
+        action: Action,
+        now: Timestamp,
+    ) -> Result<Option<Event>, Blocked> {
+        let kind = ActionKind::from(&action);
+        let failed = |cause| Blocked { reason: internal_error(), cause };
+        inject(self.faults.as_ref(), Point::Before(kind)).await.map_err(failed)?;
+        let event = self.act(instance, action, now).await?;
+        inject(self.faults.as_ref(), Point::After(kind)).await.map_err(failed)?;
+        Ok(event)
     }
 
     async fn act(

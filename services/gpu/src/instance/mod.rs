@@ -5,6 +5,7 @@ mod admin;
 mod create;
 mod decide;
 pub(crate) mod end;
+pub mod fault;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod hold;

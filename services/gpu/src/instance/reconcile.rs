@@ -18,6 +18,7 @@ use jiff::Timestamp;
 use super::{
     actions::{Actions, Blocked, blocked_write, internal_error},
     decide::{Action, Step, decide, unreachable_cluster},
+    fault::{Faults, Point, inject},
     model::{Effects, Event, Instance, Unexpected},
     parts::Failure,
     reason::{Reason, ReasonCode},
@@ -111,8 +112,15 @@ impl Reconciler {
         apps: Arc<Apps>,
         clock: fn() -> Timestamp,
     ) -> Self {
-        let actions = Actions { clusters: clusters.clone(), stock, storage, apps };
+        let actions = Actions { clusters: clusters.clone(), stock, storage, apps, faults: None };
         Self { db, clusters, actions, clock }
+    }
+
+    /// With faults, for a test.
+    #[must_use]
+    pub fn with_faults(mut self, faults: Faults) -> Self {
+        self.actions.faults = Some(faults);
+        self
     }
 
     /// Returns those of the instances that have something to do, by what the clusters report now.
@@ -227,6 +235,13 @@ impl Reconciler {
         Ok(instance)
     }
 
+    async fn commit(&self, tx: Tx) -> sqlx::Result<()> {
+        tx.commit().await?;
+        // after a commit, no fault is an error
+        let _ = inject(self.actions.faults.as_ref(), Point::Committed).await;
+        Ok(())
+    }
+
     /// Stores the changes. Returns false, and stores nothing, if a command has changed the instance.
     async fn store(&self, draft: &mut Draft) -> sqlx::Result<bool> {
         if !draft.is_changed() {
@@ -234,7 +249,7 @@ impl Reconciler {
         }
         let mut tx = self.db.worker().await?;
         let stored = draft.write(&mut tx).await?;
-        tx.commit().await?;
+        self.commit(tx).await?;
         Ok(stored)
     }
 
@@ -252,7 +267,7 @@ impl Reconciler {
             draft.record(Event::Failed(Failure { problem, ..Failure::new(reason) }))?;
         }
         let stored = draft.write(&mut tx).await?;
-        tx.commit().await?;
+        self.commit(tx).await?;
         Ok(stored)
     }
 
@@ -271,7 +286,7 @@ impl Reconciler {
             return Ok(OVERTAKEN);
         }
         anyhow::ensure!(leased.release(&mut tx, after).await?, "lease lost");
-        tx.commit().await?;
+        self.commit(tx).await?;
         Ok(Outcome::Released)
     }
 

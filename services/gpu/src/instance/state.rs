@@ -37,8 +37,9 @@ pub enum State {
         /// The unit of its hold, in which it starts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         held: Option<Claim>,
-        /// The unit on a lost node that it ran in. It is released before another is claimed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        /// The unit on a lost node that it ran in. It is released before another is claimed. Stored as in other states: a
+        /// column of the row is its cluster.
+        #[serde(rename = "claim", default, skip_serializing_if = "Option::is_none")]
         left: Option<Claim>,
     },
     /// It has a unit. Its pod is being created, or is not ready.

@@ -1,16 +1,14 @@
 //! `/internal/v1/usage`: the records of all runs, for services that charge for them.
 
-use std::time::Duration;
-
 use api::{Json, Problem, Query};
 use auth::Caller;
 use axum::extract::State;
-use feed::{Changes, Cursor, InvalidCursor, Outbox, Wait};
+use feed::{Changes, FeedQuery, Outbox};
 use ids::{InstanceId, RunId, TenantId, UnitId};
 use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Correction, UsageKind, store};
@@ -19,22 +17,8 @@ use crate::state::AppState;
 /// The feed of all tenants' records. The trigger on `runs` writes and announces them.
 pub(crate) const OUTBOX: Outbox = Outbox { table: "usage_records", channel: "atelier_gpu_usage" };
 
-/// Longest wait for a record, in seconds.
-const MAX_WAIT: u32 = 20;
-
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(list_usage_feed))
-}
-
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct FeedQuery {
-    /// `next_cursor` of the previous response; the oldest record if absent or empty.
-    after: Option<String>,
-    /// Seconds to wait for a record if there is none.
-    #[param(minimum = 0, maximum = 20, default = 0)]
-    wait_seconds: Option<u32>,
 }
 
 /// A run when it began, ended or was corrected: its whole state, which replaces that of lower versions.
@@ -108,16 +92,7 @@ async fn list_usage_feed(
     _: Caller,
     Query(query): Query<FeedQuery>,
 ) -> Result<Json<UsageFeed>, Problem> {
-    let after: Cursor = query
-        .after
-        .unwrap_or_default()
-        .parse()
-        .map_err(|error: InvalidCursor| Problem::invalid_field("after", error.to_string()))?;
-    let seconds = query.wait_seconds.unwrap_or(0);
-    if seconds > MAX_WAIT {
-        return Err(Problem::invalid_field("wait_seconds", format!("must be at most {MAX_WAIT}")));
-    }
-    let wait = Wait { at_most: Duration::from_secs(seconds.into()), stop: app.shutdown.clone() };
+    let (after, wait) = query.read(app.shutdown.clone())?;
     let mut tx = app.db.worker().await?;
     let watermarks = store::watermarks(&mut tx).await?;
     tx.commit().await?;

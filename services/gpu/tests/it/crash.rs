@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Expires the leases of workers that were cut off.
-const EXPIRE: &str = "update gpu.instances set lease_until = now() where lease_until is not null";
+pub(crate) const EXPIRE: &str = "update gpu.instances set lease_until = now() where lease_until is not null";
 
 /// Reconciles an instance and drops the reconcile after it has been polled `times` times. Returns whether it ended
 /// before.

@@ -9,6 +9,7 @@ mod clusters;
 mod crash;
 mod event_streams;
 mod events;
+mod faults;
 mod harness;
 mod holds;
 mod lifecycle;

@@ -1,12 +1,10 @@
 //! `/internal/v1/queue`, `/internal/v1/queue-grants` and `/internal/v1/quotes`, for the gpu service. Instances enter
 //! and leave the queue with their claims ([`crate::claim`]).
 
-use std::time::Duration;
-
 use api::{Json, Problem, Query};
 use auth::Caller;
 use axum::extract::State;
-use feed::{Changes, Cursor, InvalidCursor, Wait};
+use feed::{Changes, FeedQuery};
 use ids::{DatacenterId, GpuSpecId, InstanceId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -18,8 +16,6 @@ use super::{
 };
 use crate::AppState;
 
-/// Longest wait for a grant, in seconds.
-const MAX_WAIT: u32 = 20;
 /// Instances in a request, at most: a page of the gpu service.
 const MAX_INSTANCES: usize = 200;
 
@@ -63,36 +59,16 @@ async fn list_queue_entries(
     Ok(Json(QueueEntries { items: report_store::entries(&mut tx, &ids).await? }))
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-struct GrantsQuery {
-    /// `next_cursor` of the previous response; the beginning if absent or empty.
-    after: Option<String>,
-    /// Seconds to wait for a grant if there is none.
-    #[param(minimum = 0, maximum = 20, default = 0)]
-    wait_seconds: Option<u32>,
-}
-
 /// Returns the grants of the last day after a cursor, and waits for the next if there are none.
 #[utoipa::path(get, path = "/internal/v1/queue-grants", operation_id = "list_queue_grants", tag = "internal",
-    params(GrantsQuery),
+    params(FeedQuery),
     responses((status = 200, description = "The grants", body = Changes<Grant>)))]
 async fn list_queue_grants(
     State(state): State<AppState>,
     _: Caller,
-    Query(query): Query<GrantsQuery>,
+    Query(query): Query<FeedQuery>,
 ) -> Result<Json<Changes<Grant>>, Problem> {
-    let after: Cursor = query
-        .after
-        .unwrap_or_default()
-        .parse()
-        .map_err(|error: InvalidCursor| Problem::invalid_field("after", error.to_string()))?;
-    let seconds = query.wait_seconds.unwrap_or(0);
-    if seconds > MAX_WAIT {
-        return Err(Problem::invalid_field("wait_seconds", format!("must be at most {MAX_WAIT}")));
-    }
-    let wait = Wait { at_most: Duration::from_secs(seconds.into()), stop: state.shutdown.clone() };
+    let (after, wait) = query.read(state.shutdown.clone())?;
     Ok(Json(state.grants.changes(&after, &wait).await?))
 }
 

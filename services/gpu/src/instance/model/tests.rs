@@ -306,7 +306,8 @@ fn a_storage_of_another_cluster_is_outside() {
 
 #[test]
 fn states_are_stored_with_their_names_and_parts() {
-    for state in states() {
+    let left = State::Pending { reason: None, wait: true, held: None, left: Some(claim()) };
+    for state in states().into_iter().chain([left]) {
         let stored = serde_json::to_value(&state).unwrap();
         assert_eq!(serde_json::from_value::<State>(stored.clone()).unwrap(), state);
         // the lane of the queue (migrations/gpu/0003)

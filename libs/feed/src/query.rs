@@ -1,0 +1,42 @@
+//! The query of a feed.
+
+use std::time::Duration;
+
+use api::Problem;
+use serde::Deserialize;
+use tokio_util::sync::CancellationToken;
+use utoipa::IntoParams;
+
+use crate::{Cursor, InvalidCursor, Wait};
+
+/// Longest wait for a change, in seconds.
+const MAX_WAIT: u32 = 20;
+
+/// Where a reader of a feed is, and how long it waits.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct FeedQuery {
+    /// `next_cursor` of the previous response; the beginning of what is kept if absent or empty.
+    after: Option<String>,
+    /// Seconds to wait for a change if there is none.
+    #[param(minimum = 0, maximum = 20, default = 0)]
+    wait_seconds: Option<u32>,
+}
+
+impl FeedQuery {
+    /// Returns the cursor and the wait, which `stop` ends early.
+    ///
+    /// # Errors
+    /// `invalid-field`, if one of them is not valid.
+    pub fn read(self, stop: CancellationToken) -> Result<(Cursor, Wait), Problem> {
+        let after = self.after.unwrap_or_default().parse();
+        let after =
+            after.map_err(|error: InvalidCursor| Problem::invalid_field("after", error.to_string()))?;
+        let seconds = self.wait_seconds.unwrap_or(0);
+        if seconds > MAX_WAIT {
+            return Err(Problem::invalid_field("wait_seconds", format!("must be at most {MAX_WAIT}")));
+        }
+        Ok((after, Wait { at_most: Duration::from_secs(seconds.into()), stop }))
+    }
+}

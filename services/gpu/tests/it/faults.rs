@@ -1,0 +1,259 @@
+//! Every kind of action, with a fault before its effect, after its effect, and before and after the commit that follows:
+//! an error, or a killed process. At the end the instance is where it should be, each event happened once, nothing is left
+//! over, and the usage is the evidence.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
+
+use atelier_gpu::instance::{
+    Reconciler,
+    fault::{ActionKind, Fault, Point},
+};
+use db::queue::Outcome;
+use ids::InstanceId;
+use serde_json::json;
+use testkit::eventually;
+use tokio::sync::Notify;
+
+use crate::{
+    crash::EXPIRE,
+    harness::{Setup, World},
+};
+
+/// When the fault happens, relative to an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Case {
+    ErrorBefore,
+    ErrorAfter,
+    KilledBefore,
+    KilledBeforeCommit,
+    KilledAfterCommit,
+}
+
+const CASES: [Case; 5] = [
+    Case::ErrorBefore,
+    Case::ErrorAfter,
+    Case::KilledBefore,
+    Case::KilledBeforeCommit,
+    Case::KilledAfterCommit,
+];
+
+/// One fault, at the n-th action of a kind.
+struct Injected {
+    kind: ActionKind,
+    case: Case,
+    /// Actions of the kind that are still to come before the fault.
+    left: Mutex<usize>,
+    /// The action has had its effect, and the next commit is the one that follows.
+    awaits_commit: AtomicBool,
+    happened: AtomicBool,
+    killed: Notify,
+}
+
+impl Injected {
+    fn new(kind: ActionKind, case: Case, nth: usize) -> Arc<Self> {
+        Arc::new(Self {
+            kind,
+            case,
+            left: Mutex::new(nth),
+            awaits_commit: AtomicBool::new(false),
+            happened: AtomicBool::new(false),
+            killed: Notify::new(),
+        })
+    }
+
+    fn at(&self, point: Point) -> Fault {
+        if self.happened.load(Ordering::SeqCst) {
+            return Fault::None;
+        }
+        let fault = match (self.case, point) {
+            (Case::ErrorBefore, Point::Before(kind)) if self.is_due(kind) => Fault::Error,
+            (Case::KilledBefore, Point::Before(kind)) if self.is_due(kind) => Fault::Hang,
+            (Case::ErrorAfter, Point::After(kind)) if self.is_due(kind) => Fault::Error,
+            (Case::KilledBeforeCommit, Point::After(kind)) if self.is_due(kind) => Fault::Hang,
+            (Case::KilledAfterCommit, Point::After(kind)) if self.is_due(kind) => {
+                self.awaits_commit.store(true, Ordering::SeqCst);
+                return Fault::None;
+            }
+            (Case::KilledAfterCommit, Point::Committed) if self.awaits_commit.load(Ordering::SeqCst) => {
+                Fault::Hang
+            }
+            _ => return Fault::None,
+        };
+        self.happened.store(true, Ordering::SeqCst);
+        if fault == Fault::Hang {
+            self.killed.notify_one();
+        }
+        fault
+    }
+
+    fn is_due(&self, kind: ActionKind) -> bool {
+        let mut left = self.left.lock().unwrap();
+        if kind != self.kind || self.awaits_commit.load(Ordering::SeqCst) {
+            return false;
+        }
+        let due = *left == 0;
+        *left = left.saturating_sub(1);
+        due
+    }
+}
+
+/// A world with one instance, which is reconciled with a fault.
+struct Life<'a> {
+    world: &'a World,
+    reconciler: Reconciler,
+    injected: Arc<Injected>,
+    id: InstanceId,
+}
+
+impl Life<'_> {
+    /// Reconciles once, as a worker does; a killed one leaves its lease, which expires.
+    async fn reconcile(&self) {
+        let Some(leased) = self.world.app.queue().lease(self.id).await.unwrap() else { return };
+        let after = tokio::select! {
+            biased;
+            () = self.injected.killed.notified() => {
+                self.world.execute(EXPIRE).await;
+                return;
+            }
+            ended = Box::pin(self.reconciler.reconcile(leased)) => match ended {
+                Ok(Outcome::Released) => return,
+                Ok(Outcome::Done) => None,
+                Ok(Outcome::RequeueAfter(after)) => Some(after),
+                Err(_) => Some(std::time::Duration::ZERO),
+            },
+        };
+        let mut tx = self.world.service_db.worker().await.unwrap();
+        leased.release(&mut tx, after).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    async fn until(&self, what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+        let what = format!("{what} ({:?} {:?})", self.injected.kind, self.injected.case);
+        eventually(&what, async || {
+            self.reconcile().await;
+            is_so().await.then_some(())
+        })
+        .await;
+    }
+
+    async fn until_state(&self, state: &str) {
+        let (path, member) = (format!("/v1/instances/{}", self.id), self.world.member());
+        self.until(state, async || {
+            let answer = member.get(&path).await;
+            answer.body["state"] == state || (state == "gone" && answer.status == 404)
+        })
+        .await;
+    }
+
+    async fn until_emptied(&self, unit: &str) {
+        self.until("the unit is emptied", async || {
+            self.world.operator.unit(unit).await.spec.instance.is_none()
+        })
+        .await;
+        assert!(self.world.neighbours.claim_of(self.id).is_some(), "released while it may still run");
+    }
+
+    /// Waits until the instance runs in a unit, and it is the one that it has claimed.
+    async fn until_running(&self, since: i64) -> String {
+        self.until_state("starting").await;
+        self.until("its unit names it", async || {
+            let Some(unit) = self.world.neighbours.claim_of(self.id) else { return false };
+            self.world.operator.unit(&unit.k8s_name()).await.spec.instance.is_some()
+        })
+        .await;
+        let unit = self.world.unit_of(self.id).await;
+        self.world.operator.ready_since(&unit, since).await;
+        self.until_state("running").await;
+        unit
+    }
+
+    /// Makes the look for what delayed calls have left due.
+    async fn leftovers(&self, end: &str) {
+        let due = "update gpu.instances set wake_at = now() - interval '1 second' where wake_at is not null";
+        self.world.execute(due).await;
+        let mut admin = self.world.db.admin().await;
+        self.until(end, async || {
+            let rest = "select wake_at is null and lease_until is null from gpu.instances where id = $1";
+            let at_rest: bool = sqlx::query_scalar(rest).bind(self.id).fetch_one(&mut admin).await.unwrap();
+            if !at_rest {
+                self.world.execute(due).await;
+            }
+            at_rest
+        })
+        .await;
+    }
+}
+
+/// An order with a storage, a lost node, a stop and a deletion, with one fault. Returns whether it happened.
+async fn live(world: &World, kind: ActionKind, case: Case, nth: usize) -> bool {
+    let injected = Injected::new(kind, case, nth);
+    let faults = Arc::clone(&injected);
+    let reconciler = world.app.reconciler().clone().with_faults(Arc::new(move |point| faults.at(point)));
+    let storage = world.neighbours.add_storage(world.tenant);
+    let mut order = World::order();
+    order["storage_id"] = json!(storage);
+    let id = world.ordered(order).await;
+    let life = Life { world, reconciler, injected: Arc::clone(&injected), id };
+
+    let unit = life.until_running(100).await;
+    world.operator.node_lost(&unit, 150).await;
+    life.until_emptied(&unit).await;
+    world.operator.node_back(&unit).await;
+    let unit = life.until_running(200).await;
+    world.act(id, "stop").await;
+    life.until_emptied(&unit).await;
+    world.operator.ended(&unit, 260).await;
+    life.until_state("stopped").await;
+    life.leftovers("nothing of the start is left").await;
+    assert_eq!((world.neighbours.claims(), world.neighbours.attachments()), (0, 1));
+    let usage = world.usage(id).await;
+    assert_eq!(
+        (&usage["total_seconds"], usage["items"].as_array().unwrap().len()),
+        (&json!(110), 2),
+        "{usage}"
+    );
+    let _ = world.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
+    life.until_state("gone").await;
+    life.leftovers("nothing of the instance is left").await;
+    assert_eq!((world.neighbours.claims(), world.neighbours.attachments()), (0, 0));
+
+    let history = [
+        "created user",
+        "storage_attached system",
+        "unit_claimed system",
+        "started system",
+        "run_ended system",
+        "interrupted system node_lost",
+        "storage_attached system",
+        "unit_claimed system",
+        "started system",
+        "stop_requested user",
+        "run_ended system",
+        "stopped system",
+        "deletion_requested user",
+        "storage_detached system",
+        "deleted system",
+    ];
+    assert_eq!(world.history(id).await, history, "each event once: {kind:?} {case:?}");
+    let open = "select count(*) from gpu.operations where finished_at is null";
+    let open: i64 = sqlx::query_scalar(open).fetch_one(&mut world.db.admin().await).await.unwrap();
+    assert_eq!(open, 0, "an operation never ends: {kind:?} {case:?}");
+    injected.happened.load(Ordering::SeqCst)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_action_is_carried_out_once_whatever_fails_around_it() {
+    let world = World::with(Setup { units: 1, workers: false }).await;
+    for &kind in ActionKind::ALL {
+        for case in CASES {
+            let mut nth = 0;
+            while live(&world, kind, case, nth).await {
+                nth += 1;
+            }
+            assert!(nth > 0, "no {case:?} of {kind:?} happened");
+        }
+    }
+}
