@@ -29,7 +29,7 @@ use crate::{
 /// The longest name of an instance.
 const MAX_NAME: usize = 63;
 
-/// A new instance. It is started at once.
+/// A new instance.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewInstance {
@@ -58,6 +58,22 @@ pub(crate) struct NewInstance {
     /// Whether the instance waits in the queue if no unit is free. Otherwise the start fails at once.
     #[serde(default)]
     pub(crate) wait: bool,
+    /// Whether the instance is started at once. Otherwise it is created stopped.
+    #[serde(default = "yes")]
+    #[schema(default = true)]
+    pub(crate) start: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Checks names of other resources.
+pub(super) fn check_words<const N: usize>(checks: &mut Checks, fields: [(&str, Option<&String>); N]) {
+    for (pointer, text) in fields.into_iter().filter_map(|(pointer, text)| Some((pointer, text?))) {
+        let valid = (1..=63).contains(&text.len()) && !text.chars().any(char::is_control);
+        checks.require(valid, pointer, "must be 1 to 63 characters, without control characters");
+    }
 }
 
 /// Checks the name of an instance.
@@ -72,27 +88,23 @@ impl NewInstance {
     pub(super) fn check(&self) -> Result<(), Problem> {
         let mut checks = Checks::default();
         check_name(&mut checks, self.name.as_deref());
-        let fields = [
-            ("/gpu_spec", Some(&self.gpu_spec)),
-            ("/service", Some(&self.service)),
-            ("/version", self.version.as_ref()),
-        ];
-        for (pointer, text) in fields.into_iter().filter_map(|(pointer, text)| Some((pointer, text?))) {
-            let valid = (1..=63).contains(&text.len()) && !text.chars().any(char::is_control);
-            checks.require(valid, pointer, "must be 1 to 63 characters, without control characters");
-        }
+        check_words(
+            &mut checks,
+            [
+                ("/gpu_spec", Some(&self.gpu_spec)),
+                ("/service", Some(&self.service)),
+                ("/version", self.version.as_ref()),
+            ],
+        );
         checks.extend(check_env("/env", &self.env));
         ssh::check_new_keys(&mut checks, "/ssh_keys", &self.ssh_keys);
+        checks.require(self.start || !self.wait, "/wait", "must be false if `start` is false");
         checks.finish()
     }
 
     /// Checks with the other services, as the user whose access token this is. Returns the GPU specification.
     pub(super) async fn check_references(&self, app: &AppState, token: &str) -> Result<GpuSpec, Problem> {
-        let spec = app.stock.gpu_spec(&self.gpu_spec).await;
-        let spec = existing(spec, "The stock service", "/gpu_spec", "GPU specification not found")?;
-        if spec.state == GpuSpecState::Retired {
-            return Err(Problem::invalid_field("/gpu_spec", "this GPU specification is retired"));
-        }
+        let spec = find_gpu_spec(app, &self.gpu_spec).await?;
         if let Some(id) = self.datacenter {
             let datacenter = app.stock.datacenter(id, token).await;
             existing(datacenter, "The stock service", "/datacenter", "datacenter not found")?;
@@ -111,20 +123,14 @@ impl NewInstance {
         owner: TenantId,
     ) -> Result<ServiceImage, Problem> {
         tenant::check_active(tx, owner).await?;
-        let version = self.version.as_deref();
-        let found = catalogue::store::find_enabled(tx, &self.service, version).await?;
-        let image = found.ok_or_else(|| Problem::invalid_field("/version", missing_version(version)))?;
-        if image.deprecated {
-            let detail = "this version is deprecated: new instances cannot use it; see GET /v1/services";
-            return Err(Problem::invalid_field("/version", detail));
-        }
+        let image = check_image(tx, &self.service, self.version.as_deref()).await?;
         if self.storage_id.is_some() && image.template.storage_mount_path.is_none() {
             return Err(Problem::invalid_field("/storage_id", "this service uses no storage"));
         }
         Ok(image)
     }
 
-    /// Inserts the instance, with the operation that creates and starts it.
+    /// Inserts the instance, with the operation that creates it and, unless it is created stopped, starts it.
     pub(super) async fn insert(
         &self,
         tx: &mut PgConnection,
@@ -133,7 +139,10 @@ impl NewInstance {
         now: Timestamp,
     ) -> Result<Instance, Problem> {
         let image = self.check_catalogue(tx, owner.tenant).await?;
-        let instance = self.instance(owner.tenant, spec, image, now);
+        let mut instance = self.instance(owner.tenant, spec, image, now);
+        if !self.start {
+            (instance.state, instance.attempt) = (State::Stopped { failure: None, hold: None }, 0);
+        }
         if let Some(exceeded) = quota::check(tx, &instance, true).await? {
             return Err(Error::QuotaExceeded(exceeded).into());
         }
@@ -141,7 +150,7 @@ impl NewInstance {
         Ok(instance)
     }
 
-    /// Returns what is created, without an effect.
+    /// Returns what is created and started, without an effect.
     pub(super) fn instance(
         &self,
         tenant: TenantId,
@@ -180,6 +189,31 @@ impl NewInstance {
             updated_at: now,
         }
     }
+}
+
+/// Returns a GPU specification that new starts can use.
+pub(super) async fn find_gpu_spec(app: &AppState, id_or_name: &str) -> Result<GpuSpec, Problem> {
+    let spec = app.stock.gpu_spec(id_or_name).await;
+    let spec = existing(spec, "The stock service", "/gpu_spec", "GPU specification not found")?;
+    if spec.state == GpuSpecState::Retired {
+        return Err(Problem::invalid_field("/gpu_spec", "this GPU specification is retired"));
+    }
+    Ok(spec)
+}
+
+/// Returns the version of a service, the recommended one if none is given, unless it is deprecated.
+pub(super) async fn check_image(
+    tx: &mut PgConnection,
+    service: &str,
+    version: Option<&str>,
+) -> Result<ServiceImage, Problem> {
+    let found = catalogue::store::find_enabled(tx, service, version).await?;
+    let image = found.ok_or_else(|| Problem::invalid_field("/version", missing_version(version)))?;
+    if image.deprecated {
+        let detail = "this version is deprecated: new instances cannot use it; see GET /v1/services";
+        return Err(Problem::invalid_field("/version", detail));
+    }
+    Ok(image)
 }
 
 /// Returns what another service found; a missing resource is an invalid field.

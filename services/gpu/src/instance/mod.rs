@@ -2,6 +2,7 @@
 
 mod actions;
 mod admin;
+mod change;
 mod create;
 mod decide;
 pub(crate) mod end;

@@ -3,7 +3,7 @@
 use db::queue::Table;
 use ids::{InstanceId, OperationId, TenantId};
 use jiff_sqlx::ToSqlx;
-use operations::NewOperation;
+use operations::{End, NewOperation};
 use sqlx::{PgConnection, types::Json};
 
 use super::{
@@ -73,7 +73,8 @@ macro_rules! select_instances {
     };
 }
 
-/// Inserts a new instance with its first operation and event, and enqueues it.
+/// Inserts a new instance with its first operation and event, and enqueues it. The operation of one that is created
+/// stopped has ended.
 pub(crate) async fn insert(conn: &mut PgConnection, instance: &Instance, by: &By) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into instances (id, tenant_id, name, spec, phase, attempt, restart, meter, operation_id,
@@ -95,6 +96,9 @@ pub(crate) async fn insert(conn: &mut PgConnection, instance: &Instance, by: &By
     .execute(&mut *conn)
     .await?;
     insert_operation(&mut *conn, instance).await?;
+    if let State::Stopped { .. } = instance.state {
+        operations::finish(&mut *conn, instance.operation.id, &End::Succeeded).await?;
+    }
     QUEUE.notify(&mut *conn).await?;
     log(conn, instance, by, &[Detail::Created(Created::from(instance)).into()]).await
 }
@@ -322,21 +326,24 @@ pub(crate) async fn command(
     Ok(true)
 }
 
-/// Writes a new name, with its event if it is another. Returns false if the stored generation is another.
-pub(crate) async fn rename(
+/// Writes a changed name and order, with the event. The row must be locked. Returns false if the stored generation is
+/// another.
+pub(super) async fn change(
     conn: &mut PgConnection,
     instance: &mut Instance,
-    name: &str,
+    updated: Updated,
     by: &By,
 ) -> sqlx::Result<bool> {
-    let previous_name = std::mem::replace(&mut instance.name, name.to_owned());
-    if !write(&mut *conn, instance).await? {
+    let order = sqlx::query!(
+        "update instances set spec = $3 where id = $1 and generation = $2",
+        instance.id as InstanceId,
+        instance.generation,
+        Json(&instance.order) as _,
+    );
+    if order.execute(&mut *conn).await?.rows_affected() != 1 || !write(&mut *conn, instance).await? {
         return Ok(false);
     }
-    if name != previous_name {
-        let updated = Updated { name: name.to_owned(), previous_name };
-        log(conn, instance, by, &[Detail::Updated(updated).into()]).await?;
-    }
+    log(conn, instance, by, &[Detail::Updated(updated).into()]).await?;
     Ok(true)
 }
 

@@ -18,6 +18,7 @@ mod model;
 mod model_events;
 mod neighbours;
 mod operator;
+mod orders;
 mod queue;
 mod quota;
 mod sse;

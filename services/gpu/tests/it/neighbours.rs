@@ -29,8 +29,10 @@ use testkit::{Issuer, SERVICE_TOKEN};
 
 use crate::harness::{CLUSTER, OTHER_CLUSTER};
 
-/// The one specification.
+/// The specification that instances are ordered with.
 pub(crate) const SPEC: &str = "3080-small-4-1";
+/// Another one, with the same units, at twice the price.
+pub(crate) const LARGE_SPEC: &str = "3080-large-8-2";
 /// Its price per hour.
 pub(crate) const PRICE: &str = "0.36";
 /// The part of it for which a stopped instance keeps its unit.
@@ -54,6 +56,7 @@ struct Holdings {
 
 pub(crate) struct Neighbours {
     spec: GpuSpecId,
+    large_spec: GpuSpecId,
     pub(crate) datacenter: DatacenterId,
     /// In the second cluster.
     pub(crate) other_datacenter: DatacenterId,
@@ -102,6 +105,7 @@ impl Neighbours {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let played = Arc::new(Self {
             spec: GpuSpecId::new(),
+            large_spec: GpuSpecId::new(),
             datacenter: DatacenterId::new(),
             other_datacenter: DatacenterId::new(),
             base: format!("http://{}", listener.local_addr().unwrap()),
@@ -241,6 +245,11 @@ async fn gpu_spec(
     let state = match id.as_str() {
         SPEC => "active",
         "retired" => "retired",
+        LARGE_SPEC => {
+            return Ok(Json(json!({ "id": played.large_spec, "name": LARGE_SPEC, "gpu_model": "RTX 3080",
+                "gpu_count": 2, "state": "active", "price_per_hour": "0.72", "currency": "EUR",
+                "hold_price_fraction": null })));
+        }
         other if other == played.spec.to_string() => "active",
         _ => return Err(Problem::not_found()),
     };
@@ -256,7 +265,7 @@ async fn claim(
     Json(request): Json<ClaimRequest>,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
     played.claim_calls.fetch_add(1, Ordering::SeqCst);
-    assert_eq!(request.gpu_spec_id, played.spec);
+    assert!([played.spec, played.large_spec].contains(&request.gpu_spec_id));
     let mut holdings = played.holdings();
     let held = holdings.claims.get(&request.instance_id).copied();
     let in_other = request.datacenter_id == Some(played.other_datacenter);
