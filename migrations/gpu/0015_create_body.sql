@@ -53,5 +53,11 @@ begin
     return null;
 end $$;
 
+alter table instances
+    -- the storages that the current start has attached, by id; `storage` has the one that earlier releases know
+    add column attached  jsonb  not null default '{}',
+    -- storages that were removed from the order and may still be attached
+    add column detaching uuid[] not null default '{}';
+
 alter table runs force row level security;
 alter table instances force row level security;

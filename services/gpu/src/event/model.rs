@@ -64,9 +64,9 @@ events! {
     RestartRequested(Requested) = "instance.restart_requested";
     /// The deletion was requested.
     DeletionRequested(Requested) = "instance.deletion_requested";
-    /// The storage is attached for this start.
+    /// A storage is attached for this start.
     StorageAttached(StorageChanged) = "instance.storage_attached";
-    /// The storage is detached, as the instance is deleted.
+    /// A storage is detached: it was removed from the stopped instance, or the instance is deleted.
     StorageDetached(StorageChanged) = "instance.storage_detached";
     /// The instance has a unit, and this price.
     UnitClaimed(Claimed) = "instance.unit_claimed";
@@ -110,8 +110,11 @@ pub struct Created {
     pub service: String,
     /// Version of the service.
     pub version: String,
-    /// Storage to mount, or null.
+    /// Storage at the mount path of the service, or null.
     pub storage_id: Option<StorageId>,
+    /// All storages to mount.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub storage_ids: Vec<StorageId>,
     /// Required datacenter, or null.
     pub datacenter_id: Option<DatacenterId>,
     /// Price of an hour at the time of the order.
@@ -134,6 +137,8 @@ pub enum InstanceField {
     Version,
     /// The environment variables.
     Env,
+    /// The storages.
+    Storages,
 }
 
 /// What was changed. Events of earlier releases have the names only.

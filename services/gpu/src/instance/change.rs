@@ -3,13 +3,15 @@
 use api::{Checks, Problem};
 use auth::Member;
 use clients::stock::GpuSpec;
+use ids::StorageId;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
 use super::{
-    create::{check_image, check_name, check_words, find_gpu_spec},
+    create::{check_image, check_name, check_storages, check_words, find_gpu_spec},
     model::Instance,
+    mount::{self, Mount, NewMount},
     parts::OrderedGpu,
     state::State,
     store,
@@ -39,6 +41,9 @@ pub(crate) struct InstanceChange {
     /// New environment variables, instead of all that were given before.
     #[serde(default)]
     env: Option<Vec<EnvVar>>,
+    /// New storages, instead of all that were given before. Removed ones are detached and keep their data.
+    #[serde(default)]
+    storages: Option<Vec<NewMount>>,
 }
 
 impl InstanceChange {
@@ -53,16 +58,27 @@ impl InstanceChange {
         if let Some(env) = &self.env {
             checks.extend(check_env("/env", env));
         }
+        if let Some(storages) = &self.storages {
+            mount::check_new(&mut checks, "/storages", storages);
+        }
         checks.finish()
     }
 
     /// Whether it changes what was ordered, and so needs a stopped instance.
     fn reorders(&self) -> bool {
-        self.gpu_spec.is_some() || self.version.is_some() || self.env.is_some()
+        self.gpu_spec.is_some() || self.version.is_some() || self.env.is_some() || self.storages.is_some()
     }
 
-    /// Checks with the other services. Returns the new GPU specification, if one is requested.
-    pub(super) async fn check_references(&self, app: &AppState) -> Result<Option<GpuSpec>, Problem> {
+    /// Checks with the other services, as the user whose access token this is. Returns the new GPU specification, if one
+    /// is requested.
+    pub(super) async fn check_references(
+        &self,
+        app: &AppState,
+        token: &str,
+    ) -> Result<Option<GpuSpec>, Problem> {
+        if let Some(storages) = &self.storages {
+            check_storages(app, token, "/storages", storages).await?;
+        }
         match &self.gpu_spec {
             Some(name) => find_gpu_spec(app, name).await.map(Some),
             None => Ok(None),
@@ -87,6 +103,12 @@ impl InstanceChange {
             let version = self.version.as_ref().filter(|version| **version != instance.order.version);
             if let Some(version) = version {
                 instance.change_image(check_image(tx, &instance.order.service, Some(version)).await?);
+            }
+            let template = &instance.order.template;
+            if let Some(storages) = &self.storages {
+                instance.change_storages(mount::resolve("/storages", storages, template)?);
+            } else if version.is_some() {
+                mount::check_template(&instance.order.mounts(), template)?;
             }
             if let Some(env) = &self.env {
                 instance.order.env.clone_from(env);
@@ -131,9 +153,18 @@ impl Instance {
         Ok(())
     }
 
+    fn change_storages(&mut self, mounts: Vec<Mount>) {
+        let removed = self.storages();
+        self.order.set_mounts(mounts);
+        let kept: Vec<StorageId> = self.order.storages.iter().map(|mount| mount.storage_id).collect();
+        self.detaching = removed.into_iter().filter(|storage| !kept.contains(storage)).collect();
+        self.attached.retain(|storage, _| kept.contains(storage));
+    }
+
     fn change_image(&mut self, image: ServiceImage) {
         let order = &mut self.order;
-        (order.version, order.image_id, order.template) = (image.version, image.id, image.template);
+        (order.version, order.image_id) = (image.version, image.id);
+        order.set_template(image.template);
     }
 }
 
@@ -145,6 +176,7 @@ fn updated(before: &Instance, after: &Instance) -> Updated {
         (old.gpu_spec_id != new.gpu_spec_id, InstanceField::GpuSpec),
         (old.version != new.version, InstanceField::Version),
         (old.env != new.env, InstanceField::Env),
+        (old.mounts() != new.mounts(), InstanceField::Storages),
     ];
     Updated {
         name: after.name.clone(),

@@ -1,8 +1,13 @@
 //! Orders: a new instance is checked against the catalogue and the other services before it is created.
 
+use std::collections::BTreeMap;
+
 use api::{Checks, Problem};
 use auth::Member;
-use clients::stock::{GpuSpec, GpuSpecState};
+use clients::{
+    stock::{GpuSpec, GpuSpecState},
+    storage::StorageKind,
+};
 use ids::{DatacenterId, InstanceId, OperationId, StorageId, TenantId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -12,6 +17,7 @@ use utoipa::ToSchema;
 use super::{
     OperationKind,
     model::Instance,
+    mount::{self, Mount, NewMount},
     parts::{CurrentOperation, Order, OrderedGpu},
     state::State,
     store,
@@ -43,9 +49,12 @@ pub(crate) struct NewInstance {
     /// Version of the service. The recommended one if absent.
     #[serde(default)]
     pub(crate) version: Option<String>,
-    /// Id of a volume of the tenant to mount.
+    /// Id of a volume of the tenant, mounted at the path of the service: short for one entry of `storages`.
     #[serde(default)]
     pub(crate) storage_id: Option<StorageId>,
+    /// Volumes of the tenant to mount, at most 16, all in one datacenter.
+    #[serde(default)]
+    pub(crate) storages: Vec<NewMount>,
     /// Id of the required datacenter. Any datacenter if absent.
     #[serde(default)]
     pub(crate) datacenter: Option<DatacenterId>,
@@ -98,6 +107,9 @@ impl NewInstance {
         );
         checks.extend(check_env("/env", &self.env));
         ssh::check_new_keys(&mut checks, "/ssh_keys", &self.ssh_keys);
+        mount::check_new(&mut checks, "/storages", &self.storages);
+        let both = self.storage_id.is_some() && !self.storages.is_empty();
+        checks.require(!both, "/storage_id", "must be absent if `storages` is given");
         checks.require(self.start || !self.wait, "/wait", "must be false if `start` is false");
         checks.finish()
     }
@@ -109,25 +121,33 @@ impl NewInstance {
             let datacenter = app.stock.datacenter(id, token).await;
             existing(datacenter, "The stock service", "/datacenter", "datacenter not found")?;
         }
-        if let Some(id) = self.storage_id {
-            let storage = app.storage.find(id, token).await;
-            existing(storage, "The storage service", "/storage_id", "storage not found")?;
-        }
+        let (pointer, storages) = self.mounts();
+        check_storages(app, token, pointer, &storages).await?;
         Ok(spec)
     }
 
-    /// Checks with the tenant and the catalogue. Returns the service image.
+    /// Checks with the tenant and the catalogue. Returns the service image, and the storages to mount.
     pub(super) async fn check_catalogue(
         &self,
         tx: &mut PgConnection,
         owner: TenantId,
-    ) -> Result<ServiceImage, Problem> {
+    ) -> Result<(ServiceImage, Vec<Mount>), Problem> {
         tenant::check_active(tx, owner).await?;
         let image = check_image(tx, &self.service, self.version.as_deref()).await?;
         if self.storage_id.is_some() && image.template.storage_mount_path.is_none() {
             return Err(Problem::invalid_field("/storage_id", "this service uses no storage"));
         }
-        Ok(image)
+        let (pointer, storages) = self.mounts();
+        let mounts = mount::resolve(pointer, &storages, &image.template)?;
+        Ok((image, mounts))
+    }
+
+    /// The requested storages, and the pointer to their list.
+    fn mounts(&self) -> (&'static str, Vec<NewMount>) {
+        match self.storage_id {
+            Some(id) => ("", vec![NewMount::at_default(id)]),
+            None => ("/storages", self.storages.clone()),
+        }
     }
 
     /// Inserts the instance, with the operation that creates it and, unless it is created stopped, starts it.
@@ -138,8 +158,8 @@ impl NewInstance {
         spec: &GpuSpec,
         now: Timestamp,
     ) -> Result<Instance, Problem> {
-        let image = self.check_catalogue(tx, owner.tenant).await?;
-        let mut instance = self.instance(owner.tenant, spec, image, now);
+        let found = self.check_catalogue(tx, owner.tenant).await?;
+        let mut instance = self.instance(owner.tenant, spec, found, now);
         if !self.start {
             (instance.state, instance.attempt) = (State::Stopped { failure: None, hold: None }, 0);
         }
@@ -155,11 +175,11 @@ impl NewInstance {
         &self,
         tenant: TenantId,
         spec: &GpuSpec,
-        image: ServiceImage,
+        (image, mounts): (ServiceImage, Vec<Mount>),
         now: Timestamp,
     ) -> Instance {
         let id = InstanceId::new();
-        Instance {
+        let mut instance = Instance {
             id,
             tenant,
             name: self.name.clone().unwrap_or_else(|| generated_name(&self.service, id)),
@@ -172,7 +192,8 @@ impl NewInstance {
                 image_id: image.id,
                 template: image.template,
                 env: self.env.clone(),
-                storage_id: self.storage_id,
+                storage_id: None,
+                storages: Vec::new(),
                 datacenter_id: self.datacenter,
                 price_per_hour: spec.price_per_hour,
                 currency: spec.currency.clone(),
@@ -180,14 +201,17 @@ impl NewInstance {
             state: State::Pending { reason: None, wait: self.wait, held: None },
             attempt: 1,
             restart: 0,
-            storage: None,
+            attached: BTreeMap::new(),
+            detaching: Vec::new(),
             meter: Meter::default(),
             last_place: None,
             operation: CurrentOperation { id: OperationId::new(), kind: OperationKind::Create },
             generation: 1,
             created_at: now,
             updated_at: now,
-        }
+        };
+        instance.order.set_mounts(mounts);
+        instance
     }
 }
 
@@ -199,6 +223,37 @@ pub(super) async fn find_gpu_spec(app: &AppState, id_or_name: &str) -> Result<Gp
         return Err(Problem::invalid_field("/gpu_spec", "this GPU specification is retired"));
     }
     Ok(spec)
+}
+
+/// Checks that the storages are volumes of the tenant in one datacenter, as the user whose access token this is. Without a
+/// pointer to a list, the only one is at `/storage_id`.
+pub(super) async fn check_storages(
+    app: &AppState,
+    token: &str,
+    pointer: &str,
+    storages: &[NewMount],
+) -> Result<(), Problem> {
+    let mut datacenter: Option<String> = None;
+    for (i, mount) in storages.iter().enumerate() {
+        let at = match pointer {
+            "" => "/storage_id".to_owned(),
+            list => format!("{list}/{i}/storage_id"),
+        };
+        let found = app.storage.find(mount.storage_id, token).await;
+        let found = existing(found, "The storage service", &at, "storage not found")?;
+        if found.kind == StorageKind::Bucket {
+            return Err(Problem::invalid_field(at, "a bucket cannot be mounted: choose a volume"));
+        }
+        if let (Some(one), Some(other)) = (&datacenter, &found.datacenter)
+            && one != other
+        {
+            let detail =
+                format!("is in the datacenter {other}, and another one in {one}: they must be in one");
+            return Err(Problem::invalid_field(at, detail));
+        }
+        datacenter = datacenter.or(found.datacenter);
+    }
+    Ok(())
 }
 
 /// Returns the version of a service, the recommended one if none is given, unless it is deprecated.

@@ -147,13 +147,14 @@ async fn update_instance(
     member: Member,
     key: IdempotencyKey,
     if_match: IfMatch,
+    headers: HeaderMap,
     Path(id): Path<InstanceId>,
     Json(change): Json<InstanceChange>,
 ) -> Result<Reply, Problem> {
     member.writer()?;
     change.check()?;
     // before the transaction; a repeated request gets its stored response, whatever these checks say now
-    let spec = change.check_references(&app).await;
+    let spec = change.check_references(&app, access_token(&headers)).await;
     key.once(app.db.tenant(member.tenant).await?, member.tenant, &change, async |tx| {
         let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
         if_match.check(instance.generation)?;

@@ -12,6 +12,7 @@ mod hold;
 mod http;
 mod manifest;
 mod model;
+mod mount;
 mod parts;
 pub(crate) mod queue;
 mod reason;
@@ -27,6 +28,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 pub use hold::{Hold, HoldEnd};
 pub use model::{Accepted, Command, Effects, EndedOperation, Event, Instance, NotAllowed, Unexpected};
+pub use mount::Mount;
 pub use parts::{
     AttachedStorage, Claim, ClaimStatus, CurrentOperation, Failure, Order, OrderedGpu, Place, Pod,
 };

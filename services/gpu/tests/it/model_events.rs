@@ -105,6 +105,7 @@ pub(crate) fn order() -> Order {
         },
         env: vec![],
         storage_id: Some(StorageId::new()),
+        storages: vec![],
         datacenter_id: None,
         price_per_hour: "0.5".parse().unwrap(),
         currency: "EUR".into(),

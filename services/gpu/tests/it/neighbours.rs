@@ -49,9 +49,18 @@ struct Holdings {
     waits: Vec<InstanceId>,
     /// All that have been given a unit from the queue.
     grants: Vec<InstanceId>,
-    storages: BTreeMap<StorageId, TenantId>,
-    attachments: BTreeSet<(StorageId, InstanceId)>,
+    storages: BTreeMap<StorageId, PlayedStorage>,
+    /// With the mode of each.
+    attachments: BTreeMap<(StorageId, InstanceId), String>,
     members: BTreeMap<(TenantId, UserId), &'static str>,
+}
+
+#[derive(Clone, Copy)]
+struct PlayedStorage {
+    tenant: TenantId,
+    kind: &'static str,
+    /// Whether it is in the second cluster.
+    in_other: bool,
 }
 
 pub(crate) struct Neighbours {
@@ -96,8 +105,7 @@ struct ClaimRequest {
 #[serde(deny_unknown_fields)]
 struct AttachRequest {
     tenant_id: TenantId,
-    #[serde(rename = "mode")]
-    _mode: String,
+    mode: String,
 }
 
 impl Neighbours {
@@ -162,9 +170,26 @@ impl Neighbours {
     }
 
     pub(crate) fn add_storage(&self, tenant: TenantId) -> StorageId {
+        self.insert_storage(PlayedStorage { tenant, kind: "volume", in_other: false })
+    }
+
+    pub(crate) fn add_storage_in_other(&self, tenant: TenantId) -> StorageId {
+        self.insert_storage(PlayedStorage { tenant, kind: "volume", in_other: true })
+    }
+
+    pub(crate) fn add_bucket(&self, tenant: TenantId) -> StorageId {
+        self.insert_storage(PlayedStorage { tenant, kind: "bucket", in_other: false })
+    }
+
+    fn insert_storage(&self, storage: PlayedStorage) -> StorageId {
         let id = StorageId::new();
-        self.holdings().storages.insert(id, tenant);
+        self.holdings().storages.insert(id, storage);
         id
+    }
+
+    /// The mode in which an instance has attached a storage.
+    pub(crate) fn attachment(&self, storage: StorageId, instance: InstanceId) -> Option<String> {
+        self.holdings().attachments.get(&(storage, instance)).cloned()
     }
 
     pub(crate) fn remove_storage(&self, id: StorageId) {
@@ -455,7 +480,14 @@ async fn storage(
     Path(id): Path<StorageId>,
 ) -> Result<Json<Value>, Problem> {
     match played.holdings().storages.get(&id) {
-        Some(tenant) if *tenant == member.tenant => Ok(Json(json!({ "id": id, "name": "mine" }))),
+        Some(storage) if storage.tenant == member.tenant => {
+            let datacenter = match (storage.kind, storage.in_other) {
+                ("bucket", _) => Value::Null,
+                (_, true) => json!("dev-2"),
+                (_, false) => json!("dev-1"),
+            };
+            Ok(Json(json!({ "id": id, "name": "mine", "kind": storage.kind, "datacenter": datacenter })))
+        }
         _ => Err(Problem::not_found()),
     }
 }
@@ -467,11 +499,11 @@ async fn attach(
     Json(request): Json<AttachRequest>,
 ) -> Result<Json<Value>, Problem> {
     let mut holdings = played.holdings();
-    if holdings.storages.get(&id) != Some(&request.tenant_id) {
-        return Err(Problem::not_found());
-    }
-    holdings.attachments.insert((id, instance));
-    Ok(Json(json!({ "kind": "volume", "cluster": CLUSTER, "object_name": id.k8s_name() })))
+    let storage = holdings.storages.get(&id).filter(|storage| storage.tenant == request.tenant_id);
+    let storage = *storage.ok_or_else(Problem::not_found)?;
+    holdings.attachments.insert((id, instance), request.mode);
+    let cluster = if storage.in_other { OTHER_CLUSTER } else { CLUSTER };
+    Ok(Json(json!({ "kind": storage.kind, "cluster": cluster, "object_name": id.k8s_name() })))
 }
 
 async fn detach(

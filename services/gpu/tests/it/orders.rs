@@ -164,3 +164,96 @@ async fn a_held_unit_keeps_its_specification() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_storages_are_mounted_where_the_order_says() {
+    let world = World::start().await;
+    let [home, models, data] = [(); 3].map(|()| world.neighbours.add_storage(world.tenant));
+    let mut order = World::order();
+    order["storages"] = json!([
+        { "storage_id": models, "mount_path": "/models", "read_only": true },
+        { "storage_id": home },
+    ]);
+    let made = world.member().post("/v1/instances", order).await.expect(202);
+    let mount =
+        |id, path: &str, read_only| json!({ "storage_id": id, "mount_path": path, "read_only": read_only });
+    assert_eq!(
+        made.body["storages"],
+        json!([mount(models, "/models", true), mount(home, "/workspace/storage", false)])
+    );
+    assert_eq!(made.body["storage_id"], json!(home), "the one at the path of the service");
+    let id = made.str("id").parse().unwrap();
+    let unit = world.unit_of(id).await;
+    let volumes = async || {
+        let wanted = world.operator.unit(&world.unit_of(id).await).await.spec.instance.unwrap();
+        let volume = |v: crds::Volume| (v.name, v.storage.unwrap(), v.mount_path, v.read_only);
+        wanted.volumes.into_iter().map(volume).collect::<Vec<_>>()
+    };
+    let expected = [
+        ("storage".to_owned(), models.k8s_name(), "/models".to_owned(), true),
+        ("storage-1".to_owned(), home.k8s_name(), "/workspace/storage".to_owned(), false),
+    ];
+    assert_eq!(volumes().await, expected);
+    let modes = [models, home].map(|storage| world.neighbours.attachment(storage, id).unwrap());
+    assert_eq!(modes, ["read_only", "read_write"]);
+
+    // they stay attached while it is stopped; a removed one is detached
+    world.brought_up(id).await;
+    world.act(id, "stop").await;
+    world.emptied(&unit).await;
+    world.operator.ended(&unit, 160).await;
+    world.in_state(id, "stopped").await;
+    assert_eq!(world.neighbours.attachments(), 2);
+    let storages = json!([{ "storage_id": models }, { "storage_id": data, "mount_path": "/data" }]);
+    let changed = world.change(id, json!({ "storages": storages })).await.expect(200);
+    assert_eq!(changed.body["storages"][0], mount(models, "/workspace/storage", false));
+    testkit::eventually("the removed storage is detached", async || {
+        world.neighbours.attachment(home, id).is_none().then_some(())
+    })
+    .await;
+    world.act(id, "start").await;
+    let volumes = volumes().await;
+    assert_eq!((volumes[0].1.as_str(), volumes[1].2.as_str()), (models.k8s_name().as_str(), "/data"));
+    assert_eq!(world.neighbours.attachment(models, id).unwrap(), "read_write");
+    let unit = world.unit_of(id).await;
+    let _ = world.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
+    world.emptied(&unit).await;
+    world.operator.ended(&unit, 300).await;
+    world.gone(id).await;
+    assert_eq!(world.neighbours.attachments(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn storages_are_checked_before_the_order() {
+    let world = World::with(Setup { units: 0, workers: false }).await;
+    let mine = world.neighbours.add_storage(world.tenant);
+    let foreign = world.neighbours.add_storage(ids::TenantId::new());
+    let (elsewhere, bucket) =
+        (world.neighbours.add_storage_in_other(world.tenant), world.neighbours.add_bucket(world.tenant));
+    let at = |id, path: &str| json!({ "storage_id": id, "mount_path": path });
+    for (storages, pointer) in [
+        (json!([at(mine, "/a"), at(foreign, "/b")]), "/storages/1/storage_id"),
+        (json!([at(bucket, "/a")]), "/storages/0/storage_id"),
+        (json!([at(mine, "/a"), at(elsewhere, "/b")]), "/storages/1/storage_id"),
+        (json!([at(mine, "/a"), at(mine, "/b")]), "/storages/1/storage_id"),
+        (json!([at(mine, "/etc")]), "/storages/0/mount_path"),
+        (json!([at(mine, "a")]), "/storages/0/mount_path"),
+        (json!([at(mine, "/workspace")]), "/storages/0/mount_path"),
+    ] {
+        let mut order = World::order();
+        order["storages"] = storages.clone();
+        for path in ["/v1/instances", "/v1/instances/quote"] {
+            let refused = world.member().post(path, order.clone()).await.expect_problem(422, "invalid-field");
+            assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{storages}");
+        }
+    }
+    let mut both = World::order();
+    (both["storage_id"], both["storages"]) = (json!(mine), json!([at(mine, "/a")]));
+    let refused = world.member().post("/v1/instances", both).await.expect_problem(422, "invalid-field");
+    assert_eq!(refused.body["errors"][0]["pointer"], "/storage_id");
+    // the same in a change
+    let id = world.ordered(World::stopped_order()).await;
+    let change = json!({ "storages": [at(mine, "/a"), at(elsewhere, "/b")] });
+    let refused = world.change(id, change).await.expect_problem(422, "invalid-field");
+    assert_eq!(refused.body["errors"][0]["pointer"], "/storages/1/storage_id");
+}
