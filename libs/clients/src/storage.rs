@@ -52,6 +52,10 @@ pub struct Attachment {
 pub struct Storage {
     /// Id of the storage.
     pub id: StorageId,
+    /// Volume or bucket.
+    pub kind: StorageKind,
+    /// Name of the datacenter of a volume; null for a bucket.
+    pub datacenter: Option<String>,
 }
 
 /// Client of the storage service.

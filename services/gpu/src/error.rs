@@ -15,6 +15,12 @@ pub(crate) enum Error {
     /// The instance's state does not allow the command.
     #[error(transparent)]
     NotAllowed(#[from] NotAllowed),
+    /// What was ordered can be changed only while the instance is stopped.
+    #[error("the instance is {}", .0.as_str())]
+    NotStopped(InstanceState),
+    /// The instance holds a unit of the present specification.
+    #[error("the instance holds a unit")]
+    UnitHeld,
     /// Another service does not answer, or not as expected.
     #[error("{service} does not answer")]
     Service {
@@ -102,6 +108,23 @@ impl From<Error> for Problem {
                     _ => problem,
                 }
             }
+            Error::NotStopped(state) => Self::new(
+                ProblemType::InstanceState,
+                format!(
+                    "What was ordered can be changed while the instance is stopped; it is {}.",
+                    state.as_str()
+                ),
+            )
+            .with("state", state)
+            .next("Stop the instance first."),
+            Error::UnitHeld => Self::new(
+                ProblemType::InstanceState,
+                "The instance holds a unit of its GPU specification, which cannot be changed meanwhile.",
+            )
+            .with("state", InstanceState::Stopped)
+            .next(
+                "Give up the hold with DELETE /v1/instances/{id}/hold, and wait until the unit is released.",
+            ),
             Error::Service { service, cause } => Self::unavailable(service, cause),
             Error::HoldNotOffered => Self::new(
                 ProblemType::HoldNotOffered,

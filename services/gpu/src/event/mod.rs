@@ -17,6 +17,6 @@ pub(crate) use http::{routes, wants_stream};
 pub(crate) use hub::Hub;
 pub use model::{
     Actor, By, Claimed, Created, Deleted, Detail, Entry, Event, EventType, Failed, HoldEnded, HoldStarted,
-    Interrupted, Requested, RunEnded, Started, StopCause, StopRequested, Stopped, StorageChanged,
-    TerminalClosed, TerminalEnd, TerminalOpened, Updated,
+    InstanceField, Interrupted, Requested, RunEnded, Started, StopCause, StopRequested, Stopped,
+    StorageChanged, TerminalClosed, TerminalEnd, TerminalOpened, Updated,
 };

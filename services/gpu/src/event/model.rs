@@ -54,7 +54,7 @@ macro_rules! events {
 events! {
     /// The instance was ordered.
     Created(Created) = "instance.created";
-    /// The name was changed.
+    /// The name was changed, or what was ordered.
     Updated(Updated) = "instance.updated";
     /// A start was requested.
     StartRequested(Requested) = "instance.start_requested";
@@ -64,9 +64,9 @@ events! {
     RestartRequested(Requested) = "instance.restart_requested";
     /// The deletion was requested.
     DeletionRequested(Requested) = "instance.deletion_requested";
-    /// The storage is attached for this start.
+    /// A storage is attached for this start.
     StorageAttached(StorageChanged) = "instance.storage_attached";
-    /// The storage is detached, as the instance is deleted.
+    /// A storage is detached: it was removed from the stopped instance, or the instance is deleted.
     StorageDetached(StorageChanged) = "instance.storage_detached";
     /// The instance has a unit, and this price.
     UnitClaimed(Claimed) = "instance.unit_claimed";
@@ -110,26 +110,60 @@ pub struct Created {
     pub service: String,
     /// Version of the service.
     pub version: String,
-    /// Storage to mount, or null.
+    /// Storage at the mount path of the service, or null.
     pub storage_id: Option<StorageId>,
+    /// All storages to mount.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub storage_ids: Vec<StorageId>,
     /// Required datacenter, or null.
     pub datacenter_id: Option<DatacenterId>,
     /// Price of an hour at the time of the order.
     pub price_per_hour: Decimal,
     /// ISO 4217.
     pub currency: String,
-    /// The operation that creates and starts it.
+    /// The operation that creates it and, unless it was created stopped, starts it.
     pub operation_id: OperationId,
 }
 
-/// What was changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+/// A field of an instance that can be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InstanceField {
+    /// The name.
+    Name,
+    /// The GPU specification, and with it the price.
+    GpuSpec,
+    /// The version of the service.
+    Version,
+    /// The environment variables.
+    Env,
+    /// The storages.
+    Storages,
+}
+
+/// What was changed. Events of earlier releases have the names only.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[schema(as = InstanceUpdated)]
 pub struct Updated {
-    /// The new name.
+    /// Name of the instance.
     pub name: String,
     /// The name before.
     pub previous_name: String,
+    /// The fields that were changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<InstanceField>,
+    /// Name of the GPU specification.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub gpu_spec: String,
+    /// Version of the service.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// Price of an hour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_per_hour: Option<Decimal>,
+    /// ISO 4217.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub currency: String,
 }
 
 /// What was requested.

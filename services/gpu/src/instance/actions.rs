@@ -102,7 +102,11 @@ impl Actions {
             Action::Apply => self.apply(instance).await,
             Action::Vacate(unit) => self.vacate(instance, &unit).await.map(|()| None),
             Action::Release => self.release(instance).await.map(|()| Some(Event::Released)),
-            Action::Detach => self.detach(instance).await.map(|()| Some(Event::StorageDetached)),
+            Action::DetachRemoved(storage) => {
+                let detached = self.detach(instance, storage).await;
+                detached.map(|()| Some(Event::RemovedStorageDetached(storage)))
+            }
+            Action::Detach => self.detach_all(instance).await.map(|()| Some(Event::StoragesDetached)),
             Action::ReleaseLeftovers => self.release_leftovers(instance).await.map(|()| None),
         }
     }
@@ -113,14 +117,17 @@ impl Actions {
         storage: StorageId,
         now: Timestamp,
     ) -> Result<Event, Blocked> {
-        let request =
-            storage::AttachRequest { tenant_id: instance.tenant, mode: storage::AttachmentMode::ReadWrite };
+        let mount = instance.order.mounts().into_iter().find(|mount| mount.storage_id == storage);
+        let mode = match mount.is_some_and(|mount| mount.read_only) {
+            true => storage::AttachmentMode::ReadOnly,
+            false => storage::AttachmentMode::ReadWrite,
+        };
+        let request = storage::AttachRequest { tenant_id: instance.tenant, mode };
         let problem = match self.storage.attach(storage, instance.id, &request).await {
             Ok(attachment) if attachment.kind == StorageKind::Volume => {
-                return Ok(Event::StorageAttached(AttachedStorage {
-                    object_name: attachment.object_name,
-                    cluster: attachment.cluster,
-                }));
+                let storage_in_cluster =
+                    AttachedStorage { object_name: attachment.object_name, cluster: attachment.cluster };
+                return Ok(Event::StorageAttached(storage, storage_in_cluster));
             }
             Ok(_) => {
                 let reason = Reason::new(
@@ -168,7 +175,7 @@ impl Actions {
             Ok(claim) if instance.storage_is_outside(&claim.cluster) => {
                 let reason = Reason::new(
                     ReasonCode::StorageElsewhere,
-                    "The free unit is in another cluster than the storage. Choose the storage's datacenter.",
+                    "The free unit is in another cluster than a storage. Choose the datacenter of the storages.",
                 );
                 Ok(Event::Failed(Failure::new(reason)))
             }
@@ -226,8 +233,14 @@ impl Actions {
             .map_err(|error| stock_unavailable(&error))
     }
 
-    async fn detach(&self, instance: &Instance) -> Result<(), Blocked> {
-        let Some(storage) = instance.order.storage_id else { return Ok(()) };
+    async fn detach_all(&self, instance: &Instance) -> Result<(), Blocked> {
+        for storage in instance.storages() {
+            self.detach(instance, storage).await?;
+        }
+        Ok(())
+    }
+
+    async fn detach(&self, instance: &Instance, storage: StorageId) -> Result<(), Blocked> {
         match self.storage.detach(storage, instance.id).await {
             Err(error) if !error.is_not_found() => Err(storage_unavailable(&error)),
             _ => Ok(()),
@@ -236,7 +249,7 @@ impl Actions {
 
     async fn release_leftovers(&self, instance: &Instance) -> Result<(), Blocked> {
         self.release(instance).await?;
-        if instance.is_deleted() { self.detach(instance).await } else { Ok(()) }
+        if instance.is_deleted() { self.detach_all(instance).await } else { Ok(()) }
     }
 
     fn cluster(&self, unit: &UnitRef) -> Result<&Arc<Cluster>, Blocked> {

@@ -33,8 +33,10 @@ pub enum Step {
 /// A call of another service or a cluster. Repeatable.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// Attach the storage.
+    /// Attach a storage.
     Attach(StorageId),
+    /// Detach a storage that was removed from the order.
+    DetachRemoved(StorageId),
     /// Claim a unit.
     Claim,
     /// Write the instance into its unit's spec.
@@ -43,7 +45,7 @@ pub enum Action {
     Vacate(UnitRef),
     /// Release the unit.
     Release,
-    /// Detach the storage, if there is one.
+    /// Detach all storages.
     Detach,
     /// Some time after the end: release and detach what a delayed call may have claimed or attached.
     ReleaseLeftovers,
@@ -84,6 +86,11 @@ pub fn decide(
     if let Some(stray) = strays.first() {
         return Step::Act(Action::Vacate(stray.clone()));
     }
+    if let (State::Pending { .. } | State::Stopped { .. }, Some(removed)) =
+        (&instance.state, instance.detaching.first())
+    {
+        return Step::Act(Action::DetachRemoved(*removed));
+    }
     match &instance.state {
         State::Pending { left: Some(left), reason, .. } => {
             match terminate(instance, &left.unit, observation, now) {
@@ -91,8 +98,8 @@ pub fn decide(
                 step => step,
             }
         }
-        State::Pending { held, .. } => match instance.order.storage_id {
-            Some(storage) if instance.storage.is_none() => Step::Act(Action::Attach(storage)),
+        State::Pending { held, .. } => match unattached(instance) {
+            Some(storage) => Step::Act(Action::Attach(storage)),
             _ if held.is_some() => Step::Record(Event::HeldUnitTaken),
             // until it is told that it has a unit
             _ if instance.is_queued() && !due => Step::Wait(instance.state.reason().cloned()),
@@ -109,6 +116,12 @@ pub fn decide(
         State::Stopped { .. } | State::Deleted if due => Step::Act(Action::ReleaseLeftovers),
         State::Stopped { .. } | State::Deleted => Step::Wait(None),
     }
+}
+
+/// The first storage that this start has not attached yet.
+fn unattached(instance: &Instance) -> Option<StorageId> {
+    let mut mounts = instance.order.mounts().into_iter().map(|mount| mount.storage_id);
+    mounts.find(|storage| !instance.attached.contains_key(storage))
 }
 
 /// The next step for an instance that should run and has a unit. `pod` is the recorded pod of a running instance.

@@ -23,6 +23,8 @@ macro_rules! action_kinds {
 action_kinds! {
     /// [`Action::Attach`].
     Attach,
+    /// [`Action::DetachRemoved`].
+    DetachRemoved,
     /// [`Action::Claim`].
     Claim,
     /// [`Action::Apply`].
@@ -41,6 +43,7 @@ impl From<&Action> for ActionKind {
     fn from(action: &Action) -> Self {
         match action {
             Action::Attach(_) => Self::Attach,
+            Action::DetachRemoved(_) => Self::DetachRemoved,
             Action::Claim => Self::Claim,
             Action::Apply => Self::Apply,
             Action::Vacate(_) => Self::Vacate,

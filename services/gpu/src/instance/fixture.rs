@@ -1,5 +1,7 @@
 //! Values for the unit tests of the pure parts.
 
+use std::collections::BTreeMap;
+
 use crds::{HeldReason, InstanceReason, InstanceStatus, Run, UnitState};
 use ids::{DatacenterId, GpuSpecId, ImageId, InstanceId, OperationId, TenantId, UnitId};
 use jiff::Timestamp;
@@ -76,6 +78,7 @@ pub(crate) fn instance(state: State) -> Instance {
             },
             env: vec![],
             storage_id: None,
+            storages: vec![],
             datacenter_id: None,
             on_node_loss: OnNodeLoss::Restart,
             price_per_hour: "0.5".parse().unwrap(),
@@ -84,7 +87,8 @@ pub(crate) fn instance(state: State) -> Instance {
         state,
         attempt: 2,
         restart: 3,
-        storage: None,
+        attached: BTreeMap::new(),
+        detaching: vec![],
         meter: Meter::default(),
         last_place: None,
         operation: CurrentOperation { id: OperationId::new(), kind: OperationKind::Start },

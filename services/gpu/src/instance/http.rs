@@ -1,8 +1,6 @@
 //! `/v1/instances`: requests record the desired state; the reconciler carries it out.
 
-use api::{
-    Checks, ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
-};
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::Member;
 use axum::{extract::State, http::HeaderMap, response::IntoResponse};
 use http::{StatusCode, header};
@@ -13,7 +11,8 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    create::{NewInstance, check_name},
+    change::InstanceChange,
+    create::NewInstance,
     model::{Accepted, Command, Instance},
     queue,
     state::InstanceState,
@@ -21,15 +20,6 @@ use super::{
     view::InstanceView,
 };
 use crate::{error::Error, event::By, quota, ssh, state::AppState, tenant};
-
-/// A change of an instance. Absent fields stay as they are.
-#[derive(Debug, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct InstanceChange {
-    /// New name, 1 to 63 characters.
-    #[serde(default)]
-    name: Option<String>,
-}
 
 /// Filters and page of the list.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -85,7 +75,7 @@ async fn list_instances(
     Ok(Json(page))
 }
 
-/// Creates an instance and starts it.
+/// Creates an instance and, unless `start` is false, starts it.
 #[utoipa::path(
     post, path = "/v1/instances", operation_id = "create_instance", tag = "instances",
     params(IdempotencyKey),
@@ -142,34 +132,33 @@ async fn get_instance(
     Ok((ETag(instance.generation), Json(view)))
 }
 
-/// Renames an instance.
+/// Changes an instance: its name at any time, what was ordered while it is stopped.
 #[utoipa::path(
     patch, path = "/v1/instances/{id}", operation_id = "update_instance", tag = "instances",
     params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey, IfMatch),
     request_body = InstanceChange,
     responses((status = 200, description = "The changed instance", body = InstanceView)),
-    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+    extensions(("x-problems" = json!([
+        ProblemType::NotFound, ProblemType::InvalidField, ProblemType::InstanceState, ProblemType::TenantSuspended
+    ]))),
 )]
 async fn update_instance(
     State(app): State<AppState>,
     member: Member,
     key: IdempotencyKey,
     if_match: IfMatch,
+    headers: HeaderMap,
     Path(id): Path<InstanceId>,
     Json(change): Json<InstanceChange>,
 ) -> Result<Reply, Problem> {
     member.writer()?;
-    let mut checks = Checks::default();
-    check_name(&mut checks, change.name.as_deref());
-    checks.finish()?;
+    change.check()?;
+    // before the transaction; a repeated request gets its stored response, whatever these checks say now
+    let spec = change.check_references(&app, access_token(&headers)).await;
     key.once(app.db.tenant(member.tenant).await?, member.tenant, &change, async |tx| {
         let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
         if_match.check(instance.generation)?;
-        if let Some(name) = &change.name
-            && !store::rename(tx, &mut instance, name, &By::user(member.principal.user)).await?
-        {
-            return Err(Error::LockedRowChanged.into());
-        }
+        change.apply(tx, &member, &mut instance, spec?).await?;
         let view = InstanceView::of(&instance, &app.config.apps);
         Ok(Reply::json(StatusCode::OK, &view)?.etag(instance.generation))
     })

@@ -5,7 +5,7 @@ use ids::TenantId;
 
 use super::model::Instance;
 
-/// Name of the volume with the user's storage.
+/// Name of the volume with the user's first storage; the others have a number too.
 const STORAGE_VOLUME: &str = "storage";
 
 /// Environment variable with the instance's URL.
@@ -22,15 +22,21 @@ pub(super) fn desired(instance: &Instance, url: &str) -> crds::Instance {
         env.push(EnvVar { name: variable.name.clone(), value: variable.value.clone() });
     }
     env.push(EnvVar { name: URL_VARIABLE.to_owned(), value: url.to_owned() });
-    let volumes = match (&template.storage_mount_path, &instance.storage) {
-        (Some(path), Some(storage)) => vec![Volume {
-            name: STORAGE_VOLUME.to_owned(),
-            mount_path: path.clone(),
-            read_only: false,
-            storage: Some(storage.object_name.clone()),
-        }],
-        _ => Vec::new(),
-    };
+    let volumes = instance
+        .order
+        .mounts()
+        .into_iter()
+        .enumerate()
+        .filter_map(|(n, mount)| {
+            let name = if n == 0 { STORAGE_VOLUME.to_owned() } else { format!("{STORAGE_VOLUME}-{n}") };
+            Some(Volume {
+                name,
+                mount_path: mount.mount_path,
+                read_only: mount.read_only,
+                storage: Some(instance.attached.get(&mount.storage_id)?.object_name.clone()),
+            })
+        })
+        .collect();
     crds::Instance {
         id: instance.id.k8s_name(),
         attempt: instance.attempt,

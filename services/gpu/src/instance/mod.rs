@@ -2,6 +2,7 @@
 
 mod actions;
 mod admin;
+mod change;
 mod create;
 mod decide;
 pub(crate) mod end;
@@ -12,6 +13,7 @@ mod hold;
 mod http;
 mod manifest;
 mod model;
+mod mount;
 mod parts;
 pub(crate) mod queue;
 mod reason;
@@ -27,6 +29,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 pub use hold::{Hold, HoldEnd};
 pub use model::{Accepted, Command, Effects, EndedOperation, Event, Instance, NotAllowed, Unexpected};
+pub use mount::Mount;
 pub use parts::{
     AttachedStorage, Claim, ClaimStatus, CurrentOperation, Failure, OnNodeLoss, Order, OrderedGpu, Place, Pod,
 };

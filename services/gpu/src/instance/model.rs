@@ -1,8 +1,10 @@
 //! An instance: the commands of users and the events of the platform that change its state. Pure: no clock, no
 //! database, no network.
 
+use std::collections::BTreeMap;
+
 use api::OperationProgress;
-use ids::{InstanceId, OperationId, TenantId};
+use ids::{InstanceId, OperationId, StorageId, TenantId};
 use jiff::Timestamp;
 use operations::End;
 
@@ -41,8 +43,10 @@ pub enum Command {
 /// What happened to an instance.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// The storage service attached its storage.
-    StorageAttached(AttachedStorage),
+    /// The storage service attached one of its storages.
+    StorageAttached(StorageId, AttachedStorage),
+    /// A storage that was removed from the order is detached.
+    RemovedStorageDetached(StorageId),
     /// It has claimed a unit.
     Claimed(Claim),
     /// No unit is free, and it waits in the queue.
@@ -63,8 +67,8 @@ pub enum Event {
     StoppedByPlatform(Failure),
     /// Nothing of it exists in its unit, and the unit is released.
     Released,
-    /// Its storage is detached.
-    StorageDetached,
+    /// Its storages are detached.
+    StoragesDetached,
     /// Nothing of it runs in its unit, which it keeps from this time on.
     HoldStarted(Timestamp),
     /// Its hold has ended.
@@ -150,8 +154,10 @@ pub struct Instance {
     pub attempt: i64,
     /// Number of requested restarts.
     pub restart: i64,
-    /// Its storage, once the current start has attached it.
-    pub storage: Option<AttachedStorage>,
+    /// Its storages that the current start has attached.
+    pub attached: BTreeMap<StorageId, AttachedStorage>,
+    /// Storages that were removed from the order and may still be attached.
+    pub detaching: Vec<StorageId>,
     /// The meter.
     pub meter: Meter,
     /// Its current or last location.
@@ -185,11 +191,17 @@ impl Instance {
         }
     }
 
-    /// Returns whether its storage cannot be mounted in this cluster.
+    /// Returns whether one of its storages cannot be mounted in this cluster.
     #[must_use]
     pub fn storage_is_outside(&self, cluster: &str) -> bool {
-        let storage = self.storage.as_ref().and_then(|storage| storage.cluster.as_deref());
-        storage.is_some_and(|storage| storage != cluster)
+        self.attached.values().any(|storage| storage.cluster.as_ref().is_some_and(|own| own != cluster))
+    }
+
+    /// Returns the storages that it uses, or may still have attached.
+    #[must_use]
+    pub fn storages(&self) -> Vec<StorageId> {
+        let mounted = self.order.mounts().into_iter().map(|mount| mount.storage_id);
+        mounted.chain(self.detaching.iter().copied()).collect()
     }
 
     /// Lets a start that has just been accepted wait in the queue if no unit is free.
@@ -227,7 +239,7 @@ impl Instance {
                 // a failure belongs to the operation that failed: the state is left first
                 self.state = State::Pending { reason: None, wait: false, held, left: None };
                 self.attempt += 1;
-                self.storage = None;
+                self.attached.clear();
                 let mut effects = hold.unwrap_or_default();
                 effects.extend(self.supersede(operation, OperationKind::Start));
                 effects
@@ -311,9 +323,13 @@ impl Instance {
         // after the ends of runs, which are logged first
         let mut log: Vec<Entry> = Vec::new();
         match (event, &mut self.state) {
-            (Event::StorageAttached(storage), State::Pending { .. }) => {
-                self.storage = Some(storage);
-                log.extend(self.storage_changed().map(|storage| Detail::StorageAttached(storage).into()));
+            (Event::StorageAttached(storage_id, storage), State::Pending { .. }) => {
+                self.attached.insert(storage_id, storage);
+                log.push(Detail::StorageAttached(StorageChanged { storage_id }).into());
+            }
+            (Event::RemovedStorageDetached(storage_id), _) => {
+                self.detaching.retain(|detaching| *detaching != storage_id);
+                log.push(Detail::StorageDetached(StorageChanged { storage_id }).into());
             }
             (Event::Claimed(claim), State::Pending { .. }) => {
                 self.last_place = Some(claim.place.clone());
@@ -380,7 +396,7 @@ impl Instance {
             }
             (Event::Released, State::Pending { left: left @ Some(_), .. }) => {
                 *left = None;
-                self.storage = None;
+                self.attached.clear();
                 effects.metering = self.close_unseen_run();
                 self.attempt += 1;
             }
@@ -436,9 +452,12 @@ impl Instance {
                 *reason = None;
                 effects.metering = self.close_unseen_run();
             }
-            (Event::StorageDetached, State::Deleting { claim: ClaimStatus::None, .. }) => {
+            (Event::StoragesDetached, State::Deleting { claim: ClaimStatus::None, .. }) => {
                 self.state = State::Deleted;
-                log.extend(self.storage_changed().map(|storage| Detail::StorageDetached(storage).into()));
+                let storages = self.storages().into_iter();
+                log.extend(
+                    storages.map(|storage_id| Detail::StorageDetached(StorageChanged { storage_id }).into()),
+                );
                 log.push(Detail::Deleted(Deleted { name: self.name.clone() }).into());
                 effects.ended.push(self.end_operation(End::Succeeded));
             }
@@ -455,10 +474,6 @@ impl Instance {
     fn was_ready(&self) -> bool {
         let runs = [self.meter.open, self.meter.closed.map(|(key, _)| key)];
         runs.into_iter().flatten().any(|key| key.attempt == self.attempt)
-    }
-
-    fn storage_changed(&self) -> Option<StorageChanged> {
-        self.order.storage_id.map(|storage_id| StorageChanged { storage_id })
     }
 
     fn end_operation(&self, end: End) -> EndedOperation {

@@ -8,7 +8,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::reason::Reason;
+use super::{mount::Mount, reason::Reason};
 use crate::{
     catalogue::{EnvVar, Template},
     cluster::UnitRef,
@@ -34,8 +34,11 @@ pub struct Order {
     pub template: Template,
     /// The user's environment variables.
     pub env: Vec<EnvVar>,
-    /// Storage to mount.
+    /// The storage at the template's mount path, read-write: the only one that replicas of early versions mount.
     pub storage_id: Option<StorageId>,
+    /// All storages to mount; empty in rows of early versions ([`Order::mounts`]).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub storages: Vec<Mount>,
     /// Required datacenter.
     pub datacenter_id: Option<DatacenterId>,
     /// What happens when its node is lost.
@@ -131,7 +134,7 @@ pub struct Place {
     pub node: Option<String>,
 }
 
-/// The attached storage in the cluster.
+/// An attached storage in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachedStorage {
     /// Name of the `GpuStorage`.

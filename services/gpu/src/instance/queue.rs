@@ -105,8 +105,8 @@ async fn quote_instance(
     new.check()?;
     let spec = new.check_references(&app, access_token(&headers)).await?;
     let mut tx = app.db.tenant(member.tenant).await?;
-    let image = new.check_catalogue(&mut tx, member.tenant).await?;
-    let instance = new.instance(member.tenant, &spec, image, (app.clock)());
+    let found = new.check_catalogue(&mut tx, member.tenant).await?;
+    let instance = new.instance(member.tenant, &spec, found, (app.clock)());
     let exceeded = quota::quote(&mut tx, &instance, true).await?;
     drop(tx);
     let quote = app.stock.quote(spec.id, new.datacenter).await;

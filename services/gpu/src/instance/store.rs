@@ -1,9 +1,11 @@
 //! SQL of instances.
 
+use std::collections::BTreeMap;
+
 use db::queue::Table;
-use ids::{InstanceId, OperationId, TenantId};
+use ids::{InstanceId, OperationId, StorageId, TenantId};
 use jiff_sqlx::ToSqlx;
-use operations::NewOperation;
+use operations::{End, NewOperation};
 use sqlx::{PgConnection, types::Json};
 
 use super::{
@@ -29,6 +31,8 @@ struct Row {
     attempt: i64,
     restart: i64,
     storage: Option<Json<AttachedStorage>>,
+    attached: Json<BTreeMap<StorageId, AttachedStorage>>,
+    detaching: Vec<StorageId>,
     meter: Json<Meter>,
     last_place: Option<Json<Place>>,
     operation_id: OperationId,
@@ -40,15 +44,23 @@ struct Row {
 
 impl From<Row> for Instance {
     fn from(row: Row) -> Self {
+        let order = row.spec.0;
+        let attached = if order.has_default_storage_only() {
+            // also written by replicas of the previous release
+            order.storage_id.zip(row.storage.map(|storage| storage.0)).into_iter().collect()
+        } else {
+            row.attached.0
+        };
         Self {
             id: row.id,
             tenant: row.tenant_id,
             name: row.name,
-            order: row.spec.0,
+            order,
             state: row.phase.0,
             attempt: row.attempt,
             restart: row.restart,
-            storage: row.storage.map(|storage| storage.0),
+            attached,
+            detaching: row.detaching,
             meter: row.meter.0,
             last_place: row.last_place.map(|place| place.0),
             operation: CurrentOperation { id: row.operation_id, kind: row.operation_kind },
@@ -65,15 +77,16 @@ macro_rules! select_instances {
     ($tail:tt $(, $parameter:expr)* $(,)?) => {
         sqlx::query_as!(
             Row,
-            "select id, tenant_id, name, spec, phase, attempt, restart, storage, meter, last_place, operation_id, \
-             operation_kind, generation, created_at, updated_at from instances "
+            "select id, tenant_id, name, spec, phase, attempt, restart, storage, attached, detaching, meter, last_place, \
+             operation_id, operation_kind, generation, created_at, updated_at from instances "
                 + $tail
             $(, $parameter)*
         )
     };
 }
 
-/// Inserts a new instance with its first operation and event, and enqueues it.
+/// Inserts a new instance with its first operation and event, and enqueues it. The operation of one that is created
+/// stopped has ended.
 pub(crate) async fn insert(conn: &mut PgConnection, instance: &Instance, by: &By) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into instances (id, tenant_id, name, spec, phase, attempt, restart, meter, operation_id,
@@ -95,6 +108,9 @@ pub(crate) async fn insert(conn: &mut PgConnection, instance: &Instance, by: &By
     .execute(&mut *conn)
     .await?;
     insert_operation(&mut *conn, instance).await?;
+    if let State::Stopped { .. } = instance.state {
+        operations::finish(&mut *conn, instance.operation.id, &End::Succeeded).await?;
+    }
     QUEUE.notify(&mut *conn).await?;
     log(conn, instance, by, &[Detail::Created(Created::from(instance)).into()]).await
 }
@@ -109,6 +125,7 @@ impl From<&Instance> for Created {
             service: order.service.clone(),
             version: order.version.clone(),
             storage_id: order.storage_id,
+            storage_ids: order.mounts().into_iter().map(|mount| mount.storage_id).collect(),
             datacenter_id: order.datacenter_id,
             price_per_hour: order.price_per_hour,
             currency: order.currency.clone(),
@@ -275,10 +292,11 @@ pub(crate) async fn read_all(conn: &mut PgConnection, ids: &[InstanceId]) -> sql
 
 /// Writes a changed instance, whose generation grows by one. Returns false if the stored generation is another.
 async fn write(conn: &mut PgConnection, instance: &mut Instance) -> sqlx::Result<bool> {
+    let default_storage = instance.order.storage_id.and_then(|id| instance.attached.get(&id));
     let written = sqlx::query!(
         "update instances set name = $3, phase = $4, attempt = $5, restart = $6, storage = $7, meter = $8,
-             last_place = $9, operation_id = $10, operation_kind = $11, generation = generation + 1,
-             updated_at = now()
+             last_place = $9, operation_id = $10, operation_kind = $11, attached = $12, detaching = $13,
+             generation = generation + 1, updated_at = now()
          where id = $1 and generation = $2
          returning generation, updated_at",
         instance.id as InstanceId,
@@ -287,11 +305,13 @@ async fn write(conn: &mut PgConnection, instance: &mut Instance) -> sqlx::Result
         Json(&instance.state) as _,
         instance.attempt,
         instance.restart,
-        instance.storage.as_ref().map(Json) as _,
+        default_storage.map(Json) as _,
         Json(&instance.meter) as _,
         instance.last_place.as_ref().map(Json) as _,
         instance.operation.id as OperationId,
         instance.operation.kind as OperationKind,
+        Json(&instance.attached) as _,
+        &instance.detaching as &[StorageId],
     )
     .fetch_optional(conn)
     .await?;
@@ -322,21 +342,27 @@ pub(crate) async fn command(
     Ok(true)
 }
 
-/// Writes a new name, with its event if it is another. Returns false if the stored generation is another.
-pub(crate) async fn rename(
+/// Writes a changed name and order, with the event, and enqueues the instance if storages were removed. The row must be
+/// locked. Returns false if the stored generation is another.
+pub(super) async fn change(
     conn: &mut PgConnection,
     instance: &mut Instance,
-    name: &str,
+    updated: Updated,
     by: &By,
 ) -> sqlx::Result<bool> {
-    let previous_name = std::mem::replace(&mut instance.name, name.to_owned());
-    if !write(&mut *conn, instance).await? {
+    let order = sqlx::query!(
+        "update instances set spec = $3 where id = $1 and generation = $2",
+        instance.id as InstanceId,
+        instance.generation,
+        Json(&instance.order) as _,
+    );
+    if order.execute(&mut *conn).await?.rows_affected() != 1 || !write(&mut *conn, instance).await? {
         return Ok(false);
     }
-    if name != previous_name {
-        let updated = Updated { name: name.to_owned(), previous_name };
-        log(conn, instance, by, &[Detail::Updated(updated).into()]).await?;
+    if !instance.detaching.is_empty() {
+        QUEUE.enqueue(&mut *conn, &[instance.id]).await?;
     }
+    log(conn, instance, by, &[Detail::Updated(updated).into()]).await?;
     Ok(true)
 }
 

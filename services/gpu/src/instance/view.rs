@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::{
     model::Instance,
+    mount::Mount,
     parts::{Failure, OnNodeLoss},
     reason::ReasonCode,
     state::{InstanceState, State},
@@ -77,6 +78,24 @@ impl HoldView {
     }
 }
 
+/// A storage of an instance.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = InstanceStorage)]
+pub(crate) struct MountView {
+    /// Storage id.
+    storage_id: StorageId,
+    /// Path in the container.
+    mount_path: String,
+    /// Whether the container may only read.
+    read_only: bool,
+}
+
+impl From<Mount> for MountView {
+    fn from(mount: Mount) -> Self {
+        Self { storage_id: mount.storage_id, mount_path: mount.mount_path, read_only: mount.read_only }
+    }
+}
+
 /// A tenant's machine.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Instance)]
@@ -106,10 +125,12 @@ pub(crate) struct InstanceView {
     service: String,
     /// Version of the service.
     version: String,
-    /// Id of the mounted storage, or null.
+    /// Id of the storage at the mount path of the service, or null.
     storage_id: Option<StorageId>,
     /// What happens when its node is lost.
     on_node_loss: OnNodeLoss,
+    /// All storages with their mount paths.
+    storages: Vec<MountView>,
     /// URL of the instance. Stays the same as long as the instance exists.
     url: String,
     /// Node of the instance; null if it has no unit.
@@ -169,6 +190,7 @@ impl InstanceView {
             version: order.version.clone(),
             storage_id: order.storage_id,
             on_node_loss: order.on_node_loss,
+            storages: order.mounts().into_iter().map(MountView::from).collect(),
             url: apps.url(instance.id),
             node,
             datacenter: instance.last_place.as_ref().map(|place| place.datacenter_name.clone()),

@@ -8,7 +8,7 @@ use super::{
     model::{Exceeded, Use},
     store,
 };
-use crate::instance::Instance;
+use crate::instance::{Instance, State};
 
 /// Returns the limit that the instance exceeds beside the tenant's others, if any. `is_new`: it is being created. What
 /// else adds to the tenant's use waits until this transaction ends.
@@ -36,8 +36,11 @@ pub(crate) async fn quote(
     Ok(quota.limits.exceeded(&used, &added(instance, is_new)))
 }
 
-/// What the instance adds once it starts: at the price of its claim, or of its order before.
+/// What the instance adds: once it starts at the price of its claim, or of its order before.
 fn added(instance: &Instance, is_new: bool) -> Use {
+    if let State::Stopped { hold: None, .. } = instance.state {
+        return Use { instances: i64::from(is_new), ..Use::default() };
+    }
     let order = &instance.order;
     let (model, count) = order.gpu.as_ref().map_or((String::new(), 1), |gpu| (gpu.model.clone(), gpu.count));
     let (currency, price) = match instance.state.claim() {

@@ -39,11 +39,11 @@ macro_rules! query_groups {
                    select case $4 when 'instance' then 'inst_' || replace(r.instance_id::text, '-', '')
                                   when 'tenant' then 'ten_' || replace(r.tenant_id::text, '-', '')
                                   when 'day' then to_char(cut.a at time zone 'UTC', 'YYYY-MM-DD')
-                                  when 'spec' then i.spec ->> 'gpu_spec_name'
+                                  when 'spec' then r.gpu_spec
                                   else r.kind end collate "C" as key,
                        r.currency, r.kind, r.id, r.ended_at, r.price_per_hour,
                        usage_seconds(r.started_at, cut.a) as before, usage_seconds(r.started_at, cut.b) as upto
-                   from runs r join instances i on i.id = r.instance_id
+                   from runs r
                    cross join lateral (
                        select greatest(r.started_at, $2) as a,
                            least(coalesce(r.ended_at, date_trunc('second', now())), $3) as b) w

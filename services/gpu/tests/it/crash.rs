@@ -57,7 +57,11 @@ async fn reconciled_until(world: &World, id: InstanceId, state: &str) {
 async fn life(world: &World, times: usize) -> bool {
     let storage = world.neighbours.add_storage(world.tenant);
     let mut order = World::order();
-    order["storage_id"] = json!(storage);
+    let second = world.neighbours.add_storage(world.tenant);
+    order["storages"] = json!([
+        { "storage_id": storage },
+        { "storage_id": second, "mount_path": "/models", "read_only": true },
+    ]);
     let id = world.ordered(order).await;
     let mut cut = !crash(world, id, times).await;
     assert!(world.neighbours.claims() <= 1);
@@ -80,7 +84,15 @@ async fn life(world: &World, times: usize) -> bool {
     world.operator.ended(&unit, 160).await;
     cut |= !crash(world, id, times).await;
     reconciled_until(world, id, "stopped").await;
-    assert_eq!(world.neighbours.claims(), 0);
+    assert_eq!((world.neighbours.claims(), world.neighbours.attachments()), (0, 2));
+    // one of them is removed while the instance is stopped
+    let _ = world.change(id, json!({ "storages": [{ "storage_id": storage }] })).await.expect(200);
+    cut |= !crash(world, id, times).await;
+    eventually("the removed storage is detached", async || {
+        world.reconcile(id).await;
+        world.neighbours.attachment(second, id).is_none().then_some(())
+    })
+    .await;
     let usage = world.usage(id).await;
     assert_eq!(usage["items"].as_array().unwrap().len(), 1, "{usage}");
     assert_eq!((&usage["total_seconds"], &usage["items"][0]["ended_at"]), (&json!(60), &json!(at(160))));
@@ -92,11 +104,14 @@ async fn life(world: &World, times: usize) -> bool {
     let history = [
         "created user",
         "storage_attached system",
+        "storage_attached system",
         "unit_claimed system",
         "started system",
         "stop_requested user",
         "run_ended system",
         "stopped system",
+        "updated user",
+        "storage_detached system",
         "deletion_requested user",
         "storage_detached system",
         "deleted system",

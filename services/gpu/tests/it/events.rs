@@ -8,6 +8,7 @@ use testkit::{Client, eventually};
 
 use crate::{
     harness::{Setup, World},
+    neighbours::{PRICE, SPEC},
     operator::at,
 };
 
@@ -129,7 +130,11 @@ async fn a_life_leaves_its_history_with_who_and_why() {
     assert_eq!(events[1]["data"]["storage_id"], json!(storage));
     assert_eq!(events[2]["data"]["datacenter"], "dev-1");
     assert_eq!(events[3]["data"], json!({ "attempt": 1, "started_at": at(100), "node": "node-1" }));
-    assert_eq!(events[4]["data"], json!({ "name": "painting", "previous_name": "drawing" }));
+    let updated = json!({
+        "name": "painting", "previous_name": "drawing", "changed": ["name"], "gpu_spec": SPEC, "version": "1",
+        "price_per_hour": PRICE, "currency": "EUR",
+    });
+    assert_eq!(events[4]["data"], updated);
     assert_eq!(events[5]["data"]["operation_id"], stop.body["operation_id"]);
     assert_eq!(
         events[6]["data"],

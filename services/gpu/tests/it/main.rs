@@ -19,6 +19,7 @@ mod model;
 mod model_events;
 mod neighbours;
 mod operator;
+mod orders;
 mod queue;
 mod quota;
 mod sse;

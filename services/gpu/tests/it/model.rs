@@ -102,7 +102,8 @@ impl World {
                     state: State::Pending { reason: None, wait: false, held: None, left: None },
                     attempt: 1,
                     restart: 0,
-                    storage: None,
+                    attached: BTreeMap::new(),
+                    detaching: vec![],
                     meter: Meter::default(),
                     last_place: None,
                     operation: CurrentOperation { id: operation, kind: OperationKind::Create },
@@ -308,10 +309,12 @@ impl World {
                 return false;
             }
             Step::Record(event) => event,
-            Step::Act(Action::Attach(_)) => {
+            Step::Act(Action::Attach(storage)) => {
                 self.attached[i] = true;
-                Happened::StorageAttached(AttachedStorage { object_name: "stor-1".into(), cluster: None })
+                let attached = AttachedStorage { object_name: "stor-1".into(), cluster: None };
+                Happened::StorageAttached(storage, attached)
             }
+            Step::Act(Action::DetachRemoved(_)) => unreachable!("no storage is removed in this world"),
             Step::Act(Action::Claim) => self.claim(instance.id),
             Step::Act(Action::Apply) => return self.apply(&instance, number(&own.unwrap())),
             Step::Act(Action::Vacate(unit)) => {
@@ -324,7 +327,7 @@ impl World {
             }
             Step::Act(Action::Detach) => {
                 self.attached[i] = false;
-                Happened::StorageDetached
+                Happened::StoragesDetached
             }
             Step::Act(Action::ReleaseLeftovers) => unreachable!("no reconcile is due in this world"),
         };

@@ -108,6 +108,7 @@ pub(crate) fn order() -> Order {
         },
         env: vec![],
         storage_id: Some(StorageId::new()),
+        storages: vec![],
         datacenter_id: None,
         on_node_loss: OnNodeLoss::Restart,
         price_per_hour: "0.5".parse().unwrap(),

@@ -29,8 +29,10 @@ use testkit::{Issuer, SERVICE_TOKEN};
 
 use crate::harness::{CLUSTER, OTHER_CLUSTER};
 
-/// The one specification.
+/// The specification that instances are ordered with.
 pub(crate) const SPEC: &str = "3080-small-4-1";
+/// Another one, with the same units, at twice the price.
+pub(crate) const LARGE_SPEC: &str = "3080-large-8-2";
 /// Its price per hour.
 pub(crate) const PRICE: &str = "0.36";
 /// The part of it for which a stopped instance keeps its unit.
@@ -47,13 +49,23 @@ struct Holdings {
     waits: Vec<InstanceId>,
     /// All that have been given a unit from the queue.
     grants: Vec<InstanceId>,
-    storages: BTreeMap<StorageId, TenantId>,
-    attachments: BTreeSet<(StorageId, InstanceId)>,
+    storages: BTreeMap<StorageId, PlayedStorage>,
+    /// With the mode of each.
+    attachments: BTreeMap<(StorageId, InstanceId), String>,
     members: BTreeMap<(TenantId, UserId), &'static str>,
+}
+
+#[derive(Clone, Copy)]
+struct PlayedStorage {
+    tenant: TenantId,
+    kind: &'static str,
+    /// Whether it is in the second cluster.
+    in_other: bool,
 }
 
 pub(crate) struct Neighbours {
     spec: GpuSpecId,
+    large_spec: GpuSpecId,
     pub(crate) datacenter: DatacenterId,
     /// In the second cluster.
     pub(crate) other_datacenter: DatacenterId,
@@ -93,8 +105,7 @@ struct ClaimRequest {
 #[serde(deny_unknown_fields)]
 struct AttachRequest {
     tenant_id: TenantId,
-    #[serde(rename = "mode")]
-    _mode: String,
+    mode: String,
 }
 
 impl Neighbours {
@@ -102,6 +113,7 @@ impl Neighbours {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let played = Arc::new(Self {
             spec: GpuSpecId::new(),
+            large_spec: GpuSpecId::new(),
             datacenter: DatacenterId::new(),
             other_datacenter: DatacenterId::new(),
             base: format!("http://{}", listener.local_addr().unwrap()),
@@ -163,9 +175,26 @@ impl Neighbours {
     }
 
     pub(crate) fn add_storage(&self, tenant: TenantId) -> StorageId {
+        self.insert_storage(PlayedStorage { tenant, kind: "volume", in_other: false })
+    }
+
+    pub(crate) fn add_storage_in_other(&self, tenant: TenantId) -> StorageId {
+        self.insert_storage(PlayedStorage { tenant, kind: "volume", in_other: true })
+    }
+
+    pub(crate) fn add_bucket(&self, tenant: TenantId) -> StorageId {
+        self.insert_storage(PlayedStorage { tenant, kind: "bucket", in_other: false })
+    }
+
+    fn insert_storage(&self, storage: PlayedStorage) -> StorageId {
         let id = StorageId::new();
-        self.holdings().storages.insert(id, tenant);
+        self.holdings().storages.insert(id, storage);
         id
+    }
+
+    /// The mode in which an instance has attached a storage.
+    pub(crate) fn attachment(&self, storage: StorageId, instance: InstanceId) -> Option<String> {
+        self.holdings().attachments.get(&(storage, instance)).cloned()
     }
 
     pub(crate) fn remove_storage(&self, id: StorageId) {
@@ -246,6 +275,11 @@ async fn gpu_spec(
     let state = match id.as_str() {
         SPEC => "active",
         "retired" => "retired",
+        LARGE_SPEC => {
+            return Ok(Json(json!({ "id": played.large_spec, "name": LARGE_SPEC, "gpu_model": "RTX 3080",
+                "gpu_count": 2, "state": "active", "price_per_hour": "0.72", "currency": "EUR",
+                "hold_price_fraction": null })));
+        }
         other if other == played.spec.to_string() => "active",
         _ => return Err(Problem::not_found()),
     };
@@ -261,7 +295,7 @@ async fn claim(
     Json(request): Json<ClaimRequest>,
 ) -> Result<(StatusCode, Json<Value>), Problem> {
     played.claim_calls.fetch_add(1, Ordering::SeqCst);
-    assert_eq!(request.gpu_spec_id, played.spec);
+    assert!([played.spec, played.large_spec].contains(&request.gpu_spec_id));
     let mut holdings = played.holdings();
     let held = holdings.claims.get(&request.instance_id).copied();
     let in_other = request.datacenter_id == Some(played.other_datacenter);
@@ -451,7 +485,14 @@ async fn storage(
     Path(id): Path<StorageId>,
 ) -> Result<Json<Value>, Problem> {
     match played.holdings().storages.get(&id) {
-        Some(tenant) if *tenant == member.tenant => Ok(Json(json!({ "id": id, "name": "mine" }))),
+        Some(storage) if storage.tenant == member.tenant => {
+            let datacenter = match (storage.kind, storage.in_other) {
+                ("bucket", _) => Value::Null,
+                (_, true) => json!("dev-2"),
+                (_, false) => json!("dev-1"),
+            };
+            Ok(Json(json!({ "id": id, "name": "mine", "kind": storage.kind, "datacenter": datacenter })))
+        }
         _ => Err(Problem::not_found()),
     }
 }
@@ -463,11 +504,11 @@ async fn attach(
     Json(request): Json<AttachRequest>,
 ) -> Result<Json<Value>, Problem> {
     let mut holdings = played.holdings();
-    if holdings.storages.get(&id) != Some(&request.tenant_id) {
-        return Err(Problem::not_found());
-    }
-    holdings.attachments.insert((id, instance));
-    Ok(Json(json!({ "kind": "volume", "cluster": CLUSTER, "object_name": id.k8s_name() })))
+    let storage = holdings.storages.get(&id).filter(|storage| storage.tenant == request.tenant_id);
+    let storage = *storage.ok_or_else(Problem::not_found)?;
+    holdings.attachments.insert((id, instance), request.mode);
+    let cluster = if storage.in_other { OTHER_CLUSTER } else { CLUSTER };
+    Ok(Json(json!({ "kind": storage.kind, "cluster": cluster, "object_name": id.k8s_name() })))
 }
 
 async fn detach(

@@ -78,7 +78,8 @@ async fn what_is_rolled_back_leaves_no_event_and_no_gap() {
     write(&db, tenant, instance, "c").await.rollback().await.unwrap();
     let mut tx = db.tenant(tenant).await.unwrap();
     let by = By::administrator("tidy");
-    let updated = Detail::Updated(Updated { name: "e".into(), previous_name: "d".into() });
+    let updated = Updated { name: "e".into(), previous_name: "d".into(), ..Updated::default() };
+    let updated = Detail::Updated(updated);
     append(&mut tx, tenant, instance, &by, &[entry("d"), updated.into()]).await.unwrap();
     append(&mut tx, tenant, instance, &by, &[]).await.unwrap();
     tx.commit().await.unwrap();

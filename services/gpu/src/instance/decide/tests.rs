@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
     super::fixture::{at, claim, condition, desired, idle_unit, instance, pod, run, status, unit_with},
+    super::mount::Mount,
     *,
 };
 use crate::cluster::{Condition, DesiredInstance};
@@ -48,6 +49,7 @@ fn outline(step: &Step) -> (&'static str, Option<ReasonCode>) {
         Step::Record(Event::Failed(failure)) => ("failed", Some(failure.reason.code)),
         Step::Record(_) => ("another event", None),
         Step::Act(Action::Attach(_)) => ("attach", None),
+        Step::Act(Action::DetachRemoved(_)) => ("detach removed", None),
         Step::Act(Action::Claim) => ("claim", None),
         Step::Act(Action::Apply) => ("apply", None),
         Step::Act(Action::Vacate(_)) => ("vacate", None),
@@ -62,13 +64,25 @@ fn without_a_unit_the_state_decides() {
     let storage = ids::StorageId::new();
     let mut with_storage = pending();
     with_storage.order.storage_id = Some(storage);
+    with_storage.order.template.storage_mount_path = Some("/data".into());
+    let in_cluster = super::super::AttachedStorage { object_name: "stor-1".into(), cluster: None };
     let mut attached = with_storage.clone();
-    attached.storage = Some(super::super::AttachedStorage { object_name: "stor-1".into(), cluster: None });
+    attached.attached.insert(storage, in_cluster.clone());
+    // each start attaches all of them, one after the other
+    let second = ids::StorageId::new();
+    let mut half_attached = attached.clone();
+    half_attached.order.storages = [storage, second]
+        .map(|storage_id| Mount { storage_id, mount_path: storage_id.to_string(), read_only: false })
+        .to_vec();
+    let mut all_attached = half_attached.clone();
+    all_attached.attached.insert(second, in_cluster);
     let unknown = Observation::Unknown;
     for (instance, expected) in [
         (pending(), Step::Act(Action::Claim)),
         (with_storage, Step::Act(Action::Attach(storage))),
         (attached, Step::Act(Action::Claim)),
+        (half_attached, Step::Act(Action::Attach(second))),
+        (all_attached, Step::Act(Action::Claim)),
         (stopping(ClaimStatus::Unknown), Step::Act(Action::Release)),
         (deleting(ClaimStatus::Unknown), Step::Act(Action::Release)),
         (stopping(ClaimStatus::None), Step::Act(Action::Detach)),
@@ -82,6 +96,23 @@ fn without_a_unit_the_state_decides() {
         let ended = instance(state);
         assert_eq!(decide(&ended, &unknown, &[], false, at(200)), Step::Wait(None));
         assert_eq!(decide(&ended, &unknown, &[], true, at(200)), Step::Act(Action::ReleaseLeftovers));
+    }
+}
+
+#[test]
+fn a_removed_storage_is_detached_while_no_container_can_use_it() {
+    let removed = ids::StorageId::new();
+    for (state, detaches) in [
+        (pending().state, true),
+        (State::Stopped { failure: None, hold: None }, true),
+        (starting().state, false),
+        (running().state, false),
+        (stopping(ClaimStatus::Unknown).state, false),
+    ] {
+        let mut instance = instance(state);
+        instance.detaching = vec![removed];
+        let step = decide(&instance, &Observation::Unknown, &[], false, at(200));
+        assert_eq!(step == Step::Act(Action::DetachRemoved(removed)), detaches, "{:?}", instance.state);
     }
 }
 

@@ -145,7 +145,10 @@ fn events_that_do_not_fit_the_state_are_errors_and_change_nothing() {
     let storage = AttachedStorage { object_name: "stor-1".into(), cluster: None };
     // in: pending, starting, running, stopping, stopped, deleting (without a unit), deleted
     for (event, fits) in [
-        (Event::StorageAttached(storage), [true, false, false, false, false, false, false]),
+        (
+            Event::StorageAttached(ids::StorageId::new(), storage),
+            [true, false, false, false, false, false, false],
+        ),
         (Event::Claimed(claim()), [true, false, false, false, false, false, false]),
         (Event::BecameReady(pod()), [false, true, true, false, false, false, false]),
         (Event::BecameUnready(None), [false, false, true, false, false, false, false]),
@@ -153,7 +156,7 @@ fn events_that_do_not_fit_the_state_are_errors_and_change_nothing() {
         (Event::Failed(failure()), [true, true, true, false, false, false, false]),
         (Event::StoppedByPlatform(failure()), [true, true, true, false, false, false, false]),
         (Event::Released, [false, false, false, true, false, true, false]),
-        (Event::StorageDetached, [false, false, false, false, false, true, false]),
+        (Event::StoragesDetached, [false, false, false, false, false, true, false]),
         (Event::RunsEnded(vec![]), [true; 7]),
     ] {
         for (state, fits) in states().into_iter().zip(fits) {
@@ -165,7 +168,7 @@ fn events_that_do_not_fit_the_state_are_errors_and_change_nothing() {
         }
     }
     let holding = State::Deleting { claim: ClaimStatus::Held(claim()), reason: None };
-    assert!(instance(holding).on(Event::StorageDetached).is_err());
+    assert!(instance(holding).on(Event::StoragesDetached).is_err());
 }
 
 #[test]
@@ -237,7 +240,7 @@ fn a_released_instance_has_stopped_or_goes_on_to_be_deleted() {
     assert!(!deleting.is_deleted());
     assert_eq!(deleting.state, State::Deleting { claim: ClaimStatus::None, reason: None });
     assert_eq!((effects.metering.len(), effects.ended.len()), (1, 0));
-    let effects = deleting.on(Event::StorageDetached).unwrap();
+    let effects = deleting.on(Event::StoragesDetached).unwrap();
     assert!(deleting.is_deleted());
     assert_eq!(effects.ended, [EndedOperation { id: deleting.operation.id, end: End::Succeeded }]);
 }
@@ -299,7 +302,9 @@ fn a_storage_of_another_cluster_is_outside() {
     assert!(!instance.storage_is_outside("uk-1"));
     for (cluster, outside) in [(None, false), (Some("uk-1"), false), (Some("uk-2"), true)] {
         let cluster = cluster.map(str::to_owned);
-        instance.storage = Some(AttachedStorage { object_name: "stor-1".into(), cluster });
+        let other = AttachedStorage { object_name: "stor-0".into(), cluster: Some("uk-1".into()) };
+        let storage = AttachedStorage { object_name: "stor-1".into(), cluster };
+        instance.attached = [(ids::StorageId::new(), other), (ids::StorageId::new(), storage)].into();
         assert_eq!(instance.storage_is_outside("uk-1"), outside);
     }
 }
@@ -411,8 +416,9 @@ fn a_storage_is_logged_where_there_is_one() {
     for storage in [None, Some(ids::StorageId::new())] {
         let mut instance = instance(State::Deleting { claim: ClaimStatus::None, reason: None });
         instance.order.storage_id = storage;
+        instance.order.template.storage_mount_path = Some("/data".into());
         let detached = storage.map(|_| "storage_detached");
         let expected: Vec<_> = detached.into_iter().chain(["deleted"]).collect();
-        assert_eq!(logged(&mut instance, Event::StorageDetached).0, expected);
+        assert_eq!(logged(&mut instance, Event::StoragesDetached).0, expected);
     }
 }

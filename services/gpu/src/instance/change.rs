@@ -1,0 +1,190 @@
+//! Changes of an instance: its name at any time, what was ordered while it is stopped.
+
+use api::{Checks, Problem};
+use auth::Member;
+use clients::stock::GpuSpec;
+use ids::StorageId;
+use serde::{Deserialize, Serialize};
+use sqlx::PgConnection;
+use utoipa::ToSchema;
+
+use super::{
+    create::{check_image, check_name, check_storages, check_words, find_gpu_spec},
+    model::Instance,
+    mount::{self, Mount, NewMount},
+    parts::OrderedGpu,
+    state::State,
+    store,
+};
+use crate::{
+    catalogue::{EnvVar, ServiceImage, check_env},
+    error::Error,
+    event::{By, InstanceField, Updated},
+    state::AppState,
+    tenant,
+};
+
+/// A change of an instance. Absent fields stay as they are. All but the name can be changed only while the instance is
+/// stopped.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct InstanceChange {
+    /// New name, 1 to 63 characters.
+    #[serde(default)]
+    name: Option<String>,
+    /// New GPU specification, by id or name. The price follows. Not while the instance holds a unit.
+    #[serde(default)]
+    gpu_spec: Option<String>,
+    /// New version of the service.
+    #[serde(default)]
+    version: Option<String>,
+    /// New environment variables, instead of all that were given before.
+    #[serde(default)]
+    env: Option<Vec<EnvVar>>,
+    /// New storages, instead of all that were given before. Removed ones are detached and keep their data.
+    #[serde(default)]
+    storages: Option<Vec<NewMount>>,
+}
+
+impl InstanceChange {
+    /// Checks what needs neither the instance nor another service.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        let mut checks = Checks::default();
+        check_name(&mut checks, self.name.as_deref());
+        check_words(
+            &mut checks,
+            [("/gpu_spec", self.gpu_spec.as_ref()), ("/version", self.version.as_ref())],
+        );
+        if let Some(env) = &self.env {
+            checks.extend(check_env("/env", env));
+        }
+        if let Some(storages) = &self.storages {
+            mount::check_new(&mut checks, "/storages", storages);
+        }
+        checks.finish()
+    }
+
+    /// Whether it changes what was ordered, and so needs a stopped instance.
+    fn reorders(&self) -> bool {
+        self.gpu_spec.is_some() || self.version.is_some() || self.env.is_some() || self.storages.is_some()
+    }
+
+    /// Checks with the other services, as the user whose access token this is. Returns the new GPU specification, if one
+    /// is requested.
+    pub(super) async fn check_references(
+        &self,
+        app: &AppState,
+        token: &str,
+    ) -> Result<Option<GpuSpec>, Problem> {
+        if let Some(storages) = &self.storages {
+            check_storages(app, token, "/storages", storages).await?;
+        }
+        match &self.gpu_spec {
+            Some(name) => find_gpu_spec(app, name).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Changes a locked instance, with its event. Writes nothing if nothing changes.
+    pub(super) async fn apply(
+        &self,
+        tx: &mut PgConnection,
+        member: &Member,
+        instance: &mut Instance,
+        spec: Option<GpuSpec>,
+    ) -> Result<(), Problem> {
+        let before = instance.clone();
+        if self.reorders() {
+            instance.check_stopped()?;
+            tenant::check_active(tx, member.tenant).await?;
+            if let Some(spec) = spec {
+                instance.change_spec(spec)?;
+            }
+            let version = self.version.as_ref().filter(|version| **version != instance.order.version);
+            if let Some(version) = version {
+                instance.change_image(check_image(tx, &instance.order.service, Some(version)).await?);
+            }
+            let template = &instance.order.template;
+            if let Some(storages) = &self.storages {
+                instance.change_storages(mount::resolve("/storages", storages, template)?);
+            } else if version.is_some() {
+                mount::check_template(&instance.order.mounts(), template)?;
+            }
+            if let Some(env) = &self.env {
+                instance.order.env.clone_from(env);
+            }
+        }
+        if let Some(name) = &self.name {
+            instance.name.clone_from(name);
+        }
+        let by = By::user(member.principal.user);
+        if *instance != before && !store::change(tx, instance, updated(&before, instance), &by).await? {
+            return Err(Error::LockedRowChanged.into());
+        }
+        Ok(())
+    }
+}
+
+impl Instance {
+    /// # Errors
+    /// If the instance is not stopped.
+    fn check_stopped(&self) -> Result<(), Error> {
+        match &self.state {
+            State::Stopped { .. } => Ok(()),
+            state => Err(Error::NotStopped(state.into())),
+        }
+    }
+
+    /// Orders another GPU specification, at its price.
+    ///
+    /// # Errors
+    /// If the instance holds a unit, which is of the present specification.
+    fn change_spec(&mut self, spec: GpuSpec) -> Result<(), Error> {
+        if spec.id == self.order.gpu_spec_id {
+            return Ok(());
+        }
+        if self.hold().is_some() {
+            return Err(Error::UnitHeld);
+        }
+        let order = &mut self.order;
+        order.gpu = Some(OrderedGpu { model: spec.gpu_model, count: spec.gpu_count });
+        (order.gpu_spec_id, order.gpu_spec_name) = (spec.id, spec.name);
+        (order.price_per_hour, order.currency) = (spec.price_per_hour, spec.currency);
+        Ok(())
+    }
+
+    fn change_storages(&mut self, mounts: Vec<Mount>) {
+        let removed = self.storages();
+        self.order.set_mounts(mounts);
+        let kept: Vec<StorageId> = self.order.storages.iter().map(|mount| mount.storage_id).collect();
+        self.detaching = removed.into_iter().filter(|storage| !kept.contains(storage)).collect();
+        self.attached.retain(|storage, _| kept.contains(storage));
+    }
+
+    fn change_image(&mut self, image: ServiceImage) {
+        let order = &mut self.order;
+        (order.version, order.image_id) = (image.version, image.id);
+        order.set_template(image.template);
+    }
+}
+
+/// The event of a change.
+fn updated(before: &Instance, after: &Instance) -> Updated {
+    let (old, new) = (&before.order, &after.order);
+    let fields = [
+        (before.name != after.name, InstanceField::Name),
+        (old.gpu_spec_id != new.gpu_spec_id, InstanceField::GpuSpec),
+        (old.version != new.version, InstanceField::Version),
+        (old.env != new.env, InstanceField::Env),
+        (old.mounts() != new.mounts(), InstanceField::Storages),
+    ];
+    Updated {
+        name: after.name.clone(),
+        previous_name: before.name.clone(),
+        changed: fields.into_iter().filter_map(|(changed, field)| changed.then_some(field)).collect(),
+        gpu_spec: new.gpu_spec_name.clone(),
+        version: new.version.clone(),
+        price_per_hour: Some(new.price_per_hour),
+        currency: new.currency.clone(),
+    }
+}
