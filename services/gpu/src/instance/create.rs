@@ -17,6 +17,7 @@ use super::{
     store,
 };
 use crate::{
+    budget::Admission,
     catalogue::{self, EnvVar, ServiceImage, check_env},
     error::Error,
     event::By,
@@ -130,12 +131,15 @@ impl NewInstance {
         tx: &mut PgConnection,
         owner: &Member,
         spec: &GpuSpec,
-        now: Timestamp,
+        admission: Admission,
     ) -> Result<Instance, Problem> {
         let image = self.check_catalogue(tx, owner.tenant).await?;
-        let instance = self.instance(owner.tenant, spec, image, now);
+        let instance = self.instance(owner.tenant, spec, image, admission.now);
         if let Some(exceeded) = quota::check(tx, &instance, true).await? {
             return Err(Error::QuotaExceeded(exceeded).into());
+        }
+        if let Some(refused) = admission.check_start(tx, &instance).await? {
+            return Err(Error::Refused(refused).into());
         }
         store::insert(tx, &instance, &By::user(owner.principal.user)).await?;
         Ok(instance)

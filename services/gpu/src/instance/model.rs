@@ -57,7 +57,7 @@ pub enum Event {
     RemovedFromUnit,
     /// The start or the run failed.
     Failed(Failure),
-    /// An administrator or the suspension of its tenant stops it.
+    /// An administrator, or the suspension or the budget of its tenant, stops it.
     StoppedByPlatform(Failure),
     /// Nothing of it exists in its unit, and the unit is released.
     Released,
@@ -502,6 +502,7 @@ fn stop_cause(failure: Option<&Failure>) -> StopCause {
         None => StopCause::User,
         Some(ReasonCode::StoppedByAdministrator) => StopCause::Administrator,
         Some(ReasonCode::TenantSuspended) => StopCause::TenantSuspended,
+        Some(ReasonCode::BudgetExhausted) => StopCause::BudgetExhausted,
         Some(_) => StopCause::Failure,
     }
 }
