@@ -55,7 +55,6 @@ pub(crate) struct BudgetStep {
 #[schema(as = Budget)]
 pub(crate) struct BudgetView {
     /// The budget.
-    #[serde(flatten)]
     terms: Terms,
     /// When the month began.
     from: Timestamp,
@@ -131,7 +130,6 @@ pub(crate) struct PlatformBudgetView {
     /// The tenant.
     tenant_id: TenantId,
     /// Its budget.
-    #[serde(flatten)]
     terms: Terms,
 }
 

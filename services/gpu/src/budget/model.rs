@@ -19,6 +19,7 @@ const SECONDS_PER_HOUR: i64 = 3600;
 
 /// What happens when all is spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
+#[schema(as = BudgetAction)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub(crate) enum AtLimit {
@@ -42,9 +43,8 @@ pub(crate) struct Terms {
     #[serde(default = "default_steps")]
     #[schema(default = json!([50, 80, 95]))]
     pub(crate) warn_percents: Vec<u8>,
-    /// What happens when all is spent.
+    /// What happens when all is spent; `stop` if absent.
     #[serde(default = "default_at_limit")]
-    #[schema(inline, default = "stop")]
     pub(crate) at_limit: AtLimit,
 }
 

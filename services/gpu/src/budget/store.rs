@@ -197,11 +197,7 @@ pub(super) async fn allowances(conn: &mut PgConnection, tenant: TenantId) -> sql
 }
 
 /// Stores an allowance, unless one of the same issuer with this version or a later one is known.
-pub(super) async fn issue(
-    conn: &mut PgConnection,
-    tenant: TenantId,
-    allowance: &Allowance,
-) -> sqlx::Result<()> {
+pub(super) async fn issue(conn: &mut PgConnection, tenant: TenantId, new: &Allowance) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into allowances as a (tenant_id, issuer, version, currency, max_rate_per_hour, valid_until,
              runs_out_at, renews_at)
@@ -212,13 +208,13 @@ pub(super) async fn issue(
                  runs_out_at = excluded.runs_out_at, renews_at = excluded.renews_at
              where a.version < excluded.version",
         tenant as TenantId,
-        allowance.issuer,
-        allowance.version,
-        allowance.currency,
-        allowance.max_rate_per_hour,
-        allowance.valid_until.map(ToSqlx::to_sqlx) as Option<jiff_sqlx::Timestamp>,
-        allowance.runs_out_at.map(ToSqlx::to_sqlx) as Option<jiff_sqlx::Timestamp>,
-        allowance.renews_at.map(ToSqlx::to_sqlx) as Option<jiff_sqlx::Timestamp>,
+        new.issuer,
+        new.version,
+        new.currency,
+        new.max_rate_per_hour,
+        new.valid_until.map(ToSqlx::to_sqlx) as Option<jiff_sqlx::Timestamp>,
+        new.runs_out_at.map(ToSqlx::to_sqlx) as Option<jiff_sqlx::Timestamp>,
+        new.renews_at.map(ToSqlx::to_sqlx) as Option<jiff_sqlx::Timestamp>,
     )
     .execute(conn)
     .await

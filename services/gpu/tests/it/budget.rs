@@ -316,7 +316,10 @@ async fn a_budget_concerns_one_tenant_and_is_set_by_administrators() {
         assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{}", refused.text);
     }
     let set = world.put_budget(json!({ "amount": "0", "currency": "EUR" })).await;
-    assert_eq!((&set.body["warn_percents"], &set.body["at_limit"]), (&json!([50, 80, 95]), &json!("stop")));
+    assert_eq!(
+        (&set.body["terms"]["warn_percents"], &set.body["terms"]["at_limit"]),
+        (&json!([50, 80, 95]), &json!("stop"))
+    );
     world.member().post("/v1/instances", World::order()).await.expect_problem(409, "budget-exhausted");
 
     let stranger = TenantId::new();
@@ -332,7 +335,7 @@ async fn a_budget_concerns_one_tenant_and_is_set_by_administrators() {
     let list = admin.get("/v1/platform-budgets").await.expect(200).body;
     assert_eq!(list["items"].as_array().unwrap().len(), 1);
     assert_eq!(
-        (&list["items"][0]["tenant_id"], &list["items"][0]["amount"]),
+        (&list["items"][0]["tenant_id"], &list["items"][0]["terms"]["amount"]),
         (&json!(world.tenant), &json!("0"))
     );
     // without a stop there are events only
