@@ -11,14 +11,14 @@ use db::{
     queue::{Queue, Settings},
 };
 use feed::Feed;
-use ids::InstanceId;
+use ids::{InstanceId, TenantId};
 use jiff::Timestamp;
 use service::{Front, Process};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, access, catalogue,
+    NAME, access, budget, catalogue,
     cluster::Clusters,
     config::Config,
     event, housekeeping,
@@ -37,6 +37,7 @@ pub struct App {
     process: Process,
     queue: Queue<InstanceId>,
     reconciler: Reconciler,
+    budgets: budget::Issuer,
 }
 
 impl App {
@@ -46,6 +47,14 @@ impl App {
     /// If the configuration is not valid.
     #[expect(clippy::disallowed_methods, reason = "the clock of the process")]
     pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
+        Self::with_clock(config, process, Timestamp::now)
+    }
+
+    /// As [`App::new`], with another clock.
+    ///
+    /// # Errors
+    /// If the configuration is not valid.
+    pub fn with_clock(config: Config, process: Process, clock: fn() -> Timestamp) -> anyhow::Result<Self> {
         let http = service::http_client()?;
         let db = Db::connect(NAME, &config.database)?;
         let clusters = Clusters::new(&config.clusters);
@@ -63,7 +72,8 @@ impl App {
             stock.clone(),
             storage.clone(),
             Arc::new(config.apps.clone()),
-            Timestamp::now,
+            config.budgets,
+            clock,
         );
         let ssh = config.ssh.as_ref().map(|config| {
             let identity = identity::Client::new(http.clone(), config.identity.clone());
@@ -85,13 +95,14 @@ impl App {
             stock,
             storage,
             clusters,
-            clock: Timestamp::now,
+            clock,
             shutdown: process.shutdown.token(),
             auth,
             log_archive,
             ssh,
         };
-        Ok(Self { state, process, queue, reconciler })
+        let budgets = budget::Issuer::new(&state.db, state.config.budgets, clock, &process.metrics);
+        Ok(Self { state, process, queue, reconciler, budgets })
     }
 
     /// Returns the routes, with health, metrics and the front's layers.
@@ -115,6 +126,7 @@ impl App {
             let reconciler = reconciler.clone();
             async move { Box::pin(reconciler.reconcile(leased)).await }
         });
+        self.budgets.start(&self.process.workers);
         instance::queue::start(&self.state.db, &self.state.stock, &self.process.workers);
         self.state.events.start(&self.process.workers);
         self.state.usage.start(&self.process.workers, "gpu.usage");
@@ -157,6 +169,14 @@ impl App {
     /// If the database fails.
     pub async fn compare_usage(&self) -> anyhow::Result<u64> {
         usage::comparison::run(&self.state.db, &self.state.clusters, &self.queue).await
+    }
+
+    /// Judges the budget of a tenant once, as its queue does when it is due. Returns false if another worker has leased it.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn reconcile_budget(&self, tenant: TenantId) -> anyhow::Result<bool> {
+        self.budgets.reconcile_once(tenant).await
     }
 
     /// Returns the queue of instances.
@@ -208,6 +228,7 @@ struct Document;
 
 fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(Document::openapi())
+        .merge(budget::routes())
         .merge(catalogue::routes())
         .merge(instance::routes())
         .merge(event::routes())

@@ -7,6 +7,7 @@ use clients::Endpoint;
 use crds::ClusterConfig;
 use db::DbConfig;
 use ids::InstanceId;
+use jiff::SignedDuration;
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -44,6 +45,9 @@ pub struct Config {
     /// Units that stopped instances keep.
     #[serde(default)]
     pub holds: HoldsConfig,
+    /// What tenants may spend.
+    #[serde(default)]
+    pub budgets: BudgetsConfig,
     /// The archive of instances' logs. Without it, only the logs of running containers can be read.
     #[serde(default)]
     pub log_archive: Option<LogArchiveConfig>,
@@ -248,6 +252,53 @@ pub struct HoldsConfig {
 impl Default for HoldsConfig {
     fn default() -> Self {
         Self { max_seconds: 7 * 86_400 }
+    }
+}
+
+/// Times of budgets and allowances.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BudgetsConfig {
+    /// Seconds before a stop at which it is announced.
+    pub notice_seconds: u32,
+    /// Seconds for which what is left has to pay for all instances, with the one that is to be started.
+    pub start_ahead_seconds: u32,
+    /// Seconds after a stop for which holds are kept if instances still run.
+    pub stop_grace_seconds: u32,
+    /// Seconds for which an allowance still counts that another service does not renew.
+    pub outage_grace_seconds: u32,
+}
+
+impl Default for BudgetsConfig {
+    fn default() -> Self {
+        Self {
+            notice_seconds: 300,
+            start_ahead_seconds: 1200,
+            stop_grace_seconds: 120,
+            outage_grace_seconds: 3600,
+        }
+    }
+}
+
+impl BudgetsConfig {
+    pub(crate) fn times(self) -> crate::budget::Times {
+        crate::budget::Times { notice: self.notice(), start_ahead: self.start_ahead() }
+    }
+
+    pub(crate) fn notice(self) -> SignedDuration {
+        SignedDuration::from_secs(self.notice_seconds.into())
+    }
+
+    pub(crate) fn start_ahead(self) -> SignedDuration {
+        SignedDuration::from_secs(self.start_ahead_seconds.into())
+    }
+
+    pub(crate) fn stop_grace(self) -> SignedDuration {
+        SignedDuration::from_secs(self.stop_grace_seconds.into())
+    }
+
+    pub(crate) fn outage_grace(self) -> SignedDuration {
+        SignedDuration::from_secs(self.outage_grace_seconds.into())
     }
 }
 

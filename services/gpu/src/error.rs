@@ -4,6 +4,7 @@ use api::{Problem, ProblemType};
 use clients::Error as ClientError;
 
 use crate::{
+    budget::Refused,
     cluster::PodError,
     instance::{Command, InstanceState, NotAllowed, Unexpected},
     quota::Exceeded,
@@ -80,6 +81,9 @@ pub(crate) enum Error {
     /// The tenant's limits do not allow it.
     #[error(transparent)]
     QuotaExceeded(#[from] Exceeded),
+    /// The tenant's budget does not allow it.
+    #[error(transparent)]
+    Refused(#[from] Refused),
     /// An instance cannot be ended in its state.
     #[error(transparent)]
     Unexpected(#[from] Unexpected),
@@ -170,6 +174,7 @@ impl From<Error> for Problem {
                 "Nothing can be started while the tenant is suspended.",
             ),
             Error::QuotaExceeded(exceeded) => exceeded.into(),
+            Error::Refused(refused) => refused.into(),
             Error::Database(error) => error.into(),
             error @ (Error::LockedRowChanged | Error::Unexpected(_) | Error::NoRandomness) => {
                 Self::internal(error)

@@ -10,11 +10,13 @@
 //! - `event`: what happened to instances: an ordered log per tenant, followed as server-sent events or as a feed.
 //! - `ssh`: the SSH endpoint of all instances.
 //! - `quota`: what a tenant may use at a time.
+//! - `budget`: what a tenant may spend in a month, and the allowances that starts are checked against.
 //! - `tenant`: what the suspension or end of a tenant means for its instances.
 //! - `housekeeping`: periodic workers.
 
 mod access;
 mod app;
+mod budget;
 mod catalogue;
 pub mod cluster;
 mod config;
@@ -36,7 +38,8 @@ use sqlx::migrate::Migrator;
 pub use app::{App, openapi, serve};
 pub use catalogue::{EnvVar, Template, TemplatePort};
 pub use config::{
-    Apps, Config, EventsConfig, HoldsConfig, LogArchiveConfig, SshConfig, StreamsConfig, TerminalConfig,
+    Apps, BudgetsConfig, Config, EventsConfig, HoldsConfig, LogArchiveConfig, SshConfig, StreamsConfig,
+    TerminalConfig,
 };
 
 /// The service's name: of its schema, its roles and its workers.

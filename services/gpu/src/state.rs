@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     access::{limit::Streams, terminal::Sessions},
+    budget::Admission,
     cluster::Clusters,
     config::Config,
     event::Hub,
@@ -41,6 +42,13 @@ pub(crate) struct AppState {
     pub(crate) log_archive: Option<Arc<Archive>>,
     /// The SSH endpoint, where there is one.
     pub(crate) ssh: Option<Arc<ssh::Server>>,
+}
+
+impl AppState {
+    /// Whether allowances let an instance start, now.
+    pub(crate) fn admission(&self) -> Admission {
+        Admission { now: (self.clock)(), grace: self.config.budgets.outage_grace() }
+    }
 }
 
 impl HasAuth for AppState {

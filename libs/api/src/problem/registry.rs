@@ -237,6 +237,15 @@ problems! {
         "Stop instances that are not needed and wait until they have stopped, choose a cheaper specification, or ask an administrator for a higher limit.",
         { limit: string "What all instances of the tenant may cost per hour.", used: string "What those that run cost per hour.",
           requested: string "What the request adds.", currency: string "Currency (ISO 4217)." };
+    BudgetExhausted = CONFLICT "budget-exhausted", "Budget of the tenant exhausted",
+        "Wait until `renews_at`, choose a cheaper specification, or ask an administrator for a larger budget. See GET /v1/budget.",
+        { renews_at: string "When the next month begins and starts are possible again, or null if that is not known.",
+          limit: string "What all instances of the tenant may cost per hour with what is left.",
+          used: string "What those that run cost per hour.", requested: string "What the request adds.",
+          currency: string "Currency (ISO 4217)." };
+    AllowanceExpired = SERVICE_UNAVAILABLE "allowance-expired", "What the tenant may spend is not known",
+        "Try again later. What runs goes on.",
+        { expired_at: string "Until when it was known." };
     StorageNotAvailable = CONFLICT "storage-not-available", "Storage not available",
         "Wait until its state is `available`.";
     StorageInUse = CONFLICT "storage-in-use", "Storage in use",

@@ -53,7 +53,7 @@ pub(super) struct Route {
 }
 
 /// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 29] = [
+const COLLECTIONS: [(&str, Service); 31] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
     ("tenants", Service::Identity),
@@ -73,6 +73,8 @@ const COLLECTIONS: [(&str, Service); 29] = [
     ("platform-instances", Service::Gpu),
     ("quota", Service::Gpu),
     ("platform-quotas", Service::Gpu),
+    ("budget", Service::Gpu),
+    ("platform-budgets", Service::Gpu),
     ("usage", Service::Gpu),
     ("platform-usage", Service::Gpu),
     ("ssh", Service::Gpu),

@@ -94,6 +94,14 @@ events! {
     TerminalOpened(TerminalOpened) = "instance.terminal_opened";
     /// The terminal has ended.
     TerminalClosed(TerminalClosed) = "instance.terminal_closed";
+    /// A step of the tenant's budget was reached.
+    BudgetReached(BudgetReached) = "budget.reached";
+    /// The budget will be exhausted soon, and instances stopped.
+    BudgetStopping(BudgetStopping) = "budget.stopping";
+    /// The budget is exhausted: instances are stopped, and none can be started.
+    BudgetStopped(BudgetStopped) = "budget.stopped";
+    /// Instances can be started again.
+    BudgetResumed(BudgetResumed) = "budget.resumed";
 }
 
 /// What was ordered.
@@ -258,6 +266,8 @@ pub enum StopCause {
     Administrator,
     /// The tenant is suspended.
     TenantSuspended,
+    /// The tenant has spent its budget.
+    BudgetExhausted,
     /// A failure, such as a lost node. The event's reason says which.
     Failure,
 }
@@ -344,6 +354,66 @@ pub struct TerminalClosed {
     pub end_reason: TerminalEnd,
 }
 
+/// The step that was reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BudgetReached {
+    /// First day of the month in UTC (`2026-01-01`).
+    pub month: String,
+    /// The step, in percent of the amount.
+    pub percent: u8,
+    /// The amount of the budget.
+    pub amount: Decimal,
+    /// What was spent in the month.
+    pub spent: Decimal,
+    /// ISO 4217.
+    pub currency: String,
+}
+
+/// The stop that is ahead.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BudgetStopping {
+    /// The amount of the budget.
+    pub amount: Decimal,
+    /// What was spent in the month.
+    pub spent: Decimal,
+    /// ISO 4217.
+    pub currency: String,
+    /// When instances are stopped at the present rate.
+    pub stops_at: Timestamp,
+}
+
+/// The stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BudgetStopped {
+    /// The amount of the budget.
+    pub amount: Decimal,
+    /// What was spent in the month.
+    pub spent: Decimal,
+    /// ISO 4217.
+    pub currency: String,
+    /// When the next month begins.
+    pub renews_at: Timestamp,
+}
+
+/// Why instances can be started again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResumeCause {
+    /// A month has begun.
+    NewMonth,
+    /// The budget was changed or removed.
+    BudgetChanged,
+    /// A correction of the meter: less was spent.
+    Correction,
+}
+
+/// The end of a stop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BudgetResumed {
+    /// Why.
+    pub cause: ResumeCause,
+}
+
 /// Who caused an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -425,7 +495,7 @@ impl Entry {
     }
 }
 
-/// What happened to an instance.
+/// What happened to an instance, or to the budget of a tenant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Event {
     /// Event id.
@@ -437,8 +507,8 @@ pub struct Event {
     pub time: Timestamp,
     /// Owner of the instance.
     pub tenant_id: TenantId,
-    /// The instance.
-    pub instance_id: InstanceId,
+    /// The instance; null if the event concerns the tenant.
+    pub instance_id: Option<InstanceId>,
     /// Who caused it.
     pub actor: Actor,
     /// Machine-readable reason, or null.
@@ -455,7 +525,7 @@ pub struct Event {
 pub(super) struct NewEvent<'a> {
     id: EventId,
     tenant_id: TenantId,
-    instance_id: InstanceId,
+    instance_id: Option<InstanceId>,
     actor: &'a Actor,
     reason: Option<ReasonCode>,
     message: Option<&'a str>,
@@ -464,7 +534,7 @@ pub(super) struct NewEvent<'a> {
 }
 
 impl<'a> NewEvent<'a> {
-    pub(super) fn new(tenant: TenantId, instance: InstanceId, by: &'a By, entry: &'a Entry) -> Self {
+    pub(super) fn new(tenant: TenantId, instance: Option<InstanceId>, by: &'a By, entry: &'a Entry) -> Self {
         Self {
             id: EventId::new(),
             tenant_id: tenant,
@@ -491,8 +561,9 @@ mod tests {
         // the first column of the table under "Types"
         let documented: BTreeSet<_> = document
             .lines()
-            .filter_map(|line| line.strip_prefix("| `instance.")?.split_once('`'))
-            .map(|(name, _)| format!("instance.{name}"))
+            .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+            .filter(|(name, _)| name.starts_with("instance.") || name.starts_with("budget."))
+            .map(|(name, _)| name.to_owned())
             .collect();
         let known: BTreeSet<_> = EventType::ALL.iter().map(|known| known.as_str().to_owned()).collect();
         assert_eq!(documented, known);
@@ -526,7 +597,7 @@ mod tests {
         let entry = Entry::from(Detail::Stopped(Stopped { cause: StopCause::Failure }))
             .because(Some(&crate::instance::Reason::new(ReasonCode::NodeLost, "The node is lost.")));
         let by = By::user(user);
-        let stored = serde_json::to_value(NewEvent::new(tenant, instance, &by, &entry)).unwrap();
+        let stored = serde_json::to_value(NewEvent::new(tenant, Some(instance), &by, &entry)).unwrap();
         let mut shown = stored.clone();
         shown["sequence"] = json!(7);
         shown["time"] = json!("2026-01-01T00:00:00Z");
@@ -540,7 +611,7 @@ mod tests {
         );
         let by = By::administrator("abuse");
         let entry = Entry::from(Detail::Deleted(Deleted { name: "x".into() }));
-        let stored = serde_json::to_value(NewEvent::new(tenant, instance, &by, &entry)).unwrap();
+        let stored = serde_json::to_value(NewEvent::new(tenant, Some(instance), &by, &entry)).unwrap();
         assert_eq!(
             (&stored["actor"], &stored["message"]),
             (&json!({ "kind": "administrator" }), &json!("abuse"))

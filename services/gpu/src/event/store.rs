@@ -35,13 +35,16 @@ pub(super) fn shown(payload: &Value, at: jiff::Timestamp) -> Value {
     event
 }
 
-/// Adds events of one instance to its tenant's log, and wakes readers when the transaction commits.
+/// The instance of an event that concerns the tenant, as stored.
+const NO_INSTANCE: InstanceId = InstanceId::from_uuid(sqlx::types::Uuid::nil());
+
+/// Adds events of one instance, or without one of the tenant, to the tenant's log, and wakes readers when the transaction commits.
 ///
 /// Locks the end of the log until then. To avoid deadlocks, lock all rows that the transaction changes before.
 pub(crate) async fn append(
     conn: &mut PgConnection,
     tenant: TenantId,
-    instance: InstanceId,
+    instance: Option<InstanceId>,
     by: &By,
     entries: &[Entry],
 ) -> sqlx::Result<()> {
@@ -68,7 +71,7 @@ pub(crate) async fn append(
            select pg_notify($5, $6) from (select count(*) from written) as done"#,
         tenant as TenantId,
         count,
-        instance as InstanceId,
+        instance.unwrap_or(NO_INSTANCE) as InstanceId,
         &payloads,
         OUTBOX.channel,
         tenant.to_string(),

@@ -23,6 +23,7 @@ use super::{
     store,
 };
 use crate::{
+    budget::Admission,
     catalogue::{self, EnvVar, ServiceImage, check_env},
     error::Error,
     event::By,
@@ -159,15 +160,20 @@ impl NewInstance {
         tx: &mut PgConnection,
         owner: &Member,
         spec: &GpuSpec,
-        now: Timestamp,
+        admission: Admission,
     ) -> Result<Instance, Problem> {
         let found = self.check_catalogue(tx, owner.tenant).await?;
-        let mut instance = self.instance(owner.tenant, spec, found, now);
+        let mut instance = self.instance(owner.tenant, spec, found, admission.now);
         if !self.start {
             (instance.state, instance.attempt) = (State::Stopped { failure: None, hold: None }, 0);
         }
         if let Some(exceeded) = quota::check(tx, &instance, true).await? {
             return Err(Error::QuotaExceeded(exceeded).into());
+        }
+        if self.start
+            && let Some(refused) = admission.check_start(tx, &instance).await?
+        {
+            return Err(Error::Refused(refused).into());
         }
         store::insert(tx, &instance, &By::user(owner.principal.user)).await?;
         Ok(instance)

@@ -1,4 +1,4 @@
-//! Instances that others than their tenant end: administrators, and the end of their tenant. Each change is made in the
+//! Instances that others than their users end: administrators, the end of their tenant, its budget. Each change is made in the
 //! caller's transaction, on a locked row.
 
 use ids::OperationId;
@@ -25,6 +25,18 @@ pub(crate) async fn suspend(
     let message = "The tenant is suspended. Ask an administrator of the platform.";
     let reason = Reason::new(ReasonCode::TenantSuspended, message);
     stop(conn, instance, reason, HoldEnd::TenantSuspended, by, now).await
+}
+
+/// Stops an instance because its tenant has spent its budget, or ends its hold.
+pub(crate) async fn stop_by_budget(
+    conn: &mut PgConnection,
+    instance: &mut Instance,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let message = "The tenant has spent its budget of this month. Start the instance again when the next month has \
+        begun, or when the budget is larger.";
+    let reason = Reason::new(ReasonCode::BudgetExhausted, message);
+    stop(conn, instance, reason, HoldEnd::BudgetExhausted, &By::system(), now).await
 }
 
 /// Stops an instance as an administrator.

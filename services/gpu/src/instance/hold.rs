@@ -45,6 +45,8 @@ pub enum HoldEnd {
     Administrator,
     /// The tenant is suspended.
     TenantSuspended,
+    /// The tenant has spent its budget.
+    BudgetExhausted,
     /// The end was not recorded. It is billed until it was last confirmed.
     Unseen,
 }

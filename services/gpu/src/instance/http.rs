@@ -7,6 +7,7 @@ use http::{StatusCode, header};
 use ids::{InstanceId, OperationId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use sqlx::PgConnection;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -83,7 +84,7 @@ async fn list_instances(
     responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
     extensions(("x-problems" = json!([
         ProblemType::InvalidField, ProblemType::TenantSuspended, ProblemType::QuotaExceeded,
-        ProblemType::CostLimitExceeded
+        ProblemType::CostLimitExceeded, ProblemType::BudgetExhausted, ProblemType::AllowanceExpired
     ]))),
 )]
 async fn create_instance(
@@ -98,7 +99,7 @@ async fn create_instance(
     // before the transaction; a repeated request gets its stored response, whatever these checks say now
     let spec = new.check_references(&app, access_token(&headers)).await;
     key.once(app.db.tenant(member.tenant).await?, member.tenant, &new, async |tx| {
-        let instance = new.insert(tx, &member, &spec?, (app.clock)()).await?;
+        let instance = new.insert(tx, &member, &spec?, app.admission()).await?;
         let owner = (member.tenant, instance.id);
         ssh::insert_new_keys(tx, owner, member.principal.user, &new.ssh_keys).await?;
         accepted(&app, &instance)
@@ -193,11 +194,7 @@ async fn command(
                 if wait {
                     instance.wait_in_queue();
                 }
-                if command == Command::Start
-                    && let Some(exceeded) = quota::check(tx, &instance, false).await?
-                {
-                    return Err(Error::QuotaExceeded(exceeded).into());
-                }
+                check_limits(app, tx, command, &instance).await?;
                 let by = By::user(member.principal.user);
                 if !store::command(tx, &mut instance, &effects, &by).await? {
                     return Err(Error::LockedRowChanged.into());
@@ -208,6 +205,26 @@ async fn command(
         accepted(app, &instance)
     })
     .await
+}
+
+/// Checks a command that adds to what the tenant uses or spends.
+async fn check_limits(
+    app: &AppState,
+    tx: &mut PgConnection,
+    command: Command,
+    instance: &Instance,
+) -> Result<(), Error> {
+    let refused = match command {
+        Command::Start => {
+            if let Some(exceeded) = quota::check(tx, instance, false).await? {
+                return Err(Error::QuotaExceeded(exceeded));
+            }
+            app.admission().check_start(tx, instance).await?
+        }
+        Command::StopAndHold(_) => app.admission().check_hold(tx, instance).await?,
+        Command::Stop | Command::ReleaseHold | Command::Restart | Command::Delete => None,
+    };
+    refused.map_or(Ok(()), |refused| Err(Error::Refused(refused)))
 }
 
 /// A command without options.
@@ -231,7 +248,8 @@ pub(crate) struct StartQuery {
     responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
     extensions(("x-problems" = json!([
         ProblemType::NotFound, ProblemType::InstanceState, ProblemType::TenantSuspended,
-        ProblemType::QuotaExceeded, ProblemType::CostLimitExceeded
+        ProblemType::QuotaExceeded, ProblemType::CostLimitExceeded, ProblemType::BudgetExhausted,
+        ProblemType::AllowanceExpired
     ]))),
 )]
 async fn start_instance(
@@ -290,7 +308,8 @@ impl HoldRequest {
     request_body = Option<StopOptions>,
     responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
     extensions(("x-problems" = json!([
-        ProblemType::NotFound, ProblemType::InstanceState, ProblemType::HoldNotOffered, ProblemType::InvalidField
+        ProblemType::NotFound, ProblemType::InstanceState, ProblemType::HoldNotOffered, ProblemType::InvalidField,
+        ProblemType::BudgetExhausted, ProblemType::AllowanceExpired
     ]))),
 )]
 async fn stop_instance(

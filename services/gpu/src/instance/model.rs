@@ -63,7 +63,7 @@ pub enum Event {
     NodeLost,
     /// The start or the run failed.
     Failed(Failure),
-    /// An administrator or the suspension of its tenant stops it.
+    /// An administrator, or the suspension or the budget of its tenant, stops it.
     StoppedByPlatform(Failure),
     /// Nothing of it exists in its unit, and the unit is released.
     Released,
@@ -538,6 +538,7 @@ fn stop_cause(failure: Option<&Failure>) -> StopCause {
         None => StopCause::User,
         Some(ReasonCode::StoppedByAdministrator) => StopCause::Administrator,
         Some(ReasonCode::TenantSuspended) => StopCause::TenantSuspended,
+        Some(ReasonCode::BudgetExhausted) => StopCause::BudgetExhausted,
         Some(_) => StopCause::Failure,
     }
 }

@@ -73,7 +73,7 @@ pub(super) struct Quote {
     /// Price per hour of keeping the unit while the instance is stopped; null if that is not offered.
     #[schema(value_type = Option<String>)]
     hold_price_per_hour: Option<Decimal>,
-    /// Whether a unit is free now, and the tenant's limits allow it. Nothing is reserved: another instance may take it.
+    /// Whether a unit is free now, and the tenant's limits and budget allow it. Nothing is reserved: another instance may take it.
     starts_now: bool,
     /// Free units.
     available: i64,
@@ -108,11 +108,15 @@ async fn quote_instance(
     let found = new.check_catalogue(&mut tx, member.tenant).await?;
     let instance = new.instance(member.tenant, &spec, found, (app.clock)());
     let exceeded = quota::quote(&mut tx, &instance, true).await?;
+    let refused = app.admission().quote(&mut tx, &instance).await?;
     drop(tx);
     let quote = app.stock.quote(spec.id, new.datacenter).await;
     let quote = quote.map_err(|cause| Error::Service { service: "The stock service", cause })?;
-    let why_not = match exceeded {
-        Some(exceeded) => Some((ReasonCode::QuotaExceeded, exceeded.to_string())),
+    let limited = exceeded
+        .map(|exceeded| (ReasonCode::QuotaExceeded, exceeded.to_string()))
+        .or_else(|| refused.map(|refused| (refused.reason(), refused.to_string())));
+    let why_not = match limited {
+        Some(limited) => Some(limited),
         None if quote.draining => {
             let message = "The datacenter is draining: its units cannot be claimed.";
             Some((ReasonCode::StockExhausted, message.to_owned()))

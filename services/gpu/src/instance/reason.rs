@@ -8,6 +8,10 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasonCode {
+    /// It is not known what the tenant may spend. Try again later.
+    AllowanceExpired,
+    /// The tenant has spent its budget, or what is left does not pay for the instance.
+    BudgetExhausted,
     /// The stock service rejects the claim.
     #[serde(alias = "stock_refused")]
     ClaimRejected,

@@ -26,8 +26,9 @@ use super::{
     store,
 };
 use crate::{
+    budget::Admission,
     cluster::{Clusters, Observation},
-    config::Apps,
+    config::{Apps, BudgetsConfig},
     event::By,
     quota,
 };
@@ -60,6 +61,7 @@ pub struct Reconciler {
     db: Db,
     clusters: Clusters,
     actions: Actions,
+    budgets: BudgetsConfig,
     clock: fn() -> Timestamp,
 }
 
@@ -110,10 +112,11 @@ impl Reconciler {
         stock: stock::Client,
         storage: storage::Client,
         apps: Arc<Apps>,
+        budgets: BudgetsConfig,
         clock: fn() -> Timestamp,
     ) -> Self {
         let actions = Actions { clusters: clusters.clone(), stock, storage, apps, faults: None };
-        Self { db, clusters, actions, clock }
+        Self { db, clusters, actions, budgets, clock }
     }
 
     /// With faults, for a test.
@@ -253,17 +256,28 @@ impl Reconciler {
         Ok(stored)
     }
 
-    /// Stores a claim, if the tenant's limits allow the instance at the price of the unit; otherwise, in the same
+    /// Stores a claim, if the tenant's limits and its budget allow the instance at the price of the unit; otherwise, in the same
     /// transaction, that the start has failed. Returns false, and stores nothing, if a command has changed the instance.
     async fn store_claim(&self, draft: &mut Draft, claimed: Event) -> anyhow::Result<bool> {
         let mut tx = self.db.worker().await?;
         let before = draft.instance.clone();
         draft.record(claimed)?;
-        if let Some(exceeded) = quota::check(&mut tx, &draft.instance, false).await? {
+        let exceeded = quota::check(&mut tx, &draft.instance, false).await?;
+        let refused = match exceeded {
+            Some(exceeded) => {
+                Some((ReasonCode::QuotaExceeded, exceeded.to_string(), Problem::from(exceeded)))
+            }
+            None => {
+                let admission = Admission { now: (self.clock)(), grace: self.budgets.outage_grace() };
+                let refused = admission.check_start(&mut tx, &draft.instance).await?;
+                refused.map(|refused| (refused.reason(), refused.to_string(), Problem::from(refused)))
+            }
+        };
+        if let Some((code, message, problem)) = refused {
             draft.instance = before;
             draft.effects = Effects::default();
-            let reason = Reason::new(ReasonCode::QuotaExceeded, exceeded.to_string());
-            let problem = Some(Box::new(Problem::from(exceeded).into()));
+            let reason = Reason::new(code, message);
+            let problem = Some(Box::new(problem.into()));
             draft.record(Event::Failed(Failure { problem, ..Failure::new(reason) }))?;
         }
         let stored = draft.write(&mut tx).await?;

@@ -136,7 +136,7 @@ impl From<&Instance> for Created {
 
 /// Adds to the tenant's log of events: last in each function, as it locks the log.
 async fn log(conn: &mut PgConnection, instance: &Instance, by: &By, entries: &[Entry]) -> sqlx::Result<()> {
-    event::store::append(conn, instance.tenant, instance.id, by, entries).await
+    event::store::append(conn, instance.tenant, Some(instance.id), by, entries).await
 }
 
 async fn insert_operation(conn: &mut PgConnection, instance: &Instance) -> sqlx::Result<()> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rust_decimal::Decimal;
 use sqlx::PgConnection;
 
 use super::{
@@ -34,6 +35,21 @@ pub(crate) async fn quote(
     let Some(quota) = store::find(conn, instance.tenant).await? else { return Ok(None) };
     let used = store::used(conn, instance.tenant, Some(instance.id)).await?;
     Ok(quota.limits.exceeded(&used, &added(instance, is_new)))
+}
+
+/// The price per hour of the tenant's other instances that are not stopped, or hold their unit, in one currency.
+pub(crate) async fn cost_used(
+    conn: &mut PgConnection,
+    instance: &Instance,
+    currency: &str,
+) -> sqlx::Result<Decimal> {
+    let used = store::used(conn, instance.tenant, Some(instance.id)).await?;
+    Ok(used.cost_per_hour.get(currency).copied().unwrap_or_default())
+}
+
+/// The price per hour that the instance adds once it starts, in one currency.
+pub(crate) fn cost_added(instance: &Instance, currency: &str) -> Decimal {
+    added(instance, false).cost_per_hour.remove(currency).unwrap_or_default()
 }
 
 /// What the instance adds: once it starts at the price of its claim, or of its order before.

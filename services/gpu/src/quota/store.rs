@@ -15,7 +15,7 @@ pub(super) struct Quota {
 }
 
 /// Lets one transaction at a time add to what the tenant uses.
-pub(super) async fn lock_use(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
+pub(crate) async fn lock_use(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
     sqlx::query!("select pg_advisory_xact_lock(hashtextextended('quota ' || $1, 0))", tenant.to_string())
         .execute(conn)
         .await

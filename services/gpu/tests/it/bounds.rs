@@ -185,7 +185,7 @@ async fn a_ticket_opens_its_instance_once_and_is_shown_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nonsense_is_refused_with_the_place_and_makes_nothing() {
-    let world = World::with(Setup { units: 0, workers: false }).await;
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
     let foreign = world.neighbours.add_storage(TenantId::new());
     let member = world.member();
     let long = "x".repeat(64);
@@ -247,7 +247,7 @@ async fn nonsense_is_refused_with_the_place_and_makes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn instances_are_listed_filtered_and_renamed() {
-    let world = World::with(Setup { units: 0, workers: false }).await;
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
     let member = world.member();
     let mut ids = Vec::new();
     for name in ["Alpha", "alpine", "beta"] {

@@ -8,7 +8,7 @@ use crate::harness::{Setup, World, service};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn administrators_keep_the_catalogue_and_users_read_it() {
-    let world = World::with(Setup { units: 0, workers: false }).await;
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
     let (admin, member) = (world.admin(), world.member());
     let mut new = service();
     new["version"] = json!("2");
@@ -91,7 +91,7 @@ async fn new_instances_use_the_recommended_version_and_none_that_is_deprecated()
 /// Two administrators recommend versions of one service at the same time, again and again.
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_changes_leave_one_recommended_version() {
-    let world = World::with(Setup { units: 0, workers: false }).await;
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
     let admin = world.admin();
     let mut paths = Vec::new();
     for version in ["2", "3", "4", "5"] {
@@ -113,7 +113,7 @@ async fn concurrent_changes_leave_one_recommended_version() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_people_see_of_a_version_is_checked_and_returned() {
-    let world = World::with(Setup { units: 0, workers: false }).await;
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
     let admin = world.admin();
     let shown = json!({
         "descriptions": { "de": "Bilder malen", "zh-CN": "画图" },
@@ -151,7 +151,7 @@ async fn what_people_see_of_a_version_is_checked_and_returned() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_template_that_cannot_run_is_refused_with_the_place() {
-    let world = World::with(Setup { units: 0, workers: false }).await;
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
     for (pointer, value) in [
         ("/template/image", json!("")),
         ("/template/ports", json!([])),

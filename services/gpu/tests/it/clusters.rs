@@ -85,7 +85,7 @@ async fn instance(world: &World, id: InstanceId) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_that_goes_away_leaves_the_other_untouched() {
-    let mut world = World::with(Setup { units: 3, workers: false }).await;
+    let mut world = World::with(Setup { units: 3, workers: false, ..Setup::default() }).await;
     let folder = tempfile::tempdir().unwrap();
     let (other, kube) = start_cluster(folder.path()).await;
     let operator = Operator::new(kube.clone());

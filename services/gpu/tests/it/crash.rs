@@ -122,7 +122,7 @@ async fn life(world: &World, times: usize) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reconcile_that_is_cut_off_anywhere_is_continued() {
-    let world = World::with(Setup { units: 1, workers: false }).await;
+    let world = World::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
     let mut times = 1;
     while life(&world, times).await {
         times += 1;
@@ -197,7 +197,7 @@ async fn life_with_holds(world: &World, times: usize) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hold_survives_a_reconcile_that_is_cut_off_anywhere() {
-    let world = World::with(Setup { units: 1, workers: false }).await;
+    let world = World::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
     let mut times = 1;
     while life_with_holds(&world, times).await {
         times += 1;
@@ -208,7 +208,7 @@ async fn a_hold_survives_a_reconcile_that_is_cut_off_anywhere() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_instance_that_another_replica_reconciles_is_left_to_it() {
-    let world = World::with(Setup { units: 1, workers: false }).await;
+    let world = World::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
     let id = world.ordered(World::order()).await;
     world
         .execute("update gpu.instances set lease_owner = gen_random_uuid(), lease_until = now() + interval '1 hour'")
@@ -232,7 +232,7 @@ async fn an_instance_of_a_dead_replica_is_reconciled_when_its_lease_expires() {
 
 /// Returns false if each reconcile after the deletion of the unit ended.
 async fn is_taken_over() -> bool {
-    let world = World::with(Setup { units: 1, workers: false }).await;
+    let world = World::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
     let id = world.ordered(World::order()).await;
     reconciled_until(&world, id, "starting").await;
     let unit = world.unit_of(id).await;
@@ -260,7 +260,7 @@ async fn is_taken_over() -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_due_reconcile_asks_the_cluster_for_what_the_watch_missed() {
-    let world = World::with(Setup { units: 1, workers: false }).await;
+    let world = World::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
     let id = world.ordered(World::order()).await;
     reconciled_until(&world, id, "starting").await;
     let unit = world.unit_of(id).await;
@@ -283,7 +283,7 @@ async fn a_due_reconcile_asks_the_cluster_for_what_the_watch_missed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_claim_is_released_some_time_after_the_end() {
-    let world = World::with(Setup { units: 0, workers: false }).await;
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
     let id = world.ordered(World::order()).await;
     world.reconcile(id).await;
     world.in_state(id, "stopped").await;

@@ -120,7 +120,7 @@ async fn a_stream_has_what_was_and_then_what_happens() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_filtered_stream_tells_how_far_it_has_read() {
-    let world = World::with(Setup { units: 0, workers: true }).await;
+    let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
     let [one, two] = [world.ordered(World::order()).await, world.ordered(World::order()).await];
     for id in [one, two] {
         world.in_state(id, "stopped").await;
@@ -145,7 +145,7 @@ async fn a_filtered_stream_tells_how_far_it_has_read() {
 #[tokio::test(flavor = "multi_thread")]
 async fn resumed_streams_lose_nothing_and_repeat_nothing_while_writers_are_busy() {
     const EACH: usize = 40;
-    let world = World::with(Setup { units: 0, workers: true }).await;
+    let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
     let second = world.replica().await;
     let bases = [world.base.clone(), second.base.clone()];
     let mut instances = Vec::new();
@@ -216,7 +216,7 @@ async fn mortal(world: &World) -> (String, oneshot::Sender<()>, std::thread::Joi
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_goes_on_at_another_replica_when_its_own_is_killed_or_ends() {
-    let world = World::with(Setup { units: 0, workers: true }).await;
+    let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
     let id = world.ordered(World::order()).await;
     world.in_state(id, "stopped").await;
     let before = i64::try_from(world.events("/v1/events").await.len()).unwrap();
@@ -259,7 +259,7 @@ async fn a_stream_goes_on_at_another_replica_when_its_own_is_killed_or_ends() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_reader_delays_no_other_is_cut_off_and_gets_all_when_it_returns() {
     const MANY: i64 = 20_000;
-    let world = World::with(Setup { units: 0, workers: true }).await;
+    let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
     let id = world.ordered(World::order()).await;
     world.in_state(id, "stopped").await;
     let before = i64::try_from(world.events("/v1/events").await.len()).unwrap();
@@ -298,7 +298,7 @@ async fn a_slow_reader_delays_no_other_is_cut_off_and_gets_all_when_it_returns()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn streams_end_with_the_rights_and_the_token() {
-    let world = World::with(Setup { units: 0, workers: true }).await;
+    let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
     let id = world.ordered(World::order()).await;
     world.in_state(id, "stopped").await;
     let mut claims = world.issuer.claims(Some((world.tenant, Role::Viewer)), false);
@@ -335,7 +335,7 @@ async fn streams_end_with_the_rights_and_the_token() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tenant_has_so_many_streams_of_events_open_at_a_time() {
-    let world = World::with(Setup { units: 0, workers: true }).await;
+    let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
     let mut open = Vec::new();
     for _ in 0..3 {
         open.push(world.stream("/v1/events").await);
@@ -356,7 +356,7 @@ async fn a_tenant_has_so_many_streams_of_events_open_at_a_time() {
 /// Many streams of many tenants cost one connection that listens, and one query for each wake of the replica.
 #[tokio::test(flavor = "multi_thread")]
 async fn waiting_streams_share_one_listener_and_one_reader() {
-    let world = World::with(Setup { units: 0, workers: true }).await;
+    let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
     let tenants: Vec<_> = (0..20).map(|_| TenantId::new()).collect();
     let mut streams = Vec::new();
     for tenant in &tenants {
@@ -392,7 +392,7 @@ async fn waiting_streams_share_one_listener_and_one_reader() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_pass_the_gateway_as_they_happen() {
-    let world = World::with(Setup { units: 0, workers: true }).await;
+    let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
     let id = world.ordered(World::order()).await;
     world.in_state(id, "stopped").await;
     // a response has to begin within a second; a stream goes on for longer

@@ -288,7 +288,7 @@ async fn what_administrators_and_the_end_of_a_tenant_do_is_told_as_theirs() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repeated_reconcile_writes_no_second_event() {
-    let world = World::with(Setup { units: 1, workers: false }).await;
+    let world = World::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
     let id = world.ordered(World::order()).await;
     let due = "update gpu.instances set wake_at = now() - interval '1 second', lease_owner = null, lease_until = null";
     let mut events = 1;
@@ -321,7 +321,7 @@ async fn a_repeated_reconcile_writes_no_second_event() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_are_listed_page_by_page_and_filtered() {
-    let world = World::with(Setup { units: 0, workers: false }).await;
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
     let [one, two] = [world.ordered(World::order()).await, world.ordered(World::order()).await];
     for n in 0..5 {
         for id in [one, two] {
@@ -376,7 +376,7 @@ async fn events_are_listed_page_by_page_and_filtered() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_events_of_others_are_like_those_of_nobody() {
-    let world = World::with(Setup { units: 0, workers: false }).await;
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
     let id = world.ordered(World::order()).await;
     let stranger = world.user(TenantId::new(), Role::Owner);
     assert_eq!(stranger.get("/v1/events").await.expect(200).body["items"], json!([]));
@@ -452,7 +452,7 @@ async fn events_are_kept_for_their_time_also_those_of_deleted_instances() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn services_follow_the_events_of_all_tenants() {
-    let world = World::with(Setup { units: 0, workers: true }).await;
+    let world = World::with(Setup { units: 0, workers: true, ..Setup::default() }).await;
     let service = world.gateway();
     let first = service.get("/internal/v1/events").await.expect(200).body;
     assert_eq!((&first["items"], &first["complete"]), (&json!([]), &json!(true)));
@@ -488,7 +488,7 @@ async fn services_follow_the_events_of_all_tenants() {
 /// A consumer that keeps its cursor in the transaction of the effect has each effect once, wherever it is cut off.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_consumer_that_keeps_its_cursor_with_the_effect_applies_each_event_once() {
-    let world = World::with(Setup { units: 0, workers: false }).await;
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
     let mut admin = world.db.admin().await;
     sqlx::raw_sql(
         "create table public.cursor (cursor text not null); insert into public.cursor values ('');

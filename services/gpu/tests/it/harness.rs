@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use atelier_gpu::{
-    App, Apps, Config, EventsConfig, HoldsConfig, LogArchiveConfig, MIGRATIONS, NAME, SshConfig,
-    StreamsConfig, TerminalConfig,
+    App, Apps, BudgetsConfig, Config, EventsConfig, HoldsConfig, LogArchiveConfig, MIGRATIONS, NAME,
+    SshConfig, StreamsConfig, TerminalConfig,
 };
 use auth::Role;
 use crds::{ClusterConfig, GpuUnit};
 use db::{Db, queue::Outcome};
 use ids::{InstanceId, TenantId, UnitId};
+use jiff::Timestamp;
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use service::Process;
@@ -51,11 +52,13 @@ pub(crate) struct Setup {
     pub(crate) units: usize,
     /// Whether all workers run. Otherwise the clusters are watched, and the test reconciles by itself.
     pub(crate) workers: bool,
+    /// The clock of the service; the real one if absent.
+    pub(crate) clock: Option<fn() -> Timestamp>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { units: 2, workers: true }
+        Self { units: 2, workers: true, clock: None }
     }
 }
 
@@ -68,8 +71,16 @@ pub(crate) struct Replica {
 
 impl Replica {
     pub(crate) async fn start(config: &Config, workers: bool) -> Self {
+        Self::with_clock(config, workers, None).await
+    }
+
+    pub(crate) async fn with_clock(config: &Config, workers: bool, clock: Option<fn() -> Timestamp>) -> Self {
         let process = Process::default();
-        let app = App::new(config.clone(), process.clone()).unwrap();
+        let app = match clock {
+            Some(clock) => App::with_clock(config.clone(), process.clone(), clock),
+            None => App::new(config.clone(), process.clone()),
+        };
+        let app = app.unwrap();
         if workers {
             app.start_workers();
         } else {
@@ -129,6 +140,7 @@ impl World {
             },
             events: EventsConfig::default(),
             holds: HoldsConfig { max_seconds: 3600 },
+            budgets: BudgetsConfig { start_ahead_seconds: 60, ..BudgetsConfig::default() },
             log_archive: objects.as_ref().map(|objects| log_archive(&objects.endpoint)),
             ssh: Some(SshConfig {
                 listen: ([127, 0, 0, 1], 0).into(),
@@ -143,7 +155,7 @@ impl World {
                 idle_seconds: 60,
             }),
         };
-        let Replica { base, app, process } = Replica::start(&config, setup.workers).await;
+        let Replica { base, app, process } = Replica::with_clock(&config, setup.workers, setup.clock).await;
         let world = Self {
             tenant: TenantId::new(),
             db,

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
 mod bounds;
+mod budget;
 mod catalogue;
 mod clusters;
 mod crash;

@@ -78,7 +78,7 @@ async fn administrators_limit_what_a_tenant_uses_at_a_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn limits_are_checked() {
-    let world = World::with(Setup { units: 0, workers: false }).await;
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
     let path = format!("/v1/platform-quotas/{}", world.tenant);
     let admin = world.admin().header("if-match", "*");
     admin.put(&path, json!({})).await.expect_problem(422, "invalid-field");
@@ -96,7 +96,7 @@ async fn limits_are_checked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_replicas_do_not_pass_a_limit_together() {
-    let world = World::with(Setup { units: 0, workers: false }).await;
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
     // no workers: a start that fails for lack of a unit makes room for another
     let other = Replica::start(&world.config, false).await;
     let limit = PRICE.parse::<rust_decimal::Decimal>().unwrap() * rust_decimal::Decimal::from(3);
@@ -133,7 +133,7 @@ async fn a_held_unit_counts_at_the_price_of_the_hold() {
 /// A start whose tenant's use is being changed waits until that is committed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_waits_for_another_that_adds_to_the_use() {
-    let world = World::with(Setup { units: 0, workers: false }).await;
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
     world.limit(json!({ "instances": 1 })).await;
     let mut other = world.db.admin().await;
     let lock = "select pg_advisory_lock(hashtextextended('quota ' || $1, 0))";
@@ -151,7 +151,7 @@ async fn a_start_waits_for_another_that_adds_to_the_use() {
 /// The price has risen since the order.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_price_of_the_unit_counts_in_the_transaction_that_takes_it() {
-    let world = World::with(Setup { units: 1, workers: false }).await;
+    let world = World::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
     let id: InstanceId = world.ordered(World::order()).await;
     let cheap = r#"update gpu.instances set spec = jsonb_set(spec, '{price_per_hour}', '"0.01"')"#;
     assert_eq!(world.execute(cheap).await, 1);

@@ -13,6 +13,8 @@ async fn a_panic_in_any_worker_does_not_stop_the_service() {
     for expected in [
         "gpu.instances.queue",
         "gpu.instances.listen",
+        "gpu.budgets.queue",
+        "gpu.budgets.listen",
         "gpu.confirm_runs",
         "gpu.count_instances",
         "gpu.clean_up",

@@ -197,7 +197,7 @@ async fn open(
 async fn record(app: &AppState, owner: Owner, detail: Detail) -> sqlx::Result<()> {
     let mut tx = app.db.tenant(owner.tenant).await?;
     let by = By::user(owner.user);
-    event::store::append(&mut tx, owner.tenant, owner.instance, &by, &[detail.into()]).await?;
+    event::store::append(&mut tx, owner.tenant, Some(owner.instance), &by, &[detail.into()]).await?;
     tx.commit().await
 }
 

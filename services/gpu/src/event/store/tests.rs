@@ -18,7 +18,7 @@ fn entry(name: &str) -> Entry {
 
 async fn write(db: &Db, tenant: TenantId, instance: InstanceId, name: &str) -> db::Tx {
     let mut tx = db.tenant(tenant).await.unwrap();
-    append(&mut tx, tenant, instance, &By::user(UserId::new()), &[entry(name)]).await.unwrap();
+    append(&mut tx, tenant, Some(instance), &By::user(UserId::new()), &[entry(name)]).await.unwrap();
     tx
 }
 
@@ -80,8 +80,8 @@ async fn what_is_rolled_back_leaves_no_event_and_no_gap() {
     let by = By::administrator("tidy");
     let updated = Updated { name: "e".into(), previous_name: "d".into(), ..Updated::default() };
     let updated = Detail::Updated(updated);
-    append(&mut tx, tenant, instance, &by, &[entry("d"), updated.into()]).await.unwrap();
-    append(&mut tx, tenant, instance, &by, &[]).await.unwrap();
+    append(&mut tx, tenant, Some(instance), &by, &[entry("d"), updated.into()]).await.unwrap();
+    append(&mut tx, tenant, Some(instance), &by, &[]).await.unwrap();
     tx.commit().await.unwrap();
     assert_eq!(log(&db, tenant).await, [(1, "b".into()), (2, "d".into()), (3, "e".into())]);
 }
@@ -204,6 +204,6 @@ async fn an_event_cannot_be_changed_and_only_housekeeping_deletes_it() {
     // nor can a tenant write into another's log
     let mut foreign = db.tenant(TenantId::new()).await.unwrap();
     let by = By::system();
-    let written = append(&mut foreign, tenant, InstanceId::new(), &by, &[entry("mine")]).await;
+    let written = append(&mut foreign, tenant, Some(InstanceId::new()), &by, &[entry("mine")]).await;
     assert!(written.unwrap_err().to_string().contains("row-level security"));
 }

@@ -1,0 +1,96 @@
+//! `/internal/v1/allowances`, for a service that accounts for what tenants spend.
+
+use api::{Checks, Json, Path, Problem, ProblemType};
+use auth::Caller;
+use axum::extract::State;
+use ids::TenantId;
+use jiff::Timestamp;
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{allowance::Allowance, store};
+use crate::{quota, state::AppState};
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(put_allowance))
+}
+
+/// What a tenant may start, as the calling service issues it.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = Allowance)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AllowanceOrder {
+    /// Number of the change; one with a lower number than the last, or the same, is ignored.
+    version: i64,
+    /// Currency (ISO 4217). Prices in other currencies are not limited.
+    currency: String,
+    /// Highest price per hour of all instances together; null for no limit.
+    #[serde(default)]
+    #[schema(value_type = Option<String>)]
+    max_rate_per_hour: Option<Decimal>,
+    /// Until when it counts without being renewed (and a grace, an hour by default); null if it does not end. Nothing is
+    /// started after that.
+    #[serde(default)]
+    valid_until: Option<Timestamp>,
+    /// When nothing is left at the present rate: nothing is started from then on. Null if that is not in sight.
+    #[serde(default)]
+    runs_out_at: Option<Timestamp>,
+    /// When there is more again, for the tenant to see; null if that is not known.
+    #[serde(default)]
+    renews_at: Option<Timestamp>,
+}
+
+/// Issues what a tenant may start. It counts in addition to the tenant's budget and the allowances of other services, from
+/// the answer on. Returns the latest that is known.
+#[utoipa::path(
+    put, path = "/internal/v1/allowances/{tenant_id}", operation_id = "put_allowance", tag = "internal",
+    params(("tenant_id" = TenantId, Path, description = "Tenant id")),
+    request_body = AllowanceOrder,
+    responses((status = 200, description = "The latest allowance of the caller", body = AllowanceOrder)),
+    extensions(("x-problems" = json!([ProblemType::InvalidField]))),
+)]
+async fn put_allowance(
+    State(app): State<AppState>,
+    caller: Caller,
+    Path(tenant): Path<TenantId>,
+    Json(order): Json<AllowanceOrder>,
+) -> Result<Json<AllowanceOrder>, Problem> {
+    let mut checks = Checks::default();
+    checks.currency("/currency", &order.currency);
+    let is_rate = order.max_rate_per_hour.is_none_or(|rate| !rate.is_sign_negative());
+    checks.require(is_rate, "/max_rate_per_hour", "must not be negative");
+    checks.finish()?;
+    // the call comes from a service
+    let mut tx = app.db.worker().await?;
+    // a start that has seen the allowance before ends first
+    quota::lock_use(&mut tx, tenant).await?;
+    let allowance = Allowance {
+        issuer: caller.name.clone(),
+        version: order.version,
+        currency: order.currency.clone(),
+        max_rate_per_hour: order.max_rate_per_hour,
+        valid_until: order.valid_until,
+        runs_out_at: order.runs_out_at,
+        renews_at: order.renews_at,
+    };
+    store::issue(&mut tx, tenant, &allowance).await?;
+    let latest = store::allowances(&mut tx, tenant).await?;
+    tx.commit().await?;
+    let latest = latest.into_iter().find(|known| known.issuer == caller.name);
+    Ok(Json(latest.map_or(order, AllowanceOrder::from)))
+}
+
+impl From<Allowance> for AllowanceOrder {
+    fn from(allowance: Allowance) -> Self {
+        Self {
+            version: allowance.version,
+            currency: allowance.currency,
+            max_rate_per_hour: allowance.max_rate_per_hour.map(|rate| rate.normalize()),
+            valid_until: allowance.valid_until,
+            runs_out_at: allowance.runs_out_at,
+            renews_at: allowance.renews_at,
+        }
+    }
+}
