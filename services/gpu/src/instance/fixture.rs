@@ -33,7 +33,7 @@ pub(crate) fn claim() -> Claim {
 
 /// A pod that is ready since second 100.
 pub(crate) fn pod() -> Pod {
-    Pod { ip: "10.0.0.1".into(), node: Some("node-1".into()), since: at(100) }
+    Pod { ip: "10.0.0.1".into(), node: Some("node-1".into()), since: at(100), object: None }
 }
 
 pub(crate) fn failure() -> Failure {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::reason::Reason;
 use crate::{
     catalogue::{EnvVar, Template},
-    cluster::UnitRef,
+    cluster::{PodRef, UnitRef},
 };
 
 /// What a user ordered, with the catalogue's and the stock's values at that time.
@@ -134,6 +134,9 @@ pub struct Pod {
     pub node: Option<String>,
     /// When it became ready, in whole seconds.
     pub since: Timestamp,
+    /// Its namespace and name. None in rows of early versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<PodRef>,
 }
 
 /// Why an instance failed.
