@@ -144,11 +144,13 @@ pub(super) async fn samples(
            select instance_id as "instance_id!: InstanceId", at as "at!", seconds as "seconds!", cpu_cores,
                memory_bytes, disk_bytes, network_received, network_sent
            from (
-               select * from instance_sample_averages a
+               select instance_id, at, seconds, cpu_cores, memory_bytes, disk_bytes, network_received, network_sent
+               from instance_sample_averages
                where tenant_id = $1 and instance_id = $2 and at > $3 and at <= $4::timestamptz + interval '5 minutes'
                  and at <= (select at from cutoff)
                union all
-               select * from instance_samples s
+               select instance_id, at, seconds, cpu_cores, memory_bytes, disk_bytes, network_received, network_sent
+               from instance_samples
                where tenant_id = $1 and instance_id = $2 and at > $3 and at <= $4::timestamptz + interval '1 minute'
                  and at > (select at from cutoff)) as parts
            order by at"#,
