@@ -149,6 +149,9 @@ impl Failure {
     pub(crate) fn too_large() -> Self {
         Self::new(413, "RequestEntityTooLarge", "the request body is larger than 3 MiB")
     }
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(503, "ServiceUnavailable", message)
+    }
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::new(500, "InternalError", message)
     }

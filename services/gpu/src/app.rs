@@ -23,7 +23,9 @@ use crate::{
     config::Config,
     event, housekeeping,
     instance::{self, QUEUE, Reconciler},
-    log, operation, quota, route, ssh,
+    log,
+    monitoring::{self, Monitoring},
+    operation, quota, route, ssh,
     state::AppState,
     tenant, usage,
 };
@@ -79,6 +81,7 @@ impl App {
             let identity = identity::Client::new(http.clone(), config.identity.clone());
             Arc::new(ssh::Server::new(config, &db, identity, &process.metrics))
         });
+        let monitoring = Monitoring::new(&config, &http, &process.metrics)?;
         let auth = AuthState {
             verifier: Verifier::new(config.auth.clone(), http),
             callers: Arc::new(config.callers.clone()),
@@ -99,6 +102,7 @@ impl App {
             shutdown: process.shutdown.token(),
             auth,
             log_archive,
+            monitoring,
             ssh,
         };
         let budgets = budget::Issuer::new(&state.db, state.config.budgets, clock, &process.metrics);
@@ -140,6 +144,8 @@ impl App {
         if let Some(archive) = &self.state.log_archive {
             archive.start(&self.state.clusters, &self.process);
         }
+        let AppState { monitoring, config, db, clusters, clock, .. } = &self.state;
+        monitoring.start(config, db, clusters, *clock, &self.process);
         if let Some(ssh) = &self.state.ssh {
             ssh.start(&self.state, &self.process);
         }
@@ -234,6 +240,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(event::routes())
         .merge(access::routes())
         .merge(log::routes())
+        .merge(monitoring::routes())
         .merge(usage::routes())
         .merge(operation::routes())
         .merge(quota::routes())

@@ -54,6 +54,90 @@ pub struct Config {
     /// The SSH endpoint; none if absent.
     #[serde(default)]
     pub ssh: Option<SshConfig>,
+    /// The Prometheus servers with the metrics of pods and GPUs, by cluster. A cluster without one is sampled.
+    #[serde(default)]
+    pub prometheus: BTreeMap<String, PrometheusConfig>,
+    /// Samples of what the nodes of clusters without Prometheus report.
+    #[serde(default)]
+    pub monitoring: MonitoringConfig,
+}
+
+/// A Prometheus that scrapes the DCGM exporter and the kubelets (cAdvisor) of a cluster.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrometheusConfig {
+    /// Base URL: what comes before `/api/v1`.
+    pub url: url::Url,
+    /// Sent as `Authorization: Bearer …`.
+    #[serde(default)]
+    pub bearer_token: Option<SecretString>,
+    /// Milliseconds that all queries of a request may take together.
+    #[serde(default = "default_prometheus_timeout")]
+    pub timeout_ms: u64,
+    /// Queries of this replica at a time.
+    #[serde(default = "default_prometheus_queries")]
+    pub queries: usize,
+    /// Seconds between two scrapes of the exporters, at most.
+    #[serde(default = "default_scrape_interval")]
+    pub scrape_interval_seconds: u32,
+    /// Labels that all series of this cluster have, where a Prometheus has those of several.
+    #[serde(default)]
+    pub matchers: BTreeMap<String, String>,
+    /// Label of the pod's namespace in metrics of the DCGM exporter.
+    #[serde(default = "default_gpu_namespace_label")]
+    pub gpu_namespace_label: String,
+    /// Label of the pod's name in metrics of the DCGM exporter.
+    #[serde(default = "default_gpu_pod_label")]
+    pub gpu_pod_label: String,
+    /// Label of the GPU's number in metrics of the DCGM exporter.
+    #[serde(default = "default_gpu_label")]
+    pub gpu_label: String,
+}
+
+fn default_prometheus_timeout() -> u64 {
+    5000
+}
+
+fn default_prometheus_queries() -> usize {
+    16
+}
+
+fn default_scrape_interval() -> u32 {
+    15
+}
+
+fn default_gpu_namespace_label() -> String {
+    "exported_namespace".to_owned()
+}
+
+fn default_gpu_pod_label() -> String {
+    "exported_pod".to_owned()
+}
+
+fn default_gpu_label() -> String {
+    "gpu".to_owned()
+}
+
+/// Samples of what the nodes of clusters without Prometheus report of instances.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MonitoringConfig {
+    /// Seconds between two samples of an instance. They are kept for an hour.
+    pub sample_seconds: u32,
+    /// Days for which averages over five minutes are kept.
+    pub days: u32,
+}
+
+impl Default for MonitoringConfig {
+    fn default() -> Self {
+        Self { sample_seconds: 15, days: 7 }
+    }
+}
+
+impl MonitoringConfig {
+    pub(crate) fn interval(self) -> Duration {
+        Duration::from_secs(self.sample_seconds.max(1).into())
+    }
 }
 
 /// The SSH endpoint: `ssh <instance>@<host>`.

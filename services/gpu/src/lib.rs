@@ -7,6 +7,7 @@
 //! - `cluster`: the Kubernetes clusters, whose `GpuUnit` statuses are the actual state.
 //! - `operation`, `usage`, `route`, `access`: long-running actions, the meter, what the gateway asks, the terminal.
 //! - `log`: logs of instances, live and kept.
+//! - `monitoring`: metrics of instances, from Prometheus or from the nodes.
 //! - `event`: what happened to instances: an ordered log per tenant, followed as server-sent events or as a feed.
 //! - `ssh`: the SSH endpoint of all instances.
 //! - `quota`: what a tenant may use at a time.
@@ -25,6 +26,7 @@ pub mod event;
 mod housekeeping;
 pub mod instance;
 mod log;
+mod monitoring;
 mod operation;
 mod quota;
 mod route;
@@ -38,8 +40,8 @@ use sqlx::migrate::Migrator;
 pub use app::{App, openapi, serve};
 pub use catalogue::{EnvVar, Template, TemplatePort};
 pub use config::{
-    Apps, BudgetsConfig, Config, EventsConfig, HoldsConfig, LogArchiveConfig, SshConfig, StreamsConfig,
-    TerminalConfig,
+    Apps, BudgetsConfig, Config, EventsConfig, HoldsConfig, LogArchiveConfig, MonitoringConfig,
+    PrometheusConfig, SshConfig, StreamsConfig, TerminalConfig,
 };
 
 /// The service's name: of its schema, its roles and its workers.

@@ -16,6 +16,7 @@ use crate::{
     config::Config,
     event::Hub,
     log::Archive,
+    monitoring::Monitoring,
     ssh,
 };
 
@@ -40,6 +41,8 @@ pub(crate) struct AppState {
     pub(crate) auth: AuthState,
     /// The kept logs, where logs are kept.
     pub(crate) log_archive: Option<Arc<Archive>>,
+    /// The sources of instances' metrics.
+    pub(crate) monitoring: Monitoring,
     /// The SSH endpoint, where there is one.
     pub(crate) ssh: Option<Arc<ssh::Server>>,
 }

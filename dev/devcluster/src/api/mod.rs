@@ -7,6 +7,7 @@ pub(crate) mod objects;
 pub(crate) mod portforward;
 pub(crate) mod request;
 pub(crate) mod subresources;
+pub(crate) mod summary;
 pub(crate) mod table;
 pub(crate) mod tokens;
 pub(crate) mod watch;
@@ -136,6 +137,7 @@ async fn route(
         ("pods", "portforward", "get" | "create") => {
             return portforward::serve(hub, request, &target, &query).await;
         }
+        ("nodes", "proxy", "get") => return summary::serve(hub, &target, request.uri().path()).await,
         ("pods", "attach" | "proxy" | "eviction" | "ephemeralcontainers" | "resize", _) => {
             let why = format!("the development cluster does not serve pods/{}", target.subresource);
             return Err(Failure::bad_request(why));

@@ -113,6 +113,8 @@ pub(crate) fn target(hub: &Hub, path: &str) -> Result<Option<Target>, Failure> {
         [plural] => (*plural, "", ""),
         [plural, name] => (*plural, *name, ""),
         [plural, name, sub] => (*plural, *name, *sub),
+        // the rest is a path of the kubelet's
+        ["nodes", name, "proxy", ..] if group.is_empty() => ("nodes", *name, "proxy"),
         _ => return Err(Failure::no_such_resource()),
     };
     let decode = |s: &str| percent_encoding::percent_decode_str(s).decode_utf8_lossy().into_owned();

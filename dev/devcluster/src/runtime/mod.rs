@@ -4,6 +4,7 @@ mod addresses;
 pub(crate) mod alive;
 pub(crate) mod process;
 pub(crate) mod reaper;
+pub(crate) mod usage;
 
 use crate::node::heartbeats::Heard;
 use crate::node::unsent::Unsent;

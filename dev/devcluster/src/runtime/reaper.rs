@@ -30,6 +30,18 @@ pub(crate) fn record(home: &Path, pid: i32) {
     }
 }
 
+/// The recorded process of a pod, if it still exists.
+pub(crate) fn recorded(home: &Path) -> Option<i32> {
+    let (pid, started) = read(home)?;
+    (start_time(pid) == Some(started)).then_some(pid)
+}
+
+fn read(home: &Path) -> Option<(i32, u64)> {
+    let text = fs::read_to_string(home.join("process")).ok()?;
+    let mut words = text.split_whitespace();
+    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+}
+
 pub(crate) fn forget(home: &Path) {
     // it may not exist
     let _ = fs::remove_file(home.join("process"));
@@ -39,14 +51,7 @@ pub(crate) fn forget(home: &Path) {
 pub(crate) fn reap(pods: &Path) {
     for entry in fs::read_dir(pods).into_iter().flatten().flatten() {
         let home = entry.path();
-        let Ok(text) = fs::read_to_string(home.join("process")) else { continue };
-        let mut words = text.split_whitespace();
-        let (Some(pid), Some(started)) = (
-            words.next().and_then(|w| w.parse::<i32>().ok()),
-            words.next().and_then(|w| w.parse::<u64>().ok()),
-        ) else {
-            continue;
-        };
+        let Some((pid, started)) = read(&home) else { continue };
         if start_time(pid) == Some(started) || group_survives(pid, started) {
             tracing::info!(pid, "killing a process of a previous run");
             signal_group(pid, Signal::SIGKILL);

@@ -3,6 +3,7 @@
 
 mod cache;
 mod pods;
+mod stats;
 mod streams;
 mod unit;
 mod watch;
@@ -20,6 +21,7 @@ use tokio::sync::watch::{Receiver, Sender};
 
 use cache::Cache;
 pub use pods::{Container, Exec, LogPart, PodError, PodRef};
+pub(crate) use stats::{NetworkStats, PodStats, RunningPod};
 pub use streams::{Command, ExecInput, ExecOutput, ExecStatus, Forward, Forwarded, Output};
 pub use unit::{Condition, DesiredInstance, Observation, Unit, UnitRef};
 pub use write::WriteError;

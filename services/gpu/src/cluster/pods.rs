@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crds::{ClusterError, names::CONTAINER};
+use crds::{ClusterError, InstanceStatus, names::CONTAINER};
 use futures::{AsyncReadExt, Stream, stream};
 use ids::InstanceId;
 use jiff::Timestamp;
@@ -11,6 +11,7 @@ use kube::{
     Api,
     api::{AttachParams, AttachedProcess, LogParams},
 };
+use serde::{Deserialize, Serialize};
 
 use super::{Cluster, Observation, Unit};
 
@@ -23,13 +24,31 @@ const CHUNK: usize = 16 * 1024;
 pub type Exec = AttachedProcess;
 
 /// The pod of an instance.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PodRef {
     pub(super) namespace: String,
     pub(super) name: String,
 }
 
 impl PodRef {
+    /// A pod by its namespace and name.
+    #[must_use]
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    /// Returns the pod that a unit reports, if there is one.
+    #[must_use]
+    pub fn of(present: &InstanceStatus) -> Option<Self> {
+        (!present.pod_name.is_empty()).then(|| Self::new(&present.namespace, &present.pod_name))
+    }
+
+    /// Returns the namespace of the pod.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
     /// Returns the name of the pod.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -89,7 +108,7 @@ pub struct Container {
 }
 
 fn container(unit: &Unit) -> Option<Container> {
-    let present = unit.instance.as_ref().filter(|present| !present.pod_name.is_empty())?;
+    let present = unit.instance.as_ref()?;
     let stays = unit.desired.as_ref().is_some_and(|desired| {
         (desired.name.as_str(), desired.attempt, desired.restart)
             == (present.id.as_str(), present.attempt, present.restart)
@@ -97,7 +116,7 @@ fn container(unit: &Unit) -> Option<Container> {
     Some(Container {
         instance: InstanceId::from_k8s_name(&present.id).ok()?,
         attempt: present.attempt,
-        pod: PodRef { namespace: present.namespace.clone(), name: present.pod_name.clone() },
+        pod: PodRef::of(present)?,
         settled: stays && present.running_since.is_some(),
     })
 }
@@ -108,9 +127,7 @@ impl Cluster {
     pub fn pod(&self, unit: &str, instance: InstanceId) -> Option<PodRef> {
         let Observation::Unit(unit) = self.observation(unit) else { return None };
         let name = instance.k8s_name();
-        let present =
-            unit.instance.as_ref().filter(|present| present.id == name && !present.pod_name.is_empty())?;
-        Some(PodRef { namespace: present.namespace.clone(), name: present.pod_name.clone() })
+        unit.instance.as_ref().filter(|present| present.id == name).and_then(PodRef::of)
     }
 
     /// Streams a container's log, each line after its time.

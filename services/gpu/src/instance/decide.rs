@@ -15,7 +15,7 @@ use super::{
     state::State,
 };
 use crate::{
-    cluster::{Observation, Unit, UnitRef},
+    cluster::{Observation, PodRef, Unit, UnitRef},
     usage::{EndReason, EndedRun, RunKey},
 };
 
@@ -261,7 +261,8 @@ impl Unit {
             .filter(|present| present.id == name)
             .filter(|present| (present.attempt, present.restart) == (instance.attempt, instance.restart))?;
         let since = present.running_since.as_ref()?.0;
-        Some(Pod { ip: present.pod_ip.clone()?, node: self.node.clone(), since })
+        let object = PodRef::of(present);
+        Some(Pod { ip: present.pod_ip.clone()?, node: self.node.clone(), since, object })
     }
 
     /// Returns the failure of this start (or of a later one).

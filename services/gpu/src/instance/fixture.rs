@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     catalogue::{Template, TemplatePort},
-    cluster::{Condition, DesiredInstance, Unit, UnitRef},
+    cluster::{Condition, DesiredInstance, PodRef, Unit, UnitRef},
     usage::Meter,
 };
 
@@ -36,7 +36,8 @@ pub(crate) fn claim() -> Claim {
 
 /// A pod that is ready since second 100.
 pub(crate) fn pod() -> Pod {
-    Pod { ip: "10.0.0.1".into(), node: Some("node-1".into()), since: at(100) }
+    let object = Some(PodRef::new("ten", "pod"));
+    Pod { ip: "10.0.0.1".into(), node: Some("node-1".into()), since: at(100), object }
 }
 
 pub(crate) fn failure() -> Failure {

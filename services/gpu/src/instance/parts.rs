@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::{mount::Mount, reason::Reason};
 use crate::{
     catalogue::{EnvVar, Template},
-    cluster::UnitRef,
+    cluster::{PodRef, UnitRef},
 };
 
 /// What a user ordered, with the catalogue's and the stock's values at that time.
@@ -152,6 +152,9 @@ pub struct Pod {
     pub node: Option<String>,
     /// When it became ready, in whole seconds.
     pub since: Timestamp,
+    /// Its namespace and name. None in rows of early versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<PodRef>,
 }
 
 /// Why an instance failed.

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     event::{self, By, Created, Detail, Entry, Updated},
-    usage::{self, Billing, Meter},
+    usage::{self, Billing, Meter, RunKey},
 };
 
 /// The queue of instances to reconcile. A lane is the instances in one cluster.
@@ -382,6 +382,13 @@ pub(crate) async fn advance(
     let billing = before.state.claim().map(|claim| Billing::new(before.tenant, claim));
     for metering in &effects.metering {
         usage::store::record(&mut *conn, instance.id, billing.as_ref(), metering).await?;
+    }
+    if let (before, State::Running { pod, .. }) = (&before.state, &instance.state)
+        && let Some(object) = &pod.object
+        && !matches!(before, State::Running { pod: known, .. } if known == pod)
+    {
+        let key = RunKey { attempt: instance.attempt, since: pod.since };
+        usage::store::set_pod(&mut *conn, instance.id, &key, object).await?;
     }
     if effects.ended.is_empty() {
         operations::report(&mut *conn, instance.operation.id, &instance.progress()).await?;

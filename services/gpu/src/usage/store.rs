@@ -7,7 +7,10 @@ use rust_decimal::Decimal;
 use sqlx::PgConnection;
 
 use super::{Correction, EndReason, EndedHold, EndedRun, Metering, RunKey, UsageKind, feed::Watermark};
-use crate::instance::{Claim, HoldEnd};
+use crate::{
+    cluster::PodRef,
+    instance::{Claim, HoldEnd},
+};
 
 /// What a run is billed to: the tenant, the unit, and the unit's price.
 #[derive(Debug, Clone)]
@@ -137,6 +140,28 @@ async fn upsert(
         ended.is_some_and(|ended| ended.unseen),
         billing.cluster,
         billing.datacenter,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Records the pod of a run, by which its metrics are found.
+pub(crate) async fn set_pod(
+    conn: &mut PgConnection,
+    instance: InstanceId,
+    key: &RunKey,
+    pod: &PodRef,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update runs set pod_namespace = $4, pod_name = $5
+         where instance_id = $1 and attempt = $2 and started_at = $3 and kind = 'running'
+           and (pod_namespace, pod_name) is distinct from ($4, $5)",
+        instance as InstanceId,
+        key.attempt,
+        key.since.to_sqlx() as _,
+        pod.namespace(),
+        pod.name(),
     )
     .execute(conn)
     .await

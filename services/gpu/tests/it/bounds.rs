@@ -26,6 +26,7 @@ async fn a_foreign_instance_is_like_one_that_is_not() {
         (Method::GET, "/log"),
         (Method::GET, "/terminal"),
         (Method::GET, "/usage"),
+        (Method::GET, "/metrics"),
     ] {
         let body = if method == Method::PATCH { json!({ "name": "mine" }) } else { Value::Null };
         let stranger = stranger.header("if-match", "*");

@@ -1,6 +1,7 @@
-//! Every kind of action, with a fault before its effect, after its effect, and before and after the commit that follows:
-//! an error, or a killed process. At the end the instance is where it should be, each event happened once, nothing is left
-//! over, and the usage is the evidence.
+//! An order with two storages, a lost node, a stop, the removal of a storage and a deletion. Every kind of action has a
+//! fault before its effect, after its effect, and before and after the commit that follows: an error, or a killed process.
+//! At the end the instance is where it should be, each event happened once, nothing is left over, and the usage is the
+//! evidence.
 
 use std::sync::{
     Arc, Mutex,
@@ -192,9 +193,9 @@ async fn live(world: &World, kind: ActionKind, case: Case, nth: usize) -> bool {
     let injected = Injected::new(kind, case, nth);
     let faults = Arc::clone(&injected);
     let reconciler = world.app.reconciler().clone().with_faults(Arc::new(move |point| faults.at(point)));
-    let storage = world.neighbours.add_storage(world.tenant);
+    let [kept, removed] = [(); 2].map(|()| world.neighbours.add_storage(world.tenant));
     let mut order = World::order();
-    order["storage_id"] = json!(storage);
+    order["storages"] = json!([{ "storage_id": kept }, { "storage_id": removed, "mount_path": "/models", "read_only": true }]);
     let id = world.ordered(order).await;
     let life = Life { world, reconciler, injected: Arc::clone(&injected), id };
 
@@ -208,6 +209,12 @@ async fn live(world: &World, kind: ActionKind, case: Case, nth: usize) -> bool {
     world.operator.ended(&unit, 260).await;
     life.until_state("stopped").await;
     life.leftovers("nothing of the start is left").await;
+    assert_eq!((world.neighbours.claims(), world.neighbours.attachments()), (0, 2));
+    let _ = world.change(id, json!({ "storages": [{ "storage_id": kept }] })).await.expect(200);
+    life.until("the removed storage is detached", async || {
+        world.history(id).await.contains(&"storage_detached system".to_owned())
+    })
+    .await;
     assert_eq!((world.neighbours.claims(), world.neighbours.attachments()), (0, 1));
     let usage = world.usage(id).await;
     assert_eq!(
@@ -223,16 +230,20 @@ async fn live(world: &World, kind: ActionKind, case: Case, nth: usize) -> bool {
     let history = [
         "created user",
         "storage_attached system",
+        "storage_attached system",
         "unit_claimed system",
         "started system",
         "run_ended system",
         "interrupted system node_lost",
+        "storage_attached system",
         "storage_attached system",
         "unit_claimed system",
         "started system",
         "stop_requested user",
         "run_ended system",
         "stopped system",
+        "updated user",
+        "storage_detached system",
         "deletion_requested user",
         "storage_detached system",
         "deleted system",
@@ -246,7 +257,7 @@ async fn live(world: &World, kind: ActionKind, case: Case, nth: usize) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_action_is_carried_out_once_whatever_fails_around_it() {
-    let world = World::with(Setup { units: 1, workers: false }).await;
+    let world = World::with(Setup { units: 1, workers: false, ..Setup::default() }).await;
     for &kind in ActionKind::ALL {
         for case in CASES {
             let mut nth = 0;

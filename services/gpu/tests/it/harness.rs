@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use atelier_gpu::{
-    App, Apps, BudgetsConfig, Config, EventsConfig, HoldsConfig, LogArchiveConfig, MIGRATIONS, NAME,
-    SshConfig, StreamsConfig, TerminalConfig,
+    App, Apps, BudgetsConfig, Config, EventsConfig, HoldsConfig, LogArchiveConfig, MIGRATIONS,
+    MonitoringConfig, NAME, PrometheusConfig, SshConfig, StreamsConfig, TerminalConfig,
 };
 use auth::Role;
 use crds::{ClusterConfig, GpuUnit};
@@ -97,15 +97,20 @@ impl World {
     }
 
     pub(crate) async fn with(setup: Setup) -> Self {
-        Self::build(setup, false).await
+        Self::build(setup, false, None).await
     }
 
     /// Whose logs are kept in an object store.
     pub(crate) async fn with_kept_logs() -> Self {
-        Self::build(Setup::default(), true).await
+        Self::build(Setup::default(), true, None).await
     }
 
-    async fn build(setup: Setup, logs_are_kept: bool) -> Self {
+    /// Whose cluster has a Prometheus.
+    pub(crate) async fn with_prometheus(setup: Setup, prometheus: PrometheusConfig) -> Self {
+        Self::build(setup, false, Some(prometheus)).await
+    }
+
+    async fn build(setup: Setup, logs_are_kept: bool, prometheus: Option<PrometheusConfig>) -> Self {
         let (db, issuer) = (TestDb::new().await, Issuer::start().await);
         let folder = tempfile::tempdir().unwrap();
         let (cluster, kube) = start_cluster(folder.path()).await;
@@ -142,6 +147,8 @@ impl World {
             holds: HoldsConfig { max_seconds: 3600 },
             budgets: BudgetsConfig { start_ahead_seconds: 60, ..BudgetsConfig::default() },
             log_archive: objects.as_ref().map(|objects| log_archive(&objects.endpoint)),
+            prometheus: prometheus.map(|prometheus| (CLUSTER.to_owned(), prometheus)).into_iter().collect(),
+            monitoring: MonitoringConfig { sample_seconds: 1, days: 7 },
             ssh: Some(SshConfig {
                 listen: ([127, 0, 0, 1], 0).into(),
                 host: "127.0.0.1".into(),

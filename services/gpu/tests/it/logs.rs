@@ -2,51 +2,25 @@
 
 use auth::Role;
 use ids::InstanceId;
-use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::DeleteParams;
 use serde_json::json;
 use testkit::eventually;
 
 use crate::{
     harness::{Replica, World, start_objects},
     log_stream::LogStream,
+    pods,
 };
 
 async fn world() -> World {
     World::with_kept_logs().await
 }
 
-fn pods(world: &World) -> Api<Pod> {
-    Api::namespaced(world.kube.clone(), &world.tenant.k8s_name())
-}
-
-/// Gives a starting instance a pod that runs a script. Its restarts are the cluster's.
-async fn give_pod(world: &World, id: InstanceId, attempt: i64, script: &str) {
-    let namespace = world.tenant.k8s_name();
-    let spaces: Api<Namespace> = Api::all(world.kube.clone());
-    let space = serde_json::from_value(json!({ "metadata": { "name": namespace } })).unwrap();
-    // there already, for a further instance
-    let _ = spaces.create(&PostParams::default(), &space).await;
-    let pod = serde_json::from_value(json!({
-        "metadata": { "name": format!("{}-{attempt}", id.k8s_name()) },
-        "spec": { "terminationGracePeriodSeconds": 5, "containers": [{
-            "name": "main", "image": "shell:1", "command": ["sh", "-c", script],
-        }] },
-    }))
-    .unwrap();
-    pods(world).create(&PostParams::default(), &pod).await.unwrap();
-    eventually("the pod runs", async || {
-        let pod = pods(world).get(&format!("{}-{attempt}", id.k8s_name())).await.unwrap();
-        (pod.status?.phase? == "Running").then_some(())
-    })
-    .await;
-}
-
 /// A running instance with a pod that runs a script.
 async fn running(world: &World, script: &str) -> InstanceId {
     let id = world.ordered(World::order()).await;
     let unit = world.unit_of(id).await;
-    give_pod(world, id, 1, script).await;
+    pods::give(world, id, 1, script).await;
     world.operator.ready(&unit).await;
     world.in_state(id, "running").await;
     id
@@ -58,9 +32,11 @@ async fn stop(world: &World, id: InstanceId, attempt: i64) {
     let operation = world.act(id, "stop").await;
     world.emptied(&unit).await;
     let name = format!("{}-{attempt}", id.k8s_name());
-    pods(world).delete(&name, &DeleteParams::default()).await.unwrap();
-    eventually("the pod is gone", async || pods(world).get_opt(&name).await.unwrap().is_none().then_some(()))
-        .await;
+    pods::of(world).delete(&name, &DeleteParams::default()).await.unwrap();
+    eventually("the pod is gone", async || {
+        pods::of(world).get_opt(&name).await.unwrap().is_none().then_some(())
+    })
+    .await;
     world.operator.ended(&unit, 160).await;
     assert_eq!(world.ended(&operation).await["state"], "succeeded");
 }

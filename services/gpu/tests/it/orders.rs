@@ -124,7 +124,7 @@ async fn a_stopped_instance_changes_what_was_ordered_and_a_running_one_its_name_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_is_checked_like_an_order() {
-    let world = World::with(Setup { units: 0, workers: false }).await;
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
     let id = world.ordered(World::stopped_order()).await;
     let token = json!([{ "name": "9", "value": "x" }]);
     for (change, pointer) in [
@@ -225,7 +225,7 @@ async fn several_storages_are_mounted_where_the_order_says() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn storages_are_checked_before_the_order() {
-    let world = World::with(Setup { units: 0, workers: false }).await;
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
     let mine = world.neighbours.add_storage(world.tenant);
     let foreign = world.neighbours.add_storage(ids::TenantId::new());
     let (elsewhere, bucket) =

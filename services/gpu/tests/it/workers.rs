@@ -28,7 +28,9 @@ async fn a_panic_in_any_worker_does_not_stop_the_service() {
         "gpu.ssh.record",
         "gpu.grants",
         "gpu.logs.clean_up",
+        "gpu.samples.average",
         &format!("gpu.logs.{CLUSTER}"),
+        &format!("gpu.samples.{CLUSTER}"),
         &format!("gpu.watch.{CLUSTER}"),
     ] {
         assert!(names.iter().any(|name| name == expected), "{expected} is not in {names:?}");

@@ -6,4 +6,5 @@ mod limits;
 mod pods;
 mod restart;
 mod scheduling;
+mod summary;
 mod workers;

@@ -138,7 +138,7 @@ impl Life {
         end.0 = end.0.max(until);
         self.history.push(Reported { instance: self.instance.id, run: run.clone() });
         if matches!(seen, Seen::All | Seen::Beginning) {
-            let pod = Pod { ip: "10.0.0.1".into(), node: None, since: at(since) };
+            let pod = Pod { ip: "10.0.0.1".into(), node: None, since: at(since), object: None };
             self.on(crashes, Event::BecameReady(pod)).await;
         }
         if matches!(seen, Seen::All | Seen::End) {
