@@ -147,6 +147,8 @@ pub enum InstanceField {
     Env,
     /// The storages.
     Storages,
+    /// What happens when its node is lost.
+    OnNodeLoss,
 }
 
 /// What was changed. Events of earlier releases have the names only.

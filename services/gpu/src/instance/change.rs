@@ -12,7 +12,7 @@ use super::{
     create::{check_image, check_name, check_storages, check_words, find_gpu_spec},
     model::Instance,
     mount::{self, Mount, NewMount},
-    parts::OrderedGpu,
+    parts::{OnNodeLoss, OrderedGpu},
     state::State,
     store,
 };
@@ -24,8 +24,8 @@ use crate::{
     tenant,
 };
 
-/// A change of an instance. Absent fields stay as they are. All but the name can be changed only while the instance is
-/// stopped.
+/// A change of an instance. Absent fields stay as they are. All but the name and `on_node_loss` can be changed only while
+/// the instance is stopped.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct InstanceChange {
@@ -44,6 +44,9 @@ pub(crate) struct InstanceChange {
     /// New storages, instead of all that were given before. Removed ones are detached and keep their data.
     #[serde(default)]
     storages: Option<Vec<NewMount>>,
+    /// What happens when its node is lost.
+    #[serde(default)]
+    on_node_loss: Option<OnNodeLoss>,
 }
 
 impl InstanceChange {
@@ -117,6 +120,9 @@ impl InstanceChange {
         if let Some(name) = &self.name {
             instance.name.clone_from(name);
         }
+        if let Some(on_node_loss) = self.on_node_loss {
+            instance.order.on_node_loss = on_node_loss;
+        }
         let by = By::user(member.principal.user);
         if *instance != before && !store::change(tx, instance, updated(&before, instance), &by).await? {
             return Err(Error::LockedRowChanged.into());
@@ -177,6 +183,7 @@ fn updated(before: &Instance, after: &Instance) -> Updated {
         (old.version != new.version, InstanceField::Version),
         (old.env != new.env, InstanceField::Env),
         (old.mounts() != new.mounts(), InstanceField::Storages),
+        (old.on_node_loss != new.on_node_loss, InstanceField::OnNodeLoss),
     ];
     Updated {
         name: after.name.clone(),

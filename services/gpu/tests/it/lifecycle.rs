@@ -235,11 +235,9 @@ async fn an_instance_whose_node_is_lost_is_started_in_another_unit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_node_stops_the_instance_and_its_bill() {
     let world = World::start().await;
-    let mut order = World::order();
-    order["on_node_loss"] = json!("stop");
-    let id = world.ordered(order).await;
-    world.brought_up(id).await;
-    world.in_state(id, "running").await;
+    let id = world.running().await;
+    let changed = world.change(id, json!({ "on_node_loss": "stop" })).await.expect(200);
+    assert_eq!((changed.str("on_node_loss"), changed.str("state")), ("stop", "running"));
     let unit = world.unit_of(id).await;
     world.operator.node_lost(&unit, 150).await;
     world.emptied(&unit).await;

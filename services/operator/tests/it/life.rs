@@ -219,6 +219,6 @@ async fn a_start_writes_nothing_to_a_namespace_that_is_as_it_should_be() {
     lab.held(1).await;
     counts_pods("1").await;
     let text = operator.process.metrics.text();
-    assert!(text.contains("operator_writes_total{kind=\"tenant\"} 5\n"), "{text}");
+    assert!(text.contains("operator_writes_total{kind=\"tenant\"} 6\n"), "{text}");
     lab.end(operator, 2).await;
 }
