@@ -1,5 +1,7 @@
 //! Pods: created, nominated, deleted, released; the last lines of their logs.
 
+use std::time::Duration;
+
 use crds::{GpuUnit, names};
 use futures::AsyncReadExt as _;
 use k8s_openapi::api::core::v1::Pod;
@@ -11,6 +13,14 @@ use super::{Applier, WriteError, conflict, finalizer_patch, is_gone, post_params
 use crate::observation::{ClaimRef, PodRef};
 use crate::unit::action::LogSource;
 
+/// Delays before a pod is created again in a namespace whose quota is not counted yet, which takes milliseconds; after
+/// them, the ordinary backoff.
+const UNTIL_COUNTED: [Duration; 4] = [
+    Duration::from_millis(3),
+    Duration::from_millis(6),
+    Duration::from_millis(12),
+    Duration::from_millis(24),
+];
 /// Longest log tail that a status has, in bytes.
 const LOG_TAIL_MAX: usize = 4096;
 /// Most bytes of a log that are read.
@@ -27,7 +37,16 @@ impl Applier {
         let is_instance =
             pod.labels().get(names::LABEL_ROLE).is_some_and(|role| role == names::ROLE_INSTANCE);
         let action = if is_instance { "create_instance" } else { "create_placeholder" };
-        match self.write(action, &pod.name_any(), api.create(&post_params(), pod)).await {
+        let params = post_params();
+        let mut created = self.write(action, &pod.name_any(), api.create(&params, pod)).await;
+        for delay in UNTIL_COUNTED {
+            if !created.as_ref().is_err_and(is_uncounted) {
+                break;
+            }
+            tokio::time::sleep(delay).await;
+            created = self.write(action, &pod.name_any(), api.create(&params, pod)).await;
+        }
+        match created {
             Ok(created) => {
                 if is_instance && let Some(requested) = self.cache.requested_at(&unit.name_any()) {
                     self.metrics.pod_created(requested.elapsed());
@@ -177,12 +196,14 @@ impl Applier {
 
 /// What passes by itself or by the administrator: a namespace that is terminating, one that is so new that it has no
 /// service account or no counted quota yet, a permission that the operator lacks.
-const TRANSIENT: [&str; 4] = [
-    "is being terminated",
-    "error looking up service account",
-    "status unknown for quota",
-    "cannot create resource",
-];
+const TRANSIENT: [&str; 4] =
+    ["is being terminated", "error looking up service account", UNCOUNTED, "cannot create resource"];
+/// The cluster has not counted a new quota yet.
+const UNCOUNTED: &str = "status unknown for quota";
+
+fn is_uncounted(error: &WriteError) -> bool {
+    matches!(error, WriteError::Api(kube::Error::Api(status)) if status.message.contains(UNCOUNTED))
+}
 
 /// Whether the rejection is not about the pod.
 fn is_transient(status: &kube::core::Status) -> bool {
