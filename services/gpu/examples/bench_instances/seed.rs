@@ -21,7 +21,10 @@ pub(crate) struct Owner {
 /// Orders an instance. Returns its id.
 pub(crate) async fn order(base: &str, issuer: &Issuer, conn: &mut PgConnection) -> InstanceId {
     let service = serde_json::json!({
-        "service": "shell", "version": "1", "description": "a shell", "template": { "image": "shell:1" },
+        "service": "shell", "version": "1", "description": "a shell", "template": {
+            "image": "shell:1",
+            "ports": [{ "port": 7860, "is_public": true, "is_probe": true, "base_url": "/" }],
+        },
     });
     let _ = Client::new(base).token(&issuer.admin()).post("/v1/services", service).await.expect(201);
     let member = Client::new(base).token(&issuer.user(TenantId::new(), Role::Member));
@@ -59,10 +62,7 @@ pub(crate) async fn instances(conn: &mut PgConnection, order: InstanceId, count:
     .execute(&mut *conn)
     .await
     .unwrap();
-    sqlx::raw_sql("vacuum (analyze) gpu.instances; vacuum (analyze) gpu.operations; checkpoint")
-        .execute(&mut *conn)
-        .await
-        .unwrap();
+    settle(conn).await;
     let tenants = count / PER_TENANT;
     sqlx::query_scalar("select md5('t' || n * $1 / $2)::uuid from generate_series(0, $2 - 1) n")
         .bind(tenants)
@@ -100,5 +100,12 @@ pub(crate) async fn queue(conn: &mut PgConnection, order: InstanceId, count: i64
     .execute(&mut *conn)
     .await
     .unwrap();
-    sqlx::raw_sql("vacuum (analyze) gpu.instances; checkpoint").execute(conn).await.unwrap();
+    settle(conn).await;
+}
+
+/// Does the work that would disturb what is measured.
+async fn settle(conn: &mut PgConnection) {
+    for statement in ["vacuum (analyze) gpu.instances", "vacuum (analyze) gpu.operations", "checkpoint"] {
+        sqlx::raw_sql(statement).execute(&mut *conn).await.unwrap();
+    }
 }
