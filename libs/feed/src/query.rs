@@ -19,7 +19,7 @@ const MAX_WAIT: u32 = 20;
 pub struct FeedQuery {
     /// `next_cursor` of the previous response; the beginning of what is kept if absent or empty.
     after: Option<String>,
-    /// Seconds to wait for a change if there is none.
+    /// Seconds to wait for the next change; 0 returns at once.
     #[param(minimum = 0, maximum = 20, default = 0)]
     wait_seconds: Option<u32>,
 }

@@ -71,7 +71,7 @@ impl Stock {
         &self.inner.url
     }
 
-    /// Gives the unit to the instance.
+    /// Grants the unit to the instance.
     pub(crate) fn grant(&self, instance: InstanceId, unit: UnitId) {
         self.inner.claims.lock().unwrap().insert(instance, (unit, Timestamp::now()));
         self.inner.grants.send_modify(|grants| grants.push(instance));

@@ -54,10 +54,10 @@ pub struct Order {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnNodeLoss {
-    /// It is started in another unit, and waits in the queue if none is free.
+    /// The instance is started in another unit, and is queued while none is free.
     #[default]
     Restart,
-    /// It stops.
+    /// The instance stops.
     Stop,
 }
 

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReasonCode {
-    /// It is not known what the tenant may spend. Try again later.
+    /// The allowance of the tenant has expired. Try again later.
     AllowanceExpired,
     /// The tenant has spent its budget, or what is left does not pay for the instance.
     BudgetExhausted,

@@ -12,7 +12,6 @@ use atelier_gpu::instance::{
     Reconciler,
     fault::{ActionKind, Fault, Point},
 };
-use db::queue::Outcome;
 use ids::InstanceId;
 use serde_json::json;
 use testkit::eventually;
@@ -20,7 +19,7 @@ use tokio::sync::Notify;
 
 use crate::{
     crash::EXPIRE,
-    harness::{Setup, World},
+    harness::{Setup, World, reconcile_by},
 };
 
 /// When the fault happens, relative to an action.
@@ -112,23 +111,14 @@ struct Life<'a> {
 impl Life<'_> {
     /// Reconciles once, as a worker does; a killed one leaves its lease, which expires.
     async fn reconcile(&self) {
-        let Some(leased) = self.world.app.queue().lease(self.id).await.unwrap() else { return };
-        let after = tokio::select! {
+        let World { app, service_db, .. } = self.world;
+        tokio::select! {
             biased;
             () = self.injected.killed.notified() => {
                 self.world.execute(EXPIRE).await;
-                return;
             }
-            ended = Box::pin(self.reconciler.reconcile(leased)) => match ended {
-                Ok(Outcome::Released) => return,
-                Ok(Outcome::Done) => None,
-                Ok(Outcome::RequeueAfter(after)) => Some(after),
-                Err(_) => Some(std::time::Duration::ZERO),
-            },
-        };
-        let mut tx = self.world.service_db.worker().await.unwrap();
-        leased.release(&mut tx, after).await.unwrap();
-        tx.commit().await.unwrap();
+            _ = reconcile_by(&self.reconciler, app, service_db, self.id) => {}
+        }
     }
 
     async fn until(&self, what: &str, mut is_so: impl AsyncFnMut() -> bool) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atelier_gpu::{
     App, Apps, BudgetsConfig, Config, EventsConfig, HoldsConfig, LogArchiveConfig, MIGRATIONS,
-    MonitoringConfig, NAME, PrometheusConfig, SshConfig, StreamsConfig, TerminalConfig,
+    MonitoringConfig, NAME, PrometheusConfig, SshConfig, StreamsConfig, TerminalConfig, instance::Reconciler,
 };
 use auth::Role;
 use crds::{ClusterConfig, GpuUnit};
@@ -365,8 +365,13 @@ pub(crate) async fn start_cluster(folder: &std::path::Path) -> (devcluster::Clus
 
 /// Reconciles an instance once, as the queue does. Returns false if another worker has leased it.
 pub(crate) async fn reconcile(app: &App, db: &Db, id: InstanceId) -> bool {
+    reconcile_by(app.reconciler(), app, db, id).await
+}
+
+/// As [`reconcile`], by another reconciler than the service's own.
+pub(crate) async fn reconcile_by(reconciler: &Reconciler, app: &App, db: &Db, id: InstanceId) -> bool {
     let Some(leased) = app.queue().lease(id).await.unwrap() else { return false };
-    let after = match Box::pin(app.reconciler().reconcile(leased)).await {
+    let after = match Box::pin(reconciler.reconcile(leased)).await {
         Ok(Outcome::Released) => return true,
         Ok(Outcome::Done) => None,
         Ok(Outcome::RequeueAfter(after)) => Some(after),

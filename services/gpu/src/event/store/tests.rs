@@ -7,7 +7,10 @@ use ids::UserId;
 use testkit::TestDb;
 
 use super::{
-    super::model::{Deleted, Detail, Updated},
+    super::{
+        data::{Deleted, Updated},
+        model::Detail,
+    },
     *,
 };
 use crate::{MIGRATIONS, NAME};
