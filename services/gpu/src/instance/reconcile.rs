@@ -42,8 +42,9 @@ const CONFIRMATION: Duration = Duration::from_secs(2);
 const NEEDED_CONFIRMATION: Duration = Duration::from_secs(8);
 /// Time until an instance that waits for an event is reconciled without one, in case the event was lost.
 const WAITING: Duration = Duration::from_secs(20);
-/// The same in the queue: a grant wakes the instance, and thousands may wait.
-const QUEUED: Duration = Duration::from_secs(60);
+/// The same in the queue, where thousands may wait, each of which costs a call of the stock service. Grants are kept for a
+/// day, so none is lost unless the stock service's database is restored from a backup.
+const QUEUED: Duration = Duration::from_secs(600);
 /// The same for a running instance.
 const RUNNING: Duration = Duration::from_secs(300);
 /// Time after the end when delayed calls can have no effect any more, and what they left is released.

@@ -6,7 +6,10 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Client, eventually};
 
-use crate::harness::{Setup, World};
+use crate::{
+    harness::{Setup, World},
+    neighbours::Condition,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_foreign_instance_is_like_one_that_is_not() {
@@ -117,9 +120,9 @@ async fn the_same_write_again_is_the_same_answer() {
     keyed.post("/v1/instances", other).await.expect_problem(422, "idempotency-key-reused");
     assert_eq!(world.member().get("/v1/instances").await.body["items"].as_array().unwrap().len(), 1);
     // the stored answer is given even when the order could not be checked now
-    world.neighbours.be_away(true);
+    world.neighbours.be(Condition::Away);
     let _ = keyed.post("/v1/instances", World::order()).await.expect(202);
-    world.neighbours.be_away(false);
+    world.neighbours.be(Condition::Well);
     // another tenant's key of the same text is another key
     let stranger = world.user(TenantId::new(), Role::Member).key("order-1");
     let theirs = stranger.post("/v1/instances", World::order()).await.expect(202);

@@ -5,7 +5,7 @@ use testkit::eventually;
 
 use crate::{
     harness::{Setup, World},
-    neighbours::PRICE,
+    neighbours::{Condition, PRICE},
     operator::at,
 };
 
@@ -266,7 +266,7 @@ async fn an_order_waits_for_a_neighbour_that_is_away() {
     let world = World::start().await;
     let id = world.running().await;
     let unit = world.unit_of(id).await;
-    world.neighbours.be_away(true);
+    world.neighbours.be(Condition::Away);
     // a new order cannot be checked, so it is refused; what runs can be stopped
     world.member().post("/v1/instances", World::order()).await.expect_problem(503, "unavailable");
     let stop = world.act(id, "stop").await;
@@ -277,7 +277,7 @@ async fn an_order_waits_for_a_neighbour_that_is_away() {
         (world.member().get(&path).await.body["reason"] == "stock_unavailable").then_some(())
     })
     .await;
-    world.neighbours.be_away(false);
+    world.neighbours.be(Condition::Well);
     assert_eq!(world.ended(&stop).await["state"], "succeeded");
     assert_eq!(world.usage(id).await["total_seconds"], 20);
 }

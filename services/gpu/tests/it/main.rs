@@ -8,6 +8,7 @@ mod budget;
 mod catalogue;
 mod clusters;
 mod crash;
+mod dependencies;
 mod event_streams;
 mod events;
 mod faults;

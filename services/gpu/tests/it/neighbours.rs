@@ -16,7 +16,7 @@ use axum::{
     Router,
     extract::{Request, State},
     middleware::{self, Next},
-    response::{IntoResponse, Response},
+    response::{Html, IntoResponse, Response},
     routing::{get, post, put},
 };
 use clients::Endpoint;
@@ -63,6 +63,18 @@ struct PlayedStorage {
     in_other: bool,
 }
 
+/// How the services respond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Condition {
+    Well,
+    /// As a load balancer without replicas.
+    Away,
+    /// Requests are accepted and never answered.
+    Hung,
+    /// Every response is a page of something else.
+    Nonsense,
+}
+
 pub(crate) struct Neighbours {
     spec: GpuSpecId,
     large_spec: GpuSpecId,
@@ -71,7 +83,7 @@ pub(crate) struct Neighbours {
     pub(crate) other_datacenter: DatacenterId,
     base: String,
     holdings: Mutex<Holdings>,
-    away: AtomicBool,
+    condition: Mutex<Condition>,
     /// Whether units can be held.
     pub(crate) holds: AtomicBool,
     granted: tokio::sync::Notify,
@@ -118,7 +130,7 @@ impl Neighbours {
             other_datacenter: DatacenterId::new(),
             base: format!("http://{}", listener.local_addr().unwrap()),
             holdings: Mutex::default(),
-            away: AtomicBool::new(false),
+            condition: Mutex::new(Condition::Well),
             holds: AtomicBool::new(true),
             granted: tokio::sync::Notify::new(),
             claim_calls: AtomicUsize::new(0),
@@ -201,8 +213,8 @@ impl Neighbours {
         self.holdings().storages.remove(&id);
     }
 
-    pub(crate) fn be_away(&self, away: bool) {
-        self.away.store(away, Ordering::SeqCst);
+    pub(crate) fn be(&self, condition: Condition) {
+        *self.condition.lock().unwrap() = condition;
     }
 
     pub(crate) fn claim_of(&self, instance: InstanceId) -> Option<UnitId> {
@@ -261,10 +273,13 @@ impl Neighbours {
 }
 
 async fn there(State(Played(played, _)): State<Played>, request: Request, next: Next) -> Response {
-    if played.away.load(Ordering::SeqCst) {
-        return StatusCode::BAD_GATEWAY.into_response();
+    let condition = *played.condition.lock().unwrap();
+    match condition {
+        Condition::Well => next.run(request).await,
+        Condition::Away => StatusCode::BAD_GATEWAY.into_response(),
+        Condition::Hung => std::future::pending().await,
+        Condition::Nonsense => Html("<h1>Welcome to nginx!</h1>").into_response(),
     }
-    next.run(request).await
 }
 
 async fn gpu_spec(

@@ -4,7 +4,10 @@ use ids::InstanceId;
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use crate::harness::{Setup, World};
+use crate::{
+    harness::{Setup, World},
+    neighbours::Condition,
+};
 
 fn waiting_order() -> Value {
     let mut order = World::order();
@@ -48,10 +51,10 @@ async fn a_waiting_instance_tells_its_place_and_starts_with_the_release() {
     assert_eq!(all["items"][0]["queue"]["position"], 1);
 
     // without the stock service everything else is told
-    world.neighbours.be_away(true);
+    world.neighbours.be(Condition::Away);
     let seen = world.member().get(&format!("/v1/instances/{second}")).await.expect(200).body;
     assert_eq!((&seen["queue"]["is_known"], &seen["queue"]["position"]), (&json!(false), &Value::Null));
-    world.neighbours.be_away(false);
+    world.neighbours.be(Condition::Well);
 
     let _ = world.act(first, "stop").await;
     world.emptied(&unit).await;
@@ -117,6 +120,6 @@ async fn a_quote_tells_the_price_and_whether_it_starts_now() {
     let mut wrong = World::order();
     wrong["version"] = json!("9");
     quote(wrong).await.expect_problem(422, "invalid-field");
-    world.neighbours.be_away(true);
+    world.neighbours.be(Condition::Away);
     quote(World::order()).await.expect_problem(503, "unavailable");
 }

@@ -12,6 +12,7 @@ use tokio::{io::AsyncWriteExt, process::Command};
 
 use crate::{
     harness::World,
+    neighbours::Condition,
     streams::{bring_up_with_pod, with_pod},
 };
 
@@ -253,9 +254,9 @@ async fn without_a_right_all_instances_look_alike() {
     });
     assert!(passwords.await.err.contains("Permission denied (publickey)"));
     // while the identity service is away, nobody is let in who was not before
-    world.neighbours.be_away(true);
+    world.neighbours.be(Condition::Away);
     assert!(owner.run(id, "true").await.err.contains("Permission denied"));
-    world.neighbours.be_away(false);
+    world.neighbours.be(Condition::Well);
     assert_eq!(owner.run(id, "true").await.status, 0);
 }
 

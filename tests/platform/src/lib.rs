@@ -1,0 +1,20 @@
+//! The platform in one process, for tests of what its services guarantee together: replicas of the real stock and gpu
+//! services, the real operator, a development cluster and Postgres. Every replica can be killed.
+
+#![expect(
+    clippy::missing_panics_doc,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test that cannot be set up must fail loudly, and runs on the real clock"
+)]
+
+mod balancer;
+mod evidence;
+mod platform;
+mod queue_order;
+mod replica;
+
+pub use balancer::Balancer;
+pub use evidence::{Evidence, RunEvidence};
+pub use platform::{LARGE, NODES, Platform, SMALL};
+pub use replica::Replica;

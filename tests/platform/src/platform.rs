@@ -1,0 +1,313 @@
+//! The platform of a test: three gpu replicas, two stock replicas, an operator, a cluster.
+
+use std::path::PathBuf;
+
+use atelier_gpu::{
+    Apps, BudgetsConfig, EventsConfig, HoldsConfig, MonitoringConfig, StreamsConfig, TerminalConfig,
+};
+use atelier_operator::{
+    controller::{self, Metrics, Options, election::LeaseSettings},
+    settings::Settings,
+};
+use atelier_stock::StockConfig;
+use auth::Role;
+use clients::Endpoint;
+use crds::ClusterConfig;
+use db::DbConfig;
+use futures::FutureExt;
+use ids::TenantId;
+use jiff::Timestamp;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::{Value, json};
+use sqlx::{Connection, PgConnection};
+use testkit::{Client, Issuer, SERVICE_TOKEN, TestDb, callers, eventually};
+
+use crate::{Balancer, Evidence, Replica, queue_order};
+
+/// Specification with one GPU, of which there are four units.
+pub const SMALL: &str = "small";
+/// Specification with two GPUs, of which there is one unit.
+pub const LARGE: &str = "large";
+/// Nodes with four GPUs each: two of them have room for all units. They run no processes: pods are ready at once.
+pub const NODES: [&str; 3] = ["node-0", "node-1", "node-2"];
+
+const GPU_REPLICAS: usize = 3;
+const STOCK_REPLICAS: usize = 2;
+const CLUSTER: &str = "main";
+
+/// A replica that serves requests behind a balancer.
+struct Serving {
+    replica: Option<Replica>,
+    base: String,
+}
+
+/// The platform. It ends when it is dropped.
+pub struct Platform {
+    db: TestDb,
+    issuer: Issuer,
+    cluster: devcluster::Cluster,
+    kube: kube::Client,
+    evidence: Evidence,
+    stock: Balancer,
+    gpu: Balancer,
+    stock_database: DbConfig,
+    gpu_database: DbConfig,
+    stock_replicas: Vec<Serving>,
+    gpu_replicas: Vec<Serving>,
+    operator: Option<Replica>,
+    _folder: tempfile::TempDir,
+}
+
+impl Platform {
+    /// Starts everything, adds the stock, and waits until it is available.
+    pub async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let cluster = devcluster::start(cluster_config(folder.path())).await.unwrap();
+        let kube = kube_client(cluster.kubeconfig_path().to_owned()).await;
+        controller::install(&kube).await.unwrap();
+        let db = TestDb::new().await;
+        let stock_database = db.service(atelier_stock::NAME, &atelier_stock::MIGRATIONS).await;
+        let gpu_database = db.service(atelier_gpu::NAME, &atelier_gpu::MIGRATIONS).await;
+        let mut conn = db.admin().await;
+        sqlx::raw_sql(queue_order::INSTALL).execute(&mut conn).await.unwrap();
+        conn.close().await.unwrap();
+        let mut platform = Self {
+            db,
+            issuer: Issuer::start().await,
+            evidence: Evidence::record(&kube),
+            cluster,
+            kube,
+            stock: Balancer::start().await,
+            gpu: Balancer::start().await,
+            stock_database,
+            gpu_database,
+            stock_replicas: Vec::new(),
+            gpu_replicas: Vec::new(),
+            operator: None,
+            _folder: folder,
+        };
+        for n in 0..STOCK_REPLICAS {
+            platform.restart_stock(n).await;
+        }
+        for n in 0..GPU_REPLICAS {
+            platform.restart_gpu(n).await;
+        }
+        platform.restart_operator().await;
+        platform.add_stock().await;
+        platform
+    }
+
+    /// What the cluster did.
+    #[must_use]
+    pub fn evidence(&self) -> &Evidence {
+        &self.evidence
+    }
+
+    /// Base URL of the gpu service.
+    #[must_use]
+    pub fn gpu_url(&self) -> &str {
+        self.gpu.url()
+    }
+
+    /// An access token of a member of a tenant, for ten minutes.
+    #[must_use]
+    pub fn token(&self, tenant: TenantId) -> String {
+        self.issuer.user(tenant, Role::Member)
+    }
+
+    /// A number from the database, as a superuser sees it in one snapshot.
+    pub async fn count(&self, query: &'static str) -> i64 {
+        let mut conn = self.db.admin().await;
+        let count = sqlx::query_scalar(query).fetch_one(&mut conn).await.unwrap();
+        conn.close().await.unwrap();
+        count
+    }
+
+    /// Violations of the order of the queue.
+    pub async fn queue_violations(&self) -> Vec<String> {
+        let mut conn: PgConnection = self.db.admin().await;
+        let texts = sqlx::query_scalar("select text from check_queue.violations order by id");
+        let texts = texts.fetch_all(&mut conn).await.unwrap();
+        conn.close().await.unwrap();
+        texts
+    }
+
+    /// Kills a replica of the stock service, and starts another.
+    pub async fn restart_stock(&mut self, n: usize) {
+        if let Some(old) = self.stock_replicas.get_mut(n) {
+            self.stock.remove(&old.base);
+            drop(old.replica.take());
+        }
+        let config = atelier_stock::Config {
+            listen: ([127, 0, 0, 1], 0).into(),
+            database: self.stock_database.clone(),
+            auth: self.issuer.config(),
+            callers: callers(),
+            clusters: self.clusters(),
+            stock: StockConfig { lease_seconds: 2, compare_every_seconds: 5, ..StockConfig::default() },
+        };
+        let (replica, base) = Replica::start(move |process| {
+            async move {
+                let app = atelier_stock::App::new(config, process).unwrap();
+                app.start_workers();
+                testkit::serve(app.router()).await
+            }
+            .boxed()
+        })
+        .await;
+        self.stock.add(&base);
+        put(&mut self.stock_replicas, n, Serving { replica: Some(replica), base });
+    }
+
+    /// Kills a replica of the gpu service, and starts another.
+    pub async fn restart_gpu(&mut self, n: usize) {
+        if let Some(old) = self.gpu_replicas.get_mut(n) {
+            self.gpu.remove(&old.base);
+            drop(old.replica.take());
+        }
+        let stock = Endpoint { url: self.stock.url().parse().unwrap(), token: SERVICE_TOKEN.into() };
+        let config = atelier_gpu::Config {
+            listen: ([127, 0, 0, 1], 0).into(),
+            database: self.gpu_database.clone(),
+            auth: self.issuer.config(),
+            callers: callers(),
+            // instances of this platform have no storages
+            storage: stock.clone(),
+            stock,
+            apps: Apps { scheme: "http".into(), domain: "localhost".into(), port: None },
+            clusters: self.clusters(),
+            terminal: TerminalConfig::default(),
+            streams: StreamsConfig::default(),
+            events: EventsConfig::default(),
+            holds: HoldsConfig::default(),
+            budgets: BudgetsConfig::default(),
+            log_archive: None,
+            ssh: None,
+            prometheus: [].into(),
+            monitoring: MonitoringConfig::default(),
+        };
+        let (replica, base) = Replica::start(move |process| {
+            async move {
+                let app = atelier_gpu::App::new(config, process).unwrap();
+                app.start_workers();
+                testkit::serve(app.router()).await
+            }
+            .boxed()
+        })
+        .await;
+        self.gpu.add(&base);
+        put(&mut self.gpu_replicas, n, Serving { replica: Some(replica), base });
+    }
+
+    /// Kills the operator, and starts another.
+    pub async fn restart_operator(&mut self) {
+        drop(self.operator.take());
+        let kubeconfig = self.cluster.kubeconfig_path().to_owned();
+        let settings = Settings { node_lost_seconds: 1, hand_off_seconds: 3, ..Settings::default() };
+        let options = Options {
+            identity: uuid::Uuid::new_v4().to_string(),
+            concurrency: 16,
+            lease: LeaseSettings { duration: std::time::Duration::from_secs(1), ..LeaseSettings::default() },
+            clock: Timestamp::now,
+            hook: None,
+        };
+        let (replica, ()) = Replica::start(move |process| {
+            async move {
+                let client = kube_client(kubeconfig).await;
+                let replica = controller::Replica::new(client, settings, options, Metrics::default());
+                replica.start_workers(&process.workers);
+            }
+            .boxed()
+        })
+        .await;
+        self.operator = Some(replica);
+    }
+
+    /// Fails a node with everything on it.
+    pub async fn fail_node(&self, node: &str) {
+        let path = format!("/devcluster/nodes/{node}/fail");
+        let cluster = Client::new(&self.cluster.url).token(&self.cluster.token);
+        let _ = cluster.post(&path, json!({})).await.expect(200);
+        self.evidence.lose_node(node);
+    }
+
+    /// Recovers a node.
+    pub fn recover_node(&self, node: &str) {
+        self.evidence.recover_node(node);
+        self.cluster.recover_node(node);
+    }
+
+    /// The client of the cluster's administrator.
+    #[must_use]
+    pub fn kube(&self) -> &kube::Client {
+        &self.kube
+    }
+
+    fn clusters(&self) -> std::collections::BTreeMap<String, ClusterConfig> {
+        let kubeconfig = Some(self.cluster.kubeconfig_path().to_owned());
+        [(CLUSTER.to_owned(), ClusterConfig { kubeconfig, context: None })].into()
+    }
+
+    async fn add_stock(&self) {
+        let stock = Client::new(self.stock.url()).token(&self.issuer.admin());
+        let datacenter = json!({ "name": "dc", "region": "uk", "cluster": CLUSTER });
+        let _ = stock.post("/v1/datacenters", datacenter).await.expect(201);
+        for (name, gpus, count) in [(SMALL, 1, 4), (LARGE, 2, 1)] {
+            let _ = stock.post("/v1/gpu-specs", spec(name, gpus)).await.expect(201);
+            let body = json!({ "gpu_spec": name, "datacenter": "dc", "count": count });
+            let _ = stock.post("/v1/stock/additions", body).await.expect(202);
+        }
+        eventually("the units are available", async || {
+            let available = "select count(*) from stock.units where state = 'available'";
+            (self.count(available).await == 5).then_some(())
+        })
+        .await;
+        let gpu = Client::new(self.gpu.url()).token(&self.issuer.admin());
+        let _ = gpu.post("/v1/services", service()).await.expect(201);
+    }
+}
+
+fn put(replicas: &mut Vec<Serving>, n: usize, serving: Serving) {
+    if n < replicas.len() { replicas[n] = serving } else { replicas.push(serving) }
+}
+
+fn cluster_config(folder: &std::path::Path) -> devcluster::Config {
+    let mut config = devcluster::Config::new(folder);
+    config.journal = false;
+    config.eviction_seconds = 1;
+    config.node_grace_seconds = 2;
+    config.nodes = NODES
+        .map(|name| {
+            let mut node = devcluster::NodeConfig::new(name).extended("nvidia.com/gpu", 4);
+            node.fake = true;
+            node
+        })
+        .to_vec();
+    config
+}
+
+async fn kube_client(kubeconfig: PathBuf) -> kube::Client {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    kube::Client::try_from(config.unwrap()).unwrap()
+}
+
+fn spec(name: &str, gpus: i64) -> Value {
+    json!({
+        "name": name, "gpu_model": "NVIDIA-GeForce-RTX-3080", "gpu_count": gpus, "gpu_cores": 8704,
+        "video_memory_mib": 10240, "cpu_millis": 1000, "memory_mib": 1024, "disk_gib": 1,
+        "price_per_hour": "0.36", "currency": "EUR", "hold_price_fraction": "0.25",
+        "allocation": { "kind": "device", "resource": "nvidia.com/gpu" }, "node_selector": {},
+    })
+}
+
+fn service() -> Value {
+    json!({
+        "service": "shell", "version": "1", "description": "a shell",
+        "template": {
+            "image": "shell:1",
+            "ports": [{ "port": 7860, "is_public": true, "is_probe": true }],
+            "start_timeout_seconds": 60,
+        },
+    })
+}
