@@ -1,7 +1,7 @@
 //! The part of a plan that writes the outcome into the status.
 
 use crds::{Instance, InstanceReason, InstanceStatus, UnitState, names};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::action::Plan;
@@ -120,11 +120,15 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The start of a new run in a ready pod: not before the end of the last one.
+    /// The start of a new run in a ready pod: not before the end of the last one, and not in the second in which that
+    /// began, since attempt and start identify a run.
     fn new_run(&self, wanted: &Instance, ready: &ObservedPod) -> Option<Time> {
         let since = ready.ready_since?;
         let last_run = self.plan.status.last_run.as_ref().filter(|run| run.instance_id == wanted.id);
-        Some(whole_seconds(last_run.map_or(since, |run: &crds::Run| since.max(run.ended_at.0))))
+        let earliest = last_run.map_or(since, |run| {
+            run.ended_at.0.max(run.running_since.0.saturating_add(SignedDuration::from_secs(1)).unwrap_or(since))
+        });
+        Some(whole_seconds(since.max(earliest)))
     }
 }
 

@@ -116,6 +116,19 @@ fn a_run_does_not_begin_before_the_end_of_the_last_run_of_the_instance() {
 }
 
 #[test]
+fn two_runs_of_an_attempt_do_not_begin_in_the_same_second() {
+    let mut status = planned(&with_status(unit(true), running_status()), &snapshot(vec![])).status;
+    let last = status.last_run.as_mut().unwrap();
+    // it was ready for less than a second
+    last.ended_at = last.running_since.clone();
+    let began = last.running_since.0;
+    let again = ObservedPod { ready_since: Some(began), ..ready_pod() };
+    let plan = planned(&with_status(unit(true), status), &snapshot(vec![again]));
+    let since = plan.status.instance.unwrap().running_since.unwrap().0;
+    assert_eq!(since.duration_since(began), SignedDuration::from_secs(1));
+}
+
+#[test]
 fn an_instance_that_only_its_pod_tells_of_is_reported() {
     let plan = planned(&unit(false), &snapshot(vec![ready_pod()]));
     let own = plan.status.instance.unwrap();
