@@ -43,6 +43,8 @@ pub struct Call {
     stock::GpuSpecState,
     stock::Datacenter,
     storage::Storage,
+    storage::StorageSpec,
+    storage::NewStorage,
     storage::AttachmentMode,
     storage::AttachRequest,
     storage::Attachment,
@@ -102,6 +104,14 @@ pub fn calls() -> Vec<Call> {
         call("stock", "get", "/internal/v1/gpu-specs/{id}", None, schema::<stock::GpuSpec>()),
         call("stock", "get", "/v1/datacenters/{id}", None, schema::<stock::Datacenter>()),
         call("storage", "get", "/v1/storages/{id}", None, schema::<storage::Storage>()),
+        call("storage", "get", "/v1/storage-specs/{id}", None, schema::<storage::StorageSpec>()),
+        call(
+            "storage",
+            "post",
+            "/v1/storages",
+            schema::<storage::NewStorage>(),
+            schema::<storage::Storage>(),
+        ),
         call(
             "storage",
             "put",

@@ -236,6 +236,8 @@ pub struct GpuSpec {
 pub struct Datacenter {
     /// Id of the datacenter.
     pub id: DatacenterId,
+    /// Its name.
+    pub name: String,
 }
 
 /// Client of the stock service.
@@ -331,11 +333,12 @@ impl Client {
         self.0.call(Method::GET, &path, None, NO_BODY).await
     }
 
-    /// Returns the datacenter, on behalf of a user (`token` is the user's access token).
+    /// Returns the datacenter with this id or name, on behalf of a user (`token` is the user's access token).
     ///
     /// # Errors
     /// Returns the problem `not-found`, or the errors of every call.
-    pub async fn datacenter(&self, id: DatacenterId, token: &str) -> Result<Datacenter, Error> {
-        self.0.call_as(token, Method::GET, &format!("/v1/datacenters/{id}"), None, NO_BODY).await
+    pub async fn datacenter(&self, id_or_name: &str, token: &str) -> Result<Datacenter, Error> {
+        let path = format!("/v1/datacenters/{}", crate::http::segment(id_or_name));
+        self.0.call_as(token, Method::GET, &path, None, NO_BODY).await
     }
 }

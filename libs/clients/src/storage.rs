@@ -58,6 +58,28 @@ pub struct Storage {
     pub datacenter: Option<String>,
 }
 
+/// A storage specification.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct StorageSpec {
+    /// Kind of its storages.
+    pub kind: StorageKind,
+}
+
+/// A new storage.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct NewStorage {
+    /// Name, unique in the tenant.
+    pub name: String,
+    /// Id or name of the storage specification.
+    pub storage_spec: String,
+    /// Size in GiB. Optional if the size is fixed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size_gib: Option<i64>,
+    /// Name of the datacenter of a volume. Optional if there is only one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub datacenter: Option<String>,
+}
+
 /// Client of the storage service.
 #[derive(Debug, Clone)]
 pub struct Client(Peer);
@@ -76,6 +98,23 @@ impl Client {
     /// Returns the problem `not-found`, or the errors of every call.
     pub async fn find(&self, storage: StorageId, token: &str) -> Result<Storage, Error> {
         self.0.call_as(token, Method::GET, &format!("/v1/storages/{storage}"), None, NO_BODY).await
+    }
+
+    /// Returns the specification with this id or name, on behalf of a user.
+    ///
+    /// # Errors
+    /// Returns the problem `not-found`, or the errors of every call.
+    pub async fn spec(&self, id_or_name: &str, token: &str) -> Result<StorageSpec, Error> {
+        let path = format!("/v1/storage-specs/{}", crate::http::segment(id_or_name));
+        self.0.call_as(token, Method::GET, &path, None, NO_BODY).await
+    }
+
+    /// Creates a storage, on behalf of a user. A repetition with the same key returns the same storage.
+    ///
+    /// # Errors
+    /// Returns the problems of the operation, or the errors of every call.
+    pub async fn create(&self, new: &NewStorage, key: &str, token: &str) -> Result<Storage, Error> {
+        self.0.call_as(token, Method::POST, "/v1/storages", Some(key), Some(new)).await
     }
 
     /// Attaches the storage to the instance. An attached storage cannot be deleted. Idempotent.

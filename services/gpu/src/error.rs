@@ -123,7 +123,7 @@ impl From<Error> for Problem {
             .next("Stop the instance first."),
             Error::UnitHeld => Self::new(
                 ProblemType::InstanceState,
-                "The instance holds a unit of its GPU specification, which cannot be changed meanwhile.",
+                "The instance holds a unit: its GPU specification and datacenter cannot be changed meanwhile.",
             )
             .with("state", InstanceState::Stopped)
             .next(

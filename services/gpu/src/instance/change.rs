@@ -2,17 +2,18 @@
 
 use api::{Checks, Problem};
 use auth::Member;
-use clients::stock::GpuSpec;
+use clients::stock::{Datacenter, GpuSpec};
 use ids::StorageId;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
 use super::{
-    create::{check_image, check_name, check_storages, check_words, find_gpu_spec},
+    create::{check_image, check_name, check_words},
     model::Instance,
-    mount::{self, Mount, NewMount},
+    mount::{self, Mount, NewMount, Requested},
     parts::{OnNodeLoss, OrderedGpu},
+    references::{check_storages, find_datacenter, find_gpu_spec},
     state::State,
     store,
 };
@@ -49,6 +50,14 @@ pub(crate) struct InstanceChange {
     on_node_loss: Option<OnNodeLoss>,
 }
 
+/// What a change newly refers to in other services.
+#[derive(Debug, Default)]
+pub(super) struct NewReferences {
+    spec: Option<GpuSpec>,
+    /// Datacenter of the new storages.
+    datacenter: Option<Datacenter>,
+}
+
 impl InstanceChange {
     /// Checks what needs neither the instance nor another service.
     pub(super) fn check(&self) -> Result<(), Problem> {
@@ -62,7 +71,7 @@ impl InstanceChange {
             checks.extend(check_env("/env", env));
         }
         if let Some(storages) = &self.storages {
-            mount::check_new(&mut checks, "/storages", storages);
+            mount::check_new(&mut checks, &Requested::list(storages));
         }
         checks.finish()
     }
@@ -72,20 +81,21 @@ impl InstanceChange {
         self.gpu_spec.is_some() || self.version.is_some() || self.env.is_some() || self.storages.is_some()
     }
 
-    /// Checks with the other services, as the user whose access token this is. Returns the new GPU specification, if one
-    /// is requested.
+    /// Checks with the other services, as the user whose access token this is.
     pub(super) async fn check_references(
         &self,
         app: &AppState,
         token: &str,
-    ) -> Result<Option<GpuSpec>, Problem> {
+    ) -> Result<NewReferences, Problem> {
+        let mut new = NewReferences::default();
         if let Some(storages) = &self.storages {
-            check_storages(app, token, "/storages", storages).await?;
+            let of_storages = check_storages(app, token, &Requested::list(storages)).await?;
+            new.datacenter = find_datacenter(app, token, None, of_storages).await?;
         }
-        match &self.gpu_spec {
-            Some(name) => find_gpu_spec(app, name).await.map(Some),
-            None => Ok(None),
+        if let Some(name) = &self.gpu_spec {
+            new.spec = Some(find_gpu_spec(app, name).await?);
         }
+        Ok(new)
     }
 
     /// Changes a locked instance, with its event. Writes nothing if nothing changes.
@@ -94,13 +104,13 @@ impl InstanceChange {
         tx: &mut PgConnection,
         member: &Member,
         instance: &mut Instance,
-        spec: Option<GpuSpec>,
+        new: NewReferences,
     ) -> Result<(), Problem> {
         let before = instance.clone();
         if self.reorders() {
             instance.check_stopped()?;
             tenant::check_active(tx, member.tenant).await?;
-            if let Some(spec) = spec {
+            if let Some(spec) = new.spec {
                 instance.change_spec(spec)?;
             }
             let version = self.version.as_ref().filter(|version| **version != instance.order.version);
@@ -109,7 +119,11 @@ impl InstanceChange {
             }
             let template = &instance.order.template;
             if let Some(storages) = &self.storages {
-                instance.change_storages(mount::resolve("/storages", storages, template)?);
+                instance.change_storages(mount::resolve(&Requested::list(storages), template)?);
+                if let Some(datacenter) = new.datacenter {
+                    // the instance goes where its storages are
+                    instance.change_datacenter(&datacenter)?;
+                }
             } else if version.is_some() {
                 mount::check_template(&instance.order.mounts(), template)?;
             }
@@ -165,6 +179,19 @@ impl Instance {
         let kept: Vec<StorageId> = self.order.storages.iter().map(|mount| mount.storage_id).collect();
         self.detaching = removed.into_iter().filter(|storage| !kept.contains(storage)).collect();
         self.attached.retain(|storage, _| kept.contains(storage));
+    }
+
+    /// Orders units of another datacenter.
+    ///
+    /// # Errors
+    /// If the instance holds a unit of the present one.
+    fn change_datacenter(&mut self, datacenter: &Datacenter) -> Result<(), Error> {
+        let held = self.hold().map(|hold| hold.claim.place.datacenter_id);
+        if held.is_some_and(|held| held != datacenter.id) {
+            return Err(Error::UnitHeld);
+        }
+        self.order.datacenter_id = Some(datacenter.id);
+        Ok(())
     }
 
     fn change_image(&mut self, image: ServiceImage) {

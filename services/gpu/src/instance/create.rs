@@ -2,13 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use api::{Checks, Problem};
+use api::{Checks, IdempotencyKey, Problem};
 use auth::Member;
-use clients::{
-    stock::{GpuSpec, GpuSpecState},
-    storage::StorageKind,
-};
-use ids::{DatacenterId, InstanceId, OperationId, StorageId, TenantId};
+use ids::{InstanceId, OperationId, StorageId, TenantId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
@@ -17,8 +13,10 @@ use utoipa::ToSchema;
 use super::{
     OperationKind,
     model::Instance,
-    mount::{self, Mount, NewMount},
+    mount::{self, Mount, NewMount, Requested},
+    new_volume::NewVolume,
     parts::{CurrentOperation, OnNodeLoss, Order, OrderedGpu},
+    references::{References, check_storages, find_datacenter, find_gpu_spec},
     state::State,
     store,
 };
@@ -56,9 +54,13 @@ pub(crate) struct NewInstance {
     /// Volumes of the tenant to mount, at most 16, all in one datacenter.
     #[serde(default)]
     pub(crate) storages: Vec<NewMount>,
-    /// Id of the required datacenter. Any datacenter if absent.
+    /// A volume to create and mount, beside the others. If the instance is refused after the volume was created, the
+    /// volume stays, and a repetition with the same idempotency key uses it.
     #[serde(default)]
-    pub(crate) datacenter: Option<DatacenterId>,
+    pub(crate) new_storage: Option<NewVolume>,
+    /// Required datacenter, by id or name. That of the storages if absent, any without storages.
+    #[serde(default)]
+    pub(crate) datacenter: Option<String>,
     /// Environment variables, added to those of the service. Not shown again.
     #[serde(default)]
     pub(crate) env: Vec<EnvVar>,
@@ -107,63 +109,95 @@ impl NewInstance {
                 ("/gpu_spec", Some(&self.gpu_spec)),
                 ("/service", Some(&self.service)),
                 ("/version", self.version.as_ref()),
+                ("/datacenter", self.datacenter.as_ref()),
             ],
         );
         checks.extend(check_env("/env", &self.env));
         ssh::check_new_keys(&mut checks, "/ssh_keys", &self.ssh_keys);
-        mount::check_new(&mut checks, "/storages", &self.storages);
+        mount::check_new(&mut checks, &self.mounts(StorageId::new()));
+        if let Some(new) = &self.new_storage {
+            new.check(&mut checks);
+        }
         let both = self.storage_id.is_some() && !self.storages.is_empty();
         checks.require(!both, "/storage_id", "must be absent if `storages` is given");
         checks.require(self.start || !self.wait, "/wait", "must be false if `start` is false");
         checks.finish()
     }
 
-    /// Checks with the other services, as the user whose access token this is. Returns the GPU specification.
-    pub(super) async fn check_references(&self, app: &AppState, token: &str) -> Result<GpuSpec, Problem> {
+    /// Checks with the other services, as the user whose access token this is.
+    pub(super) async fn check_references(&self, app: &AppState, token: &str) -> Result<References, Problem> {
         let spec = find_gpu_spec(app, &self.gpu_spec).await?;
-        if let Some(id) = self.datacenter {
-            let datacenter = app.stock.datacenter(id, token).await;
-            existing(datacenter, "The stock service", "/datacenter", "datacenter not found")?;
+        let of_storages = check_storages(app, token, &self.existing_mounts()).await?;
+        if let Some(new) = &self.new_storage {
+            new.check_spec(app, token).await?;
         }
-        let (pointer, storages) = self.mounts();
-        check_storages(app, token, pointer, &storages).await?;
-        Ok(spec)
+        let datacenter = find_datacenter(app, token, self.datacenter.as_deref(), of_storages).await?;
+        Ok(References { spec, datacenter })
     }
 
-    /// Checks with the tenant and the catalogue. Returns the service image, and the storages to mount.
+    /// Creates the requested volume, unless the instance would be refused. A repetition with the same key returns the same
+    /// volume.
+    pub(super) async fn create_storage(
+        &self,
+        app: &AppState,
+        token: &str,
+        member: &Member,
+        key: &IdempotencyKey,
+        references: &References,
+    ) -> Result<Option<StorageId>, Problem> {
+        let Some(new) = &self.new_storage else { return Ok(None) };
+        let mut tx = app.db.tenant(member.tenant).await?;
+        self.admitted(&mut tx, member.tenant, references, None, app.admission()).await?;
+        // nothing is stored
+        tx.rollback().await?;
+        new.create(app, token, key, references.datacenter.as_ref()).await.map(Some)
+    }
+
+    /// Checks with the tenant and the catalogue. Returns the service image, and the storages to mount. `created` is the
+    /// requested volume, once it exists.
     pub(super) async fn check_catalogue(
         &self,
         tx: &mut PgConnection,
         owner: TenantId,
+        created: Option<StorageId>,
     ) -> Result<(ServiceImage, Vec<Mount>), Problem> {
         tenant::check_active(tx, owner).await?;
         let image = check_image(tx, &self.service, self.version.as_deref()).await?;
         if self.storage_id.is_some() && image.template.storage_mount_path.is_none() {
             return Err(Problem::invalid_field("/storage_id", "this service uses no storage"));
         }
-        let (pointer, storages) = self.mounts();
-        let mounts = mount::resolve(pointer, &storages, &image.template)?;
+        let mounts = mount::resolve(&self.mounts(created.unwrap_or_else(StorageId::new)), &image.template)?;
         Ok((image, mounts))
     }
 
-    /// The requested storages, and the pointer to their list.
-    fn mounts(&self) -> (&'static str, Vec<NewMount>) {
+    /// The requested storages that exist.
+    fn existing_mounts(&self) -> Vec<Requested> {
         match self.storage_id {
-            Some(id) => ("", vec![NewMount::at_default(id)]),
-            None => ("/storages", self.storages.clone()),
+            Some(id) => vec![Requested { pointer: String::new(), mount: NewMount::at(id, None) }],
+            None => Requested::list(&self.storages),
         }
     }
 
-    /// Inserts the instance, with the operation that creates it and, unless it is created stopped, starts it.
-    pub(super) async fn insert(
+    /// All requested storages. `created` is the id of the requested volume.
+    fn mounts(&self, created: StorageId) -> Vec<Requested> {
+        let new = self.new_storage.as_ref().map(|new| Requested {
+            pointer: "/new_storage".to_owned(),
+            mount: NewMount::at(created, new.mount_path.clone()),
+        });
+        self.existing_mounts().into_iter().chain(new).collect()
+    }
+
+    /// Returns the instance, if the tenant's limits and budget allow it.
+    async fn admitted(
         &self,
         tx: &mut PgConnection,
-        owner: &Member,
-        spec: &GpuSpec,
+        owner: TenantId,
+        references: &References,
+        created: Option<StorageId>,
         admission: Admission,
     ) -> Result<Instance, Problem> {
-        let found = self.check_catalogue(tx, owner.tenant).await?;
-        let mut instance = self.instance(owner.tenant, spec, found, admission.now);
+        let found = self.check_catalogue(tx, owner, created).await?;
+        let mut instance = self.instance(owner, references, found, admission.now);
         if !self.start {
             (instance.state, instance.attempt) = (State::Stopped { failure: None, hold: None }, 0);
         }
@@ -175,6 +209,19 @@ impl NewInstance {
         {
             return Err(Error::Refused(refused).into());
         }
+        Ok(instance)
+    }
+
+    /// Inserts the instance, with the operation that creates it and, unless it is created stopped, starts it.
+    pub(super) async fn insert(
+        &self,
+        tx: &mut PgConnection,
+        owner: &Member,
+        references: &References,
+        created: Option<StorageId>,
+        admission: Admission,
+    ) -> Result<Instance, Problem> {
+        let instance = self.admitted(tx, owner.tenant, references, created, admission).await?;
         store::insert(tx, &instance, &By::user(owner.principal.user)).await?;
         Ok(instance)
     }
@@ -183,7 +230,7 @@ impl NewInstance {
     pub(super) fn instance(
         &self,
         tenant: TenantId,
-        spec: &GpuSpec,
+        References { spec, datacenter }: &References,
         (image, mounts): (ServiceImage, Vec<Mount>),
         now: Timestamp,
     ) -> Instance {
@@ -203,7 +250,7 @@ impl NewInstance {
                 env: self.env.clone(),
                 storage_id: None,
                 storages: Vec::new(),
-                datacenter_id: self.datacenter,
+                datacenter_id: datacenter.as_ref().map(|datacenter| datacenter.id),
                 on_node_loss: self.on_node_loss,
                 price_per_hour: spec.price_per_hour,
                 currency: spec.currency.clone(),
@@ -225,47 +272,6 @@ impl NewInstance {
     }
 }
 
-/// Returns a GPU specification that new starts can use.
-pub(super) async fn find_gpu_spec(app: &AppState, id_or_name: &str) -> Result<GpuSpec, Problem> {
-    let spec = app.stock.gpu_spec(id_or_name).await;
-    let spec = existing(spec, "The stock service", "/gpu_spec", "GPU specification not found")?;
-    if spec.state == GpuSpecState::Retired {
-        return Err(Problem::invalid_field("/gpu_spec", "this GPU specification is retired"));
-    }
-    Ok(spec)
-}
-
-/// Checks that the storages are volumes of the tenant in one datacenter, as the user whose access token this is. Without a
-/// pointer to a list, the only one is at `/storage_id`.
-pub(super) async fn check_storages(
-    app: &AppState,
-    token: &str,
-    pointer: &str,
-    storages: &[NewMount],
-) -> Result<(), Problem> {
-    let mut datacenter: Option<String> = None;
-    for (i, mount) in storages.iter().enumerate() {
-        let at = match pointer {
-            "" => "/storage_id".to_owned(),
-            list => format!("{list}/{i}/storage_id"),
-        };
-        let found = app.storage.find(mount.storage_id, token).await;
-        let found = existing(found, "The storage service", &at, "storage not found")?;
-        if found.kind == StorageKind::Bucket {
-            return Err(Problem::invalid_field(at, "a bucket cannot be mounted: choose a volume"));
-        }
-        if let (Some(one), Some(other)) = (&datacenter, &found.datacenter)
-            && one != other
-        {
-            let detail =
-                format!("is in the datacenter {other}, and another one in {one}: they must be in one");
-            return Err(Problem::invalid_field(at, detail));
-        }
-        datacenter = datacenter.or(found.datacenter);
-    }
-    Ok(())
-}
-
 /// Returns the version of a service, the recommended one if none is given, unless it is deprecated.
 pub(super) async fn check_image(
     tx: &mut PgConnection,
@@ -279,22 +285,6 @@ pub(super) async fn check_image(
         return Err(Problem::invalid_field("/version", detail));
     }
     Ok(image)
-}
-
-/// Returns what another service found; a missing resource is an invalid field.
-fn existing<T>(
-    found: Result<T, clients::Error>,
-    service: &'static str,
-    pointer: &str,
-    missing: &str,
-) -> Result<T, Problem> {
-    found.map_err(|cause| {
-        if cause.is_not_found() {
-            Problem::invalid_field(pointer, missing)
-        } else {
-            Error::Service { service, cause }.into()
-        }
-    })
 }
 
 fn missing_version(version: Option<&str>) -> &'static str {

@@ -97,9 +97,16 @@ async fn create_instance(
     member.writer()?;
     new.check()?;
     // before the transaction; a repeated request gets its stored response, whatever these checks say now
-    let spec = new.check_references(&app, access_token(&headers)).await;
+    let token = access_token(&headers);
+    let checked = async {
+        let references = new.check_references(&app, token).await?;
+        let created = new.create_storage(&app, token, &member, &key, &references).await?;
+        Ok::<_, Problem>((references, created))
+    };
+    let checked = checked.await;
     key.once(app.db.tenant(member.tenant).await?, member.tenant, &new, async |tx| {
-        let instance = new.insert(tx, &member, &spec?, app.admission()).await?;
+        let (references, created) = checked?;
+        let instance = new.insert(tx, &member, &references, created, app.admission()).await?;
         let owner = (member.tenant, instance.id);
         ssh::insert_new_keys(tx, owner, member.principal.user, &new.ssh_keys).await?;
         accepted(&app, &instance)
@@ -155,11 +162,11 @@ async fn update_instance(
     member.writer()?;
     change.check()?;
     // before the transaction; a repeated request gets its stored response, whatever these checks say now
-    let spec = change.check_references(&app, access_token(&headers)).await;
+    let references = change.check_references(&app, access_token(&headers)).await;
     key.once(app.db.tenant(member.tenant).await?, member.tenant, &change, async |tx| {
         let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
         if_match.check(instance.generation)?;
-        change.apply(tx, &member, &mut instance, spec?).await?;
+        change.apply(tx, &member, &mut instance, references?).await?;
         let view = InstanceView::of(&instance, &app.config.apps);
         Ok(Reply::json(StatusCode::OK, &view)?.etag(instance.generation))
     })

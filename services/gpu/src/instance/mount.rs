@@ -52,9 +52,24 @@ pub(crate) struct NewMount {
 }
 
 impl NewMount {
-    /// The storage at the mount path of the service.
-    pub(super) fn at_default(storage_id: StorageId) -> Self {
-        Self { storage_id, mount_path: None, read_only: false }
+    /// The storage at this path, or at the mount path of the service.
+    pub(super) fn at(storage_id: StorageId, mount_path: Option<String>) -> Self {
+        Self { storage_id, mount_path, read_only: false }
+    }
+}
+
+/// A requested storage, with the JSON pointer to its entry in the request.
+#[derive(Debug, Clone)]
+pub(super) struct Requested {
+    pub(super) pointer: String,
+    pub(super) mount: NewMount,
+}
+
+impl Requested {
+    /// The storages of a list at `/storages`.
+    pub(super) fn list(mounts: &[NewMount]) -> Vec<Self> {
+        let entries = mounts.iter().enumerate();
+        entries.map(|(i, mount)| Self { pointer: format!("/storages/{i}"), mount: mount.clone() }).collect()
     }
 }
 
@@ -118,14 +133,17 @@ impl Order {
 }
 
 /// Checks what needs no template.
-pub(super) fn check_new(checks: &mut Checks, pointer: &str, mounts: &[NewMount]) {
-    checks.require(mounts.len() <= MAX_STORAGES, pointer, format!("must be at most {MAX_STORAGES}"));
+pub(super) fn check_new(checks: &mut Checks, requested: &[Requested]) {
+    checks.require(requested.len() <= MAX_STORAGES, "/storages", format!("must be at most {MAX_STORAGES}"));
     let mut storages = HashSet::new();
-    for (i, mount) in mounts.iter().enumerate().take(MAX_STORAGES) {
-        let at = format!("{pointer}/{i}");
-        checks.require(storages.insert(mount.storage_id), format!("{at}/storage_id"), "duplicate storage");
+    for Requested { pointer, mount } in requested.iter().take(MAX_STORAGES) {
+        checks.require(
+            storages.insert(mount.storage_id),
+            format!("{pointer}/storage_id"),
+            "duplicate storage",
+        );
         let Some(path) = &mount.mount_path else { continue };
-        let at = format!("{at}/mount_path");
+        let at = format!("{pointer}/mount_path");
         if !is_normalized(path) {
             let detail = "must be an absolute path of at most 1024 bytes, without `.`, `..`, `:`, control characters, \
                           empty segments or a slash at the end";
@@ -140,19 +158,20 @@ pub(super) fn check_new(checks: &mut Checks, pointer: &str, mounts: &[NewMount])
 ///
 /// # Errors
 /// If paths overlap one another or hide paths of the template, or one is missing that the template does not have.
-pub(super) fn resolve(pointer: &str, new: &[NewMount], template: &Template) -> Result<Vec<Mount>, Problem> {
+pub(super) fn resolve(requested: &[Requested], template: &Template) -> Result<Vec<Mount>, Problem> {
     let mut checks = Checks::default();
     let mut mounts: Vec<Mount> = Vec::new();
-    for (i, new) in new.iter().enumerate() {
-        let at = format!("{pointer}/{i}/mount_path");
-        let Some(mount_path) = new.mount_path.clone().or_else(|| template.storage_mount_path.clone()) else {
+    for Requested { pointer, mount } in requested {
+        let at = format!("{pointer}/mount_path");
+        let Some(mount_path) = mount.mount_path.clone().or_else(|| template.storage_mount_path.clone())
+        else {
             checks.refuse(at, "is required: this service has no path for a storage");
             continue;
         };
         if let Some(conflict) = conflict(&mount_path, &mounts, template) {
             checks.refuse(at, conflict);
         }
-        mounts.push(Mount { storage_id: new.storage_id, mount_path, read_only: new.read_only });
+        mounts.push(Mount { storage_id: mount.storage_id, mount_path, read_only: mount.read_only });
     }
     checks.finish()?;
     Ok(mounts)
@@ -219,19 +238,20 @@ mod tests {
     }
 
     fn mount(path: &str) -> NewMount {
-        NewMount { mount_path: Some(path.to_owned()), ..NewMount::at_default(StorageId::new()) }
+        NewMount::at(StorageId::new(), Some(path.to_owned()))
     }
 
     /// The pointers and details of the errors of mounts at these paths.
     fn errors(paths: &[&str]) -> Vec<String> {
         let mounts: Vec<_> = paths.iter().map(|path| mount(path)).collect();
+        let mounts = Requested::list(&mounts);
         let mut checks = Checks::default();
-        check_new(&mut checks, "/storages", &mounts);
+        check_new(&mut checks, &mounts);
         let errors = checks.into_errors();
         if !errors.is_empty() {
             return errors.into_iter().map(|error| format!("{} {}", error.pointer, error.detail)).collect();
         }
-        let problem = resolve("/storages", &mounts, &template()).map_err(api::ProblemDetails::from);
+        let problem = resolve(&mounts, &template()).map_err(api::ProblemDetails::from);
         let errors = problem.err().map(|problem| problem.errors).unwrap_or_default();
         errors.into_iter().map(|error| format!("{} {}", error.pointer, error.detail)).collect()
     }
@@ -280,15 +300,15 @@ mod tests {
         let mut twice = [mount("/a"), mount("/b")];
         twice[1].storage_id = twice[0].storage_id;
         let mut checks = Checks::default();
-        check_new(&mut checks, "/storages", &twice);
+        check_new(&mut checks, &Requested::list(&twice));
         assert_eq!(checks.into_errors()[0].pointer, "/storages/1/storage_id");
     }
 
     #[test]
     fn a_storage_without_a_path_is_mounted_at_that_of_the_service() {
-        let new = [NewMount::at_default(StorageId::new())];
-        assert_eq!(resolve("/storages", &new, &template()).unwrap()[0].mount_path, "/workspace/storage");
-        assert!(resolve("/storages", &new, &Template { storage_mount_path: None, ..template() }).is_err());
+        let new = Requested::list(&[NewMount::at(StorageId::new(), None)]);
+        assert_eq!(resolve(&new, &template()).unwrap()[0].mount_path, "/workspace/storage");
+        assert!(resolve(&new, &Template { storage_mount_path: None, ..template() }).is_err());
     }
 
     #[test]

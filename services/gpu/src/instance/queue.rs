@@ -21,6 +21,7 @@ use super::{
     hold::hold_price,
     http::access_token,
     reason::ReasonCode,
+    references::References,
     store::{self, QUEUE},
     view::{GpuSpecRef, InstanceView},
 };
@@ -103,14 +104,15 @@ async fn quote_instance(
     Json(new): Json<NewInstance>,
 ) -> Result<Json<Quote>, Problem> {
     new.check()?;
-    let spec = new.check_references(&app, access_token(&headers)).await?;
+    let references = new.check_references(&app, access_token(&headers)).await?;
     let mut tx = app.db.tenant(member.tenant).await?;
-    let found = new.check_catalogue(&mut tx, member.tenant).await?;
-    let instance = new.instance(member.tenant, &spec, found, (app.clock)());
+    let found = new.check_catalogue(&mut tx, member.tenant, None).await?;
+    let instance = new.instance(member.tenant, &references, found, (app.clock)());
     let exceeded = quota::quote(&mut tx, &instance, true).await?;
     let refused = app.admission().quote(&mut tx, &instance).await?;
     drop(tx);
-    let quote = app.stock.quote(spec.id, new.datacenter).await;
+    let References { spec, datacenter } = references;
+    let quote = app.stock.quote(spec.id, datacenter.map(|datacenter| datacenter.id)).await;
     let quote = quote.map_err(|cause| Error::Service { service: "The stock service", cause })?;
     let limited = exceeded
         .map(|exceeded| (ReasonCode::QuotaExceeded, exceeded.to_string()))

@@ -21,6 +21,7 @@ mod metrics;
 mod model;
 mod model_events;
 mod neighbours;
+mod new_storage;
 mod operator;
 mod orders;
 mod pods;

@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use api::{Json, Path, Problem, ProblemType, Query};
+use api::{IdempotencyKey, Json, Path, Problem, ProblemType, Query};
 use auth::{AuthState, Caller, HasAuth, Member, User};
 use axum::{
     Router,
@@ -50,6 +50,8 @@ struct Holdings {
     /// All that have been given a unit from the queue.
     grants: Vec<InstanceId>,
     storages: BTreeMap<StorageId, PlayedStorage>,
+    /// Idempotency key → the storage that it created.
+    keys: BTreeMap<String, StorageId>,
     /// With the mode of each.
     attachments: BTreeMap<(StorageId, InstanceId), String>,
     members: BTreeMap<(TenantId, UserId), &'static str>,
@@ -145,7 +147,9 @@ impl Neighbours {
             .route("/internal/v1/queue-grants", get(grants))
             .route("/internal/v1/quotes", get(quote))
             .route("/v1/datacenters/{id}", get(datacenter))
+            .route("/v1/storages", post(create_storage))
             .route("/v1/storages/{id}", get(storage))
+            .route("/v1/storage-specs/{id}", get(storage_spec))
             .route("/internal/v1/storages/{id}/attachments/{instance}", put(attach).delete(detach))
             .route("/internal/v1/tenants/{id}/members/{user}", get(rights))
             .layer(middleware::from_fn_with_state(state.clone(), there))
@@ -202,6 +206,11 @@ impl Neighbours {
         let id = StorageId::new();
         self.holdings().storages.insert(id, storage);
         id
+    }
+
+    /// Storages that exist.
+    pub(crate) fn storages(&self) -> usize {
+        self.holdings().storages.len()
     }
 
     /// The mode in which an instance has attached a storage.
@@ -485,13 +494,50 @@ async fn quote(
 async fn datacenter(
     State(Played(played, _)): State<Played>,
     _: User,
-    Path(id): Path<DatacenterId>,
+    Path(id_or_name): Path<String>,
 ) -> Result<Json<Value>, Problem> {
-    if id == played.datacenter || id == played.other_datacenter {
-        Ok(Json(json!({ "id": id })))
-    } else {
-        Err(Problem::not_found())
+    let known = [(played.datacenter, "dev-1"), (played.other_datacenter, "dev-2")];
+    let found = known.iter().find(|(id, name)| id_or_name == *name || id_or_name == id.to_string());
+    let (id, name) = found.ok_or_else(Problem::not_found)?;
+    Ok(Json(json!({ "id": id, "name": name })))
+}
+
+/// The specification `ssd` has volumes of at most 100 GiB, `objects` has buckets.
+async fn storage_spec(_: User, Path(id_or_name): Path<String>) -> Result<Json<Value>, Problem> {
+    match id_or_name.as_str() {
+        "ssd" => Ok(Json(json!({ "kind": "volume" }))),
+        "objects" => Ok(Json(json!({ "kind": "bucket" }))),
+        _ => Err(Problem::not_found()),
     }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewStorage {
+    name: String,
+    storage_spec: String,
+    size_gib: i64,
+    #[serde(default)]
+    datacenter: Option<String>,
+}
+
+async fn create_storage(
+    State(Played(played, _)): State<Played>,
+    member: Member,
+    key: IdempotencyKey,
+    Json(new): Json<NewStorage>,
+) -> Result<(StatusCode, Json<Value>), Problem> {
+    if new.size_gib > 100 {
+        return Err(Problem::invalid_field("/size_gib", "must be at most 100"));
+    }
+    assert_eq!((new.name.as_str(), new.storage_spec.as_str()), ("pictures", "ssd"));
+    let in_other = new.datacenter.as_deref() == Some("dev-2");
+    let storage = PlayedStorage { tenant: member.tenant, kind: "volume", in_other };
+    let known = played.holdings().keys.get(key.as_str()).copied();
+    let id = known.unwrap_or_else(|| played.insert_storage(storage));
+    played.holdings().keys.insert(key.as_str().to_owned(), id);
+    let datacenter = if in_other { "dev-2" } else { "dev-1" };
+    Ok((StatusCode::ACCEPTED, Json(json!({ "id": id, "kind": "volume", "datacenter": datacenter }))))
 }
 
 async fn storage(

@@ -77,17 +77,17 @@ async fn create_datacenter(
 
 /// Returns a datacenter.
 #[utoipa::path(get, path = "/v1/datacenters/{id}", tag = "datacenters",
-    params(("id" = DatacenterId, Path, description = "Datacenter id")),
+    params(("id" = String, Path, description = "Datacenter id or name")),
     responses((status = 200, description = "The datacenter", body = Datacenter)),
     extensions(("x-problems" = json!([ProblemType::NotFound]))),
 )]
 async fn get_datacenter(
     State(state): State<AppState>,
     _: User,
-    Path(id): Path<DatacenterId>,
+    Path(id_or_name): Path<String>,
 ) -> Result<(ETag, Json<Datacenter>), Problem> {
     let mut tx = state.db.platform().await?;
-    let found = store::find(&mut tx, id).await?.ok_or(Error::NotFound)?;
+    let found = store::find_by_reference(&mut tx, &id_or_name).await?.ok_or(Error::NotFound)?;
     Ok((ETag(found.generation), Json(found)))
 }
 

@@ -90,16 +90,16 @@ async fn create_storage_spec(
 /// Returns a storage specification.
 #[utoipa::path(
     get, path = "/v1/storage-specs/{id}", operation_id = "get_storage_spec", tag = "storage specs",
-    params(("id" = StorageSpecId, Path, description = "Specification id")),
+    params(("id" = String, Path, description = "Specification id or name")),
     responses((status = 200, description = "The specification", body = StorageSpec))
 )]
 async fn get_storage_spec(
     State(state): State<AppState>,
     _caller: User,
-    Path(id): Path<StorageSpecId>,
+    Path(id_or_name): Path<String>,
 ) -> Result<(ETag, Json<StorageSpec>), Problem> {
     let mut tx = state.db.platform().await?;
-    let spec = store::find(&mut tx, id).await?.ok_or(Error::NotFound)?;
+    let spec = store::find_by_reference(&mut tx, &id_or_name).await?.ok_or(Error::NotFound)?;
     Ok((ETag(spec.generation), Json(spec)))
 }
 

@@ -25,6 +25,21 @@ pub(crate) async fn find(conn: &mut PgConnection, id: StorageSpecId) -> sqlx::Re
     select_specs!("where id = $1", id as StorageSpecId).fetch_optional(conn).await
 }
 
+/// Returns the specification with this id or name.
+pub(super) async fn find_by_reference(
+    conn: &mut PgConnection,
+    name_or_id: &str,
+) -> sqlx::Result<Option<StorageSpec>> {
+    let id: Option<StorageSpecId> = name_or_id.parse().ok();
+    select_specs!(
+        "where id = $1 or ($1::uuid is null and name = $2)",
+        id as Option<StorageSpecId>,
+        name_or_id
+    )
+    .fetch_optional(conn)
+    .await
+}
+
 /// Returns the specification, locked until the end of the transaction.
 pub(super) async fn lock(conn: &mut PgConnection, id: StorageSpecId) -> sqlx::Result<Option<StorageSpec>> {
     select_specs!("where id = $1 for update", id as StorageSpecId).fetch_optional(conn).await

@@ -1,0 +1,120 @@
+//! What an order refers to in other services, checked as the user whose access token this is.
+
+use api::Problem;
+use clients::{
+    stock::{Datacenter, GpuSpec, GpuSpecState},
+    storage::StorageKind,
+};
+
+use super::mount::Requested;
+use crate::{error::Error, state::AppState};
+
+const STOCK: &str = "The stock service";
+const STORAGE: &str = "The storage service";
+
+/// What an order refers to in other services.
+#[derive(Debug)]
+pub(super) struct References {
+    /// GPU specification.
+    pub(super) spec: GpuSpec,
+    /// Datacenter of the units that can be claimed; none if any will do.
+    pub(super) datacenter: Option<Datacenter>,
+}
+
+/// Returns a GPU specification that new starts can use.
+pub(super) async fn find_gpu_spec(app: &AppState, id_or_name: &str) -> Result<GpuSpec, Problem> {
+    let spec = app.stock.gpu_spec(id_or_name).await;
+    let spec = existing(spec, STOCK, "/gpu_spec", "GPU specification not found")?;
+    if spec.state == GpuSpecState::Retired {
+        return Err(Problem::invalid_field("/gpu_spec", "this GPU specification is retired"));
+    }
+    Ok(spec)
+}
+
+/// Returns the requested datacenter, which must be that of the storages; without a request, that of the storages.
+pub(super) async fn find_datacenter(
+    app: &AppState,
+    token: &str,
+    requested: Option<&str>,
+    of_storages: Option<String>,
+) -> Result<Option<Datacenter>, Problem> {
+    let of_storages = match of_storages {
+        Some(name) => match app.stock.datacenter(&name, token).await {
+            Ok(datacenter) => Some(datacenter),
+            // the storage service may know a site that has no stock
+            Err(error) if error.is_not_found() => None,
+            Err(cause) => return Err(Error::Service { service: STOCK, cause }.into()),
+        },
+        None => None,
+    };
+    let Some(requested) = requested else { return Ok(of_storages) };
+    let found = app.stock.datacenter(requested, token).await;
+    let found = existing(found, STOCK, "/datacenter", "datacenter not found")?;
+    match of_storages {
+        Some(other) if other.id != found.id => {
+            let detail = format!("must be {}, the datacenter of the storages, or absent", other.name);
+            Err(Problem::invalid_field("/datacenter", detail))
+        }
+        _ => Ok(Some(found)),
+    }
+}
+
+/// Checks that the storages are volumes of the tenant in one datacenter. Returns its name.
+pub(super) async fn check_storages(
+    app: &AppState,
+    token: &str,
+    requested: &[Requested],
+) -> Result<Option<String>, Problem> {
+    let mut datacenter: Option<String> = None;
+    for Requested { pointer, mount } in requested {
+        let at = format!("{pointer}/storage_id");
+        let found = app.storage.find(mount.storage_id, token).await;
+        let found = existing(found, STORAGE, &at, "storage not found")?;
+        if found.kind == StorageKind::Bucket {
+            return Err(Problem::invalid_field(at, "a bucket cannot be mounted: choose a volume"));
+        }
+        if let (Some(one), Some(other)) = (&datacenter, &found.datacenter)
+            && one != other
+        {
+            let detail =
+                format!("is in the datacenter {other}, and another one in {one}: they must be in one");
+            return Err(Problem::invalid_field(at, detail));
+        }
+        datacenter = datacenter.or(found.datacenter);
+    }
+    Ok(datacenter)
+}
+
+/// Checks that a storage specification is one of volumes.
+pub(super) async fn check_storage_spec(
+    app: &AppState,
+    token: &str,
+    pointer: &str,
+    id_or_name: &str,
+) -> Result<(), Problem> {
+    let spec = app.storage.spec(id_or_name, token).await;
+    let spec = existing(spec, STORAGE, pointer, "storage specification not found")?;
+    if spec.kind == StorageKind::Bucket {
+        return Err(Problem::invalid_field(
+            pointer,
+            "a bucket cannot be mounted: choose a specification of volumes",
+        ));
+    }
+    Ok(())
+}
+
+/// Returns what another service found; a missing resource is an invalid field.
+fn existing<T>(
+    found: Result<T, clients::Error>,
+    service: &'static str,
+    pointer: &str,
+    missing: &str,
+) -> Result<T, Problem> {
+    found.map_err(|cause| {
+        if cause.is_not_found() {
+            Problem::invalid_field(pointer, missing)
+        } else {
+            Error::Service { service, cause }.into()
+        }
+    })
+}
