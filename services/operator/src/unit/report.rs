@@ -126,7 +126,9 @@ impl<'a> Planner<'a> {
         let since = ready.ready_since?;
         let last_run = self.plan.status.last_run.as_ref().filter(|run| run.instance_id == wanted.id);
         let earliest = last_run.map_or(since, |run| {
-            run.ended_at.0.max(run.running_since.0.saturating_add(SignedDuration::from_secs(1)).unwrap_or(since))
+            run.ended_at
+                .0
+                .max(run.running_since.0.saturating_add(SignedDuration::from_secs(1)).unwrap_or(since))
         });
         Some(whole_seconds(since.max(earliest)))
     }
