@@ -62,16 +62,12 @@ impl Actions {
         action: Action,
         now: Timestamp,
     ) -> Result<Option<Event>, Blocked> {
-        let is_call_to_cluster = matches!(action, Action::Apply | Action::Vacate(_));
+        let kind = ActionKind::from(&action);
         match tokio::time::timeout(TIMEOUT, Box::pin(self.act_with_faults(instance, action, now))).await {
             Ok(result) => result,
             Err(elapsed) => {
-                let reason = if is_call_to_cluster {
-                    unreachable_cluster()
-                } else {
-                    instance.state.reason().cloned().unwrap_or_else(internal_error)
-                };
-                Err(Blocked { reason, cause: anyhow::Error::new(elapsed).context("action timed out") })
+                let cause = anyhow::Error::new(elapsed).context("action timed out");
+                Err(Blocked { reason: no_answer(kind), cause })
             }
         }
     }
@@ -272,13 +268,25 @@ fn concerns_instance(problem: &ProblemDetails) -> bool {
 }
 
 fn stock_unavailable(error: &clients::Error) -> Blocked {
-    let message = "The stock service does not answer. The platform retries.";
-    Blocked::new(Reason::new(ReasonCode::StockUnavailable, message), error)
+    Blocked::new(no_answer(ActionKind::Claim), error)
 }
 
 fn storage_unavailable(error: &clients::Error) -> Blocked {
-    let message = "The storage service does not answer. The platform retries.";
-    Blocked::new(Reason::new(ReasonCode::StorageUnavailable, message), error)
+    Blocked::new(no_answer(ActionKind::Attach), error)
+}
+
+/// The reason of an instance whose action waits for a service or cluster that does not answer.
+fn no_answer(action: ActionKind) -> Reason {
+    let (code, message) = match action {
+        ActionKind::Apply | ActionKind::Vacate => return unreachable_cluster(),
+        ActionKind::Claim | ActionKind::Release | ActionKind::ReleaseLeftovers => {
+            (ReasonCode::StockUnavailable, "The stock service does not answer. The platform retries.")
+        }
+        ActionKind::Attach | ActionKind::DetachRemoved | ActionKind::Detach => {
+            (ReasonCode::StorageUnavailable, "The storage service does not answer. The platform retries.")
+        }
+    };
+    Reason::new(code, message)
 }
 
 pub(super) fn blocked_write(error: &WriteError) -> Blocked {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use testkit::eventually;
 
 use crate::{
-    harness::{OTHER_CLUSTER, World, start_cluster},
+    harness::{OTHER_CLUSTER, Setup, World, start_cluster},
     neighbours::Condition,
     operator::Operator,
 };
@@ -73,7 +73,8 @@ async fn a_refused_order_creates_no_volume() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_instance_starts_where_its_storages_are() {
-    let mut world = World::start().await;
+    // without the workers of a replica that has one cluster only
+    let mut world = World::with(Setup { workers: false, ..Setup::default() }).await;
     let folder = tempfile::tempdir().unwrap();
     let (other, kube) = start_cluster(folder.path()).await;
     let operator = Operator::new(kube.clone());

@@ -49,18 +49,6 @@ pub(crate) async fn list(conn: &mut PgConnection, after: &str, limit: i64) -> sq
     Ok(rows.into_iter().map(Into::into).collect())
 }
 
-pub(crate) async fn find(conn: &mut PgConnection, id: DatacenterId) -> sqlx::Result<Option<Datacenter>> {
-    let row = sqlx::query_as!(
-        Row,
-        "select id, name, region, cluster, labels, state, generation, created_at, updated_at from datacenters
-         where id = $1",
-        id as DatacenterId,
-    )
-    .fetch_optional(conn)
-    .await?;
-    Ok(row.map(Into::into))
-}
-
 /// Finds the datacenter and locks it until the transaction ends.
 pub(crate) async fn find_for_update(
     conn: &mut PgConnection,
