@@ -10,8 +10,8 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, attachment, config::Config, credential, faults::Faults, operation, reconcile, state::AppState,
-    storage, storage_spec, tenant,
+    NAME, attachment, config::Config, credential, faults::Faults, operation, quota, reconcile,
+    state::AppState, storage, storage_spec, tenant,
 };
 
 /// Period of the clean-up workers.
@@ -99,6 +99,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(storage::routes())
         .merge(credential::routes())
         .merge(operation::routes())
+        .merge(quota::routes())
         .merge(attachment::routes())
         .merge(tenant::routes())
 }

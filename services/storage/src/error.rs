@@ -3,7 +3,7 @@
 use api::{FieldError, Problem, ProblemType};
 use ids::InstanceId;
 
-use crate::{object_store, storage::Exceeded};
+use crate::{object_store, quota::Exceeded};
 
 /// Why a request was not carried out.
 #[derive(Debug, thiserror::Error)]

@@ -21,6 +21,7 @@ mod error;
 mod faults;
 mod object_store;
 mod operation;
+mod quota;
 mod reconcile;
 mod state;
 mod storage;

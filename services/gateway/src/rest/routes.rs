@@ -53,7 +53,7 @@ pub(super) struct Route {
 }
 
 /// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 31] = [
+const COLLECTIONS: [(&str, Service); 33] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
     ("tenants", Service::Identity),
@@ -85,6 +85,8 @@ const COLLECTIONS: [(&str, Service); 31] = [
     ("storages", Service::Storage),
     ("storage-operations", Service::Storage),
     ("platform-storages", Service::Storage),
+    ("storage-quota", Service::Storage),
+    ("platform-storage-quotas", Service::Storage),
 ];
 
 /// Returns the route of a request. The path must be unambiguous.

@@ -7,7 +7,6 @@ use sqlx::{PgConnection, error::ErrorKind};
 use super::{
     model::{Storage, size},
     place::Place,
-    quota::{self, Usage},
     store::{self, Order},
     view::{NewStorage, StorageChange},
 };
@@ -15,6 +14,7 @@ use crate::{
     config::Config,
     error::Error,
     operation::{self, Kind as OperationKind},
+    quota::{self, Usage},
     storage_spec, tenant,
 };
 

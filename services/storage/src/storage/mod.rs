@@ -5,7 +5,6 @@ mod change;
 mod http;
 mod model;
 mod place;
-mod quota;
 mod reason;
 mod store;
 mod view;
@@ -18,7 +17,6 @@ pub(crate) use change::delete_unused;
 #[cfg(test)]
 pub(crate) use model::tests;
 pub(crate) use model::{AttachmentMode, Phase, Storage, StorageState};
-pub(crate) use quota::Exceeded;
 pub(crate) use reason::{Reason, ReasonCode};
 pub(crate) use store::{
     Finding, QUEUE, count, delete_row, exist, find, find_any, has_other_buckets, lock, record,

@@ -11,7 +11,6 @@ use sqlx::PgConnection;
 use super::{
     model::{AttachmentMode, Phase, Storage, StorageState},
     place::Place,
-    quota::Usage,
     reason::{Reason, ReasonCode},
     view::{AttachmentRef, Attachments},
 };
@@ -242,29 +241,6 @@ pub(super) async fn insert(conn: &mut PgConnection, order: &Order<'_>) -> sqlx::
     .await?;
     QUEUE.notify(conn).await?;
     Ok(done.rows_affected() == 1)
-}
-
-/// Makes other transactions that call this for the tenant wait until this one ends.
-pub(super) async fn lock_usage(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
-    sqlx::query!(
-        r#"select pg_advisory_xact_lock(hashtextextended('storages of ' || $1::uuid::text, 0)) as "locked: ()""#,
-        tenant as TenantId,
-    )
-    .execute(conn)
-    .await
-    .map(drop)
-}
-
-/// Returns what the tenant has, storages that are being deleted included.
-pub(super) async fn usage(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<Usage> {
-    sqlx::query_as!(
-        Usage,
-        r#"select count(*) as "storages!", coalesce(sum(size_gib), 0)::bigint as "gib!"
-           from storages where tenant_id = $1"#,
-        tenant as TenantId,
-    )
-    .fetch_one(conn)
-    .await
 }
 
 /// Changes the name of a locked storage.

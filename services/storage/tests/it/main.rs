@@ -9,6 +9,7 @@ mod buckets;
 mod isolation;
 mod kills;
 mod migrations;
+mod quotas;
 mod specs;
 mod tenants;
 mod volumes;

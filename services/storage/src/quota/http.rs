@@ -1,0 +1,177 @@
+//! `/v1/storage-quota` of the tenant, `/v1/platform-storage-quotas` for administrators.
+
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use audit::{NewAction, Why};
+use auth::{Admin, Member};
+use axum::{extract::State, http::StatusCode};
+use ids::TenantId;
+use serde::Serialize;
+use sqlx::PgConnection;
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    model::{EffectiveLimits, Limits, Usage},
+    store::{self, Quota},
+};
+use crate::state::AppState;
+
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(get_storage_quota))
+        .routes(routes!(list_platform_storage_quotas))
+        .routes(routes!(
+            get_platform_storage_quota,
+            put_platform_storage_quota,
+            delete_platform_storage_quota
+        ))
+}
+
+/// What a tenant may have at a time, and what it has.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = StorageQuota)]
+pub(crate) struct QuotaView {
+    /// The limits.
+    limits: EffectiveLimits,
+    /// What counts now.
+    used: Usage,
+}
+
+/// The limits of a tenant.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PlatformStorageQuota)]
+pub(crate) struct PlatformQuotaView {
+    /// The tenant.
+    tenant_id: TenantId,
+    /// Its limits.
+    limits: Limits,
+}
+
+impl From<Quota> for PlatformQuotaView {
+    fn from(quota: Quota) -> Self {
+        Self { tenant_id: quota.tenant, limits: quota.limits }
+    }
+}
+
+/// Returns what the tenant may have, and has.
+#[utoipa::path(
+    get, path = "/v1/storage-quota", operation_id = "get_storage_quota", tag = "storages",
+    responses((status = 200, description = "The quota", body = QuotaView)),
+)]
+async fn get_storage_quota(
+    State(state): State<AppState>,
+    member: Member,
+) -> Result<Json<QuotaView>, Problem> {
+    let mut tx = state.db.tenant(member.tenant).await?;
+    let limits = store::find(&mut tx, member.tenant).await?.map(|quota| quota.limits).unwrap_or_default();
+    let used = store::usage(&mut tx, member.tenant).await?;
+    Ok(Json(QuotaView { limits: limits.effective(&state.config.limits), used }))
+}
+
+/// Lists the tenants that have limits of their own, by id. For administrators.
+#[utoipa::path(
+    get, path = "/v1/platform-storage-quotas", operation_id = "list_platform_storage_quotas", tag = "platform",
+    params(PageParams),
+    responses((status = 200, description = "A page of quotas", body = Page<PlatformQuotaView>)),
+)]
+async fn list_platform_storage_quotas(
+    State(state): State<AppState>,
+    _admin: Admin,
+    Query(params): Query<PageParams>,
+) -> Result<Json<Page<PlatformQuotaView>>, Problem> {
+    let request = params.request()?;
+    let mut tx = state.db.admin().await?;
+    let rows = store::list(&mut tx, request.after, request.rows()).await?;
+    Ok(Json(request.page(rows, |quota| quota.tenant).map(PlatformQuotaView::from)))
+}
+
+/// Returns the limits that a tenant has of its own. For administrators.
+#[utoipa::path(
+    get, path = "/v1/platform-storage-quotas/{tenant_id}", operation_id = "get_platform_storage_quota",
+    tag = "platform",
+    params(("tenant_id" = TenantId, Path, description = "Tenant id")),
+    responses((status = 200, description = "The limits", body = PlatformQuotaView)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
+async fn get_platform_storage_quota(
+    State(state): State<AppState>,
+    _admin: Admin,
+    Path(tenant): Path<TenantId>,
+) -> Result<(ETag, Json<PlatformQuotaView>), Problem> {
+    let mut tx = state.db.admin().await?;
+    let quota = store::find(&mut tx, tenant).await?.ok_or_else(Problem::not_found)?;
+    Ok((ETag(quota.generation), Json(PlatformQuotaView::from(quota))))
+}
+
+/// Sets the limits of a tenant; for a tenant without limits of its own, with `If-Match: *`. What exists stays. The action
+/// is recorded. For administrators.
+#[utoipa::path(
+    put, path = "/v1/platform-storage-quotas/{tenant_id}", operation_id = "put_platform_storage_quota",
+    tag = "platform",
+    params(("tenant_id" = TenantId, Path, description = "Tenant id"), Why, IdempotencyKey, IfMatch),
+    request_body = Limits,
+    responses((status = 200, description = "The limits", body = PlatformQuotaView)),
+    extensions(("x-problems" = json!([ProblemType::InvalidField]))),
+)]
+async fn put_platform_storage_quota(
+    State(state): State<AppState>,
+    admin: Admin,
+    key: IdempotencyKey,
+    if_match: IfMatch,
+    Path(tenant): Path<TenantId>,
+    Query(why): Query<Why>,
+    Json(limits): Json<Limits>,
+) -> Result<Reply, Problem> {
+    why.check()?;
+    let mut checks = api::Checks::default();
+    limits.check(&mut checks);
+    checks.finish()?;
+    key.once(state.db.admin().await?, admin.0.user, &(&why, &limits), async |tx| {
+        // before the row: a request that has seen the old limits ends first
+        store::lock_usage(tx, tenant).await?;
+        if let Some(quota) = store::find(tx, tenant).await? {
+            if_match.check(quota.generation)?;
+        }
+        let generation = store::put(tx, tenant, limits).await?;
+        record(tx, &admin, tenant, "put_storage_quota", &why).await?;
+        Ok(Reply::json(StatusCode::OK, &PlatformQuotaView { tenant_id: tenant, limits })?.etag(generation))
+    })
+    .await
+}
+
+/// Removes the limits that a tenant has of its own. The action is recorded. For administrators.
+#[utoipa::path(
+    delete, path = "/v1/platform-storage-quotas/{tenant_id}", operation_id = "delete_platform_storage_quota",
+    tag = "platform",
+    params(("tenant_id" = TenantId, Path, description = "Tenant id"), Why, IdempotencyKey),
+    responses((status = 204, description = "Deleted")),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
+async fn delete_platform_storage_quota(
+    State(state): State<AppState>,
+    admin: Admin,
+    key: IdempotencyKey,
+    Path(tenant): Path<TenantId>,
+    Query(why): Query<Why>,
+) -> Result<Reply, Problem> {
+    why.check()?;
+    key.once(state.db.admin().await?, admin.0.user, &why, async |tx| {
+        if !store::delete(tx, tenant).await? {
+            return Err(Problem::not_found());
+        }
+        record(tx, &admin, tenant, "delete_storage_quota", &why).await?;
+        Ok(Reply::no_content())
+    })
+    .await
+}
+
+async fn record(
+    tx: &mut PgConnection,
+    admin: &Admin,
+    tenant: TenantId,
+    action: &str,
+    why: &Why,
+) -> sqlx::Result<()> {
+    let target = tenant.to_string();
+    NewAction { tenant, target, action, reason: &why.reason, user: admin.0.user }.insert(tx).await
+}
