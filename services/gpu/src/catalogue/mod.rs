@@ -9,5 +9,5 @@ mod template;
 pub(crate) use http::routes;
 pub(crate) use model::ServiceImage;
 pub(crate) use presentation::Link;
-pub(crate) use template::check_env;
 pub use template::{EnvVar, Template, TemplatePort};
+pub(crate) use template::{check_env, check_variables};

@@ -110,12 +110,21 @@ const RESERVED_PREFIXES: [&str; 2] = ["ATELIER_", "KUBERNETES_"];
 /// Returns the errors of a list of environment variables at `pointer`.
 #[must_use]
 pub(crate) fn check_env(pointer: &str, env: &[EnvVar]) -> Vec<FieldError> {
+    check_variables(pointer, env.iter().map(|EnvVar { name, value }| (name.as_str(), value.as_str())))
+}
+
+/// As [`check_env`], of names and values.
+#[must_use]
+pub(crate) fn check_variables<'a>(
+    pointer: &str,
+    variables: impl ExactSizeIterator<Item = (&'a str, &'a str)> + Clone,
+) -> Vec<FieldError> {
     let mut checks = Checks::default();
-    checks.require(env.len() <= MAX_ENV, pointer, format!("must have at most {MAX_ENV} variables"));
-    let bytes = env.iter().map(|variable| variable.name.len() + variable.value.len()).sum::<usize>();
+    checks.require(variables.len() <= MAX_ENV, pointer, format!("must have at most {MAX_ENV} variables"));
+    let bytes = variables.clone().map(|(name, value)| name.len() + value.len()).sum::<usize>();
     checks.require(bytes <= MAX_ENV_TOTAL, pointer, format!("must be at most {MAX_ENV_TOTAL} bytes in all"));
     let mut names = HashSet::new();
-    for (i, EnvVar { name, value }) in env.iter().enumerate().take(MAX_ENV) {
+    for (i, (name, value)) in variables.enumerate().take(MAX_ENV) {
         let at = format!("{pointer}/{i}/name");
         if !is_variable_name(name) {
             checks.refuse(at, "must be 1 to 128 letters, digits and `_`, not starting with a digit");

@@ -49,6 +49,8 @@ pub enum InstanceField {
     Version,
     /// The environment variables.
     Env,
+    /// The secrets.
+    Secrets,
     /// The storages.
     Storages,
     /// What happens when its node is lost.

@@ -3,6 +3,7 @@
 use api::{Checks, Problem};
 use auth::Member;
 use clients::stock::GpuSpec;
+use encryption::Cipher;
 use ids::StorageId;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
@@ -13,6 +14,7 @@ use super::{
     model::Instance,
     mount::{self, Mount, NewMount},
     parts::{OnNodeLoss, OrderedGpu},
+    secret::{self, NewSecret},
     state::State,
     store,
 };
@@ -41,6 +43,9 @@ pub(crate) struct InstanceChange {
     /// New environment variables, instead of all that were given before.
     #[serde(default)]
     env: Option<Vec<EnvVar>>,
+    /// New secrets, instead of all that were given before. A secret without a value keeps the present one.
+    #[serde(default, deserialize_with = "secret::optional_list", skip_serializing_if = "Option::is_none")]
+    secrets: Option<Vec<NewSecret>>,
     /// New storages, instead of all that were given before. Removed ones are detached and keep their data.
     #[serde(default)]
     storages: Option<Vec<NewMount>>,
@@ -60,6 +65,10 @@ impl InstanceChange {
         );
         if let Some(env) = &self.env {
             checks.extend(check_env("/env", env));
+            secret::check_env(&mut checks, "/env", env);
+        }
+        if let Some(secrets) = &self.secrets {
+            secret::check_change(&mut checks, "/secrets", secrets);
         }
         if let Some(storages) = &self.storages {
             mount::check_new(&mut checks, "/storages", storages);
@@ -69,7 +78,16 @@ impl InstanceChange {
 
     /// Whether it changes what was ordered, and so needs a stopped instance.
     fn reorders(&self) -> bool {
-        self.gpu_spec.is_some() || self.version.is_some() || self.env.is_some() || self.storages.is_some()
+        self.gpu_spec.is_some()
+            || self.version.is_some()
+            || self.env.is_some()
+            || self.secrets.is_some()
+            || self.storages.is_some()
+    }
+
+    /// What identifies a repeated request.
+    pub(super) fn identity(&self, cipher: &Cipher) -> secret::Identity<'_, Self> {
+        secret::Identity::new(self, self.secrets.as_deref().unwrap_or_default(), cipher)
     }
 
     /// Checks with the other services, as the user whose access token this is. Returns the new GPU specification, if one
@@ -94,7 +112,7 @@ impl InstanceChange {
         tx: &mut PgConnection,
         member: &Member,
         instance: &mut Instance,
-        spec: Option<GpuSpec>,
+        (spec, cipher): (Option<GpuSpec>, &Cipher),
     ) -> Result<(), Problem> {
         let before = instance.clone();
         if self.reorders() {
@@ -116,6 +134,7 @@ impl InstanceChange {
             if let Some(env) = &self.env {
                 instance.order.env.clone_from(env);
             }
+            self.change_secrets(tx, instance, cipher).await?;
         }
         if let Some(name) = &self.name {
             instance.name.clone_from(name);
@@ -126,6 +145,23 @@ impl InstanceChange {
         let by = By::user(member.principal.user);
         if *instance != before && !store::change(tx, instance, updated(&before, instance), &by).await? {
             return Err(Error::LockedRowChanged.into());
+        }
+        Ok(())
+    }
+
+    /// Replaces the secrets, if that is requested, after the environment.
+    async fn change_secrets(
+        &self,
+        tx: &mut PgConnection,
+        instance: &mut Instance,
+        cipher: &Cipher,
+    ) -> Result<(), Problem> {
+        let mut checks = Checks::default();
+        secret::check_names(&mut checks, &instance.order.env, self.secrets.as_deref(), &instance.secrets);
+        checks.finish()?;
+        if let Some(secrets) = &self.secrets {
+            let of = (instance.tenant, instance.id);
+            instance.secrets = secret::store::replace(tx, of, secret::encrypt(secrets, of, cipher)?).await?;
         }
         Ok(())
     }
@@ -182,6 +218,7 @@ fn updated(before: &Instance, after: &Instance) -> Updated {
         (old.gpu_spec_id != new.gpu_spec_id, InstanceField::GpuSpec),
         (old.version != new.version, InstanceField::Version),
         (old.env != new.env, InstanceField::Env),
+        (before.secrets != after.secrets, InstanceField::Secrets),
         (old.mounts() != new.mounts(), InstanceField::Storages),
         (old.on_node_loss != new.on_node_loss, InstanceField::OnNodeLoss),
     ];

@@ -8,6 +8,7 @@ use clients::{
     stock::{GpuSpec, GpuSpecState},
     storage::StorageKind,
 };
+use encryption::Cipher;
 use ids::{DatacenterId, InstanceId, OperationId, StorageId, TenantId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ use super::{
     model::Instance,
     mount::{self, Mount, NewMount},
     parts::{CurrentOperation, OnNodeLoss, Order, OrderedGpu},
+    secret::{self, NewSecret},
     state::State,
     store,
 };
@@ -59,9 +61,12 @@ pub(crate) struct NewInstance {
     /// Id of the required datacenter. Any datacenter if absent.
     #[serde(default)]
     pub(crate) datacenter: Option<DatacenterId>,
-    /// Environment variables, added to those of the service. Not shown again.
+    /// Environment variables, added to those of the service. Not shown again, but no place for secrets.
     #[serde(default)]
     pub(crate) env: Vec<EnvVar>,
+    /// Secrets: environment variables whose values only the container gets. At most 100.
+    #[serde(default, deserialize_with = "secret::list", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) secrets: Vec<NewSecret>,
     /// Public keys in OpenSSH format, at most 20, that open this instance only.
     #[serde(default)]
     pub(crate) ssh_keys: Vec<String>,
@@ -110,6 +115,9 @@ impl NewInstance {
             ],
         );
         checks.extend(check_env("/env", &self.env));
+        secret::check_env(&mut checks, "/env", &self.env);
+        secret::check_new(&mut checks, "/secrets", &self.secrets);
+        secret::check_names(&mut checks, &self.env, Some(&self.secrets), &[]);
         ssh::check_new_keys(&mut checks, "/ssh_keys", &self.ssh_keys);
         mount::check_new(&mut checks, "/storages", &self.storages);
         let both = self.storage_id.is_some() && !self.storages.is_empty();
@@ -154,13 +162,18 @@ impl NewInstance {
         }
     }
 
+    /// What identifies a repeated request.
+    pub(super) fn identity(&self, cipher: &Cipher) -> secret::Identity<'_, Self> {
+        secret::Identity::new(self, &self.secrets, cipher)
+    }
+
     /// Inserts the instance, with the operation that creates it and, unless it is created stopped, starts it.
     pub(super) async fn insert(
         &self,
         tx: &mut PgConnection,
         owner: &Member,
         spec: &GpuSpec,
-        admission: Admission,
+        (admission, cipher): (Admission, &Cipher),
     ) -> Result<Instance, Problem> {
         let found = self.check_catalogue(tx, owner.tenant).await?;
         let mut instance = self.instance(owner.tenant, spec, found, admission.now);
@@ -176,6 +189,11 @@ impl NewInstance {
             return Err(Error::Refused(refused).into());
         }
         store::insert(tx, &instance, &By::user(owner.principal.user)).await?;
+        if !self.secrets.is_empty() {
+            let of = (instance.tenant, instance.id);
+            instance.secrets =
+                secret::store::replace(tx, of, secret::encrypt(&self.secrets, of, cipher)?).await?;
+        }
         Ok(instance)
     }
 
@@ -213,6 +231,8 @@ impl NewInstance {
             restart: 0,
             attached: BTreeMap::new(),
             detaching: Vec::new(),
+            secrets: Vec::new(),
+            secret_objects: Vec::new(),
             meter: Meter::default(),
             last_place: None,
             operation: CurrentOperation { id: OperationId::new(), kind: OperationKind::Create },

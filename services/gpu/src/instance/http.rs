@@ -98,8 +98,8 @@ async fn create_instance(
     new.check()?;
     // before the transaction; a repeated request gets its stored response, whatever these checks say now
     let spec = new.check_references(&app, access_token(&headers)).await;
-    key.once(app.db.tenant(member.tenant).await?, member.tenant, &new, async |tx| {
-        let instance = new.insert(tx, &member, &spec?, app.admission()).await?;
+    key.once(app.db.tenant(member.tenant).await?, member.tenant, &new.identity(&app.cipher), async |tx| {
+        let instance = new.insert(tx, &member, &spec?, (app.admission(), &app.cipher)).await?;
         let owner = (member.tenant, instance.id);
         ssh::insert_new_keys(tx, owner, member.principal.user, &new.ssh_keys).await?;
         accepted(&app, &instance)
@@ -156,10 +156,10 @@ async fn update_instance(
     change.check()?;
     // before the transaction; a repeated request gets its stored response, whatever these checks say now
     let spec = change.check_references(&app, access_token(&headers)).await;
-    key.once(app.db.tenant(member.tenant).await?, member.tenant, &change, async |tx| {
+    key.once(app.db.tenant(member.tenant).await?, member.tenant, &change.identity(&app.cipher), async |tx| {
         let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
         if_match.check(instance.generation)?;
-        change.apply(tx, &member, &mut instance, spec?).await?;
+        change.apply(tx, &member, &mut instance, (spec?, &app.cipher)).await?;
         let view = InstanceView::of(&instance, &app.config.apps);
         Ok(Reply::json(StatusCode::OK, &view)?.etag(instance.generation))
     })

@@ -18,6 +18,7 @@ mod parts;
 pub(crate) mod queue;
 mod reason;
 mod reconcile;
+mod secret;
 mod state;
 pub(crate) mod store;
 mod view;
@@ -35,6 +36,7 @@ pub use parts::{
 };
 pub use reason::{Reason, ReasonCode};
 pub use reconcile::Reconciler;
+pub use secret::{Progress, SecretChange, SecretObject, SecretRef, TrackedSecret};
 pub use state::{InstanceState, State};
 pub use store::QUEUE;
 

@@ -12,6 +12,7 @@ use super::{
     mount::Mount,
     parts::{Failure, OnNodeLoss},
     reason::ReasonCode,
+    secret::SecretRef,
     state::{InstanceState, State},
 };
 use crate::config::Apps;
@@ -131,6 +132,8 @@ pub(crate) struct InstanceView {
     on_node_loss: OnNodeLoss,
     /// All storages with their mount paths.
     storages: Vec<MountView>,
+    /// Its secrets by name, without values.
+    secrets: Vec<SecretRef>,
     /// URL of the instance. Stays the same as long as the instance exists.
     url: String,
     /// Node of the instance; null if it has no unit.
@@ -191,6 +194,7 @@ impl InstanceView {
             storage_id: order.storage_id,
             on_node_loss: order.on_node_loss,
             storages: order.mounts().into_iter().map(MountView::from).collect(),
+            secrets: instance.secrets.clone(),
             url: apps.url(instance.id),
             node,
             datacenter: instance.last_place.as_ref().map(|place| place.datacenter_name.clone()),

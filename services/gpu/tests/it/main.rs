@@ -26,6 +26,7 @@ mod pods;
 mod prometheus;
 mod queue;
 mod quota;
+mod secrets;
 mod sse;
 mod ssh;
 mod ssh_ends;
