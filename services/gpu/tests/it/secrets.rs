@@ -204,19 +204,20 @@ async fn secrets_are_in_the_cluster_from_the_start_to_the_stop() {
         world.stopped(id).await;
         assert_eq!(world.secret_names().await, [""; 0]);
     }
-    // a restart keeps it, and so does the removal from the unit by hand a copy for the next start
+    // a restart keeps it
     world.act(id, "start").await;
     world.brought_up(id).await;
     world.act(id, "restart").await;
+    let unit = world.unit_of(id).await;
+    eventually("the restart is requested", async || {
+        (world.operator.unit(&unit).await.spec.instance?.restart == 1).then_some(())
+    })
+    .await;
     assert_eq!(world.secret_names().await, [format!("{}-3", id.k8s_name())]);
     world.brought_up(id).await;
     let deletion = world.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
-    let unit = eventually("the unit is emptied", async || {
-        let unit = world.neighbours.claim_of(id)?.k8s_name();
-        world.operator.unit(&unit).await.spec.instance.is_none().then_some(unit)
-    })
-    .await;
     assert_eq!(names(&deletion), ["HF_TOKEN", "MODE"]);
+    world.emptied(&unit).await;
     world.operator.ended(&unit, 160).await;
     world.gone(id).await;
     assert_eq!(world.secret_names().await, [""; 0]);
