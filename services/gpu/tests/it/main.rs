@@ -26,6 +26,7 @@ mod pods;
 mod prometheus;
 mod queue;
 mod quota;
+mod rights;
 mod secrets;
 mod sse;
 mod ssh;
