@@ -47,6 +47,8 @@ pub enum InstanceField {
     GpuSpec,
     /// The version of the service.
     Version,
+    /// The image of the tenant's own.
+    Image,
     /// The environment variables.
     Env,
     /// The secrets.

@@ -10,18 +10,20 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 
 use super::{
-    create::{check_image, check_name, check_storages, check_words, find_gpu_spec},
+    create::{Software, check_image, check_name, check_storages, check_words, find_gpu_spec},
     model::Instance,
     mount::{self, Mount, NewMount},
+    own_image::OwnImage,
     parts::{OnNodeLoss, OrderedGpu},
     secret::{self, NewSecret},
     state::State,
     store,
 };
 use crate::{
-    catalogue::{EnvVar, ServiceImage, check_env},
+    catalogue::{EnvVar, check_env},
     error::Error,
     event::{By, InstanceField, Updated},
+    quota,
     state::AppState,
     tenant,
 };
@@ -40,6 +42,9 @@ pub(crate) struct InstanceChange {
     /// New version of the service.
     #[serde(default)]
     version: Option<String>,
+    /// New image of the tenant's own, instead of the present one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    image: Option<OwnImage>,
     /// New environment variables, instead of all that were given before.
     #[serde(default)]
     env: Option<Vec<EnvVar>>,
@@ -63,6 +68,9 @@ impl InstanceChange {
             &mut checks,
             [("/gpu_spec", self.gpu_spec.as_ref()), ("/version", self.version.as_ref())],
         );
+        if let Some(image) = &self.image {
+            image.check(&mut checks);
+        }
         if let Some(env) = &self.env {
             checks.extend(check_env("/env", env));
             secret::check_env(&mut checks, "/env", env);
@@ -80,6 +88,7 @@ impl InstanceChange {
     fn reorders(&self) -> bool {
         self.gpu_spec.is_some()
             || self.version.is_some()
+            || self.image.is_some()
             || self.env.is_some()
             || self.secrets.is_some()
             || self.storages.is_some()
@@ -121,14 +130,15 @@ impl InstanceChange {
             if let Some(spec) = spec {
                 instance.change_spec(spec)?;
             }
-            let version = self.version.as_ref().filter(|version| **version != instance.order.version);
-            if let Some(version) = version {
-                instance.change_image(check_image(tx, &instance.order.service, Some(version)).await?);
+            let software = self.new_software(tx, instance).await?;
+            let changes_software = software.is_some();
+            if let Some(software) = software {
+                instance.change_software(software);
             }
             let template = &instance.order.template;
             if let Some(storages) = &self.storages {
                 instance.change_storages(mount::resolve("/storages", storages, template)?);
-            } else if version.is_some() {
+            } else if changes_software {
                 mount::check_template(&instance.order.mounts(), template)?;
             }
             if let Some(env) = &self.env {
@@ -147,6 +157,35 @@ impl InstanceChange {
             return Err(Error::LockedRowChanged.into());
         }
         Ok(())
+    }
+
+    /// Returns what is to run instead, if that changes.
+    async fn new_software(
+        &self,
+        tx: &mut PgConnection,
+        instance: &Instance,
+    ) -> Result<Option<Software>, Problem> {
+        let order = &instance.order;
+        if let Some(image) = &self.image {
+            if !order.has_own_image() {
+                let detail = "must be absent: the instance runs a service of the catalogue";
+                return Err(Problem::invalid_field("/image", detail));
+            }
+            quota::check_own_images(tx, instance.tenant).await?;
+            let software = image.software();
+            return Ok((software.template != order.template).then_some(software));
+        }
+        match &self.version {
+            Some(_) if order.has_own_image() => {
+                let detail =
+                    "must be absent: the instance runs an image of the tenant's own. Change `image`.";
+                Err(Problem::invalid_field("/version", detail))
+            }
+            Some(version) if *version != order.version => {
+                check_image(tx, &order.service, Some(version)).await.map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Replaces the secrets, if that is requested, after the environment.
@@ -203,10 +242,10 @@ impl Instance {
         self.attached.retain(|storage, _| kept.contains(storage));
     }
 
-    fn change_image(&mut self, image: ServiceImage) {
+    fn change_software(&mut self, software: Software) {
         let order = &mut self.order;
-        (order.version, order.image_id) = (image.version, image.id);
-        order.set_template(image.template);
+        (order.version, order.image_id) = (software.version, software.image_id);
+        order.set_template(software.template);
     }
 }
 
@@ -216,7 +255,8 @@ fn updated(before: &Instance, after: &Instance) -> Updated {
     let fields = [
         (before.name != after.name, InstanceField::Name),
         (old.gpu_spec_id != new.gpu_spec_id, InstanceField::GpuSpec),
-        (old.version != new.version, InstanceField::Version),
+        (!new.has_own_image() && old.version != new.version, InstanceField::Version),
+        (new.has_own_image() && old.template != new.template, InstanceField::Image),
         (old.env != new.env, InstanceField::Env),
         (before.secrets != after.secrets, InstanceField::Secrets),
         (old.mounts() != new.mounts(), InstanceField::Storages),

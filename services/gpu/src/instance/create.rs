@@ -9,7 +9,7 @@ use clients::{
     storage::StorageKind,
 };
 use encryption::Cipher;
-use ids::{DatacenterId, InstanceId, OperationId, StorageId, TenantId};
+use ids::{DatacenterId, ImageId, InstanceId, OperationId, StorageId, TenantId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
@@ -19,6 +19,7 @@ use super::{
     OperationKind,
     model::Instance,
     mount::{self, Mount, NewMount},
+    own_image::OwnImage,
     parts::{CurrentOperation, OnNodeLoss, Order, OrderedGpu},
     secret::{self, NewSecret},
     state::State,
@@ -26,7 +27,7 @@ use super::{
 };
 use crate::{
     budget::Admission,
-    catalogue::{self, EnvVar, ServiceImage, check_env},
+    catalogue::{self, EnvVar, ServiceImage, Template, check_env},
     error::Error,
     event::By,
     quota, ssh,
@@ -47,8 +48,12 @@ pub(crate) struct NewInstance {
     pub(crate) name: Option<String>,
     /// GPU specification, by id or name.
     pub(crate) gpu_spec: String,
-    /// Service of the catalogue.
-    pub(crate) service: String,
+    /// Service of the catalogue. Either this or `image` is required.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) service: Option<String>,
+    /// An image of the tenant's own, if an administrator allows it (`own_images` of `GET /v1/quota`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) image: Option<OwnImage>,
     /// Version of the service. The recommended one if absent.
     #[serde(default)]
     pub(crate) version: Option<String>,
@@ -110,10 +115,21 @@ impl NewInstance {
             &mut checks,
             [
                 ("/gpu_spec", Some(&self.gpu_spec)),
-                ("/service", Some(&self.service)),
+                ("/service", self.service.as_ref()),
                 ("/version", self.version.as_ref()),
             ],
         );
+        if let Some(image) = &self.image {
+            image.check(&mut checks);
+            checks.require(self.service.is_none(), "/image", "must be absent if `service` is given");
+            checks.require(
+                self.version.is_none(),
+                "/version",
+                "must be absent if `image` is given: its reference has it",
+            );
+        } else {
+            checks.require(self.service.is_some(), "/service", "is required, or `image`");
+        }
         checks.extend(check_env("/env", &self.env));
         secret::check_env(&mut checks, "/env", &self.env);
         secret::check_new(&mut checks, "/secrets", &self.secrets);
@@ -138,16 +154,25 @@ impl NewInstance {
         Ok(spec)
     }
 
-    /// Checks with the tenant and the catalogue. Returns the service image, and the storages to mount.
+    /// Checks with the tenant and the catalogue. Returns what runs, and the storages to mount.
     pub(super) async fn check_catalogue(
         &self,
         tx: &mut PgConnection,
         owner: TenantId,
-    ) -> Result<(ServiceImage, Vec<Mount>), Problem> {
+    ) -> Result<(Software, Vec<Mount>), Problem> {
         tenant::check_active(tx, owner).await?;
-        let image = check_image(tx, &self.service, self.version.as_deref()).await?;
+        let image = match &self.image {
+            Some(image) => {
+                quota::check_own_images(tx, owner).await?;
+                image.software()
+            }
+            None => {
+                let service = self.service.as_deref().unwrap_or_default();
+                check_image(tx, service, self.version.as_deref()).await?
+            }
+        };
         if self.storage_id.is_some() && image.template.storage_mount_path.is_none() {
-            return Err(Problem::invalid_field("/storage_id", "this service uses no storage"));
+            return Err(Problem::invalid_field("/storage_id", "what runs has no mount path for it"));
         }
         let (pointer, storages) = self.mounts();
         let mounts = mount::resolve(pointer, &storages, &image.template)?;
@@ -165,6 +190,15 @@ impl NewInstance {
     /// What identifies a repeated request.
     pub(super) fn identity(&self, cipher: &Cipher) -> secret::Identity<'_, Self> {
         secret::Identity::new(self, &self.secrets, cipher)
+    }
+
+    fn generated_name(&self, id: InstanceId) -> String {
+        let what =
+            self.image.as_ref().map(OwnImage::short_name).or(self.service.as_deref()).unwrap_or_default();
+        // the last digits of an id are random
+        let hex = id.uuid().simple().to_string();
+        let what: String = what.chars().take(48).collect();
+        format!("{what}-{}", hex.get(26..).unwrap_or_default())
     }
 
     /// Inserts the instance, with the operation that creates it and, unless it is created stopped, starts it.
@@ -202,22 +236,22 @@ impl NewInstance {
         &self,
         tenant: TenantId,
         spec: &GpuSpec,
-        (image, mounts): (ServiceImage, Vec<Mount>),
+        (software, mounts): (Software, Vec<Mount>),
         now: Timestamp,
     ) -> Instance {
         let id = InstanceId::new();
         let mut instance = Instance {
             id,
             tenant,
-            name: self.name.clone().unwrap_or_else(|| generated_name(&self.service, id)),
+            name: self.name.clone().unwrap_or_else(|| self.generated_name(id)),
             order: Order {
                 gpu_spec_id: spec.id,
                 gpu_spec_name: spec.name.clone(),
                 gpu: Some(OrderedGpu { model: spec.gpu_model.clone(), count: spec.gpu_count }),
-                service: image.service,
-                version: image.version,
-                image_id: image.id,
-                template: image.template,
+                service: software.service,
+                version: software.version,
+                image_id: software.image_id,
+                template: software.template,
                 env: self.env.clone(),
                 storage_id: None,
                 storages: Vec::new(),
@@ -242,6 +276,21 @@ impl NewInstance {
         };
         instance.order.set_mounts(mounts);
         instance
+    }
+}
+
+/// What is to run, and how.
+pub(super) struct Software {
+    pub(super) service: String,
+    pub(super) version: String,
+    pub(super) image_id: ImageId,
+    pub(super) template: Template,
+}
+
+impl From<ServiceImage> for Software {
+    fn from(image: ServiceImage) -> Self {
+        let ServiceImage { id: image_id, service, version, template, .. } = image;
+        Self { service, version, image_id, template }
     }
 }
 
@@ -291,14 +340,14 @@ pub(super) async fn check_image(
     tx: &mut PgConnection,
     service: &str,
     version: Option<&str>,
-) -> Result<ServiceImage, Problem> {
+) -> Result<Software, Problem> {
     let found = catalogue::store::find_enabled(tx, service, version).await?;
     let image = found.ok_or_else(|| Problem::invalid_field("/version", missing_version(version)))?;
     if image.deprecated {
         let detail = "this version is deprecated: new instances cannot use it; see GET /v1/services";
         return Err(Problem::invalid_field("/version", detail));
     }
-    Ok(image)
+    Ok(image.into())
 }
 
 /// Returns what another service found; a missing resource is an invalid field.
@@ -322,11 +371,4 @@ fn missing_version(version: Option<&str>) -> &'static str {
         Some(_) => "the catalogue has no such version of this service; see GET /v1/services",
         None => "the catalogue recommends no version of this service: choose one; see GET /v1/services",
     }
-}
-
-fn generated_name(service: &str, id: InstanceId) -> String {
-    // the last digits of an id are random
-    let hex = id.uuid().simple().to_string();
-    let service: String = service.chars().take(48).collect();
-    format!("{service}-{}", hex.get(26..).unwrap_or_default())
 }

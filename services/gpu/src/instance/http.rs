@@ -216,6 +216,9 @@ async fn check_limits(
 ) -> Result<(), Error> {
     let refused = match command {
         Command::Start => {
+            if instance.order.has_own_image() {
+                quota::check_own_images(tx, instance.tenant).await?;
+            }
             if let Some(exceeded) = quota::check(tx, instance, false).await? {
                 return Err(Error::QuotaExceeded(exceeded));
             }

@@ -14,6 +14,7 @@ mod http;
 mod manifest;
 mod model;
 mod mount;
+mod own_image;
 mod parts;
 pub(crate) mod queue;
 mod reason;

@@ -22,6 +22,7 @@ mod model_events;
 mod neighbours;
 mod operator;
 mod orders;
+mod own_images;
 mod pods;
 mod prometheus;
 mod queue;
