@@ -58,6 +58,14 @@ pub struct GpuUnitSpec {
     pub instance: Option<Instance>,
 }
 
+impl GpuUnitSpec {
+    /// Returns whether its GPUs are allocated by claim. The unit has a namespace of its own then, named after the unit.
+    #[must_use]
+    pub fn claims_devices(&self) -> bool {
+        self.gpu.count > 0 && matches!(self.gpu.allocation, Allocation::Dra { .. })
+    }
+}
+
 /// CPU, memory and disk as Kubernetes quantities.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]

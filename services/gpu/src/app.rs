@@ -10,6 +10,7 @@ use db::{
     Db,
     queue::{Queue, Settings},
 };
+use encryption::Cipher;
 use feed::Feed;
 use ids::{InstanceId, TenantId};
 use jiff::Timestamp;
@@ -59,6 +60,7 @@ impl App {
     pub fn with_clock(config: Config, process: Process, clock: fn() -> Timestamp) -> anyhow::Result<Self> {
         let http = service::http_client()?;
         let db = Db::connect(NAME, &config.database)?;
+        let cipher = Arc::new(Cipher::new(NAME, &config.encryption_keys)?);
         let clusters = Clusters::new(&config.clusters);
         let stock = stock::Client::new(http.clone(), config.stock.clone());
         let storage = storage::Client::new(http.clone(), config.storage.clone());
@@ -73,8 +75,8 @@ impl App {
             clusters.clone(),
             stock.clone(),
             storage.clone(),
-            Arc::new(config.apps.clone()),
-            config.budgets,
+            Arc::clone(&cipher),
+            &config,
             clock,
         );
         let ssh = config.ssh.as_ref().map(|config| {
@@ -95,6 +97,7 @@ impl App {
             terminals: access::terminal::Sessions::new(&process.shutdown),
             config: Arc::new(config),
             db,
+            cipher,
             stock,
             storage,
             clusters,

@@ -6,6 +6,7 @@ use auth::{AuthConfig, Callers};
 use clients::Endpoint;
 use crds::ClusterConfig;
 use db::DbConfig;
+use encryption::EncryptionKey;
 use ids::InstanceId;
 use jiff::SignedDuration;
 use secrecy::SecretString;
@@ -24,6 +25,9 @@ pub struct Config {
     /// Services that may call internal operations: name → token.
     #[serde(default)]
     pub callers: Callers,
+    /// Keys that encrypt the secrets of instances at rest. The first encrypts, all decrypt. To replace one, insert the new
+    /// key first; keep the old one while instances have secrets that were written before.
+    pub encryption_keys: Vec<EncryptionKey>,
     /// The stock service.
     pub stock: Endpoint,
     /// The storage service.

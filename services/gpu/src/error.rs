@@ -81,6 +81,9 @@ pub(crate) enum Error {
     /// The tenant's limits do not allow it.
     #[error(transparent)]
     QuotaExceeded(#[from] Exceeded),
+    /// The tenant may not run images of its own.
+    #[error("the tenant may not run images of its own")]
+    OwnImagesNotAllowed,
     /// The tenant's budget does not allow it.
     #[error(transparent)]
     Refused(#[from] Refused),
@@ -174,6 +177,12 @@ impl From<Error> for Problem {
                 "Nothing can be started while the tenant is suspended.",
             ),
             Error::QuotaExceeded(exceeded) => exceeded.into(),
+            Error::OwnImagesNotAllowed => {
+                Self::new(ProblemType::Forbidden, "The tenant may not run images of its own.").next(
+                    "Choose a service of GET /v1/services, or ask an administrator of the platform to allow images \
+                     of your own (`own_images` of the tenant's quota).",
+                )
+            }
             Error::Refused(refused) => refused.into(),
             Error::Database(error) => error.into(),
             error @ (Error::LockedRowChanged | Error::Unexpected(_) | Error::NoRandomness) => {

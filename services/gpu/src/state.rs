@@ -5,6 +5,7 @@ use std::sync::Arc;
 use auth::{AuthState, HasAuth};
 use clients::{stock, storage};
 use db::Db;
+use encryption::Cipher;
 use feed::Feed;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -25,6 +26,8 @@ use crate::{
 pub(crate) struct AppState {
     pub(crate) config: Arc<Config>,
     pub(crate) db: Db,
+    /// Encrypts the secrets of instances.
+    pub(crate) cipher: Arc<Cipher>,
     pub(crate) stock: stock::Client,
     pub(crate) storage: storage::Client,
     pub(crate) clusters: Clusters,

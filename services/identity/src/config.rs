@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 use auth::{AuthConfig, Callers};
 use clients::Endpoint;
 use db::DbConfig;
+use encryption::EncryptionKey;
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -41,16 +42,6 @@ pub struct Config {
     /// Passwords.
     #[serde(default)]
     pub passwords: PasswordConfig,
-}
-
-/// A key that encrypts secrets at rest.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EncryptionKey {
-    /// Name of the key, stored with what it encrypted.
-    pub id: String,
-    /// 32 random bytes in base64.
-    pub key: SecretString,
 }
 
 /// The first administrator.

@@ -5,14 +5,13 @@
 //! [`App`] is the wiring. The slices are `user`, `tenant`, `membership`, `invitation`, `session`,
 //! `revocation` and `signing_key`. Below them:
 //! `state` (what they share), `scope` (whose rows a transaction sees), `authority` (what a
-//! caller may do by the tables), `client_address` (where a request comes from), `password` (hashing), `encryption`
-//! (secrets at rest), `keyring` (the keys in use) and `error`.
+//! caller may do by the tables), `client_address` (where a request comes from), `password` (hashing), `keyring`
+//! (the keys in use) and `error`.
 
 mod app;
 mod authority;
 mod client_address;
 mod config;
-mod encryption;
 mod error;
 mod invitation;
 mod keyring;
@@ -29,7 +28,7 @@ mod user;
 use sqlx::migrate::Migrator;
 
 pub use app::{App, openapi, serve};
-pub use config::{BootstrapAdmin, Config, EncryptionKey, PasswordConfig, SessionConfig, SigningConfig};
+pub use config::{BootstrapAdmin, Config, PasswordConfig, SessionConfig, SigningConfig};
 
 /// Name of the service, its schema, its roles and its workers.
 pub const NAME: &str = "identity";

@@ -11,13 +11,12 @@ use std::{
 use auth::{AuthConfig, AuthState, HasAuth, Verifier};
 use clients::Endpoint;
 use db::Db;
+use encryption::Cipher;
 use feed::Feed;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    config::Config, encryption::Cipher, keyring::Keyring, password::Hasher, revocation::store::OUTBOX,
-};
+use crate::{config::Config, keyring::Keyring, password::Hasher, revocation::store::OUTBOX};
 
 /// The shared state. Cheap to clone.
 #[derive(Clone)]
@@ -67,7 +66,7 @@ impl AppState {
                 verifier: Verifier::new(verified, http),
                 callers: Arc::new(config.callers.clone()),
             },
-            cipher: Cipher::new(&config.encryption_keys)?,
+            cipher: Cipher::new(crate::NAME, &config.encryption_keys)?,
             hasher: Hasher::new(config.passwords.concurrency)?,
             keyring: Keyring::default(),
             clock,

@@ -14,6 +14,7 @@ use auth::Role;
 use clients::Endpoint;
 use crds::ClusterConfig;
 use db::DbConfig;
+use encryption::EncryptionKey;
 use futures::FutureExt;
 use ids::TenantId;
 use jiff::Timestamp;
@@ -171,6 +172,10 @@ impl Platform {
             database: self.gpu_database.clone(),
             auth: self.issuer.config(),
             callers: callers(),
+            encryption_keys: vec![EncryptionKey {
+                id: "1".into(),
+                key: "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=".into(),
+            }],
             // instances of this platform have no storages
             storage: stock.clone(),
             stock,

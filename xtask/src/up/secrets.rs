@@ -34,6 +34,9 @@ pub(crate) struct Secrets {
     pub(crate) cookie_key: String,
     /// Encrypts the identity service's signing keys; 32 bytes in base64.
     pub(crate) encryption_key: String,
+    /// Encrypts the secrets of instances in the gpu service; 32 bytes in base64.
+    #[serde(default = "key")]
+    pub(crate) gpu_encryption_key: String,
     pub(crate) object_store_access_key: String,
     pub(crate) object_store_secret_key: String,
 }
@@ -76,6 +79,7 @@ impl Secrets {
             operator_token: token(),
             cookie_key: key(),
             encryption_key: key(),
+            gpu_encryption_key: key(),
             object_store_access_key: word(20).to_uppercase(),
             object_store_secret_key: word(40),
         };

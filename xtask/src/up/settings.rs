@@ -248,6 +248,10 @@ fn gpu(config: &Config, clusters: &str, secrets: &Secrets) -> String {
     format!(
         r#"listen = "127.0.0.1:{port}"
 
+[[encryption_keys]]
+id = "1"
+key = "{key}"
+
 [stock]
 url = "http://127.0.0.1:{stock}"
 token = "{token}"
@@ -279,6 +283,7 @@ secret_key = "{secret}"
 {database}
 {auth}"#,
         port = config.ports.gpu,
+        key = secrets.gpu_encryption_key,
         stock = config.ports.stock,
         storage = config.ports.storage,
         token = secrets.gpu_token,

@@ -3,11 +3,13 @@
 mod http;
 mod model;
 mod presentation;
+mod reference;
 pub(crate) mod store;
 mod template;
 
 pub(crate) use http::routes;
 pub(crate) use model::ServiceImage;
 pub(crate) use presentation::Link;
-pub(crate) use template::check_env;
+pub(crate) use reference::check_reference;
 pub use template::{EnvVar, Template, TemplatePort};
+pub(crate) use template::{check_env, check_variables};

@@ -110,12 +110,21 @@ const RESERVED_PREFIXES: [&str; 2] = ["ATELIER_", "KUBERNETES_"];
 /// Returns the errors of a list of environment variables at `pointer`.
 #[must_use]
 pub(crate) fn check_env(pointer: &str, env: &[EnvVar]) -> Vec<FieldError> {
+    check_variables(pointer, env.iter().map(|EnvVar { name, value }| (name.as_str(), value.as_str())))
+}
+
+/// As [`check_env`], of names and values.
+#[must_use]
+pub(crate) fn check_variables<'a>(
+    pointer: &str,
+    variables: impl ExactSizeIterator<Item = (&'a str, &'a str)> + Clone,
+) -> Vec<FieldError> {
     let mut checks = Checks::default();
-    checks.require(env.len() <= MAX_ENV, pointer, format!("must have at most {MAX_ENV} variables"));
-    let bytes = env.iter().map(|variable| variable.name.len() + variable.value.len()).sum::<usize>();
+    checks.require(variables.len() <= MAX_ENV, pointer, format!("must have at most {MAX_ENV} variables"));
+    let bytes = variables.clone().map(|(name, value)| name.len() + value.len()).sum::<usize>();
     checks.require(bytes <= MAX_ENV_TOTAL, pointer, format!("must be at most {MAX_ENV_TOTAL} bytes in all"));
     let mut names = HashSet::new();
-    for (i, EnvVar { name, value }) in env.iter().enumerate().take(MAX_ENV) {
+    for (i, (name, value)) in variables.enumerate().take(MAX_ENV) {
         let at = format!("{pointer}/{i}/name");
         if !is_variable_name(name) {
             checks.refuse(at, "must be 1 to 128 letters, digits and `_`, not starting with a digit");
@@ -155,36 +164,38 @@ impl Template {
             "/template/image",
             "must be the name of a container image",
         );
-        self.check_ports(checks);
-        check_words(checks, "/template/command", &self.command, 64);
-        check_words(checks, "/template/args", &self.args, 256);
-        check_path(checks, "/template/working_dir", self.working_dir.as_deref());
-        check_path(checks, "/template/storage_mount_path", self.storage_mount_path.as_deref());
+        self.check_run(checks, "/template");
+    }
+
+    /// Checks how the image is run; the fields are at `at`.
+    pub(crate) fn check_run(&self, checks: &mut Checks, at: &str) {
+        let field = |name: &str| format!("{at}/{name}");
+        self.check_ports(checks, &field("ports"));
+        check_words(checks, &field("command"), &self.command, 64);
+        check_words(checks, &field("args"), &self.args, 256);
+        check_path(checks, &field("working_dir"), self.working_dir.as_deref());
+        check_path(checks, &field("storage_mount_path"), self.storage_mount_path.as_deref());
         checks.require(
             self.runtime_class_name.as_ref().is_none_or(|name| (1..=253).contains(&name.len())),
-            "/template/runtime_class_name",
+            field("runtime_class_name"),
             "must be the name of a runtime class",
         );
-        checks.within("/template/shm_size_mib", self.shm_size_mib.unwrap_or(1), 1, 16_777_216);
+        checks.within(&field("shm_size_mib"), self.shm_size_mib.unwrap_or(1), 1, 16_777_216);
         checks.within(
-            "/template/termination_grace_period_seconds",
+            &field("termination_grace_period_seconds"),
             self.termination_grace_period_seconds,
             0,
             3600,
         );
-        checks.within("/template/start_timeout_seconds", self.start_timeout_seconds, 1, 86_400);
+        checks.within(&field("start_timeout_seconds"), self.start_timeout_seconds, 1, 86_400);
     }
 
-    fn check_ports(&self, checks: &mut Checks) {
-        checks.require(self.ports.len() <= 32, "/template/ports", "must have at most 32 ports");
-        checks.require(self.public_port().is_some(), "/template/ports", "one port must be `is_public`");
-        checks.require(
-            self.ports.iter().any(|port| port.is_probe),
-            "/template/ports",
-            "one port must be `is_probe`",
-        );
+    fn check_ports(&self, checks: &mut Checks, pointer: &str) {
+        checks.require(self.ports.len() <= 32, pointer, "must have at most 32 ports");
+        checks.require(self.public_port().is_some(), pointer, "one port must be `is_public`");
+        checks.require(self.ports.iter().any(|port| port.is_probe), pointer, "one port must be `is_probe`");
         for (i, port) in self.ports.iter().enumerate() {
-            let at = format!("/template/ports/{i}");
+            let at = format!("{pointer}/{i}");
             checks.require(port.port != 0, format!("{at}/port"), "must be between 1 and 65535");
             checks.require(
                 port.protocol == Protocol::Tcp || !(port.is_probe || port.is_public),

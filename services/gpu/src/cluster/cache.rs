@@ -88,6 +88,7 @@ mod tests {
     fn unit(name: &str, version: &str, instance: Option<InstanceId>) -> Arc<Unit> {
         Arc::new(Unit {
             name: name.to_owned(),
+            own_namespace: None,
             resource_version: version.to_owned(),
             generation: 1,
             observed_generation: None,

@@ -1,8 +1,9 @@
 //! The clusters in which instances run: observations of their units (by watch), and the calls that this service
-//! makes. It writes `spec.instance` of a `GpuUnit` and nothing else. Knows units, not the service's instances.
+//! makes. It writes `spec.instance` of a `GpuUnit`, and the Secrets of pods. Knows units, not the service's instances.
 
 mod cache;
 mod pods;
+mod secret;
 mod stats;
 mod streams;
 mod unit;
@@ -21,6 +22,7 @@ use tokio::sync::watch::{Receiver, Sender};
 
 use cache::Cache;
 pub use pods::{Container, Exec, LogPart, PodError, PodRef};
+pub(crate) use secret::{NewSecretObject, SecretError};
 pub(crate) use stats::{NetworkStats, PodStats, RunningPod};
 pub use streams::{Command, ExecInput, ExecOutput, ExecStatus, Forward, Forwarded, Output};
 pub use unit::{Condition, DesiredInstance, Observation, Unit, UnitRef};

@@ -60,6 +60,8 @@ pub struct Condition<R> {
 pub struct Unit {
     /// Name of the `GpuUnit`.
     pub name: String,
+    /// Namespace of its own, in which its instance's pod is; that of the tenant if none.
+    pub own_namespace: Option<String>,
     /// Version of the object.
     pub resource_version: String,
     /// Version of its spec.
@@ -91,8 +93,10 @@ impl From<GpuUnit> for Unit {
             (condition(&status, names::CONDITION_HELD), condition(&status, names::CONDITION_INSTANCE_READY));
         let mut runs: Vec<Run> = status.recent_runs.into_iter().rev().collect();
         runs.extend(status.last_run.filter(|last| !runs.contains(last)));
+        let name = unit.metadata.name.unwrap_or_default();
         Self {
-            name: unit.metadata.name.unwrap_or_default(),
+            own_namespace: unit.spec.claims_devices().then(|| name.clone()),
+            name,
             resource_version: unit.metadata.resource_version.unwrap_or_default(),
             generation: unit.metadata.generation.unwrap_or_default(),
             observed_generation: status.observed_generation,

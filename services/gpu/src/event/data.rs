@@ -47,8 +47,12 @@ pub enum InstanceField {
     GpuSpec,
     /// The version of the service.
     Version,
+    /// The image of the tenant's own.
+    Image,
     /// The environment variables.
     Env,
+    /// The secrets.
+    Secrets,
     /// The storages.
     Storages,
     /// What happens when its node is lost.

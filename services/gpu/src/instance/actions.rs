@@ -17,6 +17,7 @@ use super::{
     model::{Event, Instance},
     parts::{AttachedStorage, Failure},
     reason::{Reason, ReasonCode},
+    secret::{SecretChange, Values},
     state::State,
 };
 use crate::{
@@ -39,7 +40,7 @@ pub(super) struct Blocked {
 }
 
 impl Blocked {
-    fn new(reason: Reason, error: &(dyn std::error::Error + 'static)) -> Self {
+    pub(super) fn new(reason: Reason, error: &(dyn std::error::Error + 'static)) -> Self {
         Self { reason, cause: anyhow::anyhow!("{}", ErrorChain(error)) }
     }
 }
@@ -50,6 +51,7 @@ pub(super) struct Actions {
     pub(super) clusters: Clusters,
     pub(super) stock: stock::Client,
     pub(super) storage: storage::Client,
+    pub(super) secrets: Values,
     pub(super) apps: Arc<Apps>,
     pub(super) faults: Option<Faults>,
 }
@@ -95,15 +97,20 @@ impl Actions {
         match action {
             Action::Attach(storage) => self.attach(instance, storage, now).await.map(Some),
             Action::Claim => self.claim(instance).await.map(Some),
+            Action::WriteSecret(secret) => self.write_secret(instance, secret).await.map(Some),
             Action::Apply => self.apply(instance).await,
             Action::Vacate(unit) => self.vacate(instance, &unit).await.map(|()| None),
+            Action::DeleteSecret(secret) => {
+                let deleted = self.delete_secret(&secret).await;
+                deleted.map(|()| Some(Event::Secret(SecretChange::Deleted(secret))))
+            }
             Action::Release => self.release(instance).await.map(|()| Some(Event::Released)),
             Action::DetachRemoved(storage) => {
                 let detached = self.detach(instance, storage).await;
                 detached.map(|()| Some(Event::RemovedStorageDetached(storage)))
             }
             Action::Detach => self.detach_all(instance).await.map(|()| Some(Event::StoragesDetached)),
-            Action::ReleaseLeftovers => self.release_leftovers(instance).await.map(|()| None),
+            Action::ReleaseLeftovers => self.release_leftovers(instance).await,
         }
     }
 
@@ -192,7 +199,7 @@ impl Actions {
     async fn apply(&self, instance: &Instance) -> Result<Option<Event>, Blocked> {
         let Some(unit) = instance.state.unit() else { return Ok(None) };
         let desired = manifest::desired(instance, &self.apps.url(instance.id));
-        let reason = match self.cluster(unit)?.apply(&unit.name, &desired).await {
+        let reason = match self.cluster(&unit.cluster)?.apply(&unit.name, &desired).await {
             Ok(()) => return Ok(None),
             Err(WriteError::Gone) => Reason::new(ReasonCode::UnitGone, "The instance's unit was removed."),
             Err(WriteError::Rejected(message)) => Reason::new(
@@ -209,7 +216,7 @@ impl Actions {
             tracing::warn!(instance.id = %instance.id, %unit, "instance is removed from a unit that it has not claimed");
         }
         let name = instance.id.k8s_name();
-        self.cluster(unit)?.vacate(&unit.name, &name).await.map_err(|error| blocked_write(&error))
+        self.cluster(&unit.cluster)?.vacate(&unit.name, &name).await.map_err(|error| blocked_write(&error))
     }
 
     /// Releases exactly the claim that is known or found: a delayed call must not release the unit of a later start.
@@ -243,15 +250,19 @@ impl Actions {
         }
     }
 
-    async fn release_leftovers(&self, instance: &Instance) -> Result<(), Blocked> {
+    async fn release_leftovers(&self, instance: &Instance) -> Result<Option<Event>, Blocked> {
         self.release(instance).await?;
-        if instance.is_deleted() { self.detach_all(instance).await } else { Ok(()) }
+        if instance.is_deleted() {
+            self.detach_all(instance).await?;
+        }
+        let deleted = self.delete_leftover_secrets(instance).await?;
+        Ok(deleted.then_some(Event::Secret(SecretChange::Forgotten)))
     }
 
-    fn cluster(&self, unit: &UnitRef) -> Result<&Arc<Cluster>, Blocked> {
-        self.clusters.get(&unit.cluster).ok_or_else(|| Blocked {
+    pub(super) fn cluster(&self, name: &str) -> Result<&Arc<Cluster>, Blocked> {
+        self.clusters.get(name).ok_or_else(|| Blocked {
             reason: unreachable_cluster(),
-            cause: anyhow::anyhow!("no cluster {:?} is configured", unit.cluster),
+            cause: anyhow::anyhow!("no cluster {name:?} is configured"),
         })
     }
 }
@@ -278,7 +289,9 @@ fn storage_unavailable(error: &clients::Error) -> Blocked {
 /// The reason of an instance whose action waits for a service or cluster that does not answer.
 fn no_answer(action: ActionKind) -> Reason {
     let (code, message) = match action {
-        ActionKind::Apply | ActionKind::Vacate => return unreachable_cluster(),
+        ActionKind::WriteSecret | ActionKind::Apply | ActionKind::Vacate | ActionKind::DeleteSecret => {
+            return unreachable_cluster();
+        }
         ActionKind::Claim | ActionKind::Release | ActionKind::ReleaseLeftovers => {
             (ReasonCode::StockUnavailable, "The stock service does not answer. The platform retries.")
         }

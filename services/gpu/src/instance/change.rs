@@ -3,24 +3,28 @@
 use api::{Checks, Problem};
 use auth::Member;
 use clients::stock::{Datacenter, GpuSpec};
+use encryption::Cipher;
 use ids::StorageId;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
 use super::{
-    create::{check_image, check_name, check_words},
+    create::{Software, check_image, check_name, check_words},
     model::Instance,
     mount::{self, Mount, NewMount, Requested},
+    own_image::OwnImage,
     parts::{OnNodeLoss, OrderedGpu},
     references::{check_storages, find_datacenter, find_gpu_spec},
+    secret::{self, NewSecret},
     state::State,
     store,
 };
 use crate::{
-    catalogue::{EnvVar, ServiceImage, check_env},
+    catalogue::{EnvVar, check_env},
     error::Error,
     event::{By, InstanceField, Updated},
+    quota,
     state::AppState,
     tenant,
 };
@@ -39,9 +43,15 @@ pub(crate) struct InstanceChange {
     /// New version of the service.
     #[serde(default)]
     version: Option<String>,
+    /// New image of the tenant's own, instead of the present one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    image: Option<OwnImage>,
     /// New environment variables, instead of all that were given before.
     #[serde(default)]
     env: Option<Vec<EnvVar>>,
+    /// New secrets, instead of all that were given before. A secret without a value keeps the present one.
+    #[serde(default, deserialize_with = "secret::optional_list", skip_serializing_if = "Option::is_none")]
+    secrets: Option<Vec<NewSecret>>,
     /// New storages, instead of all that were given before. Removed ones are detached and keep their data.
     #[serde(default)]
     storages: Option<Vec<NewMount>>,
@@ -67,8 +77,15 @@ impl InstanceChange {
             &mut checks,
             [("/gpu_spec", self.gpu_spec.as_ref()), ("/version", self.version.as_ref())],
         );
+        if let Some(image) = &self.image {
+            image.check(&mut checks);
+        }
         if let Some(env) = &self.env {
             checks.extend(check_env("/env", env));
+            secret::check_env(&mut checks, "/env", env);
+        }
+        if let Some(secrets) = &self.secrets {
+            secret::check_change(&mut checks, "/secrets", secrets);
         }
         if let Some(storages) = &self.storages {
             mount::check_new(&mut checks, &Requested::list(storages));
@@ -78,7 +95,17 @@ impl InstanceChange {
 
     /// Whether it changes what was ordered, and so needs a stopped instance.
     fn reorders(&self) -> bool {
-        self.gpu_spec.is_some() || self.version.is_some() || self.env.is_some() || self.storages.is_some()
+        self.gpu_spec.is_some()
+            || self.version.is_some()
+            || self.image.is_some()
+            || self.env.is_some()
+            || self.secrets.is_some()
+            || self.storages.is_some()
+    }
+
+    /// What identifies a repeated request.
+    pub(super) fn identity(&self, cipher: &Cipher) -> secret::Identity<'_, Self> {
+        secret::Identity::new(self, self.secrets.as_deref().unwrap_or_default(), cipher)
     }
 
     /// Checks with the other services, as the user whose access token this is.
@@ -104,7 +131,7 @@ impl InstanceChange {
         tx: &mut PgConnection,
         member: &Member,
         instance: &mut Instance,
-        new: NewReferences,
+        (new, cipher): (NewReferences, &Cipher),
     ) -> Result<(), Problem> {
         let before = instance.clone();
         if self.reorders() {
@@ -113,9 +140,10 @@ impl InstanceChange {
             if let Some(spec) = new.spec {
                 instance.change_spec(spec)?;
             }
-            let version = self.version.as_ref().filter(|version| **version != instance.order.version);
-            if let Some(version) = version {
-                instance.change_image(check_image(tx, &instance.order.service, Some(version)).await?);
+            let software = self.new_software(tx, instance).await?;
+            let changes_software = software.is_some();
+            if let Some(software) = software {
+                instance.change_software(software);
             }
             let template = &instance.order.template;
             if let Some(storages) = &self.storages {
@@ -124,12 +152,13 @@ impl InstanceChange {
                     // the instance goes where its storages are
                     instance.change_datacenter(&datacenter)?;
                 }
-            } else if version.is_some() {
+            } else if changes_software {
                 mount::check_template(&instance.order.mounts(), template)?;
             }
             if let Some(env) = &self.env {
                 instance.order.env.clone_from(env);
             }
+            self.change_secrets(tx, instance, cipher).await?;
         }
         if let Some(name) = &self.name {
             instance.name.clone_from(name);
@@ -140,6 +169,52 @@ impl InstanceChange {
         let by = By::user(member.principal.user);
         if *instance != before && !store::change(tx, instance, updated(&before, instance), &by).await? {
             return Err(Error::LockedRowChanged.into());
+        }
+        Ok(())
+    }
+
+    /// Returns what is to run instead, if that changes.
+    async fn new_software(
+        &self,
+        tx: &mut PgConnection,
+        instance: &Instance,
+    ) -> Result<Option<Software>, Problem> {
+        let order = &instance.order;
+        if let Some(image) = &self.image {
+            if !order.has_own_image() {
+                let detail = "must be absent: the instance runs a service of the catalogue";
+                return Err(Problem::invalid_field("/image", detail));
+            }
+            quota::check_own_images(tx, instance.tenant).await?;
+            let software = image.software();
+            return Ok((software.template != order.template).then_some(software));
+        }
+        match &self.version {
+            Some(_) if order.has_own_image() => {
+                let detail =
+                    "must be absent: the instance runs an image of the tenant's own. Change `image`.";
+                Err(Problem::invalid_field("/version", detail))
+            }
+            Some(version) if *version != order.version => {
+                check_image(tx, &order.service, Some(version)).await.map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Replaces the secrets, if that is requested, after the environment.
+    async fn change_secrets(
+        &self,
+        tx: &mut PgConnection,
+        instance: &mut Instance,
+        cipher: &Cipher,
+    ) -> Result<(), Problem> {
+        let mut checks = Checks::default();
+        secret::check_names(&mut checks, &instance.order.env, self.secrets.as_deref(), &instance.secrets);
+        checks.finish()?;
+        if let Some(secrets) = &self.secrets {
+            let of = (instance.tenant, instance.id);
+            instance.secrets = secret::store::replace(tx, of, secret::encrypt(secrets, of, cipher)?).await?;
         }
         Ok(())
     }
@@ -194,10 +269,10 @@ impl Instance {
         Ok(())
     }
 
-    fn change_image(&mut self, image: ServiceImage) {
+    fn change_software(&mut self, software: Software) {
         let order = &mut self.order;
-        (order.version, order.image_id) = (image.version, image.id);
-        order.set_template(image.template);
+        (order.version, order.image_id) = (software.version, software.image_id);
+        order.set_template(software.template);
     }
 }
 
@@ -207,8 +282,10 @@ fn updated(before: &Instance, after: &Instance) -> Updated {
     let fields = [
         (before.name != after.name, InstanceField::Name),
         (old.gpu_spec_id != new.gpu_spec_id, InstanceField::GpuSpec),
-        (old.version != new.version, InstanceField::Version),
+        (!new.has_own_image() && old.version != new.version, InstanceField::Version),
+        (new.has_own_image() && old.template != new.template, InstanceField::Image),
         (old.env != new.env, InstanceField::Env),
+        (before.secrets != after.secrets, InstanceField::Secrets),
         (old.mounts() != new.mounts(), InstanceField::Storages),
         (old.on_node_loss != new.on_node_loss, InstanceField::OnNodeLoss),
     ];

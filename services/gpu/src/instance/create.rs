@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use api::{Checks, IdempotencyKey, Problem};
 use auth::Member;
-use ids::{InstanceId, OperationId, StorageId, TenantId};
+use encryption::Cipher;
+use ids::{ImageId, InstanceId, OperationId, StorageId, TenantId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
@@ -15,14 +16,16 @@ use super::{
     model::Instance,
     mount::{self, Mount, NewMount, Requested},
     new_volume::NewVolume,
+    own_image::OwnImage,
     parts::{CurrentOperation, OnNodeLoss, Order, OrderedGpu},
     references::{References, check_storages, find_datacenter, find_gpu_spec},
+    secret::{self, NewSecret},
     state::State,
     store,
 };
 use crate::{
     budget::Admission,
-    catalogue::{self, EnvVar, ServiceImage, check_env},
+    catalogue::{self, EnvVar, ServiceImage, Template, check_env},
     error::Error,
     event::By,
     quota, ssh,
@@ -43,8 +46,12 @@ pub(crate) struct NewInstance {
     pub(crate) name: Option<String>,
     /// GPU specification, by id or name.
     pub(crate) gpu_spec: String,
-    /// Service of the catalogue.
-    pub(crate) service: String,
+    /// Service of the catalogue. Either this or `image` is required.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) service: Option<String>,
+    /// An image of the tenant's own, if an administrator allows it (`own_images` of `GET /v1/quota`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) image: Option<OwnImage>,
     /// Version of the service. The recommended one if absent.
     #[serde(default)]
     pub(crate) version: Option<String>,
@@ -61,9 +68,12 @@ pub(crate) struct NewInstance {
     /// Required datacenter, by id or name. That of the storages if absent, any without storages.
     #[serde(default)]
     pub(crate) datacenter: Option<String>,
-    /// Environment variables, added to those of the service. Not shown again.
+    /// Environment variables, added to those of the service. Not shown again, but no place for secrets.
     #[serde(default)]
     pub(crate) env: Vec<EnvVar>,
+    /// Secrets: environment variables whose values only the container gets. At most 100.
+    #[serde(default, deserialize_with = "secret::list", skip_serializing_if = "Vec::is_empty")]
+    pub(crate) secrets: Vec<NewSecret>,
     /// Public keys in OpenSSH format, at most 20, that open this instance only.
     #[serde(default)]
     pub(crate) ssh_keys: Vec<String>,
@@ -107,12 +117,26 @@ impl NewInstance {
             &mut checks,
             [
                 ("/gpu_spec", Some(&self.gpu_spec)),
-                ("/service", Some(&self.service)),
+                ("/service", self.service.as_ref()),
                 ("/version", self.version.as_ref()),
                 ("/datacenter", self.datacenter.as_ref()),
             ],
         );
+        if let Some(image) = &self.image {
+            image.check(&mut checks);
+            checks.require(self.service.is_none(), "/image", "must be absent if `service` is given");
+            checks.require(
+                self.version.is_none(),
+                "/version",
+                "must be absent if `image` is given: its reference has it",
+            );
+        } else {
+            checks.require(self.service.is_some(), "/service", "is required, or `image`");
+        }
         checks.extend(check_env("/env", &self.env));
+        secret::check_env(&mut checks, "/env", &self.env);
+        secret::check_new(&mut checks, "/secrets", &self.secrets);
+        secret::check_names(&mut checks, &self.env, Some(&self.secrets), &[]);
         ssh::check_new_keys(&mut checks, "/ssh_keys", &self.ssh_keys);
         mount::check_new(&mut checks, &self.mounts(StorageId::new()));
         if let Some(new) = &self.new_storage {
@@ -132,7 +156,7 @@ impl NewInstance {
             new.check_spec(app, token).await?;
         }
         let datacenter = find_datacenter(app, token, self.datacenter.as_deref(), of_storages).await?;
-        Ok(References { spec, datacenter })
+        Ok(References { spec, datacenter, new_storage: None })
     }
 
     /// Creates the requested volume, unless the instance would be refused. A repetition with the same key returns the same
@@ -143,28 +167,38 @@ impl NewInstance {
         token: &str,
         member: &Member,
         key: &IdempotencyKey,
-        references: &References,
-    ) -> Result<Option<StorageId>, Problem> {
-        let Some(new) = &self.new_storage else { return Ok(None) };
+        references: &mut References,
+    ) -> Result<(), Problem> {
+        let Some(new) = &self.new_storage else { return Ok(()) };
         let mut tx = app.db.tenant(member.tenant).await?;
-        self.admitted(&mut tx, member.tenant, references, None, app.admission()).await?;
+        self.admitted(&mut tx, member.tenant, references, app.admission()).await?;
         // nothing is stored
         tx.rollback().await?;
-        new.create(app, token, key, references.datacenter.as_ref()).await.map(Some)
+        references.new_storage = Some(new.create(app, token, key, references.datacenter.as_ref()).await?);
+        Ok(())
     }
 
-    /// Checks with the tenant and the catalogue. Returns the service image, and the storages to mount. `created` is the
-    /// requested volume, once it exists.
+    /// Checks with the tenant and the catalogue. Returns what runs, and the storages to mount. `created` is the requested
+    /// volume, once it exists.
     pub(super) async fn check_catalogue(
         &self,
         tx: &mut PgConnection,
         owner: TenantId,
         created: Option<StorageId>,
-    ) -> Result<(ServiceImage, Vec<Mount>), Problem> {
+    ) -> Result<(Software, Vec<Mount>), Problem> {
         tenant::check_active(tx, owner).await?;
-        let image = check_image(tx, &self.service, self.version.as_deref()).await?;
+        let image = match &self.image {
+            Some(image) => {
+                quota::check_own_images(tx, owner).await?;
+                image.software()
+            }
+            None => {
+                let service = self.service.as_deref().unwrap_or_default();
+                check_image(tx, service, self.version.as_deref()).await?
+            }
+        };
         if self.storage_id.is_some() && image.template.storage_mount_path.is_none() {
-            return Err(Problem::invalid_field("/storage_id", "this service uses no storage"));
+            return Err(Problem::invalid_field("/storage_id", "what runs has no mount path for it"));
         }
         let mounts = mount::resolve(&self.mounts(created.unwrap_or_else(StorageId::new)), &image.template)?;
         Ok((image, mounts))
@@ -187,16 +221,29 @@ impl NewInstance {
         self.existing_mounts().into_iter().chain(new).collect()
     }
 
+    /// What identifies a repeated request.
+    pub(super) fn identity(&self, cipher: &Cipher) -> secret::Identity<'_, Self> {
+        secret::Identity::new(self, &self.secrets, cipher)
+    }
+
+    fn generated_name(&self, id: InstanceId) -> String {
+        let what =
+            self.image.as_ref().map(OwnImage::short_name).or(self.service.as_deref()).unwrap_or_default();
+        // the last digits of an id are random
+        let hex = id.uuid().simple().to_string();
+        let what: String = what.chars().take(48).collect();
+        format!("{what}-{}", hex.get(26..).unwrap_or_default())
+    }
+
     /// Returns the instance, if the tenant's limits and budget allow it.
     async fn admitted(
         &self,
         tx: &mut PgConnection,
         owner: TenantId,
         references: &References,
-        created: Option<StorageId>,
         admission: Admission,
     ) -> Result<Instance, Problem> {
-        let found = self.check_catalogue(tx, owner, created).await?;
+        let found = self.check_catalogue(tx, owner, references.new_storage).await?;
         let mut instance = self.instance(owner, references, found, admission.now);
         if !self.start {
             (instance.state, instance.attempt) = (State::Stopped { failure: None, hold: None }, 0);
@@ -218,11 +265,15 @@ impl NewInstance {
         tx: &mut PgConnection,
         owner: &Member,
         references: &References,
-        created: Option<StorageId>,
-        admission: Admission,
+        (admission, cipher): (Admission, &Cipher),
     ) -> Result<Instance, Problem> {
-        let instance = self.admitted(tx, owner.tenant, references, created, admission).await?;
+        let mut instance = self.admitted(tx, owner.tenant, references, admission).await?;
         store::insert(tx, &instance, &By::user(owner.principal.user)).await?;
+        if !self.secrets.is_empty() {
+            let of = (instance.tenant, instance.id);
+            instance.secrets =
+                secret::store::replace(tx, of, secret::encrypt(&self.secrets, of, cipher)?).await?;
+        }
         Ok(instance)
     }
 
@@ -230,23 +281,23 @@ impl NewInstance {
     pub(super) fn instance(
         &self,
         tenant: TenantId,
-        References { spec, datacenter }: &References,
-        (image, mounts): (ServiceImage, Vec<Mount>),
+        References { spec, datacenter, .. }: &References,
+        (software, mounts): (Software, Vec<Mount>),
         now: Timestamp,
     ) -> Instance {
         let id = InstanceId::new();
         let mut instance = Instance {
             id,
             tenant,
-            name: self.name.clone().unwrap_or_else(|| generated_name(&self.service, id)),
+            name: self.name.clone().unwrap_or_else(|| self.generated_name(id)),
             order: Order {
                 gpu_spec_id: spec.id,
                 gpu_spec_name: spec.name.clone(),
                 gpu: Some(OrderedGpu { model: spec.gpu_model.clone(), count: spec.gpu_count }),
-                service: image.service,
-                version: image.version,
-                image_id: image.id,
-                template: image.template,
+                service: software.service,
+                version: software.version,
+                image_id: software.image_id,
+                template: software.template,
                 env: self.env.clone(),
                 storage_id: None,
                 storages: Vec::new(),
@@ -260,6 +311,8 @@ impl NewInstance {
             restart: 0,
             attached: BTreeMap::new(),
             detaching: Vec::new(),
+            secrets: Vec::new(),
+            secret_objects: Vec::new(),
             meter: Meter::default(),
             last_place: None,
             operation: CurrentOperation { id: OperationId::new(), kind: OperationKind::Create },
@@ -272,19 +325,34 @@ impl NewInstance {
     }
 }
 
+/// What is to run, and how.
+pub(super) struct Software {
+    pub(super) service: String,
+    pub(super) version: String,
+    pub(super) image_id: ImageId,
+    pub(super) template: Template,
+}
+
+impl From<ServiceImage> for Software {
+    fn from(image: ServiceImage) -> Self {
+        let ServiceImage { id: image_id, service, version, template, .. } = image;
+        Self { service, version, image_id, template }
+    }
+}
+
 /// Returns the version of a service, the recommended one if none is given, unless it is deprecated.
 pub(super) async fn check_image(
     tx: &mut PgConnection,
     service: &str,
     version: Option<&str>,
-) -> Result<ServiceImage, Problem> {
+) -> Result<Software, Problem> {
     let found = catalogue::store::find_enabled(tx, service, version).await?;
     let image = found.ok_or_else(|| Problem::invalid_field("/version", missing_version(version)))?;
     if image.deprecated {
         let detail = "this version is deprecated: new instances cannot use it; see GET /v1/services";
         return Err(Problem::invalid_field("/version", detail));
     }
-    Ok(image)
+    Ok(image.into())
 }
 
 fn missing_version(version: Option<&str>) -> &'static str {
@@ -292,11 +360,4 @@ fn missing_version(version: Option<&str>) -> &'static str {
         Some(_) => "the catalogue has no such version of this service; see GET /v1/services",
         None => "the catalogue recommends no version of this service: choose one; see GET /v1/services",
     }
-}
-
-fn generated_name(service: &str, id: InstanceId) -> String {
-    // the last digits of an id are random
-    let hex = id.uuid().simple().to_string();
-    let service: String = service.chars().take(48).collect();
-    format!("{service}-{}", hex.get(26..).unwrap_or_default())
 }

@@ -12,6 +12,7 @@ use super::{
     model::{Event, Instance},
     parts::{ClaimStatus, Failure, OnNodeLoss, Pod},
     reason::{Reason, ReasonCode},
+    secret::{Progress, SecretChange, SecretObject},
     state::State,
 };
 use crate::{
@@ -39,10 +40,14 @@ pub enum Action {
     DetachRemoved(StorageId),
     /// Claim a unit.
     Claim,
+    /// Write the Secret of the start.
+    WriteSecret(SecretObject),
     /// Write the instance into its unit's spec.
     Apply,
     /// Remove the instance from this unit's spec.
     Vacate(UnitRef),
+    /// Delete a Secret that no pod needs any more.
+    DeleteSecret(SecretObject),
     /// Release the unit.
     Release,
     /// Detach all storages.
@@ -65,7 +70,7 @@ impl Step {
                     | Event::BecameUnready(_)
                     | Event::HoldStarted(_)
                     | Event::HoldEnded(HoldEnd::UnitLost, _)
-            ) | Self::Act(Action::Release)
+            ) | Self::Act(Action::DeleteSecret(_) | Action::Release)
         )
     }
 }
@@ -85,6 +90,12 @@ pub fn decide(
     }
     if let Some(stray) = strays.first() {
         return Step::Act(Action::Vacate(stray.clone()));
+    }
+    // left by a replica of a release without secrets
+    if let (State::Stopped { .. } | State::Deleted, Some(secret)) =
+        (&instance.state, instance.live_secrets().next())
+    {
+        return Step::Act(Action::DeleteSecret(secret.clone()));
     }
     if let (State::Pending { .. } | State::Stopped { .. }, Some(removed)) =
         (&instance.state, instance.detaching.first())
@@ -154,21 +165,43 @@ fn keep_running(instance: &Instance, observation: &Observation, pod: Option<&Pod
         },
         Some(desired) if (desired.attempt, desired.restart) == (instance.attempt, instance.restart) => {}
         None if pod.is_some() => return Step::Record(Event::RemovedFromUnit),
-        _ => return Step::Act(Action::Apply),
+        _ => return apply(instance, unit),
     }
     match (pod, unit.ready_pod(instance)) {
-        (Some(recorded), Some(reported)) if *recorded == reported => Step::Wait(None),
+        (Some(recorded), Some(reported)) if *recorded == reported => match instance.stale_secret() {
+            Some(secret) => Step::Act(Action::DeleteSecret(secret.clone())),
+            None => Step::Wait(None),
+        },
         (_, Some(reported)) => Step::Record(Event::BecameReady(reported)),
         (Some(_), None) => Step::Record(Event::BecameUnready(unit.reason())),
         (None, None) => Step::Wait(unit.reason()),
     }
 }
 
+/// Writes the instance into its unit, and before that the Secret that its pod needs.
+fn apply(instance: &Instance, unit: &Unit) -> Step {
+    match instance.needed_secret(unit) {
+        None | Some((_, Some(Progress::Written))) => Step::Act(Action::Apply),
+        Some((secret, Some(Progress::Planned))) => Step::Act(Action::WriteSecret(secret)),
+        Some((secret, Some(Progress::Deleted) | None)) => {
+            Step::Record(Event::Secret(SecretChange::Planned(secret)))
+        }
+    }
+}
+
+/// Deletes the Secrets of an instance of which nothing is in its unit, if there are any.
+fn delete_secret(instance: &Instance, own: &UnitRef) -> Option<Step> {
+    let secret = instance.live_secrets().find(|secret| secret.cluster == own.cluster)?;
+    Some(Step::Act(Action::DeleteSecret(secret.clone())))
+}
+
 /// The next step for an instance that should not run and still has a unit.
 fn terminate(instance: &Instance, own: &UnitRef, observation: &Observation, now: Timestamp) -> Step {
     let unit = match observation {
         Observation::Unknown => return Step::Wait(Some(unreachable_cluster())),
-        Observation::Gone => return Step::Act(Action::Release),
+        Observation::Gone => {
+            return delete_secret(instance, own).unwrap_or(Step::Act(Action::Release));
+        }
         Observation::Unit(unit) => unit,
     };
     if let Some(ended) = new_runs(instance, unit) {
@@ -180,6 +213,9 @@ fn terminate(instance: &Instance, own: &UnitRef, observation: &Observation, now:
     }
     if !unit.vacated_by(&name) {
         return Step::Wait(Some(Reason::new(ReasonCode::Terminating, "The container is terminating.")));
+    }
+    if let Some(step) = delete_secret(instance, own) {
+        return step;
     }
     match &instance.state {
         State::Stopping { hold: Some(until), .. } if now >= *until => {

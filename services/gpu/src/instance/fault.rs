@@ -27,10 +27,14 @@ action_kinds! {
     DetachRemoved,
     /// [`Action::Claim`].
     Claim,
+    /// [`Action::WriteSecret`].
+    WriteSecret,
     /// [`Action::Apply`].
     Apply,
     /// [`Action::Vacate`].
     Vacate,
+    /// [`Action::DeleteSecret`].
+    DeleteSecret,
     /// [`Action::Release`].
     Release,
     /// [`Action::Detach`].
@@ -45,8 +49,10 @@ impl From<&Action> for ActionKind {
             Action::Attach(_) => Self::Attach,
             Action::DetachRemoved(_) => Self::DetachRemoved,
             Action::Claim => Self::Claim,
+            Action::WriteSecret(_) => Self::WriteSecret,
             Action::Apply => Self::Apply,
             Action::Vacate(_) => Self::Vacate,
+            Action::DeleteSecret(_) => Self::DeleteSecret,
             Action::Release => Self::Release,
             Action::Detach => Self::Detach,
             Action::ReleaseLeftovers => Self::ReleaseLeftovers,

@@ -90,6 +90,8 @@ pub(crate) fn instance(state: State) -> Instance {
         restart: 3,
         attached: BTreeMap::new(),
         detaching: vec![],
+        secrets: vec![],
+        secret_objects: vec![],
         meter: Meter::default(),
         last_place: None,
         operation: CurrentOperation { id: OperationId::new(), kind: OperationKind::Start },
@@ -107,6 +109,7 @@ pub(crate) fn condition<R>(met: bool, reason: R) -> Option<Condition<R>> {
 pub(crate) fn idle_unit() -> Unit {
     Unit {
         name: "unit-1".into(),
+        own_namespace: None,
         resource_version: "1".into(),
         generation: 5,
         observed_generation: Some(5),

@@ -99,14 +99,13 @@ async fn create_instance(
     // before the transaction; a repeated request gets its stored response, whatever these checks say now
     let token = access_token(&headers);
     let checked = async {
-        let references = new.check_references(&app, token).await?;
-        let created = new.create_storage(&app, token, &member, &key, &references).await?;
-        Ok::<_, Problem>((references, created))
+        let mut references = new.check_references(&app, token).await?;
+        new.create_storage(&app, token, &member, &key, &mut references).await?;
+        Ok::<_, Problem>(references)
     };
-    let checked = checked.await;
-    key.once(app.db.tenant(member.tenant).await?, member.tenant, &new, async |tx| {
-        let (references, created) = checked?;
-        let instance = new.insert(tx, &member, &references, created, app.admission()).await?;
+    let references = checked.await;
+    key.once(app.db.tenant(member.tenant).await?, member.tenant, &new.identity(&app.cipher), async |tx| {
+        let instance = new.insert(tx, &member, &references?, (app.admission(), &app.cipher)).await?;
         let owner = (member.tenant, instance.id);
         ssh::insert_new_keys(tx, owner, member.principal.user, &new.ssh_keys).await?;
         accepted(&app, &instance)
@@ -163,10 +162,10 @@ async fn update_instance(
     change.check()?;
     // before the transaction; a repeated request gets its stored response, whatever these checks say now
     let references = change.check_references(&app, access_token(&headers)).await;
-    key.once(app.db.tenant(member.tenant).await?, member.tenant, &change, async |tx| {
+    key.once(app.db.tenant(member.tenant).await?, member.tenant, &change.identity(&app.cipher), async |tx| {
         let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
         if_match.check(instance.generation)?;
-        change.apply(tx, &member, &mut instance, references?).await?;
+        change.apply(tx, &member, &mut instance, (references?, &app.cipher)).await?;
         let view = InstanceView::of(&instance, &app.config.apps);
         Ok(Reply::json(StatusCode::OK, &view)?.etag(instance.generation))
     })
@@ -223,6 +222,9 @@ async fn check_limits(
 ) -> Result<(), Error> {
     let refused = match command {
         Command::Start => {
+            if instance.order.has_own_image() {
+                quota::check_own_images(tx, instance.tenant).await?;
+            }
             if let Some(exceeded) = quota::check(tx, instance, false).await? {
                 return Err(Error::QuotaExceeded(exceeded));
             }

@@ -15,12 +15,13 @@ const URL_VARIABLE: &str = "ATELIER_INSTANCE_URL";
 #[must_use]
 pub(super) fn desired(instance: &Instance, url: &str) -> crds::Instance {
     let template = &instance.order.template;
-    // a user's variable replaces the template's
+    // a user's variable or secret replaces the template's
     let mut env: Vec<EnvVar> = Vec::new();
     for variable in template.env.iter().chain(&instance.order.env) {
         env.retain(|present| present.name != variable.name);
         env.push(EnvVar { name: variable.name.clone(), value: variable.value.clone() });
     }
+    env.retain(|variable| instance.secrets.iter().all(|secret| secret.name != variable.name));
     env.push(EnvVar { name: URL_VARIABLE.to_owned(), value: url.to_owned() });
     let volumes = instance
         .order
@@ -64,7 +65,7 @@ pub(super) fn desired(instance: &Instance, url: &str) -> crds::Instance {
         shm_size_mib: template.shm_size_mib,
         runtime_class_name: template.runtime_class_name.clone(),
         root_inside: template.root_inside,
-        secret_name: None,
+        secret_name: instance.secret_name(),
         start_timeout_seconds: template.start_timeout_seconds,
     }
 }

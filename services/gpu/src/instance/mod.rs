@@ -15,11 +15,13 @@ mod manifest;
 mod model;
 mod mount;
 mod new_volume;
+mod own_image;
 mod parts;
 pub(crate) mod queue;
 mod reason;
 mod reconcile;
 mod references;
+mod secret;
 mod state;
 pub(crate) mod store;
 mod view;
@@ -37,6 +39,7 @@ pub use parts::{
 };
 pub use reason::{Reason, ReasonCode};
 pub use reconcile::Reconciler;
+pub use secret::{Progress, SecretChange, SecretObject, SecretRef, TrackedSecret};
 pub use state::{InstanceState, State};
 pub use store::QUEUE;
 

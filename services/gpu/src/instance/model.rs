@@ -13,6 +13,7 @@ use super::{
     hold::HoldEnd,
     parts::{AttachedStorage, Claim, ClaimStatus, CurrentOperation, Failure, Order, Place, Pod},
     reason::{Reason, ReasonCode},
+    secret::{SecretChange, SecretRef, TrackedSecret},
     state::{InstanceState, State},
 };
 use crate::{
@@ -77,6 +78,8 @@ pub enum Event {
     HoldMetered,
     /// It starts in the held unit.
     HeldUnitTaken,
+    /// A step with one of its Secrets.
+    Secret(SecretChange),
 }
 
 /// A command that the state does not allow.
@@ -158,6 +161,10 @@ pub struct Instance {
     pub attached: BTreeMap<StorageId, AttachedStorage>,
     /// Storages that were removed from the order and may still be attached.
     pub detaching: Vec<StorageId>,
+    /// Its secrets, by name.
+    pub secrets: Vec<SecretRef>,
+    /// Its Secrets in clusters that may exist.
+    pub secret_objects: Vec<TrackedSecret>,
     /// The meter.
     pub meter: Meter,
     /// Its current or last location.
@@ -331,6 +338,7 @@ impl Instance {
                 self.detaching.retain(|detaching| *detaching != storage_id);
                 log.push(Detail::StorageDetached(StorageChanged { storage_id }).into());
             }
+            (Event::Secret(change), _) => self.on_secret(change),
             (Event::Claimed(claim), State::Pending { .. }) => {
                 self.last_place = Some(claim.place.clone());
                 log.push(Detail::UnitClaimed(Claimed::from(&claim)).into());

@@ -111,7 +111,7 @@ async fn quote_instance(
     let exceeded = quota::quote(&mut tx, &instance, true).await?;
     let refused = app.admission().quote(&mut tx, &instance).await?;
     drop(tx);
-    let References { spec, datacenter } = references;
+    let References { spec, datacenter, .. } = references;
     let quote = app.stock.quote(spec.id, datacenter.map(|datacenter| datacenter.id)).await;
     let quote = quote.map_err(|cause| Error::Service { service: "The stock service", cause })?;
     let limited = exceeded

@@ -30,6 +30,8 @@ pub enum ReasonCode {
     RemovedFromUnit,
     /// No unit of the specification is free. The instance waits in the queue.
     Queued,
+    /// A secret of the instance cannot be decrypted. Write all of them again.
+    SecretUnreadable,
     /// No unit of the specification is free.
     StockExhausted,
     /// The stock service does not answer. The platform retries.
@@ -57,6 +59,8 @@ pub enum ReasonCode {
     UnitLost,
     /// The instance that had the unit before is still terminating.
     UnitOccupied,
+    /// The cluster does not accept the secrets of the instance yet. The platform retries.
+    WaitingForSecrets,
 
     // reported by the operator while the instance is not ready
     /// The unit's placeholder waits for the scheduler.

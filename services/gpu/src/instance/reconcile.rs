@@ -12,6 +12,7 @@ use db::{
     Db, Tx,
     queue::{Leased, Outcome},
 };
+use encryption::Cipher;
 use ids::InstanceId;
 use jiff::Timestamp;
 
@@ -22,13 +23,14 @@ use super::{
     model::{Effects, Event, Instance, Unexpected},
     parts::Failure,
     reason::{Reason, ReasonCode},
+    secret::Values,
     state::{InstanceState, State},
     store,
 };
 use crate::{
     budget::Admission,
     cluster::{Clusters, Observation},
-    config::{Apps, BudgetsConfig},
+    config::{BudgetsConfig, Config},
     event::By,
     quota,
 };
@@ -112,12 +114,19 @@ impl Reconciler {
         clusters: Clusters,
         stock: stock::Client,
         storage: storage::Client,
-        apps: Arc<Apps>,
-        budgets: BudgetsConfig,
+        cipher: Arc<Cipher>,
+        config: &Config,
         clock: fn() -> Timestamp,
     ) -> Self {
-        let actions = Actions { clusters: clusters.clone(), stock, storage, apps, faults: None };
-        Self { db, clusters, actions, budgets, clock }
+        let actions = Actions {
+            clusters: clusters.clone(),
+            stock,
+            storage,
+            secrets: Values::new(db.clone(), cipher),
+            apps: Arc::new(config.apps.clone()),
+            faults: None,
+        };
+        Self { db, clusters, actions, budgets: config.budgets, clock }
     }
 
     /// With faults, for a test.
@@ -175,7 +184,8 @@ impl Reconciler {
                         return Ok(OVERTAKEN);
                     }
                     leftovers_released = action == Action::ReleaseLeftovers;
-                    let limit = if action == Action::Apply && !had_unit { FIRST_CALL } else { Duration::MAX };
+                    let is_first_call = matches!(action, Action::Apply | Action::WriteSecret(_)) && !had_unit;
+                    let limit = if is_first_call { FIRST_CALL } else { Duration::MAX };
                     let run = self.actions.run(&draft.instance, action, (self.clock)());
                     match tokio::time::timeout(limit, run).await {
                         Err(_) => return Ok(OVERTAKEN),

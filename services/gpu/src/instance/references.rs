@@ -6,6 +6,8 @@ use clients::{
     storage::StorageKind,
 };
 
+use ids::StorageId;
+
 use super::mount::Requested;
 use crate::{error::Error, state::AppState};
 
@@ -19,6 +21,8 @@ pub(super) struct References {
     pub(super) spec: GpuSpec,
     /// Datacenter of the units that can be claimed; none if any will do.
     pub(super) datacenter: Option<Datacenter>,
+    /// The requested volume, once it exists.
+    pub(super) new_storage: Option<StorageId>,
 }
 
 /// Returns a GPU specification that new starts can use.

@@ -12,6 +12,7 @@ use super::{
     OperationKind,
     model::{Effects, Instance},
     parts::{AttachedStorage, CurrentOperation, Order, Place},
+    secret::{SecretRef, TrackedSecret},
     state::{InstanceState, State},
 };
 use crate::{
@@ -33,6 +34,8 @@ struct Row {
     storage: Option<Json<AttachedStorage>>,
     attached: Json<BTreeMap<StorageId, AttachedStorage>>,
     detaching: Vec<StorageId>,
+    secrets: Json<Vec<SecretRef>>,
+    secret_objects: Json<Vec<TrackedSecret>>,
     meter: Json<Meter>,
     last_place: Option<Json<Place>>,
     operation_id: OperationId,
@@ -61,6 +64,8 @@ impl From<Row> for Instance {
             restart: row.restart,
             attached,
             detaching: row.detaching,
+            secrets: row.secrets.0,
+            secret_objects: row.secret_objects.0,
             meter: row.meter.0,
             last_place: row.last_place.map(|place| place.0),
             operation: CurrentOperation { id: row.operation_id, kind: row.operation_kind },
@@ -77,8 +82,12 @@ macro_rules! select_instances {
     ($tail:tt $(, $parameter:expr)* $(,)?) => {
         sqlx::query_as!(
             Row,
-            "select id, tenant_id, name, spec, phase, attempt, restart, storage, attached, detaching, meter, last_place, \
-             operation_id, operation_kind, generation, created_at, updated_at from instances "
+            "select id, tenant_id, name, spec, phase, attempt, restart, storage, attached, detaching, secret_objects, meter, \
+             last_place, operation_id, operation_kind, generation, created_at, updated_at, \
+             (select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'updated_at', s.updated_at) \
+                  order by s.name), '[]') \
+              from instance_secrets s where s.instance_id = instances.id) as \"secrets!: Json<Vec<SecretRef>>\" \
+             from instances "
                 + $tail
             $(, $parameter)*
         )
@@ -296,7 +305,7 @@ async fn write(conn: &mut PgConnection, instance: &mut Instance) -> sqlx::Result
     let written = sqlx::query!(
         "update instances set name = $3, phase = $4, attempt = $5, restart = $6, storage = $7, meter = $8,
              last_place = $9, operation_id = $10, operation_kind = $11, attached = $12, detaching = $13,
-             generation = generation + 1, updated_at = now()
+             secret_objects = $14, generation = generation + 1, updated_at = now()
          where id = $1 and generation = $2
          returning generation, updated_at",
         instance.id as InstanceId,
@@ -312,6 +321,7 @@ async fn write(conn: &mut PgConnection, instance: &mut Instance) -> sqlx::Result
         instance.operation.kind as OperationKind,
         Json(&instance.attached) as _,
         &instance.detaching as &[StorageId],
+        Json(&instance.secret_objects) as _,
     )
     .fetch_optional(conn)
     .await?;

@@ -10,8 +10,10 @@ use utoipa::ToSchema;
 use super::{
     model::Instance,
     mount::Mount,
+    own_image::OwnImage,
     parts::{Failure, OnNodeLoss},
     reason::ReasonCode,
+    secret::SecretRef,
     state::{InstanceState, State},
 };
 use crate::config::Apps;
@@ -121,16 +123,20 @@ pub(crate) struct InstanceView {
     log_tail: Option<String>,
     /// GPU specification.
     gpu_spec: GpuSpecRef,
-    /// Service of the catalogue.
-    service: String,
-    /// Version of the service.
-    version: String,
+    /// Service of the catalogue; null if it runs an image of the tenant's own.
+    service: Option<String>,
+    /// Version of the service; null if it runs an image of the tenant's own.
+    version: Option<String>,
+    /// The image of the tenant's own that it runs, or null.
+    image: Option<OwnImage>,
     /// Id of the storage at the mount path of the service, or null.
     storage_id: Option<StorageId>,
     /// What happens when its node is lost.
     on_node_loss: OnNodeLoss,
     /// All storages with their mount paths.
     storages: Vec<MountView>,
+    /// Its secrets by name, without values.
+    secrets: Vec<SecretRef>,
     /// URL of the instance. Stays the same as long as the instance exists.
     url: String,
     /// Node of the instance; null if it has no unit.
@@ -175,6 +181,7 @@ impl InstanceView {
             since: None,
             estimate: None,
         });
+        let image = order.own_image();
         Self {
             queue,
             hold: HoldView::of(instance),
@@ -186,11 +193,13 @@ impl InstanceView {
             message: reason.map(|reason| reason.message.clone()),
             log_tail: state.failure().and_then(|failure| failure.log_tail.clone()),
             gpu_spec: GpuSpecRef { id: order.gpu_spec_id, name: order.gpu_spec_name.clone() },
-            service: order.service.clone(),
-            version: order.version.clone(),
+            service: image.is_none().then(|| order.service.clone()),
+            version: image.is_none().then(|| order.version.clone()),
+            image,
             storage_id: order.storage_id,
             on_node_loss: order.on_node_loss,
             storages: order.mounts().into_iter().map(MountView::from).collect(),
+            secrets: instance.secrets.clone(),
             url: apps.url(instance.id),
             node,
             datacenter: instance.last_place.as_ref().map(|place| place.datacenter_name.clone()),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ids::TenantId;
 use rust_decimal::Decimal;
 use sqlx::PgConnection;
 
@@ -9,7 +10,10 @@ use super::{
     model::{Exceeded, Use},
     store,
 };
-use crate::instance::{Instance, State};
+use crate::{
+    error::Error,
+    instance::{Instance, State},
+};
 
 /// Returns the limit that the instance exceeds beside the tenant's others, if any. `is_new`: it is being created. What
 /// else adds to the tenant's use waits until this transaction ends.
@@ -35,6 +39,14 @@ pub(crate) async fn quote(
     let Some(quota) = store::find(conn, instance.tenant).await? else { return Ok(None) };
     let used = store::used(conn, instance.tenant, Some(instance.id)).await?;
     Ok(quota.limits.exceeded(&used, &added(instance, is_new)))
+}
+
+/// Requires that the tenant may run images of its own.
+pub(crate) async fn check_own_images(conn: &mut PgConnection, tenant: TenantId) -> Result<(), Error> {
+    match store::find(conn, tenant).await? {
+        Some(quota) if quota.limits.own_images => Ok(()),
+        _ => Err(Error::OwnImagesNotAllowed),
+    }
 }
 
 /// The price per hour of the tenant's other instances that are not stopped, or hold their unit, in one currency.

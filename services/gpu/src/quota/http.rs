@@ -46,7 +46,7 @@ pub(crate) struct PlatformQuotaView {
 
 impl From<Quota> for PlatformQuotaView {
     fn from(quota: Quota) -> Self {
-        Self { tenant_id: quota.tenant_id, limits: quota.limits.0 }
+        Self { tenant_id: quota.tenant_id, limits: quota.limits }
     }
 }
 
@@ -57,7 +57,7 @@ impl From<Quota> for PlatformQuotaView {
 )]
 async fn get_quota(State(app): State<AppState>, member: Member) -> Result<Json<QuotaView>, Problem> {
     let mut tx = app.db.tenant(member.tenant).await?;
-    let limits = store::find(&mut tx, member.tenant).await?.map(|quota| quota.limits.0).unwrap_or_default();
+    let limits = store::find(&mut tx, member.tenant).await?.map(|quota| quota.limits).unwrap_or_default();
     let used = store::used(&mut tx, member.tenant, None).await?;
     Ok(Json(QuotaView { limits, used }))
 }

@@ -27,6 +27,8 @@ pub(crate) struct Limits {
     /// Price per hour of instances that are not stopped, or hold their unit, by currency (ISO 4217).
     #[schema(value_type = BTreeMap<String, String>)]
     pub(crate) cost_per_hour: BTreeMap<String, Decimal>,
+    /// Whether instances may run images of the tenant's own. A tenant without limits may not.
+    pub(crate) own_images: bool,
 }
 
 impl Limits {

@@ -10,8 +10,22 @@ use super::model::{Limits, Use};
 #[derive(Debug)]
 pub(super) struct Quota {
     pub(super) tenant_id: TenantId,
-    pub(super) limits: Json<Limits>,
+    pub(super) limits: Limits,
     pub(super) generation: i64,
+}
+
+struct Row {
+    tenant_id: TenantId,
+    limits: Json<Limits>,
+    own_images: bool,
+    generation: i64,
+}
+
+impl From<Row> for Quota {
+    fn from(row: Row) -> Self {
+        let Row { tenant_id, limits: Json(limits), own_images, generation } = row;
+        Self { tenant_id, limits: Limits { own_images, ..limits }, generation }
+    }
 }
 
 /// Lets one transaction at a time add to what the tenant uses.
@@ -24,13 +38,12 @@ pub(crate) async fn lock_use(conn: &mut PgConnection, tenant: TenantId) -> sqlx:
 
 /// Returns the tenant's limits, if it has any.
 pub(super) async fn find(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<Option<Quota>> {
-    sqlx::query_as!(
-        Quota,
-        "select tenant_id, limits, generation from quotas where tenant_id = $1",
+    let row = sqlx::query_as!(
+        Row,
+        "select tenant_id, limits, own_images, generation from quotas where tenant_id = $1",
         tenant as TenantId,
-    )
-    .fetch_optional(conn)
-    .await
+    );
+    Ok(row.fetch_optional(conn).await?.map(Quota::from))
 }
 
 /// Returns the limits of tenants after `after`, by id.
@@ -39,26 +52,31 @@ pub(super) async fn list(
     after: Option<TenantId>,
     limit: i64,
 ) -> sqlx::Result<Vec<Quota>> {
-    sqlx::query_as!(
-        Quota,
-        "select tenant_id, limits, generation from quotas
+    let rows = sqlx::query_as!(
+        Row,
+        "select tenant_id, limits, own_images, generation from quotas
          where $1::uuid is null or tenant_id > $1 order by tenant_id limit $2",
         after as Option<TenantId>,
         limit,
-    )
-    .fetch_all(conn)
-    .await
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(Quota::from).collect())
 }
 
 /// Stores the tenant's limits. Returns their generation.
 pub(super) async fn put(conn: &mut PgConnection, tenant: TenantId, limits: &Limits) -> sqlx::Result<i64> {
+    // replicas of the previous release refuse fields of `limits` that they do not know
+    let mut stored = serde_json::to_value(limits).map_err(|error| sqlx::Error::Encode(error.into()))?;
+    if let Some(fields) = stored.as_object_mut() {
+        fields.remove("own_images");
+    }
     sqlx::query_scalar!(
-        "insert into quotas (tenant_id, limits) values ($1, $2)
+        "insert into quotas (tenant_id, limits, own_images) values ($1, $2, $3)
          on conflict (tenant_id) do update
-             set limits = excluded.limits, generation = quotas.generation + 1, updated_at = now()
+             set limits = excluded.limits, own_images = excluded.own_images, generation = quotas.generation + 1, updated_at = now()
          returning generation",
         tenant as TenantId,
-        Json(limits) as _,
+        Json(stored) as _,
+        limits.own_images,
     )
     .fetch_one(conn)
     .await

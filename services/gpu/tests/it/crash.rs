@@ -62,6 +62,7 @@ async fn life(world: &World, times: usize) -> bool {
         { "storage_id": storage },
         { "storage_id": second, "mount_path": "/models", "read_only": true },
     ]);
+    order["secrets"] = json!([{ "name": "TOKEN", "value": "hunter2" }]);
     let id = world.ordered(order).await;
     let mut cut = !crash(world, id, times).await;
     assert!(world.neighbours.claims() <= 1);
@@ -85,6 +86,7 @@ async fn life(world: &World, times: usize) -> bool {
     cut |= !crash(world, id, times).await;
     reconciled_until(world, id, "stopped").await;
     assert_eq!((world.neighbours.claims(), world.neighbours.attachments()), (0, 2));
+    assert_eq!(world.secret_names().await, [""; 0]);
     // one of them is removed while the instance is stopped
     let _ = world.change(id, json!({ "storages": [{ "storage_id": storage }] })).await.expect(200);
     cut |= !crash(world, id, times).await;

@@ -52,7 +52,7 @@ async fn a_life_leaves_its_history_with_who_and_why() {
     let mut order = World::order();
     order["name"] = json!("drawing");
     order["storage_id"] = json!(storage);
-    order["env"] = json!([{ "name": "TOKEN", "value": "hunter2" }]);
+    order["env"] = json!([{ "name": "PHRASE", "value": "hunter2" }]);
     let user = world.issuer.claims(Some((world.tenant, Role::Member)), false);
     let client = Client::new(&world.base).token(&world.issuer.sign(&user));
     let made = client.key("order-1").post("/v1/instances", order.clone()).await.expect(202);

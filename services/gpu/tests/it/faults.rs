@@ -1,4 +1,4 @@
-//! An order with two storages, a lost node, a stop, the removal of a storage and a deletion. Every kind of action has a
+//! An order with two storages and a secret, a lost node, a stop, the removal of a storage and a deletion. Every kind of action has a
 //! fault before its effect, after its effect, and before and after the commit that follows: an error, or a killed process.
 //! At the end the instance is where it should be, each event happened once, nothing is left over, and the usage is the
 //! evidence.
@@ -156,6 +156,12 @@ impl Life<'_> {
         })
         .await;
         let unit = self.world.unit_of(self.id).await;
+        let wanted = self.world.operator.unit(&unit).await.spec.instance.unwrap();
+        assert_eq!(
+            self.world.secret_names().await,
+            [wanted.secret_name.unwrap()],
+            "the one that the pod needs"
+        );
         self.world.operator.ready_since(&unit, since).await;
         self.until_state("running").await;
         unit
@@ -186,6 +192,7 @@ async fn live(world: &World, kind: ActionKind, case: Case, nth: usize) -> bool {
     let [kept, removed] = [(); 2].map(|()| world.neighbours.add_storage(world.tenant));
     let mut order = World::order();
     order["storages"] = json!([{ "storage_id": kept }, { "storage_id": removed, "mount_path": "/models", "read_only": true }]);
+    order["secrets"] = json!([{ "name": "TOKEN", "value": "hunter2" }]);
     let id = world.ordered(order).await;
     let life = Life { world, reconciler, injected: Arc::clone(&injected), id };
 
@@ -200,6 +207,7 @@ async fn live(world: &World, kind: ActionKind, case: Case, nth: usize) -> bool {
     life.until_state("stopped").await;
     life.leftovers("nothing of the start is left").await;
     assert_eq!((world.neighbours.claims(), world.neighbours.attachments()), (0, 2));
+    assert_eq!(world.secret_names().await, [""; 0], "{kind:?} {case:?}");
     let _ = world.change(id, json!({ "storages": [{ "storage_id": kept }] })).await.expect(200);
     life.until("the removed storage is detached", async || {
         world.history(id).await.contains(&"storage_detached system".to_owned())
@@ -214,6 +222,7 @@ async fn live(world: &World, kind: ActionKind, case: Case, nth: usize) -> bool {
     );
     let _ = world.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
     life.until_state("gone").await;
+    assert_eq!(world.secret_names().await, [""; 0], "{kind:?} {case:?}");
     life.leftovers("nothing of the instance is left").await;
     assert_eq!((world.neighbours.claims(), world.neighbours.attachments()), (0, 0));
 

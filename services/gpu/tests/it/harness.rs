@@ -9,6 +9,7 @@ use atelier_gpu::{
 use auth::Role;
 use crds::{ClusterConfig, GpuUnit};
 use db::{Db, queue::Outcome};
+use encryption::EncryptionKey;
 use ids::{InstanceId, TenantId, UnitId};
 use jiff::Timestamp;
 use kube::api::{Api, PostParams};
@@ -127,6 +128,10 @@ impl World {
             database: db.service(NAME, &MIGRATIONS).await,
             auth: issuer.config(),
             callers: testkit::callers(),
+            encryption_keys: vec![EncryptionKey {
+                id: "1".into(),
+                key: "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=".into(),
+            }],
             stock: neighbours.endpoint(),
             storage: neighbours.endpoint(),
             apps: Apps { scheme: "http".into(), domain: "localhost".into(), port: Some(8080) },

@@ -16,7 +16,7 @@ async fn an_instance_is_ordered_runs_stops_starts_again_and_goes() {
     let mut order = World::order();
     order["name"] = json!("drawing");
     order["storage_id"] = json!(storage);
-    order["env"] = json!([{ "name": "LEVEL", "value": "2" }, { "name": "TOKEN", "value": "hunter2" }]);
+    order["env"] = json!([{ "name": "LEVEL", "value": "2" }, { "name": "PHRASE", "value": "hunter2" }]);
     let made = world.member().post("/v1/instances", order).await.expect(202);
     let id = made.str("id").parse().unwrap();
     assert_eq!(
@@ -34,7 +34,7 @@ async fn an_instance_is_ordered_runs_stops_starts_again_and_goes() {
     assert_eq!((wanted.attempt, wanted.restart), (1, 0));
     assert_eq!(wanted.tenant_id, world.tenant.k8s_name());
     let env: Vec<_> = wanted.env.iter().map(|e| (e.name.as_str(), e.value.as_str())).collect();
-    assert_eq!(env[..3], [("MODE", "plain"), ("LEVEL", "2"), ("TOKEN", "hunter2")]);
+    assert_eq!(env[..3], [("MODE", "plain"), ("LEVEL", "2"), ("PHRASE", "hunter2")]);
     assert_eq!(wanted.volumes[0].storage.as_deref(), Some(storage.k8s_name().as_str()));
     assert_eq!(wanted.volumes[0].mount_path, "/workspace/storage");
 

@@ -1,13 +1,17 @@
 //! The state machine in a small world: random commands, failures and crashes at any point. Nothing is given
 //! twice, nothing is left over, every second is billed once, every instance ends in a legal state.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use atelier_gpu::{
     cluster::{Condition, DesiredInstance, Observation, Unit, UnitRef},
     instance::{
         Accepted, Action, AttachedStorage, Claim, Command, CurrentOperation, Effects, Event as Happened,
-        Failure, Instance, OnNodeLoss, OperationKind, Order, Place, Reason, ReasonCode, State, Step, decide,
+        Failure, Instance, OnNodeLoss, OperationKind, Order, Place, Reason, ReasonCode, SecretChange,
+        SecretRef, State, Step, decide,
     },
     usage::{EndedHold, Meter, Metering, RunKey},
 };
@@ -42,6 +46,8 @@ struct World {
     /// Stock's truth: unit → holder.
     claims: BTreeMap<usize, InstanceId>,
     attached: Vec<bool>,
+    /// The cluster's Secrets, by name.
+    secrets: BTreeSet<String>,
     units: Vec<Unit>,
     /// What was so one change earlier: a watch that lags.
     before: Vec<Unit>,
@@ -74,6 +80,7 @@ impl World {
     fn new() -> Self {
         let unit = |n: usize| Unit {
             name: format!("unit-{n}"),
+            own_namespace: None,
             resource_version: "1".into(),
             generation: 1,
             observed_generation: Some(1),
@@ -104,6 +111,11 @@ impl World {
                     restart: 0,
                     attached: BTreeMap::new(),
                     detaching: vec![],
+                    secrets: match n {
+                        0 => vec![],
+                        _ => vec![SecretRef { name: "TOKEN".into(), updated_at: at(0) }],
+                    },
+                    secret_objects: vec![],
                     meter: Meter::default(),
                     last_place: None,
                     operation: CurrentOperation { id: operation, kind: OperationKind::Create },
@@ -119,6 +131,7 @@ impl World {
             ledgers: vec![Ledger::new(); instances.len()],
             holds: vec![Ledger::new(); instances.len()],
             attached: vec![false; instances.len()],
+            secrets: BTreeSet::new(),
             instances,
             claims: BTreeMap::new(),
             units: vec![unit(0), unit(1)],
@@ -316,6 +329,14 @@ impl World {
             }
             Step::Act(Action::DetachRemoved(_)) => unreachable!("no storage is removed in this world"),
             Step::Act(Action::Claim) => self.claim(instance.id),
+            Step::Act(Action::WriteSecret(secret)) => {
+                self.secrets.insert(secret.name.clone());
+                Happened::Secret(SecretChange::Written(secret))
+            }
+            Step::Act(Action::DeleteSecret(secret)) => {
+                self.secrets.remove(&secret.name);
+                Happened::Secret(SecretChange::Deleted(secret))
+            }
             Step::Act(Action::Apply) => return self.apply(&instance, number(&own.unwrap())),
             Step::Act(Action::Vacate(unit)) => {
                 self.vacate(number(&unit), &name);
@@ -482,6 +503,13 @@ impl World {
                 let holder = self.claims.get(&u).map(|id| id.k8s_name());
                 assert_eq!(holder.as_ref(), Some(&present.id), "runs in a unit that it does not hold");
             }
+            if let Some(desired) = &unit.desired {
+                let id = InstanceId::from_k8s_name(&desired.name).unwrap();
+                let instance = self.instances.iter().find(|instance| instance.id == id).unwrap();
+                let secret = format!("{}-{}", desired.name, desired.attempt);
+                let has_all = instance.secrets.is_empty() || self.secrets.contains(&secret);
+                assert!(has_all, "the pod waits for {secret}: {:?}", instance.state);
+            }
         }
         for (i, instance) in self.instances.iter().enumerate() {
             let held = self.claims.values().filter(|holder| **holder == instance.id).count();
@@ -495,6 +523,9 @@ impl World {
             }
             if matches!(instance.state, State::Stopped { .. } | State::Deleted) {
                 assert_eq!(held, usize::from(keeps), "a unit is left over");
+                let name = instance.id.k8s_name();
+                let left = self.secrets.iter().find(|secret| secret.starts_with(&name));
+                assert_eq!(left, None, "a Secret is left over");
                 assert!(self.ledgers[i].values().all(Option::is_some), "a run is left open");
             }
             if matches!(instance.state, State::Deleted) {

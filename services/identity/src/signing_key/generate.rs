@@ -7,12 +7,13 @@ use aws_lc_rs::{
     signature::KeyPair as _,
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use encryption::Cipher;
 use ids::SigningKeyId;
 use jiff::Timestamp;
 use serde_json::json;
 
 use super::store::StoredKey;
-use crate::{encryption::Cipher, keyring::Key, state::AppState};
+use crate::{keyring::Key, state::AppState};
 
 /// Generates a key that signs from `active_from` on.
 pub(super) async fn generate(

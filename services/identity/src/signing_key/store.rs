@@ -1,12 +1,12 @@
 //! The tables of signing keys and of requests for them.
 
+use encryption::Encrypted;
 use ids::SigningKeyId;
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::PgConnection;
 
 use super::model::SigningKeyRequest;
-use crate::encryption::Encrypted;
 
 /// The public part of a key.
 #[derive(Debug, Clone, Copy)]

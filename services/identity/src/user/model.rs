@@ -1,5 +1,6 @@
 //! Users as clients see them, and the rules for changing them.
 
+use encryption::Cipher;
 use ids::UserId;
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use crate::{encryption::Cipher, error::Error, password, session::EndReason, tenant::check_name};
+use crate::{error::Error, password, session::EndReason, tenant::check_name};
 
 /// A person who can sign in.
 #[derive(Debug, Clone, Serialize, ToSchema)]

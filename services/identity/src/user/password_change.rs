@@ -2,6 +2,7 @@
 
 use api::{IdempotencyKey, Problem, Reply};
 use auth::Principal;
+use encryption::Cipher;
 use ids::UserId;
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
@@ -12,7 +13,6 @@ use utoipa::ToSchema;
 use super::{changes, store};
 use crate::{
     client_address::ClientAddress,
-    encryption::Cipher,
     error::Error,
     password,
     session::{self, Attempt, EndReason},

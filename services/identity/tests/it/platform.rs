@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, net::SocketAddr};
 
 use atelier_identity::{
-    App, BootstrapAdmin, Config, EncryptionKey, MIGRATIONS, NAME, PasswordConfig, SessionConfig,
-    SigningConfig,
+    App, BootstrapAdmin, Config, MIGRATIONS, NAME, PasswordConfig, SessionConfig, SigningConfig,
 };
 use auth::AuthConfig;
+use encryption::EncryptionKey;
 use serde_json::{Value, json};
 use service::Process;
 use testkit::{Client, TestDb, eventually};

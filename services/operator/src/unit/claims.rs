@@ -12,7 +12,7 @@ use crate::observation::{DraSupport, ObservedDeviceClaim, ObservedPod};
 impl<'a> Planner<'a> {
     /// Why devices cannot be claimed in this cluster, if the unit needs claims.
     pub(super) fn unsupported(&self) -> Option<&'static str> {
-        if !devices::are_claimed(&self.unit.spec) {
+        if !self.unit.spec.claims_devices() {
             return None;
         }
         match self.snapshot.dra {

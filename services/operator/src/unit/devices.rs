@@ -28,16 +28,10 @@ const DEVICES_MOST: i64 = 32;
 /// Prefix of the name of a unit with its own namespace, which must not collide with other namespaces.
 const NAME_PREFIX: &str = "unit-";
 
-/// Whether the unit's GPUs are allocated by claim.
-#[must_use]
-pub fn are_claimed(spec: &GpuUnitSpec) -> bool {
-    spec.gpu.count > 0 && matches!(spec.gpu.allocation, Allocation::Dra { .. })
-}
-
 /// The unit's own namespace, if it has one.
 #[must_use]
 pub fn namespace(unit: &GpuUnit) -> Option<String> {
-    are_claimed(&unit.spec).then(|| unit.name_any())
+    unit.spec.claims_devices().then(|| unit.name_any())
 }
 
 /// Checks what the schema cannot.
@@ -80,7 +74,7 @@ fn claim_spec(spec: &GpuUnitSpec) -> Option<ResourceClaimSpec> {
 /// Hash of the requests of the unit's claim; `None` if nothing is claimed.
 #[must_use]
 pub fn template_hash(spec: &GpuUnitSpec) -> Option<String> {
-    let claim = serde_json::json!(claim_spec(spec).filter(|_| are_claimed(spec))?);
+    let claim = serde_json::json!(claim_spec(spec).filter(|_| spec.claims_devices())?);
     Some(short_hash(claim.to_string().as_bytes()))
 }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use crds::Instance;
 
 use super::action::Action;
-use super::devices;
 use super::planner::Planner;
 use super::status;
 use crate::observation::ObservedMirror;
@@ -13,7 +12,7 @@ use crate::observation::ObservedMirror;
 impl Planner<'_> {
     /// Creates the mirrors that the instance needs. Returns why its storages cannot be mounted yet, if so.
     pub(super) fn create_missing_mirrors(&mut self, wanted: &Instance) -> Option<String> {
-        if !devices::are_claimed(&self.unit.spec) {
+        if !self.unit.spec.claims_devices() {
             return None;
         }
         let mut why = None;

@@ -7,7 +7,6 @@ use crds::{HeldReason, names};
 use jiff::{SignedDuration, Timestamp};
 
 use super::action::Action;
-use super::devices;
 use super::planner::{Held, LeftPlace, NodeState, Planner};
 use super::pods::{self, Placement};
 use super::snapshot::PlaceCheck;
@@ -227,7 +226,7 @@ impl<'a> Planner<'a> {
         let held = self.previous.condition(names::CONDITION_HELD);
         let was_held = held.is_some_and(|held| held.status == "True");
         let node = self.previous.node.as_deref().filter(|node| self.node_accepts_pods(node))?;
-        let has_devices = !devices::are_claimed(&self.unit.spec) || self.has_usable_claim_on(node);
+        let has_devices = !self.unit.spec.claims_devices() || self.has_usable_claim_on(node);
         (was_held && has_devices && !self.snapshot.preempted && !self.place_is_used).then_some(node)
     }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use atelier_operator::controller::{Hook, Step, Verdict};
 use crds::{UnitState, names};
-use k8s_openapi::api::core::v1::ResourceQuota;
+use k8s_openapi::api::core::v1::{Namespace, Pod, ResourceQuota, Secret};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
-use kube::api::{DeleteParams, ListParams};
+use kube::api::{DeleteParams, ListParams, LogParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
 use testkit::eventually;
@@ -221,4 +221,34 @@ async fn a_start_writes_nothing_to_a_namespace_that_is_as_it_should_be() {
     let text = operator.process.metrics.text();
     assert!(text.contains("operator_writes_total{kind=\"tenant\"} 6\n"), "{text}");
     lab.end(operator, 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_gets_the_secret_of_its_instance_in_a_namespace_that_exists_before() {
+    let lab = Lab::new(0, 0).await;
+    // as the gpu service does, before the operator has written anything of the tenant
+    let (spaces, tenant) = (Api::<Namespace>::all(lab.client.clone()), lab.tenant());
+    let space = serde_json::from_value(json!({"metadata": {"name": tenant}})).unwrap();
+    spaces.create(&PostParams::default(), &space).await.unwrap();
+    let secrets: Api<Secret> = Api::namespaced(lab.client.clone(), &tenant);
+    let secret = json!({"metadata": {"name": "own"}, "stringData": {"TOKEN": "hunter2"}});
+    secrets.create(&PostParams::default(), &serde_json::from_value(secret).unwrap()).await.unwrap();
+
+    let operator = lab.operator("one", None).await;
+    lab.create_real_unit(0).await;
+    lab.held(0).await;
+    let mut instance = lab.instance(0, 1);
+    instance["secretName"] = json!("own");
+    instance["command"][2] = json!("echo $TOKEN; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done");
+    lab.set_instance(0, Some(instance)).await;
+    let own = lab.running(0, 1).await.instance.unwrap();
+    let pods: Api<Pod> = Api::namespaced(lab.client.clone(), &tenant);
+    eventually("the container has the value", async || {
+        (pods.logs(&own.pod_name, &LogParams::default()).await.ok()? == "hunter2\n").then_some(())
+    })
+    .await;
+    let space = spaces.get(&tenant).await.unwrap();
+    let level = space.labels().get("pod-security.kubernetes.io/enforce").map(String::as_str);
+    assert_eq!(level, Some("restricted"), "the operator has added its labels");
+    lab.end(operator, 1).await;
 }

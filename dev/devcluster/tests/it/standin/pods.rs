@@ -214,6 +214,22 @@ async fn volumes_outlive_pods() {
 }
 
 #[tokio::test]
+async fn a_container_waits_for_the_secret_of_its_environment() {
+    let t = Test::with(real).await;
+    let (pods, secrets): (Api<Pod>, Api<Secret>) = (t.pods(), t.api());
+    let from = json!([{ "secretRef": { "name": "s" } }, { "prefix": "P_", "secretRef": { "name": "s" } }]);
+    let spec = json!({ "restartPolicy": "Never", "containers": [{ "name": "main", "image": "sh:1", "envFrom": from,
+        "env": [{ "name": "OWN", "value": "of the pod" }] }] });
+    create(&pods, shell("p", "echo $KEY $P_KEY $OWN", spec)).await;
+    until(&pods, "p", |p| container(p)["state"]["waiting"]["reason"] == "CreateContainerConfigError").await;
+    create(&secrets, json!({ "metadata": { "name": "s" }, "stringData": { "KEY": "hunter2", "OWN": "no" } }))
+        .await;
+    until(&pods, "p", |p| p.status.as_ref().unwrap().phase.as_deref() == Some("Succeeded")).await;
+    assert_eq!(pods.logs("p", &LogParams::default()).await.unwrap(), "hunter2 hunter2 of the pod\n");
+    t.stop().await;
+}
+
+#[tokio::test]
 async fn failures_say_why() {
     let t = Test::with(real).await;
     let pods = t.pods();

@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use super::{
     super::fixture::{at, claim, condition, desired, idle_unit, instance, pod, run, status, unit_with},
     super::mount::Mount,
+    super::secret::{SecretRef, TrackedSecret},
     *,
 };
 use crate::cluster::{Condition, DesiredInstance};
@@ -47,12 +48,15 @@ fn outline(step: &Step) -> (&'static str, Option<ReasonCode>) {
         Step::Record(Event::RunsEnded(_)) => ("runs ended", None),
         Step::Record(Event::NodeLost) => ("node lost", None),
         Step::Record(Event::Failed(failure)) => ("failed", Some(failure.reason.code)),
+        Step::Record(Event::Secret(SecretChange::Planned(_))) => ("plan secret", None),
         Step::Record(_) => ("another event", None),
         Step::Act(Action::Attach(_)) => ("attach", None),
         Step::Act(Action::DetachRemoved(_)) => ("detach removed", None),
         Step::Act(Action::Claim) => ("claim", None),
+        Step::Act(Action::WriteSecret(_)) => ("write secret", None),
         Step::Act(Action::Apply) => ("apply", None),
         Step::Act(Action::Vacate(_)) => ("vacate", None),
+        Step::Act(Action::DeleteSecret(_)) => ("delete secret", None),
         Step::Act(Action::Release) => ("release", None),
         Step::Act(Action::Detach) => ("detach", None),
         Step::Act(Action::ReleaseLeftovers) => ("release leftovers", None),
@@ -383,6 +387,78 @@ fn a_unit_is_released_only_when_nothing_of_the_instance_is_left() {
     assert_eq!(step(&instance, unit_with(&instance)), Step::Act(Action::Vacate(claim().unit)));
 }
 
+fn secret(name: &str) -> SecretObject {
+    SecretObject { cluster: claim().unit.cluster, namespace: "ten".into(), name: name.into() }
+}
+
+/// With a secret, and the progress of the Secret of its current start.
+fn with_secret(mut instance: Instance, progress: Option<Progress>) -> Instance {
+    instance.secrets = vec![SecretRef { name: "TOKEN".into(), updated_at: at(0) }];
+    let namespace = instance.tenant.k8s_name();
+    let object = SecretObject { namespace, ..secret(&instance.secret_name().unwrap()) };
+    instance.secret_objects =
+        progress.map(|progress| TrackedSecret { object, progress }).into_iter().collect();
+    instance
+}
+
+#[test]
+fn the_secret_is_written_before_the_unit() {
+    for (progress, expected) in [
+        (None, "plan secret"),
+        (Some(Progress::Planned), "write secret"),
+        (Some(Progress::Written), "apply"),
+        (Some(Progress::Deleted), "plan secret"),
+    ] {
+        let instance = with_secret(starting(), progress);
+        assert_eq!(outline(&step(&instance, idle_unit())).0, expected, "{progress:?}");
+    }
+    assert_eq!(outline(&step(&starting(), idle_unit())).0, "apply", "without secrets");
+}
+
+#[test]
+fn a_secret_is_deleted_between_the_end_of_the_container_and_the_release() {
+    let held = ClaimStatus::Held(claim());
+    let left = |instance: &Instance| Unit { instance: Some(status(instance, None)), ..idle_unit() };
+    let with_hold =
+        instance(State::Stopping { claim: held.clone(), failure: None, reason: None, hold: Some(at(300)) });
+    let lost = instance(State::Pending { reason: None, wait: true, held: None, left: Some(claim()) });
+    for (instance, end) in [
+        (stopping(held.clone()), "release"),
+        (deleting(held), "release"),
+        (with_hold, "another event"),
+        (lost, "release"),
+    ] {
+        let written = with_secret(instance.clone(), Some(Progress::Written));
+        assert_eq!(outline(&step(&written, unit_with(&written))).0, "vacate", "{:?}", instance.state);
+        assert_eq!(outline(&step(&written, left(&written))).0, "wait", "{:?}", instance.state);
+        for progress in [Progress::Planned, Progress::Written] {
+            let written = with_secret(instance.clone(), Some(progress));
+            assert_eq!(outline(&step(&written, idle_unit())).0, "delete secret", "{:?}", instance.state);
+            let gone = decide(&written, &Observation::Gone, &[], false, at(200));
+            assert_eq!(outline(&gone).0, "delete secret", "{:?}", instance.state);
+        }
+        let deleted = with_secret(instance.clone(), Some(Progress::Deleted));
+        assert_eq!(outline(&step(&deleted, idle_unit())).0, end, "{:?}", instance.state);
+        // one in another cluster, which may not answer, keeps no unit
+        let mut elsewhere = with_secret(instance.clone(), Some(Progress::Written));
+        elsewhere.secret_objects[0].object.cluster = "uk-2".into();
+        assert_eq!(outline(&step(&elsewhere, idle_unit())).0, end, "{:?}", instance.state);
+    }
+}
+
+#[test]
+fn the_secret_of_an_earlier_start_is_deleted_once_the_next_one_runs() {
+    let mut instance = with_secret(running(), Some(Progress::Written));
+    let unit = unit_with(&instance);
+    assert_eq!(step(&instance, unit.clone()), Step::Wait(None));
+    let stale = TrackedSecret { object: secret("inst-1"), progress: Progress::Written };
+    instance.secret_objects.push(stale);
+    assert_eq!(step(&instance, unit), Step::Act(Action::DeleteSecret(secret("inst-1"))));
+    instance.state = State::Stopped { failure: None, hold: None };
+    let left = decide(&instance, &Observation::Unknown, &[], false, at(200));
+    assert_eq!(outline(&left).0, "delete secret", "left by a replica that knows no secrets");
+}
+
 #[test]
 fn steps_that_cannot_be_undone_need_confirmation() {
     let unready = Event::BecameUnready(None);
@@ -391,6 +467,8 @@ fn steps_that_cannot_be_undone_need_confirmation() {
         (Step::Record(Event::RemovedFromUnit), true),
         (Step::Record(unready), true),
         (Step::Act(Action::Release), true),
+        (Step::Act(Action::DeleteSecret(secret("s"))), true),
+        (Step::Act(Action::WriteSecret(secret("s"))), false),
         (Step::Record(Event::BecameReady(pod())), false),
         (Step::Record(Event::RunsEnded(vec![])), false),
         (Step::Act(Action::Claim), false),

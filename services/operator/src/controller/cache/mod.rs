@@ -19,7 +19,6 @@ use tokio::time::Instant;
 use crate::observation::{
     DraSupport, ObservedDeviceClaim, ObservedMirror, ObservedNode, ObservedPod, ObservedVolumeClaim,
 };
-use crate::unit::devices;
 use crate::unit::snapshot::PlaceCheck;
 
 pub(crate) use applied::Applied;
@@ -232,7 +231,7 @@ impl Cache {
         if inner.dra.insert(kind.to_owned(), dra) == Some(dra) {
             return Vec::new();
         }
-        let claimed = |unit: &Arc<GpuUnit>| devices::are_claimed(&unit.spec);
+        let claimed = |unit: &Arc<GpuUnit>| unit.spec.claims_devices();
         let units = inner.slots.iter().filter(|(_, slot)| slot.unit.as_ref().is_some_and(claimed));
         units.map(|(unit, _)| Key::Unit(unit.clone())).collect()
     }

@@ -1,4 +1,5 @@
-//! Encryption of secrets at rest, and keyed fingerprints of secrets of which not even a plain hash may be stored.
+//! Encryption of secrets at rest, and keyed fingerprints of secrets of which not even a plain hash may be stored. Each
+//! service derives its own keys from the configured ones.
 
 use anyhow::Context;
 use aws_lc_rs::{
@@ -6,12 +7,21 @@ use aws_lc_rs::{
     hmac,
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
 
-use crate::config::EncryptionKey;
+/// A configured key.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EncryptionKey {
+    /// Name of the key, stored with what it encrypted.
+    pub id: String,
+    /// 32 random bytes in base64.
+    pub key: SecretString,
+}
 
 /// Encrypts with the first configured key, decrypts with all of them.
-pub(crate) struct Cipher {
+pub struct Cipher {
     keys: Vec<Key>,
 }
 
@@ -23,16 +33,19 @@ struct Key {
 
 /// Encrypted bytes, and the id of the key that encrypted them.
 #[derive(Debug)]
-pub(crate) struct Encrypted {
-    pub(crate) key_id: String,
+pub struct Encrypted {
+    /// Id of the key.
+    pub key_id: String,
     /// Nonce, ciphertext, tag.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 impl Cipher {
+    /// The cipher of a service.
+    ///
     /// # Errors
     /// If there is no key, or one is not 32 bytes in base64.
-    pub(crate) fn new(keys: &[EncryptionKey]) -> anyhow::Result<Self> {
+    pub fn new(service: &str, keys: &[EncryptionKey]) -> anyhow::Result<Self> {
         anyhow::ensure!(!keys.is_empty(), "encryption_keys: at least one key is needed");
         let keys = keys
             .iter()
@@ -46,14 +59,12 @@ impl Cipher {
                 })?;
                 // a key of its own for each purpose, derived from the configured one
                 let root = hmac::Key::new(hmac::HMAC_SHA256, &bytes);
-                let derived = |purpose: &str| hmac::sign(&root, purpose.as_bytes());
+                let derived =
+                    |purpose: &str| hmac::sign(&root, format!("atelier {service} {purpose}").as_bytes());
                 Ok(Key {
                     id: key.id.clone(),
-                    aead: RandomizedNonceKey::new(&AES_256_GCM, derived("atelier identity seal").as_ref())?,
-                    fingerprint: hmac::Key::new(
-                        hmac::HMAC_SHA256,
-                        derived("atelier identity fingerprint").as_ref(),
-                    ),
+                    aead: RandomizedNonceKey::new(&AES_256_GCM, derived("seal").as_ref())?,
+                    fingerprint: hmac::Key::new(hmac::HMAC_SHA256, derived("fingerprint").as_ref()),
                 })
             })
             .collect::<anyhow::Result<_>>()?;
@@ -61,7 +72,10 @@ impl Cipher {
     }
 
     /// Encrypts `secret`. Decryption needs the same `context`.
-    pub(crate) fn encrypt(&self, secret: &[u8], context: &str) -> anyhow::Result<Encrypted> {
+    ///
+    /// # Errors
+    /// If no nonce can be generated.
+    pub fn encrypt(&self, secret: &[u8], context: &str) -> anyhow::Result<Encrypted> {
         let key = self.keys.first().context("no encryption key")?;
         let mut ciphertext = secret.to_vec();
         let nonce = key.aead.seal_in_place_append_tag(Aad::from(context.as_bytes()), &mut ciphertext)?;
@@ -70,9 +84,11 @@ impl Cipher {
         Ok(Encrypted { key_id: key.id.clone(), bytes })
     }
 
+    /// Decrypts what was encrypted with this `context`.
+    ///
     /// # Errors
     /// If the key is not configured, or the bytes or the context differ from what was encrypted.
-    pub(crate) fn decrypt(&self, encrypted: &Encrypted, context: &str) -> anyhow::Result<Vec<u8>> {
+    pub fn decrypt(&self, encrypted: &Encrypted, context: &str) -> anyhow::Result<Vec<u8>> {
         let key = self
             .keys
             .iter()
@@ -88,7 +104,8 @@ impl Cipher {
 
     /// A keyed hash that stands for a password in the stored hash of a request. From a plain hash the password could be
     /// guessed.
-    pub(crate) fn fingerprint(&self, secret: &str) -> String {
+    #[must_use]
+    pub fn fingerprint(&self, secret: &str) -> String {
         self.keys
             .first()
             .map_or_else(String::new, |key| STANDARD.encode(hmac::sign(&key.fingerprint, secret.as_bytes())))
@@ -105,13 +122,15 @@ mod tests {
 
     #[test]
     fn a_secret_is_decrypted_with_its_own_key_and_context_only() {
-        let cipher = Cipher::new(&[key("a", 1)]).unwrap();
+        let cipher = Cipher::new("test", &[key("a", 1)]).unwrap();
         let encrypted = cipher.encrypt(b"secret", "here").unwrap();
         assert_eq!(cipher.decrypt(&encrypted, "here").unwrap(), b"secret");
         assert!(cipher.decrypt(&encrypted, "there").is_err());
         assert!(!encrypted.bytes.windows(6).any(|w| w == b"secret"));
-        let other = Cipher::new(&[key("a", 9)]).unwrap();
+        let other = Cipher::new("test", &[key("a", 9)]).unwrap();
         assert!(other.decrypt(&encrypted, "here").is_err(), "another key with the same id");
+        let of_another_service = Cipher::new("other", &[key("a", 1)]).unwrap();
+        assert!(of_another_service.decrypt(&encrypted, "here").is_err(), "the same key in another service");
         let mut changed = encrypted;
         changed.bytes[14] ^= 1;
         assert!(cipher.decrypt(&changed, "here").is_err());
@@ -119,26 +138,38 @@ mod tests {
 
     #[test]
     fn after_a_rotation_the_new_key_encrypts_and_the_old_one_still_decrypts() {
-        let encrypted = Cipher::new(&[key("a", 1)]).unwrap().encrypt(b"secret", "here").unwrap();
-        let rotated = Cipher::new(&[key("b", 2), key("a", 1)]).unwrap();
+        let encrypted = Cipher::new("test", &[key("a", 1)]).unwrap().encrypt(b"secret", "here").unwrap();
+        let rotated = Cipher::new("test", &[key("b", 2), key("a", 1)]).unwrap();
         assert_eq!(rotated.decrypt(&encrypted, "here").unwrap(), b"secret");
         assert_eq!(rotated.encrypt(b"x", "").unwrap().key_id, "b");
     }
 
+    /// What replicas of earlier releases have encrypted is decrypted.
+    #[test]
+    fn the_derivation_of_keys_does_not_change() {
+        let bytes = STANDARD.decode("AAECAwQFBgcICQoLj/MmnljgNynepQDm+zmZfFddqIzHwA==").unwrap();
+        let cipher = Cipher::new("identity", &[key("a", 1)]).unwrap();
+        let encrypted = Encrypted { key_id: "a".to_owned(), bytes };
+        assert_eq!(cipher.decrypt(&encrypted, "here").unwrap(), b"secret");
+    }
+
     #[test]
     fn keys_must_be_32_bytes() {
-        assert!(Cipher::new(&[]).is_err());
+        assert!(Cipher::new("test", &[]).is_err());
         for length in [0, 31, 33] {
             let key = EncryptionKey { id: "a".to_owned(), key: STANDARD.encode(vec![1; length]).into() };
-            assert!(Cipher::new(&[key]).is_err(), "{length}");
+            assert!(Cipher::new("test", &[key]).is_err(), "{length}");
         }
     }
 
     #[test]
     fn a_fingerprint_depends_on_the_secret_and_the_key() {
-        let cipher = Cipher::new(&[key("a", 1)]).unwrap();
+        let cipher = Cipher::new("test", &[key("a", 1)]).unwrap();
         assert_eq!(cipher.fingerprint("one"), cipher.fingerprint("one"));
         assert_ne!(cipher.fingerprint("one"), cipher.fingerprint("two"));
-        assert_ne!(cipher.fingerprint("one"), Cipher::new(&[key("a", 2)]).unwrap().fingerprint("one"));
+        assert_ne!(
+            cipher.fingerprint("one"),
+            Cipher::new("test", &[key("a", 2)]).unwrap().fingerprint("one")
+        );
     }
 }

@@ -1,0 +1,125 @@
+//! Writes and deletes the Secrets in clusters.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use db::Db;
+use encryption::Cipher;
+
+use super::{
+    super::{
+        actions::{Actions, Blocked, internal_error},
+        decide::unreachable_cluster,
+        model::{Event, Instance},
+        parts::Failure,
+        reason::{Reason, ReasonCode},
+    },
+    SecretChange, SecretObject,
+    model::context,
+    store,
+};
+use crate::cluster::{NewSecretObject, SecretError};
+
+/// The values of secrets.
+#[derive(Clone)]
+pub(in super::super) struct Values {
+    db: Db,
+    cipher: Arc<Cipher>,
+}
+
+/// Why values are not read.
+#[derive(Debug, thiserror::Error)]
+enum ReadError {
+    #[error(transparent)]
+    Database(#[from] sqlx::Error),
+    #[error("cannot decrypt the secret {name:?}: {cause:#}")]
+    Unreadable { name: String, cause: anyhow::Error },
+}
+
+impl Values {
+    pub(in super::super) fn new(db: Db, cipher: Arc<Cipher>) -> Self {
+        Self { db, cipher }
+    }
+
+    async fn read(&self, instance: &Instance) -> Result<BTreeMap<String, Vec<u8>>, ReadError> {
+        let mut tx = self.db.worker().await?;
+        let stored = store::read(&mut tx, instance.id).await?;
+        tx.commit().await?;
+        let decrypted = stored.into_iter().map(|(name, encrypted)| {
+            match self.cipher.decrypt(&encrypted, &context(instance.tenant, instance.id, &name)) {
+                Ok(value) => Ok((name, value)),
+                Err(cause) => Err(ReadError::Unreadable { name, cause }),
+            }
+        });
+        decrypted.collect()
+    }
+}
+
+impl Actions {
+    /// Writes the Secret of the current start. A value that cannot be decrypted, or that the cluster rejects, fails the
+    /// start.
+    pub(in super::super) async fn write_secret(
+        &self,
+        instance: &Instance,
+        object: SecretObject,
+    ) -> Result<Event, Blocked> {
+        let values = match self.secrets.read(instance).await {
+            Ok(values) => values,
+            Err(ReadError::Database(error)) => return Err(Blocked::new(internal_error(), &error)),
+            Err(error @ ReadError::Unreadable { .. }) => {
+                tracing::error!(instance.id = %instance.id, error = %error, "secret cannot be read");
+                let message = "A secret of the instance cannot be decrypted. Write all secrets of the instance again, \
+                     and start it. If that does not help, report its id to an administrator.";
+                let reason = Reason::new(ReasonCode::SecretUnreadable, message);
+                return Ok(Event::Failed(Failure::new(reason)));
+            }
+        };
+        let cluster = self.cluster(&object.cluster)?;
+        let secret = NewSecretObject {
+            namespace: &object.namespace,
+            name: &object.name,
+            tenant: &instance.tenant.k8s_name(),
+            instance: &instance.id.k8s_name(),
+            values,
+        };
+        match cluster.write_secret(secret).await {
+            Ok(()) => Ok(Event::Secret(SecretChange::Written(object))),
+            Err(error @ SecretError::Rejected { .. }) => {
+                tracing::error!(instance.id = %instance.id, error = %error, "cluster rejects a secret");
+                let message = "The cluster rejects the secrets of the instance.";
+                let reason = Reason::new(ReasonCode::TemplateRejected, message);
+                Ok(Event::Failed(Failure::new(reason)))
+            }
+            Err(error) => Err(blocked(&error)),
+        }
+    }
+
+    pub(in super::super) async fn delete_secret(&self, object: &SecretObject) -> Result<(), Blocked> {
+        let cluster = self.cluster(&object.cluster)?;
+        cluster.delete_secret(&object.namespace, &object.name).await.map_err(|error| blocked(&error))
+    }
+
+    /// Deletes again what delayed calls may have written. Returns whether anything is to be forgotten now.
+    pub(in super::super) async fn delete_leftover_secrets(
+        &self,
+        instance: &Instance,
+    ) -> Result<bool, Blocked> {
+        for tracked in &instance.secret_objects {
+            // nothing is left of a cluster that is not configured any more
+            if self.clusters.get(&tracked.object.cluster).is_some() {
+                self.delete_secret(&tracked.object).await?;
+            }
+        }
+        Ok(!instance.secret_objects.is_empty())
+    }
+}
+
+fn blocked(error: &SecretError) -> Blocked {
+    let reason = match error {
+        SecretError::Unreachable(_) | SecretError::Credentials(_) => unreachable_cluster(),
+        _ => Reason::new(
+            ReasonCode::WaitingForSecrets,
+            "The cluster does not accept the secrets of the instance yet. The platform retries.",
+        ),
+    };
+    Blocked::new(reason, error)
+}

@@ -1,0 +1,160 @@
+//! The Secrets in clusters: which one the next pod needs, and which may still exist. Pure.
+//!
+//! Each start has a Secret of its own, so that no pod sees values of another start and no delayed call changes those of a
+//! later one. What is about to be written is recorded before, and forgotten some time after it is deleted: whatever
+//! crashes in between, it is found again.
+
+use serde::{Deserialize, Serialize};
+
+use super::super::model::Instance;
+use crate::cluster::Unit;
+
+/// How many deleted Secrets are remembered until it is certain that no delayed call has written them again.
+const REMEMBERED: usize = 8;
+
+/// A Secret in a cluster.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SecretObject {
+    /// Configured name of the cluster.
+    pub cluster: String,
+    /// Namespace of the pod.
+    pub namespace: String,
+    /// Name of the Secret.
+    pub name: String,
+}
+
+/// What was done with a Secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Progress {
+    /// It is about to be written, or is written.
+    Planned,
+    /// It is written.
+    Written,
+    /// It is deleted. A delayed call may write it again.
+    Deleted,
+}
+
+/// A Secret that may exist.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrackedSecret {
+    /// The Secret.
+    #[serde(flatten)]
+    pub object: SecretObject,
+    /// What was done with it.
+    pub progress: Progress,
+}
+
+/// A step with a Secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretChange {
+    /// It is about to be written.
+    Planned(SecretObject),
+    /// It is written.
+    Written(SecretObject),
+    /// It is deleted.
+    Deleted(SecretObject),
+    /// All deleted ones are gone for good.
+    Forgotten,
+}
+
+impl Instance {
+    /// Returns the name of the Secret of the current start, if it has one.
+    #[must_use]
+    pub fn secret_name(&self) -> Option<String> {
+        (!self.secrets.is_empty()).then(|| format!("{}-{}", self.id.k8s_name(), self.attempt))
+    }
+
+    /// Returns the Secret that the pod in this unit needs, and what was done with it.
+    pub(in super::super) fn needed_secret(&self, unit: &Unit) -> Option<(SecretObject, Option<Progress>)> {
+        let namespace = unit.own_namespace.clone().unwrap_or_else(|| self.tenant.k8s_name());
+        let cluster = self.state.unit()?.cluster.clone();
+        let object = SecretObject { cluster, namespace, name: self.secret_name()? };
+        let tracked = self.secret_objects.iter().find(|tracked| tracked.object == object);
+        let progress = tracked.map(|tracked| tracked.progress);
+        Some((object, progress))
+    }
+
+    /// Returns Secrets that may exist, except those that were deleted.
+    pub(in super::super) fn live_secrets(&self) -> impl Iterator<Item = &SecretObject> {
+        let live = self.secret_objects.iter().filter(|tracked| tracked.progress != Progress::Deleted);
+        live.map(|tracked| &tracked.object)
+    }
+
+    /// Returns a Secret of an earlier start.
+    pub(in super::super) fn stale_secret(&self) -> Option<&SecretObject> {
+        let current = self.secret_name();
+        self.live_secrets().find(|object| Some(&object.name) != current.as_ref())
+    }
+
+    /// Records a step with a Secret.
+    pub(in super::super) fn on_secret(&mut self, change: SecretChange) {
+        let (object, progress) = match change {
+            SecretChange::Planned(object) => (object, Progress::Planned),
+            SecretChange::Written(object) => (object, Progress::Written),
+            SecretChange::Deleted(object) => (object, Progress::Deleted),
+            SecretChange::Forgotten => {
+                return self.secret_objects.retain(|tracked| tracked.progress != Progress::Deleted);
+            }
+        };
+        self.secret_objects.retain(|tracked| tracked.object != object);
+        self.secret_objects.push(TrackedSecret { object, progress });
+        let mut deleted =
+            self.secret_objects.iter().filter(|tracked| tracked.progress == Progress::Deleted).count();
+        self.secret_objects.retain(|tracked| {
+            let is_surplus = deleted > REMEMBERED && tracked.progress == Progress::Deleted;
+            deleted -= usize::from(is_surplus);
+            !is_surplus
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        super::{
+            super::{State, fixture},
+            SecretRef,
+        },
+        *,
+    };
+
+    fn object(n: usize) -> SecretObject {
+        SecretObject { cluster: "uk-1".into(), namespace: "ten".into(), name: format!("s-{n}") }
+    }
+
+    #[test]
+    fn deleted_secrets_are_remembered_up_to_a_limit() {
+        let mut instance = fixture::instance(State::Deleted);
+        for n in 0..20 {
+            instance.on_secret(SecretChange::Planned(object(n)));
+            instance.on_secret(SecretChange::Written(object(n)));
+            assert_eq!(instance.live_secrets().collect::<Vec<_>>(), [&object(n)]);
+            instance.on_secret(SecretChange::Deleted(object(n)));
+        }
+        let names: Vec<_> =
+            instance.secret_objects.iter().map(|tracked| tracked.object.name.clone()).collect();
+        assert_eq!(names, (12..20).map(|n| object(n).name).collect::<Vec<_>>(), "the latest");
+        instance.on_secret(SecretChange::Planned(object(20)));
+        instance.on_secret(SecretChange::Forgotten);
+        assert_eq!(instance.live_secrets().collect::<Vec<_>>(), [&object(20)]);
+        assert_eq!(instance.secret_objects.len(), 1);
+    }
+
+    #[test]
+    fn the_secret_is_in_the_namespace_of_the_pod() {
+        let claim = fixture::claim();
+        let starting = State::Starting { claim, reason: None, restarting: false };
+        let mut instance = fixture::instance(starting);
+        let unit = fixture::idle_unit();
+        assert_eq!(instance.needed_secret(&unit), None, "an instance without secrets");
+        instance.secrets = vec![SecretRef { name: "A".into(), updated_at: instance.created_at }];
+        let name = format!("{}-2", instance.id.k8s_name());
+        let expected = |namespace: String| {
+            (SecretObject { cluster: "uk-1".into(), namespace, name: name.clone() }, None)
+        };
+        assert_eq!(instance.needed_secret(&unit), Some(expected(instance.tenant.k8s_name())));
+        let own = Unit { own_namespace: Some("unit-1".into()), ..unit };
+        assert_eq!(instance.needed_secret(&own), Some(expected("unit-1".into())));
+    }
+}

@@ -1,0 +1,156 @@
+//! Instances that run an image of the tenant's own.
+
+use ids::InstanceId;
+use serde_json::{Value, json};
+
+use crate::{
+    harness::{Setup, World},
+    neighbours::SPEC,
+};
+
+const IMAGE: &str = "ghcr.io/team/painter:2.1";
+const DIGEST: &str = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+
+fn order() -> Value {
+    json!({ "gpu_spec": SPEC, "image": {
+        "reference": IMAGE, "ports": [{ "port": 8080, "is_public": true, "base_url": "/up" }, { "port": 9000 }],
+        "command": ["serve"], "args": ["--gpu"], "working_dir": "/srv", "storage_mount_path": "/data",
+    } })
+}
+
+impl World {
+    async fn allow_own_images(&self, allowed: bool) {
+        let path = format!("/v1/platform-quotas/{}?reason=trial", self.tenant);
+        let limits = json!({ "own_images": allowed, "instances": 9 });
+        let put = self.admin().header("if-match", "*").put(&path, limits).await.expect(200);
+        assert_eq!(put.body["limits"]["own_images"], allowed);
+        let own = self.member().get("/v1/quota").await.expect(200);
+        assert_eq!(own.body["limits"]["own_images"], allowed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_runs_an_image_of_its_own_if_an_administrator_allows_it() {
+    let world = World::start().await;
+    let member = world.member();
+    for path in ["/v1/instances", "/v1/instances/quote"] {
+        let refused = member.post(path, order()).await.expect_problem(403, "forbidden");
+        assert!(refused.str("next").contains("own_images"), "{}", refused.text);
+    }
+    world.allow_own_images(true).await;
+    assert_eq!(member.post("/v1/instances/quote", order()).await.expect(200).body["starts_now"], true);
+    let storage = world.neighbours.add_storage(world.tenant);
+    let mut new = order();
+    new["storage_id"] = json!(storage);
+    new["env"] = json!([{ "name": "LEVEL", "value": "2" }]);
+    let made = member.post("/v1/instances", new).await.expect(202);
+    assert_eq!((&made.body["service"], &made.body["version"]), (&Value::Null, &Value::Null));
+    assert!(made.str("name").starts_with("painter-"), "{}", made.str("name"));
+    let mut shown = order()["image"].clone();
+    shown["ports"] = json!([
+        { "port": 8080, "is_public": true, "is_probe": true, "base_url": "/up" },
+        { "port": 9000, "is_public": false, "is_probe": false, "base_url": "" },
+    ]);
+    assert_eq!(made.body["image"], shown);
+
+    let id: InstanceId = made.str("id").parse().unwrap();
+    let unit = world.unit_of(id).await;
+    let wanted = world.operator.unit(&unit).await.spec.instance.unwrap();
+    assert_eq!(
+        (wanted.image.as_str(), wanted.command, wanted.args),
+        (IMAGE, vec!["serve".into()], vec!["--gpu".into()])
+    );
+    assert_eq!((wanted.root_inside, wanted.runtime_class_name), (false, None));
+    assert_eq!(wanted.working_dir.as_deref(), Some("/srv"));
+    assert!(wanted.env.iter().any(|variable| variable.name == "LEVEL"));
+    let ports: Vec<_> = wanted.ports.iter().map(|port| (port.port, port.is_public, port.is_probe)).collect();
+    assert_eq!(ports, [(8080, true, true), (9000, false, false)]);
+    assert_eq!(wanted.volumes[0].mount_path, "/data");
+    world.brought_up(id).await;
+    let events = world.events(&format!("/v1/instances/{id}/events")).await;
+    let created = events.iter().find(|event| event["type"] == "instance.created").unwrap();
+    assert_eq!(
+        (&created["data"]["service"], &created["data"]["version"]),
+        (&json!("own image"), &json!(IMAGE))
+    );
+
+    // replicas of the previous release read both rows
+    let mut admin = world.db.admin().await;
+    let stored = "select spec ->> 'service', spec ->> 'version', spec ? 'image_id' from gpu.instances";
+    let stored: (String, String, bool) = sqlx::query_as(stored).fetch_one(&mut admin).await.unwrap();
+    assert_eq!(stored, ("own image".into(), IMAGE.into(), true));
+    let limits: Value =
+        sqlx::query_scalar("select limits from gpu.quotas").fetch_one(&mut admin).await.unwrap();
+    assert!(limits.get("own_images").is_none(), "{limits}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_instance_changes_its_image_while_that_is_allowed() {
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    world.allow_own_images(true).await;
+    let stopped = |mut order: Value| {
+        order["start"] = json!(false);
+        order
+    };
+    let own = world.ordered(stopped(order())).await;
+    let of_catalogue = world.ordered(World::stopped_order()).await;
+    for (id, change, pointer) in [
+        (of_catalogue, json!({ "image": order()["image"] }), "/image"),
+        (own, json!({ "version": "2" }), "/version"),
+        (
+            own,
+            json!({ "image": { "reference": "latest", "ports": [{ "port": 1, "is_public": true }] } }),
+            "/image/reference",
+        ),
+    ] {
+        let refused = world.change(id, change).await.expect_problem(422, "invalid-field");
+        assert_eq!(refused.body["errors"][0]["pointer"], pointer);
+    }
+    let before = world.member().get(&format!("/v1/instances/{own}")).await.expect(200);
+    let same = world.change(own, json!({ "image": order()["image"] })).await.expect(200);
+    assert_eq!(same.header("etag"), before.header("etag"), "nothing changes");
+    let mut image = order()["image"].clone();
+    image["reference"] = json!(format!("ghcr.io/team/painter@{DIGEST}"));
+    let changed = world.change(own, json!({ "image": image })).await.expect(200);
+    assert_eq!(changed.body["image"]["reference"], image["reference"]);
+    let events = world.events(&format!("/v1/instances/{own}/events")).await;
+    let update = events.iter().find(|event| event["type"] == "instance.updated").unwrap();
+    assert_eq!(
+        (&update["data"]["changed"], &update["data"]["version"]),
+        (&json!(["image"]), &image["reference"])
+    );
+
+    world.allow_own_images(false).await;
+    world.change(own, json!({ "image": order()["image"] })).await.expect_problem(403, "forbidden");
+    let start = format!("/v1/instances/{own}/start");
+    world.member().post(&start, Value::Null).await.expect_problem(403, "forbidden");
+    let _ =
+        world.member().post(&format!("/v1/instances/{of_catalogue}/start"), Value::Null).await.expect(202);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_names_a_service_or_a_valid_image() {
+    let world = World::with(Setup { units: 0, workers: false, ..Setup::default() }).await;
+    world.allow_own_images(true).await;
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut order = order();
+        change(&mut order);
+        order
+    };
+    for (order, pointer) in [
+        (json!({ "gpu_spec": SPEC }), "/service"),
+        (with(&|order| order["service"] = json!("shell")), "/image"),
+        (with(&|order| order["version"] = json!("1")), "/version"),
+        (with(&|order| order["image"]["reference"] = json!("painter")), "/image/reference"),
+        (with(&|order| order["image"]["reference"] = json!("https://ghcr.io/a:1")), "/image/reference"),
+        (with(&|order| order["image"]["ports"][0]["is_public"] = json!(false)), "/image/ports"),
+        (with(&|order| order["image"]["ports"][1]["port"] = json!(0)), "/image/ports/1/port"),
+        (with(&|order| order["image"]["root_inside"] = json!(true)), "/image/root_inside"),
+        (with(&|order| order["image"]["working_dir"] = json!("srv")), "/image/working_dir"),
+    ] {
+        for path in ["/v1/instances", "/v1/instances/quote"] {
+            let refused = world.member().post(path, order.clone()).await.expect_problem(422, "invalid-field");
+            assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{order} {}", refused.text);
+        }
+    }
+}
