@@ -7,7 +7,7 @@ use std::{
 };
 
 use atelier_gpu::{
-    cluster::{Condition, DesiredInstance, Observation, Unit, UnitRef},
+    cluster::{DesiredInstance, Observation, Unit, UnitRef},
     instance::{
         Accepted, Action, AttachedStorage, Claim, Command, CurrentOperation, Effects, Event as Happened,
         Failure, Instance, OnNodeLoss, OperationKind, Order, Place, Reason, ReasonCode, SecretChange,
@@ -15,14 +15,14 @@ use atelier_gpu::{
     },
     usage::{EndedHold, Meter, Metering, RunKey},
 };
-use crds::{HeldReason, InstanceReason, InstanceStatus, LastFailure, Run, UnitState};
+use crds::{HeldReason, InstanceReason, LastFailure, Run, UnitState};
 use ids::{DatacenterId, InstanceId, OperationId, TenantId, UnitId};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use operations::End;
 use proptest::prelude::*;
 
-use crate::model_events::{Cut, Event, at, events, order};
+use crate::model_events::{Cut, Event, at, condition, events, order, present};
 
 /// Runs a unit's status remembers.
 const RECENT: usize = 8;
@@ -31,10 +31,6 @@ const RECENT: usize = 8;
 type Ledger = BTreeMap<RunKey, Option<Timestamp>>;
 
 const CLUSTER: &str = "c";
-
-fn condition<R>(met: bool, reason: R) -> Option<Condition<R>> {
-    Some(Condition { met, reason: Some(reason), message: String::new() })
-}
 
 struct World {
     clock: i64,
@@ -54,22 +50,6 @@ struct World {
     /// How long each instance really ran.
     truth: BTreeMap<InstanceId, i64>,
     evidence_lost: bool,
-}
-
-/// A pod that is being made.
-fn present(desired: &DesiredInstance, now: Timestamp) -> InstanceStatus {
-    InstanceStatus {
-        id: desired.name.clone(),
-        attempt: desired.attempt,
-        restart: desired.restart,
-        namespace: "ten".into(),
-        pod_name: "pod".into(),
-        pod_ip: None,
-        started_at: Time(now),
-        running_since: None,
-        restarts: 0,
-        image_pull_failed_at: None,
-    }
 }
 
 fn number(unit: &UnitRef) -> usize {

@@ -2,10 +2,13 @@
 
 use atelier_gpu::{
     Template, TemplatePort,
+    cluster::{Condition, DesiredInstance},
     instance::{OnNodeLoss, Order},
 };
+use crds::InstanceStatus;
 use ids::{GpuSpecId, ImageId, StorageId};
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use proptest::prelude::*;
 
 /// What may happen.
@@ -113,5 +116,25 @@ pub(crate) fn order() -> Order {
         on_node_loss: OnNodeLoss::Restart,
         price_per_hour: "0.5".parse().unwrap(),
         currency: "EUR".into(),
+    }
+}
+
+pub(crate) fn condition<R>(met: bool, reason: R) -> Option<Condition<R>> {
+    Some(Condition { met, reason: Some(reason), message: String::new() })
+}
+
+/// A pod that is being made.
+pub(crate) fn present(desired: &DesiredInstance, now: Timestamp) -> InstanceStatus {
+    InstanceStatus {
+        id: desired.name.clone(),
+        attempt: desired.attempt,
+        restart: desired.restart,
+        namespace: "ten".into(),
+        pod_name: "pod".into(),
+        pod_ip: None,
+        started_at: Time(now),
+        running_since: None,
+        restarts: 0,
+        image_pull_failed_at: None,
     }
 }
