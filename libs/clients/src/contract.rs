@@ -50,6 +50,8 @@ pub struct Call {
     gpu::Route,
     gpu::RedeemRequest,
     gpu::Redeemed,
+    gpu::ActivityReport,
+    gpu::ReportedActivity,
     identity::Rights,
     identity::Role,
     tenant::TenantFate,
@@ -118,6 +120,7 @@ pub fn calls() -> Vec<Call> {
             schema::<gpu::RedeemRequest>(),
             schema::<gpu::Redeemed>(),
         ),
+        call("gpu", "post", "/internal/v1/instance-activity", schema::<gpu::ActivityReport>(), None),
         call(
             "identity",
             "get",

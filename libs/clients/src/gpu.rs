@@ -46,6 +46,28 @@ pub struct Redeemed {
     pub rights_at: Timestamp,
 }
 
+/// The instances that a replica of the gateway carries connections to.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ActivityReport {
+    /// The replica.
+    pub reporter: String,
+    /// Instances with open connections, or with connections since the last report.
+    pub instances: Vec<ReportedActivity>,
+    /// Whether this is all, with the reports since the last complete one.
+    pub is_complete: bool,
+    /// Whether the replica shuts down.
+    pub has_ended: bool,
+}
+
+/// The connections to one instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ReportedActivity {
+    /// The instance.
+    pub instance_id: InstanceId,
+    /// Seconds since the last connection was closed; 0 while one is open.
+    pub seconds_ago: u32,
+}
+
 /// Client of the gpu service.
 #[derive(Debug, Clone)]
 pub struct Client(Peer);
@@ -73,5 +95,13 @@ impl Client {
     /// the errors of every call.
     pub async fn redeem(&self, request: &RedeemRequest) -> Result<Redeemed, Error> {
         self.0.call(Method::POST, "/internal/v1/tickets/redeem", None, Some(request)).await
+    }
+
+    /// Reports which instances are in use.
+    ///
+    /// # Errors
+    /// Returns the errors of every call.
+    pub async fn report_activity(&self, report: &ActivityReport) -> Result<(), Error> {
+        self.0.call(Method::POST, "/internal/v1/instance-activity", None, Some(report)).await
     }
 }

@@ -27,9 +27,14 @@ impl Instances {
         mut request: Request,
         grant: Grant,
     ) -> Result<Response, Error> {
+        // open for as long as the request, its response or the switched connection
+        let open = self.state.activity.open(route.instance_id);
         let ended = || {
-            let revocations = self.state.auth().verifier.revocations().clone();
-            async move { revocations.ended(grant).await }
+            let (revocations, open) = (self.state.auth().verifier.revocations().clone(), open.clone());
+            async move {
+                revocations.ended(grant).await;
+                drop(open);
+            }
         };
         let wants_page = page::is_wanted(request.headers());
         let Some(address) = &route.address else {

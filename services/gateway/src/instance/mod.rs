@@ -19,6 +19,7 @@
 //! A cookie is valid for eight hours, or until the rights with which the instance was opened end: then open connections
 //! are cut too. That the instance still exists and still belongs to the tenant is checked with each request.
 
+mod activity;
 mod cookie;
 mod forward;
 mod page;
@@ -35,6 +36,7 @@ use axum::{
 use clients::gpu;
 use ids::InstanceId;
 
+pub(crate) use self::activity::Reporter;
 use crate::{connection_info::ConnectionInfo, error::Error, state::AppState};
 use cookie::Cookies;
 use routes::Routes;
@@ -57,9 +59,7 @@ impl Instances {
     /// If no cookie key is configured, or one is not valid.
     pub(crate) fn new(state: AppState, http: reqwest::Client) -> anyhow::Result<Self> {
         let config = &state.config;
-        let endpoint =
-            clients::Endpoint { url: config.services.gpu.clone(), token: config.gpu_token.clone() };
-        let gpu = gpu::Client::new(http, endpoint);
+        let gpu = gpu_client(&state, http);
         let cookies = Cookies::new(&config.cookie_keys, config.public_url.scheme() == "https")?;
         Ok(Self { routes: Routes::new(gpu.clone()), gpu, cookies, state })
     }
@@ -127,6 +127,13 @@ impl Instances {
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         response
     }
+}
+
+/// The client of the gpu service.
+pub(crate) fn gpu_client(state: &AppState, http: reqwest::Client) -> gpu::Client {
+    let config = &state.config;
+    let endpoint = clients::Endpoint { url: config.services.gpu.clone(), token: config.gpu_token.clone() };
+    gpu::Client::new(http, endpoint)
 }
 
 fn gpu_unavailable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {

@@ -36,6 +36,8 @@ const GPU_TOKEN: &str = "gateway-to-gpu";
 pub(crate) struct World {
     pub(crate) routes: Mutex<HashMap<String, Value>>,
     pub(crate) tickets: Mutex<HashMap<String, Value>>,
+    /// Reports of the instances in use.
+    pub(crate) reports: Mutex<Vec<Value>>,
     pub(crate) asked_for_routes: AtomicUsize,
     pub(crate) gpu_away: AtomicBool,
     pub(crate) not_ready: AtomicBool,
@@ -124,6 +126,14 @@ async fn redeem(State(world): State<Arc<World>>, headers: HeaderMap, Json(body):
     if fits { Json(tickets.remove(ticket).unwrap()["redeemed"].clone()).into_response() } else { nothing() }
 }
 
+async fn activity(State(world): State<Arc<World>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+    if world.gpu_away.load(Ordering::SeqCst) || !known(&headers) {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
+    world.reports.lock().unwrap().push(body);
+    StatusCode::NO_CONTENT.into_response()
+}
+
 /// What runs in an instance.
 fn pod() -> Router {
     let cookies = || async {
@@ -154,6 +164,7 @@ impl Platform {
         let internal = Router::new()
             .route("/internal/v1/routes/{label}", get(route))
             .route("/internal/v1/tickets/redeem", post(redeem))
+            .route("/internal/v1/instance-activity", post(activity))
             .route("/v1/instances/{id}/terminal", any(echo))
             .route("/v1/instances/{id}/log", post(|r: Request| async { Body::new(r.into_body()) }))
             .with_state(Arc::clone(&world));
@@ -181,6 +192,7 @@ impl Platform {
                 key: "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=".into(),
             }],
             limits: Limits { requests_per_second: 10_000, request_burst: 10_000, ..Limits::default() },
+            activity_seconds: 1,
         };
         change(&mut config);
         let process = Process::default();

@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 
 use super::{
     OperationKind,
+    idle_stop::IdleStopSettings,
     model::Instance,
     mount::{self, Mount, NewMount},
     parts::{CurrentOperation, OnNodeLoss, Order, OrderedGpu},
@@ -25,6 +26,7 @@ use super::{
 use crate::{
     budget::Admission,
     catalogue::{self, EnvVar, ServiceImage, check_env},
+    config::IdleConfig,
     error::Error,
     event::By,
     quota, ssh,
@@ -71,6 +73,9 @@ pub(crate) struct NewInstance {
     /// What happens when its node is lost.
     #[serde(default)]
     pub(crate) on_node_loss: OnNodeLoss,
+    /// Stops the instance when it is idle. It is not stopped if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) idle_stop: Option<IdleStopSettings>,
     /// Whether the instance is started at once. Otherwise it is created stopped.
     #[serde(default = "yes")]
     #[schema(default = true)]
@@ -98,7 +103,7 @@ pub(super) fn check_name(checks: &mut Checks, name: Option<&str>) {
 
 impl NewInstance {
     /// Checks what needs no other service.
-    pub(super) fn check(&self) -> Result<(), Problem> {
+    pub(super) fn check(&self, idle: IdleConfig) -> Result<(), Problem> {
         let mut checks = Checks::default();
         check_name(&mut checks, self.name.as_deref());
         check_words(
@@ -112,6 +117,9 @@ impl NewInstance {
         checks.extend(check_env("/env", &self.env));
         ssh::check_new_keys(&mut checks, "/ssh_keys", &self.ssh_keys);
         mount::check_new(&mut checks, "/storages", &self.storages);
+        if let Some(idle_stop) = &self.idle_stop {
+            idle_stop.check(&mut checks, idle);
+        }
         let both = self.storage_id.is_some() && !self.storages.is_empty();
         checks.require(!both, "/storage_id", "must be absent if `storages` is given");
         checks.require(self.start || !self.wait, "/wait", "must be false if `start` is false");
@@ -208,6 +216,7 @@ impl NewInstance {
                 price_per_hour: spec.price_per_hour,
                 currency: spec.currency.clone(),
             },
+            idle_stop: self.idle_stop.map(Into::into),
             state: State::Pending { reason: None, wait: self.wait, held: None, left: None },
             attempt: 1,
             restart: 0,

@@ -11,6 +11,7 @@ pub mod fault;
 pub(crate) mod fixture;
 mod hold;
 mod http;
+mod idle_stop;
 mod manifest;
 mod model;
 mod mount;
@@ -28,6 +29,7 @@ pub use decide::{Action, Step, decide};
 use utoipa_axum::router::OpenApiRouter;
 
 pub use hold::{Hold, HoldEnd};
+pub use idle_stop::{Announced, IdleStop};
 pub use model::{Accepted, Command, Effects, EndedOperation, Event, Instance, NotAllowed, Unexpected};
 pub use mount::Mount;
 pub use parts::{
@@ -37,6 +39,7 @@ pub use reason::{Reason, ReasonCode};
 pub use reconcile::Reconciler;
 pub use state::{InstanceState, State};
 pub use store::QUEUE;
+pub(crate) use view::InstanceView;
 
 /// The routes of tenants and of administrators.
 pub(crate) fn routes() -> OpenApiRouter<AppState> {

@@ -8,6 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
+    idle_stop::IdleStopView,
     model::Instance,
     mount::Mount,
     parts::{Failure, OnNodeLoss},
@@ -129,6 +130,8 @@ pub(crate) struct InstanceView {
     storage_id: Option<StorageId>,
     /// What happens when its node is lost.
     on_node_loss: OnNodeLoss,
+    /// When it is stopped because it is idle; null if it is not.
+    idle_stop: Option<IdleStopView>,
     /// All storages with their mount paths.
     storages: Vec<MountView>,
     /// URL of the instance. Stays the same as long as the instance exists.
@@ -190,6 +193,7 @@ impl InstanceView {
             version: order.version.clone(),
             storage_id: order.storage_id,
             on_node_loss: order.on_node_loss,
+            idle_stop: IdleStopView::of(instance),
             storages: order.mounts().into_iter().map(MountView::from).collect(),
             url: apps.url(instance.id),
             node,

@@ -13,6 +13,7 @@ mod events;
 mod faults;
 mod harness;
 mod holds;
+mod idle;
 mod lifecycle;
 mod log_stream;
 mod logs;
