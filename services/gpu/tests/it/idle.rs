@@ -161,12 +161,13 @@ async fn an_idle_instance_is_announced_and_stopped() {
         world.member().get(&format!("/v1/instances/{id}")).await.header("etag").unwrap().to_owned();
     let stop_at: Timestamp = view["idle_stop"]["stop_at"].as_str().unwrap().parse().unwrap();
     assert!(stop_at.as_second() - EPOCH >= 1020, "{view}");
-    assert_eq!(view["idle_stop"]["idle_since"], at(100));
+    // from the first whole second after the order
+    assert_eq!(view["idle_stop"]["idle_since"], at(101));
     let events = world.idle_events(id).await;
     assert_eq!(events.len(), 1, "{events:?}");
     assert_eq!(events[0]["type"], "instance.idle_stop_announced");
     assert_eq!(events[0]["actor"]["kind"], "system");
-    let data = json!({ "idle_since": at(100), "stop_at": view["idle_stop"]["stop_at"], "cpu_percent": 1.0, "gpu_percent": null });
+    let data = json!({ "idle_since": at(101), "stop_at": view["idle_stop"]["stop_at"], "cpu_percent": 1.0, "gpu_percent": null });
     assert_eq!(events[0]["data"], data);
 
     // until then, nothing is written to the instance
@@ -481,12 +482,16 @@ async fn the_workers_stop_an_idle_instance() {
     pods::give(&world, id, 1, "sleep 600").await;
     world.operator.ready_since(&unit, Timestamp::now().as_second() - EPOCH).await;
     world.in_state(id, "running").await;
-    let view = eventually("the instance is stopped", async || {
-        world.reported(&[]).await;
-        let view = member.get(&format!("/v1/instances/{id}")).await.expect(200).body;
-        (view["state"] == "stopping").then_some(view)
-    })
-    .await;
+    let seen = async |what: &str, test: fn(&Value) -> bool| {
+        eventually(what, async || {
+            world.reported(&[]).await;
+            let view = member.get(&format!("/v1/instances/{id}")).await.expect(200).body;
+            test(&view).then_some(view)
+        })
+        .await
+    };
+    seen("the stop is announced", |view| !view["idle_stop"]["stop_at"].is_null()).await;
+    let view = seen("the instance is stopped", |view| view["state"] == "stopping").await;
     assert_eq!(view["reason"], "idle_stopped");
     let events = world.idle_events(id).await;
     let time = |value: &Value| value.as_str().unwrap().parse::<Timestamp>().unwrap();
