@@ -66,6 +66,7 @@ async fn the_use_of_instances_is_reported_until_it_is_heard() {
     assert!(!platform.reported(instance.id).is_empty(), "it is open still");
     socket.close(None).await.unwrap();
     while let Some(Ok(_)) = socket.next().await {}
+    drop(socket);
     platform.next_reports().await;
     platform.next_reports().await;
     assert!(platform.reported(instance.id).is_empty(), "it is closed");
