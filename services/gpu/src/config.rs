@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
 use auth::{AuthConfig, Callers};
-use clients::Endpoint;
+use clients::{Endpoint, gpu::HostLabel};
 use crds::ClusterConfig;
 use db::DbConfig;
 use ids::InstanceId;
@@ -310,7 +310,8 @@ impl LogArchiveConfig {
     }
 }
 
-/// Host names of instances: `<scheme>://<inst-…>.<domain>[:<port>]/`.
+/// Host names of instances: `<scheme>://<inst-…>.<domain>[:<port>]/`, and `<scheme>://p<port>-<inst-…>.<domain>[:<port>]/`
+/// of their public ports.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Apps {
@@ -324,12 +325,13 @@ pub struct Apps {
 }
 
 impl Apps {
-    /// Returns an instance's URL, with a slash at the end.
+    /// Returns the URL of an instance, or of one of its public ports, with a slash at the end.
     #[must_use]
-    pub fn url(&self, instance: InstanceId) -> String {
+    pub fn url(&self, instance: InstanceId, public_port: Option<u16>) -> String {
         let Self { scheme, domain, port } = self;
         let port = port.map(|port| format!(":{port}")).unwrap_or_default();
-        format!("{scheme}://{}.{domain}{port}/", instance.k8s_name())
+        let label = HostLabel { instance, port: public_port };
+        format!("{scheme}://{label}.{domain}{port}/")
     }
 }
 

@@ -7,6 +7,7 @@ mod instances;
 mod limits;
 mod listener;
 mod platform;
+mod ports;
 mod rest;
 mod streams;
 mod websockets;

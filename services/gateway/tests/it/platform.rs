@@ -240,7 +240,8 @@ impl Platform {
             "instance_id": instance.id, "tenant_id": instance.tenant, "user_id": instance.user,
             "session_id": null, "rights_at": jiff::Timestamp::now(),
         });
-        let entry = json!({ "label": instance.id.k8s_name(), "redeemed": redeemed });
+        let label = instance.host.split('.').next();
+        let entry = json!({ "label": label, "redeemed": redeemed });
         self.world.tickets.lock().unwrap().insert(ticket.clone(), entry);
         ticket
     }

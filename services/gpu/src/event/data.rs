@@ -55,6 +55,8 @@ pub enum InstanceField {
     OnNodeLoss,
     /// When it is stopped because it is idle.
     IdleStop,
+    /// The ports with host names of their own.
+    PublicPorts,
 }
 
 /// What was changed. Events of earlier releases have the names only.

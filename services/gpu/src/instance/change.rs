@@ -15,6 +15,7 @@ use super::{
     model::Instance,
     mount::{self, Mount, NewMount},
     parts::{OnNodeLoss, OrderedGpu},
+    port::{self, NewPublicPort},
     state::State,
     store,
 };
@@ -48,6 +49,10 @@ pub(crate) struct InstanceChange {
     /// New storages, instead of all that were given before. Removed ones are detached and keep their data.
     #[serde(default)]
     storages: Option<Vec<NewMount>>,
+    /// New public ports, instead of all that were given before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 10)]
+    public_ports: Option<Vec<NewPublicPort>>,
     /// What happens when its node is lost.
     #[serde(default)]
     on_node_loss: Option<OnNodeLoss>,
@@ -77,6 +82,9 @@ impl InstanceChange {
         if let Some(storages) = &self.storages {
             mount::check_new(&mut checks, "/storages", storages);
         }
+        if let Some(ports) = &self.public_ports {
+            port::check_new(&mut checks, ports);
+        }
         if let Some(Some(idle_stop)) = &self.idle_stop {
             idle_stop.check(&mut checks, idle);
         }
@@ -85,7 +93,11 @@ impl InstanceChange {
 
     /// Whether it changes what was ordered, and so needs a stopped instance.
     fn reorders(&self) -> bool {
-        self.gpu_spec.is_some() || self.version.is_some() || self.env.is_some() || self.storages.is_some()
+        self.gpu_spec.is_some()
+            || self.version.is_some()
+            || self.env.is_some()
+            || self.storages.is_some()
+            || self.public_ports.is_some()
     }
 
     /// Checks with the other services, as the user whose access token this is. Returns the new GPU specification, if one
@@ -132,6 +144,9 @@ impl InstanceChange {
             }
             if let Some(env) = &self.env {
                 instance.order.env.clone_from(env);
+            }
+            if let Some(ports) = &self.public_ports {
+                instance.public_ports = ports.iter().copied().map(Into::into).collect();
             }
         }
         if let Some(name) = &self.name {
@@ -224,6 +239,7 @@ fn updated(before: &Instance, after: &Instance) -> Updated {
         (old.version != new.version, InstanceField::Version),
         (old.env != new.env, InstanceField::Env),
         (old.mounts() != new.mounts(), InstanceField::Storages),
+        (before.public_ports != after.public_ports, InstanceField::PublicPorts),
         (old.on_node_loss != new.on_node_loss, InstanceField::OnNodeLoss),
         (settings(before) != settings(after), InstanceField::IdleStop),
     ];

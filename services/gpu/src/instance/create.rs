@@ -20,6 +20,7 @@ use super::{
     model::Instance,
     mount::{self, Mount, NewMount},
     parts::{CurrentOperation, OnNodeLoss, Order, OrderedGpu},
+    port::{self, NewPublicPort},
     state::State,
     store,
 };
@@ -73,6 +74,10 @@ pub(crate) struct NewInstance {
     /// What happens when its node is lost.
     #[serde(default)]
     pub(crate) on_node_loss: OnNodeLoss,
+    /// Ports of the container that get host names of their own, besides the one of the service; at most 10.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 10)]
+    pub(crate) public_ports: Vec<NewPublicPort>,
     /// Stops the instance when it is idle. It is not stopped if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) idle_stop: Option<IdleStopSettings>,
@@ -117,6 +122,7 @@ impl NewInstance {
         checks.extend(check_env("/env", &self.env));
         ssh::check_new_keys(&mut checks, "/ssh_keys", &self.ssh_keys);
         mount::check_new(&mut checks, "/storages", &self.storages);
+        port::check_new(&mut checks, &self.public_ports);
         if let Some(idle_stop) = &self.idle_stop {
             idle_stop.check(&mut checks, idle);
         }
@@ -217,6 +223,7 @@ impl NewInstance {
                 currency: spec.currency.clone(),
             },
             idle_stop: self.idle_stop.map(Into::into),
+            public_ports: self.public_ports.iter().copied().map(Into::into).collect(),
             state: State::Pending { reason: None, wait: self.wait, held: None, left: None },
             attempt: 1,
             restart: 0,

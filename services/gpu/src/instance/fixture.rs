@@ -86,6 +86,7 @@ pub(crate) fn instance(state: State) -> Instance {
             currency: "EUR".into(),
         },
         idle_stop: None,
+        public_ports: vec![],
         state,
         attempt: 2,
         restart: 3,

@@ -24,10 +24,10 @@ const MAX_AFTER: u32 = 7 * 86_400;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct IdleStopSettings {
-    /// Seconds for which the instance has to be idle, 900 (or more, as configured) to 604,800.
+    /// Seconds for which the instance has to be idle, 900 (unless configured otherwise) to 604,800.
     after_seconds: u32,
-    /// The GPUs are idle while each of them is used less than this, in percent. Ignored where the use of GPUs is not
-    /// known.
+    /// The GPUs are idle while each of them is used less than this, in percent. In clusters without Prometheus the
+    /// use of GPUs is not measured, and the CPU alone decides.
     #[serde(default = "default_percent")]
     #[schema(default = 5, minimum = 1, maximum = 100)]
     gpu_below_percent: u8,

@@ -16,6 +16,7 @@ mod manifest;
 mod model;
 mod mount;
 mod parts;
+mod port;
 pub(crate) mod queue;
 mod reason;
 mod reconcile;
@@ -35,6 +36,7 @@ pub use mount::Mount;
 pub use parts::{
     AttachedStorage, Claim, ClaimStatus, CurrentOperation, Failure, OnNodeLoss, Order, OrderedGpu, Place, Pod,
 };
+pub use port::PublicPort;
 pub use reason::{Reason, ReasonCode};
 pub use reconcile::Reconciler;
 pub use state::{InstanceState, State};

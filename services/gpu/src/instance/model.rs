@@ -13,6 +13,7 @@ use super::{
     hold::HoldEnd,
     idle_stop::IdleStop,
     parts::{AttachedStorage, Claim, ClaimStatus, CurrentOperation, Failure, Order, Place, Pod},
+    port::PublicPort,
     reason::{Reason, ReasonCode},
     state::{InstanceState, State},
 };
@@ -151,6 +152,8 @@ pub struct Instance {
     pub order: Order,
     /// When it is stopped because it is idle.
     pub idle_stop: Option<IdleStop>,
+    /// Ports with host names of their own.
+    pub public_ports: Vec<PublicPort>,
     /// State.
     pub state: State,
     /// Number of the start; grows with each.

@@ -13,6 +13,7 @@ use super::{
     idle_stop::IdleStop,
     model::{Effects, Instance},
     parts::{AttachedStorage, CurrentOperation, Order, Place},
+    port::PublicPort,
     state::{InstanceState, State},
 };
 use crate::{
@@ -30,6 +31,7 @@ struct Row {
     name: String,
     spec: Json<Order>,
     idle_stop: Option<Json<IdleStop>>,
+    public_ports: Json<Vec<PublicPort>>,
     phase: Json<State>,
     attempt: i64,
     restart: i64,
@@ -60,6 +62,7 @@ impl From<Row> for Instance {
             name: row.name,
             order,
             idle_stop: row.idle_stop.map(|idle_stop| idle_stop.0),
+            public_ports: row.public_ports.0,
             state: row.phase.0,
             attempt: row.attempt,
             restart: row.restart,
@@ -81,7 +84,7 @@ macro_rules! select_instances {
     ($tail:tt $(, $parameter:expr)* $(,)?) => {
         sqlx::query_as!(
             Row,
-            "select id, tenant_id, name, spec, idle_stop, phase, attempt, restart, storage, attached, detaching, meter, last_place, \
+            "select id, tenant_id, name, spec, idle_stop, public_ports, phase, attempt, restart, storage, attached, detaching, meter, last_place, \
              operation_id, operation_kind, generation, created_at, updated_at from instances "
                 + $tail
             $(, $parameter)*
@@ -94,8 +97,8 @@ macro_rules! select_instances {
 pub(crate) async fn insert(conn: &mut PgConnection, instance: &Instance, by: &By) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into instances (id, tenant_id, name, spec, phase, attempt, restart, meter, operation_id,
-             operation_kind, generation, created_at, updated_at, idle_stop, wake_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, now())",
+             operation_kind, generation, created_at, updated_at, idle_stop, public_ports, wake_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, now())",
         instance.id as InstanceId,
         instance.tenant as TenantId,
         instance.name,
@@ -109,6 +112,7 @@ pub(crate) async fn insert(conn: &mut PgConnection, instance: &Instance, by: &By
         instance.generation,
         instance.created_at.to_sqlx() as _,
         instance.idle_stop.as_ref().map(Json) as _,
+        Json(&instance.public_ports) as _,
     )
     .execute(&mut *conn)
     .await?;
@@ -304,7 +308,7 @@ async fn write(conn: &mut PgConnection, instance: &mut Instance) -> sqlx::Result
     let written = sqlx::query!(
         "update instances set name = $3, phase = $4, attempt = $5, restart = $6, storage = $7, meter = $8,
              last_place = $9, operation_id = $10, operation_kind = $11, attached = $12, detaching = $13,
-             idle_stop = $14,
+             idle_stop = $14, public_ports = $15,
              generation = generation + 1, updated_at = now()
          where id = $1 and generation = $2
          returning generation, updated_at",
@@ -322,6 +326,7 @@ async fn write(conn: &mut PgConnection, instance: &mut Instance) -> sqlx::Result
         Json(&instance.attached) as _,
         &instance.detaching as &[StorageId],
         instance.idle_stop.as_ref().map(Json) as _,
+        Json(&instance.public_ports) as _,
     )
     .fetch_optional(conn)
     .await?;

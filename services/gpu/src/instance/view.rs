@@ -12,6 +12,7 @@ use super::{
     model::Instance,
     mount::Mount,
     parts::{Failure, OnNodeLoss},
+    port::PortView,
     reason::ReasonCode,
     state::{InstanceState, State},
 };
@@ -136,6 +137,8 @@ pub(crate) struct InstanceView {
     storages: Vec<MountView>,
     /// URL of the instance. Stays the same as long as the instance exists.
     url: String,
+    /// Its ports with host names of their own.
+    ports: Vec<PortView>,
     /// Node of the instance; null if it has no unit.
     node: Option<String>,
     /// Name of the datacenter of the current or last unit, or null.
@@ -195,7 +198,8 @@ impl InstanceView {
             on_node_loss: order.on_node_loss,
             idle_stop: IdleStopView::of(instance),
             storages: order.mounts().into_iter().map(MountView::from).collect(),
-            url: apps.url(instance.id),
+            url: apps.url(instance.id, None),
+            ports: PortView::all(instance, apps),
             node,
             datacenter: instance.last_place.as_ref().map(|place| place.datacenter_name.clone()),
             operation_id: instance.operation.id,

@@ -24,6 +24,7 @@ mod neighbours;
 mod operator;
 mod orders;
 mod pods;
+mod ports;
 mod prometheus;
 mod queue;
 mod quota;

@@ -102,6 +102,7 @@ impl World {
                         ..order()
                     },
                     idle_stop: None,
+                    public_ports: vec![],
                     state: State::Pending { reason: None, wait: false, held: None, left: None },
                     attempt: 1,
                     restart: 0,
