@@ -43,7 +43,7 @@ async fn the_use_of_instances_is_reported_until_it_is_heard() {
     assert!(platform.reported(instance.id).is_empty());
     platform.at(&instance).get("/").await.expect_problem(401, "not-opened");
     platform.next_reports().await;
-    assert!(platform.reported(instance.id).is_empty(), "nobody has opened it");
+    assert!(platform.reported(instance.id).is_empty(), "it was not opened");
     let opened = platform.opened(&instance).await;
 
     // a request while the gpu service is away

@@ -122,7 +122,7 @@ fn only_a_gateway_that_reports_makes_connections_known() {
 enum Happening {
     /// CPU or GPU are used.
     Busy,
-    /// Somebody is connected.
+    /// A connection is open.
     Connected,
     /// There are no samples.
     NotSampled,
