@@ -48,8 +48,16 @@ async fn the_use_of_instances_is_reported_until_it_is_heard() {
 
     // a request while the gpu service is away
     let _ = opened.get("/").await.expect(200);
+    platform.next_reports().await;
+    platform.next_reports().await;
+    assert!(platform.reported(instance.id).is_empty(), "it was reported before");
     platform.world.gpu_away.store(true, Ordering::SeqCst);
     let _ = opened.get("/").await.expect(200);
+    let refused = platform.world.refused_reports.load(Ordering::SeqCst);
+    eventually("two reports are refused", async || {
+        (platform.world.refused_reports.load(Ordering::SeqCst) >= refused + 2).then_some(())
+    })
+    .await;
     platform.world.gpu_away.store(false, Ordering::SeqCst);
     let ago = eventually("it is reported", async || platform.reported(instance.id).first().copied()).await;
     assert!(ago < 30);

@@ -38,6 +38,7 @@ pub(crate) struct World {
     pub(crate) tickets: Mutex<HashMap<String, Value>>,
     /// Reports of the instances in use.
     pub(crate) reports: Mutex<Vec<Value>>,
+    pub(crate) refused_reports: AtomicUsize,
     pub(crate) asked_for_routes: AtomicUsize,
     pub(crate) gpu_away: AtomicBool,
     pub(crate) not_ready: AtomicBool,
@@ -128,6 +129,7 @@ async fn redeem(State(world): State<Arc<World>>, headers: HeaderMap, Json(body):
 
 async fn activity(State(world): State<Arc<World>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
     if world.gpu_away.load(Ordering::SeqCst) || !known(&headers) {
+        world.refused_reports.fetch_add(1, Ordering::SeqCst);
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
     world.reports.lock().unwrap().push(body);

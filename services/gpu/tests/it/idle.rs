@@ -203,19 +203,21 @@ async fn an_idle_instance_is_announced_and_stopped() {
 async fn a_stop_is_put_off() {
     let world = World::watched().await;
     let id = world.idle_instance().await;
-    let view = world.unused(id, 460).await;
+    // before anything is announced
+    world.unused(id, 200).await;
+    let _ = world.postpone(id).await.expect(200);
+    assert_eq!(world.unused(id, 440).await["idle_stop"]["stop_at"], Value::Null);
+    let view = world.unused(id, 560).await;
     assert!(!view["idle_stop"]["stop_at"].is_null());
     let answer = world.postpone(id).await.expect(200);
     assert_eq!(answer.body["idle_stop"]["stop_at"], Value::Null);
-    let _ = world.postpone(id).await.expect(200);
     assert_eq!(world.causes(id).await, ["announced", "postponed"]);
     assert_eq!(world.idle_events(id).await[1]["actor"]["kind"], "user");
-    let view = world.unused(id, 700).await;
-    assert_eq!(view["idle_stop"]["stop_at"], Value::Null);
-    let view = world.unused(id, 1300).await;
-    assert_eq!(view["state"], "running", "idle since 460");
-    assert_eq!(view["idle_stop"]["idle_since"], at(461));
-    let view = world.unused(id, 1460).await;
+    assert_eq!(world.unused(id, 800).await["idle_stop"]["stop_at"], Value::Null);
+    let view = world.unused(id, 1400).await;
+    assert_eq!(view["state"], "running", "idle since 560");
+    assert_eq!(view["idle_stop"]["idle_since"], at(561));
+    let view = world.unused(id, 1620).await;
     assert_eq!(view["state"], "stopping");
     world.postpone(id).await.expect_problem(409, "instance-state");
 
