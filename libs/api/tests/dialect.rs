@@ -8,11 +8,11 @@ use atelier_api::problem::{ProblemType, reference};
 use serde_json::Value;
 
 /// First words of operation ids.
-const VERBS: [&str; 34] = [
+const VERBS: [&str; 36] = [
     "add", "attach", "change", "claim", "create", "delete", "detach", "end", "find", "get", "list", "open",
     "put", "quote", "redeem", "refresh", "release", "remove", "reset", "restart", "rotate", "scan", "set",
     "start", "stop", "stream", "transfer", "update", "watch", "resize", "replace", "accept", "decline",
-    "withdraw",
+    "withdraw", "postpone", "report",
 ];
 
 fn root() -> PathBuf {

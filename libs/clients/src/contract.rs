@@ -52,6 +52,8 @@ pub struct Call {
     gpu::Route,
     gpu::RedeemRequest,
     gpu::Redeemed,
+    gpu::ActivityReport,
+    gpu::ReportedActivity,
     identity::Rights,
     identity::Role,
     tenant::TenantFate,
@@ -128,6 +130,7 @@ pub fn calls() -> Vec<Call> {
             schema::<gpu::RedeemRequest>(),
             schema::<gpu::Redeemed>(),
         ),
+        call("gpu", "post", "/internal/v1/instance-activity", schema::<gpu::ActivityReport>(), None),
         call(
             "identity",
             "get",

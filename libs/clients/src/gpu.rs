@@ -1,5 +1,7 @@
 //! The gpu service, as the gateway calls it.
 
+use std::fmt;
+
 use ids::{InstanceId, SessionId, TenantId, UserId};
 use jiff::Timestamp;
 use reqwest::Method;
@@ -19,6 +21,44 @@ pub struct Route {
     pub address: Option<String>,
     /// State of the instance.
     pub state: String,
+    /// Whether only those who have opened the host name may use it.
+    #[serde(default = "yes")]
+    pub sign_in: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// The first label of a host name of an instance: `inst-…`, or `p8188-inst-…` for one of its ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct HostLabel {
+    /// The instance.
+    pub instance: InstanceId,
+    /// The port; none for the public port of its service.
+    pub port: Option<u16>,
+}
+
+impl HostLabel {
+    /// Parses a label. None if no instance can have it: each host name has one spelling.
+    #[must_use]
+    pub fn parse(label: &str) -> Option<Self> {
+        let (port, name) = match label.strip_prefix('p').and_then(|rest| rest.split_once('-')) {
+            Some((port, name)) => (Some(port.parse::<u16>().ok().filter(|port| *port > 0)?), name),
+            None => (None, label),
+        };
+        let parsed = Self { instance: InstanceId::from_k8s_name(name).ok()?, port };
+        (parsed.to_string() == label).then_some(parsed)
+    }
+}
+
+impl fmt::Display for HostLabel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(port) = self.port {
+            write!(f, "p{port}-")?;
+        }
+        f.write_str(&self.instance.k8s_name())
+    }
 }
 
 /// Redeems a one-time ticket.
@@ -44,6 +84,28 @@ pub struct Redeemed {
     /// Issue time of the access token with which it was created.
     #[schema(value_type = String, format = DateTime)]
     pub rights_at: Timestamp,
+}
+
+/// The instances that a replica of the gateway carries connections to.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ActivityReport {
+    /// The replica.
+    pub reporter: String,
+    /// Instances with open connections, or with connections since the last report.
+    pub instances: Vec<ReportedActivity>,
+    /// Whether this is all, with the reports since the last complete one.
+    pub is_complete: bool,
+    /// Whether the replica shuts down.
+    pub has_ended: bool,
+}
+
+/// The connections to one instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ReportedActivity {
+    /// The instance.
+    pub instance_id: InstanceId,
+    /// Seconds since the last connection was closed; 0 while one is open.
+    pub seconds_ago: u32,
 }
 
 /// Client of the gpu service.
@@ -73,5 +135,44 @@ impl Client {
     /// the errors of every call.
     pub async fn redeem(&self, request: &RedeemRequest) -> Result<Redeemed, Error> {
         self.0.call(Method::POST, "/internal/v1/tickets/redeem", None, Some(request)).await
+    }
+
+    /// Reports which instances are in use.
+    ///
+    /// # Errors
+    /// Returns the errors of every call.
+    pub async fn report_activity(&self, report: &ActivityReport) -> Result<(), Error> {
+        self.0.call(Method::POST, "/internal/v1/instance-activity", None, Some(report)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_host_name_has_one_spelling() {
+        let instance = InstanceId::new();
+        let name = instance.k8s_name();
+        assert_eq!(HostLabel::parse(&name), Some(HostLabel { instance, port: None }));
+        let port = format!("p8188-{name}");
+        assert_eq!(HostLabel::parse(&port), Some(HostLabel { instance, port: Some(8188) }));
+        for bad in [
+            "",
+            "p",
+            "p8188",
+            "p8188-",
+            "inst-x",
+            &format!("p0-{name}"),
+            &format!("p08188-{name}"),
+            &format!("p+8188-{name}"),
+            &format!("p65536-{name}"),
+            &format!("p-{name}"),
+            &format!("8188-{name}"),
+            &format!("p8188-p8188-{name}"),
+            &format!("P8188-{name}"),
+        ] {
+            assert_eq!(HostLabel::parse(bad), None, "{bad}");
+        }
     }
 }

@@ -9,7 +9,13 @@ use service::{Front, Process, Round};
 use tokio::net::TcpListener;
 
 use crate::{
-    NAME, config::Config, instance::Instances, listener, readiness::Readiness, rest, router, state::AppState,
+    NAME,
+    config::Config,
+    instance::{self, Instances},
+    listener,
+    readiness::Readiness,
+    rest, router,
+    state::AppState,
 };
 
 const RATE_LIMITS_CLEAN_UP: Duration = Duration::from_secs(60);
@@ -19,6 +25,7 @@ const RATE_LIMITS_CLEAN_UP: Duration = Duration::from_secs(60);
 pub struct App {
     state: AppState,
     process: Process,
+    http: reqwest::Client,
     router: Router,
     internal: Router,
 }
@@ -37,12 +44,13 @@ impl App {
             async move { readiness.check().await }
         });
         let platform = rest::router(state.clone(), &openapi()?)?.merge(front.health_routes());
-        let instances = Instances::new(state.clone(), http)?;
+        let instances = Instances::new(state.clone(), http.clone())?;
         Ok(Self {
             router: front.wrap(router::by_host(state.clone(), platform, instances)),
             internal: front.metrics_routes().merge(front.health_routes()),
             state,
             process,
+            http,
         })
     }
 
@@ -52,7 +60,7 @@ impl App {
     }
 
     /// Starts the background workers: `gateway.metrics` serves `/metrics` and health on `internal`,
-    /// `gateway.rate_limits` forgets idle callers.
+    /// `gateway.activity` reports the instances in use, `gateway.rate_limits` forgets idle callers.
     ///
     /// # Errors
     /// If the listener cannot be used.
@@ -68,6 +76,9 @@ impl App {
             }
         });
         self.state.auth().verifier.start(&self.process.workers, NAME);
+        let gpu = instance::gpu_client(&self.state, self.http.clone());
+        let period = Duration::from_secs(self.state.config.activity_seconds.max(1).into());
+        instance::Reporter::new(gpu, self.state.activity.clone(), period).start(&self.process.workers);
         let state = self.state.clone();
         self.process.workers.spawn_periodic(format!("{NAME}.rate_limits"), RATE_LIMITS_CLEAN_UP, move || {
             let state = state.clone();

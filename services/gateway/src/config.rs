@@ -34,6 +34,14 @@ pub struct Config {
     /// Limits for callers.
     #[serde(default)]
     pub limits: Limits,
+    /// Seconds between two reports of the instances in use to the gpu service (default 30). A third of the gpu service's
+    /// `[idle] unknown_seconds` at most.
+    #[serde(default = "default_activity_seconds")]
+    pub activity_seconds: u32,
+}
+
+fn default_activity_seconds() -> u32 {
+    30
 }
 
 /// Instances' host names.

@@ -9,6 +9,7 @@ use hyper_util::{
     server::conn::auto,
 };
 use service::Shutdown;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
@@ -20,6 +21,11 @@ use crate::config::Limits;
 
 /// Pause after an accept that failed, for example because the process has no file descriptors left.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+
+/// Time without a byte after which a client is probed.
+const PROBE_AFTER: Duration = Duration::from_secs(60);
+/// Time between two probes.
+const PROBE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// How connections are served.
 struct Connections {
@@ -84,6 +90,11 @@ impl Connections {
     async fn serve(&self, stream: TcpStream, peer: SocketAddr) {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
+        }
+        // a client that is gone without a word does not keep its instance in use
+        let probes = TcpKeepalive::new().with_time(PROBE_AFTER).with_interval(PROBE_INTERVAL);
+        if let Err(error) = SockRef::from(&stream).set_tcp_keepalive(&probes) {
+            tracing::debug!(%error, "cannot set SO_KEEPALIVE");
         }
         let first_request = CancellationToken::new();
         let arrived = first_request.clone();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use activity::Tracker;
 use auth::{AuthState, HasAuth, Verifier};
 use service::Process;
 
@@ -15,6 +16,8 @@ pub(crate) struct Inner {
     pub(crate) config: Config,
     pub(crate) rate_limits: RateLimits,
     pub(crate) proxy: Proxy,
+    /// The instances with connections through this replica.
+    pub(crate) activity: Tracker,
     auth: AuthState,
 }
 
@@ -25,6 +28,7 @@ impl AppState {
         Ok(Self(Arc::new(Inner {
             rate_limits: RateLimits::new(&config.limits)?,
             proxy: Proxy::new(process.shutdown.clone()),
+            activity: Tracker::default(),
             auth: AuthState { verifier: Verifier::new(config.auth.clone(), http), callers: Arc::default() },
             config,
         })))

@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use activity::Tracker;
 use api::{ErrorChain, openapi::Info};
 use auth::{AuthState, Verifier};
 use axum::Router;
@@ -23,6 +24,7 @@ use crate::{
     cluster::Clusters,
     config::Config,
     event, housekeeping,
+    idle::{self, IdleStops},
     instance::{self, QUEUE, Reconciler},
     log,
     monitoring::{self, Monitoring},
@@ -41,6 +43,8 @@ pub struct App {
     queue: Queue<InstanceId>,
     reconciler: Reconciler,
     budgets: budget::Issuer,
+    idle_stops: IdleStops,
+    activity_reporter: idle::Reporter,
 }
 
 impl App {
@@ -92,6 +96,7 @@ impl App {
         let streams = access::limit::Streams::new(config.streams);
         let state = AppState {
             streams,
+            activity: Tracker::default(),
             events: event::Hub::new(&db),
             usage: Feed::new(&db, usage::feed::OUTBOX),
             terminals: access::terminal::Sessions::new(&process.shutdown),
@@ -109,7 +114,10 @@ impl App {
             ssh,
         };
         let budgets = budget::Issuer::new(&state.db, state.config.budgets, clock, &process.metrics);
-        Ok(Self { state, process, queue, reconciler, budgets })
+        let AppState { db, clusters, monitoring, config, activity, .. } = &state;
+        let idle_stops = IdleStops::new(db, clusters, monitoring, config.idle, clock, &process.metrics);
+        let activity_reporter = idle::Reporter::new(db, activity, config.idle, clock);
+        Ok(Self { state, process, queue, reconciler, budgets, idle_stops, activity_reporter })
     }
 
     /// Returns the routes, with health, metrics and the front's layers.
@@ -134,6 +142,8 @@ impl App {
             async move { Box::pin(reconciler.reconcile(leased)).await }
         });
         self.budgets.start(&self.process.workers);
+        self.idle_stops.start(&self.process.workers);
+        self.activity_reporter.start(&self.process.workers);
         instance::queue::start(&self.state.db, &self.state.stock, &self.process.workers);
         self.state.events.start(&self.process.workers);
         self.state.usage.start(&self.process.workers, "gpu.usage");
@@ -186,6 +196,23 @@ impl App {
     /// If the database fails.
     pub async fn reconcile_budget(&self, tenant: TenantId) -> anyhow::Result<bool> {
         self.budgets.reconcile_once(tenant).await
+    }
+
+    /// Judges once whether an instance is idle, as its queue does when it is due. Returns false if another worker has leased
+    /// it, or it has no idle stop.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn reconcile_idle_stop(&self, instance: InstanceId) -> anyhow::Result<bool> {
+        self.idle_stops.reconcile_once(instance).await
+    }
+
+    /// Reports the terminals and SSH connections of this replica once, as a worker does from time to time.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn report_activity(&self) -> sqlx::Result<()> {
+        self.activity_reporter.report(false).await
     }
 
     /// Returns the queue of instances.
@@ -241,6 +268,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(catalogue::routes())
         .merge(instance::routes())
         .merge(event::routes())
+        .merge(idle::routes())
         .merge(access::routes())
         .merge(log::routes())
         .merge(monitoring::routes())

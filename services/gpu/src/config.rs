@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
 
 use auth::{AuthConfig, Callers};
-use clients::Endpoint;
+use clients::{Endpoint, gpu::HostLabel};
 use crds::ClusterConfig;
 use db::DbConfig;
 use encryption::EncryptionKey;
@@ -64,6 +64,40 @@ pub struct Config {
     /// Samples of what the nodes of clusters without Prometheus report.
     #[serde(default)]
     pub monitoring: MonitoringConfig,
+    /// Instances that stop when they are idle.
+    #[serde(default)]
+    pub idle: IdleConfig,
+}
+
+/// Instances that stop when they are idle.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct IdleConfig {
+    /// Seconds before a stop at which it is announced.
+    pub notice_seconds: u32,
+    /// The shortest `after_seconds`: longer than the notice.
+    pub min_after_seconds: u32,
+    /// Seconds between two looks at an instance whose stop is announced.
+    pub check_seconds: u32,
+    /// Seconds between two reports of the connections that this replica carries.
+    pub report_seconds: u32,
+    /// Seconds without an observation after which nothing is known, and the idle time begins anew.
+    pub unknown_seconds: u32,
+    /// Seconds for which a replica that is silent may still carry connections.
+    pub lost_seconds: u32,
+}
+
+impl Default for IdleConfig {
+    fn default() -> Self {
+        Self {
+            notice_seconds: 600,
+            min_after_seconds: 900,
+            check_seconds: 15,
+            report_seconds: 30,
+            unknown_seconds: 120,
+            lost_seconds: 900,
+        }
+    }
 }
 
 /// A Prometheus that scrapes the DCGM exporter and the kubelets (cAdvisor) of a cluster.
@@ -280,7 +314,8 @@ impl LogArchiveConfig {
     }
 }
 
-/// Host names of instances: `<scheme>://<inst-…>.<domain>[:<port>]/`.
+/// Host names of instances: `<scheme>://<inst-…>.<domain>[:<port>]/`, and `<scheme>://p<port>-<inst-…>.<domain>[:<port>]/`
+/// of their public ports.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Apps {
@@ -294,12 +329,13 @@ pub struct Apps {
 }
 
 impl Apps {
-    /// Returns an instance's URL, with a slash at the end.
+    /// Returns the URL of an instance, or of one of its public ports, with a slash at the end.
     #[must_use]
-    pub fn url(&self, instance: InstanceId) -> String {
+    pub fn url(&self, instance: InstanceId, public_port: Option<u16>) -> String {
         let Self { scheme, domain, port } = self;
         let port = port.map(|port| format!(":{port}")).unwrap_or_default();
-        format!("{scheme}://{}.{domain}{port}/", instance.k8s_name())
+        let label = HostLabel { instance, port: public_port };
+        format!("{scheme}://{label}.{domain}{port}/")
     }
 }
 

@@ -19,6 +19,12 @@ pub(crate) enum Error {
     /// What was ordered can be changed only while the instance is stopped.
     #[error("the instance is {}", .0.as_str())]
     NotStopped(InstanceState),
+    /// Only a running instance has an idle time.
+    #[error("the instance is {}", .0.as_str())]
+    NothingToPostpone(InstanceState),
+    /// The instance is not stopped when it is idle.
+    #[error("the instance has no idle stop")]
+    IdleStopNotSet,
     /// The instance holds a unit of the present specification.
     #[error("the instance holds a unit")]
     UnitHeld,
@@ -124,6 +130,15 @@ impl From<Error> for Problem {
             )
             .with("state", state)
             .next("Stop the instance first."),
+            Error::NothingToPostpone(state) => Self::new(
+                ProblemType::InstanceState,
+                format!("Only a running instance has an idle time; it is {}.", state.as_str()),
+            )
+            .with("state", state)
+            .next("Start the instance."),
+            Error::IdleStopNotSet => {
+                Self::new(ProblemType::IdleStopNotSet, "The instance is not stopped when it is idle.")
+            }
             Error::UnitHeld => Self::new(
                 ProblemType::InstanceState,
                 "The instance holds a unit: its GPU specification and datacenter cannot be changed meanwhile.",

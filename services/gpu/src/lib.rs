@@ -12,6 +12,7 @@
 //! - `ssh`: the SSH endpoint of all instances.
 //! - `quota`: what a tenant may use at a time.
 //! - `budget`: what a tenant may spend in a month, and the allowances that starts are checked against.
+//! - `idle`: stops instances that are idle, where their users have asked for it.
 //! - `tenant`: what the suspension or end of a tenant means for its instances.
 //! - `housekeeping`: periodic workers.
 
@@ -24,6 +25,7 @@ mod config;
 mod error;
 pub mod event;
 mod housekeeping;
+mod idle;
 pub mod instance;
 mod log;
 mod monitoring;
@@ -40,7 +42,7 @@ use sqlx::migrate::Migrator;
 pub use app::{App, openapi, serve};
 pub use catalogue::{EnvVar, Template, TemplatePort};
 pub use config::{
-    Apps, BudgetsConfig, Config, EventsConfig, HoldsConfig, LogArchiveConfig, MonitoringConfig,
+    Apps, BudgetsConfig, Config, EventsConfig, HoldsConfig, IdleConfig, LogArchiveConfig, MonitoringConfig,
     PrometheusConfig, SshConfig, StreamsConfig, TerminalConfig,
 };
 

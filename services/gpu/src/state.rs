@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use activity::Tracker;
 use auth::{AuthState, HasAuth};
 use clients::{stock, storage};
 use db::Db;
@@ -35,6 +36,8 @@ pub(crate) struct AppState {
     pub(crate) events: Hub,
     /// The records of the meter, for other services.
     pub(crate) usage: Feed,
+    /// The instances whose terminals and SSH connections this replica carries.
+    pub(crate) activity: Tracker,
     /// The open terminals of this replica.
     pub(crate) terminals: Sessions,
     /// Returns the current time.

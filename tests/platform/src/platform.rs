@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use atelier_gpu::{
-    Apps, BudgetsConfig, EventsConfig, HoldsConfig, MonitoringConfig, StreamsConfig, TerminalConfig,
+    Apps, BudgetsConfig, EventsConfig, HoldsConfig, IdleConfig, MonitoringConfig, StreamsConfig,
+    TerminalConfig,
 };
 use atelier_operator::{
     controller::{self, Metrics, Options, election::LeaseSettings},
@@ -189,6 +190,7 @@ impl Platform {
             log_archive: None,
             ssh: None,
             prometheus: [].into(),
+            idle: IdleConfig::default(),
             monitoring: MonitoringConfig::default(),
         };
         let (replica, base) = Replica::start(move |process| {

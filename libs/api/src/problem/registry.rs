@@ -193,6 +193,8 @@ problems! {
         { state: string "Current state of the instance." };
     HoldNotOffered = CONFLICT "hold-not-offered", "Units of this specification cannot be held",
         "Stop the instance without a hold. GPU specifications with a `hold_price_fraction` offer holds.";
+    IdleStopNotSet = CONFLICT "idle-stop-not-set", "Instance has no idle stop",
+        "There is nothing to postpone. `idle_stop` of PATCH /v1/instances/{id} sets one.";
     InstanceNotRunning = CONFLICT "instance-not-running", "Instance is not running",
         "Start the instance. After a failed start, its `log_tail` shows the last lines.",
         { message: string "What the cluster reported." };

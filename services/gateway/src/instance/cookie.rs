@@ -4,6 +4,7 @@ use anyhow::Context;
 use auth::Grant;
 use axum::http::{HeaderMap, HeaderValue, header};
 use base64::{Engine, engine::general_purpose::STANDARD};
+use clients::gpu::HostLabel;
 use ids::{InstanceId, SessionId, TenantId, UserId};
 use jiff::Timestamp;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode};
@@ -22,7 +23,8 @@ const PLAIN_NAME: &str = "atelier_session";
 /// The right of a user of a tenant to use an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Session {
-    pub(super) instance: InstanceId,
+    /// The host name that it is for.
+    pub(super) host: HostLabel,
     pub(super) tenant: TenantId,
     pub(super) user: UserId,
     /// The session in which the instance was opened.
@@ -44,6 +46,9 @@ struct Claims {
     sub: UserId,
     tid: TenantId,
     iid: InstanceId,
+    /// The public port; none for that of the service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    port: Option<u16>,
     #[serde(default)]
     sid: Option<SessionId>,
     rights_at: Timestamp,
@@ -110,7 +115,8 @@ impl Cookies {
             aud: AUDIENCE.to_owned(),
             sub: session.user,
             tid: session.tenant,
-            iid: session.instance,
+            iid: session.host.instance,
+            port: session.host.port,
             sid: session.session,
             rights_at: session.rights_at,
             exp: now + LIFE,
@@ -123,13 +129,13 @@ impl Cookies {
         HeaderValue::from_str(&text).map_err(|error| Error::Internal(error.into()))
     }
 
-    /// Returns the session for `instance` among the request's cookies. Several may have our name (see the parent
+    /// Returns the session for `host` among the request's cookies. Several may have our name (see the parent
     /// module); one that is valid is enough.
-    pub(super) fn find(&self, headers: &HeaderMap, instance: InstanceId) -> Option<Session> {
+    pub(super) fn find(&self, headers: &HeaderMap, host: HostLabel) -> Option<Session> {
         pairs(headers)
             .filter_map(|pair| pair.strip_prefix(self.name().as_bytes())?.strip_prefix(b"="))
             .filter_map(|token| self.verify(std::str::from_utf8(token).ok()?))
-            .find(|session| session.instance == instance)
+            .find(|session| session.host == host)
     }
 
     fn verify(&self, token: &str) -> Option<Session> {
@@ -137,7 +143,7 @@ impl Cookies {
         let key = self.verification_keys.iter().find(|key| key.id == kid)?;
         let claims = decode::<Claims>(token, &key.key, &self.validation).ok()?.claims;
         Some(Session {
-            instance: claims.iid,
+            host: HostLabel { instance: claims.iid, port: claims.port },
             tenant: claims.tid,
             user: claims.sub,
             session: claims.sid,
@@ -212,7 +218,7 @@ mod tests {
 
     fn session() -> Session {
         Session {
-            instance: InstanceId::new(),
+            host: HostLabel { instance: InstanceId::new(), port: None },
             tenant: TenantId::new(),
             user: UserId::new(),
             session: Some(SessionId::new()),
@@ -242,18 +248,19 @@ mod tests {
         let cookies = Cookies::new(&[key("a", 1)], false).unwrap();
         let (own, other) = (session(), session());
         let (mine, theirs) = (pair(&set(&cookies, own)), pair(&set(&cookies, other)));
-        assert_eq!(cookies.find(&request(&[&mine]), own.instance), Some(own));
-        assert_eq!(cookies.find(&request(&[&theirs]), own.instance), None);
+        assert_eq!(cookies.find(&request(&[&mine]), own.host), Some(own));
+        assert_eq!(cookies.find(&request(&[&theirs]), own.host), None);
+        let port = Session { host: HostLabel { port: Some(8188), ..own.host }, ..own };
+        assert_eq!(cookies.find(&request(&[&mine]), port.host), None);
+        let of_port = pair(&set(&cookies, port));
+        assert_eq!(cookies.find(&request(&[&of_port]), own.host), None);
+        assert_eq!(cookies.find(&request(&[&of_port]), port.host), Some(port));
         let tossed = format!("a=b; {theirs}; atelier_session=rubbish; {mine}");
-        assert_eq!(
-            cookies.find(&request(&[&tossed]), own.instance),
-            Some(own),
-            "cookies of siblings do no harm"
-        );
+        assert_eq!(cookies.find(&request(&[&tossed]), own.host), Some(own), "cookies of siblings do no harm");
         let rotated = Cookies::new(&[key("b", 2), key("a", 1)], false).unwrap();
-        assert_eq!(rotated.find(&request(&[&mine]), own.instance), Some(own));
+        assert_eq!(rotated.find(&request(&[&mine]), own.host), Some(own));
         let forged = Cookies::new(&[key("a", 9)], false).unwrap();
-        assert_eq!(cookies.find(&request(&[&pair(&set(&forged, own))]), own.instance), None);
+        assert_eq!(cookies.find(&request(&[&pair(&set(&forged, own))]), own.host), None);
     }
 
     #[test]
@@ -280,7 +287,7 @@ mod tests {
         let odd = [b"name=J\xc3\xbcrgen; ".as_slice(), ours.as_bytes(), b"; raw=\xff"].concat();
         let mut headers = HeaderMap::new();
         headers.insert(header::COOKIE, HeaderValue::from_bytes(&odd).unwrap());
-        assert_eq!(cookies.find(&headers, own.instance), Some(own));
+        assert_eq!(cookies.find(&headers, own.host), Some(own));
         cookies.remove(&mut headers);
         assert_eq!(headers[header::COOKIE].as_bytes(), b"name=J\xc3\xbcrgen; raw=\xff");
 

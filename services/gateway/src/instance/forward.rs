@@ -18,24 +18,33 @@ use crate::{
 };
 
 impl Instances {
-    /// Sends the request to the instance, without the session cookie and without a token of the platform.
+    /// Sends the request to the instance, with the rights of `grant` if it needs any, without the session cookie and without a token of the platform.
     pub(super) async fn forward(
         &self,
         label: &str,
         route: &Route,
         connection: &ConnectionInfo,
         mut request: Request,
-        grant: Grant,
+        grant: Option<Grant>,
     ) -> Result<Response, Error> {
+        // open for as long as the request, its response or the switched connection
+        let open = self.state.activity.open(route.instance_id);
         let ended = || {
-            let revocations = self.state.auth().verifier.revocations().clone();
-            async move { revocations.ended(grant).await }
+            let (revocations, open) = (self.state.auth().verifier.revocations().clone(), open.clone());
+            async move {
+                match grant {
+                    Some(grant) => revocations.ended(grant).await,
+                    None => std::future::pending().await,
+                }
+                drop(open);
+            }
         };
         let wants_page = page::is_wanted(request.headers());
         let Some(address) = &route.address else {
             return Ok(page::not_running(&route.state, wants_page));
         };
-        if !is_same_origin(&request, connection) {
+        // without a session there is none that another page could use
+        if route.sign_in && !is_same_origin(&request, connection) {
             return Err(Error::CrossOrigin);
         }
         self.cookies.remove(request.headers_mut());

@@ -1,9 +1,12 @@
-//! Traffic of instances: `inst-<hex>.<apps domain>`.
+//! Traffic of instances: `inst-<hex>.<apps domain>`, and `p<port>-inst-<hex>.<apps domain>` of their public ports.
 //!
 //! A user opens an instance with a ticket (`POST /v1/instances/{id}/tickets` returns its URL). The browser brings the
 //! ticket to the instance's own host name, where it is exchanged, once, for a session cookie of that host. The cookie
 //! is a token signed by the gateway for one instance, tenant and user. A request without one, with one for another
 //! instance, or for an instance that does not exist gets the same response, before any other service is asked.
+//!
+//! A public port has a cookie of its own, unless its user has opened it to everyone: for such host names the gpu service is
+//! asked first, and the response is the same if there is no such instance or port.
 //!
 //! **Cookies of siblings.** Pages of another instance belong to its user, and could try to set our cookie for the
 //! domain above both (`Domain=<apps domain>`):
@@ -19,6 +22,7 @@
 //! A cookie is valid for eight hours, or until the rights with which the instance was opened end: then open connections
 //! are cut too. That the instance still exists and still belongs to the tenant is checked with each request.
 
+mod activity;
 mod cookie;
 mod forward;
 mod page;
@@ -32,9 +36,9 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use clients::gpu;
-use ids::InstanceId;
+use clients::gpu::{self, HostLabel};
 
+pub(crate) use self::activity::Reporter;
 use crate::{connection_info::ConnectionInfo, error::Error, state::AppState};
 use cookie::Cookies;
 use routes::Routes;
@@ -57,9 +61,7 @@ impl Instances {
     /// If no cookie key is configured, or one is not valid.
     pub(crate) fn new(state: AppState, http: reqwest::Client) -> anyhow::Result<Self> {
         let config = &state.config;
-        let endpoint =
-            clients::Endpoint { url: config.services.gpu.clone(), token: config.gpu_token.clone() };
-        let gpu = gpu::Client::new(http, endpoint);
+        let gpu = gpu_client(&state, http);
         let cookies = Cookies::new(&config.cookie_keys, config.public_url.scheme() == "https")?;
         Ok(Self { routes: Routes::new(gpu.clone()), gpu, cookies, state })
     }
@@ -89,26 +91,45 @@ impl Instances {
         connection: &ConnectionInfo,
         request: Request,
     ) -> Result<Response, Error> {
-        let session = InstanceId::from_k8s_name(label)
-            .ok()
-            .and_then(|instance| self.cookies.find(request.headers(), instance));
-        let Some(session) = session else { return Ok(self.not_opened(request.headers())) };
+        let Some(host) = HostLabel::parse(label) else { return Ok(self.not_opened(request.headers())) };
+        let Some(session) = self.cookies.find(request.headers(), host) else {
+            return self.forward_public(host, label, connection, request).await;
+        };
         let revocations = self.state.auth().verifier.revocations();
         match revocations.check(&session.grant()) {
             Ok(()) => {}
-            Err(Refused::Revoked) => return Ok(self.not_opened(request.headers())),
+            Err(Refused::Revoked) => return self.forward_public(host, label, connection, request).await,
             Err(unknown @ Refused::Unknown) => {
                 return Err(Error::ServiceUnavailable { service: "identity", source: unknown.into() });
             }
         }
         match self.routes.find(label).await.map_err(gpu_unavailable)? {
-            Some(route) if route.instance_id == session.instance && route.tenant_id == session.tenant => {
+            Some(route)
+                if route.instance_id == session.host.instance && route.tenant_id == session.tenant =>
+            {
                 let (not_opened, grant) = (self.not_opened(request.headers()), session.grant());
                 tokio::select! {
-                    sent = self.forward(label, &route, connection, request, grant) => sent,
+                    sent = self.forward(label, &route, connection, request, Some(grant)) => sent,
                     () = revocations.ended(grant) => Ok(not_opened),
                 }
             }
+            _ => Ok(self.not_opened(request.headers())),
+        }
+    }
+
+    /// Forwards a request without a session, if it is for a port that is open to everyone.
+    async fn forward_public(
+        &self,
+        host: HostLabel,
+        label: &str,
+        connection: &ConnectionInfo,
+        request: Request,
+    ) -> Result<Response, Error> {
+        if host.port.is_none() {
+            return Ok(self.not_opened(request.headers()));
+        }
+        match self.routes.find(label).await.map_err(gpu_unavailable)? {
+            Some(route) if !route.sign_in => self.forward(label, &route, connection, request, None).await,
             _ => Ok(self.not_opened(request.headers())),
         }
     }
@@ -127,6 +148,13 @@ impl Instances {
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         response
     }
+}
+
+/// The client of the gpu service.
+pub(crate) fn gpu_client(state: &AppState, http: reqwest::Client) -> gpu::Client {
+    let config = &state.config;
+    let endpoint = clients::Endpoint { url: config.services.gpu.clone(), token: config.gpu_token.clone() };
+    gpu::Client::new(http, endpoint)
 }
 
 fn gpu_unavailable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {

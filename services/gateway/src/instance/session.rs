@@ -4,8 +4,7 @@ use axum::{
     http::{HeaderValue, Method, StatusCode, header, request::Parts},
     response::{IntoResponse, Response},
 };
-use clients::gpu;
-use ids::InstanceId;
+use clients::gpu::{self, HostLabel};
 
 use super::{Instances, cookie::Session, gpu_unavailable};
 use crate::{connection_info::ConnectionInfo, error::Error};
@@ -22,12 +21,12 @@ impl Instances {
             return Err(Error::MethodNotAllowed { allow: "GET" });
         }
         self.state.rate_limits.check_sign_in(connection.peer)?;
-        let (Ok(instance), Some(ticket)) = (InstanceId::from_k8s_name(label), ticket(request)) else {
+        let (Some(host), Some(ticket)) = (HostLabel::parse(label), ticket(request)) else {
             return Ok(self.not_opened(&request.headers));
         };
         let redeemed = self.gpu.redeem(&gpu::RedeemRequest { ticket, host_label: label.to_owned() }).await;
         let redeemed = match redeemed {
-            Ok(redeemed) if redeemed.instance_id == instance => redeemed,
+            Ok(redeemed) if redeemed.instance_id == host.instance => redeemed,
             Ok(_) => return Ok(self.not_opened(&request.headers)),
             Err(clients::Error::Problem(problem)) if problem.status < 500 => {
                 return Ok(self.not_opened(&request.headers));
@@ -36,7 +35,7 @@ impl Instances {
             Err(error) => return Err(Error::Internal(error.into())),
         };
         let session = Session {
-            instance,
+            host,
             tenant: redeemed.tenant_id,
             user: redeemed.user_id,
             session: redeemed.session_id,

@@ -53,7 +53,7 @@ async fn with_https_the_cookie_is_secure_and_bound_to_its_host() {
 }
 
 /// A response without the headers that always differ.
-fn essence(answer: &Response) -> (u16, String, Vec<(String, String)>) {
+pub(crate) fn essence(answer: &Response) -> (u16, String, Vec<(String, String)>) {
     let mut headers: Vec<_> = answer
         .headers
         .iter()

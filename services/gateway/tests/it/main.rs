@@ -2,10 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
+mod activity;
 mod instances;
 mod limits;
 mod listener;
 mod platform;
+mod ports;
 mod rest;
 mod streams;
 mod websockets;

@@ -36,6 +36,9 @@ const GPU_TOKEN: &str = "gateway-to-gpu";
 pub(crate) struct World {
     pub(crate) routes: Mutex<HashMap<String, Value>>,
     pub(crate) tickets: Mutex<HashMap<String, Value>>,
+    /// Reports of the instances in use.
+    pub(crate) reports: Mutex<Vec<Value>>,
+    pub(crate) refused_reports: AtomicUsize,
     pub(crate) asked_for_routes: AtomicUsize,
     pub(crate) gpu_away: AtomicBool,
     pub(crate) not_ready: AtomicBool,
@@ -124,6 +127,15 @@ async fn redeem(State(world): State<Arc<World>>, headers: HeaderMap, Json(body):
     if fits { Json(tickets.remove(ticket).unwrap()["redeemed"].clone()).into_response() } else { nothing() }
 }
 
+async fn activity(State(world): State<Arc<World>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+    if world.gpu_away.load(Ordering::SeqCst) || !known(&headers) {
+        world.refused_reports.fetch_add(1, Ordering::SeqCst);
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
+    world.reports.lock().unwrap().push(body);
+    StatusCode::NO_CONTENT.into_response()
+}
+
 /// What runs in an instance.
 fn pod() -> Router {
     let cookies = || async {
@@ -154,6 +166,7 @@ impl Platform {
         let internal = Router::new()
             .route("/internal/v1/routes/{label}", get(route))
             .route("/internal/v1/tickets/redeem", post(redeem))
+            .route("/internal/v1/instance-activity", post(activity))
             .route("/v1/instances/{id}/terminal", any(echo))
             .route("/v1/instances/{id}/log", post(|r: Request| async { Body::new(r.into_body()) }))
             .with_state(Arc::clone(&world));
@@ -181,6 +194,7 @@ impl Platform {
                 key: "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=".into(),
             }],
             limits: Limits { requests_per_second: 10_000, request_burst: 10_000, ..Limits::default() },
+            activity_seconds: 1,
         };
         change(&mut config);
         let process = Process::default();
@@ -228,7 +242,8 @@ impl Platform {
             "instance_id": instance.id, "tenant_id": instance.tenant, "user_id": instance.user,
             "session_id": null, "rights_at": jiff::Timestamp::now(),
         });
-        let entry = json!({ "label": instance.id.k8s_name(), "redeemed": redeemed });
+        let label = instance.host.split('.').next();
+        let entry = json!({ "label": label, "redeemed": redeemed });
         self.world.tickets.lock().unwrap().insert(ticket.clone(), entry);
         ticket
     }

@@ -10,9 +10,9 @@ use tokio_tungstenite::{
 
 use crate::platform::Platform;
 
-type Opened = Result<(WebSocketStream<TcpStream>, Response), tungstenite::Error>;
+pub(crate) type Opened = Result<(WebSocketStream<TcpStream>, Response), tungstenite::Error>;
 
-async fn connect(platform: &Platform, host: &str, path: &str, headers: &[(&str, &str)]) -> Opened {
+pub(crate) async fn connect(platform: &Platform, host: &str, path: &str, headers: &[(&str, &str)]) -> Opened {
     let mut request = Request::builder()
         .uri(format!("ws://{host}{path}"))
         .header("host", host)

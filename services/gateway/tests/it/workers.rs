@@ -10,7 +10,10 @@ async fn every_worker_recovers_from_a_panic() {
     // a response shows that the gateway serves, and so that its workers are started
     let _ = platform.client.get("/readyz").await.expect(200);
     let workers = &platform.process.workers;
-    assert_eq!(workers.names(), ["gateway.metrics", "gateway.rate_limits", "gateway.revocations"]);
+    assert_eq!(
+        workers.names(),
+        ["gateway.activity", "gateway.metrics", "gateway.rate_limits", "gateway.revocations"]
+    );
     for name in workers.names() {
         workers.inject_panic(&name);
         eventually("the worker runs again", async || {

@@ -95,6 +95,8 @@ mod tests {
             desired: instance.map(|id| DesiredInstance { name: id.k8s_name(), attempt: 1, restart: 0 }),
             state: UnitState::Init,
             node: None,
+            cpu_cores: None,
+            gpus: 0,
             instance: None,
             runs: Vec::new(),
             failure: None,

@@ -2,7 +2,9 @@
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-use crds::{GpuUnit, HeldReason, InstanceReason, InstanceStatus, LastFailure, Run, UnitState, names};
+use crds::{
+    GpuUnit, HeldReason, InstanceReason, InstanceStatus, LastFailure, Quantity, Run, UnitState, names,
+};
 use ids::InstanceId;
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +76,10 @@ pub struct Unit {
     pub state: UnitState,
     /// Node on which it has its place.
     pub node: Option<String>,
+    /// CPU cores that it reserves; none if the operator would not understand the number.
+    pub cpu_cores: Option<f64>,
+    /// Number of GPUs that it reserves.
+    pub gpus: i64,
     /// The instance that exists in it.
     pub instance: Option<InstanceStatus>,
     /// The latest runs that have ended, oldest first.
@@ -107,6 +113,8 @@ impl From<GpuUnit> for Unit {
             }),
             state: status.state,
             node: status.node,
+            cpu_cores: cores(&unit.spec.resources.cpu),
+            gpus: unit.spec.gpu.count,
             instance: status.instance,
             runs,
             failure: status.last_failure,
@@ -114,6 +122,12 @@ impl From<GpuUnit> for Unit {
             ready,
         }
     }
+}
+
+/// Returns the CPU cores of a quantity.
+fn cores(cpu: &str) -> Option<f64> {
+    let millis = cpu.parse::<Quantity>().ok()?.milli();
+    (millis > 0).then(|| i32::try_from(millis).ok().map(|millis| f64::from(millis) / 1000.0)).flatten()
 }
 
 fn condition<R: FromStr>(status: &crds::GpuUnitStatus, kind: &str) -> Option<Condition<R>> {

@@ -57,6 +57,10 @@ pub enum InstanceField {
     Storages,
     /// What happens when its node is lost.
     OnNodeLoss,
+    /// When it is stopped because it is idle.
+    IdleStop,
+    /// The ports with host names of their own.
+    PublicPorts,
 }
 
 /// What was changed. Events of earlier releases have the names only.
@@ -178,6 +182,8 @@ pub enum StopCause {
     TenantSuspended,
     /// The tenant has spent its budget.
     BudgetExhausted,
+    /// It was idle for as long as is set in its `idle_stop`.
+    Idle,
     /// A failure, such as a lost node. The event's reason says which.
     Failure,
 }
@@ -188,6 +194,48 @@ pub enum StopCause {
 pub struct Stopped {
     /// Who or what stopped it.
     pub cause: StopCause,
+}
+
+/// The stop that is ahead. No connection, terminal or SSH session is open.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = InstanceIdleStopAnnounced)]
+pub struct IdleStopAnnounced {
+    /// Since when the instance is idle.
+    pub idle_since: Timestamp,
+    /// When it is stopped, unless it is used or the stop is postponed.
+    pub stop_at: Timestamp,
+    /// The highest use of the CPU since then, in percent of the cores of the unit.
+    pub cpu_percent: f64,
+    /// The highest use of a GPU since then, in percent; null if it is not known.
+    pub gpu_percent: Option<f64>,
+}
+
+/// Why an announced stop was withdrawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IdleStopWithdrawal {
+    /// CPU or GPU were used.
+    Used,
+    /// A connection, a terminal or an SSH session was opened.
+    Connected,
+    /// It is not known whether the instance is idle.
+    Unknown,
+    /// A user put the stop off.
+    Postponed,
+    /// A user changed `idle_stop`.
+    SettingsChanged,
+    /// The instance does not run any more, or began another run.
+    NotRunning,
+}
+
+/// The stop that is not ahead any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = InstanceIdleStopWithdrawn)]
+pub struct IdleStopWithdrawn {
+    /// When it would have been stopped.
+    pub stop_at: Timestamp,
+    /// Why it is not.
+    pub cause: IdleStopWithdrawal,
 }
 
 /// The unit that is kept.

@@ -16,8 +16,9 @@ mod stream;
 
 pub use data::{
     BudgetReached, BudgetResumed, BudgetStopped, BudgetStopping, Claimed, Created, Deleted, Failed,
-    HoldEnded, HoldStarted, InstanceField, Interrupted, Requested, ResumeCause, RunEnded, Started, StopCause,
-    StopRequested, Stopped, StorageChanged, TerminalClosed, TerminalEnd, TerminalOpened, Updated,
+    HoldEnded, HoldStarted, IdleStopAnnounced, IdleStopWithdrawal, IdleStopWithdrawn, InstanceField,
+    Interrupted, Requested, ResumeCause, RunEnded, Started, StopCause, StopRequested, Stopped,
+    StorageChanged, TerminalClosed, TerminalEnd, TerminalOpened, Updated,
 };
 pub(crate) use http::{routes, wants_stream};
 pub(crate) use hub::Hub;

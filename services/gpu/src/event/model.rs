@@ -7,8 +7,8 @@ use utoipa::ToSchema;
 
 use super::data::{
     BudgetReached, BudgetResumed, BudgetStopped, BudgetStopping, Claimed, Created, Deleted, Failed,
-    HoldEnded, HoldStarted, Interrupted, Requested, RunEnded, Started, StopRequested, Stopped,
-    StorageChanged, TerminalClosed, TerminalOpened, Updated,
+    HoldEnded, HoldStarted, IdleStopAnnounced, IdleStopWithdrawn, Interrupted, Requested, RunEnded, Started,
+    StopRequested, Stopped, StorageChanged, TerminalClosed, TerminalOpened, Updated,
 };
 use crate::instance::ReasonCode;
 
@@ -86,6 +86,10 @@ events! {
     HoldStarted(HoldStarted) = "instance.hold_started";
     /// The hold ended.
     HoldEnded(HoldEnded) = "instance.hold_ended";
+    /// The instance is idle and will be stopped.
+    IdleStopAnnounced(IdleStopAnnounced) = "instance.idle_stop_announced";
+    /// The instance will not be stopped as announced.
+    IdleStopWithdrawn(IdleStopWithdrawn) = "instance.idle_stop_withdrawn";
     /// The instance is deleted.
     Deleted(Deleted) = "instance.deleted";
     /// A user opened a terminal.

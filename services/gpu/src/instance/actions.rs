@@ -198,7 +198,7 @@ impl Actions {
 
     async fn apply(&self, instance: &Instance) -> Result<Option<Event>, Blocked> {
         let Some(unit) = instance.state.unit() else { return Ok(None) };
-        let desired = manifest::desired(instance, &self.apps.url(instance.id));
+        let desired = manifest::desired(instance, &self.apps.url(instance.id, None));
         let reason = match self.cluster(&unit.cluster)?.apply(&unit.name, &desired).await {
             Ok(()) => return Ok(None),
             Err(WriteError::Gone) => Reason::new(ReasonCode::UnitGone, "The instance's unit was removed."),

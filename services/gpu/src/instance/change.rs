@@ -1,20 +1,23 @@
-//! Changes of an instance: its name at any time, what was ordered while it is stopped.
+//! Changes of an instance: its name, `on_node_loss` and `idle_stop` at any time, what was ordered while it is stopped.
 
 use api::{Checks, Problem};
 use auth::Member;
 use clients::stock::{Datacenter, GpuSpec};
 use encryption::Cipher;
 use ids::StorageId;
-use serde::{Deserialize, Serialize};
+use jiff::Timestamp;
+use serde::{Deserialize, Deserializer, Serialize};
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
 use super::{
     create::{Software, check_image, check_name, check_words},
+    idle_stop::{IdleStop, IdleStopSettings},
     model::Instance,
     mount::{self, Mount, NewMount, Requested},
     own_image::OwnImage,
     parts::{OnNodeLoss, OrderedGpu},
+    port::{self, NewPublicPort},
     references::{check_storages, find_datacenter, find_gpu_spec},
     secret::{self, NewSecret},
     state::State,
@@ -22,15 +25,16 @@ use super::{
 };
 use crate::{
     catalogue::{EnvVar, check_env},
+    config::IdleConfig,
     error::Error,
-    event::{By, InstanceField, Updated},
-    quota,
+    event::{By, Detail, InstanceField, Updated},
+    idle, quota,
     state::AppState,
     tenant,
 };
 
-/// A change of an instance. Absent fields stay as they are. All but the name and `on_node_loss` can be changed only while
-/// the instance is stopped.
+/// A change of an instance. Absent fields stay as they are. All but the name, `on_node_loss` and
+/// `idle_stop` can be changed only while the instance is stopped.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct InstanceChange {
@@ -55,9 +59,22 @@ pub(crate) struct InstanceChange {
     /// New storages, instead of all that were given before. Removed ones are detached and keep their data.
     #[serde(default)]
     storages: Option<Vec<NewMount>>,
+    /// New public ports, instead of all that were given before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 10)]
+    public_ports: Option<Vec<NewPublicPort>>,
     /// What happens when its node is lost.
     #[serde(default)]
     on_node_loss: Option<OnNodeLoss>,
+    /// When it is stopped because it is idle; null to end that. The idle time begins anew.
+    #[serde(default, deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<IdleStopSettings>)]
+    idle_stop: Option<Option<IdleStopSettings>>,
+}
+
+/// Tells a field that is null from one that is absent.
+fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// What a change newly refers to in other services.
@@ -70,7 +87,7 @@ pub(super) struct NewReferences {
 
 impl InstanceChange {
     /// Checks what needs neither the instance nor another service.
-    pub(super) fn check(&self) -> Result<(), Problem> {
+    pub(super) fn check(&self, idle: IdleConfig) -> Result<(), Problem> {
         let mut checks = Checks::default();
         check_name(&mut checks, self.name.as_deref());
         check_words(
@@ -90,6 +107,12 @@ impl InstanceChange {
         if let Some(storages) = &self.storages {
             mount::check_new(&mut checks, &Requested::list(storages));
         }
+        if let Some(ports) = &self.public_ports {
+            port::check_new(&mut checks, ports);
+        }
+        if let Some(Some(idle_stop)) = &self.idle_stop {
+            idle_stop.check(&mut checks, idle);
+        }
         checks.finish()
     }
 
@@ -101,6 +124,7 @@ impl InstanceChange {
             || self.env.is_some()
             || self.secrets.is_some()
             || self.storages.is_some()
+            || self.public_ports.is_some()
     }
 
     /// What identifies a repeated request.
@@ -132,6 +156,7 @@ impl InstanceChange {
         member: &Member,
         instance: &mut Instance,
         (new, cipher): (NewReferences, &Cipher),
+        now: Timestamp,
     ) -> Result<(), Problem> {
         let before = instance.clone();
         if self.reorders() {
@@ -159,6 +184,9 @@ impl InstanceChange {
                 instance.order.env.clone_from(env);
             }
             self.change_secrets(tx, instance, cipher).await?;
+            if let Some(ports) = &self.public_ports {
+                instance.public_ports = ports.iter().copied().map(Into::into).collect();
+            }
         }
         if let Some(name) = &self.name {
             instance.name.clone_from(name);
@@ -166,8 +194,21 @@ impl InstanceChange {
         if let Some(on_node_loss) = self.on_node_loss {
             instance.order.on_node_loss = on_node_loss;
         }
-        let by = By::user(member.principal.user);
-        if *instance != before && !store::change(tx, instance, updated(&before, instance), &by).await? {
+        let mut log = Vec::new();
+        let idle_stop = self.idle_stop.filter(|settings| !instance.has_idle_stop(*settings));
+        if let Some(settings) = idle_stop {
+            log = instance.set_idle_stop(settings);
+        }
+        if *instance == before {
+            return Ok(());
+        }
+        log.insert(0, Detail::Updated(updated(&before, instance)).into());
+        match idle_stop {
+            Some(Some(_)) => idle::store::watch(tx, instance.tenant, instance.id, now).await?,
+            Some(None) => idle::store::forget(tx, instance.id).await?,
+            None => {}
+        }
+        if !store::change(tx, instance, &log, &By::user(member.principal.user)).await? {
             return Err(Error::LockedRowChanged.into());
         }
         Ok(())
@@ -221,6 +262,11 @@ impl InstanceChange {
 }
 
 impl Instance {
+    /// Whether these are its settings.
+    fn has_idle_stop(&self, new: Option<IdleStopSettings>) -> bool {
+        settings(self) == new.map(IdleStop::from)
+    }
+
     /// # Errors
     /// If the instance is not stopped.
     fn check_stopped(&self) -> Result<(), Error> {
@@ -276,6 +322,12 @@ impl Instance {
     }
 }
 
+/// The settings of the idle stop, without its announcement.
+fn settings(instance: &Instance) -> Option<IdleStop> {
+    let idle_stop = instance.idle_stop.clone()?;
+    Some(IdleStop { announced: None, ..idle_stop })
+}
+
 /// The event of a change.
 fn updated(before: &Instance, after: &Instance) -> Updated {
     let (old, new) = (&before.order, &after.order);
@@ -287,7 +339,9 @@ fn updated(before: &Instance, after: &Instance) -> Updated {
         (old.env != new.env, InstanceField::Env),
         (before.secrets != after.secrets, InstanceField::Secrets),
         (old.mounts() != new.mounts(), InstanceField::Storages),
+        (before.public_ports != after.public_ports, InstanceField::PublicPorts),
         (old.on_node_loss != new.on_node_loss, InstanceField::OnNodeLoss),
+        (settings(before) != settings(after), InstanceField::IdleStop),
     ];
     Updated {
         name: after.name.clone(),

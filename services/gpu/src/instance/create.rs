@@ -13,11 +13,13 @@ use utoipa::ToSchema;
 
 use super::{
     OperationKind,
+    idle_stop::IdleStopSettings,
     model::Instance,
     mount::{self, Mount, NewMount, Requested},
     new_volume::NewVolume,
     own_image::OwnImage,
     parts::{CurrentOperation, OnNodeLoss, Order, OrderedGpu},
+    port::{self, NewPublicPort},
     references::{References, check_storages, find_datacenter, find_gpu_spec},
     secret::{self, NewSecret},
     state::State,
@@ -26,6 +28,7 @@ use super::{
 use crate::{
     budget::Admission,
     catalogue::{self, EnvVar, ServiceImage, Template, check_env},
+    config::IdleConfig,
     error::Error,
     event::By,
     quota, ssh,
@@ -83,6 +86,13 @@ pub(crate) struct NewInstance {
     /// What happens when its node is lost.
     #[serde(default)]
     pub(crate) on_node_loss: OnNodeLoss,
+    /// Ports of the container that get host names of their own, besides the one of the service; at most 10.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 10)]
+    pub(crate) public_ports: Vec<NewPublicPort>,
+    /// Stops the instance when it is idle. It is not stopped if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) idle_stop: Option<IdleStopSettings>,
     /// Whether the instance is started at once. Otherwise it is created stopped.
     #[serde(default = "yes")]
     #[schema(default = true)]
@@ -110,7 +120,7 @@ pub(super) fn check_name(checks: &mut Checks, name: Option<&str>) {
 
 impl NewInstance {
     /// Checks what needs no other service.
-    pub(super) fn check(&self) -> Result<(), Problem> {
+    pub(super) fn check(&self, idle: IdleConfig) -> Result<(), Problem> {
         let mut checks = Checks::default();
         check_name(&mut checks, self.name.as_deref());
         check_words(
@@ -141,6 +151,10 @@ impl NewInstance {
         mount::check_new(&mut checks, &self.mounts(StorageId::new()));
         if let Some(new) = &self.new_storage {
             new.check(&mut checks);
+        }
+        port::check_new(&mut checks, &self.public_ports);
+        if let Some(idle_stop) = &self.idle_stop {
+            idle_stop.check(&mut checks, idle);
         }
         let both = self.storage_id.is_some() && !self.storages.is_empty();
         checks.require(!both, "/storage_id", "must be absent if `storages` is given");
@@ -306,6 +320,8 @@ impl NewInstance {
                 price_per_hour: spec.price_per_hour,
                 currency: spec.currency.clone(),
             },
+            idle_stop: self.idle_stop.map(Into::into),
+            public_ports: self.public_ports.iter().copied().map(Into::into).collect(),
             state: State::Pending { reason: None, wait: self.wait, held: None, left: None },
             attempt: 1,
             restart: 0,

@@ -1,4 +1,5 @@
-//! Instances that others than their users end: administrators, the end of their tenant, its budget. Each change is made in the
+//! Instances that others than their users end: administrators, the end of their tenant, its budget, and
+//! idle time. Each change is made in the
 //! caller's transaction, on a locked row.
 
 use ids::OperationId;
@@ -7,7 +8,7 @@ use sqlx::PgConnection;
 
 use super::{
     hold::HoldEnd,
-    model::{Accepted, Command, Event, Instance},
+    model::{Accepted, Command, Effects, Event, Instance},
     parts::Failure,
     reason::{Reason, ReasonCode},
     state::InstanceState,
@@ -37,6 +38,14 @@ pub(crate) async fn stop_by_budget(
         begun, or when the budget is larger.";
     let reason = Reason::new(ReasonCode::BudgetExhausted, message);
     stop(conn, instance, reason, HoldEnd::BudgetExhausted, &By::system(), now).await
+}
+
+/// Stops a running instance because it is idle, as was announced.
+pub(crate) async fn stop_idle(conn: &mut PgConnection, instance: &mut Instance) -> Result<(), Error> {
+    let before = instance.clone();
+    let Some(failure) = instance.end_idle_stop() else { return Ok(()) };
+    let effects = instance.on(Event::StoppedByPlatform(failure))?;
+    advance(conn, &before, instance, &effects, &By::system()).await
 }
 
 /// Stops an instance as an administrator.
@@ -73,7 +82,17 @@ async fn stop(
     };
     let before = instance.clone();
     let effects = instance.on(event)?;
-    if !store::advance(conn, &before, instance, &effects, by).await? {
+    advance(conn, &before, instance, &effects, by).await
+}
+
+async fn advance(
+    conn: &mut PgConnection,
+    before: &Instance,
+    instance: &mut Instance,
+    effects: &Effects,
+    by: &By,
+) -> Result<(), Error> {
+    if !store::advance(conn, before, instance, effects, by).await? {
         return Err(Error::LockedRowChanged);
     }
     Ok(QUEUE.enqueue(conn, &[instance.id]).await?)

@@ -95,7 +95,7 @@ async fn create_instance(
     Json(new): Json<NewInstance>,
 ) -> Result<Reply, Problem> {
     member.writer()?;
-    new.check()?;
+    new.check(app.config.idle)?;
     // before the transaction; a repeated request gets its stored response, whatever these checks say now
     let token = access_token(&headers);
     let checked = async {
@@ -139,7 +139,7 @@ async fn get_instance(
     Ok((ETag(instance.generation), Json(view)))
 }
 
-/// Changes an instance: its name at any time, what was ordered while it is stopped.
+/// Changes an instance: its name, `on_node_loss` and `idle_stop` at any time, what was ordered while it is stopped.
 #[utoipa::path(
     patch, path = "/v1/instances/{id}", operation_id = "update_instance", tag = "instances",
     params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey, IfMatch),
@@ -159,13 +159,13 @@ async fn update_instance(
     Json(change): Json<InstanceChange>,
 ) -> Result<Reply, Problem> {
     member.writer()?;
-    change.check()?;
+    change.check(app.config.idle)?;
     // before the transaction; a repeated request gets its stored response, whatever these checks say now
     let references = change.check_references(&app, access_token(&headers)).await;
     key.once(app.db.tenant(member.tenant).await?, member.tenant, &change.identity(&app.cipher), async |tx| {
         let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
         if_match.check(instance.generation)?;
-        change.apply(tx, &member, &mut instance, (references?, &app.cipher)).await?;
+        change.apply(tx, &member, &mut instance, (references?, &app.cipher), (app.clock)()).await?;
         let view = InstanceView::of(&instance, &app.config.apps);
         Ok(Reply::json(StatusCode::OK, &view)?.etag(instance.generation))
     })

@@ -11,12 +11,14 @@ pub mod fault;
 pub(crate) mod fixture;
 mod hold;
 mod http;
+mod idle_stop;
 mod manifest;
 mod model;
 mod mount;
 mod new_volume;
 mod own_image;
 mod parts;
+mod port;
 pub(crate) mod queue;
 mod reason;
 mod reconcile;
@@ -32,16 +34,19 @@ pub use decide::{Action, Step, decide};
 use utoipa_axum::router::OpenApiRouter;
 
 pub use hold::{Hold, HoldEnd};
+pub use idle_stop::{Announced, IdleStop};
 pub use model::{Accepted, Command, Effects, EndedOperation, Event, Instance, NotAllowed, Unexpected};
 pub use mount::Mount;
 pub use parts::{
     AttachedStorage, Claim, ClaimStatus, CurrentOperation, Failure, OnNodeLoss, Order, OrderedGpu, Place, Pod,
 };
+pub use port::PublicPort;
 pub use reason::{Reason, ReasonCode};
 pub use reconcile::Reconciler;
 pub use secret::{Progress, SecretChange, SecretObject, SecretRef, TrackedSecret};
 pub use state::{InstanceState, State};
 pub use store::QUEUE;
+pub(crate) use view::InstanceView;
 
 /// The routes of tenants and of administrators.
 pub(crate) fn routes() -> OpenApiRouter<AppState> {

@@ -11,7 +11,9 @@ use operations::End;
 use super::{
     OperationKind,
     hold::HoldEnd,
+    idle_stop::IdleStop,
     parts::{AttachedStorage, Claim, ClaimStatus, CurrentOperation, Failure, Order, Place, Pod},
+    port::PublicPort,
     reason::{Reason, ReasonCode},
     secret::{SecretChange, SecretRef, TrackedSecret},
     state::{InstanceState, State},
@@ -64,7 +66,7 @@ pub enum Event {
     NodeLost,
     /// The start or the run failed.
     Failed(Failure),
-    /// An administrator, or the suspension or the budget of its tenant, stops it.
+    /// An administrator, the suspension or the budget of its tenant, or its idle time stops it.
     StoppedByPlatform(Failure),
     /// Nothing of it exists in its unit, and the unit is released.
     Released,
@@ -151,6 +153,10 @@ pub struct Instance {
     pub name: String,
     /// What was ordered.
     pub order: Order,
+    /// When it is stopped because it is idle.
+    pub idle_stop: Option<IdleStop>,
+    /// Ports with host names of their own.
+    pub public_ports: Vec<PublicPort>,
     /// State.
     pub state: State,
     /// Number of the start; grows with each.
@@ -298,6 +304,7 @@ impl Instance {
             Command::Delete => Detail::DeletionRequested(requested),
         };
         effects.log.insert(0, detail.into());
+        effects.log.extend(self.leave_idle_stop());
         Ok(Accepted::New(effects))
     }
 
@@ -475,6 +482,7 @@ impl Instance {
         }
         effects.log = effects.metering.iter().filter_map(run_ended).map(Entry::from).collect();
         effects.log.extend(log);
+        effects.log.extend(self.leave_idle_stop());
         Ok(effects)
     }
 
@@ -547,6 +555,7 @@ fn stop_cause(failure: Option<&Failure>) -> StopCause {
         Some(ReasonCode::StoppedByAdministrator) => StopCause::Administrator,
         Some(ReasonCode::TenantSuspended) => StopCause::TenantSuspended,
         Some(ReasonCode::BudgetExhausted) => StopCause::BudgetExhausted,
+        Some(ReasonCode::IdleStopped) => StopCause::Idle,
         Some(_) => StopCause::Failure,
     }
 }

@@ -103,7 +103,7 @@ async fn quote_instance(
     headers: HeaderMap,
     Json(new): Json<NewInstance>,
 ) -> Result<Json<Quote>, Problem> {
-    new.check()?;
+    new.check(app.config.idle)?;
     let references = new.check_references(&app, access_token(&headers)).await?;
     let mut tx = app.db.tenant(member.tenant).await?;
     let found = new.check_catalogue(&mut tx, member.tenant, None).await?;

@@ -20,6 +20,8 @@ pub enum ReasonCode {
     /// The container or pod is terminating.
     #[serde(alias = "ending")]
     Terminating,
+    /// The instance was idle for as long as is set in `idle_stop`.
+    IdleStopped,
     /// Internal error. Report the instance's id to an administrator.
     Internal,
     /// The node does not answer or was removed.

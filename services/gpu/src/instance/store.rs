@@ -10,13 +10,16 @@ use sqlx::{PgConnection, types::Json};
 
 use super::{
     OperationKind,
+    idle_stop::IdleStop,
     model::{Effects, Instance},
     parts::{AttachedStorage, CurrentOperation, Order, Place},
+    port::PublicPort,
     secret::{SecretRef, TrackedSecret},
     state::{InstanceState, State},
 };
 use crate::{
-    event::{self, By, Created, Detail, Entry, Updated},
+    event::{self, By, Created, Detail, Entry},
+    idle,
     usage::{self, Billing, Meter, RunKey},
 };
 
@@ -28,6 +31,8 @@ struct Row {
     tenant_id: TenantId,
     name: String,
     spec: Json<Order>,
+    idle_stop: Option<Json<IdleStop>>,
+    public_ports: Json<Vec<PublicPort>>,
     phase: Json<State>,
     attempt: i64,
     restart: i64,
@@ -59,6 +64,8 @@ impl From<Row> for Instance {
             tenant: row.tenant_id,
             name: row.name,
             order,
+            idle_stop: row.idle_stop.map(|idle_stop| idle_stop.0),
+            public_ports: row.public_ports.0,
             state: row.phase.0,
             attempt: row.attempt,
             restart: row.restart,
@@ -82,8 +89,8 @@ macro_rules! select_instances {
     ($tail:tt $(, $parameter:expr)* $(,)?) => {
         sqlx::query_as!(
             Row,
-            "select id, tenant_id, name, spec, phase, attempt, restart, storage, attached, detaching, secret_objects, meter, \
-             last_place, operation_id, operation_kind, generation, created_at, updated_at, \
+            "select id, tenant_id, name, spec, idle_stop, public_ports, phase, attempt, restart, storage, attached, detaching, \
+             secret_objects, meter, last_place, operation_id, operation_kind, generation, created_at, updated_at, \
              (select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'updated_at', s.updated_at) \
                   order by s.name), '[]') \
               from instance_secrets s where s.instance_id = instances.id) as \"secrets!: Json<Vec<SecretRef>>\" \
@@ -99,8 +106,8 @@ macro_rules! select_instances {
 pub(crate) async fn insert(conn: &mut PgConnection, instance: &Instance, by: &By) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into instances (id, tenant_id, name, spec, phase, attempt, restart, meter, operation_id,
-             operation_kind, generation, created_at, updated_at, wake_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, now())",
+             operation_kind, generation, created_at, updated_at, idle_stop, public_ports, wake_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, now())",
         instance.id as InstanceId,
         instance.tenant as TenantId,
         instance.name,
@@ -113,9 +120,14 @@ pub(crate) async fn insert(conn: &mut PgConnection, instance: &Instance, by: &By
         instance.operation.kind as OperationKind,
         instance.generation,
         instance.created_at.to_sqlx() as _,
+        instance.idle_stop.as_ref().map(Json) as _,
+        Json(&instance.public_ports) as _,
     )
     .execute(&mut *conn)
     .await?;
+    if instance.idle_stop.is_some() {
+        idle::store::watch(&mut *conn, instance.tenant, instance.id, instance.created_at).await?;
+    }
     insert_operation(&mut *conn, instance).await?;
     if let State::Stopped { .. } = instance.state {
         operations::finish(&mut *conn, instance.operation.id, &End::Succeeded).await?;
@@ -305,7 +317,7 @@ async fn write(conn: &mut PgConnection, instance: &mut Instance) -> sqlx::Result
     let written = sqlx::query!(
         "update instances set name = $3, phase = $4, attempt = $5, restart = $6, storage = $7, meter = $8,
              last_place = $9, operation_id = $10, operation_kind = $11, attached = $12, detaching = $13,
-             secret_objects = $14, generation = generation + 1, updated_at = now()
+             secret_objects = $14, idle_stop = $15, public_ports = $16, generation = generation + 1, updated_at = now()
          where id = $1 and generation = $2
          returning generation, updated_at",
         instance.id as InstanceId,
@@ -322,6 +334,8 @@ async fn write(conn: &mut PgConnection, instance: &mut Instance) -> sqlx::Result
         Json(&instance.attached) as _,
         &instance.detaching as &[StorageId],
         Json(&instance.secret_objects) as _,
+        instance.idle_stop.as_ref().map(Json) as _,
+        Json(&instance.public_ports) as _,
     )
     .fetch_optional(conn)
     .await?;
@@ -352,12 +366,12 @@ pub(crate) async fn command(
     Ok(true)
 }
 
-/// Writes a changed name and order, with the event, and enqueues the instance if storages were removed. The row must be
+/// Writes a changed name, order and idle stop, with the events, and enqueues the instance if storages were removed. The row must be
 /// locked. Returns false if the stored generation is another.
 pub(super) async fn change(
     conn: &mut PgConnection,
     instance: &mut Instance,
-    updated: Updated,
+    entries: &[Entry],
     by: &By,
 ) -> sqlx::Result<bool> {
     let order = sqlx::query!(
@@ -372,7 +386,7 @@ pub(super) async fn change(
     if !instance.detaching.is_empty() {
         QUEUE.enqueue(&mut *conn, &[instance.id]).await?;
     }
-    log(conn, instance, by, &[Detail::Updated(updated).into()]).await?;
+    log(conn, instance, by, entries).await?;
     Ok(true)
 }
 

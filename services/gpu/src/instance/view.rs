@@ -8,10 +8,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
+    idle_stop::IdleStopView,
     model::Instance,
     mount::Mount,
     own_image::OwnImage,
     parts::{Failure, OnNodeLoss},
+    port::PortView,
     reason::ReasonCode,
     secret::SecretRef,
     state::{InstanceState, State},
@@ -133,12 +135,16 @@ pub(crate) struct InstanceView {
     storage_id: Option<StorageId>,
     /// What happens when its node is lost.
     on_node_loss: OnNodeLoss,
+    /// When it is stopped because it is idle; null if it is not.
+    idle_stop: Option<IdleStopView>,
     /// All storages with their mount paths.
     storages: Vec<MountView>,
     /// Its secrets by name, without values.
     secrets: Vec<SecretRef>,
     /// URL of the instance. Stays the same as long as the instance exists.
     url: String,
+    /// Its ports with host names of their own.
+    ports: Vec<PortView>,
     /// Node of the instance; null if it has no unit.
     node: Option<String>,
     /// Name of the datacenter of the current or last unit, or null.
@@ -198,9 +204,11 @@ impl InstanceView {
             image,
             storage_id: order.storage_id,
             on_node_loss: order.on_node_loss,
+            idle_stop: IdleStopView::of(instance),
             storages: order.mounts().into_iter().map(MountView::from).collect(),
             secrets: instance.secrets.clone(),
-            url: apps.url(instance.id),
+            url: apps.url(instance.id, None),
+            ports: PortView::all(instance, apps),
             node,
             datacenter: instance.last_place.as_ref().map(|place| place.datacenter_name.clone()),
             operation_id: instance.operation.id,

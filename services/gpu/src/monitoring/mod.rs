@@ -4,11 +4,13 @@
 //! - `model`: metrics, windows, and how spans of time become points. Pure.
 //! - `query`: PromQL; `prometheus`: the client. `source`: what a Prometheus answers for the runs of an instance.
 //! - `sampler`: the replica that has a cluster's lease samples its nodes; `retention` averages and deletes samples.
+//! - `load`: what a running instance used, for the idle stop.
 //! - `store`: SQL. `http`, `read`: the request, and its series from all sources.
 //!
 //! `docs/adr/0016-metrics-from-prometheus-or-the-nodes.md` has the reasons.
 
 mod http;
+mod load;
 mod metrics;
 mod model;
 mod prometheus;
@@ -28,6 +30,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use self::{metrics::MonitoringMetrics, prometheus::Prometheus, sampler::Sampler};
 use crate::{cluster::Clusters, config::Config, state::AppState};
+
+pub(crate) use load::{Load, Measured};
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(http::get_instance_metrics))

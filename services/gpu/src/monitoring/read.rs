@@ -135,7 +135,8 @@ impl Monitoring {
                 continue;
             }
             let mut failures = Vec::new();
-            for (metric, answer) in source::ask(prometheus, &own, window, now.as_second()).await {
+            for (metric, answer) in source::ask(prometheus, &Metric::ALL, &own, window, now.as_second()).await
+            {
                 match spans.add_answer(metric, answer) {
                     Ok(()) => is_answered = true,
                     Err(error) => failures.push(error),

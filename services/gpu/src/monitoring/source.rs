@@ -25,9 +25,10 @@ const MAX_SERIES: usize = 4096;
 /// The answer for one metric: its spans by GPU (none for metrics that are not of a GPU).
 pub(super) type Answer = Result<BTreeMap<Option<String>, Vec<Span>>, QueryError>;
 
-/// Asks for all metrics of runs that have a pod. `now` is in seconds since 1970.
+/// Asks for metrics of runs that have a pod. `now` is in seconds since 1970.
 pub(super) async fn ask(
     prometheus: &Prometheus,
+    metrics: &[Metric],
     runs: &[Run],
     window: &Window,
     now: i64,
@@ -37,7 +38,7 @@ pub(super) async fn ask(
     pods.sort_unstable();
     pods.dedup();
     let pods = &pods;
-    let answers = stream::iter(Metric::ALL).map(|metric| async move {
+    let answers = stream::iter(metrics.iter().copied()).map(|metric| async move {
         let plan = Plan::new(metric, prometheus, window, now);
         let Some(range) = plan.range else { return (metric, Ok(BTreeMap::new())) };
         let query = query(metric, pods, plan.lookback, &prometheus.config);

@@ -3,6 +3,7 @@
 use api::{IdempotencyKey, Json, Path, Problem, ProblemType, Reply};
 use auth::{Caller, Member};
 use axum::extract::State;
+use clients::gpu::HostLabel;
 use http::StatusCode;
 use ids::{InstanceId, SessionId, TenantId, UserId};
 use jiff::Timestamp;
@@ -41,6 +42,17 @@ pub(crate) struct Route {
     address: Option<String>,
     /// State of the instance.
     state: InstanceState,
+    /// Whether only those who have opened the host name may use it.
+    sign_in: bool,
+}
+
+/// What a ticket opens.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewTicketOptions {
+    /// One of the `public_ports`; the port of the service if absent.
+    #[serde(default)]
+    port: Option<u16>,
 }
 
 /// A ticket to redeem.
@@ -49,7 +61,7 @@ pub(crate) struct Route {
 pub(crate) struct RedeemRequest {
     /// Secret from the ticket's URL.
     ticket: String,
-    /// First label of the host name, `inst-…`. The ticket must be for this instance.
+    /// First label of the host name, `inst-…` or `p8188-inst-…`. The ticket must be for this instance and port.
     host_label: String,
 }
 
@@ -75,32 +87,41 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(redeem_ticket))
 }
 
-/// Creates a one-time ticket to the instance's URL. It is valid for a minute.
+/// Creates a one-time ticket to the URL of the instance or of one of its ports. It is valid for a minute.
 #[utoipa::path(
     post, path = "/v1/instances/{id}/tickets", operation_id = "create_instance_ticket", tag = "instances",
     params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),
+    request_body = Option<NewTicketOptions>,
     responses((status = 201, description = "The ticket", body = Ticket)),
-    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::InvalidField]))),
 )]
 async fn create_instance_ticket(
     State(app): State<AppState>,
     member: Member,
     key: IdempotencyKey,
     Path(id): Path<InstanceId>,
+    options: Option<Json<NewTicketOptions>>,
 ) -> Result<Reply, Problem> {
     member.writer()?;
-    key.once(app.db.tenant(member.tenant).await?, member.tenant, &(), async |tx| {
-        instance::store::find(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
+    let options = options.map(|Json(options)| options);
+    let port = options.as_ref().and_then(|options| options.port);
+    key.once(app.db.tenant(member.tenant).await?, member.tenant, &options, async |tx| {
+        let found = instance::store::find(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
+        if port.is_some_and(|port| found.public_port(port).is_none()) {
+            let detail = "is not one of the instance's `public_ports`; add it while the instance is stopped";
+            return Err(Problem::invalid_field("/port", detail));
+        }
         let secret = Secret::generate()?;
         let ticket = NewTicket {
             hash: hash(secret.as_str()),
             tenant: member.tenant,
             instance: id,
+            port,
             grant: member.principal.grant(),
             expires_at: (app.clock)() + TICKET_LIFETIME,
         };
         store::insert_ticket(tx, &ticket).await?;
-        let url = format!("{}.atelier/session?ticket={}", app.config.apps.url(id), secret.as_str());
+        let url = format!("{}.atelier/session?ticket={}", app.config.apps.url(id, port), secret.as_str());
         let reply = Reply::json(StatusCode::CREATED, &Ticket { url: None, expires_at: ticket.expires_at })?;
         Ok(reply.once_only(json!({ "url": url })))
     })
@@ -110,7 +131,7 @@ async fn create_instance_ticket(
 /// Returns where the traffic for a host label goes.
 #[utoipa::path(
     get, path = "/internal/v1/routes/{host_label}", operation_id = "get_route", tag = "internal",
-    params(("host_label" = String, Path, description = "First label of the host name, `inst-…`")),
+    params(("host_label" = String, Path, description = "First label of the host name, `inst-…` or `p8188-inst-…`")),
     responses((status = 200, description = "The route", body = Route)),
     extensions(("x-problems" = json!([ProblemType::NotFound]))),
 )]
@@ -119,14 +140,24 @@ async fn get_route(
     _: Caller,
     Path(host_label): Path<String>,
 ) -> Result<Json<Route>, Problem> {
-    let id = InstanceId::from_k8s_name(&host_label).map_err(|_| Problem::not_found())?;
+    let host = HostLabel::parse(&host_label).ok_or_else(Problem::not_found)?;
     let mut tx = app.db.worker().await?;
-    let found = store::find(&mut tx, id).await?.ok_or_else(Problem::not_found)?;
+    let found = store::find(&mut tx, host.instance).await?.ok_or_else(Problem::not_found)?;
+    let sign_in = match host.port {
+        None => true,
+        Some(port) => {
+            let public = found.public_ports.iter().find(|public| public.port == port);
+            // a ticket ends with the rights of its user; where none is needed, nothing else ends the access
+            let public = public.filter(|public| public.sign_in || found.is_active);
+            public.ok_or_else(Problem::not_found)?.sign_in
+        }
+    };
     Ok(Json(Route {
-        instance_id: id,
+        instance_id: host.instance,
         tenant_id: found.tenant,
-        address: address(&found.state, &found.order.template),
+        address: address(&found.state, &found.order.template, host.port),
         state: (&found.state).into(),
+        sign_in,
     }))
 }
 
@@ -142,13 +173,13 @@ async fn redeem_ticket(
     _: Caller,
     Json(request): Json<RedeemRequest>,
 ) -> Result<Json<Redeemed>, Problem> {
-    let id = InstanceId::from_k8s_name(&request.host_label).map_err(|_| Problem::not_found())?;
+    let host = HostLabel::parse(&request.host_label).ok_or_else(Problem::not_found)?;
     let mut tx = app.db.worker().await?;
-    let redeemed = store::redeem_ticket(&mut tx, &hash(&request.ticket), id).await?;
+    let redeemed = store::redeem_ticket(&mut tx, &hash(&request.ticket), host).await?;
     tx.commit().await?;
     let redeemed = redeemed.ok_or_else(Problem::not_found)?;
     Ok(Json(Redeemed {
-        instance_id: id,
+        instance_id: host.instance,
         tenant_id: redeemed.tenant_id,
         user_id: redeemed.user_id,
         session_id: redeemed.session_id,

@@ -31,11 +31,15 @@ pub(super) fn hash(secret: &str) -> Vec<u8> {
     digest::digest(&digest::SHA256, secret.as_bytes()).as_ref().to_vec()
 }
 
-/// Returns the address of a running instance's public port.
-pub(super) fn address(state: &State, template: &Template) -> Option<String> {
+/// Returns the address of a running instance's port; that of its service if none is given.
+pub(super) fn address(state: &State, template: &Template, port: Option<u16>) -> Option<String> {
     let State::Running { pod, .. } = state else { return None };
     let ip: IpAddr = pod.ip.parse().ok()?;
-    Some(SocketAddr::new(ip, template.public_port()?.port).to_string())
+    let port = match port {
+        Some(port) => port,
+        None => template.public_port()?.port,
+    };
+    Some(SocketAddr::new(ip, port).to_string())
 }
 
 #[cfg(test)]

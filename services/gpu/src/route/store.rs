@@ -1,18 +1,25 @@
 //! SQL of tickets, and of instances by host label.
 
 use auth::Grant;
+use clients::gpu::HostLabel;
 use ids::{InstanceId, SessionId, TenantId, UserId};
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
 use sqlx::{PgConnection, types::Json};
 
-use crate::instance::{Order, State};
+use crate::{
+    instance::{Order, PublicPort, State},
+    tenant::TenantFate,
+};
 
 /// An instance that traffic is for.
 pub(crate) struct Destination {
     pub(crate) tenant: TenantId,
     pub(crate) state: State,
     pub(crate) order: Order,
+    pub(crate) public_ports: Vec<PublicPort>,
+    /// Whether its tenant is neither suspended nor being deleted.
+    pub(crate) is_active: bool,
 }
 
 /// A ticket that was redeemed.
@@ -29,15 +36,25 @@ pub(crate) async fn find(conn: &mut PgConnection, id: InstanceId) -> sqlx::Resul
         tenant_id: TenantId,
         phase: Json<State>,
         spec: Json<Order>,
+        public_ports: Json<Vec<PublicPort>>,
+        is_active: bool,
     }
     let row = sqlx::query_as!(
         Row,
-        "select tenant_id, phase, spec from instances where id = $1 and state <> 'deleted'",
+        r#"select i.tenant_id, i.phase, i.spec, i.public_ports, coalesce(t.state, 'active') = $2 as "is_active!"
+           from instances i left join tenants t on t.id = i.tenant_id where i.id = $1 and i.state <> 'deleted'"#,
         id as InstanceId,
+        TenantFate::Active as TenantFate,
     )
     .fetch_optional(conn)
     .await?;
-    Ok(row.map(|row| Destination { tenant: row.tenant_id, state: row.phase.0, order: row.spec.0 }))
+    Ok(row.map(|row| Destination {
+        tenant: row.tenant_id,
+        state: row.phase.0,
+        order: row.spec.0,
+        public_ports: row.public_ports.0,
+        is_active: row.is_active,
+    }))
 }
 
 /// A ticket to insert. Only the hash of its secret is stored.
@@ -45,6 +62,8 @@ pub(crate) struct NewTicket {
     pub(crate) hash: Vec<u8>,
     pub(crate) tenant: TenantId,
     pub(crate) instance: InstanceId,
+    /// The public port that it opens; none for that of the service.
+    pub(crate) port: Option<u16>,
     /// The rights of the user who creates it.
     pub(crate) grant: Grant,
     pub(crate) expires_at: Timestamp,
@@ -53,8 +72,8 @@ pub(crate) struct NewTicket {
 /// Inserts a ticket.
 pub(crate) async fn insert_ticket(conn: &mut PgConnection, ticket: &NewTicket) -> sqlx::Result<()> {
     sqlx::query!(
-        "insert into tickets (hash, tenant_id, instance_id, user_id, expires_at, session_id, rights_at)
-         values ($1, $2, $3, $4, $5, $6, $7)",
+        "insert into tickets (hash, tenant_id, instance_id, user_id, expires_at, session_id, rights_at, port)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
         ticket.hash,
         ticket.tenant as TenantId,
         ticket.instance as InstanceId,
@@ -62,6 +81,7 @@ pub(crate) async fn insert_ticket(conn: &mut PgConnection, ticket: &NewTicket) -
         ticket.expires_at.to_sqlx() as _,
         ticket.grant.session as Option<SessionId>,
         ticket.grant.issued_at.to_sqlx() as _,
+        ticket.port.map(i32::from),
     )
     .execute(conn)
     .await
@@ -72,16 +92,18 @@ pub(crate) async fn insert_ticket(conn: &mut PgConnection, ticket: &NewTicket) -
 pub(crate) async fn redeem_ticket(
     conn: &mut PgConnection,
     hash: &[u8],
-    instance: InstanceId,
+    host: HostLabel,
 ) -> sqlx::Result<Option<RedeemedTicket>> {
     sqlx::query_as!(
         RedeemedTicket,
         "delete from tickets t using instances i
          where t.hash = $1 and t.instance_id = $2 and t.expires_at > now()
-           and i.id = t.instance_id and i.state <> 'deleted'
+           and t.port is not distinct from $3 and i.id = t.instance_id and i.state <> 'deleted'
+           and ($3::int is null or i.public_ports @> jsonb_build_array(jsonb_build_object('port', $3::int)))
          returning t.tenant_id, t.user_id, t.session_id, t.rights_at",
         hash,
-        instance as InstanceId,
+        host.instance as InstanceId,
+        host.port.map(i32::from),
     )
     .fetch_optional(conn)
     .await

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
+use activity::Open;
 use ids::SshSessionId;
 use tokio::sync::watch;
 
@@ -19,10 +20,11 @@ pub(super) struct Admitted {
     sftp: AtomicI32,
     forwards: AtomicI32,
     _slot: Slot,
+    _open: Open,
 }
 
 impl Admitted {
-    pub(super) fn new(right: Right, slot: Slot) -> Self {
+    pub(super) fn new(right: Right, slot: Slot, open: Open) -> Self {
         Self {
             id: SshSessionId::new(),
             right,
@@ -33,6 +35,7 @@ impl Admitted {
             sftp: AtomicI32::default(),
             forwards: AtomicI32::default(),
             _slot: slot,
+            _open: open,
         }
     }
 

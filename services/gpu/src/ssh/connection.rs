@@ -69,7 +69,8 @@ impl Connection {
             }
         };
         let Some(slot) = self.ssh.tenants.open(right.tenant) else { return LogIn::Limited };
-        let admitted = Arc::new(Admitted::new(right, slot));
+        let open = self.app.activity.open(right.instance);
+        let admitted = Arc::new(Admitted::new(right, slot, open));
         if let Err(error) = self.ssh.admit(&self.app, &admitted, self.peer).await {
             tracing::warn!(client.address = %self.peer, error = %ErrorChain(&error), "cannot record an SSH log-in");
             return LogIn::Failed;

@@ -75,6 +75,7 @@ async fn gateway(world: &World, limits: Limits) -> (String, Process) {
             key: "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=".into(),
         }],
         limits,
+        activity_seconds: 30,
     };
     let process = Process::default();
     let app = Gateway::new(config, process.clone()).unwrap();

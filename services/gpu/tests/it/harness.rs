@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use atelier_gpu::{
-    App, Apps, BudgetsConfig, Config, EventsConfig, HoldsConfig, LogArchiveConfig, MIGRATIONS,
+    App, Apps, BudgetsConfig, Config, EventsConfig, HoldsConfig, IdleConfig, LogArchiveConfig, MIGRATIONS,
     MonitoringConfig, NAME, PrometheusConfig, SshConfig, StreamsConfig, TerminalConfig, instance::Reconciler,
 };
 use auth::Role;
@@ -154,6 +154,7 @@ impl World {
             log_archive: objects.as_ref().map(|objects| log_archive(&objects.endpoint)),
             prometheus: prometheus.map(|prometheus| (CLUSTER.to_owned(), prometheus)).into_iter().collect(),
             monitoring: MonitoringConfig { sample_seconds: 1, days: 7 },
+            idle: IdleConfig::default(),
             ssh: Some(SshConfig {
                 listen: ([127, 0, 0, 1], 0).into(),
                 host: "127.0.0.1".into(),

@@ -67,6 +67,8 @@ impl World {
             desired: None,
             state: UnitState::Init,
             node: Some("node".into()),
+            cpu_cores: Some(4.0),
+            gpus: 1,
             instance: None,
             runs: vec![],
             failure: None,
@@ -86,6 +88,8 @@ impl World {
                         on_node_loss: if n == 0 { OnNodeLoss::Stop } else { OnNodeLoss::Restart },
                         ..order()
                     },
+                    idle_stop: None,
+                    public_ports: vec![],
                     state: State::Pending { reason: None, wait: false, held: None, left: None },
                     attempt: 1,
                     restart: 0,

@@ -101,7 +101,7 @@ pub(crate) async fn touch_at(world: &World, base: &str, id: InstanceId, file: &s
     ended(socket.split().1).await.1
 }
 
-type Terminal = WebSocketStream<MaybeTlsStream<TcpStream>>;
+pub(crate) type Terminal = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
 /// Runs a command in the instance's terminal; gives what it printed and its exit code.
 async fn terminal(world: &World, id: InstanceId, command: &[&str], sent: &[Message]) -> (String, i64) {
@@ -112,7 +112,7 @@ async fn terminal(world: &World, id: InstanceId, command: &[&str], sent: &[Messa
     ended(socket.split().1).await
 }
 
-async fn opened(world: &World, id: InstanceId, command: &[&str]) -> Terminal {
+pub(crate) async fn opened(world: &World, id: InstanceId, command: &[&str]) -> Terminal {
     opened_by(world, id, command, &world.issuer.user(world.tenant, auth::Role::Member)).await
 }
 

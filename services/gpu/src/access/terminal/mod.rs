@@ -167,7 +167,7 @@ async fn open(
     words: &[String],
     client_address: Option<String>,
 ) -> Result<mpsc::Sender<Client>, Problem> {
-    let open = app.streams.open(owner.tenant, Kind::Terminal)?;
+    let open = (app.streams.open(owner.tenant, Kind::Terminal)?, app.activity.open(owner.instance));
     let exec = container.cluster.exec(&container.pod, words).await.map_err(Error::from)?;
     let (session_id, opened_at) = (TerminalId::new(), (app.clock)());
     let opened = TerminalOpened { session_id, client_address };

@@ -1,0 +1,89 @@
+//! Ports of an instance with host names of their own. Pure.
+
+use std::collections::BTreeSet;
+
+use api::Checks;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::model::Instance;
+use crate::config::Apps;
+
+/// The largest number of public ports of an instance.
+const MAX_PORTS: usize = 10;
+
+/// A port of the container that gets a host name of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewPublicPort {
+    /// Port, 1 to 65,535. The container has to listen on it with HTTP.
+    #[schema(minimum = 1, maximum = 65_535)]
+    port: u16,
+    /// Whether only signed-in members of the tenant reach it, with a ticket. Otherwise it is open to everyone who knows
+    /// its host name.
+    #[serde(default = "yes")]
+    #[schema(default = true)]
+    sign_in: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Checks the public ports of an order or a change.
+pub(super) fn check_new(checks: &mut Checks, ports: &[NewPublicPort]) {
+    let few = ports.len() <= MAX_PORTS;
+    checks.require(few, "/public_ports", format!("must be at most {MAX_PORTS} ports"));
+    let mut seen = BTreeSet::new();
+    for (i, new) in ports.iter().enumerate() {
+        let at = format!("/public_ports/{i}/port");
+        checks.require(new.port > 0, &at, "must be 1 to 65535");
+        checks.require(seen.insert(new.port), &at, "duplicate port: give each port once");
+    }
+}
+
+/// A public port, as stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublicPort {
+    /// Port of the container.
+    pub port: u16,
+    /// Whether only signed-in members of the tenant reach it.
+    pub sign_in: bool,
+}
+
+impl From<NewPublicPort> for PublicPort {
+    fn from(new: NewPublicPort) -> Self {
+        Self { port: new.port, sign_in: new.sign_in }
+    }
+}
+
+/// A port of an instance with a host name of its own.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = InstancePort)]
+pub(crate) struct PortView {
+    /// Port of the container.
+    port: u16,
+    /// Its URL. Stays the same as long as the instance exists and has the port.
+    url: String,
+    /// Whether only signed-in members of the tenant reach it, with a ticket.
+    sign_in: bool,
+}
+
+impl PortView {
+    pub(super) fn all(instance: &Instance, apps: &Apps) -> Vec<Self> {
+        let view = |public: &PublicPort| Self {
+            port: public.port,
+            url: apps.url(instance.id, Some(public.port)),
+            sign_in: public.sign_in,
+        };
+        instance.public_ports.iter().map(view).collect()
+    }
+}
+
+impl Instance {
+    /// Returns the public port with this number.
+    #[must_use]
+    pub fn public_port(&self, port: u16) -> Option<PublicPort> {
+        self.public_ports.iter().find(|public| public.port == port).copied()
+    }
+}

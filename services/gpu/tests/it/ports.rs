@@ -1,0 +1,119 @@
+//! Public ports of instances.
+
+use ids::InstanceId;
+use serde_json::{Value, json};
+use testkit::Response;
+
+use crate::harness::World;
+
+impl World {
+    async fn route_of(&self, label: &str) -> Response {
+        self.gateway().get(&format!("/internal/v1/routes/{label}")).await
+    }
+
+    /// A ticket for a port, and the host name of its URL.
+    async fn ticket_for(&self, id: InstanceId, port: Value) -> (String, String) {
+        let path = format!("/v1/instances/{id}/tickets");
+        let made = self.member().post(&path, json!({ "port": port })).await.expect(201);
+        let url: url::Url = made.str("url").parse().unwrap();
+        let ticket = url.query_pairs().find(|(name, _)| name == "ticket").unwrap().1.into_owned();
+        (ticket, url.host_str().unwrap().split('.').next().unwrap().to_owned())
+    }
+
+    async fn redeem(&self, ticket: &str, label: &str) -> Response {
+        let body = json!({ "ticket": ticket, "host_label": label });
+        self.gateway().post("/internal/v1/tickets/redeem", body).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_public_port_has_a_host_name_and_tickets_of_its_own() {
+    let world = World::start().await;
+    let mut order = World::order();
+    order["public_ports"] = json!([{ "port": 8188 }, { "port": 9000, "sign_in": false }]);
+    let id = world.ordered(order).await;
+    world.brought_up(id).await;
+    let (name, view) = (id.k8s_name(), world.in_state(id, "running").await);
+    assert_eq!(
+        view.body["ports"],
+        json!([
+            { "port": 8188, "url": format!("http://p8188-{name}.localhost:8080/"), "sign_in": true },
+            { "port": 9000, "url": format!("http://p9000-{name}.localhost:8080/"), "sign_in": false },
+        ])
+    );
+    for (label, address, sign_in) in [
+        (name.clone(), "127.1.2.3:7860", true),
+        (format!("p8188-{name}"), "127.1.2.3:8188", true),
+        (format!("p9000-{name}"), "127.1.2.3:9000", false),
+    ] {
+        let route = world.route_of(&label).await.expect(200).body;
+        let expected = json!({
+            "instance_id": id, "tenant_id": world.tenant, "address": address, "state": "running", "sign_in": sign_in,
+        });
+        assert_eq!(route, expected);
+    }
+    let unknown = world.route_of(&InstanceId::new().k8s_name()).await.expect_problem(404, "not-found");
+    for label in
+        [format!("p7860-{name}"), format!("p08188-{name}"), format!("p8188-{}", InstanceId::new().k8s_name())]
+    {
+        assert_eq!(world.route_of(&label).await.expect_problem(404, "not-found").text, unknown.text);
+    }
+
+    // a ticket opens the host name that it was made for, and no other
+    let labels = [name.clone(), format!("p8188-{name}"), format!("p9000-{name}")];
+    for port in [Value::Null, json!(8188), json!(9000)] {
+        let (ticket, own) = world.ticket_for(id, port).await;
+        for label in labels.iter().filter(|label| **label != own) {
+            world.redeem(&ticket, label).await.expect_problem(404, "not-found");
+        }
+        let _ = world.redeem(&ticket, &own).await.expect(200);
+    }
+    let path = format!("/v1/instances/{id}/tickets");
+    let refused =
+        world.member().post(&path, json!({ "port": 7860 })).await.expect_problem(422, "invalid-field");
+    assert_eq!(refused.body["errors"][0]["pointer"], "/port");
+
+    // what is open to everyone ends with the tenant
+    world.put_tenant(1, "suspended", false).await;
+    world.route_of(&format!("p9000-{name}")).await.expect_problem(404, "not-found");
+    let _ = world.route_of(&format!("p8188-{name}")).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn public_ports_are_checked_and_changed_while_the_instance_is_stopped() {
+    let world = World::start().await;
+    let ports = |count: u16| (1..=count).map(|port| json!({ "port": port })).collect::<Vec<_>>();
+    let made = world.member().post("/v1/instances", World::stopped_order()).await.expect(202);
+    let id: InstanceId = made.str("id").parse().unwrap();
+    assert_eq!(made.body["ports"], json!([]));
+    for (ports, pointer) in [
+        (json!(ports(11)), "/public_ports"),
+        (json!([{ "port": 0 }]), "/public_ports/0/port"),
+        (json!([{ "port": 80 }, { "port": 80, "sign_in": false }]), "/public_ports/1/port"),
+        (json!([{ "port": 70_000 }]), "/public_ports/0/port"),
+        (json!([{ "port": 80, "open": true }]), "/public_ports/0/open"),
+    ] {
+        let mut order = World::order();
+        order["public_ports"] = ports.clone();
+        for refused in [
+            world.member().post("/v1/instances", order).await,
+            world.change(id, json!({ "public_ports": ports })).await,
+        ] {
+            let refused = refused.expect_problem(422, "invalid-field");
+            assert_eq!(refused.body["errors"][0]["pointer"], pointer, "{}", refused.text);
+        }
+    }
+    let changed = world.change(id, json!({ "public_ports": ports(10) })).await.expect(200);
+    assert_eq!(changed.body["ports"].as_array().unwrap().len(), 10);
+    let (ticket, label) = world.ticket_for(id, json!(7)).await;
+    let changed = world.change(id, json!({ "public_ports": [{ "port": 8188 }] })).await.expect(200);
+    assert_eq!(changed.body["ports"][0]["port"], 8188);
+    world.redeem(&ticket, &label).await.expect_problem(404, "not-found");
+    let list = world.member().get(&format!("/v1/instances/{id}/events")).await.expect(200).body;
+    assert_eq!(list["items"][0]["data"]["changed"], json!(["public_ports"]));
+
+    world.act(id, "start").await;
+    world.change(id, json!({ "public_ports": [] })).await.expect_problem(409, "instance-state");
+    let route = world.route_of(&format!("p8188-{}", id.k8s_name())).await.expect(200);
+    assert_eq!(route.body["address"], Value::Null, "it does not run yet");
+}
