@@ -98,7 +98,7 @@ async fn instances(user: &mut User) -> Vec<Value> {
         let path = format!("/v1/instances?limit=50{cursor}");
         let (status, mut page) = user.send(Method::GET, &path, None).await;
         assert_eq!(status, 200, "{page}");
-        all.extend(page["items"].as_array_mut().unwrap().drain(..));
+        all.append(page["items"].as_array_mut().unwrap());
         match page["next_cursor"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
             None => return all,
@@ -251,6 +251,7 @@ async fn units_are_given_once_and_in_order_whatever_is_killed() {
             && platform.count("select count(*) from stock.queue_entries").await == 0
     })
     .await;
+    assert_eq!(platform.count("select count(*) from gpu.runs where ended_at is null").await, 0, "open runs");
     let grants = platform.count("select count(*) from stock.queue_grants").await;
     eprintln!("{accepted} commands, {grants} grants, {compared} runs compared; {}", faults.join(", "));
     assert!(accepted > 100 && grants > 10 && compared > 5 && faults.len() > 20, "hardly anything happened");
