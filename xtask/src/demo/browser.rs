@@ -37,14 +37,26 @@ pub(crate) async fn websocket(
     Ok(socket)
 }
 
+/// Returns the status of a page of an instance without a cookie.
+pub(crate) async fn status_of(url: &str) -> anyhow::Result<u16> {
+    let url: Url = url.parse()?;
+    let (http, _) = client_of(&url)?;
+    Ok(http.get(url).send().await?.status().as_u16())
+}
+
+/// A client that finds the host of the URL at this machine, and the address.
+fn client_of(url: &Url) -> anyhow::Result<(reqwest::Client, SocketAddr)> {
+    let host = url.host_str().context("a URL without a host")?;
+    let port = url.port_or_known_default().context("no port")?;
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    Ok((crate::http::builder().resolve(host, address).build()?, address))
+}
+
 impl Browser {
     /// Opens an instance with the URL of a ticket, which works once and sets a cookie for this host only.
     pub(crate) async fn open(ticket_url: &str) -> anyhow::Result<Self> {
         let url: Url = ticket_url.parse()?;
-        let host = url.host_str().context("a URL without a host")?.to_owned();
-        let address =
-            SocketAddr::from((Ipv4Addr::LOCALHOST, url.port_or_known_default().context("no port")?));
-        let http = crate::http::builder().resolve(&host, address).build()?;
+        let (http, address) = client_of(&url)?;
         let answer = http.get(url.clone()).send().await?;
         ensure!(answer.status() == 303, "the ticket does not open the instance: {}", answer.status());
         let set = answer.headers().get(header::SET_COOKIE).context("no cookie")?.to_str()?.to_owned();

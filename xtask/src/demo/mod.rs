@@ -6,6 +6,7 @@ pub(crate) mod client;
 mod hold;
 mod instance;
 mod isolation;
+mod order;
 mod queue;
 mod revocation;
 mod second;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{
     Access, Steps,
     client::{Api, text},
-    hold, instance, isolation, queue, revocation, second, stock, storage, tenant_end, terminal,
+    hold, instance, isolation, order, queue, revocation, second, stock, storage, tenant_end, terminal,
     usage::{self, Ran},
 };
 
@@ -104,6 +104,13 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
     steps.step("  deletes the instance", instance::delete(&designer, &id)).await?;
     steps.step("  deletes the storage", storage::delete(&designer, &volume)).await?;
     steps.step("  the stock is complete again", stock::expect_counts(&admin, &spec, 3, 0)).await?;
+
+    let order = order::create(&designer, &spec, &datacenter);
+    let ordered = steps.step("The designer orders an instance with a volume and a secret", order).await?;
+    let contents = order::expect_contents(&designer, &access.gateway, &ordered);
+    steps.step("  finds both in it, and the secret nowhere else", contents).await?;
+    steps.step("  opens its public port without a ticket", order::expect_public(&designer, &ordered)).await?;
+    steps.step("  deletes both", order::delete(&designer, &ordered)).await?;
 
     let fill = queue::fill(&admin, &designer, &spec, &datacenter);
     let mut contest = steps.step("The designer uses the only unit of another specification", fill).await?;
