@@ -77,6 +77,14 @@ pub struct AdminAction {
     pub at: jiff::Timestamp,
 }
 
+impl<'a> NewAction<'a> {
+    /// An action on the tenant itself: on what it may use or spend.
+    #[must_use]
+    pub fn on_tenant(tenant: TenantId, action: &'a str, why: &'a Why, user: UserId) -> Self {
+        Self { tenant, target: tenant.to_string(), action, reason: &why.reason, user }
+    }
+}
+
 impl NewAction<'_> {
     /// Records the action, in the transaction that carries it out.
     ///

@@ -216,7 +216,7 @@ async fn put_platform_budget(
         }
         let now = (app.clock)();
         let generation = store::put(tx, tenant, &terms, &Progress::new(&terms, now)).await?;
-        record(tx, &admin, tenant, "put_budget", &why).await?;
+        NewAction::on_tenant(tenant, "put_budget", &why, admin.0.user).insert(tx).await?;
         judge_budget(tx, tenant, app.config.budgets, now).await?;
         let view = PlatformBudgetView { tenant_id: tenant, terms: terms.clone() };
         Ok(Reply::json(StatusCode::OK, &view)?.etag(generation))
@@ -245,7 +245,7 @@ async fn delete_platform_budget(
         let budget = store::find(tx, tenant).await?.ok_or_else(Problem::not_found)?;
         store::delete(tx, tenant).await?;
         issue(tx, tenant, None).await?;
-        record(tx, &admin, tenant, "delete_budget", &why).await?;
+        NewAction::on_tenant(tenant, "delete_budget", &why, admin.0.user).insert(tx).await?;
         if budget.progress.stopped_at.is_some() {
             let resumed = Detail::BudgetResumed(BudgetResumed { cause: ResumeCause::BudgetChanged });
             event::store::append(tx, tenant, None, &By::system(), &[resumed.into()]).await?;
@@ -253,15 +253,4 @@ async fn delete_platform_budget(
         Ok(Reply::no_content())
     })
     .await
-}
-
-async fn record(
-    tx: &mut sqlx::PgConnection,
-    admin: &Admin,
-    tenant: TenantId,
-    action: &str,
-    why: &Why,
-) -> sqlx::Result<()> {
-    let target = tenant.to_string();
-    NewAction { tenant, target, action, reason: &why.reason, user: admin.0.user }.insert(tx).await
 }

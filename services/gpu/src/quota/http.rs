@@ -124,7 +124,7 @@ async fn put_platform_quota(
             if_match.check(quota.generation)?;
         }
         let generation = store::put(tx, tenant, &limits).await?;
-        record(tx, &admin, tenant, "put_quota", &why).await?;
+        NewAction::on_tenant(tenant, "put_quota", &why, admin.0.user).insert(tx).await?;
         let view = PlatformQuotaView { tenant_id: tenant, limits: limits.clone() };
         Ok(Reply::json(StatusCode::OK, &view)?.etag(generation))
     })
@@ -150,19 +150,8 @@ async fn delete_platform_quota(
         if !store::delete(tx, tenant).await? {
             return Err(Problem::not_found());
         }
-        record(tx, &admin, tenant, "delete_quota", &why).await?;
+        NewAction::on_tenant(tenant, "delete_quota", &why, admin.0.user).insert(tx).await?;
         Ok(Reply::no_content())
     })
     .await
-}
-
-async fn record(
-    tx: &mut sqlx::PgConnection,
-    admin: &Admin,
-    tenant: TenantId,
-    action: &str,
-    why: &Why,
-) -> sqlx::Result<()> {
-    let target = tenant.to_string();
-    NewAction { tenant, target, action, reason: &why.reason, user: admin.0.user }.insert(tx).await
 }

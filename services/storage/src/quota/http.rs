@@ -6,7 +6,6 @@ use auth::{Admin, Member};
 use axum::{extract::State, http::StatusCode};
 use ids::TenantId;
 use serde::Serialize;
-use sqlx::PgConnection;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -133,7 +132,7 @@ async fn put_platform_storage_quota(
             if_match.check(quota.generation)?;
         }
         let generation = store::put(tx, tenant, limits).await?;
-        record(tx, &admin, tenant, "put_storage_quota", &why).await?;
+        NewAction::on_tenant(tenant, "put_storage_quota", &why, admin.0.user).insert(tx).await?;
         Ok(Reply::json(StatusCode::OK, &PlatformQuotaView { tenant_id: tenant, limits })?.etag(generation))
     })
     .await
@@ -159,19 +158,8 @@ async fn delete_platform_storage_quota(
         if !store::delete(tx, tenant).await? {
             return Err(Problem::not_found());
         }
-        record(tx, &admin, tenant, "delete_storage_quota", &why).await?;
+        NewAction::on_tenant(tenant, "delete_storage_quota", &why, admin.0.user).insert(tx).await?;
         Ok(Reply::no_content())
     })
     .await
-}
-
-async fn record(
-    tx: &mut PgConnection,
-    admin: &Admin,
-    tenant: TenantId,
-    action: &str,
-    why: &Why,
-) -> sqlx::Result<()> {
-    let target = tenant.to_string();
-    NewAction { tenant, target, action, reason: &why.reason, user: admin.0.user }.insert(tx).await
 }
