@@ -110,6 +110,7 @@ async fn measure(args: &Args, instances: i64, waiting: i64) -> Figures {
         stock = {{ url = "{stock_url}", token = "{SERVICE_TOKEN}" }}
         storage = {{ url = "{stock_url}", token = "{SERVICE_TOKEN}" }}
         apps = {{ scheme = "http", domain = "localhost" }}
+        encryption_keys = [{{ id = "1", key = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=" }}]
         clusters.{} = {{ kubeconfig = "{kubeconfig}" }}
         "#,
         database.url,
