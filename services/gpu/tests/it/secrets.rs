@@ -492,7 +492,7 @@ async fn a_secret_that_a_delayed_call_writes_is_deleted_some_time_after_the_end(
     assert_eq!(objects, json!([]), "nothing is remembered any more");
     assert_eq!(world.execute(due).await, 0, "once is enough");
 
-    // somebody deletes the Secret of a running instance: nothing fails
+    // the Secret of a running instance is deleted by hand: nothing fails
     world.act(id, "start").await;
     until("starting", &|body| body["state"] == "starting").await;
     world.secrets().delete(&format!("{}-2", id.k8s_name()), &DeleteParams::default()).await.unwrap();
