@@ -15,7 +15,7 @@ mod wait;
 pub use client::{Client, Response};
 pub use database::TestDb;
 pub use issuer::Issuer;
-pub use wait::eventually;
+pub use wait::{eventually, within};
 
 /// The token with which tests call internal operations, as caller `test`.
 pub const SERVICE_TOKEN: &str = "test-service-token-0123456789abcdef";

@@ -43,7 +43,7 @@ impl Instances {
         let Some(address) = &route.address else {
             return Ok(page::not_running(&route.state, wants_page));
         };
-        // without a session there is none that another page could use
+        // without a cookie, a cross-origin request gains nothing
         if route.sign_in && !is_same_origin(&request, connection) {
             return Err(Error::CrossOrigin);
         }

@@ -156,7 +156,7 @@ pub struct RunEnded {
     pub attempt: i64,
     /// When the run began.
     pub started_at: Timestamp,
-    /// When it ended, as the cluster reports it; null if nobody observed the end.
+    /// When it ended, as the cluster reports it; null if the end was not observed.
     pub ended_at: Option<Timestamp>,
     /// Why it ended.
     pub end_reason: EndReason,
@@ -182,7 +182,7 @@ pub enum StopCause {
     TenantSuspended,
     /// The tenant has spent its budget.
     BudgetExhausted,
-    /// It was idle for as long as is set in its `idle_stop`.
+    /// The instance was idle for `idle_stop.after_seconds`.
     Idle,
     /// A failure, such as a lost node. The event's reason says which.
     Failure,
@@ -218,7 +218,7 @@ pub enum IdleStopWithdrawal {
     Used,
     /// A connection, a terminal or an SSH session was opened.
     Connected,
-    /// It is not known whether the instance is idle.
+    /// Observations are missing: gateway reports or metrics.
     Unknown,
     /// A user put the stop off.
     Postponed,

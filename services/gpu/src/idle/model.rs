@@ -158,9 +158,9 @@ impl Progress {
 /// What is known of the use of an instance now.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Idleness {
-    /// It is used, or was a moment ago.
+    /// In use, or used within the last observed span.
     Active,
-    /// It is idle since a time, and was observed to be for so long.
+    /// Idle since this time, with the observed idle duration.
     Idle { since: Timestamp, observed: SignedDuration },
     /// Too little is known.
     Unknown,

@@ -9,6 +9,7 @@ use ids::TenantId;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use reqwest::Method;
 use serde_json::Value;
+use testkit::within;
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep},
@@ -41,18 +42,18 @@ async fn assert_sound(platform: &Platform) {
 
 /// Waits until `reached` is true, and checks the invariants meanwhile.
 async fn settled(platform: &Platform, what: &str, mut reached: impl AsyncFnMut() -> bool) {
-    let begun = Instant::now();
-    while !reached().await {
+    within(SETTLE, what, async || {
         assert_sound(platform).await;
-        assert!(begun.elapsed() < SETTLE, "not reached: {what}");
-        sleep(Duration::from_millis(100)).await;
-    }
+        reached().await.then_some(())
+    })
+    .await;
 }
 
 /// Kills replicas and loses nodes until the time is over. Returns what was done.
 async fn break_things(platform: &mut Platform, random: &mut StdRng) -> Vec<String> {
     let (begun, mut done, mut failed) = (Instant::now(), Vec::new(), None::<(&str, Instant)>);
     while begun.elapsed() < DURATION {
+        // no condition to wait for: the faults come at random times
         sleep(Duration::from_millis(random.random_range(200..1200))).await;
         if let Some((node, until)) = failed
             && until < Instant::now()

@@ -6,7 +6,8 @@ use atelier_platform_tests::{LARGE, SMALL};
 use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
+use testkit::within;
+use tokio::time::sleep;
 
 /// Instances of a user at a time.
 const MOST: usize = 3;
@@ -39,8 +40,8 @@ impl User {
     /// Sends a request until a replica answers, with one idempotency key. Returns the status and the body.
     pub(crate) async fn send(&mut self, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
         let key = uuid::Uuid::new_v4().to_string();
-        let begun = Instant::now();
-        loop {
+        let what = format!("a replica answers {method} {path}");
+        within(PATIENCE, &what, async || {
             let mut request = self.http.request(method.clone(), format!("{}{path}", self.url));
             request = request.bearer_auth(&self.token).timeout(Duration::from_secs(10));
             if method != Method::GET {
@@ -56,13 +57,12 @@ impl User {
                 }
                 _ => None,
             };
-            if let Some((status, text)) = answer {
+            answer.map(|(status, text)| {
                 assert!(status < 500, "{method} {path} was answered with {status}: {text}");
-                return (status, serde_json::from_str(&text).unwrap_or_default());
-            }
-            assert!(begun.elapsed() < PATIENCE, "no replica answers {method} {path}");
-            sleep(Duration::from_millis(50)).await;
-        }
+                (status, serde_json::from_str(&text).unwrap_or_default())
+            })
+        })
+        .await
     }
 
     /// Does something at random.
@@ -116,7 +116,7 @@ impl User {
         self.accepted += u32::from(status < 300);
     }
 
-    /// A pause before the next command.
+    /// Waits for a random time: the pace of a user.
     pub(crate) async fn pause(&mut self) {
         sleep(Duration::from_millis(self.random.random_range(20..400))).await;
     }

@@ -27,11 +27,11 @@ pub struct SecretObject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Progress {
-    /// It is about to be written, or is written.
+    /// The write is recorded, and may have happened.
     Planned,
-    /// It is written.
+    /// Written.
     Written,
-    /// It is deleted. A delayed call may write it again.
+    /// Deleted. A delayed write may recreate it.
     Deleted,
 }
 
@@ -48,13 +48,13 @@ pub struct TrackedSecret {
 /// A step with a Secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretChange {
-    /// It is about to be written.
+    /// A write follows.
     Planned(SecretObject),
-    /// It is written.
+    /// Written.
     Written(SecretObject),
-    /// It is deleted.
+    /// Deleted.
     Deleted(SecretObject),
-    /// All deleted ones are gone for good.
+    /// Deleted Secrets are no longer tracked.
     Forgotten,
 }
 
