@@ -6,13 +6,14 @@ use atelier_platform_tests::{LARGE, SMALL};
 use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
 use reqwest::Method;
 use serde_json::{Value, json};
-use testkit::within;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// Instances of a user at a time.
 const MOST: usize = 3;
 /// The longest time for which a request is repeated until a replica answers.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The pause before a request is repeated.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 pub(crate) struct User {
     http: reqwest::Client,
@@ -40,8 +41,8 @@ impl User {
     /// Sends a request until a replica answers, with one idempotency key. Returns the status and the body.
     pub(crate) async fn send(&mut self, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
         let key = uuid::Uuid::new_v4().to_string();
-        let what = format!("a replica answers {method} {path}");
-        within(PATIENCE, &what, async || {
+        let begun = Instant::now();
+        loop {
             let mut request = self.http.request(method.clone(), format!("{}{path}", self.url));
             request = request.bearer_auth(&self.token).timeout(Duration::from_secs(10));
             if method != Method::GET {
@@ -57,12 +58,13 @@ impl User {
                 }
                 _ => None,
             };
-            answer.map(|(status, text)| {
+            if let Some((status, text)) = answer {
                 assert!(status < 500, "{method} {path} was answered with {status}: {text}");
-                (status, serde_json::from_str(&text).unwrap_or_default())
-            })
-        })
-        .await
+                return (status, serde_json::from_str(&text).unwrap_or_default());
+            }
+            assert!(begun.elapsed() < PATIENCE, "no replica answers {method} {path}");
+            sleep(RETRY_PAUSE).await;
+        }
     }
 
     /// Does something at random.
