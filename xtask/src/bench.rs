@@ -22,6 +22,8 @@ pub(crate) struct Args {
 enum Bench {
     /// Claims of one hot specification over HTTP, against pgbench on the same Postgres
     Claims,
+    /// The gateway beside HAProxy and nginx: requests per second, latency, CPU time
+    Gateway,
     /// From a release to the news of the grant, with 10 and with 10,000 instances that wait
     Queue,
     /// Lists, reads and creations with 1,000,000 instances and with 10,000; from a grant to the start of an instance
@@ -36,6 +38,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         Bench::Queue => ("atelier-stock", "bench_queue"),
         Bench::Instances => ("atelier-gpu", "bench_instances"),
         Bench::Operator => ("atelier-operator", "bench_operator"),
+        Bench::Gateway => ("atelier-gateway", "bench_gateway"),
     };
     let mut build = tokio::process::Command::new("cargo");
     build.current_dir(crate::root()).args(["build", "--release", "--package", package, "--example", example]);
@@ -49,6 +52,10 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let folder = std::env::temp_dir().join(format!("atelier-bench-{}", std::process::id()));
     let postgres = match args.name {
         Bench::Operator => None,
+        Bench::Gateway => {
+            packages::proxies(Consent::new(false)).await?;
+            None
+        }
         Bench::Claims | Bench::Queue | Bench::Instances => {
             let bin = packages::postgres(Consent::new(false), &folder.join("download")).await?;
             let port = process::free_port()?;

@@ -125,6 +125,17 @@ pub(crate) async fn openssh(consent: Consent) -> anyhow::Result<()> {
     apt(consent, &["openssh-client"]).await
 }
 
+/// Makes sure of the proxies that the gateway is compared with, and of the load generator.
+pub(crate) async fn proxies(consent: Consent) -> anyhow::Result<()> {
+    if ["haproxy", "nginx", "wrk", "taskset"].iter().all(|program| on_path(program).is_some()) {
+        return Ok(());
+    }
+    if !apt_works() {
+        bail!("HAProxy, nginx, wrk and taskset are required, and can be installed with apt only");
+    }
+    apt(consent, &["haproxy", "nginx-light", "wrk", "util-linux"]).await
+}
+
 /// A cargo subcommand, compiled from source unless it is there.
 pub(crate) async fn cargo_tool(consent: Consent, name: &str) -> anyhow::Result<()> {
     if on_path(name).is_some() {

@@ -14,6 +14,7 @@ use tokio::{sync::Mutex, time::Instant};
 use crate::{
     principal::{Principal, Role},
     revocation::{RevocationSource, Revocations},
+    verified::{TokenHash, Verified, VerifiedTokens},
 };
 use api::Problem;
 use ids::UserId;
@@ -116,6 +117,8 @@ fn default_keys_seconds() -> u64 {
 struct Keys {
     by_id: HashMap<String, DecodingKey>,
     fetched_at: Option<Instant>,
+    /// Number of the fetch.
+    number: u64,
 }
 
 /// Verifies access tokens. Cheap to clone; clones share the keys.
@@ -129,6 +132,7 @@ struct Inner {
     /// Time of the last fetch, and whether it succeeded. Locked during a fetch.
     last_fetch: Mutex<Option<(Instant, bool)>>,
     validation: Validation,
+    verified: VerifiedTokens,
     revocations: Revocations,
 }
 
@@ -149,6 +153,7 @@ impl Verifier {
             keys: ArcSwap::default(),
             last_fetch: Mutex::new(None),
             validation,
+            verified: VerifiedTokens::default(),
         }))
     }
 
@@ -174,6 +179,25 @@ impl Verifier {
     /// Returns 401 if the token is not valid or revoked, 503 if its key or revocation is unknown because the issuer does
     /// not answer.
     pub async fn verify(&self, token: &str) -> Result<Principal, Problem> {
+        let hash = TokenHash::of(token);
+        let principal = match self.remembered(hash) {
+            Some(principal) => principal,
+            None => self.verify_signature(token, hash).await?,
+        };
+        self.0.revocations.check(&principal.grant())?;
+        Ok(principal)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the clock that checks expiry")]
+    fn remembered(&self, hash: TokenHash) -> Option<Principal> {
+        let keys = self.0.keys.load();
+        let life = Duration::from_secs(self.0.config.keys_seconds);
+        let fresh = keys.fetched_at.is_some_and(|at| at.elapsed() <= life);
+        let verified = fresh.then(|| self.0.verified.get(hash, keys.number, Timestamp::now()))??;
+        Some(verified.principal.clone())
+    }
+
+    async fn verify_signature(&self, token: &str, hash: TokenHash) -> Result<Principal, Problem> {
         let header = decode_header(token).map_err(|_| Problem::unauthenticated("The token is not a JWT."))?;
         if header.alg != Algorithm::RS256 {
             return Err(Problem::unauthenticated("The token is not signed with RS256."));
@@ -199,7 +223,7 @@ impl Verifier {
             .claims
             .principal(&self.0.config.issuer, &token.claims)
             .ok_or_else(|| Problem::unauthenticated("The token lacks the required claims."))?;
-        self.0.revocations.check(&principal.grant())?;
+        self.0.verified.insert(hash, Verified { principal: principal.clone(), keys: keys.number });
         Ok(principal)
     }
 
@@ -235,7 +259,10 @@ impl Verifier {
                 let fetched = self.fetch().await;
                 *last_fetch = Some((Instant::now(), fetched.is_ok()));
                 fetched
-                    .map(|keys| self.0.keys.store(Arc::new(keys)))
+                    .map(|keys| {
+                        let number = self.0.keys.load().number + 1;
+                        self.0.keys.store(Arc::new(Keys { number, ..keys }));
+                    })
                     .map_err(|error| Problem::unavailable(who, error))
             }
         };
@@ -269,6 +296,6 @@ impl Verifier {
             .filter(|jwk| matches!(jwk.algorithm, AlgorithmParameters::RSA(_)))
             .filter_map(|jwk| Some((jwk.common.key_id.clone()?, DecodingKey::from_jwk(jwk).ok()?)))
             .collect();
-        Ok(Keys { by_id, fetched_at: Some(Instant::now()) })
+        Ok(Keys { by_id, fetched_at: Some(Instant::now()), number: 0 })
     }
 }

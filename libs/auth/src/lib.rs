@@ -6,6 +6,7 @@ mod extract;
 mod jwks;
 mod principal;
 mod revocation;
+mod verified;
 
 pub use extract::{Admin, AuthState, Caller, Callers, HasAuth, Member, User};
 pub use jwks::{AuthConfig, ClaimNames, Verifier};

@@ -21,6 +21,7 @@ use tokio::{sync::watch, time::timeout};
 pub struct Issuer {
     url: String,
     key: EncodingKey,
+    public_key_pem: String,
     revocations: Arc<watch::Sender<Vec<Change<Revocation>>>>,
 }
 
@@ -62,7 +63,15 @@ impl Issuer {
             .route("/internal/v1/revocations", get(follow));
         let url = crate::serve(router).await;
         let pkcs8: aws_lc_rs::encoding::Pkcs8V1Der<'_> = pair.as_der().unwrap();
-        Self { url, key: encoding_key(pkcs8.as_ref()), revocations }
+        let public_key: aws_lc_rs::encoding::PublicKeyX509Der<'_> = pair.public_key().as_der().unwrap();
+        let public_key_pem = pem("PUBLIC KEY", public_key.as_ref());
+        Self { url, key: encoding_key(pkcs8.as_ref()), public_key_pem, revocations }
+    }
+
+    /// The public key in PEM, for programs that read keys from files.
+    #[must_use]
+    pub fn public_key_pem(&self) -> &str {
+        &self.public_key_pem
     }
 
     /// The configuration with which a service accepts its tokens.
@@ -138,7 +147,13 @@ impl Issuer {
 
 /// Converts a PKCS#8 key to PEM: from DER the JWT library accepts PKCS#1 only.
 fn encoding_key(pkcs8: &[u8]) -> EncodingKey {
+    EncodingKey::from_rsa_pem(pem("PRIVATE KEY", pkcs8).as_bytes()).unwrap()
+}
+
+fn pem(label: &str, der: &[u8]) -> String {
     use base64::engine::general_purpose::STANDARD;
-    let pem = format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", STANDARD.encode(pkcs8));
-    EncodingKey::from_rsa_pem(pem.as_bytes()).unwrap()
+    let text = STANDARD.encode(der);
+    let lines: Vec<&str> =
+        text.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
 }

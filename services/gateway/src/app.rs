@@ -16,9 +16,11 @@ use crate::{
     readiness::Readiness,
     rest, router,
     state::AppState,
+    upstream,
 };
 
 const RATE_LIMITS_CLEAN_UP: Duration = Duration::from_secs(60);
+const CONNECTIONS_CLEAN_UP: Duration = upstream::MAX_IDLE_TIME;
 
 /// The gateway.
 #[derive(Clone)]
@@ -60,7 +62,8 @@ impl App {
     }
 
     /// Starts the background workers: `gateway.metrics` serves `/metrics` and health on `internal`,
-    /// `gateway.activity` reports the instances in use, `gateway.rate_limits` forgets idle callers.
+    /// `gateway.activity` reports the instances in use, `gateway.rate_limits` forgets idle callers, `gateway.connections`
+    /// closes idle connections to the upstreams.
     ///
     /// # Errors
     /// If the listener cannot be used.
@@ -84,6 +87,14 @@ impl App {
             let state = state.clone();
             async move {
                 state.rate_limits.forget_idle();
+                Ok(Round::Done)
+            }
+        });
+        let state = self.state.clone();
+        self.process.workers.spawn_periodic(format!("{NAME}.connections"), CONNECTIONS_CLEAN_UP, move || {
+            let state = state.clone();
+            async move {
+                state.proxy.close_idle();
                 Ok(Round::Done)
             }
         });

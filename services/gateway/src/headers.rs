@@ -48,13 +48,7 @@ pub(crate) fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
 pub(crate) fn set_forwarded(headers: &mut HeaderMap, connection: &ConnectionInfo) {
     let reserved: Vec<HeaderName> = headers
         .keys()
-        .filter(|name| {
-            // common servers read `X_Forwarded_For` as the same name
-            let name = name.as_str().replace('_', "-");
-            name.starts_with("x-atelier-")
-                || name.starts_with("x-forwarded-")
-                || ["forwarded", "x-real-ip", "host"].contains(&name.as_str())
-        })
+        .filter(|name| is_reserved(name.as_str().as_bytes()))
         .cloned()
         .collect();
     for name in &reserved {
@@ -76,6 +70,17 @@ pub(crate) fn set_forwarded(headers: &mut HeaderMap, connection: &ConnectionInfo
             headers.insert(HeaderName::from_static(name), value);
         }
     }
+}
+
+/// Whether the gateway alone sets this header.
+fn is_reserved(name: &[u8]) -> bool {
+    let begins = |reserved: &str| {
+        // common servers read `X_Forwarded_For` as the same name
+        let same = |(a, b): (&u8, u8)| *a == b || (*a == b'_' && b == b'-');
+        name.len() >= reserved.len() && name.iter().zip(reserved.bytes()).all(same)
+    };
+    let is = |reserved: &str| name.len() == reserved.len() && begins(reserved);
+    begins("x-atelier-") || begins("x-forwarded-") || is("forwarded") || is("x-real-ip") || is("host")
 }
 
 /// Keeps what `keep` returns of each value of a header.

@@ -21,6 +21,7 @@ mod readiness;
 mod rest;
 mod router;
 mod state;
+mod upstream;
 
 pub use app::{App, openapi, serve};
 pub use config::{Apps, Config, CookieKey, Limits, Services};

@@ -7,6 +7,9 @@ use atelier_gateway::{Config, openapi, serve};
 use clap::Parser;
 use service::{Cli, Command, Process, config, telemetry};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     match Cli::parse().command {

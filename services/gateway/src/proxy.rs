@@ -1,27 +1,26 @@
 //! Forwards one request to one address: streams bodies both ways, and the bytes of connections that switch protocols
 //! (WebSocket).
 
-use std::time::Duration;
+use std::{io, time::Duration};
 
 use axum::{
     body::{Body, HttpBody},
-    http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Uri, Version, header, uri},
+    http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Uri, Version, header},
 };
 use futures::{StreamExt, stream};
 use hyper::upgrade::OnUpgrade;
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-};
+use hyper_util::rt::TokioIo;
 use service::Shutdown;
 
-use crate::{connection_info::ConnectionInfo, headers};
+use crate::{
+    connection_info::ConnectionInfo,
+    headers,
+    upstream::{Pool, Unanswered, UpstreamBody},
+};
 
-/// Connections to the upstreams.
+/// Sends requests to the upstreams.
 pub(crate) struct Proxy {
-    pooled: Client<HttpConnector, Body>,
-    /// Makes a connection for each request.
-    fresh: Client<HttpConnector, Body>,
+    pool: Pool,
     shutdown: Shutdown,
 }
 
@@ -38,10 +37,10 @@ pub(crate) enum Via {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("cannot connect")]
-    Connect(#[source] hyper_util::client::legacy::Error),
+    Connect(#[source] io::Error),
     /// The upstream may have received the request.
     #[error("the connection ended before the response")]
-    Interrupted(#[source] hyper_util::client::legacy::Error),
+    Interrupted(#[source] hyper::Error),
     #[error("no response in time")]
     TimedOut,
     #[error("the request cannot be forwarded")]
@@ -51,20 +50,12 @@ pub(crate) enum Error {
 impl Proxy {
     /// Switched connections are closed when `shutdown` begins.
     pub(crate) fn new(shutdown: Shutdown) -> Self {
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(Duration::from_secs(2)));
-        connector.set_nodelay(true);
-        connector.set_keepalive(Some(Duration::from_secs(60)));
-        let client = |idle| {
-            Client::builder(TokioExecutor::new())
-                .pool_timer(TokioTimer::new())
-                .timer(TokioTimer::new())
-                // below the five seconds after which common servers close an idle connection
-                .pool_idle_timeout(Duration::from_secs(4))
-                .pool_max_idle_per_host(idle)
-                .build(connector.clone())
-        };
-        Self { pooled: client(64), fresh: client(0), shutdown }
+        Self { pool: Pool::default(), shutdown }
+    }
+
+    /// Closes connections that have been idle for too long.
+    pub(crate) fn close_idle(&self) {
+        self.pool.close_idle();
     }
 
     /// Sends the request to `authority` (`host:port`) with its path and query unchanged. Returns the response once its
@@ -86,20 +77,13 @@ impl Proxy {
     ) -> Result<Response<Body>, Error> {
         let protocol = headers::upgrade(request.headers()).filter(|_| request.version() == Version::HTTP_11);
         let client_side = protocol.is_some().then(|| hyper::upgrade::on(&mut request));
-        let request = upstream_request(request, authority, connection, protocol)?;
+        let request = upstream_request(request, connection, protocol);
 
-        let client = match via {
-            Via::Pool => &self.pooled,
-            Via::NewConnection => &self.fresh,
-        };
-        let response = client.request(request);
-        let response = match timeout {
+        let response = self.exchange(request, authority, via);
+        let mut response = match timeout {
             Some(timeout) => tokio::time::timeout(timeout, response).await.map_err(|_| Error::TimedOut)?,
             None => response.await,
-        };
-        let mut response = response.map_err(|error| {
-            if error.is_connect() { Error::Connect(error) } else { Error::Interrupted(error) }
-        })?;
+        }?;
 
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             let client_side = client_side.ok_or(Error::NotForwardable)?;
@@ -113,6 +97,26 @@ impl Proxy {
         // an upstream cannot advertise alternatives for the gateway's address
         response.headers_mut().remove(HeaderName::from_static("alt-svc"));
         Ok(response.map(Body::new))
+    }
+
+    /// Sends the request on a connection that accepts it. A request that was not sent is sent on another connection.
+    async fn exchange(
+        &self,
+        mut request: Request<Body>,
+        authority: &str,
+        via: Via,
+    ) -> Result<Response<UpstreamBody>, Error> {
+        while via == Via::Pool
+            && let Some(connection) = self.pool.reuse(authority)
+        {
+            match connection.send(request).await {
+                Ok(response) => return Ok(response),
+                Err(Unanswered { request: Some(unsent), .. }) => request = unsent,
+                Err(Unanswered { error, request: None }) => return Err(Error::Interrupted(error)),
+            }
+        }
+        let connection = self.pool.connect(authority).await.map_err(Error::Connect)?;
+        connection.send(request).await.map_err(|unanswered| Error::Interrupted(unanswered.error))
     }
 
     /// Copies bytes both ways until both sides have ended, one fails, `end` completes, or shutdown begins.
@@ -151,17 +155,14 @@ struct RightsEnded;
 
 fn upstream_request(
     request: Request<Body>,
-    authority: &str,
     connection: &ConnectionInfo,
     protocol: Option<HeaderValue>,
-) -> Result<Request<Body>, Error> {
+) -> Request<Body> {
     let (mut parts, body) = request.into_parts();
-    parts.uri = Uri::builder()
-        .scheme(uri::Scheme::HTTP)
-        .authority(authority)
-        .path_and_query(parts.uri.path_and_query().map_or("/", uri::PathAndQuery::as_str))
-        .build()
-        .map_err(|_| Error::NotForwardable)?;
+    // from HTTP/2 and from the absolute form; an upstream expects the origin form
+    if parts.uri.authority().is_some() {
+        parts.uri = parts.uri.path_and_query().cloned().map_or_else(|| Uri::from_static("/"), Uri::from);
+    }
     parts.version = Version::HTTP_11;
     parts.extensions.clear();
     headers::strip_hop_by_hop(&mut parts.headers);
@@ -169,7 +170,7 @@ fn upstream_request(
     if protocol.is_some() {
         set_upgrade(&mut parts.headers, protocol);
     }
-    Ok(Request::from_parts(parts, body))
+    Request::from_parts(parts, body)
 }
 
 fn set_upgrade(headers: &mut HeaderMap, protocol: Option<HeaderValue>) {

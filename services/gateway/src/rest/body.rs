@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use axum::{
-    body::{Body, Bytes, to_bytes},
+    body::{Body, Bytes, HttpBody, to_bytes},
     http::{header, request::Parts},
 };
 use futures::StreamExt;
@@ -23,6 +23,9 @@ const DISCARDING: Duration = Duration::from_secs(1);
 /// # Errors
 /// If it is too large, too slow, or cannot be read.
 pub(super) async fn read(parts: &Parts, body: Body, limits: &Limits) -> Result<Bytes, Error> {
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
     let limit = limits.body_bytes;
     let declared =
         parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());

@@ -6,7 +6,7 @@ mod path;
 mod routes;
 mod websocket;
 
-use std::{future::pending, time::Duration};
+use std::{future::pending, sync::Arc, time::Duration};
 
 use auth::User;
 use axum::{
@@ -27,7 +27,7 @@ use crate::{
     proxy::{self, Via},
     state::AppState,
 };
-use routes::Access;
+use routes::{Access, Addresses};
 
 /// `/openapi.json` serves `document`; all other paths are forwarded.
 ///
@@ -37,7 +37,15 @@ pub(crate) fn router(state: AppState, document: &Value) -> anyhow::Result<Router
     let document = Bytes::from(serde_json::to_vec(document)?);
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "max-age=60")];
     let get_document = get(|| async move { (headers, document) });
-    Ok(Router::new().route("/openapi.json", get_document).fallback(forward).with_state(state))
+    let addresses = Addresses::new(&state.config.services);
+    let api = Arc::new(Api { state, addresses });
+    Ok(Router::new().route("/openapi.json", get_document).fallback(forward).with_state(api))
+}
+
+/// What the requests share.
+struct Api {
+    state: AppState,
+    addresses: Addresses,
 }
 
 /// Whether the request has one effect however often it is sent.
@@ -48,10 +56,11 @@ fn is_repeatable(parts: &Parts) -> bool {
 
 /// Forwards a request to the service of its path.
 async fn forward(
-    State(state): State<AppState>,
+    State(api): State<Arc<Api>>,
     Extension(connection): Extension<ConnectionInfo>,
     mut request: Request,
 ) -> Result<Response, Error> {
+    let state = &api.state;
     if !path::is_unambiguous(request.uri().path()) {
         return Err(Error::AmbiguousPath);
     }
@@ -62,7 +71,7 @@ async fn forward(
         Access::SignIn => Some(state.rate_limits.check_sign_in(connection.peer)?),
         Access::Public => None,
         Access::SignedIn => {
-            let User(principal) = User::from_request_parts(&mut parts, &state).await?;
+            let User(principal) = User::from_request_parts(&mut parts, state).await?;
             Some(state.rate_limits.check_user(principal.user)?)
         }
     };
@@ -70,13 +79,13 @@ async fn forward(
     parts.headers.remove(header::COOKIE);
 
     let service = route.service.name();
-    let address = route.service.url(&state.config.services);
+    let address = api.addresses.of(route.service);
     let timeout = Duration::from_secs(state.config.limits.answer_seconds.into());
     let body = body::read(&parts, body, &state.config.limits).await?;
     let copy = is_repeatable(&parts).then(|| parts.clone());
     let request = |parts| Request::from_parts(parts, Body::from(body.clone()));
     let send = |request, via| {
-        state.proxy.send(request, address.authority(), via, &connection, Some(timeout), pending())
+        state.proxy.send(request, address, via, &connection, Some(timeout), pending())
     };
     let mut sent = send(request(parts), Via::Pool).await;
     // the service may have closed the connection just before, and others of the pool too

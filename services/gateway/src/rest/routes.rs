@@ -24,13 +24,31 @@ impl Service {
         }
     }
 
-    pub(super) fn url(self, services: &Services) -> &Url {
+    fn url(self, services: &Services) -> &Url {
         match self {
             Self::Identity => &services.identity,
             Self::Stock => &services.stock,
             Self::Gpu => &services.gpu,
             Self::Storage => &services.storage,
         }
+    }
+}
+
+/// The addresses of the services, `host:port` each.
+pub(super) struct Addresses([String; 4]);
+
+impl Addresses {
+    pub(super) fn new(services: &Services) -> Self {
+        let all = [Service::Identity, Service::Stock, Service::Gpu, Service::Storage];
+        Self(all.map(|service| {
+            let url = service.url(services);
+            let port = url.port_or_known_default().unwrap_or(80);
+            format!("{}:{port}", url.host_str().unwrap_or_default())
+        }))
+    }
+
+    pub(super) fn of(&self, service: Service) -> &str {
+        &self.0[service as usize]
     }
 }
 

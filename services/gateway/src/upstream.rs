@@ -1,0 +1,199 @@
+//! Connections to the upstreams over HTTP/1.1, kept open between requests.
+
+use std::{
+    collections::HashMap,
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::body::{Body, Bytes, HttpBody};
+use hyper::{
+    Request, Response, StatusCode,
+    body::{Frame, Incoming, SizeHint},
+    client::conn::http1,
+};
+use hyper_util::rt::TokioIo;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::{net::TcpStream, time::Instant};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Time without a byte after which an upstream is probed.
+const PROBE_AFTER: Duration = Duration::from_secs(60);
+/// Below the five seconds after which common servers close an idle connection.
+pub(crate) const MAX_IDLE_TIME: Duration = Duration::from_secs(4);
+/// Idle connections to one address.
+const MAX_IDLE: usize = 256;
+
+/// The connections of a process. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct Pool(Arc<Mutex<HashMap<Arc<str>, Vec<Idle>>>>);
+
+struct Idle {
+    sender: http1::SendRequest<Body>,
+    since: Instant,
+}
+
+/// A connection that serves one request at a time.
+pub(crate) struct Connection {
+    sender: http1::SendRequest<Body>,
+    authority: Arc<str>,
+    pool: Pool,
+}
+
+/// A request that was not answered.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    pub(crate) error: hyper::Error,
+    /// The request, if it was not sent.
+    pub(crate) request: Option<Request<Body>>,
+}
+
+impl Pool {
+    /// Returns an idle connection to `authority` (`host:port`), the one that was used last.
+    pub(crate) fn reuse(&self, authority: &str) -> Option<Connection> {
+        let mut pool = self.lock();
+        let (key, idle) = pool.get_key_value(authority)?;
+        let authority = Arc::clone(key);
+        if idle.is_empty() {
+            return None;
+        }
+        let idle = pool.get_mut(&authority)?;
+        while let Some(Idle { sender, since }) = idle.pop() {
+            if sender.is_ready() && since.elapsed() < MAX_IDLE_TIME {
+                return Some(Connection { sender, authority, pool: self.clone() });
+            }
+        }
+        None
+    }
+
+    /// Makes a connection to `authority` (`host:port`).
+    ///
+    /// # Errors
+    /// If the address accepts none within two seconds.
+    pub(crate) async fn connect(&self, authority: &str) -> io::Result<Connection> {
+        let stream = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(authority)).await??;
+        stream.set_nodelay(true)?;
+        SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(PROBE_AFTER))?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+        tokio::spawn(async move {
+            if let Err(error) = connection.with_upgrades().await {
+                tracing::debug!(%error, "connection to an upstream failed");
+            }
+        });
+        Ok(Connection { sender, authority: authority.into(), pool: self.clone() })
+    }
+
+    /// Closes the connections that have been idle for too long.
+    pub(crate) fn close_idle(&self) {
+        self.lock().retain(|_, idle| {
+            idle.retain(|one| !one.sender.is_closed() && one.since.elapsed() < MAX_IDLE_TIME);
+            !idle.is_empty()
+        });
+    }
+
+    fn put(&self, authority: Arc<str>, sender: http1::SendRequest<Body>) {
+        let mut pool = self.lock();
+        let idle = pool.entry(authority).or_default();
+        if idle.len() < MAX_IDLE {
+            idle.push(Idle { sender, since: Instant::now() });
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Vec<Idle>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Connection {
+    /// Sends a request. The connection returns to the pool when the response has been read completely.
+    ///
+    /// # Errors
+    /// If the connection ends before the head of the response has arrived.
+    pub(crate) async fn send(mut self, request: Request<Body>) -> Result<Response<UpstreamBody>, Unanswered> {
+        match self.sender.try_send_request(request).await {
+            Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
+                Ok(response.map(|body| UpstreamBody { body, connection: None }))
+            }
+            Ok(response) => Ok(response.map(|body| UpstreamBody::new(body, self))),
+            Err(mut error) => {
+                let request = error.take_message();
+                Err(Unanswered { error: error.into_error(), request })
+            }
+        }
+    }
+
+    fn release(self) {
+        let Self { mut sender, authority, pool } = self;
+        if sender.is_ready() {
+            return pool.put(authority, sender);
+        }
+        if sender.is_closed() {
+            return;
+        }
+        // the upstream has not yet received the whole request
+        tokio::spawn(async move {
+            if let Ok(Ok(())) = tokio::time::timeout(MAX_IDLE_TIME, sender.ready()).await {
+                pool.put(authority, sender);
+            }
+        });
+    }
+}
+
+/// The body of a response.
+pub(crate) struct UpstreamBody {
+    body: Incoming,
+    /// Until the body has been read.
+    connection: Option<Connection>,
+}
+
+impl UpstreamBody {
+    fn new(body: Incoming, connection: Connection) -> Self {
+        let mut body = Self { body, connection: Some(connection) };
+        body.release_at_end();
+        body
+    }
+
+    /// A body of known length is not polled after its last byte.
+    fn release_at_end(&mut self) {
+        if self.body.is_end_stream() {
+            self.release();
+        }
+    }
+
+    fn release(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            connection.release();
+        }
+    }
+
+}
+
+impl HttpBody for UpstreamBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        match &polled {
+            Poll::Ready(Some(Err(_))) => self.connection = None,
+            Poll::Ready(Some(Ok(_))) => self.release_at_end(),
+            Poll::Ready(None) => self.release(),
+            Poll::Pending => {}
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
