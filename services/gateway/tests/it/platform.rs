@@ -195,6 +195,9 @@ impl Platform {
             }],
             limits: Limits { requests_per_second: 10_000, request_burst: 10_000, ..Limits::default() },
             activity_seconds: 1,
+            tls: None,
+            proxy_protocol: None,
+            hsts_seconds: 3600,
         };
         change(&mut config);
         let process = Process::default();

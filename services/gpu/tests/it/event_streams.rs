@@ -76,6 +76,9 @@ async fn gateway(world: &World, limits: Limits) -> (String, Process) {
         }],
         limits,
         activity_seconds: 30,
+        tls: None,
+        proxy_protocol: None,
+        hsts_seconds: 3600,
     };
     let process = Process::default();
     let app = Gateway::new(config, process.clone()).unwrap();
