@@ -14,7 +14,7 @@ use crate::{
     instance::{self, Instances},
     listener,
     readiness::Readiness,
-    redirect, rest, router, security_headers,
+    redirect, rest, route_names, router, security_headers, site,
     state::AppState,
     tls::Tls,
     transport::Transport,
@@ -50,8 +50,10 @@ impl App {
             let readiness = Arc::clone(&readiness);
             async move { readiness.check().await }
         });
-        let platform = rest::router(state.clone(), &openapi()?)?.merge(front.health_routes());
-        let platform = security_headers::add(platform);
+        let platform = rest::router(state.clone(), &openapi()?)?
+            .merge(site::router(&state.config.public_url))
+            .merge(front.health_routes());
+        let platform = security_headers::add(state.config.cors.add(route_names::add(platform))?);
         let instances = Instances::new(state.clone(), http.clone())?;
         Ok(Self {
             router: front.wrap(security_headers::add_hsts(

@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use url::Url;
 
-use crate::{proxy_protocol::ProxyProtocolConfig, tls::TlsConfig};
+use crate::{cors::Cors, proxy_protocol::ProxyProtocolConfig, tls::TlsConfig};
 
 /// The gateway's configuration.
 #[derive(Debug, Clone, Deserialize)]
@@ -24,6 +24,9 @@ pub struct Config {
     /// the gateway must keep the client's address, or use this: rate limits and the throttle of sign-ins count by it.
     #[serde(default)]
     pub proxy_protocol: Option<ProxyProtocolConfig>,
+    /// Pages of other origins that may call the API.
+    #[serde(default)]
+    pub cors: Cors,
     /// With `https`: seconds for which browsers use nothing else for the platform's hosts (default a year; 0 tells them to
     /// forget it).
     #[serde(default = "default_hsts_seconds")]

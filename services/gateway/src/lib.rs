@@ -11,8 +11,10 @@
 mod app;
 mod config;
 mod connection_info;
+mod cors;
 mod error;
 mod headers;
+mod html;
 mod instance;
 mod limits;
 mod listener;
@@ -21,14 +23,17 @@ mod proxy_protocol;
 mod readiness;
 mod redirect;
 mod rest;
+mod route_names;
 mod router;
 mod security_headers;
+mod site;
 mod state;
 mod tls;
 mod transport;
 
 pub use app::{App, openapi, serve};
 pub use config::{Apps, Config, CookieKey, Limits, Services};
+pub use cors::Cors;
 pub use proxy_protocol::ProxyProtocolConfig;
 pub use tls::{CertificateFiles, TlsConfig};
 

@@ -3,9 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
 mod activity;
+mod cors;
 mod instances;
 mod limits;
 mod listener;
+mod observability;
+mod pages;
 mod platform;
 mod ports;
 mod proxy_protocol;

@@ -198,6 +198,7 @@ impl Platform {
             tls: None,
             proxy_protocol: None,
             hsts_seconds: 3600,
+            cors: atelier_gateway::Cors::default(),
         };
         change(&mut config);
         let process = Process::default();

@@ -79,6 +79,7 @@ async fn gateway(world: &World, limits: Limits) -> (String, Process) {
         tls: None,
         proxy_protocol: None,
         hsts_seconds: 3600,
+        cors: atelier_gateway::Cors::default(),
     };
     let process = Process::default();
     let app = Gateway::new(config, process.clone()).unwrap();
