@@ -1,4 +1,5 @@
-//! Embeds the services' committed OpenAPI documents, which `/openapi.json` is merged from.
+//! Embeds the services' committed OpenAPI documents, which `/openapi.json` is merged from, and the templates of their
+//! public paths.
 
 use std::{env, fmt::Write, fs, path::Path};
 
@@ -9,16 +10,26 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../openapi");
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut code = String::from("&[\n");
+    let mut templates = String::from("&[\n");
     for service in SERVICES {
         let file = folder.join(format!("{service}.json"));
         if file.exists() {
             println!("cargo::rerun-if-changed={}", file.display());
+            let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file)?)?;
+            for (path, _) in document["paths"].as_object().into_iter().flatten() {
+                if !path.starts_with("/internal") {
+                    writeln!(templates, "    {path:?},")?;
+                }
+            }
             writeln!(code, "    ({service:?}, include_str!({:?})),", file.canonicalize()?)?;
         } else {
             println!("cargo::warning=openapi/{service}.json is missing: run `cargo xtask openapi`");
         }
     }
     code.push_str("]\n");
-    fs::write(Path::new(&env::var("OUT_DIR")?).join("documents.rs"), code)?;
+    templates.push_str("]\n");
+    let out = env::var("OUT_DIR")?;
+    fs::write(Path::new(&out).join("documents.rs"), code)?;
+    fs::write(Path::new(&out).join("templates.rs"), templates)?;
     Ok(())
 }

@@ -12,6 +12,7 @@ pub mod operation;
 pub mod page;
 pub mod problem;
 pub mod request_id;
+pub mod trace_context;
 
 pub use checks::Checks;
 pub use error_chain::ErrorChain;

@@ -10,6 +10,7 @@ use axum::{
 use ids::TenantId;
 use secrecy::{ExposeSecret, SecretString};
 use subtle::ConstantTimeEq;
+use tracing::{Span, field::display};
 
 use crate::{
     jwks::Verifier,
@@ -48,7 +49,18 @@ fn bearer(parts: &Parts) -> Result<&str, Problem> {
 }
 
 async fn principal<S: HasAuth>(parts: &Parts, state: &S) -> Result<Principal, Problem> {
-    state.auth().verifier.verify(bearer(parts)?).await
+    let principal = state.auth().verifier.verify(bearer(parts)?).await?;
+    name_in_log(&principal);
+    Ok(principal)
+}
+
+/// Adds the caller to the span of the request, for its log lines.
+fn name_in_log(principal: &Principal) {
+    let span = Span::current();
+    span.record("user.id", display(principal.user));
+    if let Some((tenant, _)) = principal.tenant {
+        span.record("tenant.id", display(tenant));
+    }
 }
 
 /// Any signed-in user.

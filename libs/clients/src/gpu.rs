@@ -21,6 +21,9 @@ pub struct Route {
     pub address: Option<String>,
     /// State of the instance.
     pub state: String,
+    /// Whether it waits in the queue for a free unit.
+    #[serde(default)]
+    pub is_queued: bool,
     /// Whether only those who have opened the host name may use it.
     #[serde(default = "yes")]
     pub sign_in: bool,

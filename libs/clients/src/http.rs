@@ -93,6 +93,9 @@ impl Peer {
         if let Some(id) = api::request_id::current() {
             request = request.header(api::request_id::HEADER, id);
         }
+        if let Some(context) = api::trace_context::current() {
+            request = request.header(api::trace_context::HEADER, context.header());
+        }
         if let Some(body) = body {
             request = request.json(body);
         }

@@ -1,20 +1,25 @@
 //! The HTTP front of a service: health, metrics, and the layers around its own routes.
 
-use std::{pin::Pin, sync::Arc, time::Instant};
+use std::{net::SocketAddr, pin::Pin, sync::Arc, time::Instant};
 
-use api::{Problem, problem, request_id};
+use api::{Problem, problem, request_id, trace_context::TraceContext};
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, MatchedPath, Request, State},
+    extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Request, State},
     http::{StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::get,
 };
 use tower_http::catch_panic::CatchPanicLayer;
-use tracing::Instrument;
+use tracing::{Instrument, field};
 
-use crate::{Metrics, Process, Workers, drain, workers::panic_message};
+use crate::{
+    Metrics, Process, Workers,
+    access_log::{self, Line},
+    drain,
+    workers::panic_message,
+};
 
 /// The largest JSON body, in bytes.
 const BODY_LIMIT: usize = 256 * 1024;
@@ -71,7 +76,7 @@ impl Front {
         )
     }
 
-    /// The layers alone: request id, log span, metrics, body limit, panics as 500 problems.
+    /// The layers alone: request id, trace context, log span, access log, metrics, body limit, panics as 500 problems.
     pub fn wrap(&self, routes: Router) -> Router {
         routes
             .layer(DefaultBodyLimit::max(BODY_LIMIT))
@@ -103,26 +108,42 @@ fn answer(checked: Result<(), String>, good: &'static str) -> Response {
 #[derive(Debug, Clone, Copy)]
 pub struct RouteName(pub &'static str);
 
+/// Metrics, log span and access log. Extractors of callers add `tenant.id` and `user.id` to the span.
 async fn observe(
     State(metrics): State<Metrics>,
     matched: Option<MatchedPath>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let begun = Instant::now();
     let method = request.method().clone();
-    let route = matched.as_ref().map_or("none", MatchedPath::as_str).to_owned();
-    let id = request.headers().get(request_id::HEADER).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let span = tracing::info_span!("request", request.id = id, http.method = %method, http.route = route);
-    let response = next.run(request).instrument(span.clone()).await;
-    let route = response.extensions().get::<RouteName>().map_or(route, |name| name.0.to_owned());
+    let context = TraceContext::accept(request.headers_mut());
+    let headers = request.headers();
+    let id = headers.get(request_id::HEADER).and_then(|id| id.to_str().ok()).unwrap_or_default();
+    let span = tracing::info_span!(
+        "request",
+        request.id = id,
+        trace.id = context.trace_id(),
+        http.method = %method,
+        http.route = field::Empty,
+        tenant.id = field::Empty,
+        user.id = field::Empty,
+    );
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|peer| peer.0.ip());
+    let received = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    if let Some(matched) = &matched {
+        span.record("http.route", matched.as_str());
+    }
+    let response = context.scope(next.run(request).instrument(span.clone())).await;
+    let matched = matched.as_ref().map_or("none", MatchedPath::as_str);
+    let named = response.extensions().get::<RouteName>().map(|name| name.0);
+    if let Some(name) = named {
+        span.record("http.route", name);
+    }
     let status = response.status().as_u16();
-    let took = begun.elapsed();
-    metrics.observe(&method, &route, status, took);
-    span.in_scope(|| {
-        tracing::info!(http.status = status, took_ms = took.as_secs_f64() * 1000.0, "answered");
-    });
-    response
+    let line = Line { span, status, peer, received, begun, answered: begun.elapsed() };
+    metrics.observe(&method, named.unwrap_or(matched), status, line.answered);
+    access_log::add(response, line)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the layer requires this signature")]

@@ -1,6 +1,7 @@
 //! What every service's process has: a command line, configuration, logs, metrics, health, supervised workers, an
 //! HTTP front that answers errors as problems, and an orderly shutdown. Nothing here belongs to one service.
 
+mod access_log;
 pub mod cli;
 pub mod config;
 mod drain;

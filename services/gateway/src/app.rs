@@ -1,6 +1,6 @@
 //! The wiring: state, slices, router, workers, listeners.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use auth::HasAuth;
@@ -14,9 +14,11 @@ use crate::{
     instance::{self, Instances},
     listener,
     readiness::Readiness,
-    rest, router,
+    redirect, rest, route_names, router, security_headers, site,
     state::AppState,
     upstream,
+    tls::Tls,
+    transport::Transport,
 };
 
 const RATE_LIMITS_CLEAN_UP: Duration = Duration::from_secs(60);
@@ -30,6 +32,7 @@ pub struct App {
     http: reqwest::Client,
     router: Router,
     internal: Router,
+    transport: Transport,
 }
 
 impl App {
@@ -39,20 +42,31 @@ impl App {
     /// If the configuration is not valid.
     pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
         let http = service::http_client()?;
+        let is_https = config.public_url.scheme() == "https";
+        anyhow::ensure!(config.tls.is_none() || is_https, "with [tls], public_url must begin with https");
+        let tls = config.tls.as_ref().map(|tls| Tls::new(tls, &process.metrics)).transpose()?;
+        let transport = Transport { proxy_protocol: config.proxy_protocol.clone(), tls };
         let state = AppState::new(config, &process, http.clone())?;
         let readiness = Arc::new(Readiness::new(&state.config.services, http.clone()));
         let front = Front::new(&process, move || {
             let readiness = Arc::clone(&readiness);
             async move { readiness.check().await }
         });
-        let platform = rest::router(state.clone(), &openapi()?)?.merge(front.health_routes());
+        let platform = rest::router(state.clone(), &openapi()?)?
+            .merge(site::router(&state.config.public_url))
+            .merge(front.health_routes());
+        let platform = security_headers::add(state.config.cors.add(route_names::add(platform))?);
         let instances = Instances::new(state.clone(), http.clone())?;
         Ok(Self {
-            router: front.wrap(router::by_host(state.clone(), platform, instances)),
+            router: front.wrap(security_headers::add_hsts(
+                router::by_host(state.clone(), platform, instances),
+                &state.config,
+            )?),
             internal: front.metrics_routes().merge(front.health_routes()),
             state,
             process,
             http,
+            transport,
         })
     }
 
@@ -63,7 +77,7 @@ impl App {
 
     /// Starts the background workers: `gateway.metrics` serves `/metrics` and health on `internal`,
     /// `gateway.activity` reports the instances in use, `gateway.rate_limits` forgets idle callers, `gateway.connections`
-    /// closes idle connections to the upstreams.
+    /// closes idle connections to the upstreams, `gateway.certificates` (with TLS) replaces certificates.
     ///
     /// # Errors
     /// If the listener cannot be used.
@@ -79,6 +93,9 @@ impl App {
             }
         });
         self.state.auth().verifier.start(&self.process.workers, NAME);
+        if let Some(tls) = &self.transport.tls {
+            tls.start(&self.process.workers, NAME);
+        }
         let gpu = instance::gpu_client(&self.state, self.http.clone());
         let period = Duration::from_secs(self.state.config.activity_seconds.max(1).into());
         instance::Reporter::new(gpu, self.state.activity.clone(), period).start(&self.process.workers);
@@ -107,7 +124,21 @@ impl App {
     /// If a listener cannot be used.
     pub async fn serve_on(&self, public: TcpListener, internal: TcpListener) -> anyhow::Result<()> {
         self.start_workers(internal)?;
-        listener::serve(public, self.router(), &self.state.config.limits, &self.process.shutdown).await;
+        let (config, shutdown) = (&self.state.config, &self.process.shutdown);
+        let redirect = match config.tls.as_ref().and_then(|tls| tls.redirect_listen) {
+            Some(listen) => Some(bind(listen).await?),
+            None => None,
+        };
+        let redirecting = async {
+            if let Some(listener) = redirect {
+                let transport = Transport { tls: None, ..self.transport.clone() };
+                listener::serve(listener, redirect::router(config), transport, &config.limits, shutdown)
+                    .await;
+            }
+        };
+        let serving =
+            listener::serve(public, self.router(), self.transport.clone(), &config.limits, shutdown);
+        tokio::join!(serving, redirecting);
         self.process.shutdown.finish().await;
         Ok(())
     }
@@ -126,9 +157,11 @@ pub fn openapi() -> anyhow::Result<serde_json::Value> {
 /// # Errors
 /// If the configuration is not valid, or a port is in use.
 pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
-    let bind =
-        async |listen| TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"));
     let (public, internal) = (bind(config.listen).await?, bind(config.metrics_listen).await?);
     tracing::info!(listen = %config.listen, metrics = %config.metrics_listen, "listening");
     App::new(config, process)?.serve_on(public, internal).await
+}
+
+async fn bind(listen: SocketAddr) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))
 }

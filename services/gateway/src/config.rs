@@ -7,6 +7,8 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use url::Url;
 
+use crate::{cors::Cors, proxy_protocol::ProxyProtocolConfig, tls::TlsConfig};
+
 /// The gateway's configuration.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -15,9 +17,21 @@ pub struct Config {
     pub listen: SocketAddr,
     /// Internal listener for `/metrics` and health checks.
     pub metrics_listen: SocketAddr,
-    /// How browsers reach the gateway. With `https` (TLS ends in front of the gateway) the instances' cookies are
-    /// `Secure` and bound to their host. What ends TLS must keep the client's source address: rate limits and the
-    /// throttle of sign-ins count by the peer of the connection.
+    /// TLS of the public listener. Without it TLS may end in front of the gateway.
+    #[serde(default)]
+    pub tls: Option<TlsConfig>,
+    /// The PROXY protocol of load balancers, on the public listener and on that which redirects. What ends TLS in front of
+    /// the gateway must keep the client's address, or use this: rate limits and the throttle of sign-ins count by it.
+    #[serde(default)]
+    pub proxy_protocol: Option<ProxyProtocolConfig>,
+    /// Pages of other origins that may call the API.
+    #[serde(default)]
+    pub cors: Cors,
+    /// With `https`: seconds for which browsers use nothing else for the platform's hosts (default a year; 0 tells them to
+    /// forget it).
+    #[serde(default = "default_hsts_seconds")]
+    pub hsts_seconds: u32,
+    /// How browsers reach the gateway. With `https` the instances' cookies are `Secure` and bound to their host.
     pub public_url: Url,
     /// Instances' host names.
     #[serde(default)]
@@ -38,6 +52,10 @@ pub struct Config {
     /// `[idle] unknown_seconds` at most.
     #[serde(default = "default_activity_seconds")]
     pub activity_seconds: u32,
+}
+
+fn default_hsts_seconds() -> u32 {
+    365 * 24 * 3600
 }
 
 fn default_activity_seconds() -> u32 {

@@ -5,26 +5,38 @@
 //!
 //! The gateway has no state of its own; any number of replicas can run side by side.
 //!
-//! [`App`] is the wiring. Requests pass `listener` (connections) and `router` (REST API or instance, by host name)
+//! [`App`] is the wiring. Requests pass `listener` (connections; `transport` has TLS and the PROXY protocol) and `router` (REST API or instance, by host name)
 //! into the slices `rest` and `instance`. Both use `limits`, `proxy` and `headers`, and know nothing of each other.
 
 mod app;
 mod config;
 mod connection_info;
+mod cors;
 mod error;
 mod headers;
+mod html;
 mod instance;
 mod limits;
 mod listener;
 mod proxy;
+mod proxy_protocol;
 mod readiness;
+mod redirect;
 mod rest;
+mod route_names;
 mod router;
+mod security_headers;
+mod site;
 mod state;
 mod upstream;
+mod tls;
+mod transport;
 
 pub use app::{App, openapi, serve};
 pub use config::{Apps, Config, CookieKey, Limits, Services};
+pub use cors::Cors;
+pub use proxy_protocol::ProxyProtocolConfig;
+pub use tls::{CertificateFiles, TlsConfig};
 
 /// Name of the service, in its workers' names and its logs.
 pub const NAME: &str = "gateway";

@@ -17,7 +17,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-use crate::config::Limits;
+use crate::{config::Limits, transport::Transport};
 
 /// Pause after an accept that failed, for example because the process has no file descriptors left.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
@@ -31,17 +31,25 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(15);
 struct Connections {
     builder: auto::Builder<TokioExecutor>,
     router: Router,
+    transport: Transport,
     /// Time for a connection to send the head of its first request.
     head_timeout: Duration,
     shutdown: CancellationToken,
 }
 
 /// Serves until `shutdown` begins. Each connection then ends after its current request.
-pub(crate) async fn serve(listener: TcpListener, router: Router, limits: &Limits, shutdown: &Shutdown) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    router: Router,
+    transport: Transport,
+    limits: &Limits,
+    shutdown: &Shutdown,
+) {
     let token = shutdown.token();
     let connections = Arc::new(Connections {
         builder: builder(limits),
         router,
+        transport,
         head_timeout: Duration::from_secs(limits.head_seconds.into()),
         shutdown: token.clone(),
     });
@@ -96,6 +104,14 @@ impl Connections {
         if let Err(error) = SockRef::from(&stream).set_tcp_keepalive(&probes) {
             tracing::debug!(%error, "cannot set SO_KEEPALIVE");
         }
+        let opened = self.shutdown.run_until_cancelled(self.transport.open(stream, peer)).await;
+        let (stream, peer) = match opened {
+            Some(Ok(opened)) => opened,
+            Some(Err(error)) => {
+                return tracing::debug!(error = %api::ErrorChain(&error), %peer, "connection closed");
+            }
+            None => return,
+        };
         let first_request = CancellationToken::new();
         let arrived = first_request.clone();
         let router = self.router.clone();

@@ -9,7 +9,10 @@ use axum::{
 };
 use clients::gpu::Route;
 
-use super::{Instances, page};
+use super::{
+    Instances,
+    page::{Notice, Reader},
+};
 use crate::{
     connection_info::ConnectionInfo,
     error::Error,
@@ -39,10 +42,10 @@ impl Instances {
                 drop(open);
             }
         };
-        let wants_page = page::is_wanted(request.headers());
         let Some(address) = &route.address else {
-            return Ok(page::not_running(&route.state, wants_page));
+            return Ok(self.notice(Notice::of(route), request.headers()));
         };
+        let reader = Reader::of(request.headers());
         // without a cookie, a cross-origin request gains nothing
         if route.sign_in && !is_same_origin(&request, connection) {
             return Err(Error::CrossOrigin);
@@ -69,9 +72,9 @@ impl Instances {
                 tracing::info!(instance.id = %route.instance_id, error = %chain, "instance unreachable");
                 match error {
                     proxy::Error::NotForwardable => Err(Error::NotForwardable),
-                    proxy::Error::Connect(_) => Ok(page::not_responding(wants_page)),
+                    proxy::Error::Connect(_) => Ok(self.notice_for(Notice::NotResponding, reader)),
                     proxy::Error::Interrupted(_) | proxy::Error::TimedOut => {
-                        Ok(page::interrupted(wants_page))
+                        Ok(self.notice_for(Notice::Interrupted, reader))
                     }
                 }
             }

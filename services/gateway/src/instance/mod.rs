@@ -29,24 +29,32 @@ mod page;
 mod routes;
 mod session;
 
-use api::{Problem, ProblemType};
-use auth::{HasAuth, Refused};
+use std::{sync::Arc, time::Duration};
+
+use auth::{Grant, HasAuth, Refused};
 use axum::{
     extract::Request,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::HeaderMap,
     response::{IntoResponse, Response},
 };
-use clients::gpu::{self, HostLabel};
+use clients::gpu::{self, HostLabel, Route};
+use tokio::net::TcpStream;
 
 pub(crate) use self::activity::Reporter;
 use crate::{connection_info::ConnectionInfo, error::Error, state::AppState};
 use cookie::Cookies;
+use page::{Notice, Reader};
 use routes::Routes;
 
 /// Paths of the gateway itself on an instance's host.
 const RESERVED: &str = "/.atelier/";
 /// Where a ticket is exchanged for a cookie.
 const SESSION_PATH: &str = "/.atelier/session";
+/// What the pages of the gateway follow.
+const STATUS_PATH: &str = "/.atelier/status";
+
+/// Time for an instance to accept a connection when its status is asked for.
+const CONNECT: Duration = Duration::from_secs(1);
 
 /// Serves the host names of instances.
 pub(crate) struct Instances {
@@ -54,6 +62,13 @@ pub(crate) struct Instances {
     gpu: gpu::Client,
     routes: Routes,
     cookies: Cookies,
+}
+
+/// A request that may be forwarded.
+struct Admitted {
+    route: Arc<Route>,
+    /// The rights of the user; none for a port that is open to everyone.
+    grant: Option<Grant>,
 }
 
 impl Instances {
@@ -77,6 +92,8 @@ impl Instances {
         let response = if path == SESSION_PATH {
             let (parts, _) = request.into_parts();
             self.open_session(label, connection, &parts).await
+        } else if path == STATUS_PATH {
+            Ok(self.status(label, request.headers()).await)
         } else if path.starts_with(RESERVED) {
             Err(Error::NoSuchRoute)
         } else {
@@ -91,62 +108,81 @@ impl Instances {
         connection: &ConnectionInfo,
         request: Request,
     ) -> Result<Response, Error> {
-        let Some(host) = HostLabel::parse(label) else { return Ok(self.not_opened(request.headers())) };
-        let Some(session) = self.cookies.find(request.headers(), host) else {
-            return self.forward_public(host, label, connection, request).await;
+        let admitted = match self.admit(label, request.headers()).await {
+            Ok(admitted) => admitted,
+            Err(refused) => return Ok(refused),
         };
-        let revocations = self.state.auth().verifier.revocations();
-        match revocations.check(&session.grant()) {
-            Ok(()) => {}
-            Err(Refused::Revoked) => return self.forward_public(host, label, connection, request).await,
-            Err(unknown @ Refused::Unknown) => {
-                return Err(Error::ServiceUnavailable { service: "identity", source: unknown.into() });
+        let Admitted { route, grant } = admitted;
+        let Some(grant) = grant else { return self.forward(label, &route, connection, request, None).await };
+        let reader = Reader::of(request.headers());
+        tokio::select! {
+            sent = self.forward(label, &route, connection, request, Some(grant)) => sent,
+            () = self.state.auth().verifier.revocations().ended(grant) => {
+                Ok(self.notice_for(Notice::NotOpened, reader))
             }
         }
-        match self.routes.find(label).await.map_err(gpu_unavailable)? {
-            Some(route)
-                if route.instance_id == session.host.instance && route.tenant_id == session.tenant =>
-            {
-                let (not_opened, grant) = (self.not_opened(request.headers()), session.grant());
-                tokio::select! {
-                    sent = self.forward(label, &route, connection, request, Some(grant)) => sent,
-                    () = revocations.ended(grant) => Ok(not_opened),
+    }
+
+    /// Decides who may use the host name with this label. A refusal is a response.
+    async fn admit(&self, label: &str, headers: &HeaderMap) -> Result<Admitted, Response> {
+        let not_opened = || self.notice(Notice::NotOpened, headers);
+        let find = async || {
+            let found = self.routes.find(label).await;
+            found.map_err(|error| gpu_unavailable(error).into_response())
+        };
+        let host = HostLabel::parse(label).ok_or_else(not_opened)?;
+        if let Some(session) = self.cookies.find(headers, host) {
+            let grant = session.grant();
+            match self.state.auth().verifier.revocations().check(&grant) {
+                Ok(()) => {
+                    let Some(route) = find().await? else { return Err(self.notice(Notice::Gone, headers)) };
+                    let is_own =
+                        route.instance_id == session.host.instance && route.tenant_id == session.tenant;
+                    return if is_own {
+                        Ok(Admitted { route, grant: Some(grant) })
+                    } else {
+                        Err(not_opened())
+                    };
+                }
+                Err(Refused::Revoked) => {}
+                Err(unknown @ Refused::Unknown) => {
+                    let error = Error::ServiceUnavailable { service: "identity", source: unknown.into() };
+                    return Err(error.into_response());
                 }
             }
-            _ => Ok(self.not_opened(request.headers())),
         }
-    }
-
-    /// Forwards a request without a session, if it is for a port that is open to everyone.
-    async fn forward_public(
-        &self,
-        host: HostLabel,
-        label: &str,
-        connection: &ConnectionInfo,
-        request: Request,
-    ) -> Result<Response, Error> {
         if host.port.is_none() {
-            return Ok(self.not_opened(request.headers()));
+            return Err(not_opened());
         }
-        match self.routes.find(label).await.map_err(gpu_unavailable)? {
-            Some(route) if !route.sign_in => self.forward(label, &route, connection, request, None).await,
-            _ => Ok(self.not_opened(request.headers())),
+        match find().await? {
+            Some(route) if !route.sign_in => Ok(Admitted { route, grant: None }),
+            _ => Err(not_opened()),
         }
     }
 
-    /// The same response without a valid cookie and for an instance that does not exist.
-    fn not_opened(&self, headers: &HeaderMap) -> Response {
-        let mut response = if page::is_wanted(headers) {
-            (StatusCode::UNAUTHORIZED, page::not_opened(&self.state.config.public_url)).into_response()
-        } else {
-            Problem::new(
-                ProblemType::NotOpened,
-                "The request has no valid cookie for this host name, or no instance has this name.",
-            )
-            .into_response()
+    /// Answers whether the instance can be reached now, to those who may use it.
+    async fn status(&self, label: &str, headers: &HeaderMap) -> Response {
+        let route = match self.admit(label, headers).await {
+            Ok(admitted) => admitted.route,
+            Err(refused) => return refused,
         };
-        response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        response
+        let is_ready = match &route.address {
+            Some(address) => {
+                let connected = tokio::time::timeout(CONNECT, TcpStream::connect(address)).await;
+                matches!(connected, Ok(Ok(_)))
+            }
+            None => false,
+        };
+        page::status(Notice::of(&route), is_ready)
+    }
+
+    /// The page or problem of a notice. Without a valid cookie it is the same as for an instance that does not exist.
+    fn notice(&self, notice: Notice, headers: &HeaderMap) -> Response {
+        self.notice_for(notice, Reader::of(headers))
+    }
+
+    fn notice_for(&self, notice: Notice, reader: Reader) -> Response {
+        notice.response(reader, &self.state.config.public_url)
     }
 }
 

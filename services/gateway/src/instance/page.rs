@@ -1,107 +1,149 @@
 //! What the gateway itself answers on an instance's host name: an HTML page for browsers, a problem for programs.
 
+mod texts;
+
 use api::{Problem, ProblemType};
 use axum::{
+    Json,
     http::{HeaderMap, HeaderValue, StatusCode, header},
-    response::{Html, IntoResponse, Response},
+    response::{IntoResponse, Response},
 };
+use clients::gpu::Route;
+use serde_json::json;
 use url::Url;
 
-/// Whether the client accepts HTML.
-pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
-    headers
-        .get_all(header::ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .any(|value| value.contains("text/html"))
+use crate::html::{self, Language, Mark, Markup, Page};
+
+/// Why the instance cannot answer now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Notice {
+    /// The user has no session, or no instance has this name.
+    NotOpened,
+    /// The user had opened an instance that no longer exists.
+    Gone,
+    /// No unit is free.
+    Queued,
+    Starting,
+    Stopping,
+    Stopped,
+    /// It runs and refuses connections.
+    NotResponding,
+    /// It closed the connection before it responded.
+    Interrupted,
 }
 
-/// A notice that the instance cannot answer now.
-struct Notice {
-    kind: ProblemType,
-    status: StatusCode,
-    title: &'static str,
-    detail: &'static str,
-    /// Whether the page reloads itself.
-    reload: bool,
+/// Who reads a notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reader {
+    Browser(Language),
+    Program,
 }
 
-/// The page for users without a session. `public_url` comes from the configuration.
-pub(super) fn not_opened(public_url: &Url) -> Html<String> {
-    let text = format!(
-        "Open instances from the console: sign in at <a href=\"{public_url}\">{public_url}</a>, find your \
-         instance and choose Open. If it was open before, its session has ended."
-    );
-    render("This instance is not open", &text, false)
-}
-
-/// The instance exists and does not run.
-pub(super) fn not_running(state: &str, as_page: bool) -> Response {
-    let (title, detail, reload) = match state {
-        "pending" | "starting" => ("The instance is starting", "This page reloads by itself.", true),
-        "running" => return not_responding(as_page),
-        "stopping" => {
-            ("The instance is stopping", "Start it again from the console when it has stopped.", false)
-        }
-        _ => ("The instance is stopped", "Start it from the console.", false),
-    };
-    Notice {
-        kind: ProblemType::InstanceNotRunning,
-        status: StatusCode::SERVICE_UNAVAILABLE,
-        title,
-        detail,
-        reload,
+impl Reader {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
+        if html::is_wanted(headers) { Self::Browser(Language::of(headers)) } else { Self::Program }
     }
-    .respond(as_page)
-}
-
-/// The instance runs and refuses connections.
-pub(super) fn not_responding(as_page: bool) -> Response {
-    Notice {
-        kind: ProblemType::InstanceNotRunning,
-        status: StatusCode::SERVICE_UNAVAILABLE,
-        title: "The instance does not respond",
-        detail: "It may be restarting. This page reloads by itself.",
-        reload: true,
-    }
-    .respond(as_page)
-}
-
-/// The instance closed the connection before it responded.
-pub(super) fn interrupted(as_page: bool) -> Response {
-    let kind = ProblemType::InstanceBrokeOff;
-    Notice {
-        kind,
-        status: kind.status(),
-        title: kind.title(),
-        detail: "The connection ended before a response arrived. The request may have taken effect.",
-        reload: false,
-    }
-    .respond(as_page)
 }
 
 impl Notice {
-    fn respond(self, as_page: bool) -> Response {
-        let mut response = if as_page {
-            (self.status, render(self.title, self.detail, self.reload)).into_response()
+    /// The notice of an instance that has no address, or refuses connections at it.
+    pub(super) fn of(route: &Route) -> Self {
+        match route.state.as_str() {
+            "pending" if route.is_queued => Self::Queued,
+            "pending" | "starting" => Self::Starting,
+            "running" => Self::NotResponding,
+            "stopping" => Self::Stopping,
+            "deleting" => Self::Gone,
+            _ => Self::Stopped,
+        }
+    }
+
+    /// Its name in `/.atelier/status`.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::NotOpened => "not_opened",
+            Self::Gone => "gone",
+            Self::Queued => "queued",
+            Self::Starting => "starting",
+            Self::Stopping => "stopping",
+            Self::Stopped => "stopped",
+            Self::NotResponding => "not_responding",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// Whether what it says will change without the user.
+    fn is_followed(self) -> bool {
+        matches!(self, Self::Queued | Self::Starting | Self::Stopping | Self::Stopped | Self::NotResponding)
+    }
+
+    fn mark(self) -> Mark {
+        match self {
+            Self::Queued | Self::Starting | Self::Stopping | Self::NotResponding => Mark::Moves,
+            Self::NotOpened | Self::Stopped | Self::Gone => Mark::Rests,
+            Self::Interrupted => Mark::Failed,
+        }
+    }
+
+    fn problem(self) -> (ProblemType, StatusCode) {
+        let kind = match self {
+            Self::NotOpened => ProblemType::NotOpened,
+            Self::Gone => ProblemType::NotFound,
+            Self::Interrupted => ProblemType::InstanceBrokeOff,
+            _ => return (ProblemType::InstanceNotRunning, StatusCode::SERVICE_UNAVAILABLE),
+        };
+        (kind, kind.status())
+    }
+
+    /// The response for a reader. The address of the platform comes from the configuration.
+    pub(super) fn response(self, reader: Reader, platform: &Url) -> Response {
+        let (kind, status) = self.problem();
+        let mut response = if let Reader::Browser(language) = reader {
+            let texts = texts::of(self, language);
+            let mut body = Markup::default();
+            for text in texts.body {
+                body = body.paragraph_with_link(text, platform.as_str());
+            }
+            let page = Page {
+                language,
+                title: texts.title,
+                mark: Some((self.mark(), texts.state)),
+                body,
+                follows: self.is_followed().then_some(self.name()),
+                is_long: false,
+            };
+            (status, page).into_response()
         } else {
-            let detail = format!("{}. {}", self.title, self.detail);
-            Problem::new(self.kind, detail).status(self.status).into_response()
+            Problem::new(kind, self.detail()).status(status).into_response()
         };
         let headers = response.headers_mut();
-        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("3"));
+        if status.is_server_error() {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("3"));
+        }
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         response
     }
+
+    fn detail(self) -> &'static str {
+        match self {
+            Self::NotOpened => {
+                "The request has no valid cookie for this host name, or no instance has this name."
+            }
+            Self::Gone => "The instance was deleted, or this port is no longer public.",
+            Self::Queued => "The instance waits for a free unit.",
+            Self::Starting => "The instance is starting.",
+            Self::Stopping => "The instance is stopping.",
+            Self::Stopped => "The instance is stopped.",
+            Self::NotResponding => "The instance does not respond. It may be restarting.",
+            Self::Interrupted => {
+                "The connection ended before a response arrived. The request may have taken effect."
+            }
+        }
+    }
 }
 
-fn render(title: &str, text: &str, reload: bool) -> Html<String> {
-    let reload = if reload { "<meta http-equiv=\"refresh\" content=\"3\">" } else { "" };
-    Html(format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">{reload}<title>{title}</title>\
-         <meta name=\"viewport\" content=\"width=device-width\"><style>body{{font:16px/1.5 system-ui,\
-         sans-serif;max-width:34rem;margin:20vh auto;padding:0 1rem;color:#222}}h1{{font-size:1.4rem}}\
-         @media(prefers-color-scheme:dark){{body{{background:#161616;color:#ddd}}a{{color:#8bf}}}}</style>\
-         </head><body><h1>{title}</h1><p>{text}</p></body></html>\n"
-    ))
+/// The response of `/.atelier/status`, which the pages follow.
+pub(super) fn status(notice: Notice, is_ready: bool) -> Response {
+    let status = json!({ "state": notice.name(), "ready": is_ready });
+    ([(header::CACHE_CONTROL, "no-store")], Json(status)).into_response()
 }

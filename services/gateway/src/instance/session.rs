@@ -6,7 +6,7 @@ use axum::{
 };
 use clients::gpu::{self, HostLabel};
 
-use super::{Instances, cookie::Session, gpu_unavailable};
+use super::{Instances, cookie::Session, gpu_unavailable, page::Notice};
 use crate::{connection_info::ConnectionInfo, error::Error};
 
 impl Instances {
@@ -22,14 +22,14 @@ impl Instances {
         }
         self.state.rate_limits.check_sign_in(connection.peer)?;
         let (Some(host), Some(ticket)) = (HostLabel::parse(label), ticket(request)) else {
-            return Ok(self.not_opened(&request.headers));
+            return Ok(self.notice(Notice::NotOpened, &request.headers));
         };
         let redeemed = self.gpu.redeem(&gpu::RedeemRequest { ticket, host_label: label.to_owned() }).await;
         let redeemed = match redeemed {
             Ok(redeemed) if redeemed.instance_id == host.instance => redeemed,
-            Ok(_) => return Ok(self.not_opened(&request.headers)),
+            Ok(_) => return Ok(self.notice(Notice::NotOpened, &request.headers)),
             Err(clients::Error::Problem(problem)) if problem.status < 500 => {
-                return Ok(self.not_opened(&request.headers));
+                return Ok(self.notice(Notice::NotOpened, &request.headers));
             }
             Err(error @ clients::Error::Unreachable(_)) => return Err(gpu_unavailable(error)),
             Err(error) => return Err(Error::Internal(error.into())),

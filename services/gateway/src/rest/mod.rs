@@ -18,7 +18,6 @@ use axum::{
     routing::get,
 };
 use serde_json::Value;
-use service::RouteName;
 
 use crate::{
     connection_info::ConnectionInfo,
@@ -100,7 +99,6 @@ async fn forward(
         response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, chosen);
     }
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response.extensions_mut().insert(RouteName(service));
     if let Some(remaining) = remaining {
         remaining.add_headers(response.headers_mut());
     }

@@ -3,12 +3,17 @@
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
 mod activity;
+mod cors;
 mod instances;
 mod limits;
 mod listener;
+mod observability;
+mod pages;
 mod platform;
 mod ports;
+mod proxy_protocol;
 mod rest;
 mod streams;
+mod tls;
 mod websockets;
 mod workers;

@@ -195,6 +195,10 @@ impl Platform {
             }],
             limits: Limits { requests_per_second: 10_000, request_burst: 10_000, ..Limits::default() },
             activity_seconds: 1,
+            tls: None,
+            proxy_protocol: None,
+            hsts_seconds: 3600,
+            cors: atelier_gateway::Cors::default(),
         };
         change(&mut config);
         let process = Process::default();

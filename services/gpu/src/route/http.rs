@@ -17,7 +17,7 @@ use super::{
     store::{self, NewTicket},
 };
 use crate::{
-    instance::{self, InstanceState},
+    instance::{self, InstanceState, ReasonCode},
     state::AppState,
 };
 
@@ -42,6 +42,8 @@ pub(crate) struct Route {
     address: Option<String>,
     /// State of the instance.
     state: InstanceState,
+    /// Whether it waits in the queue for a free unit.
+    is_queued: bool,
     /// Whether only those who have opened the host name may use it.
     sign_in: bool,
 }
@@ -157,6 +159,7 @@ async fn get_route(
         tenant_id: found.tenant,
         address: address(&found.state, &found.order.template, host.port),
         state: (&found.state).into(),
+        is_queued: found.state.reason().is_some_and(|reason| reason.code == ReasonCode::Queued),
         sign_in,
     }))
 }

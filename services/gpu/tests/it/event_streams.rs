@@ -76,6 +76,10 @@ async fn gateway(world: &World, limits: Limits) -> (String, Process) {
         }],
         limits,
         activity_seconds: 30,
+        tls: None,
+        proxy_protocol: None,
+        hsts_seconds: 3600,
+        cors: atelier_gateway::Cors::default(),
     };
     let process = Process::default();
     let app = Gateway::new(config, process.clone()).unwrap();

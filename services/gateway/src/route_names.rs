@@ -1,0 +1,59 @@
+//! Names of routes in logs and metrics: the templates of the API's paths, such as `/v1/instances/{id}`. There are as many as
+//! the API has paths, whatever clients send.
+
+use std::sync::LazyLock;
+
+use axum::{Router, extract::Request, middleware, response::Response};
+use service::RouteName;
+use tracing::Span;
+
+/// The templates of the merged document, and the gateway's own.
+const TEMPLATES: &[&str] = include!(concat!(env!("OUT_DIR"), "/templates.rs"));
+const OWN: [&str; 6] = ["/", "/api", "/api/{file}", "/openapi.json", "/healthz", "/readyz"];
+
+static PATHS: LazyLock<matchit::Router<&'static str>> = LazyLock::new(|| {
+    let mut paths = matchit::Router::new();
+    for template in TEMPLATES.iter().chain(&OWN) {
+        // paths that differ in the names of parameters would not go together
+        let unnamed = template.split('/').map(|part| if part.starts_with('{') { "{p}" } else { part });
+        let numbered: Vec<_> =
+            unnamed.enumerate().map(|(n, part)| part.replace("{p}", &format!("{{p{n}}}"))).collect();
+        if let Err(error) = paths.insert(numbered.join("/"), *template) {
+            tracing::warn!(%error, template, "a route has no name in logs and metrics");
+        }
+    }
+    paths
+});
+
+/// Returns the template of a path, if the API has one.
+fn of(path: &str) -> Option<&'static str> {
+    PATHS.at(path).ok().map(|found| *found.value)
+}
+
+/// Names the requests to `routes` in logs and metrics.
+pub(crate) fn add(routes: Router) -> Router {
+    routes.layer(middleware::from_fn(async |request: Request, next: middleware::Next| -> Response {
+        let Some(name) = of(request.uri().path()) else { return next.run(request).await };
+        Span::current().record("http.route", name);
+        let mut response = next.run(request).await;
+        response.extensions_mut().insert(RouteName(name));
+        response
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_path_has_its_template() {
+        for template in TEMPLATES.iter().chain(&OWN) {
+            let path = template.replace('{', "a").replace('}', "z");
+            assert_eq!(of(&path), Some(*template), "{path}");
+        }
+        assert!(TEMPLATES.contains(&"/v1/instances/{id}"), "{TEMPLATES:?}");
+        for unknown in ["/v1", "/v1/instances/a/b/c/d", "/v2/instances", "/internal/v1/claims", ""] {
+            assert_eq!(of(unknown), None, "{unknown}");
+        }
+    }
+}

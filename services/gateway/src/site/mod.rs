@@ -1,0 +1,52 @@
+//! The platform's own pages: the start page at `/`, and the API page.
+
+mod api_page;
+mod texts;
+
+use axum::{
+    Router,
+    http::HeaderMap,
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use url::Url;
+
+use crate::html::{Language, Markup, Page};
+
+/// Where the merged document is.
+const DOCUMENT: &str = "/openapi.json";
+/// Where the API page is.
+const API_PAGE: &str = "/api";
+
+/// The pages of the platform at this address.
+pub(crate) fn router(public_url: &Url) -> Router {
+    let public_url = public_url.clone();
+    let start = get(move |headers: HeaderMap| std::future::ready(start_page(&public_url, &headers)));
+    Router::new().route("/", start).merge(api_page::router())
+}
+
+fn start_page(public_url: &Url, headers: &HeaderMap) -> Response {
+    let language = Language::of(headers);
+    let texts = texts::of(language);
+    let base = public_url.as_str().trim_end_matches('/');
+    let sign_in = format!(
+        "curl -s {base}/v1/sessions \\\n  -H 'content-type: application/json' \\\n  \
+         -d '{{\"email\":\"{}\",\"password\":\"{}\"}}'",
+        texts.email, texts.password
+    );
+    let call = format!("curl -s {base}/v1/instances -H \"authorization: Bearer $token\"");
+    let body = Markup::default()
+        .element("p", texts.what)
+        .element("p", texts.guarantees)
+        .element("h2", texts.sign_in_title)
+        .element("p", texts.sign_in)
+        .code(&sign_in)
+        .element("p", texts.call)
+        .code(&call)
+        .element("h2", texts.links_title)
+        .links(&[
+            (API_PAGE, texts.api_page, texts.about_api_page),
+            (DOCUMENT, DOCUMENT, texts.about_document),
+        ]);
+    Page { language, title: texts.title, mark: None, body, follows: None, is_long: true }.into_response()
+}
