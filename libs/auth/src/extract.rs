@@ -2,10 +2,10 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use api::Problem;
+use api::{Problem, ProblemType};
 use axum::{
     extract::FromRequestParts,
-    http::{header, request::Parts},
+    http::{Method, header, request::Parts},
 };
 use ids::TenantId;
 use secrecy::{ExposeSecret, SecretString};
@@ -15,6 +15,7 @@ use tracing::{Span, field::display};
 use crate::{
     jwks::Verifier,
     principal::{Principal, Role},
+    scope::{Scope, Scopes, required_scope},
 };
 
 /// Services that may call internal operations: name → token.
@@ -49,8 +50,12 @@ fn bearer(parts: &Parts) -> Result<&str, Problem> {
 }
 
 async fn principal<S: HasAuth>(parts: &Parts, state: &S) -> Result<Principal, Problem> {
-    let principal = state.auth().verifier.verify(bearer(parts)?).await?;
+    let mut principal = state.auth().verifier.verify(bearer(parts)?).await?;
     name_in_log(&principal);
+    if let Some(scopes) = principal.scopes {
+        check_scope(scopes, &parts.method, parts.uri.path())?;
+        principal.admin &= scopes.allow(Scope::of_administrators(&parts.method));
+    }
     Ok(principal)
 }
 
@@ -60,6 +65,19 @@ fn name_in_log(principal: &Principal) {
     span.record("user.id", display(principal.user));
     if let Some((tenant, _)) = principal.tenant {
         span.record("tenant.id", display(tenant));
+    }
+}
+
+/// # Errors
+/// Returns 403 if the operation needs a scope that is missing.
+fn check_scope(scopes: Scopes, method: &Method, path: &str) -> Result<(), Problem> {
+    match required_scope(method, path) {
+        Some(scope) if scopes.allow(scope) => Ok(()),
+        Some(scope) => {
+            let detail = format!("This needs the scope `{scope}`, which the API key does not have.");
+            Err(Problem::new(ProblemType::InsufficientScope, detail).with("scope", scope))
+        }
+        None => Err(Problem::forbidden("No API key may do this.")),
     }
 }
 
@@ -74,7 +92,7 @@ impl<S: HasAuth + Send + Sync> FromRequestParts<S> for User {
     }
 }
 
-/// A platform administrator.
+/// A platform administrator. A token with scopes needs `platform:read` or `platform:write` besides.
 #[derive(Debug, Clone)]
 pub struct Admin(pub Principal);
 

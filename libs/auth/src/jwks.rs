@@ -1,11 +1,11 @@
-//! Verification of access tokens with the issuer's published keys (RS256 only).
+//! Verification of access tokens with the issuer's published keys (RS256, ES256, EdDSA).
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use jsonwebtoken::{
     Algorithm, DecodingKey, Validation, decode, decode_header,
-    jwk::{AlgorithmParameters, JwkSet},
+    jwk::{AlgorithmParameters, EllipticCurve, Jwk, PublicKeyUse},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -14,6 +14,7 @@ use tokio::{sync::Mutex, time::Instant};
 use crate::{
     principal::{Principal, Role},
     revocation::{RevocationSource, Revocations},
+    scope::Scopes,
     verified::{TokenHash, Verified, VerifiedTokens},
 };
 use api::Problem;
@@ -23,6 +24,8 @@ use service::Workers;
 
 /// Minimum time between two fetches of the keys, whatever key ids callers send.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
+/// Seconds for which a token is accepted after its expiry, or before its time: clocks differ.
+pub const LEEWAY: u64 = 5;
 /// Time without a new fetch after a failed one. Requests that waited for the failed fetch fail together.
 const FAILURE_BACKOFF: Duration = Duration::from_secs(1);
 
@@ -65,12 +68,16 @@ pub struct ClaimNames {
     pub admin: String,
     /// The session, `ses_…`; optional.
     pub session: String,
+    /// Scopes of this platform, separated by spaces; a token without the claim may be used for all that its role allows.
+    /// Name another claim if the issuer's `scope` means something else.
+    pub scope: String,
 }
 
 impl Default for ClaimNames {
     fn default() -> Self {
-        let [user, tenant, role, admin, session] = ["sub", "tid", "role", "adm", "sid"].map(str::to_owned);
-        Self { user, tenant, role, admin, session }
+        let [user, tenant, role, admin, session, scope] =
+            ["sub", "tid", "role", "adm", "sid", "scope"].map(str::to_owned);
+        Self { user, tenant, role, admin, session, scope }
     }
 }
 
@@ -87,6 +94,9 @@ impl ClaimNames {
             tenant,
             admin: claims.get(&self.admin).and_then(Value::as_bool).unwrap_or(false),
             session: text(&self.session).and_then(|session| session.parse().ok()),
+            // a claim of another type allows nothing
+            scopes: claims.get(&self.scope).map(|scope| Scopes::from(scope.as_str().unwrap_or_default())),
+            api_key: claims.get("key").and_then(Value::as_str).and_then(|key| key.parse().ok()),
             // a token without it is as old as can be
             issued_at: claims
                 .get("iat")
@@ -115,10 +125,33 @@ fn default_keys_seconds() -> u64 {
 /// The keys that the issuer last returned.
 #[derive(Default)]
 struct Keys {
-    by_id: HashMap<String, DecodingKey>,
+    by_id: HashMap<String, Key>,
     fetched_at: Option<Instant>,
     /// Number of the fetch.
     number: u64,
+}
+
+/// A key, and what is checked of tokens that it signed: its own algorithm alone is accepted.
+struct Key {
+    decoding: DecodingKey,
+    validation: Validation,
+}
+
+impl Key {
+    /// The id and the key of a JWK, if it is a signature key of an accepted algorithm.
+    fn of(jwk: &Jwk, validation: &Validation) -> Option<(String, Self)> {
+        let algorithm = match &jwk.algorithm {
+            AlgorithmParameters::RSA(_) => Algorithm::RS256,
+            AlgorithmParameters::EllipticCurve(key) if key.curve == EllipticCurve::P256 => Algorithm::ES256,
+            AlgorithmParameters::OctetKeyPair(key) if key.curve == EllipticCurve::Ed25519 => Algorithm::EdDSA,
+            _ => return None,
+        };
+        let declared = jwk.common.key_algorithm.is_none_or(|declared| declared == algorithm.into());
+        let signs = jwk.common.public_key_use.as_ref().is_none_or(|usage| *usage == PublicKeyUse::Signature);
+        let decoding = DecodingKey::from_jwk(jwk).ok().filter(|_| declared && signs)?;
+        let validation = Validation { algorithms: vec![algorithm], ..validation.clone() };
+        Some((jwk.common.key_id.clone()?, Self { decoding, validation }))
+    }
 }
 
 /// Verifies access tokens. Cheap to clone; clones share the keys.
@@ -136,23 +169,28 @@ struct Inner {
     revocations: Revocations,
 }
 
+/// What is checked besides the algorithm.
+fn validation(config: &AuthConfig) -> Validation {
+    let mut validation = Validation::new(Algorithm::RS256);
+    validation.set_issuer(&[&config.issuer]);
+    validation.set_audience(&[&config.audience]);
+    validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
+    validation.validate_nbf = true;
+    validation.leeway = LEEWAY;
+    validation
+}
+
 impl Verifier {
     /// A verifier for tokens of the configured issuer. The keys are fetched when a token first needs one.
     #[must_use]
     pub fn new(config: AuthConfig, http: reqwest::Client) -> Self {
-        let mut validation = Validation::new(Algorithm::RS256);
-        validation.set_issuer(&[&config.issuer]);
-        validation.set_audience(&[&config.audience]);
-        validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
-        validation.validate_nbf = true;
-        validation.leeway = 5;
         Self(Arc::new(Inner {
+            validation: validation(&config),
             revocations: Revocations::new(config.revocations.as_ref().map(RevocationSource::grace)),
             config,
             http,
             keys: ArcSwap::default(),
             last_fetch: Mutex::new(None),
-            validation,
             verified: VerifiedTokens::default(),
         }))
     }
@@ -199,21 +237,20 @@ impl Verifier {
 
     async fn verify_signature(&self, token: &str, hash: TokenHash) -> Result<Principal, Problem> {
         let header = decode_header(token).map_err(|_| Problem::unauthenticated("The token is not a JWT."))?;
-        if header.alg != Algorithm::RS256 {
-            return Err(Problem::unauthenticated("The token is not signed with RS256."));
-        }
         let kid = header.kid.ok_or_else(|| Problem::unauthenticated("The token names no key."))?;
         self.refresh(&kid).await?;
         let keys = self.0.keys.load();
         let key =
             keys.by_id.get(&kid).ok_or_else(|| Problem::unauthenticated("The token's key is unknown."))?;
-        let token = decode::<Map<String, Value>>(token, key, &self.0.validation).map_err(|error| {
+        // the type of the key decides, never the token alone: a public key must not verify as an HMAC secret
+        let token = decode::<Map<String, Value>>(token, &key.decoding, &key.validation).map_err(|error| {
             use jsonwebtoken::errors::ErrorKind;
             Problem::unauthenticated(match error.kind() {
                 ErrorKind::ExpiredSignature => "The token has expired; refresh it.",
                 ErrorKind::InvalidIssuer | ErrorKind::InvalidAudience => {
                     "The token was issued by or for another platform."
                 }
+                ErrorKind::InvalidAlgorithm => "The token's key does not verify this algorithm.",
                 _ => "The token is not valid.",
             })
         })?;
@@ -274,6 +311,10 @@ impl Verifier {
         struct Discovery {
             jwks_uri: String,
         }
+        #[derive(Deserialize)]
+        struct JwkSet {
+            keys: Vec<Value>,
+        }
         let get = |url: String| {
             let request = self.0.http.get(url).timeout(Duration::from_secs(3));
             async move { request.send().await?.error_for_status() }
@@ -290,12 +331,9 @@ impl Verifier {
             }
         };
         let set: JwkSet = get(url).await?.json().await?;
-        let by_id = set
-            .keys
-            .iter()
-            .filter(|jwk| matches!(jwk.algorithm, AlgorithmParameters::RSA(_)))
-            .filter_map(|jwk| Some((jwk.common.key_id.clone()?, DecodingKey::from_jwk(jwk).ok()?)))
-            .collect();
+        // keys of types that are not known do not concern the others
+        let known = set.keys.into_iter().filter_map(|key| serde_json::from_value::<Jwk>(key).ok());
+        let by_id = known.filter_map(|jwk| Key::of(&jwk, &self.0.validation)).collect();
         Ok(Keys { by_id, fetched_at: Some(Instant::now()), number: 0 })
     }
 }

@@ -2,13 +2,17 @@
 //!
 //! Every service verifies access tokens, not only the gateway: requests from inside the platform are not trusted.
 
+mod api_key;
 mod extract;
 mod jwks;
 mod principal;
 mod revocation;
+mod scope;
 mod verified;
 
+pub use api_key::{API_KEY_PREFIX, ApiKey, session_of};
 pub use extract::{Admin, AuthState, Caller, Callers, HasAuth, Member, User};
-pub use jwks::{AuthConfig, ClaimNames, Verifier};
+pub use jwks::{AuthConfig, ClaimNames, LEEWAY, Verifier};
 pub use principal::{Claims, Principal, Role};
 pub use revocation::{Grant, RETENTION, Refused, Revocation, RevocationSource, Revocations, WAIT};
+pub use scope::{Scope, Scopes, UnknownScope, required_scope};

@@ -1,11 +1,11 @@
 //! Claims of access tokens, and the principal they describe.
 
 use api::Problem;
-use ids::{SessionId, TenantId, UserId};
+use ids::{ApiKeyId, SessionId, TenantId, UserId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::revocation::Grant;
+use crate::{revocation::Grant, scope::Scopes};
 
 /// Role of a user in a tenant. Each role includes the rights of those before it.
 #[derive(
@@ -56,6 +56,12 @@ pub struct Claims {
     /// The session that the token belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sid: Option<SessionId>,
+    /// What the token may be used for: scopes separated by spaces; absent if for all that its role allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// The API key that was exchanged for the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<ApiKeyId>,
     /// Issued at, Unix time in seconds with a fraction: compared with the time of revocations.
     pub iat: f64,
     /// Expires at, Unix time in seconds.
@@ -73,8 +79,13 @@ pub struct Principal {
     pub tenant: Option<(TenantId, Role)>,
     /// Whether the user is a platform administrator.
     pub admin: bool,
-    /// The session of the token; none for tokens of other issuers.
+    /// The session of the token, or what stands for the API key ([`crate::session_of`]); none for tokens of other
+    /// issuers.
     pub session: Option<SessionId>,
+    /// What the token may be used for; none for all that its role allows.
+    pub scopes: Option<Scopes>,
+    /// The API key that was exchanged for the token.
+    pub api_key: Option<ApiKeyId>,
     /// When the token was issued.
     pub issued_at: Timestamp,
     /// When the token expires.

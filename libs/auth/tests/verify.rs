@@ -14,6 +14,11 @@ use atelier_auth::{
     Admin, AuthConfig, AuthState, Caller, ClaimNames, Claims, HasAuth, Member, Revocation, Role, User,
     Verifier,
 };
+use aws_lc_rs::{
+    hmac,
+    rand::SystemRandom,
+    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _},
+};
 use axum::{Json, Router, http::StatusCode, routing::get};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use ids::TenantId;
@@ -100,7 +105,11 @@ async fn an_invalid_token_is_refused() {
         ("other audience", elsewhere, issuer.sign(&Claims { aud: "other".into(), ..good.clone() })),
         ("other key", invalid, stranger.sign(&good)),
         ("alg none", "The token is not a JWT.", format!("{none}.{payload}.")),
-        ("alg confused", "The token is not signed with RS256.", format!("{hs256}.{payload}.{signature}")),
+        (
+            "alg confused",
+            "The token's key does not verify this algorithm.",
+            format!("{hs256}.{payload}.{signature}"),
+        ),
         (
             "payload changed",
             invalid,
@@ -321,4 +330,104 @@ async fn a_revoked_token_is_refused_within_a_second() {
     testkit::eventually("the token is refused", async || verifier.verify(&token).await.err()).await;
     assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
     process.shutdown.begin();
+}
+
+/// A key pair of another type than the issuer's.
+enum Pair {
+    Es256(EcdsaKeyPair),
+    EdDsa(Ed25519KeyPair),
+}
+
+impl Pair {
+    fn jwk(&self, kid: &str) -> Value {
+        let encoded = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+        match self {
+            Self::Es256(pair) => {
+                // 0x04, x, y
+                let (x, y) = pair.public_key().as_ref()[1..].split_at(32);
+                json!({ "kty": "EC", "crv": "P-256", "x": encoded(x), "y": encoded(y), "kid": kid })
+            }
+            Self::EdDsa(pair) => {
+                let x = encoded(pair.public_key().as_ref());
+                json!({ "kty": "OKP", "crv": "Ed25519", "x": x, "kid": kid, "use": "sig", "alg": "EdDSA" })
+            }
+        }
+    }
+
+    /// A token that names any algorithm and key.
+    fn sign(&self, alg: &str, kid: &str, claims: &Claims) -> String {
+        let text = unsigned(alg, kid, claims);
+        let signature = match self {
+            Self::Es256(pair) => pair.sign(&SystemRandom::new(), text.as_bytes()).unwrap().as_ref().to_vec(),
+            Self::EdDsa(pair) => pair.sign(text.as_bytes()).as_ref().to_vec(),
+        };
+        format!("{text}.{}", URL_SAFE_NO_PAD.encode(signature))
+    }
+}
+
+fn unsigned(alg: &str, kid: &str, claims: &Claims) -> String {
+    let header = json!({ "alg": alg, "typ": "JWT", "kid": kid });
+    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    format!("{}.{}", part(&header), part(&serde_json::to_value(claims).unwrap()))
+}
+
+#[tokio::test]
+async fn a_key_verifies_its_own_algorithm_only() {
+    let issuer = Issuer::start().await;
+    let (published, verifier) = Published::of(&issuer).await;
+    let es = Pair::Es256(EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap());
+    let ed = Pair::EdDsa(Ed25519KeyPair::generate().unwrap());
+    let rsa = published.replace(None).unwrap()["keys"][0].clone();
+    let mut for_encryption = es.jwk("enc");
+    for_encryption["use"] = json!("enc");
+    let mut of_other_algorithm = rsa.clone();
+    (of_other_algorithm["kid"], of_other_algorithm["alg"]) = (json!("rs512"), json!("RS512"));
+    let keys = json!([
+        rsa, es.jwk("es"), ed.jwk("ed"), for_encryption, of_other_algorithm,
+        { "kty": "from the future", "kid": "x" }, { "kty": "oct", "kid": "hmac", "k": "c2VjcmV0" },
+    ]);
+    published.replace(Some(json!({ "keys": keys })));
+    let claims = issuer.claims(None, true);
+    for good in [issuer.sign(&claims), es.sign("ES256", "es", &claims), ed.sign("EdDSA", "ed", &claims)] {
+        assert_eq!(verifier.verify(&good).await.unwrap().user, claims.sub);
+    }
+
+    let hmac = |kid: &str, secret: &[u8]| {
+        let text = unsigned("HS256", kid, &claims);
+        let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, secret), text.as_bytes());
+        format!("{text}.{}", URL_SAFE_NO_PAD.encode(tag))
+    };
+    let modulus = URL_SAFE_NO_PAD.decode(rsa["n"].as_str().unwrap()).unwrap();
+    let x = URL_SAFE_NO_PAD.decode(ed.jwk("ed")["x"].as_str().unwrap()).unwrap();
+    let mut bad = vec![
+        ("HS256 with the modulus", hmac("test", &modulus)),
+        ("HS256 with the JWK", hmac("test", rsa.to_string().as_bytes())),
+        ("HS256 with the Ed25519 key", hmac("ed", &x)),
+        ("HS256 with a published secret", hmac("hmac", b"secret")),
+        ("none", format!("{}.", unsigned("none", "es", &claims))),
+        ("a key for encryption", es.sign("ES256", "enc", &claims)),
+        ("no signature", format!("{}.", unsigned("ES256", "es", &claims))),
+    ];
+    // the key of one algorithm, under the name of another
+    for (kid, algorithms) in
+        [("test", ["ES256", "EdDSA"]), ("es", ["RS256", "EdDSA"]), ("ed", ["RS256", "ES256"])]
+    {
+        for alg in algorithms.into_iter().chain(["RS512", "PS256", "ES384", "HS256"]) {
+            bad.push(("another algorithm", es.sign(alg, kid, &claims)));
+            bad.push(("another algorithm", ed.sign(alg, kid, &claims)));
+        }
+    }
+    bad.push(("another key", es.sign("EdDSA", "ed", &claims)));
+    bad.push(("another key", ed.sign("ES256", "es", &claims)));
+    bad.push((
+        "a key for another algorithm",
+        issuer.sign(&claims).replacen(
+            issuer.sign(&claims).split('.').next().unwrap(),
+            &URL_SAFE_NO_PAD.encode(r#"{"alg":"RS256","kid":"rs512"}"#),
+            1,
+        ),
+    ));
+    for (what, token) in bad {
+        assert_eq!(verifier.verify(&token).await.unwrap_err().status, 401, "{what}: {token}");
+    }
 }

@@ -1,9 +1,9 @@
-//! The identity service, as services call it that let users in without an access token.
+//! The identity service, as services call it that let users in by other credentials than access tokens.
 
 use ids::{TenantId, UserId};
 use jiff::Timestamp;
 use reqwest::Method;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::http::{Endpoint, Error, NO_BODY, Peer};
@@ -30,6 +30,26 @@ pub struct Rights {
     pub as_of: Timestamp,
 }
 
+/// A credential of a caller, to be exchanged for an access token.
+#[derive(Clone, Serialize, ToSchema)]
+pub struct TokenExchange {
+    /// An API key.
+    pub credential: String,
+    /// Address of the client that sent it.
+    pub client_address: String,
+}
+
+/// An access token.
+#[derive(Clone, Deserialize, ToSchema)]
+pub struct TokenGrant {
+    /// The token.
+    pub access_token: String,
+    /// Seconds for which it is valid.
+    pub expires_in: u32,
+    /// Requests per second that the credential may make, at most.
+    pub requests_per_second: Option<u32>,
+}
+
 /// Client of the identity service.
 #[derive(Debug, Clone)]
 pub struct Client(Peer);
@@ -52,5 +72,13 @@ impl Client {
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Exchanges a credential for an access token.
+    ///
+    /// # Errors
+    /// `api-key-invalid` and `tenant-suspended` if it is refused, and the errors of every call.
+    pub async fn exchange(&self, request: &TokenExchange) -> Result<TokenGrant, Error> {
+        self.0.call(Method::POST, "/internal/v1/token-exchanges", None, Some(request)).await
     }
 }

@@ -214,6 +214,8 @@ ids! {
     SigningKeyId = "key";
     /// Session id: a family of refresh tokens.
     SessionId = "ses";
+    /// API key id.
+    ApiKeyId = "akey";
     /// Event id: something that happened to an instance.
     EventId = "evt";
     /// SSH key id.

@@ -119,6 +119,8 @@ impl Issuer {
             role: tenant.map(|(_, role)| role),
             adm: admin,
             sid: None,
+            scope: None,
+            key: None,
             iat: now.as_duration().as_secs_f64(),
             exp: now.as_second() + 600,
             jti: uuid::Uuid::now_v7().to_string(),

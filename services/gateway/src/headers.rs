@@ -93,10 +93,13 @@ fn retain(headers: &mut HeaderMap, name: HeaderName, keep: impl Fn(&HeaderValue)
     }
 }
 
-/// Removes access tokens of `issuer` wherever a request can carry them: in `Authorization`, however often it was sent,
+/// Removes API keys, and access tokens of `issuer`, wherever a request can carry them: in `Authorization`, however often it was sent,
 /// and among the subprotocols of a WebSocket. Tokens are recognized by their claims and not verified: forged ones go too.
 pub(crate) fn strip_tokens_of(headers: &mut HeaderMap, issuer: &str) {
-    let is_of_issuer = |token: &str| claims_issuer(token.trim()).is_some_and(|found| found == issuer);
+    let is_of_issuer = |token: &str| {
+        let token = token.trim();
+        token.starts_with(auth::API_KEY_PREFIX) || claims_issuer(token).is_some_and(|found| found == issuer)
+    };
     retain(headers, header::AUTHORIZATION, |value| {
         let text = String::from_utf8_lossy(value.as_bytes());
         let has_token = text.split([' ', '\t', ',']).any(is_of_issuer);
@@ -206,6 +209,7 @@ mod tests {
             format!("Token {ours}"),
             format!("Bearer x, Bearer {ours}"),
             ours.clone(),
+            "Bearer atl_whatever".to_owned(),
         ] {
             assert_eq!(
                 left(header::AUTHORIZATION, std::slice::from_ref(&value)),

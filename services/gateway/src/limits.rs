@@ -56,7 +56,7 @@ impl RateLimits {
 }
 
 /// The limit of one kind of request, counted by key.
-struct RateLimit<K: Hash + Eq + Clone> {
+pub(crate) struct RateLimit<K: Hash + Eq + Clone> {
     name: &'static str,
     /// `RateLimit-Policy`.
     policy: HeaderValue,
@@ -65,7 +65,7 @@ struct RateLimit<K: Hash + Eq + Clone> {
 
 impl<K: Hash + Eq + Clone> RateLimit<K> {
     /// At most `burst` requests at once, and `rate` in each `period` in the long run.
-    fn new(name: &'static str, burst: u32, rate: u32, period: Duration) -> anyhow::Result<Self> {
+    pub(crate) fn new(name: &'static str, burst: u32, rate: u32, period: Duration) -> anyhow::Result<Self> {
         let nonzero = |n| NonZeroU32::new(n).context("limits: a rate must not be zero");
         let quota = Quota::with_period(period / nonzero(rate)?.get())
             .context("limits: a rate is too high")?
@@ -78,7 +78,7 @@ impl<K: Hash + Eq + Clone> RateLimit<K> {
         })
     }
 
-    fn check(&self, key: &K) -> Result<Remaining, Exceeded> {
+    pub(crate) fn check(&self, key: &K) -> Result<Remaining, Exceeded> {
         let (name, policy) = (self.name, self.policy.clone());
         match self.limiter.check_key(key) {
             Ok(state) => {
@@ -135,7 +135,7 @@ impl Exceeded {
 }
 
 /// The network of an address. A client with one IPv6 address usually has its whole /64.
-fn network(peer: IpAddr) -> IpAddr {
+pub(crate) fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(v6) => {
             IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & 0xffff_ffff_ffff_ffff_0000_0000_0000_0000))

@@ -6,7 +6,7 @@ use activity::Tracker;
 use auth::{AuthState, HasAuth, Verifier};
 use service::Process;
 
-use crate::{config::Config, limits::RateLimits, proxy::Proxy};
+use crate::{config::Config, limits::RateLimits, proxy::Proxy, rest::credentials::Credentials};
 
 /// The shared state. Cheap to clone.
 #[derive(Clone)]
@@ -15,6 +15,7 @@ pub(crate) struct AppState(Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) config: Config,
     pub(crate) rate_limits: RateLimits,
+    pub(crate) credentials: Credentials,
     pub(crate) proxy: Proxy,
     /// The instances with connections through this replica.
     pub(crate) activity: Tracker,
@@ -27,6 +28,7 @@ impl AppState {
     pub(crate) fn new(config: Config, process: &Process, http: reqwest::Client) -> anyhow::Result<Self> {
         Ok(Self(Arc::new(Inner {
             rate_limits: RateLimits::new(&config.limits)?,
+            credentials: Credentials::new(&config, http.clone()),
             proxy: Proxy::new(process.shutdown.clone()),
             activity: Tracker::default(),
             auth: AuthState { verifier: Verifier::new(config.auth.clone(), http), callers: Arc::default() },

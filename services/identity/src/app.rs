@@ -9,8 +9,8 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, config::Config, invitation, membership, revocation, session, signing_key, state::AppState, tenant,
-    user,
+    NAME, api_key, config::Config, invitation, membership, revocation, session, signing_key, state::AppState,
+    tenant, token_exchange, user,
 };
 
 const CLEAN_UP: Duration = Duration::from_secs(60);
@@ -44,6 +44,7 @@ impl App {
     }
 
     /// Starts the background workers: `identity.signing_keys` creates, rotates and loads signing keys,
+    /// `identity.api_keys` ends API keys that expire,
     /// `identity.clean_up`, `identity.invitations.clean_up` and `identity.revocations.clean_up` delete old rows,
     /// `identity.bootstrap` creates the first administrator; and those of revocations and tenants.
     pub fn start_workers(&self) {
@@ -67,6 +68,11 @@ impl App {
         workers.spawn_periodic(format!("{NAME}.invitations.clean_up"), CLEAN_UP, move || {
             let state = state.clone();
             async move { invitation::clean_up(&state).await }
+        });
+        let state = self.state.clone();
+        workers.spawn(format!("{NAME}.api_keys"), move |token| {
+            let state = state.clone();
+            async move { api_key::run(&state, &token).await }
         });
         revocation::start(&self.state, workers);
         tenant::start(&self.state, &self.process);
@@ -98,6 +104,8 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(tenant::routes())
         .merge(membership::routes())
         .merge(invitation::routes())
+        .merge(api_key::routes())
+        .merge(token_exchange::routes())
         .merge(signing_key::routes())
         .merge(revocation::routes())
 }
@@ -106,6 +114,7 @@ fn routes() -> OpenApiRouter<AppState> {
 #[openapi(
     tags(
         (name = "sessions", description = "Signing in and out"),
+        (name = "API keys", description = "Credentials of scripts"),
         (name = "users", description = "People"),
         (name = "tenants", description = "Tenants, their members and invitations"),
         (name = "signing keys", description = "Keys that sign access tokens"),

@@ -84,8 +84,10 @@ async fn is_admin(tx: &mut PgConnection, caller: &Principal) -> Result<bool, Err
     if account.disabled {
         return Err(Error::UserDisabled);
     }
+    // the id of an API key's session is that of the key
     let is_open = sqlx::query_scalar!(
-        "select exists(select from sessions where id = $1 and ended_at is null) as \"exists!\"",
+        "select exists(select from sessions where id = $1 and ended_at is null)
+             or exists(select from api_keys where id = $1) as \"exists!\"",
         session as SessionId,
     )
     .fetch_one(tx)

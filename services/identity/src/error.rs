@@ -1,7 +1,7 @@
 //! Errors of the service, and their one mapping to problems.
 
 use api::{FieldError, Problem, ProblemType};
-use auth::Role;
+use auth::{Role, Scope};
 use ids::TenantId;
 
 /// Why a request cannot be carried out.
@@ -18,6 +18,13 @@ pub(crate) enum Error {
     WrongCredentials,
     #[error("sign-in is locked for {seconds} s")]
     SignInLocked { seconds: i64 },
+    /// Also for an unknown key: all reasons look alike.
+    #[error("the API key is unknown or has ended")]
+    ApiKeyInvalid,
+    #[error("the scope {0} is missing")]
+    ScopeMissing(Scope),
+    #[error("the user has {most} API keys")]
+    TooManyApiKeys { most: i64 },
     #[error("the session has ended")]
     SessionEnded,
     #[error("the session of the token has ended")]
@@ -87,6 +94,19 @@ impl From<Error> for Problem {
                 format!("Sign-in is locked for {seconds} s after several wrong passwords."),
             )
             .with("retry_after", seconds),
+            Error::ApiKeyInvalid => Self::new(
+                ProblemType::ApiKeyInvalid,
+                "The API key is unknown or has expired, or its user has lost the rights.",
+            ),
+            Error::ScopeMissing(scope) => Self::new(
+                ProblemType::InsufficientScope,
+                format!("The scope `{scope}` cannot be granted by an API key that does not have it."),
+            )
+            .with("scope", scope),
+            Error::TooManyApiKeys { most } => {
+                Self::new(ProblemType::TooManyApiKeys, format!("A user has at most {most} API keys."))
+                    .with("limit", most)
+            }
             Error::SessionEnded => Self::new(
                 ProblemType::SessionEnded,
                 "The refresh token is unknown, or its session has ended.",

@@ -3,11 +3,12 @@
 //! The only service that handles passwords. It knows nothing of what a tenant owns in other services.
 //!
 //! [`App`] is the wiring. The slices are `user`, `tenant`, `membership`, `invitation`, `session`,
-//! `revocation` and `signing_key`. Below them:
+//! `api_key`, `token_exchange`, `revocation` and `signing_key`. Below them:
 //! `state` (what they share), `scope` (whose rows a transaction sees), `authority` (what a
 //! caller may do by the tables), `client_address` (where a request comes from), `password` (hashing), `keyring`
 //! (the keys in use) and `error`.
 
+mod api_key;
 mod app;
 mod authority;
 mod client_address;
@@ -23,6 +24,7 @@ mod session;
 mod signing_key;
 mod state;
 mod tenant;
+mod token_exchange;
 mod user;
 
 use sqlx::migrate::Migrator;

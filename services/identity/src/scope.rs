@@ -7,7 +7,7 @@ async fn set(conn: &mut PgConnection, name: &'static str, value: String) -> sqlx
     sqlx::query_scalar!("select set_config($1, $2, true)", name, value).fetch_one(conn).await.map(drop)
 }
 
-/// From here on the transaction sees this user's memberships and sessions, and the invitations to them.
+/// From here on the transaction sees this user's memberships, sessions and API keys, and the invitations to them.
 pub(crate) async fn user(conn: &mut PgConnection, user: UserId) -> sqlx::Result<()> {
     set(conn, "atelier.user", user.uuid().to_string()).await
 }
@@ -17,7 +17,12 @@ pub(crate) async fn session(conn: &mut PgConnection, session: SessionId) -> sqlx
     set(conn, "atelier.session", session.uuid().to_string()).await
 }
 
-/// From here on the transaction sees this tenant's members and invitations.
+/// From here on the transaction sees the API key with this hash.
+pub(crate) async fn api_key(conn: &mut PgConnection, hash: &[u8]) -> sqlx::Result<()> {
+    set(conn, "atelier.api_key", hex::encode(hash)).await
+}
+
+/// From here on the transaction sees this tenant's members, invitations and API keys.
 pub(crate) async fn tenant(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
     set(conn, "atelier.tenant", tenant.uuid().to_string()).await
 }

@@ -90,7 +90,7 @@ fn common_problems(path: &str, operation: &Value) -> Vec<ProblemType> {
     let body = !operation["requestBody"].is_null();
     let groups: [(bool, &[P]); 8] = [
         (true, &[P::BadRequest, P::Internal, P::Unavailable]),
-        (needs("bearer"), &[P::Unauthenticated, P::Forbidden, P::TooManyRequests]),
+        (needs("bearer"), &[P::Unauthenticated, P::Forbidden, P::InsufficientScope, P::TooManyRequests]),
         (needs("service_token"), &[P::Unauthenticated]),
         (path.contains('{'), &[P::NotFound]),
         (body || !parameters.is_empty(), &[P::InvalidField]),
@@ -113,6 +113,7 @@ fn declare_problems(path: &str, operation: &mut Value, declared: &mut BTreeSet<P
     let mut by_status: BTreeMap<u16, BTreeSet<ProblemType>> = BTreeMap::new();
     for kind in common_problems(path, operation) {
         by_status.entry(kind.status().as_u16()).or_default().insert(kind);
+        declared.insert(kind);
     }
     for uri in operation["x-problems"].as_array().into_iter().flatten() {
         let kind = uri.as_str().and_then(ProblemType::from_uri);

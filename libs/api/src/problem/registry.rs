@@ -101,6 +101,9 @@ problems! {
         "Sign in with POST /v1/sessions and send the access token as `Authorization: Bearer …`.";
     Forbidden = FORBIDDEN "forbidden", "Not allowed",
         "Ask an owner of the tenant or an administrator of the platform.";
+    InsufficientScope = FORBIDDEN "insufficient-scope", "Scope missing",
+        "Create an API key with this scope, or sign in.",
+        { scope: string "The missing scope." };
     NameTaken = CONFLICT "name-taken", "Name already in use",
         "Choose another name.";
 
@@ -142,6 +145,12 @@ problems! {
         "Omit `tenant_id`, or read GET /v1/me for your tenants.";
     TenantSuspended = FORBIDDEN "tenant-suspended", "Tenant suspended",
         "Ask an administrator of the platform.";
+
+    ApiKeyInvalid = UNAUTHORIZED "api-key-invalid", "API key not valid",
+        "Create another one with POST /v1/api-keys.";
+    TooManyApiKeys = CONFLICT "too-many-api-keys", "Too many API keys",
+        "Delete keys that are no longer used.",
+        { limit: integer "Keys that a user may have." };
 
     // tenants, users, members, signing keys
     TenantActive = CONFLICT "tenant-active", "Tenant is active",

@@ -1,6 +1,7 @@
 //! The platform's REST API: authenticates the caller, counts against rate limits, forwards to the service of the path.
 
 mod body;
+pub(crate) mod credentials;
 pub(crate) mod openapi;
 mod path;
 mod routes;
@@ -70,6 +71,7 @@ async fn forward(
         Access::SignIn => Some(state.rate_limits.check_sign_in(connection.peer)?),
         Access::Public => None,
         Access::SignedIn => {
+            state.credentials.exchange(state, connection.peer, &mut parts.headers).await?;
             let User(principal) = User::from_request_parts(&mut parts, state).await?;
             Some(state.rate_limits.check_user(principal.user)?)
         }

@@ -71,13 +71,14 @@ pub(super) struct Route {
 }
 
 /// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 33] = [
+const COLLECTIONS: [(&str, Service); 34] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
     ("tenants", Service::Identity),
     ("tenant-operations", Service::Identity),
     ("users", Service::Identity),
     ("signing-keys", Service::Identity),
+    ("api-keys", Service::Identity),
     ("datacenters", Service::Stock),
     ("gpu-specs", Service::Stock),
     ("stock", Service::Stock),

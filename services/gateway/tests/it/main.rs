@@ -4,6 +4,7 @@
 
 mod activity;
 mod cors;
+mod credentials;
 mod instances;
 mod limits;
 mod listener;

@@ -84,6 +84,8 @@ mod tests {
             tenant,
             admin,
             session: None,
+            scopes: None,
+            api_key: None,
             issued_at: Timestamp::UNIX_EPOCH,
             expires_at: Timestamp::MAX,
         };

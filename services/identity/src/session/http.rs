@@ -77,6 +77,10 @@ async fn end_session(
     State(state): State<AppState>,
     SignedIn(principal): SignedIn,
 ) -> Result<StatusCode, Problem> {
+    if principal.api_key.is_some() {
+        let problem = Problem::forbidden("An API key has no session to sign out of.");
+        return Err(problem.next("Delete the key with DELETE /v1/api-keys/{id}."));
+    }
     if let Some(session) = principal.session {
         let mut tx = state.db.platform().await?;
         scope::user(&mut tx, principal.user).await?;

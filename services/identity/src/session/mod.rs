@@ -22,5 +22,6 @@ pub(crate) use attempt::Attempt;
 pub(crate) use clean_up::clean_up;
 pub(crate) use http::routes;
 pub(crate) use model::EndReason;
-pub(crate) use rights::rights_in;
+pub(crate) use rights::{Holder, membership, rights_in};
 pub(crate) use store::end_all;
+pub(crate) use tokens::Subject;

@@ -14,15 +14,15 @@ use crate::{
 };
 
 /// A user, as of a time. The user does not change until the transaction ends.
-pub(super) struct Holder {
-    pub(super) user: User,
+pub(crate) struct Holder {
+    pub(crate) user: User,
     /// Any revocation of what is read from now on is later.
-    pub(super) issued_at: Timestamp,
+    pub(crate) issued_at: Timestamp,
 }
 
 impl Holder {
     /// Returns the user; none if deleted.
-    pub(super) async fn find(tx: &mut PgConnection, id: UserId) -> sqlx::Result<Option<Self>> {
+    pub(crate) async fn find(tx: &mut PgConnection, id: UserId) -> sqlx::Result<Option<Self>> {
         let issued_at = store::clock(tx).await?;
         Ok(user::lock_shared(tx, id).await?.map(|user| Self { user, issued_at }))
     }
@@ -33,7 +33,7 @@ impl Holder {
 ///
 /// # Errors
 /// As [`choose`].
-pub(super) async fn membership(
+pub(crate) async fn membership(
     tx: &mut PgConnection,
     user: UserId,
     requested: Option<TenantId>,

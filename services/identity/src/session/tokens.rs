@@ -1,8 +1,8 @@
 //! The tokens of a session: opaque refresh tokens and signed access tokens.
 
-use auth::Claims;
+use auth::{Claims, Scopes};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
-use ids::SessionId;
+use ids::{ApiKeyId, SessionId};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -56,21 +56,19 @@ impl Issued {
     pub(super) fn tokens(self, state: &AppState) -> Result<SessionTokens, Error> {
         let now = state.now();
         let lifetime = state.config.sessions.access_token_seconds;
-        let (tenant, role) = self.membership.map(|m| (m.tenant, m.role)).unzip();
-        let claims = Claims {
-            iss: state.config.auth.issuer.clone(),
-            aud: state.config.auth.audience.clone(),
-            sub: self.holder.user.id,
-            tid: tenant.as_ref().map(|tenant| tenant.id),
-            role,
-            adm: self.holder.user.admin,
-            sid: Some(self.refresh_token.session),
-            iat: self.holder.issued_at.as_duration().as_secs_f64(),
-            exp: now.as_second() + i64::from(lifetime),
-            jti: URL_SAFE_NO_PAD.encode(random::<16>()?),
+        let subject = Subject {
+            holder: &self.holder,
+            membership: self.membership.as_ref(),
+            admin: self.holder.user.admin,
+            session: self.refresh_token.session,
+            scopes: None,
+            api_key: None,
+            expires_at: now.as_second() + i64::from(lifetime),
         };
+        let access_token = subject.sign(state)?;
+        let (tenant, role) = self.membership.map(|m| (m.tenant, m.role)).unzip();
         Ok(SessionTokens {
-            access_token: state.keyring.sign(&claims, now)?,
+            access_token,
             token_type: "Bearer",
             expires_in: lifetime,
             refresh_token: self.refresh_token.text(),
@@ -79,6 +77,43 @@ impl Issued {
             tenant,
             role,
         })
+    }
+}
+
+/// For whom an access token is issued, and what it grants.
+pub(crate) struct Subject<'a> {
+    pub(crate) holder: &'a Holder,
+    pub(crate) membership: Option<&'a Membership>,
+    /// Whether the token is that of a platform administrator.
+    pub(crate) admin: bool,
+    pub(crate) session: SessionId,
+    pub(crate) scopes: Option<Scopes>,
+    pub(crate) api_key: Option<ApiKeyId>,
+    /// Unix time in seconds.
+    pub(crate) expires_at: i64,
+}
+
+impl Subject<'_> {
+    /// Returns the signed token.
+    ///
+    /// # Errors
+    /// If no signing key is active.
+    pub(crate) fn sign(&self, state: &AppState) -> Result<String, Error> {
+        let claims = Claims {
+            iss: state.config.auth.issuer.clone(),
+            aud: state.config.auth.audience.clone(),
+            sub: self.holder.user.id,
+            tid: self.membership.map(|membership| membership.tenant.id),
+            role: self.membership.map(|membership| membership.role),
+            adm: self.admin,
+            sid: Some(self.session),
+            scope: self.scopes.map(|scopes| scopes.to_string()),
+            key: self.api_key,
+            iat: self.holder.issued_at.as_duration().as_secs_f64(),
+            exp: self.expires_at,
+            jti: URL_SAFE_NO_PAD.encode(random::<16>()?),
+        };
+        state.keyring.sign(&claims, state.now())
     }
 }
 

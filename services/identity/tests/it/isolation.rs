@@ -57,6 +57,19 @@ async fn filled() -> (TestDb, Db, [(TenantId, UserId); 2]) {
         .execute(&mut *tx)
         .await
         .unwrap();
+        // one for the tenant, one for none
+        sqlx::query(
+            "insert into api_keys (id, tenant_id, user_id, name, secret_hash, hint, scopes)
+             select gen_random_uuid(), key_of, $2, 'x', sha256(convert_to($3 || coalesce(key_of::text, ''), 'UTF8')),
+                    'atl_', '{usage:read}'
+             from unnest(array[$1::uuid, null]) key_of",
+        )
+        .bind(tenant)
+        .bind(user)
+        .bind(name)
+        .execute(&mut *tx)
+        .await
+        .unwrap();
         made.push((tenant, user));
     }
     tx.commit().await.unwrap();
@@ -71,6 +84,7 @@ const MEMBERS: &str = "select count(*) from members";
 const SESSIONS: &str = "select count(*) from sessions";
 const TOKENS: &str = "select count(*) from refresh_tokens";
 const INVITATIONS: &str = "select count(*) from invitations";
+const API_KEYS: &str = "select count(*) from api_keys";
 
 #[tokio::test]
 async fn a_query_without_a_predicate_sees_only_its_scope() {
@@ -80,12 +94,13 @@ async fn a_query_without_a_predicate_sees_only_its_scope() {
     assert_eq!(count(&mut tx, SESSIONS).await, 0);
     assert_eq!(count(&mut tx, TOKENS).await, 0);
     assert_eq!(count(&mut tx, INVITATIONS).await, 2);
+    assert_eq!(count(&mut tx, API_KEYS).await, 1);
     let gone = sqlx::query("delete from members").execute(&mut *tx).await.unwrap();
     assert_eq!(gone.rows_affected(), 1);
     drop(tx);
 
     let mut tx = db.platform().await.unwrap();
-    for query in [MEMBERS, SESSIONS, TOKENS, INVITATIONS] {
+    for query in [MEMBERS, SESSIONS, TOKENS, INVITATIONS, API_KEYS] {
         assert_eq!(count(&mut tx, query).await, 0, "{query} outside any scope");
     }
     sqlx::query("select set_config('atelier.user', $1, true)")
@@ -96,6 +111,7 @@ async fn a_query_without_a_predicate_sees_only_its_scope() {
     assert_eq!(count(&mut tx, MEMBERS).await, 1);
     assert_eq!(count(&mut tx, SESSIONS).await, 1);
     assert_eq!(count(&mut tx, TOKENS).await, 0, "a token is visible to its session only");
+    assert_eq!(count(&mut tx, API_KEYS).await, 2, "for the tenant and for none");
     assert_eq!(count(&mut tx, INVITATIONS).await, 2, "of both tenants, to the user's address only");
     // which may be declined, and not changed
     let raised = sqlx::query("update invitations set role = 'owner'").execute(&mut *tx).await.unwrap();
@@ -147,4 +163,31 @@ async fn users_cannot_add_themselves_to_a_tenant() {
         .execute(&mut *tx)
         .await;
     assert!(refused.unwrap_err().to_string().contains("row-level security"));
+}
+
+#[tokio::test]
+async fn a_presented_key_is_seen_alone_and_owners_make_none_for_others() {
+    let (_test, db, [(tenant, _), (_, stranger)]) = filled().await;
+    let mut tx = db.platform().await.unwrap();
+    let hash = "select encode(sha256(convert_to('one', 'UTF8')), 'hex')";
+    let hash: String = sqlx::query_scalar(hash).fetch_one(&mut *tx).await.unwrap();
+    sqlx::query("select set_config('atelier.api_key', $1, true)").bind(hash).execute(&mut *tx).await.unwrap();
+    assert_eq!(count(&mut tx, API_KEYS).await, 1);
+    let used = sqlx::query("update api_keys set last_used_at = now()").execute(&mut *tx).await.unwrap();
+    assert_eq!(used.rows_affected(), 1);
+    let deleted = sqlx::query("delete from api_keys").execute(&mut *tx).await.unwrap();
+    assert_eq!(deleted.rows_affected(), 0);
+    let raised = sqlx::query("update api_keys set scopes = '{platform:write}'").execute(&mut *tx).await;
+    assert!(raised.unwrap_err().to_string().contains("permission denied"));
+    drop(tx);
+    let mut tx = db.tenant(tenant).await.unwrap();
+    let made = sqlx::query(
+        "insert into api_keys (id, tenant_id, user_id, name, secret_hash, hint, scopes)
+         values (gen_random_uuid(), $1, $2, 'x', 'x', 'atl_', '{usage:read}')",
+    )
+    .bind(tenant)
+    .bind(stranger)
+    .execute(&mut *tx)
+    .await;
+    assert!(made.unwrap_err().to_string().contains("row-level security"));
 }

@@ -33,6 +33,7 @@ async fn every_worker_recovers_from_a_panic() {
     let platform = Platform::start().await;
     let names = platform.process.workers.names();
     let expected = [
+        "identity.api_keys",
         "identity.bootstrap",
         "identity.clean_up",
         "identity.invitations.clean_up",

@@ -1,0 +1,267 @@
+//! Scopes: which operations a token may call. A token without scopes may call all that its role allows.
+//!
+//! The scope of an operation follows from its method and path, by one table. Every service checks it with the token
+//! ([`crate::User`], [`crate::Member`], [`crate::Admin`]); `tests/scopes.rs` fails while a documented operation has none.
+
+use std::{fmt, str::FromStr};
+
+use http::Method;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+macro_rules! scopes {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $text:literal;)+) => {
+        /// What a token may be used for. `…:write` includes `…:read` of the same name.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+        pub enum Scope {
+            $($(#[doc = $doc])+ #[serde(rename = $text)] $variant,)+
+        }
+
+        impl Scope {
+            /// All scopes.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Returns the name, as in tokens.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+        }
+    };
+}
+
+scopes! {
+    /// Reads instances, their logs, metrics and events, and SSH connections.
+    InstancesRead = "instances:read";
+    /// Creates, changes, opens and deletes instances; opens terminals.
+    InstancesWrite = "instances:write";
+    /// Reads storages and their access keys.
+    StoragesRead = "storages:read";
+    /// Creates, changes and deletes storages and access keys.
+    StoragesWrite = "storages:write";
+    /// Reads GPU specifications, services, storage specifications and datacenters.
+    CatalogueRead = "catalogue:read";
+    /// Reads usage, quota and budget.
+    UsageRead = "usage:read";
+    /// Reads the tenant, its members and invitations.
+    MembersRead = "members:read";
+    /// Invites, changes and removes members.
+    MembersWrite = "members:write";
+    /// Reads the user's account, sessions, SSH keys and received invitations.
+    AccountRead = "account:read";
+    /// Changes the user's account: password, sessions, SSH keys, invitations.
+    AccountWrite = "account:write";
+    /// Reads API keys.
+    ApiKeysRead = "api-keys:read";
+    /// Creates and deletes API keys.
+    ApiKeysWrite = "api-keys:write";
+    /// Reads as an administrator of the platform.
+    PlatformRead = "platform:read";
+    /// Writes as an administrator of the platform.
+    PlatformWrite = "platform:write";
+}
+
+impl Scope {
+    /// Returns the scopes that include this one, besides itself.
+    const fn included_in(self) -> &'static [Self] {
+        match self {
+            Self::InstancesRead => &[Self::InstancesWrite],
+            Self::StoragesRead => &[Self::StoragesWrite],
+            // every order names what is in the catalogue
+            Self::CatalogueRead => &[
+                Self::InstancesRead,
+                Self::InstancesWrite,
+                Self::StoragesRead,
+                Self::StoragesWrite,
+                Self::PlatformRead,
+                Self::PlatformWrite,
+            ],
+            Self::MembersRead => &[Self::MembersWrite],
+            Self::AccountRead => &[Self::AccountWrite],
+            Self::ApiKeysRead => &[Self::ApiKeysWrite],
+            Self::PlatformRead => &[Self::PlatformWrite],
+            _ => &[],
+        }
+    }
+
+    /// Returns the scope with which an administrator acts as one in a request of this method.
+    pub(crate) fn of_administrators(method: &Method) -> Self {
+        if method.is_safe() { Self::PlatformRead } else { Self::PlatformWrite }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Scopes of one token or API key.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Scopes(u32);
+
+impl Scopes {
+    const fn bit(scope: Scope) -> u32 {
+        1 << scope as u32
+    }
+
+    /// Returns whether an operation that needs `scope` may be called.
+    #[must_use]
+    pub fn allow(self, scope: Scope) -> bool {
+        let has = |scope| self.0 & Self::bit(scope) != 0;
+        has(scope) || scope.included_in().iter().copied().any(has)
+    }
+
+    /// Returns the scopes.
+    pub fn iter(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL.iter().copied().filter(move |scope| self.0 & Self::bit(*scope) != 0)
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        Self(scopes.into_iter().fold(0, |bits, scope| bits | Self::bit(scope)))
+    }
+}
+
+/// Reads a claim `scope` (RFC 8693): names separated by spaces. Unknown ones allow nothing.
+impl From<&str> for Scopes {
+    fn from(claim: &str) -> Self {
+        claim.split(' ').filter_map(|name| name.parse().ok()).collect()
+    }
+}
+
+impl fmt::Display for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.iter().map(Scope::name).collect();
+        f.write_str(&names.join(" "))
+    }
+}
+
+/// The text is no scope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("is not a scope")]
+pub struct UnknownScope;
+
+impl FromStr for Scope {
+    type Err = UnknownScope;
+    fn from_str(text: &str) -> Result<Self, UnknownScope> {
+        Self::ALL.iter().copied().find(|scope| scope.name() == text).ok_or(UnknownScope)
+    }
+}
+
+/// Paths below `/v1/` and below them, with the scopes to read and to write. `*` is any segment. The first that fits
+/// counts.
+const OPERATIONS: &[(&str, Scope, Scope)] = {
+    use Scope::{
+        AccountRead, AccountWrite, ApiKeysRead, ApiKeysWrite, CatalogueRead, InstancesRead, InstancesWrite,
+        MembersRead, MembersWrite, PlatformRead, PlatformWrite, StoragesRead, StoragesWrite, UsageRead,
+    };
+    &[
+        // a shell, although the WebSocket begins with GET
+        ("instances/*/terminal", InstancesWrite, InstancesWrite),
+        ("instances/quote", InstancesRead, InstancesRead),
+        ("instances", InstancesRead, InstancesWrite),
+        ("instance-operations", InstancesRead, InstancesWrite),
+        ("events", InstancesRead, InstancesWrite),
+        ("ssh", InstancesRead, InstancesWrite),
+        ("ssh-sessions", InstancesRead, InstancesWrite),
+        // they let a person in, and outlive the API key
+        ("ssh-keys", AccountRead, AccountWrite),
+        ("storages", StoragesRead, StoragesWrite),
+        ("storage-operations", StoragesRead, StoragesWrite),
+        ("storage-quota", StoragesRead, StoragesWrite),
+        ("datacenters", CatalogueRead, PlatformWrite),
+        ("gpu-specs", CatalogueRead, PlatformWrite),
+        ("services", CatalogueRead, PlatformWrite),
+        ("storage-specs", CatalogueRead, PlatformWrite),
+        ("stock", CatalogueRead, PlatformWrite),
+        ("usage", UsageRead, PlatformWrite),
+        ("quota", UsageRead, PlatformWrite),
+        ("budget", UsageRead, PlatformWrite),
+        ("tenants/*/members", MembersRead, MembersWrite),
+        ("tenants/*/invitations", MembersRead, MembersWrite),
+        ("tenants", MembersRead, PlatformWrite),
+        ("me", AccountRead, AccountWrite),
+        ("sessions", AccountRead, AccountWrite),
+        ("api-keys", ApiKeysRead, ApiKeysWrite),
+        ("users", PlatformRead, PlatformWrite),
+        ("signing-keys", PlatformRead, PlatformWrite),
+        ("tenant-operations", PlatformRead, PlatformWrite),
+        ("stock-operations", PlatformRead, PlatformWrite),
+        ("stock-units", PlatformRead, PlatformWrite),
+        ("stock-repairs", PlatformRead, PlatformWrite),
+        ("platform-budgets", PlatformRead, PlatformWrite),
+        ("platform-instances", PlatformRead, PlatformWrite),
+        ("platform-quotas", PlatformRead, PlatformWrite),
+        ("platform-ssh-sessions", PlatformRead, PlatformWrite),
+        ("platform-storage-quotas", PlatformRead, PlatformWrite),
+        ("platform-storages", PlatformRead, PlatformWrite),
+        ("platform-usage", PlatformRead, PlatformWrite),
+    ]
+};
+
+/// Returns the scope that an operation needs; none if the table has no such path.
+#[must_use]
+pub fn required_scope(method: &Method, path: &str) -> Option<Scope> {
+    let path = path.strip_prefix("/v1/")?;
+    let fits = |pattern: &str| {
+        let mut segments = path.split('/');
+        pattern.split('/').all(|wanted| segments.next().is_some_and(|found| wanted == "*" || wanted == found))
+    };
+    let (_, read, write) = OPERATIONS.iter().find(|(pattern, ..)| fits(pattern))?;
+    Some(if method.is_safe() { *read } else { *write })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for scope in Scope::ALL {
+            assert_eq!(scope.name().parse(), Ok(*scope));
+            assert_eq!(serde_json::to_value(scope).unwrap(), scope.name());
+        }
+        assert_eq!("instances".parse::<Scope>(), Err(UnknownScope));
+        let all: Scopes = Scope::ALL.iter().copied().collect();
+        assert_eq!(Scopes::from(all.to_string().as_str()), all);
+        assert_eq!(Scopes::from("openid profile instances:read").to_string(), "instances:read");
+    }
+
+    #[test]
+    fn a_scope_allows_itself_and_what_it_includes() {
+        let write = Scopes::from("instances:write");
+        for (scope, allowed) in [
+            (Scope::InstancesWrite, true),
+            (Scope::InstancesRead, true),
+            (Scope::CatalogueRead, true),
+            (Scope::StoragesRead, false),
+            (Scope::PlatformRead, false),
+        ] {
+            assert_eq!(write.allow(scope), allowed, "{scope}");
+        }
+        assert!(!Scopes::from("instances:read").allow(Scope::InstancesWrite));
+        assert!(Scope::ALL.iter().all(|scope| !Scopes::default().allow(*scope)));
+    }
+
+    #[test]
+    fn operations_have_the_scope_of_their_path() {
+        for (method, path, scope) in [
+            (Method::GET, "/v1/instances", Some(Scope::InstancesRead)),
+            (Method::HEAD, "/v1/instances/inst_1/log", Some(Scope::InstancesRead)),
+            (Method::POST, "/v1/instances/inst_1/tickets", Some(Scope::InstancesWrite)),
+            (Method::GET, "/v1/instances/inst_1/terminal", Some(Scope::InstancesWrite)),
+            (Method::POST, "/v1/instances/quote", Some(Scope::InstancesRead)),
+            (Method::POST, "/v1/services", Some(Scope::PlatformWrite)),
+            (Method::POST, "/v1/tenants/ten_1/invitations", Some(Scope::MembersWrite)),
+            (Method::DELETE, "/v1/tenants/ten_1", Some(Scope::PlatformWrite)),
+            (Method::PUT, "/v1/me/password", Some(Scope::AccountWrite)),
+            (Method::GET, "/v1/instancesx", None),
+            (Method::GET, "/v2/instances", None),
+            (Method::GET, "/internal/v1/instances", None),
+        ] {
+            assert_eq!(required_scope(&method, path), scope, "{method} {path}");
+        }
+    }
+}

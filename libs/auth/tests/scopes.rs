@@ -1,0 +1,116 @@
+//! Tokens with scopes: which operations they may call.
+
+#![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
+
+use std::path::Path;
+
+use atelier_auth::{Admin, AuthState, Claims, HasAuth, Member, Role, User, required_scope};
+use axum::{
+    Router,
+    http::Method,
+    routing::{any, get},
+};
+use ids::TenantId;
+use serde_json::{Value, json};
+use testkit::{Client, Issuer};
+
+#[derive(Clone)]
+struct App(AuthState);
+
+impl HasAuth for App {
+    fn auth(&self) -> &AuthState {
+        &self.0
+    }
+}
+
+async fn service(issuer: &Issuer) -> Client {
+    let routes = Router::new()
+        .route("/v1/instances", any(|_: Member| async {}))
+        .route("/v1/instances/{id}/terminal", get(|_: Member| async {}))
+        .route("/v1/storages", any(|_: User| async {}))
+        .route("/v1/platform-usage", get(|_: Admin| async {}))
+        .route("/v1/tenants/{id}/members", any(async |User(caller): User| caller.admin.to_string()))
+        .route("/v1/unheard-of", get(|_: User| async {}))
+        .with_state(App(issuer.auth()));
+    Client::new(&testkit::serve(routes).await)
+}
+
+fn with_scope(issuer: &Issuer, claims: Claims, scope: &str) -> String {
+    issuer.sign(&Claims { scope: Some(scope.to_owned()), ..claims })
+}
+
+#[tokio::test]
+async fn a_token_with_scopes_calls_their_operations_only() {
+    let issuer = Issuer::start().await;
+    let client = service(&issuer).await;
+    let claims = issuer.claims(Some((TenantId::new(), Role::Owner)), false);
+    let reader = client.token(&with_scope(&issuer, claims.clone(), "instances:read usage:read"));
+    let _ = reader.get("/v1/instances").await.expect(200);
+    for (answer, missing) in [
+        (reader.post("/v1/instances", json!({})).await, "instances:write"),
+        (reader.delete("/v1/instances").await, "instances:write"),
+        (reader.get("/v1/instances/inst_1/terminal").await, "instances:write"),
+        (reader.get("/v1/storages").await, "storages:read"),
+    ] {
+        let refused = answer.expect_problem(403, "insufficient-scope");
+        assert_eq!(refused.str("scope"), missing);
+        assert!(refused.str("detail").contains(missing), "{}", refused.text);
+    }
+    let writer = client.token(&with_scope(&issuer, claims.clone(), "instances:write"));
+    let _ = writer.get("/v1/instances").await.expect(200);
+    let _ = writer.post("/v1/instances", json!({})).await.expect(200);
+    for nothing in ["", "openid profile", "instances"] {
+        let client = client.token(&with_scope(&issuer, claims.clone(), nothing));
+        client.get("/v1/instances").await.expect_problem(403, "insufficient-scope");
+    }
+    // a claim that is no text
+    let mut odd = serde_json::to_value(&claims).unwrap();
+    odd["scope"] = json!(["instances:read"]);
+    client.token(&issuer.sign(&odd)).get("/v1/instances").await.expect_problem(403, "insufficient-scope");
+    let all = client.token(&issuer.sign(&claims));
+    for path in ["/v1/instances", "/v1/storages", "/v1/unheard-of"] {
+        let _ = all.get(path).await.expect(200);
+    }
+    reader.get("/v1/unheard-of").await.expect_problem(403, "forbidden");
+}
+
+#[tokio::test]
+async fn an_administrator_with_scopes_acts_as_one_for_platform_scopes_only() {
+    let issuer = Issuer::start().await;
+    let client = service(&issuer).await;
+    let admin = |scope| client.token(&with_scope(&issuer, issuer.claims(None, true), scope));
+    let (usage, members) = ("/v1/platform-usage", "/v1/tenants/ten_1/members");
+    admin("instances:write members:write").get(usage).await.expect_problem(403, "insufficient-scope");
+    let _ = admin("platform:read").get(usage).await.expect(200);
+    for (scope, read, written) in [
+        ("members:write", "false", "false"),
+        ("members:write platform:read", "true", "false"),
+        ("members:write platform:write", "true", "true"),
+    ] {
+        assert_eq!(admin(scope).get(members).await.expect(200).text, read, "{scope}");
+        assert_eq!(admin(scope).post(members, Value::Null).await.expect(200).text, written, "{scope}");
+    }
+}
+
+#[test]
+fn every_documented_operation_has_a_scope() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../openapi");
+    let (mut checked, mut without) = (0, Vec::new());
+    for file in std::fs::read_dir(folder).unwrap() {
+        let document: Value = serde_json::from_slice(&std::fs::read(file.unwrap().path()).unwrap()).unwrap();
+        for (path, item) in document["paths"].as_object().unwrap() {
+            for (method, operation) in item.as_object().unwrap() {
+                if !operation["security"].to_string().contains("bearer") {
+                    continue;
+                }
+                let method: Method = method.to_uppercase().parse().unwrap();
+                if required_scope(&method, path).is_none() {
+                    without.push(format!("{method} {path}"));
+                }
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 100, "{checked}");
+    assert!(without.is_empty(), "no scope in libs/auth/src/scope.rs: {without:?}");
+}

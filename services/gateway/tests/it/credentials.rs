@@ -1,0 +1,299 @@
+//! API keys: what the gateway sends to services instead, and when it asks the identity service.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use atelier_gateway::{Config, Limits};
+use auth::{ApiKey, Claims, Revocation, Role};
+use axum::{
+    Json, Router,
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use ids::{ApiKeyId, TenantId};
+use serde_json::{Value, json};
+use testkit::{Client, SERVICE_TOKEN, eventually};
+
+use crate::platform::Platform;
+
+/// A stand-in for the identity service.
+#[derive(Default)]
+struct Identity {
+    /// Status and body by credential.
+    answers: Mutex<HashMap<String, (u16, Value)>>,
+    asked: AtomicUsize,
+    away: AtomicBool,
+    /// Locked by a test while no exchange is to be answered.
+    gate: tokio::sync::Mutex<()>,
+}
+
+impl Identity {
+    async fn answer(&self, headers: &HeaderMap, body: &Value) -> Response {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let _gate = self.gate.lock().await;
+        let service = format!("Bearer {SERVICE_TOKEN}");
+        assert!(headers.get("authorization").is_some_and(|sent| sent == service.as_str()));
+        assert_eq!(body["client_address"], "127.0.0.1");
+        if self.away.load(Ordering::SeqCst) {
+            return StatusCode::BAD_GATEWAY.into_response();
+        }
+        let known = self.answers.lock().unwrap().get(body["credential"].as_str().unwrap()).cloned();
+        match known {
+            Some((status, answer)) => (StatusCode::from_u16(status).unwrap(), Json(answer)).into_response(),
+            None => api::Problem::new(api::ProblemType::ApiKeyInvalid, "Unknown.").into_response(),
+        }
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+}
+
+struct World {
+    platform: Platform,
+    identity: Arc<Identity>,
+}
+
+/// A key with a valid checksum, another one for each seed.
+fn key(seed: u8) -> String {
+    let mut byte = seed;
+    let made = ApiKey::generate::<Infallible>(|bytes| {
+        bytes.fill_with(|| {
+            byte = byte.wrapping_mul(167).wrapping_add(13);
+            byte
+        });
+        Ok(())
+    });
+    made.unwrap().expose().to_owned()
+}
+
+impl World {
+    async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    async fn with(change: impl FnOnce(&mut Config)) -> Self {
+        let identity = Arc::new(Identity::default());
+        let state = Arc::clone(&identity);
+        let exchange =
+            async move |headers: HeaderMap, Json(body): Json<Value>| state.answer(&headers, &body).await;
+        let url = testkit::serve(Router::new().route("/internal/v1/token-exchanges", post(exchange))).await;
+        let platform = Platform::with(|config| {
+            config.services.identity = url.parse().unwrap();
+            change(config);
+        })
+        .await;
+        Self { platform, identity }
+    }
+
+    fn claims(&self) -> Claims {
+        let claims = self.platform.issuer.claims(Some((TenantId::new(), Role::Member)), false);
+        let id = ApiKeyId::new();
+        Claims { sid: Some(auth::session_of(id)), key: Some(id), ..claims }
+    }
+
+    /// Has the key exchanged for a token with these claims.
+    fn grants(&self, key: &str, claims: &Claims, expires_in: u32, rate: Option<u32>) -> String {
+        let token = self.platform.issuer.sign(claims);
+        let grant = json!({ "access_token": token, "expires_in": expires_in, "requests_per_second": rate });
+        self.identity.answers.lock().unwrap().insert(key.to_owned(), (200, grant));
+        token
+    }
+
+    fn client(&self, key: &str) -> Client {
+        self.platform.client.token(key)
+    }
+}
+
+#[tokio::test]
+async fn services_see_a_token_instead_of_the_key() {
+    let world = World::start().await;
+    let token = world.grants(&key(1), &world.claims(), 300, None);
+    for path in ["/v1/instances", "/v1/storages", "/v1/stock"] {
+        let seen = world.client(&key(1)).get(path).await.expect(200);
+        assert_eq!(seen.body["headers"]["authorization"], format!("Bearer {token}"));
+        assert!(!seen.text.contains("atl_"), "{}", seen.text);
+    }
+    assert_eq!(world.identity.asked(), 1, "the token is remembered");
+    let scoped = Claims { scope: Some("instances:read".to_owned()), ..world.claims() };
+    world.grants(&key(2), &scoped, 300, None);
+    let _ = world.client(&key(2)).get("/v1/instances").await.expect(200);
+    world.client(&key(2)).get("/v1/storages").await.expect_problem(403, "insufficient-scope");
+    // a token of a person is not touched
+    let _ = world.platform.member().get("/v1/instances").await.expect(200);
+    assert_eq!(world.identity.asked(), 2);
+}
+
+#[tokio::test]
+async fn text_that_is_no_key_is_not_asked_for() {
+    let world = World::start().await;
+    let good = key(1);
+    let changed = if good.ends_with('a') { "b" } else { "a" };
+    for bad in ["atl_", "atl_x", &good[..41], &format!("{}{changed}", &good[..41])] {
+        let answer = world.client(bad).get("/v1/stock").await.expect_problem(401, "api-key-invalid");
+        assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
+    }
+    assert_eq!(world.identity.asked(), 0);
+}
+
+#[tokio::test]
+async fn concurrent_requests_share_one_exchange() {
+    let world = World::start().await;
+    world.grants(&key(1), &world.claims(), 300, None);
+    let gate = world.identity.gate.lock().await;
+    let requests: Vec<_> = (0..20)
+        .map(|_| {
+            let client = world.client(&key(1));
+            tokio::spawn(async move { client.get("/v1/stock").await.status })
+        })
+        .collect();
+    eventually("one asks", async || (world.identity.asked() == 1).then_some(())).await;
+    drop(gate);
+    for request in requests {
+        assert_eq!(request.await.unwrap(), 200);
+    }
+    assert_eq!(world.identity.asked(), 1);
+}
+
+#[tokio::test]
+async fn a_refusal_is_remembered_for_a_second() {
+    let world = World::start().await;
+    let client = world.client(&key(1));
+    let begun = Instant::now();
+    client.get("/v1/stock").await.expect_problem(401, "api-key-invalid");
+    client.get("/v1/stock").await.expect_problem(401, "api-key-invalid");
+    assert_eq!(world.identity.asked(), 1);
+    world.grants(&key(1), &world.claims(), 300, None);
+    testkit::within(Duration::from_secs(3), "the key is asked for again", async || {
+        (client.get("/v1/stock").await.status == 200).then_some(())
+    })
+    .await;
+    assert!(begun.elapsed() >= Duration::from_millis(900), "{:?}", begun.elapsed());
+    let suspended = api::Problem::new(api::ProblemType::TenantSuspended, "Suspended.");
+    let answer = (403, serde_json::to_value(&suspended).unwrap());
+    world.identity.answers.lock().unwrap().insert(key(2), answer);
+    world.client(&key(2)).get("/v1/stock").await.expect_problem(403, "tenant-suspended");
+}
+
+#[tokio::test]
+async fn without_an_answer_no_key_is_accepted() {
+    let world = World::start().await;
+    world.identity.away.store(true, Ordering::SeqCst);
+    let answer = world.client(&key(1)).get("/v1/stock").await.expect_problem(503, "unavailable");
+    assert!(answer.header("retry-after").is_some());
+    // a refusal of the gateway itself is its own failure, not one of the caller
+    world.identity.away.store(false, Ordering::SeqCst);
+    let refused =
+        serde_json::to_value(api::Problem::unauthenticated("The service token is unknown.")).unwrap();
+    world.identity.answers.lock().unwrap().insert(key(2), (401, refused));
+    world.client(&key(2)).get("/v1/stock").await.expect_problem(503, "unavailable");
+    // nor is a token that does not verify forwarded
+    let stranger = testkit::Issuer::start().await;
+    let grant = json!({ "access_token": stranger.admin(), "expires_in": 300, "requests_per_second": null });
+    world.identity.answers.lock().unwrap().insert(key(3), (200, grant));
+    world.client(&key(3)).get("/v1/stock").await.expect_problem(503, "unavailable");
+}
+
+#[tokio::test]
+async fn without_an_answer_the_last_token_is_used_until_it_expires() {
+    let world = World::start().await;
+    // used for one second, usable for two
+    world.grants(&key(1), &world.claims(), 7, None);
+    let _ = world.client(&key(1)).get("/v1/stock").await.expect(200);
+    world.identity.away.store(true, Ordering::SeqCst);
+    let mut served_without_answer = false;
+    testkit::within(Duration::from_secs(5), "the token is no longer used", async || {
+        let status = world.client(&key(1)).get("/v1/stock").await.status;
+        assert!(matches!(status, 200 | 503), "{status}");
+        served_without_answer |= status == 200 && world.identity.asked() >= 2;
+        (status == 503).then_some(())
+    })
+    .await;
+    assert!(served_without_answer);
+}
+
+#[tokio::test]
+async fn a_revoked_token_is_exchanged_anew_at_once() {
+    let world = World::start().await;
+    let claims = world.claims();
+    world.grants(&key(1), &claims, 300, None);
+    let _ = world.client(&key(1)).get("/v1/stock").await.expect(200);
+    // a lesser role revokes the tokens of the member
+    let lesser = Revocation { user_id: Some(claims.sub), tenant_id: claims.tid, ..Revocation::default() };
+    world.platform.issuer.revoke(lesser);
+    let later = Claims { role: Some(Role::Viewer), iat: claims.iat + 5.0, ..claims.clone() };
+    let token = world.grants(&key(1), &later, 300, None);
+    eventually("the new token is used", async || {
+        let seen = world.client(&key(1)).get("/v1/stock").await.expect(200);
+        (seen.body["headers"]["authorization"] == format!("Bearer {token}")).then_some(())
+    })
+    .await;
+    // the end of the key
+    world.identity.answers.lock().unwrap().remove(&key(1));
+    let (begun, session_id) = (Instant::now(), claims.sid);
+    let end = Revocation { session_id, ..Revocation::default() };
+    // `later` is dated ahead
+    testkit::within(Duration::from_secs(10), "the key is refused", async || {
+        world.platform.issuer.revoke(end);
+        (world.client(&key(1)).get("/v1/stock").await.status == 401).then_some(())
+    })
+    .await;
+    assert!(begun.elapsed() < Duration::from_secs(7), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn refused_keys_count_as_failed_sign_ins_of_their_address() {
+    let limits = Limits { sign_in_burst: 3, sign_ins_per_minute: 1, ..Limits::default() };
+    let world = World::with(|config| config.limits = limits).await;
+    let good = key(100);
+    world.grants(&good, &world.claims(), 300, None);
+    let _ = world.client(&good).get("/v1/stock").await.expect(200);
+    for seed in 1..=3 {
+        world.client(&key(seed)).get("/v1/stock").await.expect_problem(401, "api-key-invalid");
+    }
+    let asked = world.identity.asked();
+    let mut limited = 0;
+    for seed in 4..=20 {
+        let answer = world.client(&key(seed)).get("/v1/stock").await.expect_problem(429, "too-many-requests");
+        assert!(answer.header("retry-after").is_some());
+        limited += 1;
+    }
+    assert!(world.identity.asked() - asked < limited / 2, "most are refused without a call");
+    let _ = world.client(&good).get("/v1/stock").await.expect(200);
+}
+
+#[tokio::test]
+async fn a_key_has_a_limit_of_its_own() {
+    let world = World::start().await;
+    world.grants(&key(1), &world.claims(), 300, Some(2));
+    world.grants(&key(2), &world.claims(), 300, Some(2));
+    for status in [200, 200, 429] {
+        assert_eq!(world.client(&key(1)).get("/v1/stock").await.status, status);
+    }
+    let _ = world.client(&key(2)).get("/v1/stock").await.expect(200);
+    let limited = world.client(&key(1)).get("/v1/stock").await.expect_problem(429, "too-many-requests");
+    assert_eq!(limited.header("ratelimit-policy"), Some("\"api-key\";q=2;w=1"));
+}
+
+#[tokio::test]
+async fn a_websocket_takes_a_key_as_subprotocol() {
+    let world = World::start().await;
+    let token = world.grants(&key(1), &world.claims(), 300, None);
+    let host = world.platform.address.to_string();
+    let offered = format!("chat, bearer.{}", key(1));
+    let headers = [("sec-websocket-protocol", offered.as_str())];
+    let (mut socket, _) =
+        crate::websockets::connect(&world.platform, &host, "/v1/instances/x/terminal", &headers)
+            .await
+            .unwrap();
+    let greeting = futures::StreamExt::next(&mut socket).await.unwrap().unwrap().into_text().unwrap();
+    assert!(greeting.contains(&token) && !greeting.contains("atl_"), "{greeting}");
+}

@@ -1,0 +1,67 @@
+//! The exchange of an API key for an access token.
+
+use std::net::IpAddr;
+
+use auth::{ApiKey, Scope, session_of};
+use jiff::SignedDuration;
+
+use super::{model::token_seconds, store};
+use crate::{
+    error::Error,
+    scope,
+    session::{Holder, Subject, membership},
+    state::AppState,
+    token_exchange::TokenGrant,
+};
+
+/// Uses within this time of the last one are not recorded.
+const USE_INTERVAL: SignedDuration = SignedDuration::from_secs(60);
+
+/// Returns a token with the rights that the key and its user have now.
+///
+/// # Errors
+/// If the key is unknown or has expired, its user is disabled or no longer a member of the tenant, or the tenant is
+/// suspended.
+pub(crate) async fn exchange(state: &AppState, key: &ApiKey, client: IpAddr) -> Result<TokenGrant, Error> {
+    let hash = key.hash();
+    let mut tx = state.db.platform().await?;
+    scope::api_key(&mut tx, &hash).await?;
+    let owner = store::presented(&mut tx, &hash).await?.ok_or(Error::ApiKeyInvalid)?.user_id;
+    scope::user(&mut tx, owner).await?;
+    let holder = Holder::find(&mut tx, owner).await?.filter(|holder| !holder.user.disabled);
+    let holder = holder.ok_or(Error::ApiKeyInvalid)?;
+    // read again: a deletion from now on is later than the token
+    let stored = store::lock_presented(&mut tx, &hash).await?.ok_or(Error::ApiKeyInvalid)?;
+    let now = state.now();
+    let seconds = token_seconds(stored.expires_at, now).ok_or(Error::ApiKeyInvalid)?;
+    let membership = match stored.tenant_id {
+        None => None,
+        Some(tenant) => membership(&mut tx, owner, Some(tenant)).await.map_err(|error| match error {
+            Error::NotAMember => Error::ApiKeyInvalid,
+            other => other,
+        })?,
+    };
+    if stored.last_used_at.is_none_or(|at| at + USE_INTERVAL <= now) {
+        store::record_use(&mut tx, stored.id, now, client).await?;
+    }
+    tx.commit().await?;
+    let administers = stored.scopes.iter().any(|s| matches!(s, Scope::PlatformRead | Scope::PlatformWrite));
+    let subject = Subject {
+        admin: holder.user.admin && administers,
+        holder: &holder,
+        membership: membership.as_ref(),
+        session: session_of(stored.id),
+        scopes: Some(stored.scopes.into_iter().collect()),
+        api_key: Some(stored.id),
+        // verifiers accept a token for a while after its end: an expired key must not use that
+        expires_at: match stored.expires_at {
+            Some(at) => (now.as_second() + seconds).min(at.as_second() - auth::LEEWAY.cast_signed()),
+            None => now.as_second() + seconds,
+        },
+    };
+    Ok(TokenGrant {
+        access_token: subject.sign(state)?,
+        expires_in: u32::try_from(seconds).map_err(anyhow::Error::from)?,
+        requests_per_second: stored.requests_per_second,
+    })
+}

@@ -1,0 +1,17 @@
+//! API keys: long-lived credentials of scripts. A key acts for its user, in its tenant, with its scopes and with the role
+//! that the user has at the time.
+//!
+//! Only the gateway sees keys of callers: it exchanges them here for access tokens that live for minutes
+//! ([ADR 20](../../../docs/adr/0020-credentials-are-exchanged.md)). Only hashes are stored. What ends a key is published
+//! as the end of a session, [`auth::session_of`] the key.
+
+mod changes;
+mod exchange;
+mod http;
+mod model;
+mod reconcile;
+mod store;
+
+pub(crate) use exchange::exchange;
+pub(crate) use http::routes;
+pub(crate) use reconcile::run;

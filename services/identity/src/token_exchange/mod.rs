@@ -1,0 +1,8 @@
+//! Credentials of callers become access tokens: the gateway asks, so that no other service ever sees an API key or the
+//! secret of a browser's session.
+
+mod http;
+mod model;
+
+pub(crate) use http::routes;
+pub(crate) use model::TokenGrant;

@@ -1,0 +1,30 @@
+//! The request and the response of an exchange.
+
+use std::net::IpAddr;
+
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A credential to exchange.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TokenExchange {
+    /// An API key.
+    #[schema(value_type = String, format = Password)]
+    pub(super) credential: SecretString,
+    /// Address of the client that sent it.
+    #[schema(value_type = String)]
+    pub(super) client_address: IpAddr,
+}
+
+/// An access token.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct TokenGrant {
+    /// The token.
+    pub(crate) access_token: String,
+    /// Seconds for which it is valid, 300 at most.
+    pub(crate) expires_in: u32,
+    /// Requests per second that the credential may make, at most, or null.
+    pub(crate) requests_per_second: Option<u32>,
+}
