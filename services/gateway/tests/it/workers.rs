@@ -12,7 +12,13 @@ async fn every_worker_recovers_from_a_panic() {
     let workers = &platform.process.workers;
     assert_eq!(
         workers.names(),
-        ["gateway.activity", "gateway.metrics", "gateway.rate_limits", "gateway.revocations"]
+        [
+            "gateway.activity",
+            "gateway.metrics",
+            "gateway.rate_limits",
+            "gateway.revocations",
+            "gateway.routes"
+        ]
     );
     for name in workers.names() {
         workers.inject_panic(&name);
