@@ -50,6 +50,9 @@ pub struct Call {
     storage::Attachment,
     storage::StorageKind,
     gpu::Route,
+    gpu::RouteChange,
+    gpu::PublishedRouteChange,
+    gpu::RouteChanges,
     gpu::RedeemRequest,
     gpu::Redeemed,
     gpu::ActivityReport,
@@ -125,6 +128,7 @@ pub fn calls() -> Vec<Call> {
         ),
         call("storage", "delete", attachment, None, None),
         call("gpu", "get", "/internal/v1/routes/{host_label}", None, schema::<gpu::Route>()),
+        call("gpu", "get", "/internal/v1/route-changes", None, schema::<gpu::RouteChanges>()),
         call(
             "gpu",
             "post",

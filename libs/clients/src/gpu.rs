@@ -1,6 +1,6 @@
 //! The gpu service, as the gateway calls it.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use ids::{InstanceId, SessionId, TenantId, UserId};
 use jiff::Timestamp;
@@ -31,6 +31,35 @@ pub struct Route {
 
 fn yes() -> bool {
     true
+}
+
+/// Routes that have changed: those of an instance, or of all instances of a tenant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RouteChange {
+    /// The instance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance_id: Option<InstanceId>,
+    /// The tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant_id: Option<TenantId>,
+}
+
+/// One change in the feed.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct PublishedRouteChange {
+    /// The change.
+    pub change: RouteChange,
+}
+
+/// Changes of routes after a cursor.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct RouteChanges {
+    /// The changes, oldest first.
+    pub items: Vec<PublishedRouteChange>,
+    /// The cursor after them.
+    pub next_cursor: String,
+    /// Whether these are all changes until now.
+    pub complete: bool,
 }
 
 /// The first label of a host name of an instance: `inst-…`, or `p8188-inst-…` for one of its ports.
@@ -128,6 +157,16 @@ impl Client {
     /// Returns the problem `not-found`, or the errors of every call.
     pub async fn route(&self, host_label: &str) -> Result<Route, Error> {
         let path = format!("/internal/v1/routes/{}", crate::http::segment(host_label));
+        self.0.call(Method::GET, &path, None, NO_BODY).await
+    }
+
+    /// Returns the changes of routes after a cursor, empty at first, and waits for the next if there are none.
+    ///
+    /// # Errors
+    /// Returns the errors of every call.
+    pub async fn route_changes(&self, after: &str, wait: Duration) -> Result<RouteChanges, Error> {
+        let (wait_seconds, after) = (wait.as_secs(), crate::http::query_value(after));
+        let path = format!("/internal/v1/route-changes?wait_seconds={wait_seconds}&after={after}");
         self.0.call(Method::GET, &path, None, NO_BODY).await
     }
 

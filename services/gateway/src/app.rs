@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use crate::{
     NAME,
     config::Config,
-    instance::{self, Instances},
+    instance::{self, Instances, Routes},
     listener,
     readiness::Readiness,
     redirect, rest, route_names, router, security_headers, site,
@@ -33,6 +33,7 @@ pub struct App {
     router: Router,
     internal: Router,
     transport: Transport,
+    routes: Routes,
 }
 
 impl App {
@@ -56,7 +57,8 @@ impl App {
             .merge(site::router(&state.config.public_url))
             .merge(front.health_routes());
         let platform = security_headers::add(state.config.cors.add(route_names::add(platform))?);
-        let instances = Instances::new(state.clone(), http.clone())?;
+        let routes = Routes::new(instance::gpu_client(&state, http.clone()));
+        let instances = Instances::new(state.clone(), http.clone(), routes.clone())?;
         Ok(Self {
             router: front.wrap(security_headers::add_hsts(
                 router::by_host(state.clone(), platform, instances),
@@ -67,6 +69,7 @@ impl App {
             process,
             http,
             transport,
+            routes,
         })
     }
 
@@ -77,7 +80,8 @@ impl App {
 
     /// Starts the background workers: `gateway.metrics` serves `/metrics` and health on `internal`,
     /// `gateway.activity` reports the instances in use, `gateway.rate_limits` forgets idle callers, `gateway.connections`
-    /// closes idle connections to the upstreams, `gateway.certificates` (with TLS) replaces certificates.
+    /// closes idle connections to the upstreams, `gateway.routes` follows the changes of instances' routes,
+    /// `gateway.certificates` (with TLS) replaces certificates.
     ///
     /// # Errors
     /// If the listener cannot be used.
@@ -96,6 +100,7 @@ impl App {
         if let Some(tls) = &self.transport.tls {
             tls.start(&self.process.workers, NAME);
         }
+        self.routes.start(&self.process.workers, NAME);
         let gpu = instance::gpu_client(&self.state, self.http.clone());
         let period = Duration::from_secs(self.state.config.activity_seconds.max(1).into());
         instance::Reporter::new(gpu, self.state.activity.clone(), period).start(&self.process.workers);

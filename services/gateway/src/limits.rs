@@ -21,10 +21,15 @@ use crate::config::Limits;
 
 type Limiter<K> = RateLimiter<K, DashMapStateStore<K>, DefaultClock, StateInformationMiddleware>;
 
+/// Lookups of unknown host names per client address.
+const LOOKUPS_PER_MINUTE: u32 = 60;
+const LOOKUP_BURST: u32 = 60;
+
 /// The rate limits of all callers.
 pub(crate) struct RateLimits {
     users: RateLimit<UserId>,
     sign_ins: RateLimit<IpAddr>,
+    lookups: RateLimit<IpAddr>,
 }
 
 impl RateLimits {
@@ -35,6 +40,7 @@ impl RateLimits {
         Ok(Self {
             users: RateLimit::new("user", limits.request_burst, limits.requests_per_second, second)?,
             sign_ins: RateLimit::new("sign-in", limits.sign_in_burst, limits.sign_ins_per_minute, minute)?,
+            lookups: RateLimit::new("lookup", LOOKUP_BURST, LOOKUPS_PER_MINUTE, minute)?,
         })
     }
 
@@ -48,10 +54,16 @@ impl RateLimits {
         self.sign_ins.check(&network(peer))
     }
 
+    /// Counts one lookup of a host name that is not known, by a client that has opened nothing.
+    pub(crate) fn check_lookup(&self, peer: IpAddr) -> Result<Remaining, Exceeded> {
+        self.lookups.check(&network(peer))
+    }
+
     /// Forgets callers whose allowance is full again.
     pub(crate) fn forget_idle(&self) {
         self.users.forget_idle();
         self.sign_ins.forget_idle();
+        self.lookups.forget_idle();
     }
 }
 

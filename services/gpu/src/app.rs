@@ -99,6 +99,7 @@ impl App {
             activity: Tracker::default(),
             events: event::Hub::new(&db),
             usage: Feed::new(&db, usage::feed::OUTBOX),
+            routes: Feed::new(&db, route::OUTBOX),
             terminals: access::terminal::Sessions::new(&process.shutdown),
             config: Arc::new(config),
             db,
@@ -147,6 +148,7 @@ impl App {
         instance::queue::start(&self.state.db, &self.state.stock, &self.process.workers);
         self.state.events.start(&self.process.workers);
         self.state.usage.start(&self.process.workers, "gpu.usage");
+        self.state.routes.start(&self.process.workers, "gpu.routes");
         housekeeping::start(
             &self.process,
             &self.state.db,

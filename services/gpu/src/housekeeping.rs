@@ -26,6 +26,8 @@ const COMPARISON: Duration = Duration::from_secs(300);
 const HOLDS: i64 = 1000;
 /// Rows of one kind deleted in one round.
 const DELETED: i64 = 10_000;
+/// The same for changes of routes.
+const CHANGES_DELETED: u32 = 10_000;
 /// Events deleted in one transaction, which locks the logs of their tenants.
 const EVENTS_DELETED: i64 = 1000;
 
@@ -125,11 +127,13 @@ async fn count_instances(db: Db, states: Family<StateLabel, Gauge>) -> anyhow::R
 async fn clean_up(db: Db) -> anyhow::Result<Round> {
     let mut tx = db.worker().await?;
     let tickets = route::store::delete_expired_tickets(&mut tx, DELETED).await?;
+    let changes = route::OUTBOX.delete_old(&mut tx, route::RETENTION, CHANGES_DELETED).await?;
     let keys = api::idempotency::forget_old(&mut tx, DELETED).await?;
     let operations = operations::prune(&mut tx, DELETED).await?;
     let sessions = ssh::store::delete_old_sessions(&mut tx, DELETED).await?;
     tx.commit().await?;
-    Ok(Round::of(tickets.max(keys).max(operations).max(sessions), DELETED.unsigned_abs()))
+    let most = tickets.max(changes).max(keys).max(operations).max(sessions);
+    Ok(Round::of(most, DELETED.unsigned_abs()))
 }
 
 async fn clean_up_events(db: Db, seconds: f64) -> anyhow::Result<Round> {

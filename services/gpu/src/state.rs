@@ -36,6 +36,8 @@ pub(crate) struct AppState {
     pub(crate) events: Hub,
     /// The records of the meter, for other services.
     pub(crate) usage: Feed,
+    /// Changes of routes.
+    pub(crate) routes: Feed,
     /// The instances whose terminals and SSH connections this replica carries.
     pub(crate) activity: Tracker,
     /// The open terminals of this replica.

@@ -1,17 +1,18 @@
 //! Forwarding a request of an authorized user to the instance's pod.
 
-use auth::{Grant, HasAuth};
+use auth::Grant;
 use axum::{
     body::{Body, HttpBody},
     extract::Request,
     http::{Method, header},
     response::Response,
 };
-use clients::gpu::Route;
+use clients::gpu::HostLabel;
 
 use super::{
     Instances,
     page::{Notice, Reader},
+    routes::OpenRoute,
 };
 use crate::{
     connection_info::ConnectionInfo,
@@ -24,24 +25,13 @@ impl Instances {
     /// Sends the request to the instance, with the rights of `grant` if it needs any, without the session cookie and without a token of the platform.
     pub(super) async fn forward(
         &self,
+        host: HostLabel,
         label: &str,
-        route: &Route,
+        route: &OpenRoute,
         connection: &ConnectionInfo,
         mut request: Request,
         grant: Option<Grant>,
     ) -> Result<Response, Error> {
-        // open for as long as the request, its response or the switched connection
-        let open = self.state.activity.open(route.instance_id);
-        let ended = || {
-            let (revocations, open) = (self.state.auth().verifier.revocations().clone(), open.clone());
-            async move {
-                match grant {
-                    Some(grant) => revocations.ended(grant).await,
-                    None => std::future::pending().await,
-                }
-                drop(open);
-            }
-        };
         let Some(address) = &route.address else {
             return Ok(self.notice(Notice::of(route), request.headers()));
         };
@@ -53,40 +43,79 @@ impl Instances {
         self.cookies.remove(request.headers_mut());
         headers::strip_tokens_of(request.headers_mut(), &self.state.config.auth.issuer);
         let copy = repeatable(&request);
-        let mut sent = self.state.proxy.send(request, address, Via::Pool, connection, None, ended()).await;
-        if let Err(proxy::Error::Connect(_)) = &sent {
+        let mut sent = self.send(route, address, request, connection, grant).await;
+        if let Err(Failed::Over | Failed::Proxy(proxy::Error::Connect(_))) = &sent {
             self.routes.forget(label).await;
             if let Some(copy) = copy
-                && let Some(address) = self.new_address(label, route).await
+                && let Some(now) = self.routes.find(host, label).await.ok().flatten()
+                && now.instance_id == route.instance_id
+                && now.tenant_id == route.tenant_id
             {
-                sent = self.state.proxy.send(copy, &address, Via::Pool, connection, None, ended()).await;
+                match &now.address {
+                    // stopped and started again since `route` was read
+                    Some(address) if now.address != route.address => {
+                        sent = self.send(&now, address, copy, connection, grant).await;
+                    }
+                    Some(_) => {}
+                    None => return Ok(self.notice_for(Notice::of(&now), reader)),
+                }
             }
         }
-        match sent {
+        let error = match sent {
             Ok(mut response) => {
                 self.cookies.guard(response.headers_mut());
-                Ok(response.map(|body| proxy::cut_when(body, ended())))
+                return Ok(response);
             }
-            Err(error) => {
-                let chain = api::ErrorChain(&error);
-                tracing::info!(instance.id = %route.instance_id, error = %chain, "instance unreachable");
-                match error {
-                    proxy::Error::NotForwardable => Err(Error::NotForwardable),
-                    proxy::Error::Connect(_) => Ok(self.notice_for(Notice::NotResponding, reader)),
-                    proxy::Error::Interrupted(_) | proxy::Error::TimedOut => {
-                        Ok(self.notice_for(Notice::Interrupted, reader))
-                    }
-                }
+            Err(Failed::Over) => return Ok(self.notice_for(Notice::Interrupted, reader)),
+            Err(Failed::Proxy(error)) => error,
+        };
+        let chain = api::ErrorChain(&error);
+        tracing::info!(instance.id = %route.instance_id, error = %chain, "instance unreachable");
+        match error {
+            proxy::Error::NotForwardable => Err(Error::NotForwardable),
+            proxy::Error::Connect(_) => Ok(self.notice_for(Notice::NotResponding, reader)),
+            proxy::Error::Interrupted(_) | proxy::Error::TimedOut => {
+                Ok(self.notice_for(Notice::Interrupted, reader))
             }
         }
     }
 
-    /// The address of an instance that was stopped and started again since `route` was read.
-    async fn new_address(&self, label: &str, route: &Route) -> Option<String> {
-        let now = self.routes.find(label).await.ok()??;
-        let same = now.instance_id == route.instance_id && now.tenant_id == route.tenant_id;
-        now.address.clone().filter(|address| same && Some(address) != route.address.as_ref())
+    /// Sends a request on a route. What the response opens is cut when the route or the rights end.
+    async fn send(
+        &self,
+        route: &OpenRoute,
+        address: &str,
+        request: Request,
+        connection: &ConnectionInfo,
+        grant: Option<Grant>,
+    ) -> Result<Response, Failed> {
+        // open for as long as the request, its response or the switched connection
+        let open = self.state.activity.open(route.instance_id);
+        let ended = || {
+            let (revoked, over, open) = (self.revoked(grant), route.over(), open.clone());
+            async move {
+                tokio::select! {
+                    () = revoked => {}
+                    () = over => {}
+                }
+                drop(open);
+            }
+        };
+        tokio::select! {
+            sent = self.state.proxy.send(request, address, Via::Pool, connection, None, ended()) => {
+                let response = sent.map_err(Failed::Proxy)?;
+                Ok(response.map(|body| proxy::cut_when(body, ended())))
+            }
+            () = route.over() => Err(Failed::Over),
+        }
     }
+}
+
+/// A request without a response.
+enum Failed {
+    /// The route ended before.
+    Over,
+    Proxy(proxy::Error),
 }
 
 /// Returns a copy of a request that can be sent twice: one without a body and without a protocol switch.

@@ -37,14 +37,15 @@ use axum::{
     http::HeaderMap,
     response::{IntoResponse, Response},
 };
-use clients::gpu::{self, HostLabel, Route};
+use clients::gpu::{self, HostLabel};
 use tokio::net::TcpStream;
 
 pub(crate) use self::activity::Reporter;
 use crate::{connection_info::ConnectionInfo, error::Error, state::AppState};
 use cookie::Cookies;
 use page::{Notice, Reader};
-use routes::Routes;
+use routes::OpenRoute;
+pub(crate) use routes::Routes;
 
 /// Paths of the gateway itself on an instance's host.
 const RESERVED: &str = "/.atelier/";
@@ -66,7 +67,7 @@ pub(crate) struct Instances {
 
 /// A request that may be forwarded.
 struct Admitted {
-    route: Arc<Route>,
+    route: Arc<OpenRoute>,
     /// The rights of the user; none for a port that is open to everyone.
     grant: Option<Grant>,
 }
@@ -74,11 +75,11 @@ struct Admitted {
 impl Instances {
     /// # Errors
     /// If no cookie key is configured, or one is not valid.
-    pub(crate) fn new(state: AppState, http: reqwest::Client) -> anyhow::Result<Self> {
+    pub(crate) fn new(state: AppState, http: reqwest::Client, routes: Routes) -> anyhow::Result<Self> {
         let config = &state.config;
         let gpu = gpu_client(&state, http);
         let cookies = Cookies::new(&config.cookie_keys, config.public_url.scheme() == "https")?;
-        Ok(Self { routes: Routes::new(gpu.clone()), gpu, cookies, state })
+        Ok(Self { routes, gpu, cookies, state })
     }
 
     /// Answers a request to the host name with this first label.
@@ -93,7 +94,7 @@ impl Instances {
             let (parts, _) = request.into_parts();
             self.open_session(label, connection, &parts).await
         } else if path == STATUS_PATH {
-            Ok(self.status(label, request.headers()).await)
+            Ok(self.status(label, connection, request.headers()).await)
         } else if path.starts_with(RESERVED) {
             Err(Error::NoSuchRoute)
         } else {
@@ -108,29 +109,46 @@ impl Instances {
         connection: &ConnectionInfo,
         request: Request,
     ) -> Result<Response, Error> {
-        let admitted = match self.admit(label, request.headers()).await {
+        let Some(host) = HostLabel::parse(label) else {
+            return Ok(self.notice(Notice::NotOpened, request.headers()));
+        };
+        let admitted = match self.admit(host, label, connection, request.headers()).await {
             Ok(admitted) => admitted,
             Err(refused) => return Ok(refused),
         };
         let Admitted { route, grant } = admitted;
-        let Some(grant) = grant else { return self.forward(label, &route, connection, request, None).await };
         let reader = Reader::of(request.headers());
+        let revoked = self.revoked(grant);
         tokio::select! {
-            sent = self.forward(label, &route, connection, request, Some(grant)) => sent,
-            () = self.state.auth().verifier.revocations().ended(grant) => {
-                Ok(self.notice_for(Notice::NotOpened, reader))
+            sent = self.forward(host, label, &route, connection, request, grant) => sent,
+            () = revoked => Ok(self.notice_for(Notice::NotOpened, reader)),
+        }
+    }
+
+    /// Completes when the rights of a user end; never if none are needed.
+    fn revoked(&self, grant: Option<Grant>) -> impl Future<Output = ()> + Send + use<> {
+        let revocations = self.state.auth().verifier.revocations().clone();
+        async move {
+            match grant {
+                Some(grant) => revocations.ended(grant).await,
+                None => std::future::pending().await,
             }
         }
     }
 
     /// Decides who may use the host name with this label. A refusal is a response.
-    async fn admit(&self, label: &str, headers: &HeaderMap) -> Result<Admitted, Response> {
+    async fn admit(
+        &self,
+        host: HostLabel,
+        label: &str,
+        connection: &ConnectionInfo,
+        headers: &HeaderMap,
+    ) -> Result<Admitted, Response> {
         let not_opened = || self.notice(Notice::NotOpened, headers);
         let find = async || {
-            let found = self.routes.find(label).await;
+            let found = self.routes.find(host, label).await;
             found.map_err(|error| gpu_unavailable(error).into_response())
         };
-        let host = HostLabel::parse(label).ok_or_else(not_opened)?;
         if let Some(session) = self.cookies.find(headers, host) {
             let grant = session.grant();
             match self.state.auth().verifier.revocations().check(&grant) {
@@ -154,6 +172,11 @@ impl Instances {
         if host.port.is_none() {
             return Err(not_opened());
         }
+        // anyone can make up host names
+        if !self.routes.is_known(host, label).await {
+            let allowed = self.state.rate_limits.check_lookup(connection.peer);
+            allowed.map_err(|exceeded| Error::from(exceeded).into_response())?;
+        }
         match find().await? {
             Some(route) if !route.sign_in => Ok(Admitted { route, grant: None }),
             _ => Err(not_opened()),
@@ -161,8 +184,9 @@ impl Instances {
     }
 
     /// Answers whether the instance can be reached now, to those who may use it.
-    async fn status(&self, label: &str, headers: &HeaderMap) -> Response {
-        let route = match self.admit(label, headers).await {
+    async fn status(&self, label: &str, connection: &ConnectionInfo, headers: &HeaderMap) -> Response {
+        let Some(host) = HostLabel::parse(label) else { return self.notice(Notice::NotOpened, headers) };
+        let route = match self.admit(host, label, connection, headers).await {
             Ok(admitted) => admitted.route,
             Err(refused) => return refused,
         };

@@ -14,6 +14,7 @@ mod platform;
 mod ports;
 mod proxy_protocol;
 mod rest;
+mod routes;
 mod streams;
 mod tls;
 mod websockets;

@@ -40,6 +40,7 @@ impl Platform {
             "is_queued": is_queued,
         });
         self.world.routes.lock().unwrap().insert(instance.id.k8s_name(), route);
+        self.publish(json!({ "instance_id": instance.id }));
     }
 }
 
@@ -88,6 +89,7 @@ async fn each_state_has_a_page_in_both_languages() {
     );
     assert_policy(&closed);
     platform.world.routes.lock().unwrap().clear();
+    platform.publish(json!({ "instance_id": instance.id }));
     let gone = testkit::eventually("it is gone", async || {
         let page = browser(&opened, "en").get("/").await;
         (page.status == 404).then_some(page)

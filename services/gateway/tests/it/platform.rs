@@ -7,6 +7,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use atelier_gateway::{App, Apps, Config, CookieKey, Limits, Services};
@@ -15,7 +16,7 @@ use axum::{
     Json, Router,
     body::Body,
     extract::{
-        Path, Request, State,
+        Path, Query, Request, State,
         ws::{Message, WebSocketUpgrade},
     },
     http::{HeaderMap, StatusCode},
@@ -41,6 +42,12 @@ pub(crate) struct World {
     pub(crate) refused_reports: AtomicUsize,
     pub(crate) asked_for_routes: AtomicUsize,
     pub(crate) gpu_away: AtomicBool,
+    /// Changes of routes that were published.
+    pub(crate) changes: Mutex<Vec<Value>>,
+    pub(crate) published: tokio::sync::Notify,
+    pub(crate) feed_away: AtomicBool,
+    /// Whether the gateway follows the feed.
+    pub(crate) is_followed: AtomicBool,
     pub(crate) not_ready: AtomicBool,
 }
 
@@ -120,6 +127,34 @@ async fn route(State(world): State<Arc<World>>, Path(label): Path<String>, heade
     route.filter(|_| known(&headers)).map_or_else(nothing, |route| Json(route).into_response())
 }
 
+/// The feed of changes; the cursor is the number of those that were read.
+async fn route_changes(
+    State(world): State<Arc<World>>,
+    Query(query): Query<HashMap<String, String>>,
+    headers: HeaderMap,
+) -> Response {
+    let away = || world.gpu_away.load(Ordering::SeqCst) || world.feed_away.load(Ordering::SeqCst);
+    let read: usize = query["after"].parse().unwrap_or_default();
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(query["wait_seconds"].parse().unwrap());
+    loop {
+        let published = world.published.notified();
+        if away() || !known(&headers) {
+            return StatusCode::SERVICE_UNAVAILABLE.into_response();
+        }
+        let changes = world.changes.lock().unwrap().clone();
+        let is_first = !world.is_followed.swap(true, Ordering::SeqCst);
+        if changes.len() > read || is_first || tokio::time::Instant::now() >= deadline {
+            let items: Vec<_> = changes[read.min(changes.len())..]
+                .iter()
+                .map(|change| json!({ "at": "2026-01-01T00:00:00Z", "change": change }))
+                .collect();
+            let page = json!({ "items": items, "next_cursor": changes.len().to_string(), "complete": true });
+            return Json(page).into_response();
+        }
+        let _ = tokio::time::timeout_at(deadline, published).await;
+    }
+}
+
 async fn redeem(State(world): State<Arc<World>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
     let ticket = body["ticket"].as_str().unwrap();
     let mut tickets = world.tickets.lock().unwrap();
@@ -165,6 +200,7 @@ impl Platform {
         let (issuer, world) = (Issuer::start().await, Arc::new(World::default()));
         let internal = Router::new()
             .route("/internal/v1/routes/{label}", get(route))
+            .route("/internal/v1/route-changes", get(route_changes))
             .route("/internal/v1/tickets/redeem", post(redeem))
             .route("/internal/v1/instance-activity", post(activity))
             .route("/v1/instances/{id}/terminal", any(echo))
@@ -236,6 +272,13 @@ impl Platform {
             "instance_id": instance.id, "tenant_id": instance.tenant, "address": address, "state": state,
         });
         self.world.routes.lock().unwrap().insert(instance.id.k8s_name(), route);
+        self.publish(json!({ "instance_id": instance.id }));
+    }
+
+    /// Publishes a change of routes.
+    pub(crate) fn publish(&self, change: Value) {
+        self.world.changes.lock().unwrap().push(change);
+        self.world.published.notify_waiters();
     }
 
     /// A new ticket for the instance.

@@ -12,7 +12,7 @@ use crate::{
 
 impl Platform {
     /// The host name of a port of an instance, which runs in the pod.
-    fn port(&self, instance: &Instance, port: u16, sign_in: bool) -> Instance {
+    pub(crate) fn port(&self, instance: &Instance, port: u16, sign_in: bool) -> Instance {
         let label = format!("p{port}-{}", instance.id.k8s_name());
         let route = json!({
             "instance_id": instance.id, "tenant_id": instance.tenant, "address": self.pod, "state": "running",

@@ -18,6 +18,7 @@ async fn every_worker_recovers_from_a_panic() {
             "gateway.metrics",
             "gateway.rate_limits",
             "gateway.revocations",
+            "gateway.routes",
         ]
     );
     for name in workers.names() {

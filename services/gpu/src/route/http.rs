@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
+    changes,
     model::{Secret, TICKET_LIFETIME, address, hash},
     store::{self, NewTicket},
 };
@@ -87,6 +88,7 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(create_instance_ticket))
         .routes(routes!(get_route))
         .routes(routes!(redeem_ticket))
+        .merge(changes::routes())
 }
 
 /// Creates a one-time ticket to the URL of the instance or of one of its ports. It is valid for a minute.

@@ -1,7 +1,9 @@
 //! How the gateway finds an instance and learns who may open it: addresses by host label, one-time tickets.
 
+mod changes;
 mod http;
 mod model;
 pub(crate) mod store;
 
+pub(crate) use changes::{OUTBOX, RETENTION};
 pub(crate) use http::routes;

@@ -32,6 +32,7 @@ mod prometheus;
 mod queue;
 mod quota;
 mod rights;
+mod route_changes;
 mod secrets;
 mod sse;
 mod ssh;

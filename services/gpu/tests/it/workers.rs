@@ -22,6 +22,7 @@ async fn a_panic_in_any_worker_does_not_stop_the_service() {
         "gpu.events.read",
         "gpu.events.clean_up",
         "gpu.usage.listen",
+        "gpu.routes.listen",
         "gpu.compare_usage",
         "gpu.ssh",
         "gpu.ssh.rights",
