@@ -39,11 +39,11 @@ pub struct Operation {
     /// Whether it needs an access token.
     pub needs_token: bool,
     /// Required query parameters that are not ids.
-    pub(crate) required: Vec<String>,
-    /// Ids of the path.
-    pub parents: Vec<Slot>,
-    /// Ids of the query and the body.
-    pub others: Vec<Slot>,
+    pub(crate) texts: Vec<String>,
+    /// Ids that each request has: those of the path, and required ones of the query and the body.
+    pub required: Vec<Slot>,
+    /// Ids that a request may have.
+    pub optional: Vec<Slot>,
     /// Schema of the body.
     pub(crate) body: Option<Value>,
     /// Whether the response may be `101 Switching Protocols`.
@@ -72,9 +72,9 @@ impl Operation {
             needs_token: !value["security"][0].as_object().is_some_and(serde_json::Map::is_empty),
             upgrades: value["responses"].get("101").is_some(),
             path: path.to_owned(),
+            texts: Vec::new(),
             required: Vec::new(),
-            parents: Vec::new(),
-            others: Vec::new(),
+            optional: Vec::new(),
             body: value["requestBody"]["content"]["application/json"].get("schema").cloned(),
             document: Arc::clone(document),
             method,
@@ -89,24 +89,35 @@ impl Operation {
                     // a parameter without a typed id is known by its name, and by its operation if that is `id`
                     let untyped = if name == "id" { format!("{}.id", read.id) } else { name.clone() };
                     let kind = kind.unwrap_or(untyped);
-                    read.parents.push(Slot { place: Place::Path, name, kind });
+                    read.required.push(Slot { place: Place::Path, name, kind });
                 }
-                ("query", Some(kind)) => read.others.push(Slot { place: Place::Query, name, kind }),
-                ("query", None) if parameter["required"] == true => read.required.push(name),
+                ("query", Some(kind)) => {
+                    let slots =
+                        if parameter["required"] == true { &mut read.required } else { &mut read.optional };
+                    slots.push(Slot { place: Place::Query, name, kind });
+                }
+                ("query", None) if parameter["required"] == true => read.texts.push(name),
                 _ => {}
             }
         }
         if let Some(schema) = read.body.clone() {
-            let mut found = Vec::new();
-            read.find_ids(&schema, String::new(), &mut found);
-            read.others.extend(found);
+            let (mut required, mut optional) = (Vec::new(), Vec::new());
+            read.find_ids(
+                &schema,
+                &Pointer { text: String::new(), required: true },
+                &mut |slot, is_required| {
+                    if is_required { required.push(slot) } else { optional.push(slot) }
+                },
+            );
+            read.required.extend(required);
+            read.optional.extend(optional);
         }
         read
     }
 
     /// All ids.
     pub fn slots(&self) -> impl Iterator<Item = &Slot> {
-        self.parents.iter().chain(&self.others)
+        self.required.iter().chain(&self.optional)
     }
 
     /// Follows `$ref`.
@@ -134,17 +145,27 @@ impl Operation {
         Some(prefix.to_owned())
     }
 
-    fn find_ids(&self, schema: &Value, pointer: String, found: &mut Vec<Slot>) {
+    fn find_ids(&self, schema: &Value, at: &Pointer, found: &mut impl FnMut(Slot, bool)) {
         if let Some(kind) = self.id_kind(schema) {
-            found.push(Slot { place: Place::Body, name: pointer, kind });
-            return;
+            return found(Slot { place: Place::Body, name: at.text.clone(), kind }, at.required);
         }
         let schema = self.shape(schema);
         for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-            self.find_ids(property, format!("{pointer}/{name}"), found);
+            let is_required =
+                schema["required"].as_array().is_some_and(|all| all.contains(&name.as_str().into()));
+            let text = format!("{}/{name}", at.text);
+            self.find_ids(property, &Pointer { text, required: at.required && is_required }, found);
         }
         if let Some(items) = schema.get("items") {
-            self.find_ids(items, format!("{pointer}/0"), found);
+            self.find_ids(items, &Pointer { text: format!("{}/0", at.text), required: false }, found);
         }
     }
+}
+
+/// A place in a body.
+struct Pointer {
+    /// JSON pointer.
+    text: String,
+    /// Whether each body has it.
+    required: bool,
 }

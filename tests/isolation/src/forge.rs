@@ -93,14 +93,24 @@ impl Forge {
             ("alg none", format!("{}.", unsigned(&header("none"), &claims))),
             ("alg none with a signature", format!("{}.{signature}", unsigned(&header("none"), &claims))),
             ("alg NONE", format!("{}.", unsigned(&header("NONE"), &claims))),
-            ("HS256 with the public key", hmac(&header("HS256"), &claims, &secret(self.public_pem.as_bytes()))),
+            (
+                "HS256 with the public key",
+                hmac(&header("HS256"), &claims, &secret(self.public_pem.as_bytes())),
+            ),
             ("HS256 with the modulus", hmac(&header("HS256"), &claims, &secret(&modulus))),
-            ("unknown key id", self.sign_by(&json!({ "alg": "RS256", "kid": "unknown" }), &claims, &self.key)),
+            (
+                "unknown key id",
+                self.sign_by(&json!({ "alg": "RS256", "kid": "unknown" }), &claims, &self.key),
+            ),
             ("no key id", self.sign_by(&json!({ "alg": "RS256" }), &claims, &self.key)),
             ("another key", self.sign_by(&header("RS256"), &claims, &self.other)),
             (
                 "a key of its own",
-                self.sign_by(&json!({ "alg": "RS256", "kid": self.kid, "jwk": self.public }), &claims, &self.other),
+                self.sign_by(
+                    &json!({ "alg": "RS256", "kid": self.kid, "jwk": self.public }),
+                    &claims,
+                    &self.other,
+                ),
             ),
             ("changed claims", {
                 let mut claims = claims.clone();

@@ -26,5 +26,5 @@ pub use forge::Forge;
 pub use platform::{PASSWORD, Platform};
 pub use requests::{Caller, Filled, Which, send};
 pub use rights::Right;
-pub use rows::rows_of;
+pub use rows::{Rows, changes, rows_of};
 pub use tenant::{Person, Tenant, two_tenants};

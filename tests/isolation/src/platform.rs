@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, net::SocketAddr, path::Path};
 
 use atelier_gateway::{CookieKey, Limits, Services};
 use atelier_gpu::{
-    Apps, BudgetsConfig, EventsConfig, HoldsConfig, IdleConfig, LogArchiveConfig, MonitoringConfig, SshConfig,
-    StreamsConfig, TerminalConfig,
+    Apps, BudgetsConfig, EventsConfig, HoldsConfig, IdleConfig, LogArchiveConfig, MonitoringConfig,
+    SshConfig, StreamsConfig, TerminalConfig,
 };
 use atelier_identity::{BootstrapAdmin, PasswordConfig, SessionConfig, SigningConfig};
 use atelier_operator::{
@@ -42,8 +42,8 @@ const UNITS: i64 = 6;
 pub struct Service {
     /// Name of the service.
     pub name: &'static str,
-    /// Base URL, without a trailing slash.
-    pub base: String,
+    /// Its address, without a token.
+    pub client: Client,
     /// The paths of its OpenAPI document.
     paths: Vec<String>,
 }
@@ -59,6 +59,8 @@ pub struct Platform {
     /// The gateway, with the administrator's token.
     pub admin: Client,
     pub(crate) forge: Forge,
+    /// Answers the readiness probes of all pods, whose addresses are local and whose process does not listen.
+    probes: TcpListener,
     _cluster: devcluster::Cluster,
     _objects: devs3::Server,
     _folder: tempfile::TempDir,
@@ -83,7 +85,7 @@ impl Platform {
         let db = TestDb::new().await;
 
         let identity = start_identity(&db).await;
-        let auth = accepted(&identity.base);
+        let auth = accepted(identity.client.base());
         let stock = {
             let config = atelier_stock::Config {
                 listen: localhost(),
@@ -156,6 +158,7 @@ impl Platform {
             services,
             admin,
             forge,
+            probes: TcpListener::bind("0.0.0.0:0").await.unwrap(),
             _cluster: cluster,
             _objects: objects,
             _folder: folder,
@@ -199,7 +202,7 @@ impl Platform {
             "service": "shell", "version": "1", "description": "a shell",
             "template": {
                 "image": "shell:1",
-                "ports": [{ "port": 7860, "is_public": true, "is_probe": true }],
+                "ports": [{ "port": self.probes.local_addr().unwrap().port(), "is_public": true, "is_probe": true }],
                 "storage_mount_path": "/workspace/storage",
                 "start_timeout_seconds": 60,
             },
@@ -222,11 +225,11 @@ impl Platform {
 
 impl Service {
     async fn start(name: &'static str, router: Router, document: &impl serde::Serialize) -> Self {
-        Self { name, base: testkit::serve(router).await, paths: paths(document) }
+        Self { name, client: Client::new(&testkit::serve(router).await), paths: paths(document) }
     }
 
     fn endpoint(&self) -> Endpoint {
-        Endpoint { url: self.base.parse().unwrap(), token: SERVICE_TOKEN.into() }
+        Endpoint { url: self.client.base().parse().unwrap(), token: SERVICE_TOKEN.into() }
     }
 }
 
@@ -290,7 +293,7 @@ async fn start_identity(db: &TestDb) -> Service {
     let client = Client::new(&base);
     let ready = async || (client.get("/readyz").await.status == 200).then_some(());
     eventually("the identity service is ready", ready).await;
-    Service { name: atelier_identity::NAME, base, paths: paths(&atelier_identity::openapi()) }
+    Service { name: atelier_identity::NAME, client, paths: paths(&atelier_identity::openapi()) }
 }
 
 async fn start_gateway(services: &[Service], auth: AuthConfig) -> Client {
@@ -298,7 +301,11 @@ async fn start_gateway(services: &[Service], auth: AuthConfig) -> Client {
     let internal = TcpListener::bind(localhost()).await.unwrap();
     let base = format!("http://{}", public.local_addr().unwrap());
     let url = |name| {
-        services.iter().find(|service| service.name == name).map(|one| one.base.parse().unwrap()).unwrap()
+        services
+            .iter()
+            .find(|service| service.name == name)
+            .map(|one| one.client.base().parse().unwrap())
+            .unwrap()
     };
     let many = 1_000_000;
     let config = atelier_gateway::Config {
@@ -335,10 +342,8 @@ async fn start_gateway(services: &[Service], auth: AuthConfig) -> Client {
 fn cluster_config(folder: &Path) -> devcluster::Config {
     let mut config = devcluster::Config::new(folder.join("cluster"));
     config.journal = false;
-    let mut node = devcluster::NodeConfig::new("node-1").extended("nvidia.com/gpu", 8);
-    // pods are ready at once, and run no process
-    node.fake = true;
-    config.nodes = vec![node];
+    config.nodes = vec![devcluster::NodeConfig::new("node-1").extended("nvidia.com/gpu", 8)];
+    config.images = vec![devcluster::ImageConfig::new("shell:*", ["sleep", "1000"])];
     config
 }
 

@@ -20,7 +20,9 @@ fn overridden(operation: &str) -> Value {
         "refresh_session" => json!({ "refresh_token": "$refresh_token" }),
         "create_tenant" | "create_datacenter" => json!({ "name": "$unique", "cluster": "main" }),
         "create_invitation" | "create_user" => json!({ "email": "$unique@people.test" }),
-        "create_gpu_spec" => json!({ "name": "$unique", "allocation": { "kind": "device", "resource": "nvidia.com/gpu" } }),
+        "create_gpu_spec" => {
+            json!({ "name": "$unique", "allocation": { "kind": "device", "resource": "nvidia.com/gpu" } })
+        }
         "add_stock" | "remove_stock" => json!({ "gpu_spec": "small", "datacenter": "main", "count": 1 }),
         "create_instance" | "quote_instance" => {
             json!({ "gpu_spec": "small", "service": "shell", "version": "1", "start": false })
@@ -30,17 +32,24 @@ fn overridden(operation: &str) -> Value {
         "create_service" => json!({ "service": "$unique", "template": {
             "image": "shell:2", "ports": [{ "port": 80, "is_public": true, "is_probe": true }],
         } }),
-        "create_storage_spec" => json!({ "name": "$unique", "currency": "EUR", "min_size_gib": 1, "max_size_gib": 9 }),
+        "create_storage_spec" => {
+            json!({ "name": "$unique", "currency": "EUR", "min_size_gib": 1, "max_size_gib": 9 })
+        }
         "create_storage" => json!({ "name": "$unique", "storage_spec": "archive", "size_gib": 1 }),
         _ => json!({}),
     }
 }
+
+/// Query parameters that are sent only together: of an operation, with an id, the other.
+const TOGETHER: [(&str, &str, &str); 1] = [("open_instance_terminal", "session", "received=0")];
 
 /// Who sends a request.
 #[derive(Debug, Clone)]
 pub struct Caller<'a> {
     /// The address and the token.
     pub client: Client,
+    /// Whether the token is the administrator's, who sees all tenants.
+    pub is_admin: bool,
     /// Whose e-mail address and sessions a body names.
     pub person: &'a Person,
     /// Without a token: for sign-in.
@@ -62,18 +71,29 @@ pub enum Which {
 }
 
 /// Sends a request for the operation with these ids. Other ids of the query and the body are left out.
-pub async fn send(operation: &Operation, caller: &Caller<'_>, filled: &Filled<'_>, key: Option<&str>) -> Response {
+pub async fn send(
+    operation: &Operation,
+    caller: &Caller<'_>,
+    filled: &Filled<'_>,
+    key: Option<&str>,
+) -> Response {
     let mut path = operation.path.clone();
     let mut query = Vec::new();
     for (slot, value) in filled {
         match slot.place {
             Place::Path => path = path.replace(&format!("{{{}}}", slot.name), value),
-            Place::Query => query.push(format!("{}={value}", slot.name)),
+            Place::Query => {
+                query.push(format!("{}={value}", slot.name));
+                let with = TOGETHER
+                    .iter()
+                    .filter(|(operation_id, name, _)| *operation_id == operation.id && *name == slot.name);
+                query.extend(with.map(|(_, _, with)| (*with).to_owned()));
+            }
             Place::Body => {}
         }
     }
     assert!(!path.contains('{'), "{} has a parameter without a value: {path}", operation.id);
-    query.extend(operation.required.iter().map(|name| format!("{name}=isolation")));
+    query.extend(operation.texts.iter().map(|name| format!("{name}=isolation")));
     if !query.is_empty() {
         path = format!("{path}?{}", query.join("&"));
     }
@@ -179,7 +199,11 @@ fn sample(operation: &Operation, schema: &Value) -> Value {
                 file!()
             ),
         },
-        other => panic!("a body of {} has a member of the type {other:?}: add it to `sample` in {}", operation.id, file!()),
+        other => panic!(
+            "a body of {} has a member of the type {other:?}: add it to `sample` in {}",
+            operation.id,
+            file!()
+        ),
     }
 }
 

@@ -23,19 +23,40 @@ const VOLATILE: [&str; 12] = [
 ];
 
 /// Tables that workers write: samples of running instances, and their idle times.
-const MEASURED: [&str; 6] =
-    ["instance_samples", "instance_sample_averages", "sample_progress", "idle_watches", "instance_logs", "allowances"];
+const MEASURED: [&str; 6] = [
+    "instance_samples",
+    "instance_sample_averages",
+    "sample_progress",
+    "idle_watches",
+    "instance_logs",
+    "allowances",
+];
+
+/// Rows by table.
+pub type Rows = BTreeMap<String, Vec<String>>;
+
+/// Returns a sentence for each row that was added, changed or removed.
+#[must_use]
+pub fn changes(before: &Rows, after: &Rows) -> Vec<String> {
+    let missing = |rows: &Rows, others: &Rows, what| {
+        let rows = rows.iter().flat_map(|(table, rows)| rows.iter().map(move |row| (table, row)));
+        let gone = rows.filter(|(table, row)| !others[*table].contains(row));
+        gone.map(|(table, row)| format!("{table} {what} the row {row}")).collect::<Vec<_>>()
+    };
+    [missing(before, after, "no longer has"), missing(after, before, "now has")].concat()
+}
 
 /// All rows that name one of the ids, by table, as a superuser sees them.
-pub async fn rows_of(db: &TestDb, ids: &[Uuid]) -> BTreeMap<String, Vec<String>> {
+pub async fn rows_of(db: &TestDb, ids: &[Uuid]) -> Rows {
     let mut conn: PgConnection = db.admin().await;
     let tables = "select format('%I.%I', table_schema, table_name) from information_schema.tables
                   where table_schema in ('identity', 'stock', 'gpu', 'storage') and table_type = 'BASE TABLE'
                   and table_name <> all($1)";
-    let tables: Vec<String> = sqlx::query_scalar(tables).bind(MEASURED.as_slice()).fetch_all(&mut conn).await.unwrap();
+    let tables: Vec<String> =
+        sqlx::query_scalar(tables).bind(MEASURED.as_slice()).fetch_all(&mut conn).await.unwrap();
     let forms: Vec<String> =
         ids.iter().flat_map(|id| [id.hyphenated().to_string(), id.simple().to_string()]).collect();
-    let mut rows = BTreeMap::new();
+    let mut rows = Rows::new();
     for table in tables {
         let query = format!(
             "select (to_jsonb(t) - $2)::text from {table} t

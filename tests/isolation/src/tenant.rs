@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use futures::StreamExt;
 use serde_json::{Value, json};
 use sqlx::Connection;
 use testkit::{Client, Response, eventually};
+use tokio::net::TcpStream;
+use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, tungstenite::client::IntoClientRequest};
 use uuid::Uuid;
 
 use crate::{
@@ -38,6 +41,8 @@ pub struct Tenant {
     pub viewer: Person,
     /// Values for ids, by [`crate::Slot::kind`]: what the tenant owns, and what it may name.
     pub values: BTreeMap<&'static str, Vec<String>>,
+    /// Keeps the terminal open.
+    _terminal: WebSocketStream<MaybeTlsStream<TcpStream>>,
 }
 
 impl Person {
@@ -47,7 +52,8 @@ impl Person {
         let id = platform.admin.post("/v1/users", new).await.expect(201).str("id").to_owned();
         let member = json!({ "user_id": id, "role": role });
         let _ = platform.admin.post(&format!("/v1/tenants/{tenant}/members"), member).await.expect(201);
-        let mut person = Self { id, email: email.to_owned(), tenant: tenant.to_owned(), token: String::new() };
+        let mut person =
+            Self { id, email: email.to_owned(), tenant: tenant.to_owned(), token: String::new() };
         person.sign_in(&platform.gateway).await.str("access_token").clone_into(&mut person.token);
         person
     }
@@ -64,7 +70,10 @@ impl Tenant {
     #[must_use]
     pub fn values(&self, kind: &str) -> &[String] {
         self.values.get(kind).unwrap_or_else(|| {
-            panic!("an operation takes an id of the kind {kind:?}: add what each tenant owns of it to {}", file!())
+            panic!(
+                "an operation takes an id of the kind {kind:?}: add what each tenant owns of it to {}",
+                file!()
+            )
         })
     }
 
@@ -131,13 +140,16 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
     ];
 
     let storage = async |name: &str, spec: &str| {
-        let order = json!({ "name": name, "storage_spec": spec, "size_gib": 1, "datacenter": datacenter(spec) });
+        let order =
+            json!({ "name": name, "storage_spec": spec, "size_gib": 1, "datacenter": datacenter(spec) });
         let made = client.post("/v1/storages", order).await.expect(202).str("id").to_owned();
         state(&client, &format!("/v1/storages/{made}"), "available").await;
         made
     };
-    let (bucket, volume) =
-        (storage(&format!("{name}-bucket"), "archive").await, storage(&format!("{name}-volume"), "ssd").await);
+    let (bucket, volume) = (
+        storage(&format!("{name}-bucket"), "archive").await,
+        storage(&format!("{name}-volume"), "ssd").await,
+    );
     let credentials = format!("/v1/storages/{bucket}/credentials");
     let credential = client.post(&credentials, Value::Null).await.expect(201);
 
@@ -151,7 +163,8 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
     let path = format!("/v1/instances/{running}");
     let key = json!({ "name": format!("{name}-key"), "public_key": ssh_key() });
     let key = client.post(&format!("{path}/ssh-keys"), key).await.expect(201).str("id").to_owned();
-    let order = json!({ "gpu_spec": "small", "service": "shell", "version": "1", "name": format!("{name}-held") });
+    let order =
+        json!({ "gpu_spec": "small", "service": "shell", "version": "1", "name": format!("{name}-held") });
     let held = client.post("/v1/instances", order).await.expect(202).str("id").to_owned();
     let held_path = format!("/v1/instances/{held}");
     state(&client, &path, "running").await;
@@ -162,6 +175,8 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
     let _ = client.post(&format!("{path}/tickets"), Value::Null).await.expect(201);
     insert_ssh_session(platform, &id, &running, &owner.id, &key).await;
 
+    let terminal = Terminal::open(&client, &owner.token, &format!("{path}/terminal?command=cat")).await;
+
     let units = admin.get(&format!("/v1/stock-units?datacenter={DATACENTER}")).await.expect(200).body;
     let values = BTreeMap::from([
         ("ten", vec![id.clone()]),
@@ -171,7 +186,7 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
         ("stor", vec![bucket, volume]),
         ("access_key_id", vec![credential.str("access_key_id").to_owned()]),
         ("sshk", vec![key, user_key]),
-        ("term", vec![format!("term_{}", Uuid::now_v7().simple())]),
+        ("term", vec![terminal.session]),
         (
             "op",
             vec![
@@ -190,7 +205,25 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
         ("get_datacenter.id", vec![DATACENTER.to_owned()]),
         ("get_storage_spec.id", vec![first(admin, "/v1/storage-specs").await]),
     ]);
-    Tenant { id, owner, member, viewer, values }
+    Tenant { id, owner, member, viewer, values, _terminal: terminal.socket }
+}
+
+/// An open terminal.
+struct Terminal {
+    session: String,
+    socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
+}
+
+impl Terminal {
+    async fn open(client: &Client, token: &str, path: &str) -> Self {
+        let url = format!("{}{path}", client.base().replace("http:", "ws:"));
+        let mut request = url.into_client_request().unwrap();
+        request.headers_mut().insert("authorization", format!("Bearer {token}").parse().unwrap());
+        let (mut socket, _) = tokio_tungstenite::connect_async(request).await.unwrap();
+        let first = socket.next().await.unwrap().unwrap();
+        let first: Value = serde_json::from_str(first.to_text().unwrap()).unwrap();
+        Self { session: first["session"]["id"].as_str().unwrap().to_owned(), socket }
+    }
 }
 
 fn datacenter(spec: &str) -> Value {
