@@ -1,0 +1,400 @@
+//! The services, started one after the other.
+
+use std::{collections::BTreeMap, net::SocketAddr, path::Path};
+
+use atelier_gateway::{CookieKey, Limits, Services};
+use atelier_gpu::{
+    Apps, BudgetsConfig, EventsConfig, HoldsConfig, IdleConfig, LogArchiveConfig, MonitoringConfig,
+    SshConfig, StreamsConfig, TerminalConfig,
+};
+use atelier_identity::{BootstrapAdmin, PasswordConfig, SessionConfig, SigningConfig};
+use atelier_operator::{
+    controller::{self, Metrics, Options, election::LeaseSettings},
+    settings::Settings,
+};
+use atelier_stock::StockConfig;
+use atelier_storage::{LimitsConfig, ObjectStoreConfig, ReconcileConfig};
+use auth::{AuthConfig, RevocationSource};
+use axum::Router;
+use clients::Endpoint;
+use crds::ClusterConfig;
+use encryption::EncryptionKey;
+use jiff::Timestamp;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::{Value, json};
+use service::Process;
+use testkit::{Client, SERVICE_TOKEN, TestDb, callers, eventually};
+use tokio::net::TcpListener;
+
+use crate::Forge;
+
+/// The password of all users.
+pub const PASSWORD: &str = "correct horse battery";
+/// E-mail address of the administrator.
+const ADMIN: &str = "admin@atelier.test";
+/// The datacenter, and its cluster.
+pub(crate) const DATACENTER: &str = "main";
+/// The units of the datacenter. The tenants hold two each.
+const UNITS: i64 = 6;
+
+/// A service as the gateway's requests reach it.
+#[derive(Debug)]
+pub struct Service {
+    /// Name of the service.
+    pub name: &'static str,
+    /// Its address, without a token.
+    pub client: Client,
+    /// The paths of its OpenAPI document.
+    paths: Vec<String>,
+}
+
+/// The platform. It ends with the test's runtime.
+pub struct Platform {
+    /// The database of all services.
+    pub db: TestDb,
+    /// The gateway, without a token.
+    pub gateway: Client,
+    /// The services behind it.
+    pub services: Vec<Service>,
+    /// The gateway, with the administrator's token.
+    pub admin: Client,
+    pub(crate) forge: Forge,
+    /// Answers the readiness probes of all pods, whose addresses are local and whose process does not listen.
+    probes: TcpListener,
+    _cluster: devcluster::Cluster,
+    _objects: devs3::Server,
+    _folder: tempfile::TempDir,
+}
+
+impl Platform {
+    /// Starts everything, fills the catalogue and the stock, and waits until the stock is available.
+    pub async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let cluster = devcluster::start(cluster_config(folder.path())).await.unwrap();
+        let clusters = clusters(&cluster);
+        start_operator(&cluster).await;
+        let objects = devs3::start(devs3::Config {
+            listen: localhost(),
+            data_dir: folder.path().join("objects"),
+            admin_access_key: "ADMIN".into(),
+            admin_secret_key: "admin-secret".into(),
+            region: "default".into(),
+        })
+        .await
+        .unwrap();
+        let db = TestDb::new().await;
+
+        let identity = start_identity(&db).await;
+        let auth = accepted(identity.client.base());
+        let stock = {
+            let config = atelier_stock::Config {
+                listen: localhost(),
+                database: db.service(atelier_stock::NAME, &atelier_stock::MIGRATIONS).await,
+                auth: auth.clone(),
+                callers: callers(),
+                clusters: clusters.clone(),
+                stock: StockConfig::default(),
+            };
+            let app = atelier_stock::App::new(config, Process::default()).unwrap();
+            app.start_workers();
+            Service::start(atelier_stock::NAME, app.router(), &atelier_stock::openapi()).await
+        };
+        let storage = {
+            let config = atelier_storage::Config {
+                listen: localhost(),
+                database: db.service(atelier_storage::NAME, &atelier_storage::MIGRATIONS).await,
+                auth: auth.clone(),
+                callers: callers(),
+                clusters: clusters.clone(),
+                datacenters: BTreeMap::new(),
+                object_store: Some(ObjectStoreConfig {
+                    endpoint: objects.endpoint.clone(),
+                    public_endpoint: None,
+                    access_key: "ADMIN".into(),
+                    secret_key: "admin-secret".into(),
+                    region: "default".into(),
+                }),
+                limits: LimitsConfig::default(),
+                reconcile: ReconcileConfig::default(),
+            };
+            let app = atelier_storage::App::new(config, Process::default()).unwrap();
+            app.start_workers();
+            Service::start(atelier_storage::NAME, app.router(), &atelier_storage::openapi()).await
+        };
+        let gpu = {
+            let config = atelier_gpu::Config {
+                listen: localhost(),
+                database: db.service(atelier_gpu::NAME, &atelier_gpu::MIGRATIONS).await,
+                auth: auth.clone(),
+                callers: callers(),
+                encryption_keys: encryption_keys(),
+                stock: stock.endpoint(),
+                storage: storage.endpoint(),
+                apps: Apps { scheme: "http".into(), domain: "localhost".into(), port: None },
+                clusters,
+                terminal: TerminalConfig::default(),
+                streams: StreamsConfig::default(),
+                events: EventsConfig::default(),
+                holds: HoldsConfig::default(),
+                budgets: BudgetsConfig::default(),
+                log_archive: Some(log_archive(&objects)),
+                ssh: Some(ssh(identity.endpoint())),
+                prometheus: [].into(),
+                idle: IdleConfig::default(),
+                monitoring: MonitoringConfig::default(),
+            };
+            let app = atelier_gpu::App::new(config, Process::default()).unwrap();
+            app.start_workers();
+            Service::start(atelier_gpu::NAME, app.router(), &atelier_gpu::openapi()).await
+        };
+        let services = vec![identity, stock, gpu, storage];
+        let gateway = start_gateway(&services, auth).await;
+        let session = gateway.post("/v1/sessions", json!({ "email": ADMIN, "password": PASSWORD })).await;
+        let admin = gateway.token(session.expect(200).str("access_token"));
+        let forge = Forge::new(&db, &encryption_keys()).await;
+        let platform = Self {
+            db,
+            gateway,
+            services,
+            admin,
+            forge,
+            probes: TcpListener::bind("0.0.0.0:0").await.unwrap(),
+            _cluster: cluster,
+            _objects: objects,
+            _folder: folder,
+        };
+        platform.fill().await;
+        platform
+    }
+
+    /// Forged tokens.
+    #[must_use]
+    pub fn forge(&self) -> &Forge {
+        &self.forge
+    }
+
+    /// The merged OpenAPI document.
+    pub async fn document(&self) -> Value {
+        self.gateway.get("/openapi.json").await.expect(200).body
+    }
+
+    /// The service with this path template.
+    #[must_use]
+    pub fn service_of(&self, path: &str) -> &Service {
+        self.services.iter().find(|service| service.paths.iter().any(|known| known == path)).unwrap()
+    }
+
+    /// The catalogue and the stock.
+    async fn fill(&self) {
+        let admin = &self.admin;
+        let datacenter = json!({ "name": DATACENTER, "region": "uk", "cluster": DATACENTER });
+        let _ = admin.post("/v1/datacenters", datacenter).await.expect(201);
+        let spec = json!({
+            "name": "small", "gpu_model": "NVIDIA-GeForce-RTX-3080", "gpu_count": 1, "gpu_cores": 8704,
+            "video_memory_mib": 10240, "cpu_millis": 1000, "memory_mib": 1024, "disk_gib": 1,
+            "price_per_hour": "0.36", "currency": "EUR", "hold_price_fraction": "0.25",
+            "allocation": { "kind": "device", "resource": "nvidia.com/gpu" }, "node_selector": {},
+        });
+        let _ = admin.post("/v1/gpu-specs", spec).await.expect(201);
+        let stock = json!({ "gpu_spec": "small", "datacenter": DATACENTER, "count": UNITS });
+        let _ = admin.post("/v1/stock/additions", stock).await.expect(202);
+        let image = json!({
+            "service": "shell", "version": "1", "description": "a shell",
+            "template": {
+                "image": "shell:1",
+                "ports": [{ "port": self.probes.local_addr().unwrap().port(), "is_public": true, "is_probe": true }],
+                "storage_mount_path": "/workspace/storage",
+                "start_timeout_seconds": 60,
+            },
+        });
+        let _ = admin.post("/v1/services", image).await.expect(201);
+        for (name, kind) in [("ssd", "volume"), ("archive", "bucket")] {
+            let spec = json!({ "name": name, "kind": kind, "min_size_gib": 1, "max_size_gib": 100,
+                "price_per_gib_month": "0.10", "currency": "EUR" });
+            let _ = admin.post("/v1/storage-specs", spec).await.expect(201);
+        }
+        eventually("the units are available", async || {
+            let mut conn = self.db.admin().await;
+            let available = "select count(*) from stock.units where state = 'available'";
+            let available: i64 = sqlx::query_scalar(available).fetch_one(&mut conn).await.unwrap();
+            (available == UNITS).then_some(())
+        })
+        .await;
+    }
+}
+
+impl Service {
+    async fn start(name: &'static str, router: Router, document: &impl serde::Serialize) -> Self {
+        Self { name, client: Client::new(&testkit::serve(router).await), paths: paths(document) }
+    }
+
+    fn endpoint(&self) -> Endpoint {
+        Endpoint { url: self.client.base().parse().unwrap(), token: SERVICE_TOKEN.into() }
+    }
+}
+
+fn paths(document: &impl serde::Serialize) -> Vec<String> {
+    let document = serde_json::to_value(document).unwrap();
+    document["paths"].as_object().unwrap().keys().cloned().collect()
+}
+
+fn localhost() -> SocketAddr {
+    ([127, 0, 0, 1], 0).into()
+}
+
+fn encryption_keys() -> Vec<EncryptionKey> {
+    vec![EncryptionKey { id: "1".into(), key: "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=".into() }]
+}
+
+/// The issuer of the accepted tokens: the identity service at `identity`.
+fn accepted(identity: &str) -> AuthConfig {
+    AuthConfig {
+        jwks_url: Some(format!("{identity}/.well-known/jwks.json")),
+        revocations: Some(RevocationSource {
+            url: identity.to_owned(),
+            token: SERVICE_TOKEN.into(),
+            grace_seconds: 60,
+        }),
+        ..issuer()
+    }
+}
+
+fn issuer() -> AuthConfig {
+    AuthConfig {
+        issuer: "http://atelier.test".into(),
+        audience: "atelier".into(),
+        jwks_url: None,
+        keys_seconds: 300,
+        claims: auth::ClaimNames::default(),
+        revocations: None,
+    }
+}
+
+async fn start_identity(db: &TestDb) -> Service {
+    let listener = TcpListener::bind(localhost()).await.unwrap();
+    let config = atelier_identity::Config {
+        listen: listener.local_addr().unwrap(),
+        database: db.service(atelier_identity::NAME, &atelier_identity::MIGRATIONS).await,
+        auth: issuer(),
+        callers: callers(),
+        participants: BTreeMap::new(),
+        encryption_keys: encryption_keys(),
+        bootstrap_admin: Some(BootstrapAdmin { email: ADMIN.into(), password: PASSWORD.into() }),
+        sessions: SessionConfig::default(),
+        signing: SigningConfig { poll_seconds: 1, ..SigningConfig::default() },
+        passwords: PasswordConfig::default(),
+    };
+    let base = format!("http://{}", config.listen);
+    let app = atelier_identity::App::new(config, Process::default()).unwrap();
+    app.start_workers();
+    // sign-ins are counted by the peer's address
+    let router = app.router().into_make_service_with_connect_info::<SocketAddr>();
+    tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+    let client = Client::new(&base);
+    let ready = async || (client.get("/readyz").await.status == 200).then_some(());
+    eventually("the identity service is ready", ready).await;
+    Service { name: atelier_identity::NAME, client, paths: paths(&atelier_identity::openapi()) }
+}
+
+async fn start_gateway(services: &[Service], auth: AuthConfig) -> Client {
+    let public = TcpListener::bind(localhost()).await.unwrap();
+    let internal = TcpListener::bind(localhost()).await.unwrap();
+    let base = format!("http://{}", public.local_addr().unwrap());
+    let url = |name| {
+        services
+            .iter()
+            .find(|service| service.name == name)
+            .map(|one| one.client.base().parse().unwrap())
+            .unwrap()
+    };
+    let many = 1_000_000;
+    let config = atelier_gateway::Config {
+        listen: public.local_addr().unwrap(),
+        metrics_listen: internal.local_addr().unwrap(),
+        public_url: base.parse().unwrap(),
+        apps: atelier_gateway::Apps::default(),
+        auth,
+        services: Services {
+            identity: url(atelier_identity::NAME),
+            stock: url(atelier_stock::NAME),
+            gpu: url(atelier_gpu::NAME),
+            storage: url(atelier_storage::NAME),
+        },
+        gpu_token: SERVICE_TOKEN.into(),
+        cookie_keys: vec![CookieKey {
+            id: "first".into(),
+            key: "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=".into(),
+        }],
+        limits: Limits {
+            requests_per_second: many,
+            request_burst: many,
+            sign_ins_per_minute: many,
+            sign_in_burst: many,
+            ..Limits::default()
+        },
+        activity_seconds: 1,
+    };
+    let app = atelier_gateway::App::new(config, Process::default()).unwrap();
+    tokio::spawn(async move { app.serve_on(public, internal).await.unwrap() });
+    Client::new(&base)
+}
+
+fn cluster_config(folder: &Path) -> devcluster::Config {
+    let mut config = devcluster::Config::new(folder.join("cluster"));
+    config.journal = false;
+    config.nodes = vec![devcluster::NodeConfig::new("node-1").extended("nvidia.com/gpu", 8)];
+    config.images = vec![devcluster::ImageConfig::new("shell:*", ["sleep", "1000"])];
+    config
+}
+
+fn clusters(cluster: &devcluster::Cluster) -> BTreeMap<String, ClusterConfig> {
+    let kubeconfig = Some(cluster.kubeconfig_path().to_owned());
+    [(DATACENTER.to_owned(), ClusterConfig { kubeconfig, context: None })].into()
+}
+
+async fn start_operator(cluster: &devcluster::Cluster) {
+    let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig_path()).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let kube = kube::Client::try_from(config.unwrap()).unwrap();
+    controller::install(&kube).await.unwrap();
+    let options = Options {
+        identity: "operator".into(),
+        concurrency: 16,
+        lease: LeaseSettings::default(),
+        clock: Timestamp::now,
+        hook: None,
+    };
+    let replica = controller::Replica::new(kube, Settings::default(), options, Metrics::default());
+    replica.start_workers(&Process::default().workers);
+}
+
+fn log_archive(objects: &devs3::Server) -> LogArchiveConfig {
+    LogArchiveConfig {
+        endpoint: objects.endpoint.clone(),
+        region: "default".into(),
+        bucket: "logs".into(),
+        access_key: "ADMIN".into(),
+        secret_key: "admin-secret".into(),
+        days: 14,
+        bytes_per_instance: 64 * 1024 * 1024,
+        interval_seconds: 60,
+        hold_seconds: 60,
+        collections: 1,
+        follows: 2,
+    }
+}
+
+fn ssh(identity: Endpoint) -> SshConfig {
+    SshConfig {
+        listen: localhost(),
+        host: "127.0.0.1".into(),
+        port: None,
+        host_key_file: None,
+        identity,
+        connections: 10,
+        connections_per_tenant: 10,
+        auth_attempts: 5,
+        handshake_seconds: 20,
+        idle_seconds: 60,
+    }
+}

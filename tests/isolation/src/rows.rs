@@ -1,0 +1,70 @@
+//! What the database has of a tenant.
+
+use std::collections::BTreeMap;
+
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use testkit::TestDb;
+use uuid::Uuid;
+
+/// Columns that change without a request: leases and schedules of workers, and what they measure.
+const VOLATILE: [&str; 12] = [
+    "lease_owner",
+    "lease_until",
+    "wake_at",
+    "failures",
+    "checked_at",
+    "observed_at",
+    "seen_at",
+    "updated_at",
+    "last_seen_at",
+    "looked_at",
+    "confirmed_at",
+    "next_at",
+];
+
+/// Tables that workers write: samples of running instances, and their idle times.
+const MEASURED: [&str; 6] = [
+    "instance_samples",
+    "instance_sample_averages",
+    "sample_progress",
+    "idle_watches",
+    "instance_logs",
+    "allowances",
+];
+
+/// Rows by table.
+pub type Rows = BTreeMap<String, Vec<String>>;
+
+/// Returns a sentence for each row that was added, changed or removed.
+#[must_use]
+pub fn changes(before: &Rows, after: &Rows) -> Vec<String> {
+    let missing = |rows: &Rows, others: &Rows, what| {
+        let rows = rows.iter().flat_map(|(table, rows)| rows.iter().map(move |row| (table, row)));
+        let gone = rows.filter(|(table, row)| !others[*table].contains(row));
+        gone.map(|(table, row)| format!("{table} {what} the row {row}")).collect::<Vec<_>>()
+    };
+    [missing(before, after, "no longer has"), missing(after, before, "now has")].concat()
+}
+
+/// All rows that name one of the ids, by table, as a superuser sees them.
+pub async fn rows_of(db: &TestDb, ids: &[Uuid]) -> Rows {
+    let mut conn: PgConnection = db.admin().await;
+    let tables = "select format('%I.%I', table_schema, table_name) from information_schema.tables
+                  where table_schema in ('identity', 'stock', 'gpu', 'storage') and table_type = 'BASE TABLE'
+                  and table_name <> all($1)";
+    let tables: Vec<String> =
+        sqlx::query_scalar(tables).bind(MEASURED.as_slice()).fetch_all(&mut conn).await.unwrap();
+    let forms: Vec<String> =
+        ids.iter().flat_map(|id| [id.hyphenated().to_string(), id.simple().to_string()]).collect();
+    let mut rows = Rows::new();
+    for table in tables {
+        let query = format!(
+            "select (to_jsonb(t) - $2)::text from {table} t
+             where exists (select from unnest($1) id where strpos(to_jsonb(t)::text, id) > 0) order by 1"
+        );
+        let query = sqlx::query_scalar(AssertSqlSafe(query)).bind(&forms).bind(VOLATILE.as_slice());
+        rows.insert(table, query.fetch_all(&mut conn).await.unwrap());
+    }
+    conn.close().await.unwrap();
+    rows
+}

@@ -1,0 +1,6 @@
+//! What separates tenants, over all operations of the API.
+
+#![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
+
+mod matrix;
+mod tokens;
