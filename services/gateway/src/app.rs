@@ -16,9 +16,9 @@ use crate::{
     readiness::Readiness,
     redirect, rest, route_names, router, security_headers, site,
     state::AppState,
-    upstream,
     tls::Tls,
     transport::Transport,
+    upstream,
 };
 
 const RATE_LIMITS_CLEAN_UP: Duration = Duration::from_secs(60);

@@ -46,11 +46,8 @@ pub(crate) fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
 /// Sets `Host`, `X-Forwarded-…` and `X-Request-Id`, and removes what the client claimed instead. Call it after
 /// [`strip_hop_by_hop`]: a client can name any header in `Connection`.
 pub(crate) fn set_forwarded(headers: &mut HeaderMap, connection: &ConnectionInfo) {
-    let reserved: Vec<HeaderName> = headers
-        .keys()
-        .filter(|name| is_reserved(name.as_str().as_bytes()))
-        .cloned()
-        .collect();
+    let reserved: Vec<HeaderName> =
+        headers.keys().filter(|name| is_reserved(name.as_str().as_bytes())).cloned().collect();
     for name in &reserved {
         headers.remove(name);
     }

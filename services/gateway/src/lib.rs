@@ -28,9 +28,9 @@ mod router;
 mod security_headers;
 mod site;
 mod state;
-mod upstream;
 mod tls;
 mod transport;
+mod upstream;
 
 pub use app::{App, openapi, serve};
 pub use config::{Apps, Config, CookieKey, Limits, Services};

@@ -168,7 +168,6 @@ impl UpstreamBody {
             connection.release();
         }
     }
-
 }
 
 impl HttpBody for UpstreamBody {

@@ -64,7 +64,11 @@ impl Load<'_> {
             .map(|field| field.parse().unwrap())
             .collect();
         let [requests, microseconds, p50, p99, errors] = fields[..] else { panic!("{text}") };
-        assert!(errors == 0.0 && requests > 0.0, "{errors} of {requests} requests to {} failed", self.address);
+        assert!(
+            errors == 0.0 && requests > 0.0,
+            "{errors} of {requests} requests to {} failed",
+            self.address
+        );
         Sample {
             requests,
             per_second: requests / microseconds * 1e6,

@@ -85,9 +85,7 @@ async fn forward(
     let body = body::read(&parts, body, &state.config.limits).await?;
     let copy = is_repeatable(&parts).then(|| parts.clone());
     let request = |parts| Request::from_parts(parts, Body::from(body.clone()));
-    let send = |request, via| {
-        state.proxy.send(request, address, via, &connection, Some(timeout), pending())
-    };
+    let send = |request, via| state.proxy.send(request, address, via, &connection, Some(timeout), pending());
     let mut sent = send(request(parts), Via::Pool).await;
     // the service may have closed the connection just before, and others of the pool too
     if let Some(copy) = copy.filter(|_| matches!(sent, Err(proxy::Error::Interrupted(_)))) {
