@@ -23,7 +23,15 @@ pub fn current() -> Option<HeaderValue> {
 
 /// Middleware: keeps the caller's id if it is valid, otherwise generates one, and sets it on the request, the task and
 /// the response.
-pub async fn layer(mut request: Request, next: Next) -> Response {
+pub async fn layer(request: Request, next: Next) -> Response {
+    with_id(request, |request| next.run(request)).await
+}
+
+/// What [`layer`] does, around `answer`.
+pub async fn with_id<F>(mut request: Request, answer: impl FnOnce(Request) -> F) -> Response
+where
+    F: Future<Output = Response>,
+{
     let given = request.headers().get(&HEADER).filter(|value| {
         let bytes = value.as_bytes();
         (8..=64).contains(&bytes.len())
@@ -35,7 +43,7 @@ pub async fn layer(mut request: Request, next: Next) -> Response {
         HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static("unknown"))
     });
     request.headers_mut().insert(HEADER, id.clone());
-    let mut response = CURRENT.scope(id.clone(), next.run(request)).await;
+    let mut response = CURRENT.scope(id.clone(), answer(request)).await;
     response.headers_mut().insert(HEADER, id);
     response
 }

@@ -1,6 +1,6 @@
 //! The HTTP front of a service: health, metrics, and the layers around its own routes.
 
-use std::{net::SocketAddr, pin::Pin, sync::Arc, time::Instant};
+use std::{net::SocketAddr, panic::AssertUnwindSafe, pin::Pin, sync::Arc, time::Instant};
 
 use api::{Problem, problem, request_id, trace_context::TraceContext};
 use axum::{
@@ -11,6 +11,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
+use futures::FutureExt;
 use tower_http::catch_panic::CatchPanicLayer;
 use tracing::{Instrument, field};
 
@@ -81,8 +82,18 @@ impl Front {
         routes
             .layer(DefaultBodyLimit::max(BODY_LIMIT))
             .layer(CatchPanicLayer::custom(panicked))
-            .layer(middleware::from_fn_with_state(self.metrics.clone(), observe))
+            .layer(middleware::from_fn_with_state(self.metrics.clone(), observe_layer))
             .layer(middleware::from_fn(request_id::layer))
+    }
+
+    /// What [`Self::wrap`] does, around one function: for a process whose routes are not all in a router.
+    pub async fn answer<F>(&self, request: Request, handler: impl FnOnce(Request) -> F) -> Response
+    where
+        F: Future<Output = Response> + Send,
+    {
+        let handler =
+            async |request| AssertUnwindSafe(handler(request)).catch_unwind().await.unwrap_or_else(panicked);
+        request_id::with_id(request, |request| observe(&self.metrics, None, request, handler)).await
     }
 
     /// The complete front of an internal service: its routes, health, metrics, layers and fallbacks. What a handler
@@ -108,13 +119,25 @@ fn answer(checked: Result<(), String>, good: &'static str) -> Response {
 #[derive(Debug, Clone, Copy)]
 pub struct RouteName(pub &'static str);
 
-/// Metrics, log span and access log. Extractors of callers add `tenant.id` and `user.id` to the span.
-async fn observe(
+async fn observe_layer(
     State(metrics): State<Metrics>,
     matched: Option<MatchedPath>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Response {
+    observe(&metrics, matched, request, |request| next.run(request)).await
+}
+
+/// Metrics, log span and access log. Extractors of callers add `tenant.id` and `user.id` to the span.
+async fn observe<F>(
+    metrics: &Metrics,
+    matched: Option<MatchedPath>,
+    mut request: Request,
+    answer: impl FnOnce(Request) -> F,
+) -> Response
+where
+    F: Future<Output = Response>,
+{
     let begun = Instant::now();
     let method = request.method().clone();
     let context = TraceContext::accept(request.headers_mut());
@@ -134,7 +157,7 @@ async fn observe(
     if let Some(matched) = &matched {
         span.record("http.route", matched.as_str());
     }
-    let response = context.scope(next.run(request).instrument(span.clone())).await;
+    let response = context.scope(answer(request).instrument(span.clone())).await;
     let matched = matched.as_ref().map_or("none", MatchedPath::as_str);
     let named = response.extensions().get::<RouteName>().map(|name| name.0);
     if let Some(name) = named {

@@ -14,7 +14,10 @@ use crate::{
     instance::{self, Instances, Routes},
     listener,
     readiness::Readiness,
-    redirect, rest, route_names, router, security_headers, site,
+    redirect,
+    rest::{self, Api},
+    router::{Hosts, oneshot},
+    site,
     state::AppState,
     tls::Tls,
     transport::Transport,
@@ -30,7 +33,8 @@ pub struct App {
     state: AppState,
     process: Process,
     http: reqwest::Client,
-    router: Router,
+    hosts: Arc<Hosts>,
+    front: Front,
     internal: Router,
     transport: Transport,
     routes: Routes,
@@ -53,29 +57,22 @@ impl App {
             let readiness = Arc::clone(&readiness);
             async move { readiness.check().await }
         });
-        let platform = rest::router(state.clone(), &openapi()?)?
+        let pages = rest::document(&openapi()?)?
             .merge(site::router(&state.config.public_url))
             .merge(front.health_routes());
-        let platform = security_headers::add(state.config.cors.add(route_names::add(platform))?);
         let routes = Routes::new(instance::gpu_client(&state, http.clone()));
         let instances = Instances::new(state.clone(), http.clone(), routes.clone())?;
+        let hosts = Hosts::new(state.clone(), Api::new(state.clone(), &process.metrics), pages, instances)?;
         Ok(Self {
-            router: front.wrap(security_headers::add_hsts(
-                router::by_host(state.clone(), platform, instances),
-                &state.config,
-            )?),
+            hosts: Arc::new(hosts),
             internal: front.metrics_routes().merge(front.health_routes()),
+            front,
             state,
             process,
             http,
             transport,
             routes,
         })
-    }
-
-    /// The public routes: the platform's under its own host name, the instances' under theirs.
-    pub fn router(&self) -> Router {
-        self.router.clone()
     }
 
     /// Starts the background workers: `gateway.metrics` serves `/metrics` and health on `internal`,
@@ -137,12 +134,17 @@ impl App {
         let redirecting = async {
             if let Some(listener) = redirect {
                 let transport = Transport { tls: None, ..self.transport.clone() };
-                listener::serve(listener, redirect::router(config), transport, &config.limits, shutdown)
-                    .await;
+                let routes = redirect::router(config);
+                let answer = move |request| oneshot(routes.clone(), request);
+                listener::serve(listener, answer, transport, &config.limits, shutdown).await;
             }
         };
-        let serving =
-            listener::serve(public, self.router(), self.transport.clone(), &config.limits, shutdown);
+        let (front, hosts) = (self.front.clone(), Arc::clone(&self.hosts));
+        let answer = move |request| {
+            let (front, hosts) = (front.clone(), Arc::clone(&hosts));
+            async move { front.answer(request, |request| hosts.answer(request)).await }
+        };
+        let serving = listener::serve(public, answer, self.transport.clone(), &config.limits, shutdown);
         tokio::join!(serving, redirecting);
         self.process.shutdown.finish().await;
         Ok(())

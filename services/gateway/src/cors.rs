@@ -22,13 +22,14 @@ pub struct Cors {
 }
 
 impl Cors {
-    /// Answers preflight requests, and adds the headers to the responses of `routes`.
+    /// Answers preflight requests, and adds the headers to the responses of `routes`. Returns none if no origin is
+    /// allowed.
     ///
     /// # Errors
     /// If an origin is not valid.
-    pub(crate) fn add(&self, routes: Router) -> anyhow::Result<Router> {
+    pub(crate) fn add(&self, routes: Router) -> anyhow::Result<Option<Router>> {
         if self.allowed_origins.is_empty() {
-            return Ok(routes);
+            return Ok(None);
         }
         let origins =
             self.allowed_origins.iter().map(|text| origin(text)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -69,7 +70,7 @@ impl Cors {
                 HeaderName::from_static("x-request-id"),
             ])
             .max_age(MAX_AGE);
-        Ok(routes.layer(layer))
+        Ok(Some(routes.layer(layer)))
     }
 }
 

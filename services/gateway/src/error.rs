@@ -6,7 +6,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use crate::{limits::Exceeded, proxy};
+use crate::{admission::Shed, limits::Exceeded, proxy};
 
 /// Methods that are forwarded.
 const SERVED: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
@@ -29,6 +29,8 @@ pub(crate) enum Error {
     Unauthenticated(#[from] Problem),
     #[error("rate limit exceeded")]
     RateLimited(#[from] Exceeded),
+    #[error("the {service} service has too much to do")]
+    Overloaded { service: &'static str, source: Shed },
     #[error("the request comes from a page of another origin")]
     CrossOrigin,
     #[error("the body is larger than {limit} bytes")]
@@ -81,6 +83,10 @@ impl From<Error> for Problem {
             Error::RateLimited(_) => {
                 Self::new(ProblemType::TooManyRequests, "You send requests faster than the platform allows.")
             }
+            Error::Overloaded { service, .. } => Self::new(
+                ProblemType::Overloaded,
+                format!("The {service} service has more to do than it can. The request was not sent to it."),
+            ),
             Error::CrossOrigin => Self::new(
                 ProblemType::CrossOrigin,
                 "A page of another origin may neither change anything here nor open a WebSocket.",

@@ -8,6 +8,7 @@
 //! [`App`] is the wiring. Requests pass `listener` (connections; `transport` has TLS and the PROXY protocol) and `router` (REST API or instance, by host name)
 //! into the slices `rest` and `instance`. Both use `limits`, `proxy` and `headers`, and know nothing of each other.
 
+mod admission;
 mod app;
 mod config;
 mod connection_info;

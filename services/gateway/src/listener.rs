@@ -1,9 +1,9 @@
 //! The public listener: a bounded number of connections, time limits for slow clients, graceful shutdown.
 
-use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
-use axum::{Router, body::Body, extract::ConnectInfo};
-use hyper::{Request, body::Incoming, service::service_fn};
+use axum::{body::Body, extract::ConnectInfo};
+use hyper::{Request, Response, body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
@@ -15,7 +15,6 @@ use tokio::{
     sync::Semaphore,
 };
 use tokio_util::sync::CancellationToken;
-use tower::ServiceExt;
 
 use crate::{config::Limits, transport::Transport};
 
@@ -28,9 +27,10 @@ const PROBE_AFTER: Duration = Duration::from_secs(60);
 const PROBE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// How connections are served.
-struct Connections {
+struct Connections<A> {
     builder: auto::Builder<TokioExecutor>,
-    router: Router,
+    /// Answers a request.
+    answer: A,
     transport: Transport,
     /// Time for a connection to send the head of its first request.
     head_timeout: Duration,
@@ -38,17 +38,20 @@ struct Connections {
 }
 
 /// Serves until `shutdown` begins. Each connection then ends after its current request.
-pub(crate) async fn serve(
+pub(crate) async fn serve<A, F>(
     listener: TcpListener,
-    router: Router,
+    answer: A,
     transport: Transport,
     limits: &Limits,
     shutdown: &Shutdown,
-) {
+) where
+    A: Fn(Request<Body>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<Body>> + Send + 'static,
+{
     let token = shutdown.token();
     let connections = Arc::new(Connections {
         builder: builder(limits),
-        router,
+        answer,
         transport,
         head_timeout: Duration::from_secs(limits.head_seconds.into()),
         shutdown: token.clone(),
@@ -94,7 +97,11 @@ fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
     builder
 }
 
-impl Connections {
+impl<A, F> Connections<A>
+where
+    A: Fn(Request<Body>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<Body>> + Send + 'static,
+{
     async fn serve(&self, stream: TcpStream, peer: SocketAddr) {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
@@ -114,12 +121,14 @@ impl Connections {
         };
         let first_request = CancellationToken::new();
         let arrived = first_request.clone();
-        let router = self.router.clone();
+        let answer = self.answer.clone();
         let service = service_fn(move |request: Request<Incoming>| {
             arrived.cancel();
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(ConnectInfo(peer));
-            router.clone().oneshot(request)
+            // the connection moves the future; a box is moved faster
+            let response = Box::pin(answer(request));
+            async move { Ok::<_, Infallible>(response.await) }
         });
         let mut connection = pin!(self.builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
         // hyper's timeout starts once the protocol is known, which needs bytes from the client

@@ -3,8 +3,6 @@
 
 use std::sync::LazyLock;
 
-use axum::{Router, extract::Request, middleware, response::Response};
-use service::RouteName;
 use tracing::Span;
 
 /// The templates of the merged document, and the gateway's own.
@@ -26,19 +24,13 @@ static PATHS: LazyLock<matchit::Router<&'static str>> = LazyLock::new(|| {
 });
 
 /// Returns the template of a path, if the API has one.
-fn of(path: &str) -> Option<&'static str> {
+pub(crate) fn of(path: &str) -> Option<&'static str> {
     PATHS.at(path).ok().map(|found| *found.value)
 }
 
-/// Names the requests to `routes` in logs and metrics.
-pub(crate) fn add(routes: Router) -> Router {
-    routes.layer(middleware::from_fn(async |request: Request, next: middleware::Next| -> Response {
-        let Some(name) = of(request.uri().path()) else { return next.run(request).await };
-        Span::current().record("http.route", name);
-        let mut response = next.run(request).await;
-        response.extensions_mut().insert(RouteName(name));
-        response
-    }))
+/// Names the running request in logs.
+pub(crate) fn record(name: &'static str) {
+    Span::current().record("http.route", name);
 }
 
 #[cfg(test)]

@@ -1,11 +1,6 @@
 //! Response headers that tell browsers what they may do with the platform's own responses. Instances set their own.
 
-use axum::{
-    Router,
-    http::{HeaderMap, HeaderName, HeaderValue, header},
-    middleware,
-    response::Response,
-};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
 use crate::config::Config;
 
@@ -15,15 +10,8 @@ const NO_CONTENT: &str = "default-src 'none'; frame-ancestors 'none'; sandbox";
 const PERMISSIONS: &str = "camera=(), microphone=(), geolocation=(), display-capture=(), payment=(), usb=(), \
                            serial=(), midi=(), browsing-topics=()";
 
-/// Adds the headers to all responses of `routes`. What a response has set itself stays.
-pub(crate) fn add(routes: Router) -> Router {
-    routes.layer(middleware::map_response(async |mut response: Response| {
-        add_to(response.headers_mut());
-        response
-    }))
-}
-
-fn add_to(headers: &mut HeaderMap) {
+/// Adds the headers. What a response has set itself stays.
+pub(crate) fn add(headers: &mut HeaderMap) {
     for (name, value) in [
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::REFERRER_POLICY, "same-origin"),
@@ -37,17 +25,11 @@ fn add_to(headers: &mut HeaderMap) {
     }
 }
 
-/// With `https`, adds `Strict-Transport-Security` to all responses, those of instances included.
+/// `Strict-Transport-Security` for all responses, those of instances included, with `https`.
 ///
 /// # Errors
 /// If the value is not one of a header.
-pub(crate) fn add_hsts(routes: Router, config: &Config) -> anyhow::Result<Router> {
-    if config.public_url.scheme() != "https" {
-        return Ok(routes);
-    }
-    let value = HeaderValue::from_str(&format!("max-age={}", config.hsts_seconds))?;
-    Ok(routes.layer(middleware::map_response(move |mut response: Response| {
-        response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, value.clone());
-        std::future::ready(response)
-    })))
+pub(crate) fn hsts(config: &Config) -> anyhow::Result<Option<HeaderValue>> {
+    let secure = config.public_url.scheme() == "https";
+    Ok(secure.then(|| HeaderValue::from_str(&format!("max-age={}", config.hsts_seconds))).transpose()?)
 }

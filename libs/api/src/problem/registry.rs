@@ -128,6 +128,8 @@ problems! {
         "Retry in a few seconds with the same Idempotency-Key.";
     NoAnswer = GATEWAY_TIMEOUT "no-answer", "No response in time",
         "Send the same request again with the same Idempotency-Key.";
+    Overloaded = SERVICE_UNAVAILABLE "overloaded", "Platform overloaded",
+        "Wait as long as `Retry-After` says, then send the same request again with the same Idempotency-Key.";
     TooManyRequests = TOO_MANY_REQUESTS "too-many-requests", "Too many requests",
         "Wait as long as `Retry-After` says, then send requests more slowly.";
 

@@ -2,50 +2,53 @@
 
 mod body;
 pub(crate) mod credentials;
+mod gates;
 pub(crate) mod openapi;
 mod path;
 mod routes;
 mod websocket;
 
-use std::{future::pending, sync::Arc, time::Duration};
+use std::{future::pending, time::Duration};
 
 use auth::User;
 use axum::{
-    Extension, Router,
+    Router,
     body::{Body, Bytes},
-    extract::{FromRequestParts, Request, State},
+    extract::{FromRequestParts, Request},
     http::{HeaderValue, StatusCode, header, request::Parts},
     response::Response,
     routing::get,
 };
 use serde_json::Value;
+use service::Metrics;
 
 use crate::{
+    admission::{Class, Share, Work},
     connection_info::ConnectionInfo,
     error::Error,
     headers,
     proxy::{self, Via},
     state::AppState,
 };
+use gates::Gates;
 use routes::{Access, Addresses};
 
-/// `/openapi.json` serves `document`; all other paths are forwarded.
+/// The platform's REST API.
+pub(crate) struct Api {
+    state: AppState,
+    addresses: Addresses,
+    gates: Gates,
+}
+
+/// `/openapi.json`.
 ///
 /// # Errors
 /// If the document does not serialize.
-pub(crate) fn router(state: AppState, document: &Value) -> anyhow::Result<Router> {
+pub(crate) fn document(document: &Value) -> anyhow::Result<Router> {
     let document = Bytes::from(serde_json::to_vec(document)?);
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "max-age=60")];
     let get_document = get(|| async move { (headers, document) });
-    let addresses = Addresses::new(&state.config.services);
-    let api = Arc::new(Api { state, addresses });
-    Ok(Router::new().route("/openapi.json", get_document).fallback(forward).with_state(api))
-}
-
-/// What the requests share.
-struct Api {
-    state: AppState,
-    addresses: Addresses,
+    Ok(Router::new().route("/openapi.json", get_document).fallback(|| async { Error::NoSuchRoute }))
 }
 
 /// Whether the request has one effect however often it is sent.
@@ -54,53 +57,79 @@ fn is_repeatable(parts: &Parts) -> bool {
     !is_upgrade && (parts.method.is_safe() || parts.headers.contains_key("idempotency-key"))
 }
 
-/// Forwards a request to the service of its path.
-async fn forward(
-    State(api): State<Arc<Api>>,
-    Extension(connection): Extension<ConnectionInfo>,
-    mut request: Request,
-) -> Result<Response, Error> {
-    let state = &api.state;
-    if !path::is_unambiguous(request.uri().path()) {
-        return Err(Error::AmbiguousPath);
+impl Api {
+    pub(crate) fn new(state: AppState, metrics: &Metrics) -> Self {
+        let gates = Gates::default();
+        metrics.register(|registry| gates.register(registry));
+        Self { addresses: Addresses::new(&state.config.services), gates, state }
     }
-    let route = routes::find(request.method(), request.uri().path()).ok_or(Error::NoSuchRoute)?;
-    let subprotocol = websocket::take_token(request.headers_mut());
-    let (mut parts, body) = request.into_parts();
-    let remaining = match route.access {
-        Access::SignIn => Some(state.rate_limits.check_sign_in(connection.peer)?),
-        Access::Public => None,
-        Access::SignedIn => {
-            state.credentials.exchange(state, connection.peer, &mut parts.headers).await?;
-            let User(principal) = User::from_request_parts(&mut parts, state).await?;
-            Some(state.rate_limits.check_user(principal.user)?)
-        }
-    };
-    // callers authenticate by header; services must not see the cookies of instances' pages
-    parts.headers.remove(header::COOKIE);
 
-    let service = route.service.name();
-    let address = api.addresses.of(route.service);
-    let timeout = Duration::from_secs(state.config.limits.answer_seconds.into());
-    let body = body::read(&parts, body, &state.config.limits).await?;
-    let copy = is_repeatable(&parts).then(|| parts.clone());
-    let request = |parts| Request::from_parts(parts, Body::from(body.clone()));
-    let send = |request, via| state.proxy.send(request, address, via, &connection, Some(timeout), pending());
-    let mut sent = send(request(parts), Via::Pool).await;
-    // the service may have closed the connection just before, and others of the pool too
-    if let Some(copy) = copy.filter(|_| matches!(sent, Err(proxy::Error::Interrupted(_)))) {
-        sent = send(request(copy), Via::NewConnection).await;
+    /// Whether a path belongs to the API. It may name no operation.
+    pub(crate) fn serves(path: &str) -> bool {
+        path.starts_with("/v1/") || path.starts_with("/.well-known/") || !path::is_unambiguous(path)
     }
-    let mut response = sent.map_err(|error| Error::upstream(service, error))?;
-    if response.status() == StatusCode::SWITCHING_PROTOCOLS
-        && let Some(chosen) = subprotocol
-        && !response.headers().contains_key(header::SEC_WEBSOCKET_PROTOCOL)
-    {
-        response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, chosen);
+
+    /// Forwards a request to the service of its path.
+    pub(crate) async fn forward(&self, mut request: Request) -> Result<Response, Error> {
+        let state = &self.state;
+        let connection = request.extensions_mut().remove::<ConnectionInfo>().ok_or(Error::NoHost)?;
+        if !path::is_unambiguous(request.uri().path()) {
+            return Err(Error::AmbiguousPath);
+        }
+        let route = routes::find(request.method(), request.uri().path()).ok_or(Error::NoSuchRoute)?;
+        let subprotocol = websocket::take_token(request.headers_mut());
+        let (mut parts, body) = request.into_parts();
+        let (mut share, mut is_admin) = (Share::Platform, false);
+        let remaining = match route.access {
+            Access::SignIn => Some(state.rate_limits.check_sign_in(connection.peer)?),
+            Access::Public => None,
+            Access::SignedIn => {
+                state.credentials.exchange(state, connection.peer, &mut parts.headers).await?;
+                let User(principal) = User::from_request_parts(&mut parts, state).await?;
+                share = principal.tenant.map_or(Share::Platform, |(tenant, _)| Share::Tenant(tenant));
+                is_admin = principal.admin;
+                Some(state.rate_limits.check_user(principal.user)?)
+            }
+        };
+        // callers authenticate by header; services must not see the cookies of instances' pages
+        parts.headers.remove(header::COOKIE);
+
+        let service = route.service.name();
+        let address = self.addresses.of(route.service);
+        let timeout = Duration::from_secs(state.config.limits.answer_seconds.into());
+        let body = body::read(&parts, body, &state.config.limits).await?;
+        let class = Class::of(&parts.method, parts.uri.path(), &parts.headers, is_admin);
+        let permit = match Work::of(&parts) {
+            Some(work) => {
+                let entered = self.gates.of(route.service).enter(class, share).await;
+                let permit = entered.map_err(|source| Error::Overloaded { service, source })?;
+                Some((permit, work))
+            }
+            None => None,
+        };
+        let copy = is_repeatable(&parts).then(|| parts.clone());
+        let request = |parts| Request::from_parts(parts, Body::from(body.clone()));
+        let send =
+            |request, via| state.proxy.send(request, address, via, &connection, Some(timeout), pending());
+        let mut sent = send(request(parts), Via::Pool).await;
+        // the service may have closed the connection just before, and others of the pool too
+        if let Some(copy) = copy.filter(|_| matches!(sent, Err(proxy::Error::Interrupted(_)))) {
+            sent = send(request(copy), Via::NewConnection).await;
+        }
+        if let Some((permit, work)) = permit {
+            permit.answered(work, sent.is_err());
+        }
+        let mut response = sent.map_err(|error| Error::upstream(service, error))?;
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS
+            && let Some(chosen) = subprotocol
+            && !response.headers().contains_key(header::SEC_WEBSOCKET_PROTOCOL)
+        {
+            response.headers_mut().insert(header::SEC_WEBSOCKET_PROTOCOL, chosen);
+        }
+        response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        if let Some(remaining) = remaining {
+            remaining.add_headers(response.headers_mut());
+        }
+        Ok(response)
     }
-    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if let Some(remaining) = remaining {
-        remaining.add_headers(response.headers_mut());
-    }
-    Ok(response)
 }

@@ -15,6 +15,8 @@ pub(super) enum Service {
 }
 
 impl Service {
+    pub(super) const ALL: [Self; 4] = [Self::Identity, Self::Stock, Self::Gpu, Self::Storage];
+
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Identity => "identity",
@@ -39,14 +41,14 @@ pub(super) struct Addresses([String; 4]);
 
 impl Addresses {
     pub(super) fn new(services: &Services) -> Self {
-        let all = [Service::Identity, Service::Stock, Service::Gpu, Service::Storage];
-        Self(all.map(|service| {
+        Self(Service::ALL.map(|service| {
             let url = service.url(services);
             let port = url.port_or_known_default().unwrap_or(80);
             format!("{}:{port}", url.host_str().unwrap_or_default())
         }))
     }
 
+    /// `host:port`.
     pub(super) fn of(&self, service: Service) -> &str {
         &self.0[service as usize]
     }

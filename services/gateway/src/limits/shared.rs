@@ -1,0 +1,124 @@
+//! Limits counted by a Valkey or Redis that all gateways share: one script for each request, which is atomic. While it does
+//! not answer, each gateway counts by itself.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use anyhow::Context;
+use prometheus_client::metrics::counter::Counter;
+use redis::{
+    Client, Script,
+    aio::{ConnectionManager, ConnectionManagerConfig},
+};
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use service::Metrics;
+use tokio::time::Instant;
+
+use super::{Count, Verdict};
+
+/// Time for an answer.
+const TIMEOUT: Duration = Duration::from_millis(50);
+/// How long this process counts by itself after an answer that did not come.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Where the limits of all gateways are counted.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharedLimits {
+    /// A Valkey or Redis, not a cluster: `redis://[:password@]host:port[/database]`.
+    pub url: SecretString,
+}
+
+/// One limit after the other: the interval between requests in microseconds, and the burst. Returns the number of the
+/// limit that decides, whether the request is refused, and what remains or the microseconds to wait. Keys expire when the
+/// allowance is full again.
+const SCRIPT: &str = r"
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local used, tightest, least = {}, 0, nil
+for n, key in ipairs(KEYS) do
+  local interval, burst = tonumber(ARGV[2 * n - 1]), tonumber(ARGV[2 * n])
+  local next = math.max(tonumber(redis.call('GET', key) or now), now) + interval
+  local full = now + interval * burst
+  if next > full then
+    return {n - 1, 1, next - full}
+  end
+  local remaining = math.floor((full - next) / interval)
+  if least == nil or remaining < least then
+    tightest, least = n - 1, remaining
+  end
+  used[n] = next
+end
+for n, key in ipairs(KEYS) do
+  redis.call('SET', key, string.format('%.0f', used[n]), 'PX', math.ceil((used[n] - now) / 1000) + 1)
+end
+return {tightest, 0, least}
+";
+
+pub(super) struct Shared {
+    connection: ConnectionManager,
+    script: Script,
+    /// Until then, this process counts by itself.
+    away_until: Mutex<Option<Instant>>,
+    failures: Counter,
+}
+
+impl Shared {
+    /// No connection is made yet.
+    pub(super) fn new(config: &SharedLimits, metrics: &Metrics) -> anyhow::Result<Self> {
+        let client = Client::open(config.url.expose_secret()).context("limits.shared.url is not valid")?;
+        let settings = ConnectionManagerConfig::new()
+            .set_connection_timeout(Some(PAUSE))
+            .set_response_timeout(Some(TIMEOUT));
+        let failures = Counter::default();
+        metrics.register(|registry| {
+            registry.register(
+                "gateway_shared_limits_failures",
+                "Requests that were counted by this process because the shared store did not answer",
+                failures.clone(),
+            );
+        });
+        Ok(Self {
+            connection: ConnectionManager::new_lazy_with_config(client, settings)?,
+            script: Script::new(SCRIPT),
+            away_until: Mutex::default(),
+            failures,
+        })
+    }
+
+    /// Returns none if the store does not answer.
+    pub(super) async fn check(&self, counts: &[Count<'_>]) -> Option<Verdict> {
+        if self.away_until.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|end| Instant::now() < end) {
+            self.failures.inc();
+            return None;
+        }
+        let mut call = self.script.prepare_invoke();
+        for Count { rule, key } in counts {
+            let interval = u64::try_from(rule.interval.as_micros()).unwrap_or(u64::MAX);
+            call.key(format!("atelier:limit:{}:{key:032x}", rule.name)).arg(interval).arg(rule.burst);
+        }
+        let mut connection = self.connection.clone();
+        let answer = tokio::time::timeout(TIMEOUT, call.invoke_async::<(usize, u8, u64)>(&mut connection));
+        let error: anyhow::Error = match answer.await {
+            Ok(Ok((limit, 0, remaining))) => {
+                let remaining = u32::try_from(remaining).unwrap_or(u32::MAX);
+                return Some(Verdict::Allowed { limit, remaining });
+            }
+            Ok(Ok((limit, _, wait))) => {
+                return Some(Verdict::Refused { limit, wait: Duration::from_micros(wait) });
+            }
+            Ok(Err(error)) => error.into(),
+            Err(late) => late.into(),
+        };
+        self.failures.inc();
+        let mut away = self.away_until.lock().unwrap_or_else(PoisonError::into_inner);
+        if away.is_none_or(|end| end <= Instant::now()) {
+            tracing::warn!(%error, "the store of rate limits does not answer; this process counts by itself");
+        }
+        *away = Some(Instant::now() + PAUSE);
+        None
+    }
+}
