@@ -63,12 +63,12 @@ async fn forward(
         Access::SignIn => Some(state.rate_limits.check_sign_in(connection.peer)?),
         Access::Public => None,
         Access::SignedIn => {
-            state.credentials.exchange(&state, connection.peer, &mut parts.headers).await?;
+            state.credentials.exchange(&state, connection.peer, &mut parts).await?;
             let User(principal) = User::from_request_parts(&mut parts, &state).await?;
             Some(state.rate_limits.check_user(principal.user)?)
         }
     };
-    // callers authenticate by header; services must not see the cookies of instances' pages
+    // a cookie has been exchanged; services must see neither it nor those of instances' pages
     parts.headers.remove(header::COOKIE);
 
     let service = route.service.name();
