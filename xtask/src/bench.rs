@@ -24,6 +24,8 @@ enum Bench {
     Claims,
     /// The gateway beside HAProxy and nginx: requests per second, latency, CPU time
     Gateway,
+    /// What a tenant notices of another that sends far more than its share
+    Fairness,
     /// From a release to the news of the grant, with 10 and with 10,000 instances that wait
     Queue,
     /// Lists, reads and creations with 1,000,000 instances and with 10,000; from a grant to the start of an instance
@@ -39,6 +41,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         Bench::Instances => ("atelier-gpu", "bench_instances"),
         Bench::Operator => ("atelier-operator", "bench_operator"),
         Bench::Gateway => ("atelier-gateway", "bench_gateway"),
+        Bench::Fairness => ("atelier-gateway", "bench_fairness"),
     };
     let mut build = tokio::process::Command::new("cargo");
     build.current_dir(crate::root()).args(["build", "--release", "--package", package, "--example", example]);
@@ -56,7 +59,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
             packages::proxies(Consent::new(false)).await?;
             None
         }
-        Bench::Claims | Bench::Queue | Bench::Instances => {
+        Bench::Claims | Bench::Queue | Bench::Instances | Bench::Fairness => {
             let bin = packages::postgres(Consent::new(false), &folder.join("download")).await?;
             let port = process::free_port()?;
             let postgres = Postgres::start(&Options {

@@ -125,6 +125,17 @@ pub(crate) async fn openssh(consent: Consent) -> anyhow::Result<()> {
     apt(consent, &["openssh-client"]).await
 }
 
+/// Makes sure of a Valkey or Redis server.
+pub(crate) async fn valkey(consent: Consent) -> anyhow::Result<()> {
+    if ["valkey-server", "redis-server"].iter().any(|program| on_path(program).is_some()) {
+        return Ok(());
+    }
+    if !apt_works() {
+        bail!("valkey-server or redis-server is required");
+    }
+    apt(consent, &["redis-server"]).await
+}
+
 /// Makes sure of the proxies that the gateway is compared with, and of the load generator.
 pub(crate) async fn proxies(consent: Consent) -> anyhow::Result<()> {
     if ["haproxy", "nginx", "wrk", "taskset"].iter().all(|program| on_path(program).is_some()) {

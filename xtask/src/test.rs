@@ -47,6 +47,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let programs = scratch.postgres_programs(consent).await?;
     packages::ceph(consent).await?;
     packages::openssh(consent).await?;
+    packages::valkey(consent).await?;
     // before the servers start: they would idle while the compiler works
     crate::build::programs().await?;
 

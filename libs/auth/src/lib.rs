@@ -8,6 +8,7 @@ mod jwks;
 mod principal;
 mod revocation;
 mod scope;
+mod session_secret;
 mod verified;
 
 pub use api_key::{API_KEY_PREFIX, ApiKey, session_of};
@@ -16,3 +17,4 @@ pub use jwks::{AuthConfig, ClaimNames, LEEWAY, Verifier};
 pub use principal::{Claims, Principal, Role};
 pub use revocation::{Grant, RETENTION, Refused, Revocation, RevocationSource, Revocations, WAIT};
 pub use scope::{Scope, Scopes, UnknownScope, required_scope};
+pub use session_secret::{SessionSecret, session_cookie_name};

@@ -33,7 +33,7 @@ pub struct Rights {
 /// A credential of a caller, to be exchanged for an access token.
 #[derive(Clone, Serialize, ToSchema)]
 pub struct TokenExchange {
-    /// An API key.
+    /// An API key, or the secret in the console's cookie.
     pub credential: String,
     /// Address of the client that sent it.
     pub client_address: String,
@@ -77,7 +77,7 @@ impl Client {
     /// Exchanges a credential for an access token.
     ///
     /// # Errors
-    /// `api-key-invalid` and `tenant-suspended` if it is refused, and the errors of every call.
+    /// `api-key-invalid`, `session-ended` and `tenant-suspended` if it is refused, and the errors of every call.
     pub async fn exchange(&self, request: &TokenExchange) -> Result<TokenGrant, Error> {
         self.0.call(Method::POST, "/internal/v1/token-exchanges", None, Some(request)).await
     }

@@ -7,7 +7,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use url::Url;
 
-use crate::{cors::Cors, proxy_protocol::ProxyProtocolConfig, tls::TlsConfig};
+use crate::{cors::Cors, limits::SharedLimits, proxy_protocol::ProxyProtocolConfig, tls::TlsConfig};
 
 /// The gateway's configuration.
 #[derive(Debug, Clone, Deserialize)]
@@ -102,7 +102,7 @@ pub struct CookieKey {
     pub key: SecretString,
 }
 
-/// Limits for callers. Each gateway process counts by itself.
+/// Limits for callers. Each gateway process counts by itself, unless there is a shared store.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -110,6 +110,16 @@ pub struct Limits {
     pub requests_per_second: u32,
     /// Burst of requests per user (default 200).
     pub request_burst: u32,
+    /// Requests per tenant and second (default 500).
+    pub tenant_requests_per_second: u32,
+    /// Burst of requests per tenant (default 1,000).
+    pub tenant_request_burst: u32,
+    /// Requests per client address and second (default 1,000): an office may have one address.
+    pub address_requests_per_second: u32,
+    /// Burst of requests per client address (default 2,000).
+    pub address_request_burst: u32,
+    /// Where all gateways count together.
+    pub shared: Option<SharedLimits>,
     /// Sign-ins, refreshes and ticket redemptions per client address and minute (default 120).
     pub sign_ins_per_minute: u32,
     /// Burst of sign-ins, refreshes and ticket redemptions per client address (default 60).
@@ -133,6 +143,11 @@ impl Default for Limits {
         Self {
             requests_per_second: 100,
             request_burst: 200,
+            tenant_requests_per_second: 500,
+            tenant_request_burst: 1000,
+            address_requests_per_second: 1000,
+            address_request_burst: 2000,
+            shared: None,
             sign_ins_per_minute: 120,
             sign_in_burst: 60,
             connections: 10_000,

@@ -36,6 +36,7 @@ mod upstream;
 pub use app::{App, openapi, serve};
 pub use config::{Apps, Config, CookieKey, Limits, Services};
 pub use cors::Cors;
+pub use limits::SharedLimits;
 pub use proxy_protocol::ProxyProtocolConfig;
 pub use tls::{CertificateFiles, TlsConfig};
 

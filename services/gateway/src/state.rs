@@ -27,7 +27,7 @@ impl AppState {
     /// If a configured rate is zero or too high.
     pub(crate) fn new(config: Config, process: &Process, http: reqwest::Client) -> anyhow::Result<Self> {
         Ok(Self(Arc::new(Inner {
-            rate_limits: RateLimits::new(&config.limits)?,
+            rate_limits: RateLimits::new(&config.limits, &process.metrics)?,
             credentials: Credentials::new(&config, http.clone()),
             proxy: Proxy::new(process.shutdown.clone()),
             activity: Tracker::default(),

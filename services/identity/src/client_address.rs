@@ -43,6 +43,12 @@ fn forwarded_for(headers: &HeaderMap) -> Option<IpAddr> {
         .ok()
 }
 
+impl From<ClientAddress> for IpAddr {
+    fn from(address: ClientAddress) -> Self {
+        address.0
+    }
+}
+
 impl ClientAddress {
     /// Returns the addresses that one client can choose from: the IPv4 address, or the /64 of the IPv6 address.
     pub(crate) fn host(self) -> String {

@@ -109,7 +109,7 @@ impl From<Error> for Problem {
             }
             Error::SessionEnded => Self::new(
                 ProblemType::SessionEnded,
-                "The refresh token is unknown, or its session has ended.",
+                "The refresh token or cookie is unknown, or its session has ended.",
             ),
             Error::SignedOut => Self::unauthenticated("The session of this token has ended; sign in again."),
             Error::NotAnAdministrator => Self::forbidden("Only platform administrators may do this."),

@@ -94,13 +94,21 @@ async fn measure(args: &Args) {
         std::env::var("BENCH_POSTGRES").expect("BENCH_POSTGRES: run it with `cargo xtask bench fairness`");
     let (db, issuer) = (TestDb::at(&url).await, Issuer::start().await);
     let folder = tempfile::tempdir().unwrap();
-    let stock = Service::start(folder.path(), "stock", |listen| stock_config(listen, &issuer), Some(&db)).await;
-    let limits = format!("limits = {{ requests_per_second = {RATE_LIMIT} }}");
+    let stock =
+        Service::start(folder.path(), "stock", |listen| stock_config(listen, &issuer), Some(&db)).await;
+    // all clients have one address here
+    let address = "address_requests_per_second = 1000000, address_request_burst = 1000000";
+    let limits = format!("limits = {{ requests_per_second = {RATE_LIMIT}, {address} }}");
     let limited =
-        Service::start(folder.path(), "limited", |at| gateway_config(at, &stock, &issuer, &limits), None).await;
-    let none = "limits = { requests_per_second = 1000000, request_burst = 1000000 }";
+        Service::start(folder.path(), "limited", |at| gateway_config(at, &stock, &issuer, &limits), None)
+            .await;
+    let none = format!(
+        "limits = {{ requests_per_second = 1000000, request_burst = 1000000, \
+         tenant_requests_per_second = 1000000, tenant_request_burst = 1000000, {address} }}"
+    );
     let unlimited =
-        Service::start(folder.path(), "unlimited", |at| gateway_config(at, &stock, &issuer, none), None).await;
+        Service::start(folder.path(), "unlimited", |at| gateway_config(at, &stock, &issuer, &none), None)
+            .await;
 
     println!(
         "{:>10} {:>7} {:>9} {:>9} {:>9} {:>10} {:>10} {:>8}",
@@ -113,8 +121,10 @@ async fn measure(args: &Args) {
             let alone = victim(args, gateway.address, &issuer).await;
             row(name, "alone", &alone, None, args);
             cases[n].alone.push(alone.at(0.99));
-            let (beside, other) =
-                tokio::join!(victim(args, gateway.address, &issuer), crowd(args, n == 0, gateway.address, &issuer));
+            let (beside, other) = tokio::join!(
+                victim(args, gateway.address, &issuer),
+                crowd(args, n == 0, gateway.address, &issuer)
+            );
             row(name, "beside", &beside, Some(&other), args);
             cases[n].beside.push(beside.at(0.99));
         }
@@ -138,19 +148,16 @@ async fn victim(args: &Args, gateway: SocketAddr, issuer: &Issuer) -> Outcome {
 async fn crowd(args: &Args, is_limited: bool, gateway: SocketAddr, issuer: &Issuer) -> Outcome {
     let tenant = TenantId::new();
     let tokens: Vec<_> = (0..USERS).map(|_| issuer.user(tenant, Role::Member)).collect();
-    let pace = if is_limited {
-        Pace::Every(Duration::from_secs(1) / (RATE_LIMIT * TIMES))
-    } else {
-        Pace::AtOnce
-    };
+    let pace =
+        if is_limited { Pace::Every(Duration::from_secs(1) / (RATE_LIMIT * TIMES)) } else { Pace::AtOnce };
     client::run(gateway, &tokens, USERS * args.connections, pace, Duration::from_secs(args.seconds)).await
 }
 
 fn row(case: &str, what: &str, victim: &Outcome, other: Option<&Outcome>, args: &Args) {
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
     let per_second = |n: usize| n as f64 / args.seconds as f64;
-    let (served, refused) = other
-        .map_or((0.0, 0.0), |other| (per_second(other.took.len()), per_second(other.refused)));
+    let (served, refused) =
+        other.map_or((0.0, 0.0), |other| (per_second(other.took.len()), per_second(other.refused)));
     println!(
         "{case:>10} {what:>7} {:>9.2} {:>9.2} {:>9.2} {:>10} {served:>10.0} {refused:>8.0}",
         victim.at(0.5),
@@ -184,8 +191,9 @@ impl Service {
         if let Some(db) = db {
             let database = db.service(atelier_stock::NAME, &atelier_stock::MIGRATIONS).await;
             let url = database.url;
-            config +=
-                &format!("\ndatabase = {{ url = \"{url}\", app_password = \"test\", worker_password = \"test\" }}");
+            config += &format!(
+                "\ndatabase = {{ url = \"{url}\", app_password = \"test\", worker_password = \"test\" }}"
+            );
         }
         let file = folder.join(format!("{name}.toml"));
         std::fs::write(&file, config).unwrap();

@@ -172,7 +172,7 @@ fn gateway_config(listen: SocketAddr, upstream: SocketAddr, issuer: &Issuer) -> 
         services = {{ identity = "http://{upstream}", stock = "http://{upstream}", gpu = "http://{upstream}", storage = "http://{upstream}" }}
         gpu_token = "none"
         cookie_keys = [{{ id = "1", key = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=" }}]
-        limits = {{ requests_per_second = 1000000, request_burst = 1000000 }}
+        limits = {{ requests_per_second = 1000000, request_burst = 1000000, tenant_requests_per_second = 1000000, tenant_request_burst = 1000000, address_requests_per_second = 1000000, address_request_burst = 1000000 }}
         "#,
         auth.issuer,
         auth.audience,

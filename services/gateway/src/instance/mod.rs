@@ -174,7 +174,7 @@ impl Instances {
         }
         // anyone can make up host names
         if !self.routes.is_known(host, label).await {
-            let allowed = self.state.rate_limits.check_lookup(connection.peer);
+            let allowed = self.state.rate_limits.check_lookup(connection.peer).await;
             allowed.map_err(|exceeded| Error::from(exceeded).into_response())?;
         }
         match find().await? {

@@ -20,7 +20,7 @@ impl Instances {
         if request.method != Method::GET {
             return Err(Error::MethodNotAllowed { allow: "GET" });
         }
-        self.state.rate_limits.check_sign_in(connection.peer)?;
+        self.state.rate_limits.check_sign_in(connection.peer).await?;
         let (Some(host), Some(ticket)) = (HostLabel::parse(label), ticket(request)) else {
             return Ok(self.notice(Notice::NotOpened, &request.headers));
         };

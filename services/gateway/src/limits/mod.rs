@@ -14,6 +14,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use ids::{ApiKeyId, TenantId, UserId};
 use service::Metrics;
 
+pub use self::shared::SharedLimits;
 use self::{local::Local, shared::Shared};
 use crate::config::Limits;
 
@@ -132,9 +133,7 @@ impl RateLimits {
             None => None,
         };
         match shared.unwrap_or_else(|| self.local.check(counts)) {
-            Verdict::Allowed { limit, remaining } => {
-                Ok(Remaining::new(counts[limit].rule, remaining, None))
-            }
+            Verdict::Allowed { limit, remaining } => Ok(Remaining::new(counts[limit].rule, remaining, None)),
             Verdict::Refused { limit, wait } => {
                 let retry_after = wait.as_secs() + 1;
                 let remaining = Remaining::new(counts[limit].rule, 0, Some(retry_after));

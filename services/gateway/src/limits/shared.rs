@@ -91,7 +91,12 @@ impl Shared {
 
     /// Returns none if the store does not answer.
     pub(super) async fn check(&self, counts: &[Count<'_>]) -> Option<Verdict> {
-        if self.away_until.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|end| Instant::now() < end) {
+        if self
+            .away_until
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some_and(|end| Instant::now() < end)
+        {
             self.failures.inc();
             return None;
         }

@@ -1,5 +1,9 @@
-//! API keys: a caller's long-lived credential is exchanged for an access token, which the request then carries instead.
-//! No service ever sees the credential ([ADR 20](../../../../docs/adr/0020-credentials-are-exchanged.md)).
+//! API keys and the console's cookie: a caller's long-lived credential is exchanged for an access token, which the request
+//! then carries instead. No service ever sees the credential
+//! ([ADR 20](../../../../docs/adr/0020-credentials-are-exchanged.md)).
+//!
+//! A browser sends the cookie with requests of other pages too. A request with the cookie that may change something, or
+//! opens a WebSocket, must come from a page of the platform itself.
 //!
 //! A token is used for a minute before the next exchange, so that uses and changed rights are seen; while the identity
 //! service does not answer, until it expires. A token that was revoked is exchanged anew at once: its key may have lesser
@@ -12,19 +16,14 @@ use std::{
 };
 
 use api::{Problem, ProblemType};
-use auth::{API_KEY_PREFIX, ApiKey, Grant, HasAuth, Refused};
-use axum::http::{HeaderMap, HeaderValue, header};
+use auth::{API_KEY_PREFIX, ApiKey, Grant, HasAuth, Refused, SessionSecret, session_cookie_name};
+use axum::http::{HeaderMap, HeaderValue, header, request::Parts};
 use clients::{Endpoint, identity};
 use ids::ApiKeyId;
 use moka::{Expiry, future::Cache};
 use url::Url;
 
-use crate::{
-    config::Config,
-    error::Error,
-    limits::{Exceeded, RateLimit},
-    state::AppState,
-};
+use crate::{config::Config, error::Error, headers, limits::Exceeded, state::AppState};
 
 /// Time until a credential is exchanged again, unless half the life of its token is shorter.
 const FRESH: Duration = Duration::from_secs(60);
@@ -47,7 +46,6 @@ pub(crate) struct Credentials {
     tokens: Cache<Hash, Arc<Token>>,
     /// Addresses with too many refused credentials.
     blocked: Cache<IpAddr, Exceeded>,
-    limits: Cache<ApiKeyId, Arc<RateLimit<()>>>,
 }
 
 /// An access token.
@@ -109,30 +107,31 @@ impl Credentials {
             exchanged: Cache::builder().max_capacity(CAPACITY).expire_after(Remembered).build(),
             tokens: Cache::builder().max_capacity(CAPACITY).expire_after(UntilItsEnd).build(),
             blocked: Cache::builder().max_capacity(CAPACITY).time_to_live(REFUSED).build(),
-            limits: Cache::builder().max_capacity(CAPACITY).time_to_idle(FRESH).build(),
         }
     }
 
-    /// Replaces an API key in `Authorization` by an access token. Leaves other requests as they are.
+    /// Gives a request with an API key in `Authorization`, or with the console's cookie and no `Authorization`, an access
+    /// token. Leaves other requests as they are.
     ///
     /// # Errors
-    /// If the key is not valid (401), its user may not act for the tenant (403), the key's own rate limit or that of its
-    /// client for refused credentials is exceeded (429), or the identity service does not answer (503).
+    /// If the credential is not valid (401), its user may not act for the tenant, or the request comes from a page of
+    /// another origin (403), the key's own rate limit or that of its client for refused credentials is exceeded (429), or
+    /// the identity service does not answer (503).
     pub(super) async fn exchange(
         &self,
         state: &AppState,
         client: IpAddr,
-        headers: &mut HeaderMap,
+        parts: &mut Parts,
     ) -> Result<(), Error> {
-        let Some(text) = api_key(headers) else { return Ok(()) };
         let client = crate::limits::network(client);
-        let token = match ApiKey::parse(text) {
-            Some(key) => self.token_of(state, client, &key).await,
-            None => Err(refused(ProblemType::ApiKeyInvalid, "This is not an API key, or a part of one.")),
+        let token = match presented(parts, &state.config.public_url) {
+            Ok(None) => return Ok(()),
+            Ok(Some(credential)) => self.token_of(state, client, &credential).await,
+            Err(error) => Err(error),
         };
         let token = match token {
             Err(Error::Unauthenticated(problem)) if problem.status.is_client_error() => {
-                if let Err(exceeded) = state.rate_limits.check_sign_in(client) {
+                if let Err(exceeded) = state.rate_limits.check_sign_in(client).await {
                     self.blocked.insert(client, exceeded.clone()).await;
                     return Err(exceeded.into());
                 }
@@ -140,13 +139,18 @@ impl Credentials {
             }
             other => other?,
         };
-        self.check_limit(&token).await?;
-        headers.insert(header::AUTHORIZATION, token.authorization.clone());
+        Self::check_limit(state, &token).await?;
+        parts.headers.insert(header::AUTHORIZATION, token.authorization.clone());
         Ok(())
     }
 
-    async fn token_of(&self, state: &AppState, client: IpAddr, key: &ApiKey) -> Result<Arc<Token>, Error> {
-        let hash = key.hash();
+    async fn token_of(
+        &self,
+        state: &AppState,
+        client: IpAddr,
+        credential: &Credential,
+    ) -> Result<Arc<Token>, Error> {
+        let hash = credential.hash();
         for _ in 0..2 {
             let result = match self.exchanged.get(&hash).await {
                 Some(result) => result,
@@ -154,9 +158,13 @@ impl Credentials {
                     if let Some(exceeded) = self.blocked.get(&client).await {
                         return Err(exceeded.into());
                     }
-                    self.exchanged.try_get_with(hash, self.ask(state, client, key, hash)).await.map_err(
-                        |error| Error::ServiceUnavailable { service: "identity", source: error.into() },
-                    )?
+                    self.exchanged
+                        .try_get_with(hash, self.ask(state, client, credential, hash))
+                        .await
+                        .map_err(|error| Error::ServiceUnavailable {
+                            service: "identity",
+                            source: error.into(),
+                        })?
                 }
             };
             let token = match result {
@@ -172,7 +180,7 @@ impl Credentials {
                 Ok(()) | Err(Refused::Unknown) => return Ok(token),
             }
         }
-        Err(refused(ProblemType::ApiKeyInvalid, "The rights of this API key have just changed."))
+        Err(refused(credential.refusal(), "The rights have just changed."))
     }
 
     /// Asks the identity service. While it does not answer, the last token is used until it expires.
@@ -180,12 +188,12 @@ impl Credentials {
         &self,
         state: &AppState,
         client: IpAddr,
-        key: &ApiKey,
+        credential: &Credential,
         hash: Hash,
     ) -> Result<Exchanged, Unavailable> {
         let identity = self.identity.as_ref().ok_or(Unavailable::NotConfigured)?;
         let request = identity::TokenExchange {
-            credential: key.expose().to_owned(),
+            credential: credential.expose().to_owned(),
             client_address: client.to_string(),
         };
         match identity.exchange(&request).await {
@@ -195,8 +203,8 @@ impl Credentials {
                 let usable = token.usable_until.saturating_duration_since(Instant::now());
                 Ok(Exchanged::Token(token, (usable / 2).min(FRESH)))
             }
-            Err(clients::Error::Problem(problem)) if problem.is(ProblemType::ApiKeyInvalid) => {
-                Ok(Exchanged::Refused(ProblemType::ApiKeyInvalid, problem.detail))
+            Err(clients::Error::Problem(problem)) if problem.is(credential.refusal()) => {
+                Ok(Exchanged::Refused(credential.refusal(), problem.detail))
             }
             Err(clients::Error::Problem(problem)) if problem.is(ProblemType::TenantSuspended) => {
                 Ok(Exchanged::Refused(ProblemType::TenantSuspended, problem.detail))
@@ -212,15 +220,81 @@ impl Credentials {
     }
 
     /// Counts a request against the limit of the key itself.
-    async fn check_limit(&self, token: &Token) -> Result<(), Error> {
+    async fn check_limit(state: &AppState, token: &Token) -> Result<(), Error> {
         let (Some(key), Some(rate)) = (token.api_key, token.requests_per_second) else { return Ok(()) };
-        let limit = self.limits.try_get_with(key, async {
-            RateLimit::new("api-key", rate, rate, Duration::from_secs(1)).map(Arc::new)
-        });
-        let limit = limit.await.map_err(|error| Error::Internal(format!("{error:#}").into()))?;
-        limit.check(&())?;
+        state.rate_limits.check_api_key(key, rate).await?;
         Ok(())
     }
+}
+
+/// What is exchanged.
+enum Credential {
+    ApiKey(ApiKey),
+    Session(SessionSecret),
+}
+
+impl Credential {
+    fn hash(&self) -> Hash {
+        match self {
+            Self::ApiKey(key) => key.hash(),
+            Self::Session(secret) => secret.hash(),
+        }
+    }
+
+    fn expose(&self) -> &str {
+        match self {
+            Self::ApiKey(key) => key.expose(),
+            Self::Session(secret) => secret.expose(),
+        }
+    }
+
+    /// The problem of a credential that is not valid.
+    fn refusal(&self) -> ProblemType {
+        match self {
+            Self::ApiKey(_) => ProblemType::ApiKeyInvalid,
+            Self::Session(_) => ProblemType::SessionEnded,
+        }
+    }
+}
+
+/// The credential of a request that is to be exchanged. A cookie that is no secret of a session is as good as none.
+///
+/// # Errors
+/// If a text only looks like an API key, or a page of another origin sent a request with the cookie that may change
+/// something.
+fn presented(parts: &Parts, public_url: &Url) -> Result<Option<Credential>, Error> {
+    if let Some(text) = api_key(&parts.headers) {
+        let key = ApiKey::parse(text);
+        let key = key.ok_or_else(|| refused(ProblemType::ApiKeyInvalid, "This is not an API key."))?;
+        return Ok(Some(Credential::ApiKey(key)));
+    }
+    if parts.headers.contains_key(header::AUTHORIZATION) {
+        return Ok(None);
+    }
+    let name = session_cookie_name(public_url.scheme() == "https");
+    let Some(secret) = cookie(&parts.headers, name).and_then(SessionSecret::parse) else { return Ok(None) };
+    let only_reads = parts.method.is_safe() && headers::upgrade(&parts.headers).is_none();
+    if only_reads || is_of_own_page(&parts.headers, public_url) {
+        Ok(Some(Credential::Session(secret)))
+    } else {
+        Err(Error::CrossOrigin)
+    }
+}
+
+/// Whether the browser says that a page of the platform itself sent the request.
+fn is_of_own_page(headers: &HeaderMap, public_url: &Url) -> bool {
+    let is = |name: &str, expected: &str| headers.get(name).is_some_and(|value| value == expected);
+    is("sec-fetch-site", "same-origin") || is("origin", &public_url.origin().ascii_serialization())
+}
+
+/// The first cookie with this name.
+fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .find_map(|pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
 }
 
 /// The API key that a request presents as its bearer token.
@@ -277,5 +351,52 @@ mod tests {
         for other in ["atl_x", "Basic atl_x", "Bearer x.y.z", "Bearer", ""] {
             assert_eq!(found(other), None, "{other}");
         }
+    }
+
+    fn request(method: &str, headers: &[(&'static str, &str)]) -> Parts {
+        let mut request = axum::http::Request::builder().method(method).uri("/v1/me");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        request.body(()).unwrap().into_parts().0
+    }
+
+    #[test]
+    fn the_cookie_counts_on_requests_of_own_pages_and_on_those_that_only_read() {
+        let public: Url = "https://atelier.test".parse().unwrap();
+        let made = SessionSecret::generate::<std::convert::Infallible>(ids::SessionId::new(), |_| Ok(()));
+        let secret = made.unwrap_or_else(|never| match never {});
+        let cookie = format!("a=b; __Host-atelier_session={}; c", secret.expose());
+        let outcome = |method: &str, more: &[(&'static str, &str)]| {
+            let mut headers = vec![("cookie", cookie.as_str())];
+            headers.extend(more);
+            match presented(&request(method, &headers), &public) {
+                Ok(Some(Credential::Session(_))) => "session",
+                Ok(None) => "none",
+                Err(Error::CrossOrigin) => "cross-origin",
+                _ => "other",
+            }
+        };
+        let upgrade = [("connection", "Upgrade"), ("upgrade", "websocket")];
+        assert_eq!(outcome("GET", &[]), "session");
+        assert_eq!(outcome("HEAD", &[("origin", "https://evil.test")]), "session", "cannot be read there");
+        for method in ["POST", "PUT", "PATCH", "DELETE"] {
+            assert_eq!(outcome(method, &[]), "cross-origin", "{method}");
+            assert_eq!(outcome(method, &[("origin", "https://atelier.test")]), "session", "{method}");
+            assert_eq!(outcome(method, &[("sec-fetch-site", "same-origin")]), "session", "{method}");
+            for other in ["null", "https://evil.test", "http://atelier.test", "https://atelier.test:444"] {
+                assert_eq!(outcome(method, &[("origin", other)]), "cross-origin", "{other}");
+            }
+            for other in ["same-site", "cross-site", "none"] {
+                assert_eq!(outcome(method, &[("sec-fetch-site", other)]), "cross-origin", "{other}");
+            }
+        }
+        assert_eq!(outcome("GET", &upgrade), "cross-origin");
+        assert_eq!(outcome("GET", &[upgrade[0], upgrade[1], ("origin", "https://atelier.test")]), "session");
+        assert_eq!(outcome("POST", &[("authorization", "Bearer x.y.z")]), "none");
+        let plain = format!("atelier_console={}", secret.expose());
+        assert!(presented(&request("GET", &[("cookie", &plain)]), &public).unwrap().is_none());
+        let broken = request("POST", &[("cookie", "__Host-atelier_session=x")]);
+        assert!(presented(&broken, &public).unwrap().is_none());
     }
 }

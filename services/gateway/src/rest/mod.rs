@@ -8,9 +8,9 @@ mod path;
 mod routes;
 mod websocket;
 
-use std::{future::pending, time::Duration};
+use std::{future::pending, net::IpAddr, time::Duration};
 
-use auth::User;
+use auth::{Principal, User};
 use axum::{
     Router,
     body::{Body, Bytes},
@@ -69,6 +69,22 @@ impl Api {
         path.starts_with("/v1/") || path.starts_with("/.well-known/") || !path::is_unambiguous(path)
     }
 
+    /// Returns the verified caller. A request that has none counts for its address.
+    async fn caller(&self, peer: IpAddr, parts: &mut Parts) -> Result<Principal, Error> {
+        let state = &self.state;
+        let caller = match state.credentials.exchange(state, peer, parts).await {
+            Ok(()) => User::from_request_parts(parts, state).await.map_err(Error::from),
+            Err(error) => Err(error),
+        };
+        match caller {
+            Ok(User(principal)) => Ok(principal),
+            Err(error) => {
+                state.rate_limits.check_address(peer).await?;
+                Err(error)
+            }
+        }
+    }
+
     /// Forwards a request to the service of its path.
     pub(crate) async fn forward(&self, mut request: Request) -> Result<Response, Error> {
         let state = &self.state;
@@ -81,17 +97,17 @@ impl Api {
         let (mut parts, body) = request.into_parts();
         let (mut share, mut is_admin) = (Share::Platform, false);
         let remaining = match route.access {
-            Access::SignIn => Some(state.rate_limits.check_sign_in(connection.peer)?),
-            Access::Public => None,
+            Access::SignIn => Some(state.rate_limits.check_sign_in(connection.peer).await?),
+            Access::Public => Some(state.rate_limits.check_address(connection.peer).await?),
             Access::SignedIn => {
-                state.credentials.exchange(state, connection.peer, &mut parts.headers).await?;
-                let User(principal) = User::from_request_parts(&mut parts, state).await?;
+                let principal = self.caller(connection.peer, &mut parts).await?;
                 share = principal.tenant.map_or(Share::Platform, |(tenant, _)| Share::Tenant(tenant));
                 is_admin = principal.admin;
-                Some(state.rate_limits.check_user(principal.user)?)
+                let tenant = principal.tenant.map(|(tenant, _)| tenant);
+                Some(state.rate_limits.check_request(connection.peer, tenant, principal.user).await?)
             }
         };
-        // callers authenticate by header; services must not see the cookies of instances' pages
+        // a cookie has been exchanged; services must see neither it nor those of instances' pages
         parts.headers.remove(header::COOKIE);
 
         let service = route.service.name();

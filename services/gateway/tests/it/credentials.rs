@@ -297,3 +297,84 @@ async fn a_websocket_takes_a_key_as_subprotocol() {
     let greeting = futures::StreamExt::next(&mut socket).await.unwrap().unwrap().into_text().unwrap();
     assert!(greeting.contains(&token) && !greeting.contains("atl_"), "{greeting}");
 }
+
+/// A browser's session: the secret in its cookie, and the claims of its token.
+fn browser_session(world: &World) -> (String, Claims) {
+    let session = ids::SessionId::new();
+    let secret = auth::SessionSecret::generate::<Infallible>(session, |_| Ok(())).unwrap();
+    let claims = world.platform.issuer.claims(Some((TenantId::new(), Role::Member)), false);
+    (secret.expose().to_owned(), Claims { sid: Some(session), ..claims })
+}
+
+#[tokio::test]
+async fn the_cookie_of_the_console_becomes_a_token() {
+    let world = World::start().await;
+    let (secret, claims) = browser_session(&world);
+    let token = world.grants(&secret, &claims, 300, None);
+    let browser = world.platform.client.header("cookie", &format!("theme=dark; atelier_console={secret}"));
+    let seen = browser.get("/v1/stock").await.expect(200);
+    assert_eq!(seen.body["headers"]["authorization"], format!("Bearer {token}"));
+    assert!(seen.body["headers"].get("cookie").is_none() && !seen.text.contains(&secret), "{}", seen.text);
+
+    let origin = format!("http://localhost:{}", world.platform.address.port());
+    for (name, value, status) in [
+        ("origin", origin.as_str(), 200),
+        ("sec-fetch-site", "same-origin", 200),
+        ("sec-fetch-site", "same-site", 403),
+        ("origin", "http://inst-1.localhost", 403),
+        ("x-other", "1", 403),
+    ] {
+        let answer = browser.header(name, value).post("/v1/storages", json!({})).await;
+        assert_eq!(answer.status, status, "{name}: {value}: {}", answer.text);
+    }
+    browser.delete("/v1/instances/x").await.expect_problem(403, "cross-origin");
+    // `Authorization` comes first: no browser sends it of its own accord
+    let own = world.platform.issuer.user(TenantId::new(), Role::Viewer);
+    let seen = browser.token(&own).post("/v1/storages", json!({})).await.expect(200);
+    assert_eq!(seen.body["headers"]["authorization"], format!("Bearer {own}"));
+    browser.token("rubbish").get("/v1/stock").await.expect_problem(401, "unauthenticated");
+    let other = world.platform.client.header("cookie", "atelier_console=rubbish");
+    other.get("/v1/stock").await.expect_problem(401, "unauthenticated");
+    assert_eq!(world.identity.asked(), 1);
+}
+
+#[tokio::test]
+async fn a_websocket_with_the_cookie_comes_from_the_console_itself() {
+    let world = World::start().await;
+    let (secret, claims) = browser_session(&world);
+    let token = world.grants(&secret, &claims, 300, None);
+    let host = world.platform.address.to_string();
+    let (cookie, path) = (format!("atelier_console={secret}"), "/v1/instances/x/terminal");
+    for headers in
+        [vec![("cookie", cookie.as_str())], vec![("cookie", &cookie), ("origin", "http://evil.test")]]
+    {
+        let refused = crate::websockets::connect(&world.platform, &host, path, &headers).await;
+        let Err(tokio_tungstenite::tungstenite::Error::Http(answer)) = refused else { panic!("not refused") };
+        assert_eq!(answer.status(), 403);
+    }
+    let origin = format!("http://localhost:{}", world.platform.address.port());
+    let headers = [("cookie", cookie.as_str()), ("origin", &origin)];
+    let (mut socket, _) = crate::websockets::connect(&world.platform, &host, path, &headers).await.unwrap();
+    let greeting = futures::StreamExt::next(&mut socket).await.unwrap().unwrap().into_text().unwrap();
+    assert!(greeting.contains(&token), "{greeting}");
+}
+
+#[tokio::test]
+async fn an_ended_session_is_refused() {
+    let world = World::start().await;
+    let (secret, claims) = browser_session(&world);
+    world.grants(&secret, &claims, 300, None);
+    let browser = world.platform.client.header("cookie", &format!("atelier_console={secret}"));
+    let _ = browser.get("/v1/stock").await.expect(200);
+    let ended = api::Problem::new(api::ProblemType::SessionEnded, "Ended.");
+    let answer = (401, serde_json::to_value(&ended).unwrap());
+    world.identity.answers.lock().unwrap().insert(secret, answer);
+    let begun = Instant::now();
+    world.platform.issuer.revoke(Revocation { session_id: claims.sid, ..Revocation::default() });
+    eventually("the cookie is refused", async || {
+        let answer = browser.get("/v1/stock").await;
+        (answer.status == 401).then(|| answer.expect_problem(401, "session-ended"))
+    })
+    .await;
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+}

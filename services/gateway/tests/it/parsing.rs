@@ -147,7 +147,10 @@ async fn what_is_forwarded_is_written_anew() {
     );
     assert_eq!(raw_status(platform.address, &request).await, 200);
     let seen = seen.lock().unwrap().pop().unwrap();
-    assert_eq!((&seen["uri"], &seen["body"], &seen["host"]), (&json!("/v1/stock?a=b"), &json!("a"), &json!("localhost")));
+    assert_eq!(
+        (&seen["uri"], &seen["body"], &seen["host"]),
+        (&json!("/v1/stock?a=b"), &json!("a"), &json!("localhost"))
+    );
     assert_eq!(seen["trailers"], json!([]));
     for gone in ["x-private", "x_forwarded_for", "te", "connection", "transfer-encoding"] {
         assert!(!seen["headers"].as_array().unwrap().contains(&json!(gone)), "{gone}: {seen}");
@@ -188,7 +191,10 @@ async fn a_request_over_http2_is_forwarded_under_its_authority() {
     let answer = sender.send_request(one).await.unwrap();
     assert_eq!(answer.status(), 200);
     let received = seen.lock().unwrap().pop().unwrap();
-    assert_eq!((&received["host"], &received["body"]), (&json!(platform.address.to_string()), &json!("body")));
+    assert_eq!(
+        (&received["host"], &received["body"]),
+        (&json!(platform.address.to_string()), &json!("body"))
+    );
     assert_eq!(sender.send_request(two).await.unwrap().status(), 400);
     assert!(seen.lock().unwrap().is_empty());
 }

@@ -229,7 +229,13 @@ impl Platform {
                 id: "first".to_owned(),
                 key: "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=".into(),
             }],
-            limits: Limits { requests_per_second: 10_000, request_burst: 10_000, ..Limits::default() },
+            limits: Limits {
+                requests_per_second: 10_000,
+                request_burst: 10_000,
+                address_requests_per_second: 10_000,
+                address_request_burst: 10_000,
+                ..Limits::default()
+            },
             activity_seconds: 1,
             tls: None,
             proxy_protocol: None,

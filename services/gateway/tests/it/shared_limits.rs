@@ -23,7 +23,8 @@ impl Store {
     }
 
     async fn at(port: u16) -> Self {
-        let arguments = ["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
+        let arguments =
+            ["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
         let start = |program| Command::new(program).args(arguments).stdout(Stdio::null()).spawn();
         let process = start("valkey-server").or_else(|_| start("redis-server"));
         let process = process.expect("valkey-server or redis-server: `cargo xtask test` installs one");
@@ -85,10 +86,8 @@ async fn gateways_share_limits_and_count_by_themselves_while_the_store_is_away()
 
     let port = store.port;
     drop(store);
-    eventually("the first gateway counts by itself", async || {
-        (accepted(&first, 1).await == 1).then_some(())
-    })
-    .await;
+    eventually("the first gateway counts by itself", async || (accepted(&first, 1).await == 1).then_some(()))
+        .await;
     let alone = accepted(&first, 20).await;
     assert!((5..=12).contains(&alone), "neither open nor closed: {alone}");
 

@@ -1,24 +1,26 @@
 //! Sessions over HTTP. Exempt from `Idempotency-Key`: a stored response would contain tokens.
 
 use api::{Json, Problem, ProblemType};
-use auth::User as SignedIn;
 use axum::{
     extract::State,
-    http::{HeaderName, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, header},
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    model::{Credentials, EndReason, Refresh, SessionTokens},
-    refresh, sign_in, store,
+    client::Client,
+    cookie::Cookie,
+    list,
+    model::{Credentials, Refresh, SessionTokens},
+    refresh, sign_in,
 };
-use crate::{client_address::ClientAddress, scope, state::AppState};
+use crate::state::AppState;
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(create_session))
         .routes(routes!(refresh_session))
-        .routes(routes!(end_session))
+        .merge(list::routes())
 }
 
 type Uncached<T> = ([(HeaderName, &'static str); 1], Json<T>);
@@ -40,11 +42,16 @@ const NO_STORE: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "no-store")];
 )]
 async fn create_session(
     State(state): State<AppState>,
-    client: ClientAddress,
+    client: Client,
+    cookie: Cookie,
     Json(credentials): Json<Credentials>,
-) -> Result<Uncached<SessionTokens>, Problem> {
-    let tokens = sign_in::sign_in(&state, client, credentials).await?;
-    Ok((NO_STORE, Json(tokens)))
+) -> Result<(HeaderMap, Json<SessionTokens>), Problem> {
+    let (tokens, secret) = sign_in::sign_in(&state, &client, credentials).await?;
+    let mut headers = HeaderMap::from_iter([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))]);
+    if let Some(secret) = secret {
+        headers.insert(header::SET_COOKIE, cookie.set(&secret, state.config.sessions.session_seconds)?);
+    }
+    Ok((headers, Json(tokens)))
 }
 
 /// Exchanges a refresh token for new tokens. Each refresh token can be used once. One that is used again more
@@ -59,33 +66,9 @@ async fn create_session(
 )]
 async fn refresh_session(
     State(state): State<AppState>,
+    client: Client,
     Json(request): Json<Refresh>,
 ) -> Result<Uncached<SessionTokens>, Problem> {
-    let tokens = refresh::refresh(&state, &request).await?;
+    let tokens = refresh::refresh(&state, &client, &request).await?;
     Ok((NO_STORE, Json(tokens)))
-}
-
-/// Signs out: ends the session of the access token. Its refresh tokens become invalid at once, its access
-/// tokens within a second.
-#[utoipa::path(
-    delete, path = "/v1/sessions/current", operation_id = "end_session", tag = "sessions",
-    responses(
-        (status = 204, description = "The session has ended"),
-    )
-)]
-async fn end_session(
-    State(state): State<AppState>,
-    SignedIn(principal): SignedIn,
-) -> Result<StatusCode, Problem> {
-    if principal.api_key.is_some() {
-        let problem = Problem::forbidden("An API key has no session to sign out of.");
-        return Err(problem.next("Delete the key with DELETE /v1/api-keys/{id}."));
-    }
-    if let Some(session) = principal.session {
-        let mut tx = state.db.platform().await?;
-        scope::user(&mut tx, principal.user).await?;
-        store::end(&mut tx, session, EndReason::SignedOut).await?;
-        tx.commit().await?;
-    }
-    Ok(StatusCode::NO_CONTENT)
 }

@@ -6,12 +6,19 @@
 //! as stolen and ends the session, except within a short grace period, in which it returns a further token: the response
 //! to its first use may have been lost, or two tabs may have sent it at once.
 //!
+//! A browser's session has neither: its cookie has a secret, which the gateway exchanges for access tokens.
+//!
 //! Transactions see the rows of one user or session only (`crate::scope`). The worker role is for cleaning up.
 
 mod attempt;
 mod clean_up;
+mod client;
+mod cookie;
+mod exchange;
 mod http;
+mod list;
 mod model;
+mod open;
 mod refresh;
 mod rights;
 mod sign_in;
@@ -20,6 +27,7 @@ mod tokens;
 
 pub(crate) use attempt::Attempt;
 pub(crate) use clean_up::clean_up;
+pub(crate) use exchange::exchange;
 pub(crate) use http::routes;
 pub(crate) use model::EndReason;
 pub(crate) use rights::{Holder, membership, rights_in};

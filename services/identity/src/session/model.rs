@@ -42,6 +42,10 @@ pub(crate) struct Credentials {
     /// The tenant to act for (default: the active tenant with the oldest membership, if any).
     #[serde(default)]
     pub(super) tenant_id: Option<TenantId>,
+    /// For browsers: the response sets a cookie instead of returning tokens. Requests with the cookie that change
+    /// something must come from a page of the platform itself.
+    #[serde(default)]
+    pub(super) cookie: bool,
 }
 
 /// A refresh token.
@@ -59,14 +63,14 @@ pub(crate) struct Refresh {
 /// A session's tokens.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SessionTokens {
-    /// Send it as `Authorization: Bearer …`.
-    pub(super) access_token: String,
+    /// Send it as `Authorization: Bearer …`. Null for a session with a cookie.
+    pub(super) access_token: Option<String>,
     /// Always `Bearer`.
     pub(super) token_type: &'static str,
     /// Seconds for which the access token is valid.
     pub(super) expires_in: u32,
-    /// Exchange it once for new tokens at `/v1/sessions/refresh`.
-    pub(super) refresh_token: String,
+    /// Exchange it once for new tokens at `/v1/sessions/refresh`. Null for a session with a cookie.
+    pub(super) refresh_token: Option<String>,
     /// When the session ends, regardless of refreshes.
     pub(super) session_expires_at: Timestamp,
     /// The user who signed in.

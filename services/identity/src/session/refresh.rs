@@ -5,6 +5,7 @@ use jiff::SignedDuration;
 use secrecy::ExposeSecret;
 
 use super::{
+    client::Client,
     model::{EndReason, Refresh, SessionTokens},
     rights::{self, Holder},
     store,
@@ -20,7 +21,11 @@ use crate::{
 
 /// # Errors
 /// If the session has ended, or ends by this; and as [`rights::membership`].
-pub(super) async fn refresh(state: &AppState, request: &Refresh) -> Result<SessionTokens, Error> {
+pub(super) async fn refresh(
+    state: &AppState,
+    client: &Client,
+    request: &Refresh,
+) -> Result<SessionTokens, Error> {
     let used = RefreshToken::parse(request.refresh_token.expose_secret()).ok_or(Error::SessionEnded)?;
     let (session, hash) = (used.session, used.hash());
     let now = state.now();
@@ -50,9 +55,11 @@ pub(super) async fn refresh(state: &AppState, request: &Refresh) -> Result<Sessi
     let refresh_token = RefreshToken::generate(session)?;
     store::replace_token(&mut tx, &hash, now).await?;
     store::insert_token(&mut tx, session, &refresh_token.hash()).await?;
-    store::touch(&mut tx, session, membership.as_ref().map(|m| m.tenant.id)).await?;
+    store::touch(&mut tx, session, membership.as_ref().map(|m| m.tenant.id), &client.ip()).await?;
     tx.commit().await?;
-    Issued { holder, membership, refresh_token, session_expires_at: stored.expires_at }.tokens(state)
+    let session_expires_at = stored.expires_at;
+    Issued { holder, membership, session, refresh_token: Some(refresh_token), session_expires_at }
+        .tokens(state)
 }
 
 /// Why the session ends instead of being refreshed. A lost membership is no reason if another tenant is requested.

@@ -1,30 +1,129 @@
 //! The tables of sessions, refresh tokens, failed sign-ins and known networks.
 
+use auth::Principal;
 use ids::{SessionId, TenantId, UserId};
 use jiff::{SignedDuration, Timestamp};
 use sqlx::PgConnection;
 
-use super::{attempt::Origin, model::EndReason};
+use super::{attempt::Origin, client::Client, list::Session, model::EndReason};
 use crate::{revocation, scope};
 
+/// A session to add.
+pub(super) struct NewSession<'a> {
+    pub(super) id: SessionId,
+    pub(super) user: UserId,
+    pub(super) tenant: Option<TenantId>,
+    pub(super) expires_at: Timestamp,
+    /// None for a session with refresh tokens.
+    pub(super) cookie_hash: Option<Vec<u8>>,
+    pub(super) client: &'a Client,
+}
+
 /// Adds a session. The transaction must be in the scope of its user.
-pub(super) async fn insert(
-    conn: &mut PgConnection,
-    id: SessionId,
-    user: UserId,
-    tenant: Option<TenantId>,
-    expires_at: Timestamp,
-) -> sqlx::Result<()> {
+pub(super) async fn insert(conn: &mut PgConnection, new: &NewSession<'_>) -> sqlx::Result<()> {
     sqlx::query!(
-        "insert into sessions (id, user_id, tenant_id, expires_at) values ($1, $2, $3, $4)",
-        id as SessionId,
-        user as UserId,
-        tenant as Option<TenantId>,
-        jiff_sqlx::Timestamp::from(expires_at),
+        "insert into sessions (id, user_id, tenant_id, expires_at, cookie_hash, user_agent, address)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+        new.id as SessionId,
+        new.user as UserId,
+        new.tenant as Option<TenantId>,
+        jiff_sqlx::Timestamp::from(new.expires_at),
+        new.cookie_hash,
+        new.client.user_agent,
+        new.client.ip(),
     )
     .execute(conn)
     .await
     .map(drop)
+}
+
+/// Returns whose session has this cookie. The transaction must be in the scope of the session.
+pub(super) async fn owner(
+    conn: &mut PgConnection,
+    id: SessionId,
+    cookie_hash: &[u8],
+) -> sqlx::Result<Option<UserId>> {
+    sqlx::query_scalar!(
+        "select user_id as \"user_id: UserId\" from sessions where id = $1 and cookie_hash = $2",
+        id as SessionId,
+        cookie_hash,
+    )
+    .fetch_optional(conn)
+    .await
+}
+
+/// A session with a cookie.
+pub(super) struct CookieSession {
+    pub(super) tenant: Option<TenantId>,
+    pub(super) expires_at: Timestamp,
+    pub(super) last_used_at: Timestamp,
+    pub(super) ended: bool,
+}
+
+/// Returns the session with this cookie, locked until the transaction ends.
+pub(super) async fn lock_session(
+    conn: &mut PgConnection,
+    id: SessionId,
+    cookie_hash: &[u8],
+) -> sqlx::Result<Option<CookieSession>> {
+    sqlx::query_as!(
+        CookieSession,
+        "select tenant_id as \"tenant: TenantId\", expires_at, last_used_at, ended_at is not null as \"ended!\"
+         from sessions where id = $1 and cookie_hash = $2 for update",
+        id as SessionId,
+        cookie_hash,
+    )
+    .fetch_optional(conn)
+    .await
+}
+
+/// Records a use of the session.
+pub(super) async fn record_use(conn: &mut PgConnection, id: SessionId, address: &str) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update sessions set last_used_at = now(), address = $2 where id = $1",
+        id as SessionId,
+        address,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Returns the sessions of the caller that have not ended, after `after`.
+pub(super) async fn list(
+    conn: &mut PgConnection,
+    caller: &Principal,
+    now: Timestamp,
+    after: Option<SessionId>,
+    limit: i64,
+) -> sqlx::Result<Vec<Session>> {
+    sqlx::query_as!(
+        Session,
+        "select id as \"id: SessionId\", id is not distinct from $2 as \"current!\",
+                cookie_hash is not null as \"cookie!\", tenant_id, user_agent, address, created_at, last_used_at,
+                expires_at
+         from sessions
+         where user_id = $1 and ended_at is null and expires_at > $3 and ($4::uuid is null or id > $4)
+         order by id limit $5",
+        caller.user as UserId,
+        caller.session as Option<SessionId>,
+        jiff_sqlx::Timestamp::from(now),
+        after as Option<SessionId>,
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Returns whether the user has this session and it has not ended.
+pub(super) async fn exists(conn: &mut PgConnection, user: UserId, id: SessionId) -> sqlx::Result<bool> {
+    sqlx::query_scalar!(
+        "select exists(select from sessions where id = $1 and user_id = $2 and ended_at is null) as \"exists!\"",
+        id as SessionId,
+        user as UserId,
+    )
+    .fetch_one(conn)
+    .await
 }
 
 /// Adds a refresh token. The transaction must be in the scope of its session.
@@ -105,11 +204,13 @@ pub(super) async fn touch(
     conn: &mut PgConnection,
     id: SessionId,
     tenant: Option<TenantId>,
+    address: &str,
 ) -> sqlx::Result<()> {
     sqlx::query!(
-        "update sessions set last_used_at = now(), tenant_id = $2 where id = $1",
+        "update sessions set last_used_at = now(), tenant_id = $2, address = $3 where id = $1",
         id as SessionId,
         tenant as Option<TenantId>,
+        address,
     )
     .execute(conn)
     .await

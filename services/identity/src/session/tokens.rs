@@ -44,12 +44,14 @@ impl RefreshToken {
 pub(super) struct Issued {
     pub(super) holder: Holder,
     pub(super) membership: Option<Membership>,
-    pub(super) refresh_token: RefreshToken,
+    pub(super) session: SessionId,
+    /// None for a session with a cookie.
+    pub(super) refresh_token: Option<RefreshToken>,
     pub(super) session_expires_at: Timestamp,
 }
 
 impl Issued {
-    /// Returns the session's tokens.
+    /// Returns the session's tokens, if it has no cookie.
     ///
     /// # Errors
     /// If no signing key is active.
@@ -60,18 +62,21 @@ impl Issued {
             holder: &self.holder,
             membership: self.membership.as_ref(),
             admin: self.holder.user.admin,
-            session: self.refresh_token.session,
+            session: self.session,
             scopes: None,
             api_key: None,
             expires_at: now.as_second() + i64::from(lifetime),
         };
-        let access_token = subject.sign(state)?;
+        let access_token = match self.refresh_token {
+            Some(_) => Some(subject.sign(state)?),
+            None => None,
+        };
         let (tenant, role) = self.membership.map(|m| (m.tenant, m.role)).unzip();
         Ok(SessionTokens {
             access_token,
             token_type: "Bearer",
             expires_in: lifetime,
-            refresh_token: self.refresh_token.text(),
+            refresh_token: self.refresh_token.as_ref().map(RefreshToken::text),
             session_expires_at: self.session_expires_at,
             user: self.holder.user,
             tenant,

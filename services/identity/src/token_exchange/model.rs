@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TokenExchange {
-    /// An API key.
+    /// An API key, or the secret in the console's cookie.
     #[schema(value_type = String, format = Password)]
     pub(super) credential: SecretString,
     /// Address of the client that sent it.

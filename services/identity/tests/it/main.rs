@@ -4,6 +4,7 @@
 
 mod api_keys;
 mod bad_input;
+mod browser_sessions;
 mod invitations;
 mod isolation;
 mod members;

@@ -1,0 +1,52 @@
+//! The console's cookie. Scripts of pages cannot read it, and other sites' requests that change something do not carry it.
+//!
+//! The gateway sets `X-Forwarded-Proto` to the scheme of the public URL. Without the header the cookie is `Secure`.
+
+use api::Problem;
+use auth::{SessionSecret, session_cookie_name};
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderValue, request::Parts},
+};
+
+use crate::error::Error;
+
+/// Sets and clears the cookie.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cookie {
+    secure: bool,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Cookie {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        Ok(Self { secure: parts.headers.get("x-forwarded-proto").is_none_or(|scheme| scheme != "http") })
+    }
+}
+
+impl Cookie {
+    /// `Set-Cookie` that begins the session.
+    ///
+    /// # Errors
+    /// If the secret cannot be in a header.
+    pub(crate) fn set(self, secret: &SessionSecret, seconds: u32) -> Result<HeaderValue, Error> {
+        self.header(secret.expose(), seconds)
+    }
+
+    /// `Set-Cookie` that removes it.
+    ///
+    /// # Errors
+    /// Never in practice.
+    pub(crate) fn clear(self) -> Result<HeaderValue, Error> {
+        self.header("", 0)
+    }
+
+    fn header(self, value: &str, seconds: u32) -> Result<HeaderValue, Error> {
+        let (name, secure) = (session_cookie_name(self.secure), if self.secure { "; Secure" } else { "" });
+        let text = format!("{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}");
+        let mut header = HeaderValue::from_str(&text).map_err(anyhow::Error::from)?;
+        header.set_sensitive(true);
+        Ok(header)
+    }
+}

@@ -1,0 +1,75 @@
+//! Opening a session of a user who has proved who they are.
+
+use auth::SessionSecret;
+use ids::{SessionId, TenantId};
+use jiff::{SignedDuration, Timestamp};
+use sqlx::PgConnection;
+
+use super::{
+    client::Client,
+    rights::{self, Holder},
+    store,
+    tokens::{Issued, RefreshToken},
+};
+use crate::{error::Error, scope, state::AppState};
+
+/// How a session is opened.
+pub(crate) struct NewSession<'a> {
+    /// The tenant to act for; none for the default.
+    pub(crate) tenant: Option<TenantId>,
+    /// Whether a cookie takes the place of tokens.
+    pub(crate) cookie: bool,
+    pub(crate) client: &'a Client,
+}
+
+/// A session, and the secret for its cookie, if it has one.
+pub(crate) struct Opened {
+    pub(super) issued: Issued,
+    pub(crate) secret: Option<SessionSecret>,
+}
+
+/// Opens a session in the transaction, which must be in the scope of the user.
+///
+/// # Errors
+/// If the user is disabled; and as [`rights::membership`].
+pub(crate) async fn open(
+    tx: &mut PgConnection,
+    state: &AppState,
+    holder: Holder,
+    new: &NewSession<'_>,
+) -> Result<Opened, Error> {
+    if holder.user.disabled {
+        return Err(Error::UserDisabled);
+    }
+    let session = SessionId::new();
+    scope::session(tx, session).await?;
+    let membership = rights::membership(tx, holder.user.id, new.tenant).await?;
+    // whole seconds, so that the response shows what is stored
+    let now = Timestamp::from_second(state.now().as_second()).map_err(anyhow::Error::from)?;
+    let session_expires_at = now + SignedDuration::from_secs(state.config.sessions.session_seconds.into());
+    let secret = match new.cookie {
+        true => {
+            let random = aws_lc_rs::rand::fill;
+            Some(SessionSecret::generate(session, random).map_err(anyhow::Error::from)?)
+        }
+        false => None,
+    };
+    let row = store::NewSession {
+        id: session,
+        user: holder.user.id,
+        tenant: membership.as_ref().map(|membership| membership.tenant.id),
+        expires_at: session_expires_at,
+        cookie_hash: secret.as_ref().map(|secret| secret.hash().to_vec()),
+        client: new.client,
+    };
+    store::insert(tx, &row).await?;
+    let refresh_token = match new.cookie {
+        true => None,
+        false => {
+            let token = RefreshToken::generate(session)?;
+            store::insert_token(tx, session, &token.hash()).await?;
+            Some(token)
+        }
+    };
+    Ok(Opened { issued: Issued { holder, membership, session, refresh_token, session_expires_at }, secret })
+}

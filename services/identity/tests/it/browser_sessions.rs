@@ -1,0 +1,172 @@
+//! Sessions with a cookie instead of tokens, and the list of a user's sessions.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use testkit::{Client, Response, SERVICE_TOKEN, eventually};
+
+use crate::platform::{ADMIN, PASSWORD, Platform};
+
+const ADDRESS: &str = "203.0.113.7";
+
+async fn sign_in(client: &Client, email: &str) -> Response {
+    let body = json!({ "email": email, "password": PASSWORD, "cookie": true });
+    client.header("user-agent", "Browser/1").post("/v1/sessions", body).await.expect(200)
+}
+
+/// The value of the cookie that the response sets.
+fn secret(response: &Response) -> String {
+    let cookie = response.header("set-cookie").unwrap();
+    let (_, rest) = cookie.split_once('=').unwrap();
+    rest.split(';').next().unwrap().to_owned()
+}
+
+async fn exchange(platform: &Platform, secret: &str) -> Response {
+    let body = json!({ "credential": secret, "client_address": ADDRESS });
+    platform.client.token(SERVICE_TOKEN).post("/internal/v1/token-exchanges", body).await
+}
+
+async fn with(platform: &Platform, secret: &str) -> Client {
+    let granted = exchange(platform, secret).await.expect(200);
+    platform.client.token(granted.str("access_token"))
+}
+
+async fn refused(client: &Client) {
+    let begun = Instant::now();
+    eventually("the token is refused", async || (client.get("/v1/me").await.status == 401).then_some(()))
+        .await;
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn a_browser_gets_a_cookie_and_no_tokens() {
+    let platform = Platform::start().await;
+    for (scheme, expected) in [
+        (
+            Some("https"),
+            ("__Host-atelier_session=ses_", "; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax; Secure"),
+        ),
+        (None, ("__Host-atelier_session=ses_", "; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax; Secure")),
+        (Some("http"), ("atelier_console=ses_", "; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax")),
+    ] {
+        let client = match scheme {
+            Some(scheme) => platform.client.header("x-forwarded-proto", scheme),
+            None => platform.client.clone(),
+        };
+        let answer = sign_in(&client, ADMIN).await;
+        let cookie = answer.header("set-cookie").unwrap();
+        assert!(cookie.starts_with(expected.0) && cookie.ends_with(expected.1), "{cookie}");
+        assert_eq!(
+            (&answer.body["access_token"], &answer.body["refresh_token"]),
+            (&Value::Null, &Value::Null)
+        );
+        assert_eq!(answer.body["user"]["email"], ADMIN);
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+        let me = with(&platform, &secret(&answer)).await.get("/v1/me").await.expect(200);
+        assert_eq!(me.body["user"]["admin"], true);
+    }
+    // by default there are tokens and no cookie
+    let body = json!({ "email": ADMIN, "password": PASSWORD });
+    let answer = platform.client.post("/v1/sessions", body).await.expect(200);
+    assert_eq!(answer.header("set-cookie"), None);
+    // a refresh token is no cookie, and no service but this one exchanges either
+    exchange(&platform, answer.str("refresh_token")).await.expect_problem(401, "session-ended");
+    let refresh = json!({ "refresh_token": secret(&sign_in(&platform.client, ADMIN).await) });
+    platform.client.post("/v1/sessions/refresh", refresh).await.expect_problem(401, "session-ended");
+}
+
+#[tokio::test]
+async fn signing_out_ends_the_session_and_removes_the_cookie() {
+    let platform = Platform::start().await;
+    let secret = secret(&sign_in(&platform.client, ADMIN).await);
+    let browser = with(&platform, &secret).await;
+    let answer = browser.delete("/v1/sessions/current").await.expect(204);
+    let cleared = answer.header("set-cookie").unwrap();
+    assert!(cleared.starts_with("__Host-atelier_session=; Path=/; Max-Age=0;"), "{cleared}");
+    refused(&browser).await;
+    exchange(&platform, &secret).await.expect_problem(401, "session-ended");
+    exchange(&platform, &format!("{}x", &secret[..secret.len() - 1]))
+        .await
+        .expect_problem(401, "session-ended");
+}
+
+#[tokio::test]
+async fn sessions_are_listed_and_ended_one_by_one_or_all_at_once() {
+    let platform = Platform::start().await;
+    let admin = platform.admin().await;
+    platform.user(&admin, "ada@x.test").await;
+    let first =
+        secret(&sign_in(&platform.client.header("x-forwarded-for", "198.51.100.9"), "ada@x.test").await);
+    let second = secret(&sign_in(&platform.client, "ada@x.test").await);
+    let script = platform.as_user("ada@x.test").await;
+    let browser = with(&platform, &second).await;
+    let list = browser.get("/v1/sessions").await.expect(200);
+    let items = list.body["items"].as_array().unwrap();
+    let seen: Vec<_> = items
+        .iter()
+        .map(|one| {
+            (one["current"].as_bool().unwrap(), one["cookie"].as_bool().unwrap(), one["user_agent"].clone())
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [(false, true, json!("Browser/1")), (true, true, json!("Browser/1")), (false, false, Value::Null)]
+    );
+    assert_eq!(items[0]["address"], "198.51.100.9");
+
+    // a use is recorded once a minute
+    let mut db = platform.db.admin().await;
+    sqlx::query("update identity.sessions set last_used_at = now() - interval '2 minutes'")
+        .execute(&mut db)
+        .await
+        .unwrap();
+    let _ = exchange(&platform, &first).await.expect(200);
+    let list = browser.get("/v1/sessions").await.expect(200);
+    assert_eq!(list.body["items"][0]["address"], ADDRESS);
+    assert!(list.body["items"][0]["last_used_at"].as_str() > list.body["items"][1]["last_used_at"].as_str());
+
+    let of_first = format!("/v1/sessions/{}", list.body["items"][0]["id"].as_str().unwrap());
+    admin.delete(&of_first).await.expect_problem(404, "not-found");
+    let other = with(&platform, &first).await;
+    let _ = browser.delete(&of_first).await.expect(204);
+    refused(&other).await;
+    exchange(&platform, &first).await.expect_problem(401, "session-ended");
+    browser.delete(&of_first).await.expect_problem(404, "not-found");
+    let _ = browser.get("/v1/me").await.expect(200);
+
+    let key = json!({ "name": "ci", "scopes": ["account:write"] });
+    let key = browser.post("/v1/api-keys", key).await.expect(201).body;
+    let _ = browser.delete("/v1/sessions").await.expect(204);
+    refused(&browser).await;
+    refused(&script).await;
+    exchange(&platform, &second).await.expect_problem(401, "session-ended");
+    let keyed = with(&platform, key["secret"].as_str().unwrap()).await;
+    keyed.delete("/v1/sessions").await.expect_problem(403, "forbidden");
+    assert_eq!(keyed.get("/v1/sessions").await.expect(200).body["items"], json!([]));
+}
+
+#[tokio::test]
+async fn the_rights_of_a_cookie_follow_those_of_its_user() {
+    let platform = Platform::start().await;
+    let admin = platform.admin().await;
+    let tenant = platform.tenant(&admin, "studio").await;
+    let user = platform.user(&admin, "ada@x.test").await;
+    platform.member(&admin, &tenant, &user, "member").await;
+    let cookie = secret(&sign_in(&platform.client, "ada@x.test").await);
+    let role = async || with(&platform, &cookie).await.get("/v1/me").await.expect(200).body["role"].clone();
+    assert_eq!(role().await, "member");
+    let membership = format!("/v1/tenants/{tenant}/members/{user}");
+    let _ = admin.patch(&membership, "*", json!({ "role": "viewer" })).await.expect(200);
+    assert_eq!(role().await, "viewer");
+    // without the tenant, the user can still see why
+    let _ =
+        admin.patch(&format!("/v1/tenants/{tenant}"), "*", json!({ "state": "suspended" })).await.expect(200);
+    assert_eq!(role().await, Value::Null);
+    let _ =
+        admin.patch(&format!("/v1/tenants/{tenant}"), "*", json!({ "state": "active" })).await.expect(200);
+    assert_eq!(role().await, "viewer");
+    let _ = admin.delete(&membership).await.expect(204);
+    assert_eq!(role().await, Value::Null);
+    let _ = admin.patch(&format!("/v1/users/{user}"), "*", json!({ "disabled": true })).await.expect(200);
+    exchange(&platform, &cookie).await.expect_problem(401, "session-ended");
+}
