@@ -1,0 +1,66 @@
+//! What tenants notice of each other when a service has more to do than it can.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{Router, extract::Request};
+use testkit::Client;
+use tokio::{task::JoinSet, time::Instant};
+
+use crate::platform::Platform;
+
+#[tokio::test]
+async fn a_tenant_with_many_requests_waits_behind_itself() {
+    let at_once = Arc::new(AtomicUsize::new(0));
+    let (busy, most) = (Arc::clone(&at_once), Arc::new(AtomicUsize::new(0)));
+    let seen = Arc::clone(&most);
+    let stock = Router::new().fallback(move |_: Request| {
+        let (busy, most) = (Arc::clone(&busy), Arc::clone(&seen));
+        async move {
+            most.fetch_max(busy.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            busy.fetch_sub(1, Ordering::SeqCst);
+        }
+    });
+    let url = testkit::serve(stock).await.parse().unwrap();
+    let platform = Platform::with(|config| config.services.stock = url).await;
+    let (heavy, light) = (platform.member(), platform.member());
+    let mut crowd = JoinSet::new();
+    for _ in 0..400 {
+        let heavy = heavy.clone();
+        crowd.spawn(async move { heavy.get("/v1/stock").await });
+    }
+    let metrics = Client::new(&format!("http://{}", platform.metrics));
+    testkit::eventually("the queue of the tenant is full", async || {
+        let text = metrics.get("/metrics").await.text;
+        text.contains("gateway_waiting_requests{service=\"stock\"} 256").then_some(())
+    })
+    .await;
+    let begun = Instant::now();
+    let _ = light.get("/v1/stock").await.expect(200);
+    assert!(begun.elapsed() < Duration::from_millis(1500), "the other tenant waited {:?}", begun.elapsed());
+    let (mut served, mut shed) = (0, 0);
+    for answer in crowd.join_all().await {
+        if answer.status == 200 {
+            served += 1;
+        } else {
+            assert!(answer.header("retry-after").is_some());
+            answer.expect_problem(503, "overloaded");
+            shed += 1;
+        }
+    }
+    assert!(served > 0 && shed > 0, "{served} served, {shed} shed");
+    let most = most.load(Ordering::SeqCst);
+    assert!(most <= 64, "{most} requests were at the service at a time");
+    testkit::eventually("nothing is left at the gate", async || {
+        let text = metrics.get("/metrics").await.text;
+        let idle = ["waiting", "admitted"].map(|what| format!("gateway_{what}_requests{{service=\"stock\"}} 0"));
+        idle.iter().all(|line| text.contains(line)).then_some(())
+    })
+    .await;
+}
