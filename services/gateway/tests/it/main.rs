@@ -14,6 +14,7 @@ mod ports;
 mod proxy_protocol;
 mod rest;
 mod routes;
+mod share_links;
 mod streams;
 mod tls;
 mod websockets;
