@@ -55,6 +55,8 @@ pub struct Call {
     gpu::RouteChanges,
     gpu::RedeemRequest,
     gpu::Redeemed,
+    gpu::OpenLinkRequest,
+    gpu::OpenedLink,
     gpu::ActivityReport,
     gpu::ReportedActivity,
     identity::Rights,
@@ -135,6 +137,13 @@ pub fn calls() -> Vec<Call> {
             "/internal/v1/tickets/redeem",
             schema::<gpu::RedeemRequest>(),
             schema::<gpu::Redeemed>(),
+        ),
+        call(
+            "gpu",
+            "post",
+            "/internal/v1/share-links/open",
+            schema::<gpu::OpenLinkRequest>(),
+            schema::<gpu::OpenedLink>(),
         ),
         call("gpu", "post", "/internal/v1/instance-activity", schema::<gpu::ActivityReport>(), None),
         call(

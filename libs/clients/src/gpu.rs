@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use ids::{InstanceId, SessionId, TenantId, UserId};
+use ids::{InstanceId, SessionId, ShareLinkId, TenantId, UserId};
 use jiff::Timestamp;
 use reqwest::Method;
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,9 @@ pub struct Route {
     /// Whether only those who have opened the host name may use it.
     #[serde(default = "yes")]
     pub sign_in: bool,
+    /// The valid share links of the host name.
+    #[serde(default)]
+    pub share_links: Vec<ShareLinkId>,
 }
 
 fn yes() -> bool {
@@ -118,6 +121,34 @@ pub struct Redeemed {
     pub rights_at: Timestamp,
 }
 
+/// Opens a share link.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct OpenLinkRequest {
+    /// The secret from the browser's request.
+    pub secret: String,
+    /// The host name's first label, which the link must be for.
+    pub host_label: String,
+}
+
+/// What a share link opens.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct OpenedLink {
+    /// The link.
+    pub share_link_id: ShareLinkId,
+    /// The instance that it opens.
+    pub instance_id: InstanceId,
+    /// The owner of the instance.
+    pub tenant_id: TenantId,
+    /// The user who created the link.
+    pub created_by: UserId,
+    /// When the rights of this user were read.
+    #[schema(value_type = String, format = DateTime)]
+    pub rights_at: Timestamp,
+    /// End of the link.
+    #[schema(value_type = String, format = DateTime)]
+    pub expires_at: Timestamp,
+}
+
 /// The instances that a replica of the gateway carries connections to.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct ActivityReport {
@@ -177,6 +208,14 @@ impl Client {
     /// the errors of every call.
     pub async fn redeem(&self, request: &RedeemRequest) -> Result<Redeemed, Error> {
         self.0.call(Method::POST, "/internal/v1/tickets/redeem", None, Some(request)).await
+    }
+
+    /// Opens a share link.
+    ///
+    /// # Errors
+    /// Returns the problem `not-found` if the link has ended or is for another host, or the errors of every call.
+    pub async fn open_link(&self, request: &OpenLinkRequest) -> Result<OpenedLink, Error> {
+        self.0.call(Method::POST, "/internal/v1/share-links/open", None, Some(request)).await
     }
 
     /// Reports which instances are in use.

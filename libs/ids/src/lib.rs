@@ -208,6 +208,8 @@ ids! {
     StorageSpecId = "sspec";
     /// Storage id: a volume or a bucket.
     StorageId = "stor";
+    /// Share link id.
+    ShareLinkId = "share";
     /// Operation id.
     OperationId = "op";
     /// Signing key id.

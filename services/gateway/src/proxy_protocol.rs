@@ -193,7 +193,7 @@ mod tests {
         ] {
             assert!(matches!(parsed(bytes).await, Err(Error::Malformed)), "{bytes:?}");
         }
-        for bytes in [b"PROXY".as_slice(), b"PROXY TCP4 1.1.1.1", &v2::PROTOCOL_PREFIX[..], b""] {
+        for bytes in [b"PROXY".as_slice(), b"PROXY TCP4 1.1.1.1", v2::PROTOCOL_PREFIX, b""] {
             assert!(matches!(parsed(bytes).await, Err(Error::Interrupted(_))), "{bytes:?}");
         }
     }

@@ -28,7 +28,7 @@ use crate::{
     instance::{self, QUEUE, Reconciler},
     log,
     monitoring::{self, Monitoring},
-    operation, quota, route, ssh,
+    operation, quota, route, share, ssh,
     state::AppState,
     tenant, usage,
 };
@@ -149,6 +149,7 @@ impl App {
         self.state.events.start(&self.process.workers);
         self.state.usage.start(&self.process.workers, "gpu.usage");
         self.state.routes.start(&self.process.workers, "gpu.routes");
+        share::start(&self.state, &self.process.workers);
         housekeeping::start(
             &self.process,
             &self.state.db,
@@ -278,6 +279,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(operation::routes())
         .merge(quota::routes())
         .merge(route::routes())
+        .merge(share::routes())
         .merge(ssh::routes())
         .merge(tenant::routes())
 }

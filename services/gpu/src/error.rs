@@ -52,6 +52,12 @@ pub(crate) enum Error {
         /// The limit.
         limit: u32,
     },
+    /// The instance has as many share links as it may have, which is this many.
+    #[error("the instance has {limit} share links")]
+    TooManyShareLinks {
+        /// The limit.
+        limit: i64,
+    },
     /// The session does not exist, is another user's, or another replica runs it.
     #[error("there is no such terminal session")]
     TerminalSessionEnded,
@@ -182,6 +188,10 @@ impl From<Error> for Problem {
             Error::SshKeyExists => Self::new(ProblemType::SshKeyExists, "This key has been added before."),
             Error::TooManySshKeys { limit } => {
                 Self::new(ProblemType::TooManySshKeys, format!("There are {limit} keys."))
+                    .with("limit", limit)
+            }
+            Error::TooManyShareLinks { limit } => {
+                Self::new(ProblemType::TooManyShareLinks, format!("There are {limit} keys."))
                     .with("limit", limit)
             }
             Error::ServiceVersionExists => {

@@ -12,7 +12,7 @@ use service::{Process, Round};
 
 use crate::{
     cluster::{Clusters, Observation, UnitRef},
-    event, instance, route, ssh,
+    event, instance, route, share, ssh,
     usage::{self, UsageKind},
 };
 
@@ -127,12 +127,13 @@ async fn count_instances(db: Db, states: Family<StateLabel, Gauge>) -> anyhow::R
 async fn clean_up(db: Db) -> anyhow::Result<Round> {
     let mut tx = db.worker().await?;
     let tickets = route::store::delete_expired_tickets(&mut tx, DELETED).await?;
+    let links = share::store::delete_expired(&mut tx, DELETED).await?;
     let changes = route::OUTBOX.delete_old(&mut tx, route::RETENTION, CHANGES_DELETED).await?;
     let keys = api::idempotency::forget_old(&mut tx, DELETED).await?;
     let operations = operations::prune(&mut tx, DELETED).await?;
     let sessions = ssh::store::delete_old_sessions(&mut tx, DELETED).await?;
     tx.commit().await?;
-    let most = tickets.max(changes).max(keys).max(operations).max(sessions);
+    let most = tickets.max(links).max(changes).max(keys).max(operations).max(sessions);
     Ok(Round::of(most, DELETED.unsigned_abs()))
 }
 

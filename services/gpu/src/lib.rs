@@ -32,6 +32,7 @@ mod monitoring;
 mod operation;
 mod quota;
 mod route;
+mod share;
 mod ssh;
 mod state;
 mod tenant;

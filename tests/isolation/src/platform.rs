@@ -330,9 +330,17 @@ async fn start_gateway(services: &[Service], auth: AuthConfig) -> Client {
             request_burst: many,
             sign_ins_per_minute: many,
             sign_in_burst: many,
+            tenant_requests_per_second: many,
+            tenant_request_burst: many,
+            address_requests_per_second: many,
+            address_request_burst: many,
             ..Limits::default()
         },
         activity_seconds: 1,
+        tls: None,
+        proxy_protocol: None,
+        hsts_seconds: 3600,
+        cors: atelier_gateway::Cors::default(),
     };
     let app = atelier_gateway::App::new(config, Process::default()).unwrap();
     tokio::spawn(async move { app.serve_on(public, internal).await.unwrap() });

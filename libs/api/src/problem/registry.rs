@@ -237,6 +237,9 @@ problems! {
     TooManySshKeys = CONFLICT "too-many-ssh-keys", "Too many SSH keys",
         "Delete keys that are no longer used.",
         { limit: integer "Keys that a user, or an instance, may have." };
+    TooManyShareLinks = CONFLICT "too-many-share-links", "Too many share links",
+        "Delete links that are no longer used.",
+        { limit: integer "Links that an instance may have." };
     ServiceVersionExists = CONFLICT "service-version-exists", "Service version exists",
         "Change the existing entry, or choose another version.";
 

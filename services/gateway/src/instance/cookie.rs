@@ -5,7 +5,7 @@ use auth::Grant;
 use axum::http::{HeaderMap, HeaderValue, header};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use clients::gpu::HostLabel;
-use ids::{InstanceId, SessionId, TenantId, UserId};
+use ids::{InstanceId, SessionId, ShareLinkId, TenantId, UserId};
 use jiff::Timestamp;
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode};
 use secrecy::ExposeSecret;
@@ -31,6 +31,15 @@ pub(super) struct Session {
     pub(super) session: Option<SessionId>,
     /// Issue time of the access token that opened it.
     pub(super) rights_at: Timestamp,
+    /// The link that opened it; `user` and `rights_at` are then those of the link.
+    pub(super) share: Option<Share>,
+}
+
+/// A share link and its end, after which nothing stays open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Share {
+    pub(super) link: ShareLinkId,
+    pub(super) expires_at: Timestamp,
 }
 
 impl Session {
@@ -52,6 +61,8 @@ struct Claims {
     #[serde(default)]
     sid: Option<SessionId>,
     rights_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    share: Option<ShareLinkId>,
     exp: i64,
 }
 
@@ -111,6 +122,7 @@ impl Cookies {
     /// If the token cannot be signed.
     pub(super) fn set(&self, session: Session, now: Timestamp) -> Result<HeaderValue, Error> {
         let now = now.as_second();
+        let life = session.share.map_or(LIFE, |share| LIFE.min(share.expires_at.as_second() - now));
         let claims = Claims {
             aud: AUDIENCE.to_owned(),
             sub: session.user,
@@ -119,13 +131,14 @@ impl Cookies {
             port: session.host.port,
             sid: session.session,
             rights_at: session.rights_at,
-            exp: now + LIFE,
+            share: session.share.map(|share| share.link),
+            exp: now + life,
         };
         let header = Header { kid: Some(self.signing_key_id.clone()), ..Header::new(Algorithm::HS256) };
         let token =
             encode(&header, &claims, &self.signing_key).map_err(|error| Error::Internal(error.into()))?;
         let secure = if self.secure { "; Secure" } else { "" };
-        let text = format!("{}={token}; Path=/; Max-Age={LIFE}; HttpOnly; SameSite=Lax{secure}", self.name());
+        let text = format!("{}={token}; Path=/; Max-Age={life}; HttpOnly; SameSite=Lax{secure}", self.name());
         HeaderValue::from_str(&text).map_err(|error| Error::Internal(error.into()))
     }
 
@@ -142,7 +155,12 @@ impl Cookies {
         let kid = decode_header(token).ok()?.kid?;
         let key = self.verification_keys.iter().find(|key| key.id == kid)?;
         let claims = decode::<Claims>(token, &key.key, &self.validation).ok()?.claims;
+        let share = match claims.share {
+            Some(link) => Some(Share { link, expires_at: Timestamp::from_second(claims.exp).ok()? }),
+            None => None,
+        };
         Some(Session {
+            share,
             host: HostLabel { instance: claims.iid, port: claims.port },
             tenant: claims.tid,
             user: claims.sub,
@@ -223,6 +241,7 @@ mod tests {
             user: UserId::new(),
             session: Some(SessionId::new()),
             rights_at: Timestamp::UNIX_EPOCH,
+            share: None,
         }
     }
 

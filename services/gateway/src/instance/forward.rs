@@ -1,6 +1,7 @@
 //! Forwarding a request of an authorized user to the instance's pod.
 
-use auth::Grant;
+use std::sync::Arc;
+
 use axum::{
     body::{Body, HttpBody},
     extract::Request,
@@ -11,6 +12,7 @@ use clients::gpu::HostLabel;
 
 use super::{
     Instances,
+    cookie::Session,
     page::{Notice, Reader},
     routes::OpenRoute,
 };
@@ -22,15 +24,15 @@ use crate::{
 };
 
 impl Instances {
-    /// Sends the request to the instance, with the rights of `grant` if it needs any, without the session cookie and without a token of the platform.
+    /// Sends the request to the instance, with the rights of `session` if it needs any, without the session cookie and without a token of the platform.
     pub(super) async fn forward(
         &self,
         host: HostLabel,
         label: &str,
-        route: &OpenRoute,
+        route: &Arc<OpenRoute>,
         connection: &ConnectionInfo,
         mut request: Request,
-        grant: Option<Grant>,
+        session: Option<Session>,
     ) -> Result<Response, Error> {
         let Some(address) = &route.address else {
             return Ok(self.notice(Notice::of(route), request.headers()));
@@ -43,7 +45,7 @@ impl Instances {
         self.cookies.remove(request.headers_mut());
         headers::strip_tokens_of(request.headers_mut(), &self.state.config.auth.issuer);
         let copy = repeatable(&request);
-        let mut sent = self.send(route, address, request, connection, grant).await;
+        let mut sent = self.send(route, address, request, connection, session).await;
         if let Err(Failed::Over | Failed::Proxy(proxy::Error::Connect(_))) = &sent {
             self.routes.forget(label).await;
             if let Some(copy) = copy
@@ -54,7 +56,7 @@ impl Instances {
                 match &now.address {
                     // stopped and started again since `route` was read
                     Some(address) if now.address != route.address => {
-                        sent = self.send(&now, address, copy, connection, grant).await;
+                        sent = self.send(&now, address, copy, connection, session).await;
                     }
                     Some(_) => {}
                     None => return Ok(self.notice_for(Notice::of(&now), reader)),
@@ -83,16 +85,16 @@ impl Instances {
     /// Sends a request on a route. What the response opens is cut when the route or the rights end.
     async fn send(
         &self,
-        route: &OpenRoute,
+        route: &Arc<OpenRoute>,
         address: &str,
         request: Request,
         connection: &ConnectionInfo,
-        grant: Option<Grant>,
+        session: Option<Session>,
     ) -> Result<Response, Failed> {
         // open for as long as the request, its response or the switched connection
         let open = self.state.activity.open(route.instance_id);
         let ended = || {
-            let (revoked, over, open) = (self.revoked(grant), route.over(), open.clone());
+            let (revoked, over, open) = (self.revoked(route, session), route.over(), open.clone());
             async move {
                 tokio::select! {
                     () = revoked => {}

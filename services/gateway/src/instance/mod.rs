@@ -19,8 +19,11 @@
 //! another instance's page. A request that changes something or opens a WebSocket must therefore come from the
 //! instance's own pages if it has an `Origin`. What others may read is up to the instance (CORS), as for any page.
 //!
-//! A cookie is valid for eight hours, or until the rights with which the instance was opened end: then open connections
-//! are cut too. That the instance still exists and still belongs to the tenant is checked with each request.
+//! A share link is exchanged for a cookie in the same way, any number of times while it is valid.
+//!
+//! A cookie is valid for eight hours, or until the rights or the share link with which the instance was opened end. That the
+//! instance still exists and still belongs to the tenant is checked with each request. What is open is cut when the rights
+//! or the link end, and when the instance stops or moves.
 
 mod activity;
 mod cookie;
@@ -31,7 +34,7 @@ mod session;
 
 use std::{sync::Arc, time::Duration};
 
-use auth::{Grant, HasAuth, Refused};
+use auth::{HasAuth, Refused};
 use axum::{
     extract::Request,
     http::HeaderMap,
@@ -42,7 +45,7 @@ use tokio::net::TcpStream;
 
 pub(crate) use self::activity::Reporter;
 use crate::{connection_info::ConnectionInfo, error::Error, state::AppState};
-use cookie::Cookies;
+use cookie::{Cookies, Session};
 use page::{Notice, Reader};
 use routes::OpenRoute;
 pub(crate) use routes::Routes;
@@ -51,6 +54,8 @@ pub(crate) use routes::Routes;
 const RESERVED: &str = "/.atelier/";
 /// Where a ticket is exchanged for a cookie.
 const SESSION_PATH: &str = "/.atelier/session";
+/// Where a share link is exchanged for a cookie.
+const SHARE_PATH: &str = "/.atelier/share";
 /// What the pages of the gateway follow.
 const STATUS_PATH: &str = "/.atelier/status";
 
@@ -68,8 +73,8 @@ pub(crate) struct Instances {
 /// A request that may be forwarded.
 struct Admitted {
     route: Arc<OpenRoute>,
-    /// The rights of the user; none for a port that is open to everyone.
-    grant: Option<Grant>,
+    /// The session of the user; none for a port that is open to everyone.
+    session: Option<Session>,
 }
 
 impl Instances {
@@ -93,6 +98,9 @@ impl Instances {
         let response = if path == SESSION_PATH {
             let (parts, _) = request.into_parts();
             self.open_session(label, connection, &parts).await
+        } else if path == SHARE_PATH {
+            let (parts, _) = request.into_parts();
+            self.open_shared(label, connection, &parts).await
         } else if path == STATUS_PATH {
             Ok(self.status(label, connection, request.headers()).await)
         } else if path.starts_with(RESERVED) {
@@ -116,21 +124,36 @@ impl Instances {
             Ok(admitted) => admitted,
             Err(refused) => return Ok(refused),
         };
-        let Admitted { route, grant } = admitted;
+        let Admitted { route, session } = admitted;
         let reader = Reader::of(request.headers());
-        let revoked = self.revoked(grant);
+        let revoked = self.revoked(&route, session);
         tokio::select! {
-            sent = self.forward(host, label, &route, connection, request, grant) => sent,
+            sent = self.forward(host, label, &route, connection, request, session) => sent,
             () = revoked => Ok(self.notice_for(Notice::NotOpened, reader)),
         }
     }
 
-    /// Completes when the rights of a user end; never if none are needed.
-    fn revoked(&self, grant: Option<Grant>) -> impl Future<Output = ()> + Send + use<> {
+    /// Completes when the rights of a session end; never if none are needed.
+    fn revoked(
+        &self,
+        route: &Arc<OpenRoute>,
+        session: Option<Session>,
+    ) -> impl Future<Output = ()> + Send + use<> {
         let revocations = self.state.auth().verifier.revocations().clone();
+        let share = session.and_then(|session| session.share);
+        let unshared = share.map(|share| (route.unshared(share.link), until(share.expires_at)));
         async move {
-            match grant {
-                Some(grant) => revocations.ended(grant).await,
+            let unshared = async {
+                match unshared {
+                    Some((unshared, rest)) => drop(tokio::time::timeout(rest, unshared).await),
+                    None => std::future::pending().await,
+                }
+            };
+            match session {
+                Some(session) => tokio::select! {
+                    () = revocations.ended(session.grant()) => {}
+                    () = unshared => {}
+                },
                 None => std::future::pending().await,
             }
         }
@@ -156,8 +179,9 @@ impl Instances {
                     let Some(route) = find().await? else { return Err(self.notice(Notice::Gone, headers)) };
                     let is_own =
                         route.instance_id == session.host.instance && route.tenant_id == session.tenant;
-                    return if is_own {
-                        Ok(Admitted { route, grant: Some(grant) })
+                    let is_shared = session.share.is_none_or(|share| route.share_links.contains(&share.link));
+                    return if is_own && is_shared {
+                        Ok(Admitted { route, session: Some(session) })
                     } else {
                         Err(not_opened())
                     };
@@ -178,7 +202,7 @@ impl Instances {
             allowed.map_err(|exceeded| Error::from(exceeded).into_response())?;
         }
         match find().await? {
-            Some(route) if !route.sign_in => Ok(Admitted { route, grant: None }),
+            Some(route) if !route.sign_in => Ok(Admitted { route, session: None }),
             _ => Err(not_opened()),
         }
     }
@@ -208,6 +232,15 @@ impl Instances {
     fn notice_for(&self, notice: Notice, reader: Reader) -> Response {
         notice.response(reader, &self.state.config.public_url)
     }
+}
+
+/// The time until `end`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the age of a cookie is measured by the clock that checks its expiry"
+)]
+fn until(end: jiff::Timestamp) -> Duration {
+    jiff::Timestamp::now().duration_until(end).try_into().unwrap_or(Duration::ZERO)
 }
 
 /// The client of the gpu service.

@@ -59,7 +59,8 @@ async fn a_tenant_with_many_requests_waits_behind_itself() {
     assert!(most <= 64, "{most} requests were at the service at a time");
     testkit::eventually("nothing is left at the gate", async || {
         let text = metrics.get("/metrics").await.text;
-        let idle = ["waiting", "admitted"].map(|what| format!("gateway_{what}_requests{{service=\"stock\"}} 0"));
+        let idle =
+            ["waiting", "admitted"].map(|what| format!("gateway_{what}_requests{{service=\"stock\"}} 0"));
         idle.iter().all(|line| text.contains(line)).then_some(())
     })
     .await;

@@ -17,6 +17,7 @@ mod ports;
 mod proxy_protocol;
 mod rest;
 mod routes;
+mod share_links;
 mod shared_limits;
 mod streams;
 mod tls;

@@ -37,6 +37,8 @@ const GPU_TOKEN: &str = "gateway-to-gpu";
 pub(crate) struct World {
     pub(crate) routes: Mutex<HashMap<String, Value>>,
     pub(crate) tickets: Mutex<HashMap<String, Value>>,
+    /// Share links, by secret.
+    pub(crate) links: Mutex<HashMap<String, Value>>,
     /// Reports of the instances in use.
     pub(crate) reports: Mutex<Vec<Value>>,
     pub(crate) refused_reports: AtomicUsize,
@@ -162,6 +164,12 @@ async fn redeem(State(world): State<Arc<World>>, headers: HeaderMap, Json(body):
     if fits { Json(tickets.remove(ticket).unwrap()["redeemed"].clone()).into_response() } else { nothing() }
 }
 
+async fn open_link(State(world): State<Arc<World>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
+    let link = world.links.lock().unwrap().get(body["secret"].as_str().unwrap()).cloned();
+    let link = link.filter(|link| link["label"] == body["host_label"] && known(&headers));
+    link.map_or_else(nothing, |link| Json(link["opened"].clone()).into_response())
+}
+
 async fn activity(State(world): State<Arc<World>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
     if world.gpu_away.load(Ordering::SeqCst) || !known(&headers) {
         world.refused_reports.fetch_add(1, Ordering::SeqCst);
@@ -202,6 +210,7 @@ impl Platform {
             .route("/internal/v1/routes/{label}", get(route))
             .route("/internal/v1/route-changes", get(route_changes))
             .route("/internal/v1/tickets/redeem", post(redeem))
+            .route("/internal/v1/share-links/open", post(open_link))
             .route("/internal/v1/instance-activity", post(activity))
             .route("/v1/instances/{id}/terminal", any(echo))
             .route("/v1/instances/{id}/log", post(|r: Request| async { Body::new(r.into_body()) }))

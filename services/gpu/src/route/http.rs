@@ -5,7 +5,7 @@ use auth::{Caller, Member};
 use axum::extract::State;
 use clients::gpu::HostLabel;
 use http::StatusCode;
-use ids::{InstanceId, SessionId, TenantId, UserId};
+use ids::{InstanceId, SessionId, ShareLinkId, TenantId, UserId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     instance::{self, InstanceState, ReasonCode},
+    share,
     state::AppState,
 };
 
@@ -47,6 +48,8 @@ pub(crate) struct Route {
     is_queued: bool,
     /// Whether only those who have opened the host name may use it.
     sign_in: bool,
+    /// The valid share links of the host name.
+    share_links: Vec<ShareLinkId>,
 }
 
 /// What a ticket opens.
@@ -156,6 +159,7 @@ async fn get_route(
             public.ok_or_else(Problem::not_found)?.sign_in
         }
     };
+    let share_links = share::store::valid(&mut tx, host).await?;
     Ok(Json(Route {
         instance_id: host.instance,
         tenant_id: found.tenant,
@@ -163,6 +167,7 @@ async fn get_route(
         state: (&found.state).into(),
         is_queued: found.state.reason().is_some_and(|reason| reason.code == ReasonCode::Queued),
         sign_in,
+        share_links,
     }))
 }
 

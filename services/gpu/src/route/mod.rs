@@ -7,3 +7,4 @@ pub(crate) mod store;
 
 pub(crate) use changes::{OUTBOX, RETENTION};
 pub(crate) use http::routes;
+pub(crate) use model::{Secret, hash};

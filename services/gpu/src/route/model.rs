@@ -11,23 +11,23 @@ use crate::{catalogue::Template, error::Error, instance::State};
 /// How long a ticket can be redeemed.
 pub(super) const TICKET_LIFETIME: SignedDuration = SignedDuration::from_secs(60);
 
-/// The secret of a ticket: 256 random bits.
-pub(super) struct Secret(String);
+/// The secret of a ticket or link: 256 random bits.
+pub(crate) struct Secret(String);
 
 impl Secret {
-    pub(super) fn generate() -> Result<Self, Error> {
+    pub(crate) fn generate() -> Result<Self, Error> {
         let mut bytes = [0u8; 32];
         rand::fill(&mut bytes).map_err(|_| Error::NoRandomness)?;
         Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Returns the hash under which a ticket is stored.
-pub(super) fn hash(secret: &str) -> Vec<u8> {
+/// Returns the hash under which a secret is stored.
+pub(crate) fn hash(secret: &str) -> Vec<u8> {
     digest::digest(&digest::SHA256, secret.as_bytes()).as_ref().to_vec()
 }
 

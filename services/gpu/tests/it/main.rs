@@ -34,6 +34,7 @@ mod quota;
 mod rights;
 mod route_changes;
 mod secrets;
+mod share_links;
 mod sse;
 mod ssh;
 mod ssh_ends;

@@ -9,7 +9,7 @@ use crate::harness::World;
 
 impl World {
     /// Reads the feed after a cursor. Returns what has changed, and the next cursor.
-    async fn changed_routes(&self, after: &str, wait_seconds: u32) -> (Vec<Value>, String) {
+    pub(crate) async fn changed_routes(&self, after: &str, wait_seconds: u32) -> (Vec<Value>, String) {
         let path = format!("/internal/v1/route-changes?after={after}&wait_seconds={wait_seconds}");
         let page = self.gateway().get(&path).await.expect(200).body;
         assert_eq!(page["complete"], true, "{page}");

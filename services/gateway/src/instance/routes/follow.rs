@@ -88,6 +88,7 @@ impl Routes {
         }
         let now = now.ok().flatten();
         for route in open {
+            route.keep_shares(now.as_ref().map_or(&[], |now| &now.share_links));
             if !route.goes_on_as(now.as_deref().map(|now| &**now)) {
                 route.end();
             }

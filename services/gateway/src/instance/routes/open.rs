@@ -7,7 +7,7 @@ use std::{
 };
 
 use clients::gpu::{Route, RouteChange};
-use ids::InstanceId;
+use ids::{InstanceId, ShareLinkId};
 use tokio_util::sync::CancellationToken;
 
 /// A route, for as long as it or a connection on it is in use.
@@ -15,7 +15,15 @@ pub(crate) struct OpenRoute {
     pub(super) label: String,
     route: Route,
     over: CancellationToken,
+    shares: Mutex<Shares>,
     registry: Arc<Registry>,
+}
+
+/// The share links of a route.
+struct Shares {
+    valid: Vec<ShareLinkId>,
+    /// Those with which something was opened.
+    open: HashMap<ShareLinkId, CancellationToken>,
 }
 
 /// The routes in use, by instance.
@@ -26,8 +34,9 @@ impl OpenRoute {
     pub(super) fn new(label: &str, route: Route, registry: &Arc<Registry>) -> Arc<Self> {
         let open = Arc::new(Self {
             label: label.to_owned(),
-            route,
             over: CancellationToken::new(),
+            shares: Mutex::new(Shares { valid: route.share_links.clone(), open: HashMap::new() }),
+            route,
             registry: Arc::clone(registry),
         });
         registry.lock().entry(open.instance_id).or_default().push(Arc::downgrade(&open));
@@ -49,14 +58,45 @@ impl OpenRoute {
         })
     }
 
+    /// Completes when the instance has stopped or moved, or the port was closed. Keeps the route in use until then.
+    pub(crate) fn over(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<> {
+        let route = Arc::clone(self);
+        async move { route.over.cancelled().await }
+    }
+
+    /// Completes when the share link is deleted. Keeps the route in use until then.
+    pub(crate) fn unshared(self: &Arc<Self>, link: ShareLinkId) -> impl Future<Output = ()> + Send + use<> {
+        let route = Arc::clone(self);
+        let mut shares = self.shares();
+        let open = shares.valid.contains(&link).then(|| shares.open.entry(link).or_default().clone());
+        async move {
+            if let Some(open) = open {
+                open.cancelled().await;
+            }
+            drop(route);
+        }
+    }
+
+    fn shares(&self) -> MutexGuard<'_, Shares> {
+        self.shares.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Cuts what was opened with links that are not among these.
+    pub(super) fn keep_shares(&self, valid: &[ShareLinkId]) {
+        let mut shares = self.shares();
+        shares.valid = valid.to_vec();
+        shares.open.retain(|link, open| {
+            let is_valid = valid.contains(link);
+            if !is_valid {
+                open.cancel();
+            }
+            is_valid
+        });
+    }
+
     /// Cuts what is open on this route.
     pub(super) fn end(&self) {
         self.over.cancel();
-    }
-
-    /// Completes when the instance has stopped or moved, or the port was closed.
-    pub(crate) fn over(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.over.clone().cancelled_owned()
     }
 }
 
@@ -96,5 +136,92 @@ impl Registry {
             Some(route.instance_id) == change.instance_id || Some(route.tenant_id) == change.tenant_id
         };
         found.into_iter().filter(is_concerned).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use ids::TenantId;
+
+    use super::*;
+
+    fn route(share_links: Vec<ShareLinkId>) -> Route {
+        Route {
+            instance_id: InstanceId::new(),
+            tenant_id: TenantId::new(),
+            address: Some("127.0.0.1:1".to_owned()),
+            state: "running".to_owned(),
+            is_queued: false,
+            sign_in: true,
+            share_links,
+        }
+    }
+
+    fn changed(route: &Route) -> RouteChange {
+        RouteChange { instance_id: Some(route.instance_id), tenant_id: None }
+    }
+
+    #[test]
+    fn a_route_is_known_as_long_as_something_is_open_on_it() {
+        let (registry, route) = (Arc::default(), route(Vec::new()));
+        let open = OpenRoute::new("label", route.clone(), &registry);
+        let over = open.over();
+        drop(open);
+        let tenant = RouteChange { instance_id: None, tenant_id: Some(route.tenant_id) };
+        let other = RouteChange { instance_id: Some(InstanceId::new()), tenant_id: Some(TenantId::new()) };
+        assert!(registry.concerned(other).is_empty());
+        assert_eq!(registry.concerned(tenant).len(), 1);
+        let [found] = <[_; 1]>::try_from(registry.concerned(changed(&route))).ok().unwrap();
+        let mut over = std::pin::pin!(over);
+        assert_eq!(over.as_mut().now_or_never(), None);
+        found.end();
+        assert_eq!(over.as_mut().now_or_never(), Some(()));
+    }
+
+    #[test]
+    fn a_route_is_forgotten_when_nothing_is_open_on_it() {
+        let (registry, route) = (Arc::default(), route(Vec::new()));
+        let (open, again) = (
+            OpenRoute::new("label", route.clone(), &registry),
+            OpenRoute::new("label", route.clone(), &registry),
+        );
+        drop(open);
+        assert_eq!(registry.concerned(changed(&route)).len(), 1);
+        drop(again);
+        assert!(registry.lock().is_empty());
+    }
+
+    #[test]
+    fn what_stays_open_is_what_goes_on() {
+        let now = route(Vec::new());
+        let open = |route: Route| OpenRoute::new("label", route, &Arc::default());
+        let other = |change: fn(&mut Route)| {
+            let mut other = now.clone();
+            change(&mut other);
+            other
+        };
+        assert!(open(now.clone()).goes_on_as(Some(&now)));
+        assert!(open(now.clone()).goes_on_as(Some(&other(|route| route.sign_in = false))));
+        assert!(!open(other(|route| route.sign_in = false)).goes_on_as(Some(&now)), "it needs sign-in now");
+        for changed in [
+            other(|route| route.tenant_id = TenantId::new()),
+            other(|route| route.address = None),
+            other(|route| route.address = Some("127.0.0.1:2".to_owned())),
+        ] {
+            assert!(!open(now.clone()).goes_on_as(Some(&changed)), "{changed:?}");
+        }
+        assert!(!open(now).goes_on_as(None));
+    }
+
+    #[test]
+    fn a_deleted_link_ends_even_if_it_is_used_a_moment_later() {
+        let (kept, deleted) = (ShareLinkId::new(), ShareLinkId::new());
+        let open = OpenRoute::new("label", route(vec![kept, deleted]), &Arc::default());
+        let before = [open.unshared(kept), open.unshared(deleted)];
+        open.keep_shares(&[kept]);
+        let after = [open.unshared(kept), open.unshared(deleted)];
+        let ended = [before, after].map(|both| both.map(|unshared| unshared.now_or_never().is_some()));
+        assert_eq!(ended, [[false, true], [false, true]]);
     }
 }

@@ -1,0 +1,43 @@
+//! The worker `gpu.share_links`, which deletes links whose creators have lost the rights with which they made them.
+//! Revocations are known for a day: a link that outlives its creator's rights would otherwise open again.
+
+use std::time::Duration;
+
+use auth::{HasAuth, Refused};
+use service::{Round, Workers};
+
+use super::store;
+use crate::state::AppState;
+
+const PERIOD: Duration = Duration::from_secs(10);
+/// Links read at a time.
+const BATCH: i64 = 1000;
+
+/// Starts the worker.
+pub(crate) fn start(state: &AppState, workers: &Workers) {
+    let state = state.clone();
+    workers.spawn_periodic("gpu.share_links", PERIOD, move || {
+        let state = state.clone();
+        async move {
+            end(&state).await?;
+            Ok(Round::Done)
+        }
+    });
+}
+
+async fn end(state: &AppState) -> sqlx::Result<()> {
+    let revocations = state.auth().verifier.revocations();
+    let mut after = None;
+    loop {
+        let mut tx = state.db.worker().await?;
+        let links = store::all(&mut tx, after, BATCH).await?;
+        let Some(last) = links.last() else { return Ok(()) };
+        after = Some(last.id);
+        let is_over = |link: &&store::OpenedLink| revocations.check(&link.grant()) == Err(Refused::Revoked);
+        let over: Vec<_> = links.iter().filter(is_over).map(|link| link.id).collect();
+        if !over.is_empty() {
+            store::delete_all(&mut tx, &over).await?;
+            tx.commit().await?;
+        }
+    }
+}

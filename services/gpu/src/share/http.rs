@@ -1,0 +1,178 @@
+//! `/v1/instances/{id}/share-links`.
+
+use api::{IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use auth::Member;
+use axum::extract::State;
+use http::StatusCode;
+use ids::{InstanceId, ShareLinkId, UserId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    model,
+    store::{self, NewLink, StoredLink},
+};
+use crate::{
+    error::Error,
+    instance,
+    route::{Secret, hash},
+    state::AppState,
+};
+
+/// Valid links of an instance, at most.
+const MAX_LINKS: i64 = 20;
+
+/// A link to create.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewShareLink {
+    /// What it is for, 1 to 100 characters.
+    name: String,
+    /// One of the `public_ports`; the port of the service if absent.
+    #[serde(default)]
+    port: Option<u16>,
+    /// End of the link, at most 30 days from now.
+    expires_at: Timestamp,
+}
+
+/// A link that opens one port of an instance to everyone who has it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ShareLink)]
+struct ShareLinkView {
+    /// Share link id.
+    id: ShareLinkId,
+    /// What it is for.
+    name: String,
+    /// The public port; null for the port of the service.
+    port: Option<u16>,
+    /// The link. Null except in the response to its creation, and when that request is repeated.
+    url: Option<String>,
+    /// Id of the user who created it. It ends with this user's rights.
+    created_by: UserId,
+    /// When it was created.
+    created_at: Timestamp,
+    /// End of the link.
+    expires_at: Timestamp,
+    /// When it was last opened, or null.
+    last_used_at: Option<Timestamp>,
+}
+
+impl From<StoredLink> for ShareLinkView {
+    fn from(link: StoredLink) -> Self {
+        Self {
+            id: link.id,
+            name: link.name,
+            port: link.port.and_then(|port| port.try_into().ok()),
+            url: None,
+            created_by: link.created_by,
+            created_at: link.created_at.to_jiff(),
+            expires_at: link.expires_at.to_jiff(),
+            last_used_at: link.last_used_at.map(jiff_sqlx::Timestamp::to_jiff),
+        }
+    }
+}
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(list_share_links, create_share_link))
+        .routes(routes!(delete_share_link))
+}
+
+/// Lists the valid share links of an instance, newest first.
+#[utoipa::path(
+    get, path = "/v1/instances/{id}/share-links", operation_id = "list_share_links", tag = "instances",
+    params(("id" = InstanceId, Path, description = "Instance id"), PageParams),
+    responses((status = 200, description = "A page of links", body = Page<ShareLinkView>)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
+async fn list_share_links(
+    State(app): State<AppState>,
+    member: Member,
+    Path(id): Path<InstanceId>,
+    Query(page): Query<PageParams>,
+) -> Result<Json<Page<ShareLinkView>>, Problem> {
+    let request = page.request()?;
+    let mut tx = app.db.tenant(member.tenant).await?;
+    instance::store::find(&mut tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
+    let rows = store::list(&mut tx, id, request.after, request.rows()).await?;
+    Ok(Json(request.page(rows, |link| link.id).map(ShareLinkView::from)))
+}
+
+/// Creates a link that opens the instance, or one of its public ports, to everyone who has it. It ends at its time, when it
+/// is deleted, and with the rights of the user who creates it. The link is shown once.
+#[utoipa::path(
+    post, path = "/v1/instances/{id}/share-links", operation_id = "create_share_link", tag = "instances",
+    params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),
+    request_body = NewShareLink,
+    responses((status = 201, description = "The link", body = ShareLinkView)),
+    extensions(("x-problems" = json!([
+        ProblemType::NotFound, ProblemType::InvalidField, ProblemType::TooManyShareLinks
+    ]))),
+)]
+async fn create_share_link(
+    State(app): State<AppState>,
+    member: Member,
+    key: IdempotencyKey,
+    Path(id): Path<InstanceId>,
+    Json(new): Json<NewShareLink>,
+) -> Result<Reply, Problem> {
+    member.writer()?;
+    let (tenant, now) = (member.tenant, (app.clock)());
+    model::check(&new.name, new.expires_at, now)?;
+    key.once(app.db.tenant(tenant).await?, tenant, &new, async |tx| {
+        let found = instance::store::find(tx, tenant, id).await?.ok_or_else(Problem::not_found)?;
+        if new.port.is_some_and(|port| found.public_port(port).is_none()) {
+            let detail = "is not one of the instance's `public_ports`; add it while the instance is stopped";
+            return Err(Problem::invalid_field("/port", detail));
+        }
+        if store::count_locked(tx, id).await? >= MAX_LINKS {
+            return Err(Error::TooManyShareLinks { limit: MAX_LINKS }.into());
+        }
+        let secret = Secret::generate()?;
+        let link = NewLink {
+            tenant,
+            instance: id,
+            port: new.port,
+            name: &new.name,
+            hash: hash(secret.as_str()),
+            created_by: member.principal.user,
+            created_at: now,
+            expires_at: new.expires_at,
+        };
+        let view = ShareLinkView::from(store::insert(tx, &link).await?);
+        let url = format!("{}.atelier/share?link={}", app.config.apps.url(id, new.port), secret.as_str());
+        Ok(Reply::json(StatusCode::CREATED, &view)?.once_only(json!({ "url": url })))
+    })
+    .await
+}
+
+/// Deletes a share link. What was opened with it is closed.
+#[utoipa::path(
+    delete, path = "/v1/instances/{id}/share-links/{link_id}", operation_id = "delete_share_link", tag = "instances",
+    params(
+        ("id" = InstanceId, Path, description = "Instance id"),
+        ("link_id" = ShareLinkId, Path, description = "Share link id"),
+        IdempotencyKey
+    ),
+    responses((status = 204, description = "Deleted")),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
+async fn delete_share_link(
+    State(app): State<AppState>,
+    member: Member,
+    key: IdempotencyKey,
+    Path((id, link_id)): Path<(InstanceId, ShareLinkId)>,
+) -> Result<Reply, Problem> {
+    member.writer()?;
+    key.once(app.db.tenant(member.tenant).await?, member.tenant, &(), async |tx| {
+        instance::store::find(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
+        if !store::delete(tx, id, link_id).await? {
+            return Err(Problem::not_found());
+        }
+        Ok(Reply::no_content())
+    })
+    .await
+}

@@ -1,0 +1,153 @@
+//! Share links of instances.
+
+use auth::{Revocation, Role};
+use ids::{InstanceId, TenantId};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use testkit::{Client, Response, eventually};
+
+use crate::harness::World;
+
+#[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
+fn in_hours(hours: i64) -> Timestamp {
+    Timestamp::now() + SignedDuration::from_hours(hours)
+}
+
+fn path(id: InstanceId) -> String {
+    format!("/v1/instances/{id}/share-links")
+}
+
+async fn create(client: &Client, id: InstanceId, port: Value) -> Response {
+    client.post(&path(id), json!({ "name": "for Ann", "port": port, "expires_at": in_hours(24) })).await
+}
+
+/// The secret and the host label of a link's URL.
+fn parts(link: &Response) -> (String, String) {
+    let url: url::Url = link.str("url").parse().unwrap();
+    assert_eq!(url.path(), "/.atelier/share");
+    let secret = url.query_pairs().find(|(name, _)| name == "link").unwrap().1.into_owned();
+    (secret, url.host_str().unwrap().split('.').next().unwrap().to_owned())
+}
+
+impl World {
+    async fn open(&self, (secret, label): &(String, String)) -> Response {
+        let body = json!({ "secret": secret, "host_label": label });
+        self.gateway().post("/internal/v1/share-links/open", body).await
+    }
+
+    async fn links_of_route(&self, label: &str) -> Value {
+        self.gateway().get(&format!("/internal/v1/routes/{label}")).await.expect(200).body["share_links"]
+            .clone()
+    }
+
+    async fn with_port() -> (Self, InstanceId) {
+        let world = Self::start().await;
+        let mut order = Self::order();
+        order["public_ports"] = json!([{ "port": 8188 }]);
+        let id = world.ordered(order).await;
+        world.brought_up(id).await;
+        let _ = world.in_state(id, "running").await;
+        (world, id)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_opens_one_port_until_it_is_deleted() {
+    let (world, id) = World::with_port().await;
+    let (own, port) = (id.k8s_name(), format!("p8188-{}", id.k8s_name()));
+    let made = create(&world.member(), id, json!(8188)).await.expect(201);
+    let (link, link_id) = (parts(&made), made.str("id").to_owned());
+    assert_eq!(link.1, port);
+    assert_eq!((made.body["port"].as_i64(), made.str("name")), (Some(8188), "for Ann"));
+    let service = create(&world.member(), id, Value::Null).await.expect(201);
+    assert_eq!(parts(&service).1, own);
+
+    // any number of times, at its host name only
+    for _ in 0..2 {
+        let opened = world.open(&link).await.expect(200).body;
+        assert_eq!((&opened["share_link_id"], &opened["tenant_id"]), (&json!(link_id), &json!(world.tenant)));
+        assert_eq!((&opened["instance_id"], &opened["expires_at"]), (&json!(id), &made.body["expires_at"]));
+    }
+    for (secret, label) in
+        [(&link.0, &own), (&"x".repeat(43), &port), (&link.0, &InstanceId::new().k8s_name())]
+    {
+        world.open(&(secret.clone(), label.clone())).await.expect_problem(404, "not-found");
+    }
+    assert_eq!(world.links_of_route(&port).await, json!([link_id]));
+    assert_eq!(world.links_of_route(&own).await, json!([service.str("id")]));
+
+    // the secret is shown once
+    let listed = world.member().get(&path(id)).await.expect(200);
+    let items = listed.body["items"].as_array().unwrap();
+    assert_eq!(items.len(), 2);
+    assert!(items.iter().all(|item| item["url"].is_null()) && !listed.text.contains(&link.0));
+    assert!(items[1]["last_used_at"].is_string() && items[0]["last_used_at"].is_null(), "{}", listed.text);
+
+    let (_, cursor) = world.changed_routes("", 0).await;
+    let _ = world.member().delete(&format!("{}/{link_id}", path(id))).await.expect(204);
+    let (changes, _) = world.changed_routes(&cursor, 5).await;
+    assert_eq!(changes, [json!({ "instance_id": id })], "the gateway is told");
+    world.open(&link).await.expect_problem(404, "not-found");
+    assert_eq!(world.links_of_route(&port).await, json!([]));
+    world.member().delete(&format!("{}/{link_id}", path(id))).await.expect_problem(404, "not-found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn links_belong_to_writers_of_the_tenant() {
+    let (world, id) = World::with_port().await;
+    let made = create(&world.member(), id, Value::Null).await.expect(201);
+    let one = format!("{}/{}", path(id), made.str("id"));
+    let viewer = world.user(world.tenant, Role::Viewer);
+    create(&viewer, id, Value::Null).await.expect_problem(403, "forbidden");
+    viewer.delete(&one).await.expect_problem(403, "forbidden");
+    let _ = viewer.get(&path(id)).await.expect(200);
+    let stranger = world.user(TenantId::new(), Role::Owner);
+    stranger.get(&path(id)).await.expect_problem(404, "not-found");
+    create(&stranger, id, Value::Null).await.expect_problem(404, "not-found");
+    stranger.delete(&one).await.expect_problem(404, "not-found");
+
+    // another instance's link
+    let other = world.ordered(World::order()).await;
+    world
+        .member()
+        .delete(&format!("{}/{}", path(other), made.str("id")))
+        .await
+        .expect_problem(404, "not-found");
+
+    for (body, pointer) in [
+        (json!({ "name": "", "expires_at": in_hours(1) }), "/name"),
+        (json!({ "name": "x", "expires_at": in_hours(31 * 24) }), "/expires_at"),
+        (json!({ "name": "x", "expires_at": in_hours(-1) }), "/expires_at"),
+        (json!({ "name": "x", "port": 9000, "expires_at": in_hours(1) }), "/port"),
+    ] {
+        let refused = world.member().post(&path(id), body).await.expect_problem(422, "invalid-field");
+        assert_eq!(refused.body["errors"][0]["pointer"], pointer);
+    }
+    for _ in 1..20 {
+        let _ = create(&world.member(), id, Value::Null).await.expect(201);
+    }
+    let refused = create(&world.member(), id, Value::Null).await.expect_problem(409, "too-many-share-links");
+    assert_eq!(refused.body["limit"], 20);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_ends_with_the_rights_of_its_creator() {
+    let (world, id) = World::with_port().await;
+    let (kept, ended) = (world.member(), world.user(world.tenant, Role::Member));
+    let kept = parts(&create(&kept, id, Value::Null).await.expect(201));
+    let made = create(&ended, id, Value::Null).await.expect(201);
+    let link = parts(&made);
+    let _ = world.open(&link).await.expect(200);
+    world.issuer.revoke(Revocation {
+        user_id: Some(made.str("created_by").parse().unwrap()),
+        tenant_id: Some(world.tenant),
+        ..Revocation::default()
+    });
+    eventually("the link is refused", async || (world.open(&link).await.status == 404).then_some(())).await;
+    eventually("it is deleted", async || {
+        let listed = world.member().get(&path(id)).await.expect(200);
+        (!listed.text.contains(made.str("id"))).then_some(())
+    })
+    .await;
+    let _ = world.open(&kept).await.expect(200);
+}
