@@ -33,7 +33,7 @@ const OF_OWNERS: [&str; 5] =
     ["list_invitations", "create_invitation", "withdraw_invitation", "update_member", "remove_member"];
 
 /// Writes that change only what belongs to the caller, or nothing.
-const PERSONAL: [&str; 7] = [
+const PERSONAL: [&str; 11] = [
     "accept_invitation",
     "decline_invitation",
     "change_password",
@@ -41,6 +41,10 @@ const PERSONAL: [&str; 7] = [
     "create_ssh_key",
     "delete_ssh_key",
     "quote_instance",
+    "create_api_key",
+    "delete_api_key",
+    "end_session_by_id",
+    "end_all_sessions",
 ];
 
 impl Right {

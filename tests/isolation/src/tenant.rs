@@ -175,6 +175,17 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
     let _ = client.post(&format!("{path}/tickets"), Value::Null).await.expect(201);
     insert_ssh_session(platform, &id, &running, &owner.id, &key).await;
 
+    #[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
+    let in_an_hour = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
+    let link = json!({ "name": format!("{name}-link"), "port": 8188, "expires_at": in_an_hour });
+    let link = client.post(&format!("{path}/share-links"), link).await.expect(201).str("id").to_owned();
+    let api_key = json!({ "name": format!("{name}-key"), "scopes": ["instances:read"] });
+    let api_key = client.post("/v1/api-keys", api_key).await.expect(201).str("id").to_owned();
+    let _ = owner.sign_in(&platform.gateway).await;
+    let sessions = client.get("/v1/sessions").await.expect(200).body;
+    let sessions = sessions["items"].as_array().unwrap().iter().filter(|session| session["current"] == false);
+    let sessions: Vec<_> = sessions.map(|session| session["id"].as_str().unwrap().to_owned()).collect();
+
     let terminal = Terminal::open(&client, &owner.token, &format!("{path}/terminal?command=cat")).await;
 
     let units = admin.get(&format!("/v1/stock-units?datacenter={DATACENTER}")).await.expect(200).body;
@@ -187,6 +198,9 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
         ("access_key_id", vec![credential.str("access_key_id").to_owned()]),
         ("sshk", vec![key, user_key]),
         ("term", vec![terminal.session]),
+        ("share", vec![link]),
+        ("akey", vec![api_key]),
+        ("ses", sessions),
         (
             "op",
             vec![

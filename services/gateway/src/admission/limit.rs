@@ -76,7 +76,8 @@ impl AdaptiveLimit {
         self.get() - (self.get() / 8).max(1)
     }
 
-    /// Records a request that began with `in_flight` requests at the service, itself included, and took `took`.
+    /// Records a request that took `took`. `in_flight` is the number of requests at the service, itself included, when it
+    /// began or when it ended, whichever is larger.
     pub(super) fn record(
         &mut self,
         work: Work,
@@ -122,8 +123,8 @@ mod tests {
         for _ in 0..rounds {
             let in_flight = offered.min(limit.get());
             let took = alone.mul_f64((in_flight as f64 / cores as f64).max(1.0));
-            for n in 1..=in_flight {
-                limit.record(WORK, took, n, false, now);
+            for _ in 0..in_flight {
+                limit.record(WORK, took, in_flight, false, now);
             }
             now += took.max(Duration::from_millis(5));
         }

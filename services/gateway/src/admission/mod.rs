@@ -182,7 +182,8 @@ impl Permit {
     pub(crate) fn answered(self, work: Work, failed: bool) {
         let took: Duration = self.begun.elapsed();
         let mut state = self.gate.lock();
-        state.limit.record(work, took, self.in_flight, failed, Instant::now());
+        let in_flight = self.in_flight.max(state.in_flight);
+        state.limit.record(work, took, in_flight, failed, Instant::now());
         // `self` is dropped after the lock
         drop(state);
     }

@@ -48,7 +48,11 @@ pub(crate) fn document(document: &Value) -> anyhow::Result<Router> {
     let document = Bytes::from(serde_json::to_vec(document)?);
     let headers = [(header::CONTENT_TYPE, "application/json"), (header::CACHE_CONTROL, "max-age=60")];
     let get_document = get(|| async move { (headers, document) });
-    Ok(Router::new().route("/openapi.json", get_document).fallback(|| async { Error::NoSuchRoute }))
+    Ok(Router::new().route("/openapi.json", get_document).fallback(no_page))
+}
+
+async fn no_page(request: Request) -> Error {
+    if path::is_unambiguous(request.uri().path()) { Error::NoSuchRoute } else { Error::AmbiguousPath }
 }
 
 /// Whether the request has one effect however often it is sent.
@@ -66,7 +70,7 @@ impl Api {
 
     /// Whether a path belongs to the API. It may name no operation.
     pub(crate) fn serves(path: &str) -> bool {
-        path.starts_with("/v1/") || path.starts_with("/.well-known/") || !path::is_unambiguous(path)
+        path.starts_with("/v1/") || path.starts_with("/.well-known/")
     }
 
     /// Returns the verified caller. A request that has none counts for its address.

@@ -13,7 +13,7 @@ const OF_THE_PLATFORM: [&str; 7] =
     ["unit", "dc", "spec", "img", "sspec", "get_datacenter.id", "get_storage_spec.id"];
 
 /// Operations that end what others need, in the order in which they are sent, after all others.
-const LAST: [&str; 8] = [
+const LAST: [&str; 9] = [
     "remove_member",
     "delete_user",
     "delete_gpu_spec",
@@ -22,6 +22,7 @@ const LAST: [&str; 8] = [
     "delete_tenant",
     "change_password",
     "end_session",
+    "end_all_sessions",
 ];
 
 /// One of the own, foreign or missing values for each id of a request.
