@@ -125,6 +125,24 @@ pub(crate) async fn openssh(consent: Consent) -> anyhow::Result<()> {
     apt(consent, &["openssh-client"]).await
 }
 
+/// The folder with the OpenID provider for tests, an npm package. None if it cannot be installed: the case skips itself.
+pub(crate) async fn openid_provider(consent: Consent, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
+    if on_path("node").is_none() || on_path("npm").is_none() {
+        return Ok(None);
+    }
+    if !folder.join("node_modules/oidc-provider").is_dir() {
+        consent.ask("oidc-provider (npm)")?;
+        std::fs::create_dir_all(folder)?;
+        let mut npm = Command::new("npm");
+        npm.current_dir(folder).args(["install", "--no-audit", "--no-fund", "oidc-provider@9.13.3"]);
+        if let Err(error) = crate::process::run("npm install oidc-provider", npm).await {
+            println!("  {error:#}");
+            return Ok(None);
+        }
+    }
+    Ok(Some(folder.to_owned()))
+}
+
 /// A cargo subcommand, compiled from source unless it is there.
 pub(crate) async fn cargo_tool(consent: Consent, name: &str) -> anyhow::Result<()> {
     if on_path(name).is_some() {

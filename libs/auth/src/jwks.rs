@@ -212,6 +212,22 @@ impl Verifier {
     /// Returns 401 if the token is not valid or revoked, 503 if its key or revocation is unknown because the issuer does
     /// not answer.
     pub async fn verify(&self, token: &str) -> Result<Principal, Problem> {
+        let claims = self.claims(token).await?;
+        let principal = self
+            .0
+            .config
+            .claims
+            .principal(&self.0.config.issuer, &claims)
+            .ok_or_else(|| Problem::unauthenticated("The token lacks the required claims."))?;
+        self.0.revocations.check(&principal.grant())?;
+        Ok(principal)
+    }
+
+    /// Returns the claims of a token whose signature, issuer, audience and times are valid. Revocations are not checked.
+    ///
+    /// # Errors
+    /// As [`Self::verify`].
+    pub async fn claims(&self, token: &str) -> Result<Map<String, Value>, Problem> {
         let header = decode_header(token).map_err(|_| Problem::unauthenticated("The token is not a JWT."))?;
         let kid = header.kid.ok_or_else(|| Problem::unauthenticated("The token names no key."))?;
         self.refresh(&kid).await?;
@@ -230,14 +246,7 @@ impl Verifier {
                 _ => "The token is not valid.",
             })
         })?;
-        let principal = self
-            .0
-            .config
-            .claims
-            .principal(&self.0.config.issuer, &token.claims)
-            .ok_or_else(|| Problem::unauthenticated("The token lacks the required claims."))?;
-        self.0.revocations.check(&principal.grant())?;
-        Ok(principal)
+        Ok(token.claims)
     }
 
     /// Fetches the issuer's keys if `kid` is unknown or the keys are too old. Known keys stay in use while the issuer

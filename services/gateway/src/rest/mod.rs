@@ -69,7 +69,7 @@ async fn forward(
         }
     };
     // a cookie has been exchanged; services must see neither it nor those of instances' pages
-    parts.headers.remove(header::COOKIE);
+    credentials::strip_cookies(&mut parts, &state.config.public_url);
 
     let service = route.service.name();
     let address = route.service.url(&state.config.services);
