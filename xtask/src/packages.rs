@@ -145,6 +145,22 @@ pub(crate) async fn proxies(consent: Consent) -> anyhow::Result<()> {
         bail!("HAProxy, nginx, wrk and taskset are required, and can be installed with apt only");
     }
     apt(consent, &["haproxy", "nginx-light", "wrk", "util-linux"]).await
+/// The folder with the OpenID provider for tests, an npm package. None if it cannot be installed: the case skips itself.
+pub(crate) async fn openid_provider(consent: Consent, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
+    if on_path("node").is_none() || on_path("npm").is_none() {
+        return Ok(None);
+    }
+    if !folder.join("node_modules/oidc-provider").is_dir() {
+        consent.ask("oidc-provider (npm)")?;
+        std::fs::create_dir_all(folder)?;
+        let mut npm = Command::new("npm");
+        npm.current_dir(folder).args(["install", "--no-audit", "--no-fund", "oidc-provider@9.13.3"]);
+        if let Err(error) = crate::process::run("npm install oidc-provider", npm).await {
+            println!("  {error:#}");
+            return Ok(None);
+        }
+    }
+    Ok(Some(folder.to_owned()))
 }
 
 /// A cargo subcommand, compiled from source unless it is there.

@@ -220,7 +220,14 @@ impl Verifier {
         let hash = TokenHash::of(token);
         let principal = match self.remembered(hash) {
             Some(principal) => principal,
-            None => self.verify_signature(token, hash).await?,
+            None => {
+                let (claims, keys) = self.verified_claims(token).await?;
+                let principal = self.0.config.claims.principal(&self.0.config.issuer, &claims);
+                let principal = principal
+                    .ok_or_else(|| Problem::unauthenticated("The token lacks the required claims."))?;
+                self.0.verified.insert(hash, Verified { principal: principal.clone(), keys });
+                principal
+            }
         };
         self.0.revocations.check(&principal.grant())?;
         Ok(principal)
@@ -235,7 +242,16 @@ impl Verifier {
         Some(verified.principal.clone())
     }
 
-    async fn verify_signature(&self, token: &str, hash: TokenHash) -> Result<Principal, Problem> {
+    /// Returns the claims of a token whose signature, issuer, audience and times are valid. Revocations are not checked.
+    ///
+    /// # Errors
+    /// As [`Self::verify`].
+    pub async fn claims(&self, token: &str) -> Result<Map<String, Value>, Problem> {
+        self.verified_claims(token).await.map(|(claims, _)| claims)
+    }
+
+    /// Returns the claims, and the number of the key set that verified them.
+    async fn verified_claims(&self, token: &str) -> Result<(Map<String, Value>, u64), Problem> {
         let header = decode_header(token).map_err(|_| Problem::unauthenticated("The token is not a JWT."))?;
         let kid = header.kid.ok_or_else(|| Problem::unauthenticated("The token names no key."))?;
         self.refresh(&kid).await?;
@@ -254,14 +270,7 @@ impl Verifier {
                 _ => "The token is not valid.",
             })
         })?;
-        let principal = self
-            .0
-            .config
-            .claims
-            .principal(&self.0.config.issuer, &token.claims)
-            .ok_or_else(|| Problem::unauthenticated("The token lacks the required claims."))?;
-        self.0.verified.insert(hash, Verified { principal: principal.clone(), keys: keys.number });
-        Ok(principal)
+        Ok((token.claims, keys.number))
     }
 
     /// Fetches the issuer's keys if `kid` is unknown or the keys are too old. Known keys stay in use while the issuer

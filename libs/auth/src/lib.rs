@@ -17,4 +17,4 @@ pub use jwks::{AuthConfig, ClaimNames, LEEWAY, Verifier};
 pub use principal::{Claims, Principal, Role};
 pub use revocation::{Grant, RETENTION, Refused, Revocation, RevocationSource, Revocations, WAIT};
 pub use scope::{Scope, Scopes, UnknownScope, required_scope};
-pub use session_secret::{SessionSecret, session_cookie_name};
+pub use session_secret::{SessionSecret, session_cookie_name, sign_in_cookie_name};

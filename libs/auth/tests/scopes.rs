@@ -1,7 +1,5 @@
 //! Tokens with scopes: which operations they may call.
 
-#![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
-
 use std::path::Path;
 
 use atelier_auth::{Admin, AuthState, Claims, HasAuth, Member, Role, User, required_scope};

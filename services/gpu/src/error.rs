@@ -153,6 +153,13 @@ impl From<Error> for Problem {
             .next(
                 "Give up the hold with DELETE /v1/instances/{id}/hold, and wait until the unit is released.",
             ),
+            // the call was made as the caller, whose API key lacks the scope
+            Error::Service { cause: ClientError::Problem(problem), .. }
+                if problem.is(ProblemType::InsufficientScope) =>
+            {
+                let scope = problem.extra.get("scope").cloned();
+                Self::new(ProblemType::InsufficientScope, problem.detail).with("scope", scope)
+            }
             Error::Service { service, cause } => Self::unavailable(service, cause),
             Error::HoldNotOffered => Self::new(
                 ProblemType::HoldNotOffered,
@@ -250,5 +257,21 @@ fn participle(command: Command) -> &'static str {
         Command::ReleaseHold => "released",
         Command::Restart => "restarted",
         Command::Delete => "deleted",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::ProblemDetails;
+
+    use super::*;
+
+    #[test]
+    fn a_scope_that_another_service_misses_is_named() {
+        let refused = Problem::new(ProblemType::InsufficientScope, "This needs the scope `storages:read`.")
+            .with("scope", "storages:read");
+        let cause = ClientError::Problem(Box::new(ProblemDetails::from(refused)));
+        let problem = Problem::from(Error::Service { service: "The storage service", cause });
+        assert_eq!((problem.status.as_u16(), &problem.extra["scope"]), (403, &"storages:read".into()));
     }
 }

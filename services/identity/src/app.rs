@@ -9,8 +9,8 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, api_key, config::Config, invitation, membership, revocation, session, signing_key, state::AppState,
-    tenant, token_exchange, user,
+    NAME, api_key, config::Config, invitation, membership, oidc, revocation, session, signing_key,
+    state::AppState, tenant, token_exchange, totp, user,
 };
 
 const CLEAN_UP: Duration = Duration::from_secs(60);
@@ -105,7 +105,9 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(membership::routes())
         .merge(invitation::routes())
         .merge(api_key::routes())
+        .merge(oidc::routes())
         .merge(token_exchange::routes())
+        .merge(totp::routes())
         .merge(signing_key::routes())
         .merge(revocation::routes())
 }

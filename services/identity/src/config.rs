@@ -2,12 +2,14 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
-use auth::{AuthConfig, Callers};
+use auth::{AuthConfig, Callers, Role};
 use clients::Endpoint;
 use db::DbConfig;
 use encryption::EncryptionKey;
+use ids::TenantId;
 use secrecy::SecretString;
 use serde::Deserialize;
+use url::Url;
 
 /// The service's configuration.
 #[derive(Debug, Clone, Deserialize)]
@@ -42,6 +44,71 @@ pub struct Config {
     /// Passwords.
     #[serde(default)]
     pub passwords: PasswordConfig,
+    /// How browsers reach the gateway. Needed with `oidc_providers`.
+    #[serde(default)]
+    pub public_url: Option<Url>,
+    /// OpenID providers with whose accounts people can sign in.
+    #[serde(default)]
+    pub oidc_providers: Vec<OidcProvider>,
+}
+
+/// An OpenID provider. Register `<public_url>/v1/sign-in/<id>/callback` there.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OidcProvider {
+    /// Id, in paths: a-z, 0-9 and -.
+    pub id: String,
+    /// Name to show.
+    pub name: String,
+    /// The exact `issuer` of its discovery document.
+    pub issuer: String,
+    /// The platform's client id there.
+    pub client_id: String,
+    /// The platform's client secret there.
+    pub client_secret: SecretString,
+    /// Scopes to request (default `openid`, `email`, `profile`).
+    #[serde(default = "default_scopes")]
+    pub scopes: Vec<String>,
+    /// Whether a person with a verified e-mail address that no user has becomes a user at the first sign-in.
+    #[serde(default)]
+    pub just_in_time: bool,
+    /// Whether a person becomes the user who has their verified e-mail address. The provider can then sign in as any user:
+    /// set it only for a provider that is trusted with all addresses that it verifies.
+    #[serde(default)]
+    pub link_verified_email: bool,
+    /// Memberships that its people get with a sign-in, unless they have one in the tenant.
+    #[serde(default)]
+    pub memberships: Vec<MembershipRule>,
+}
+
+fn default_scopes() -> Vec<String> {
+    ["openid", "email", "profile"].map(str::to_owned).to_vec()
+}
+
+/// A membership for people of a provider: those who fit all of its conditions, or everyone if it has none.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MembershipRule {
+    /// The tenant.
+    pub tenant: TenantId,
+    /// The role in it. If several rules fit, the highest counts.
+    pub role: Role,
+    /// The part after the `@` of the verified e-mail address.
+    #[serde(default)]
+    pub email_domain: Option<String>,
+    /// A claim of the ID token, such as a group.
+    #[serde(default)]
+    pub claim: Option<ClaimRule>,
+}
+
+/// A claim with this value, or a list that has it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimRule {
+    /// Name of the claim.
+    pub name: String,
+    /// The value.
+    pub value: String,
 }
 
 /// The first administrator.

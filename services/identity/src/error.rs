@@ -16,6 +16,12 @@ pub(crate) enum Error {
     /// Also for an unknown e-mail address: both look alike.
     #[error("wrong e-mail address or password")]
     WrongCredentials,
+    #[error("a second factor is required")]
+    SecondFactorMissing,
+    #[error("wrong second factor")]
+    SecondFactorWrong,
+    #[error("the second factor is enabled")]
+    TotpEnabled,
     #[error("sign-in is locked for {seconds} s")]
     SignInLocked { seconds: i64 },
     /// Also for an unknown key: all reasons look alike.
@@ -25,6 +31,11 @@ pub(crate) enum Error {
     ScopeMissing(Scope),
     #[error("the user has {most} API keys")]
     TooManyApiKeys { most: i64 },
+    /// Why is logged: only the operator can change it.
+    #[error("the sign-in with the provider failed")]
+    SignInFailed,
+    #[error("the person has no account")]
+    NoAccount,
     #[error("the session has ended")]
     SessionEnded,
     #[error("the session of the token has ended")]
@@ -89,6 +100,15 @@ impl From<Error> for Problem {
             Error::WrongCredentials => {
                 Self::new(ProblemType::WrongCredentials, "No user has this e-mail address and password.")
             }
+            Error::SecondFactorMissing => Self::new(
+                ProblemType::SecondFactorRequired,
+                "The password is right. A code of your authenticator app is needed as well.",
+            ),
+            Error::SecondFactorWrong => Self::new(
+                ProblemType::SecondFactorRequired,
+                "The code is not one of now, or was used before.",
+            ),
+            Error::TotpEnabled => Self::new(ProblemType::TotpEnabled, "Your sign-in requires codes already."),
             Error::SignInLocked { seconds } => Self::new(
                 ProblemType::TooManyAttempts,
                 format!("Sign-in is locked for {seconds} s after several wrong passwords."),
@@ -106,6 +126,13 @@ impl From<Error> for Problem {
             Error::TooManyApiKeys { most } => {
                 Self::new(ProblemType::TooManyApiKeys, format!("A user has at most {most} API keys."))
                     .with("limit", most)
+            }
+            Error::SignInFailed => Self::new(
+                ProblemType::SignInFailed,
+                "The provider refused the sign-in, or it was begun in another browser or too long ago.",
+            ),
+            Error::NoAccount => {
+                Self::new(ProblemType::NoAccount, "This account of the provider belongs to no user.")
             }
             Error::SessionEnded => Self::new(
                 ProblemType::SessionEnded,

@@ -3,7 +3,7 @@
 //! The only service that handles passwords. It knows nothing of what a tenant owns in other services.
 //!
 //! [`App`] is the wiring. The slices are `user`, `tenant`, `membership`, `invitation`, `session`,
-//! `api_key`, `token_exchange`, `revocation` and `signing_key`. Below them:
+//! `api_key`, `oidc`, `token_exchange`, `totp`, `revocation` and `signing_key`. Below them:
 //! `state` (what they share), `scope` (whose rows a transaction sees), `authority` (what a
 //! caller may do by the tables), `client_address` (where a request comes from), `password` (hashing), `keyring`
 //! (the keys in use) and `error`.
@@ -17,6 +17,7 @@ mod error;
 mod invitation;
 mod keyring;
 mod membership;
+mod oidc;
 mod password;
 mod revocation;
 mod scope;
@@ -25,12 +26,16 @@ mod signing_key;
 mod state;
 mod tenant;
 mod token_exchange;
+mod totp;
 mod user;
 
 use sqlx::migrate::Migrator;
 
 pub use app::{App, openapi, serve};
-pub use config::{BootstrapAdmin, Config, PasswordConfig, SessionConfig, SigningConfig};
+pub use config::{
+    BootstrapAdmin, ClaimRule, Config, MembershipRule, OidcProvider, PasswordConfig, SessionConfig,
+    SigningConfig,
+};
 
 /// Name of the service, its schema, its roles and its workers.
 pub const NAME: &str = "identity";

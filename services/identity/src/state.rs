@@ -16,7 +16,7 @@ use feed::Feed;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::{config::Config, keyring::Keyring, password::Hasher, revocation::store::OUTBOX};
+use crate::{config::Config, keyring::Keyring, oidc::Providers, password::Hasher, revocation::store::OUTBOX};
 
 /// The shared state. Cheap to clone.
 #[derive(Clone)]
@@ -28,6 +28,8 @@ pub(crate) struct Inner {
     pub(crate) cipher: Cipher,
     pub(crate) hasher: Hasher,
     pub(crate) keyring: Keyring,
+    /// The providers with whose accounts people sign in.
+    pub(crate) oidc: Providers,
     /// The feed of revocations.
     pub(crate) revocations: Feed,
     /// The services that own something of tenants.
@@ -59,6 +61,7 @@ impl AppState {
                 .iter()
                 .map(|(service, endpoint)| (service.clone(), client(endpoint)))
                 .collect(),
+            oidc: Providers::new(&config, &http)?,
             revocations: Feed::new(&db, OUTBOX),
             shutdown,
             db,

@@ -136,9 +136,17 @@ problems! {
     // sessions
     WrongCredentials = UNAUTHORIZED "wrong-credentials", "Wrong e-mail address or password",
         "Check both. An administrator can set a new password.";
+    SecondFactorRequired = UNAUTHORIZED "second-factor-required", "Second factor required",
+        "Send the request again with `totp`: a new code of your authenticator app, or a recovery code.";
+    TotpEnabled = CONFLICT "totp-enabled", "Second factor is enabled",
+        "Remove it with POST /v1/me/totp/remove first.";
     TooManyAttempts = TOO_MANY_REQUESTS "too-many-attempts", "Too many failed attempts",
         "Wait as long as `Retry-After` says, then try again.",
         { retry_after: integer "Seconds until the next attempt is accepted." };
+    SignInFailed = UNAUTHORIZED "sign-in-failed", "Sign-in with the provider failed",
+        "Begin again with GET /v1/sign-in/{provider}.";
+    NoAccount = FORBIDDEN "no-account", "No account",
+        "Ask an administrator of the platform for an account with the e-mail address that the provider has verified.";
     SessionEnded = UNAUTHORIZED "session-ended", "Session has ended",
         "Sign in again with POST /v1/sessions.";
     UserDisabled = FORBIDDEN "user-disabled", "Account disabled",

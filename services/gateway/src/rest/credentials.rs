@@ -16,7 +16,9 @@ use std::{
 };
 
 use api::{Problem, ProblemType};
-use auth::{API_KEY_PREFIX, ApiKey, Grant, HasAuth, Refused, SessionSecret, session_cookie_name};
+use auth::{
+    API_KEY_PREFIX, ApiKey, Grant, HasAuth, Refused, SessionSecret, session_cookie_name, sign_in_cookie_name,
+};
 use axum::http::{HeaderMap, HeaderValue, header, request::Parts};
 use clients::{Endpoint, identity};
 use ids::ApiKeyId;
@@ -295,6 +297,19 @@ fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(';'))
         .find_map(|pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
+}
+
+/// Removes all cookies, but for the one with which a browser ends a sign-in with a provider.
+pub(super) fn strip_cookies(parts: &mut Parts, public_url: &Url) {
+    let name = sign_in_cookie_name(public_url.scheme() == "https");
+    let kept = match parts.uri.path().starts_with("/v1/sign-in/") {
+        true => cookie(&parts.headers, name).and_then(|value| format!("{name}={value}").parse().ok()),
+        false => None,
+    };
+    parts.headers.remove(header::COOKIE);
+    if let Some(kept) = kept {
+        parts.headers.insert(header::COOKIE, kept);
+    }
 }
 
 /// The API key that a request presents as its bearer token.

@@ -112,7 +112,7 @@ impl Api {
             }
         };
         // a cookie has been exchanged; services must see neither it nor those of instances' pages
-        parts.headers.remove(header::COOKIE);
+        credentials::strip_cookies(&mut parts, &state.config.public_url);
 
         let service = route.service.name();
         let address = self.addresses.of(route.service);

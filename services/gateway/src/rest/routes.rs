@@ -115,6 +115,8 @@ pub(super) fn find(method: &Method, path: &str) -> Option<Route> {
     let identity = |access| Some(Route { service: Service::Identity, access });
     match path {
         "/v1/sessions" | "/v1/sessions/refresh" if method == Method::POST => return identity(Access::SignIn),
+        "/v1/sign-in-providers" => return identity(Access::Public),
+        _ if path.starts_with("/v1/sign-in/") => return identity(Access::SignIn),
         "/.well-known/jwks.json" | "/.well-known/openid-configuration" => return identity(Access::Public),
         _ => {}
     }

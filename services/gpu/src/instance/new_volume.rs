@@ -55,7 +55,11 @@ impl NewVolume {
         };
         match app.storage.create(&new, &derived(key.as_str()), token).await {
             Ok(storage) => Ok(storage.id),
-            Err(clients::Error::Problem(problem)) if problem.status < 500 => Err(refused(&problem)),
+            Err(clients::Error::Problem(problem))
+                if problem.status < 500 && !problem.is(ProblemType::InsufficientScope) =>
+            {
+                Err(refused(&problem))
+            }
             Err(cause) => Err(Error::Service { service: "The storage service", cause }.into()),
         }
     }

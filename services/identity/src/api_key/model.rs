@@ -144,7 +144,7 @@ mod tests {
             (NewApiKey { scopes: Vec::new(), ..good.clone() }, "/scopes"),
             (NewApiKey { requests_per_second: Some(0), ..good.clone() }, "/requests_per_second"),
             (NewApiKey { requests_per_second: Some(10_001), ..good.clone() }, "/requests_per_second"),
-            (NewApiKey { expires_at: Some(at(59)), ..good.clone() }, "/expires_at"),
+            (NewApiKey { expires_at: Some(at(59)), ..good }, "/expires_at"),
         ] {
             assert_eq!(bad.check(at(0)).unwrap_err().errors[0].pointer, pointer);
         }

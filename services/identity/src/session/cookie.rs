@@ -26,6 +26,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Cookie {
 }
 
 impl Cookie {
+    /// The cookie of browsers that use `https`, or not.
+    pub(crate) fn new(secure: bool) -> Self {
+        Self { secure }
+    }
+
     /// `Set-Cookie` that begins the session.
     ///
     /// # Errors

@@ -38,7 +38,7 @@ const NO_STORE: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "no-store")];
     responses(
         (status = 200, description = "The session's tokens", body = SessionTokens),
     ),
-    extensions(("x-problems" = json!([ProblemType::WrongCredentials, ProblemType::UserDisabled, ProblemType::NotAMember, ProblemType::TenantSuspended, ProblemType::TooManyAttempts]))),
+    extensions(("x-problems" = json!([ProblemType::WrongCredentials, ProblemType::SecondFactorRequired, ProblemType::UserDisabled, ProblemType::NotAMember, ProblemType::TenantSuspended, ProblemType::TooManyAttempts]))),
 )]
 async fn create_session(
     State(state): State<AppState>,

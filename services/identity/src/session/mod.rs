@@ -27,9 +27,12 @@ mod tokens;
 
 pub(crate) use attempt::Attempt;
 pub(crate) use clean_up::clean_up;
+pub(crate) use client::Client;
+pub(crate) use cookie::Cookie;
 pub(crate) use exchange::exchange;
 pub(crate) use http::routes;
 pub(crate) use model::EndReason;
+pub(crate) use open::{NewSession, Opened, open};
 pub(crate) use rights::{Holder, membership, rights_in};
 pub(crate) use store::end_all;
 pub(crate) use tokens::Subject;

@@ -42,6 +42,9 @@ pub(crate) struct Credentials {
     /// The tenant to act for (default: the active tenant with the oldest membership, if any).
     #[serde(default)]
     pub(super) tenant_id: Option<TenantId>,
+    /// A code of the authenticator app, or a recovery code, if the user has a second factor.
+    #[serde(default)]
+    pub(super) totp: Option<String>,
     /// For browsers: the response sets a cookie instead of returning tokens. Requests with the cookie that change
     /// something must come from a page of the platform itself.
     #[serde(default)]

@@ -9,7 +9,13 @@ use super::{
     open::{NewSession, open},
     rights::Holder,
 };
-use crate::{error::Error, scope, state::AppState, user};
+use crate::{
+    error::Error,
+    scope,
+    state::AppState,
+    totp::{self, SecondFactor},
+    user,
+};
 
 /// # Errors
 /// If the e-mail address or password is wrong (indistinguishably), sign-in is locked, the user is disabled; and as
@@ -31,6 +37,14 @@ pub(super) async fn sign_in(
         attempt.failed(state).await?;
         return Err(Error::WrongCredentials);
     };
+    match totp::check(state, account.id, credentials.totp.as_deref()).await? {
+        SecondFactor::Passed => {}
+        SecondFactor::Missing => return Err(Error::SecondFactorMissing),
+        SecondFactor::Wrong => {
+            attempt.failed(state).await?;
+            return Err(Error::SecondFactorWrong);
+        }
+    }
     attempt.succeeded(state).await?;
 
     let mut tx = state.db.platform().await?;

@@ -9,8 +9,8 @@ mod password_change;
 mod store;
 
 pub(crate) use bootstrap::bootstrap;
-pub(crate) use model::{User, check_email};
-pub(crate) use store::{find, find_account, lock_shared, password_hash};
+pub(crate) use model::{User, check_email, default_display_name};
+pub(crate) use store::{find, find_account, insert, lock_shared, password_hash};
 
 use utoipa_axum::router::OpenApiRouter;
 

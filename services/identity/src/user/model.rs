@@ -130,7 +130,7 @@ impl User {
 }
 
 /// The part of the e-mail address before the `@`.
-pub(super) fn default_display_name(email: &str) -> &str {
+pub(crate) fn default_display_name(email: &str) -> &str {
     email.split('@').next().unwrap_or(email)
 }
 

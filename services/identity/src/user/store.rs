@@ -77,7 +77,7 @@ pub(super) async fn list(
 }
 
 /// Adds a user. Returns none if the e-mail address is in use.
-pub(super) async fn insert(
+pub(crate) async fn insert(
     conn: &mut PgConnection,
     email: &str,
     display_name: &str,

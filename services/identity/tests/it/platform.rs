@@ -67,6 +67,8 @@ impl Platform {
             sessions: SessionConfig::default(),
             signing: SigningConfig { poll_seconds: 1, ..SigningConfig::default() },
             passwords: PasswordConfig::default(),
+            public_url: None,
+            oidc_providers: Vec::new(),
         };
         change(&mut config);
         let (client, process) = replica(config.clone()).await;

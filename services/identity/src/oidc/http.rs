@@ -1,0 +1,164 @@
+//! Sign-in with providers over HTTP, for browsers.
+
+use api::{Json, Path, Problem, ProblemType, Query};
+use axum::{
+    extract::State,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    attempt::{self, SignInAttempt},
+    model::{SignInProvider, SignInProviders, is_own_path, with_error},
+    provider::Provider,
+    sign_in,
+};
+use crate::{
+    error::Error,
+    session::{Client, Cookie},
+    state::AppState,
+};
+
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(list_sign_in_providers))
+        .routes(routes!(start_sign_in))
+        .routes(routes!(redeem_sign_in))
+}
+
+/// Lists the OpenID providers with whose accounts people can sign in.
+#[utoipa::path(
+    get, path = "/v1/sign-in-providers", operation_id = "list_sign_in_providers", tag = "sessions", security(()),
+    responses((status = 200, description = "The providers", body = SignInProviders)),
+)]
+async fn list_sign_in_providers(State(state): State<AppState>) -> Json<SignInProviders> {
+    let provider = |provider: &crate::config::OidcProvider| SignInProvider {
+        id: provider.id.clone(),
+        name: provider.name.clone(),
+        path: format!("/v1/sign-in/{}", provider.id),
+    };
+    Json(SignInProviders { items: state.oidc.iter().map(provider).collect() })
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Start {
+    /// Path to which the browser goes afterwards (default `/`). After a failure it has the parameter `sign_in_error`, the
+    /// last segment of a problem type.
+    return_to: Option<String>,
+}
+
+/// Begins a sign-in: redirects the browser to the provider.
+#[utoipa::path(
+    get, path = "/v1/sign-in/{provider}", operation_id = "start_sign_in", tag = "sessions", security(()),
+    params(("provider" = String, Path, description = "Provider id"), Start),
+    responses((status = 302, description = "To the provider")),
+)]
+async fn start_sign_in(
+    State(state): State<AppState>,
+    Path(provider): Path<String>,
+    Query(start): Query<Start>,
+) -> Result<Response, Problem> {
+    let provider = state.oidc.find(&provider).ok_or_else(Problem::not_found)?;
+    let return_to = start.return_to.as_deref().unwrap_or("/");
+    if !is_own_path(return_to) {
+        return Err(Problem::invalid_field("return_to", "must be a path of this platform"));
+    }
+    let attempt = SignInAttempt::begin(&provider.config.id, return_to, state.now())?;
+    let url = provider.authorization_url(&attempt).await;
+    let url = url.map_err(|error| Problem::unavailable("The sign-in provider", error))?;
+    let cookie = attempt.cookie(&state.cipher, state.oidc.is_secure())?;
+    Ok(redirect(StatusCode::FOUND, url.as_str(), [cookie])?)
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Callback {
+    /// `state` of the request.
+    state: Option<String>,
+    /// The code that the provider issued.
+    code: Option<String>,
+    /// Why the provider issued none.
+    error: Option<String>,
+    /// The provider.
+    iss: Option<String>,
+}
+
+/// Ends a sign-in: the provider sends the browser here. Sets the cookie of a session and redirects to the path that was
+/// given at the start. Only the browser that began the sign-in can end it, within ten minutes.
+#[utoipa::path(
+    get, path = "/v1/sign-in/{provider}/callback", operation_id = "redeem_sign_in", tag = "sessions", security(()),
+    params(("provider" = String, Path, description = "Provider id"), Callback),
+    responses((status = 303, description = "To the path that was given at the start")),
+    extensions(("x-problems" = json!([ProblemType::SignInFailed]))),
+)]
+async fn redeem_sign_in(
+    State(state): State<AppState>,
+    Path(provider): Path<String>,
+    Query(response): Query<Callback>,
+    client: Client,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let provider = state.oidc.find(&provider).ok_or_else(Problem::not_found)?;
+    let secure = state.oidc.is_secure();
+    let given = response.state.as_deref().unwrap_or_default();
+    let attempt =
+        SignInAttempt::resume(&headers, &state.cipher, secure, &provider.config.id, given, state.now());
+    let attempt = attempt.ok_or(Error::SignInFailed)?;
+    let forget = attempt::forget(secure)?;
+    match finish(&state, provider, &attempt, &response, &client).await {
+        Ok(session) => Ok(redirect(StatusCode::SEE_OTHER, &attempt.return_to, [session, forget])?),
+        Err(error) => {
+            let problem = Problem::from(error);
+            let path = with_error(&attempt.return_to, problem.kind.slug());
+            Ok(redirect(StatusCode::SEE_OTHER, &path, [forget])?)
+        }
+    }
+}
+
+/// Returns the cookie of the session.
+async fn finish(
+    state: &AppState,
+    provider: &Provider,
+    attempt: &SignInAttempt,
+    response: &Callback,
+    client: &Client,
+) -> Result<HeaderValue, Error> {
+    let Some(code) = &response.code else {
+        tracing::info!(
+            provider = provider.config.id,
+            error = response.error,
+            "the provider refused a sign-in"
+        );
+        return Err(Error::SignInFailed);
+    };
+    let person = provider.redeem(attempt, code, response.iss.as_deref()).await.map_err(|error| {
+        tracing::warn!(provider = provider.config.id, error = format!("{error:#}"), "sign-in failed");
+        Error::SignInFailed
+    })?;
+    let opened = sign_in::sign_in(state, provider, &person, client).await.inspect_err(|error| {
+        tracing::info!(provider = provider.config.id, %error, "sign-in refused");
+    })?;
+    let secret = opened.secret.ok_or_else(|| anyhow::anyhow!("a session without a cookie"))?;
+    Cookie::new(state.oidc.is_secure()).set(&secret, state.config.sessions.session_seconds)
+}
+
+fn redirect<const N: usize>(
+    status: StatusCode,
+    to: &str,
+    cookies: [HeaderValue; N],
+) -> Result<Response, Error> {
+    let location = HeaderValue::from_str(to).map_err(anyhow::Error::from)?;
+    let mut response = (status, [(header::LOCATION, location)]).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    for cookie in cookies {
+        headers.append(header::SET_COOKIE, cookie);
+    }
+    Ok(response)
+}

@@ -1,0 +1,167 @@
+//! Who signed in, and to which tenants they belong by the configured rules.
+
+use auth::Role;
+use ids::TenantId;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use crate::config::MembershipRule;
+
+/// A provider with whose accounts people sign in.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(super) struct SignInProvider {
+    /// Id of the provider.
+    pub(super) id: String,
+    /// Name to show.
+    pub(super) name: String,
+    /// Path that begins a sign-in, for a link.
+    pub(super) path: String,
+}
+
+/// A list of providers.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(super) struct SignInProviders {
+    /// The providers, in the order of the configuration.
+    pub(super) items: Vec<SignInProvider>,
+}
+
+/// A person, as the provider describes them.
+#[derive(Debug, Clone)]
+pub(super) struct Person {
+    pub(super) subject: String,
+    /// Only if the provider has verified it: an address proves nothing otherwise.
+    pub(super) email: Option<String>,
+    pub(super) name: Option<String>,
+    claims: Map<String, Value>,
+}
+
+impl Person {
+    /// Reads the claims of an ID token. Returns none without a subject.
+    pub(super) fn of(claims: Map<String, Value>) -> Option<Self> {
+        let text = |name: &str| claims.get(name).and_then(Value::as_str).map(str::to_owned);
+        let verified = claims.get("email_verified").is_some_and(|value| match value {
+            Value::Bool(verified) => *verified,
+            // as some providers send it
+            other => other == "true",
+        });
+        Some(Self {
+            subject: text("sub").filter(|subject| !subject.is_empty())?,
+            email: text("email").filter(|_| verified),
+            name: text("name"),
+            claims,
+        })
+    }
+
+    /// Returns the memberships that the rules give, one for each tenant: the highest role counts.
+    pub(super) fn memberships(&self, rules: &[MembershipRule]) -> Vec<(TenantId, Role)> {
+        let mut found: Vec<(TenantId, Role)> = Vec::new();
+        for rule in rules.iter().filter(|rule| self.fits(rule)) {
+            match found.iter_mut().find(|(tenant, _)| *tenant == rule.tenant) {
+                Some((_, role)) => *role = (*role).max(rule.role),
+                None => found.push((rule.tenant, rule.role)),
+            }
+        }
+        found
+    }
+
+    fn fits(&self, rule: &MembershipRule) -> bool {
+        let domain = rule.email_domain.as_ref().is_none_or(|domain| {
+            let own = self.email.as_ref().and_then(|email| email.rsplit_once('@'));
+            own.is_some_and(|(_, own)| own.eq_ignore_ascii_case(domain))
+        });
+        let claim = rule.claim.as_ref().is_none_or(|claim| {
+            let found = self.claims.get(&claim.name);
+            match found {
+                Some(Value::Array(values)) => values.iter().any(|value| *value == claim.value),
+                Some(value) => *value == claim.value,
+                None => false,
+            }
+        });
+        domain && claim
+    }
+}
+
+/// Returns whether a browser may be sent to this path after the sign-in: it leads to the same origin, whatever program reads
+/// it.
+pub(super) fn is_own_path(path: &str) -> bool {
+    let rest = path.strip_prefix('/');
+    let visible = path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    visible && path.len() <= 500 && rest.is_some_and(|rest| !rest.starts_with('/'))
+}
+
+/// The path with a parameter that says why the sign-in failed.
+pub(super) fn with_error(path: &str, slug: &str) -> String {
+    let (path, fragment) = path.split_once('#').map_or((path, None), |(path, rest)| (path, Some(rest)));
+    let separator = if path.contains('?') { '&' } else { '?' };
+    let fragment = fragment.map_or_else(String::new, |fragment| format!("#{fragment}"));
+    format!("{path}{separator}sign_in_error={slug}{fragment}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::config::ClaimRule;
+
+    fn person(claims: Value) -> Option<Person> {
+        let Value::Object(claims) = claims else { panic!("claims are an object") };
+        Person::of(claims)
+    }
+
+    #[test]
+    fn only_verified_addresses_count() {
+        for (claims, email) in [
+            (json!({ "sub": "1", "email": "a@b.test", "email_verified": true }), Some("a@b.test")),
+            (json!({ "sub": "1", "email": "a@b.test", "email_verified": "true" }), Some("a@b.test")),
+            (json!({ "sub": "1", "email": "a@b.test", "email_verified": false }), None),
+            (json!({ "sub": "1", "email": "a@b.test" }), None),
+        ] {
+            assert_eq!(person(claims.clone()).unwrap().email.as_deref(), email, "{claims}");
+        }
+        assert!(person(json!({ "email": "a@b.test" })).is_none());
+        assert!(person(json!({ "sub": "" })).is_none());
+    }
+
+    #[test]
+    fn rules_give_memberships() {
+        let (all, domain, group) = (TenantId::new(), TenantId::new(), TenantId::new());
+        let rule = |tenant, role| MembershipRule { tenant, role, email_domain: None, claim: None };
+        let of_group = |value: &str| Some(ClaimRule { name: "groups".to_owned(), value: value.to_owned() });
+        let rules = [
+            rule(all, Role::Viewer),
+            MembershipRule { email_domain: Some("Studio.test".to_owned()), ..rule(domain, Role::Member) },
+            MembershipRule { claim: of_group("artists"), ..rule(group, Role::Member) },
+            MembershipRule { claim: of_group("leads"), ..rule(group, Role::Owner) },
+        ];
+        let of = |claims: Value| person(claims).unwrap().memberships(&rules);
+        assert_eq!(of(json!({ "sub": "1" })), [(all, Role::Viewer)]);
+        let email = |email: &str, verified: bool| {
+            of(json!({ "sub": "1", "email": email, "email_verified": verified }))
+        };
+        assert_eq!(email("a@studio.test", true), [(all, Role::Viewer), (domain, Role::Member)]);
+        assert_eq!(email("a@studio.test", false), [(all, Role::Viewer)]);
+        assert_eq!(email("a@studio.test.evil", true), [(all, Role::Viewer)]);
+        assert_eq!(email("studio.test@evil", true), [(all, Role::Viewer)]);
+        let groups = |groups: Value| of(json!({ "sub": "1", "groups": groups }));
+        assert_eq!(groups(json!(["x", "artists"])), [(all, Role::Viewer), (group, Role::Member)]);
+        assert_eq!(groups(json!(["artists", "leads"])), [(all, Role::Viewer), (group, Role::Owner)]);
+        assert_eq!(groups(json!("leads")), [(all, Role::Viewer), (group, Role::Owner)]);
+        assert_eq!(groups(json!({ "leads": true })), [(all, Role::Viewer)]);
+    }
+
+    #[test]
+    fn only_paths_of_the_own_origin_are_returned_to() {
+        for good in ["/", "/instances?x=1#y", "/a/b"] {
+            assert!(is_own_path(good), "{good}");
+        }
+        for bad in
+            ["", "//evil.test", "/\\evil.test", "https://evil.test", "x", "/a b", "/\n/evil.test", "/ü"]
+        {
+            assert!(!is_own_path(bad), "{bad:?}");
+        }
+        assert_eq!(with_error("/a", "x"), "/a?sign_in_error=x");
+        assert_eq!(with_error("/a?b=1#c", "x"), "/a?b=1&sign_in_error=x#c");
+    }
+}

@@ -1,0 +1,205 @@
+//! Requests to an OpenID provider: its description, and the exchange of a code.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::{Context, ensure};
+use auth::{AuthConfig, ClaimNames, Verifier};
+use secrecy::ExposeSecret;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+use tokio::{sync::Mutex, time::Instant};
+use url::Url;
+
+use super::{attempt::SignInAttempt, model::Person};
+use crate::config::{Config, OidcProvider};
+
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a provider's description is used.
+const DESCRIBED_FOR: Duration = Duration::from_secs(3600);
+
+/// All configured providers.
+pub(crate) struct Providers {
+    providers: Vec<Provider>,
+    /// Where browsers reach the platform. Set if there are providers.
+    public_url: Option<Url>,
+}
+
+/// One provider.
+pub(crate) struct Provider {
+    pub(super) config: OidcProvider,
+    redirect_url: Url,
+    http: reqwest::Client,
+    verifier: Verifier,
+    description: Mutex<Option<(Instant, Arc<Description>)>>,
+}
+
+/// The parts of a discovery document that are used.
+#[derive(Debug, Deserialize)]
+struct Description {
+    issuer: String,
+    authorization_endpoint: Url,
+    token_endpoint: Url,
+    #[serde(default)]
+    userinfo_endpoint: Option<Url>,
+    #[serde(default)]
+    token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    authorization_response_iss_parameter_supported: bool,
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    id_token: String,
+    access_token: String,
+}
+
+impl Providers {
+    /// # Errors
+    /// If there are providers and no public URL, or two have the same id.
+    pub(crate) fn new(config: &Config, http: &reqwest::Client) -> anyhow::Result<Self> {
+        let mut providers: Vec<Provider> = Vec::new();
+        for provider in &config.oidc_providers {
+            let public = config.public_url.as_ref().context("oidc_providers need public_url")?;
+            ensure!(
+                api::checks::is_dns_label(&provider.id)
+                    && providers.iter().all(|p| p.config.id != provider.id),
+                "oidc_providers: {:?} must be a label (a-z, 0-9, -), and unique",
+                provider.id
+            );
+            let redirect_url = public.join(&format!("/v1/sign-in/{}/callback", provider.id))?;
+            let verified = AuthConfig {
+                issuer: provider.issuer.clone(),
+                audience: provider.client_id.clone(),
+                jwks_url: None,
+                keys_seconds: 300,
+                claims: ClaimNames::default(),
+                revocations: None,
+            };
+            providers.push(Provider {
+                config: provider.clone(),
+                redirect_url,
+                http: http.clone(),
+                verifier: Verifier::new(verified, http.clone()),
+                description: Mutex::new(None),
+            });
+        }
+        Ok(Self { providers, public_url: config.public_url.clone() })
+    }
+
+    /// Returns the provider with this id.
+    pub(super) fn find(&self, id: &str) -> Option<&Provider> {
+        self.providers.iter().find(|provider| provider.config.id == id)
+    }
+
+    /// Returns the configurations in their order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &OidcProvider> {
+        self.providers.iter().map(|provider| &provider.config)
+    }
+
+    /// Whether browsers use `https`.
+    pub(super) fn is_secure(&self) -> bool {
+        self.public_url.as_ref().is_none_or(|url| url.scheme() == "https")
+    }
+}
+
+impl Provider {
+    async fn get<T: DeserializeOwned>(&self, url: Url, token: Option<&str>) -> anyhow::Result<T> {
+        let mut request = self.http.get(url).timeout(TIMEOUT);
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        Ok(request.send().await?.error_for_status()?.json().await?)
+    }
+
+    async fn description(&self) -> anyhow::Result<Arc<Description>> {
+        let mut known = self.description.lock().await;
+        if let Some((at, description)) = &*known
+            && at.elapsed() < DESCRIBED_FOR
+        {
+            return Ok(Arc::clone(description));
+        }
+        let issuer = self.config.issuer.trim_end_matches('/');
+        let url = format!("{issuer}/.well-known/openid-configuration").parse()?;
+        let description: Arc<Description> = Arc::new(self.get(url, None).await?);
+        ensure!(description.issuer == self.config.issuer, "the provider names itself {}", description.issuer);
+        *known = Some((Instant::now(), Arc::clone(&description)));
+        Ok(description)
+    }
+
+    /// Returns the URL that begins the sign-in at the provider.
+    pub(super) async fn authorization_url(&self, attempt: &SignInAttempt) -> anyhow::Result<Url> {
+        let mut url = self.description().await?.authorization_endpoint.clone();
+        url.query_pairs_mut()
+            .append_pair("response_type", "code")
+            .append_pair("client_id", &self.config.client_id)
+            .append_pair("redirect_uri", self.redirect_url.as_str())
+            .append_pair("scope", &self.config.scopes.join(" "))
+            .extend_pairs(attempt.parameters());
+        Ok(url)
+    }
+
+    /// Exchanges the code of the provider's response for who signed in. `issuer` is the response's parameter `iss`.
+    ///
+    /// # Errors
+    /// If the provider does not answer, refuses the code, or its ID token is not valid for this sign-in.
+    pub(super) async fn redeem(
+        &self,
+        attempt: &SignInAttempt,
+        code: &str,
+        issuer: Option<&str>,
+    ) -> anyhow::Result<Person> {
+        let description = self.description().await?;
+        // RFC 9207: the response of another provider must not be used here
+        match issuer {
+            Some(issuer) => ensure!(issuer == self.config.issuer, "the response is from {issuer}"),
+            None => ensure!(
+                !description.authorization_response_iss_parameter_supported,
+                "the response does not name its issuer"
+            ),
+        }
+        let tokens = self.tokens(&description, attempt, code).await?;
+        let claims = self.verifier.claims(&tokens.id_token).await;
+        let mut claims = claims.map_err(|problem| anyhow::anyhow!("ID token: {}", problem.detail))?;
+        ensure!(claims.get("nonce").and_then(Value::as_str) == Some(attempt.nonce.as_str()), "another nonce");
+        let party = claims.get("azp").and_then(Value::as_str);
+        ensure!(party.is_none_or(|party| party == self.config.client_id), "issued to another client");
+        if !claims.contains_key("email")
+            && let Some(url) = &description.userinfo_endpoint
+        {
+            let more: Map<String, Value> = self.get(url.clone(), Some(&tokens.access_token)).await?;
+            ensure!(more.get("sub") == claims.get("sub"), "the user info is of another subject");
+            for (name, value) in more {
+                claims.entry(name).or_insert(value);
+            }
+        }
+        Person::of(claims).context("no subject")
+    }
+
+    async fn tokens(
+        &self,
+        description: &Description,
+        attempt: &SignInAttempt,
+        code: &str,
+    ) -> anyhow::Result<Tokens> {
+        let (id, secret) = (self.config.client_id.as_str(), self.config.client_secret.expose_secret());
+        let mut form = vec![
+            ("grant_type", "authorization_code"),
+            ("code", code),
+            ("redirect_uri", self.redirect_url.as_str()),
+            ("code_verifier", &attempt.code_verifier),
+        ];
+        // RFC 6749: Basic is what every provider supports, unless it says otherwise
+        let methods = description.token_endpoint_auth_methods_supported.as_ref();
+        let basic = methods.is_none_or(|methods| methods.iter().any(|one| one == "client_secret_basic"));
+        let request = self.http.post(description.token_endpoint.clone()).timeout(TIMEOUT);
+        let request = if basic {
+            let encoded =
+                |text: &str| -> String { url::form_urlencoded::byte_serialize(text.as_bytes()).collect() };
+            request.basic_auth(encoded(id), Some(encoded(secret)))
+        } else {
+            form.extend([("client_id", id), ("client_secret", secret)]);
+            request
+        };
+        Ok(request.form(&form).send().await?.error_for_status()?.json().await?)
+    }
+}

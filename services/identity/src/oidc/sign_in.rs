@@ -1,0 +1,92 @@
+//! The user of a person who signed in with a provider, and their session.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use ids::UserId;
+use sqlx::PgConnection;
+
+use super::{model::Person, provider::Provider, store};
+use crate::{
+    error::Error,
+    invitation, membership, scope,
+    session::{Client, Holder, NewSession, Opened, open},
+    state::AppState,
+    tenant::{self, TenantState},
+    user,
+};
+
+/// Opens a session of the person, for whom a user is created or linked if the provider's configuration allows it.
+///
+/// # Errors
+/// If the person has no user, or one that is disabled.
+pub(super) async fn sign_in(
+    state: &AppState,
+    provider: &Provider,
+    person: &Person,
+    client: &Client,
+) -> Result<Opened, Error> {
+    let mut tx = state.db.platform().await?;
+    let issuer = &provider.config.issuer;
+    let id = match store::find(&mut tx, issuer, &person.subject).await? {
+        Some(id) => id,
+        None => {
+            let id = first_sign_in(state, &mut tx, provider, person).await?;
+            store::insert(&mut tx, issuer, &person.subject, id).await?;
+            tracing::info!(user.id = %id, provider = provider.config.id, "account linked");
+            id
+        }
+    };
+    scope::user(&mut tx, id).await?;
+    let holder = Holder::find(&mut tx, id).await?.ok_or(Error::NoAccount)?;
+    add_memberships(&mut tx, provider, person, id).await?;
+    let new = NewSession { tenant: None, cookie: true, client };
+    let opened = open(&mut tx, state, holder, &new).await?;
+    tx.commit().await?;
+    Ok(opened)
+}
+
+/// Returns the user that the person is from now on.
+async fn first_sign_in(
+    state: &AppState,
+    tx: &mut PgConnection,
+    provider: &Provider,
+    person: &Person,
+) -> Result<UserId, Error> {
+    // without a verified address nobody could tell whose account it is
+    let email = person.email.as_deref().ok_or(Error::NoAccount)?;
+    user::check_email("/email", email)?;
+    if let Some(account) = user::find_account(tx, email).await? {
+        // whoever can receive mail there would take the account over, if the provider is wrong
+        return if provider.config.link_verified_email { Ok(account.id) } else { Err(Error::EmailTaken) };
+    }
+    if !provider.config.just_in_time {
+        return Err(Error::NoAccount);
+    }
+    let name = person.name.as_deref().filter(|name| tenant::check_name("/name", name).is_ok());
+    // nobody knows the password; an administrator can set one
+    let mut password = [0; 32];
+    aws_lc_rs::rand::fill(&mut password).map_err(anyhow::Error::from)?;
+    let hash = state.hasher.permit().await?.hash(STANDARD.encode(password).into()).await?;
+    let name = name.unwrap_or_else(|| user::default_display_name(email));
+    Ok(user::insert(tx, email, name, false, &hash).await?.ok_or(Error::EmailTaken)?.id)
+}
+
+/// Adds the memberships of the provider's rules that the user does not have. Roles that the user has stay.
+async fn add_memberships(
+    tx: &mut PgConnection,
+    provider: &Provider,
+    person: &Person,
+    user: UserId,
+) -> Result<(), Error> {
+    for (id, role) in person.memberships(&provider.config.memberships) {
+        let found = tenant::lock_shared(tx, id).await?.filter(|tenant| tenant.state == TenantState::Active);
+        if found.is_none() {
+            tracing::warn!(tenant.id = %id, provider = provider.config.id, "no active tenant of a membership rule");
+            continue;
+        }
+        scope::tenant(tx, id).await?;
+        if membership::insert(tx, id, user, role).await? {
+            invitation::delete_of_member(tx, id, user).await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! The caller's second factor over HTTP.
+
+use api::{IdempotencyKey, Json, Path, Problem, ProblemType, Reply};
+use auth::{Admin, User};
+use axum::{extract::State, http::StatusCode};
+use ids::UserId;
+use serde_json::json;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    changes,
+    model::{self, RecoveryCodes, Totp, TotpCode, TotpSecret},
+    store,
+};
+use crate::{client_address::ClientAddress, error::Error, session::Attempt, state::AppState, user};
+
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(get_totp, create_totp))
+        .routes(routes!(start_totp))
+        .routes(routes!(remove_totp))
+        .routes(routes!(reset_totp))
+}
+
+/// Returns whether the caller's sign-in requires codes.
+#[utoipa::path(
+    get, path = "/v1/me/totp", operation_id = "get_totp", tag = "users",
+    responses((status = 200, description = "The second factor", body = Totp)),
+)]
+async fn get_totp(State(state): State<AppState>, User(principal): User) -> Result<Json<Totp>, Problem> {
+    let mut tx = state.db.user(principal.user).await?;
+    let enabled_at = store::find(&mut tx, principal.user).await?.and_then(|factor| factor.confirmed_at);
+    let recovery_codes_left = store::count_recovery_codes(&mut tx, principal.user).await?;
+    Ok(Json(Totp { enabled: enabled_at.is_some(), enabled_at, recovery_codes_left }))
+}
+
+/// Creates a secret for an authenticator app (TOTP: SHA-1, six digits, 30 s). Codes are required once the first one has been
+/// entered: see `start_totp`. Until then, each call replaces the secret. A repetition of the request returns none.
+#[utoipa::path(
+    post, path = "/v1/me/totp", operation_id = "create_totp", tag = "users", params(IdempotencyKey),
+    responses((status = 201, description = "The secret", body = TotpSecret)),
+    extensions(("x-problems" = json!([ProblemType::TotpEnabled]))),
+)]
+async fn create_totp(
+    State(state): State<AppState>,
+    User(principal): User,
+    key: IdempotencyKey,
+) -> Result<Reply, Problem> {
+    let mut tx = state.db.platform().await?;
+    let email = user::find(&mut tx, principal.user).await?.ok_or(Error::UserDeleted)?.email;
+    tx.commit().await?;
+    let secret = model::new_secret()?;
+    let mut replayed = true;
+    let reply = key
+        .once(state.db.user(principal.user).await?, principal.user, &(), async |tx| {
+            changes::enrol(&state, tx, &principal, &secret).await?;
+            replayed = false;
+            Reply::json(StatusCode::CREATED, &TotpSecret { secret: None, url: None })
+        })
+        .await?;
+    let (secret, url) = model::shown(&secret, &email);
+    Ok(if replayed { reply } else { reply.once_only(json!({ "secret": secret, "url": url })) })
+}
+
+/// Requires codes at sign-in from now on, if the first one is right. Returns recovery codes, once.
+#[utoipa::path(
+    post, path = "/v1/me/totp/start", operation_id = "start_totp", tag = "users", params(IdempotencyKey),
+    request_body = TotpCode,
+    responses((status = 200, description = "The recovery codes", body = RecoveryCodes)),
+    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::TotpEnabled, ProblemType::TooManyAttempts]))),
+)]
+async fn start_totp(
+    State(state): State<AppState>,
+    User(principal): User,
+    client: ClientAddress,
+    key: IdempotencyKey,
+    Json(code): Json<TotpCode>,
+) -> Result<Reply, Problem> {
+    let attempt = begin(&state, client, principal.user).await?;
+    let codes = model::new_recovery_codes()?;
+    let mut replayed = true;
+    let reply = key
+        .once(state.db.user(principal.user).await?, principal.user, &code, async |tx| {
+            changes::confirm(&state, tx, &principal, &code.code, &codes).await?;
+            replayed = false;
+            Reply::json(StatusCode::OK, &RecoveryCodes { recovery_codes: None })
+        })
+        .await;
+    let reply = counted(&state, attempt, reply).await?;
+    Ok(if replayed { reply } else { reply.once_only(json!({ "recovery_codes": codes })) })
+}
+
+/// Removes the second factor, with a code of it or a recovery code.
+#[utoipa::path(
+    post, path = "/v1/me/totp/remove", operation_id = "remove_totp", tag = "users", params(IdempotencyKey),
+    request_body = TotpCode,
+    responses((status = 204, description = "Codes are no longer required")),
+    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::TooManyAttempts]))),
+)]
+async fn remove_totp(
+    State(state): State<AppState>,
+    User(principal): User,
+    client: ClientAddress,
+    key: IdempotencyKey,
+    Json(code): Json<TotpCode>,
+) -> Result<Reply, Problem> {
+    let attempt = begin(&state, client, principal.user).await?;
+    let reply = key
+        .once(state.db.user(principal.user).await?, principal.user, &code, async |tx| {
+            changes::remove(&state, tx, &principal, &code.code).await?;
+            Ok(Reply::no_content())
+        })
+        .await;
+    counted(&state, attempt, reply).await
+}
+
+/// Removes the second factor of a user who has lost the device and the recovery codes. For administrators.
+#[utoipa::path(
+    delete, path = "/v1/users/{id}/totp", operation_id = "reset_totp", tag = "users",
+    params(("id" = UserId, Path, description = "User id"), IdempotencyKey),
+    responses((status = 204, description = "Codes are no longer required")),
+)]
+async fn reset_totp(
+    State(state): State<AppState>,
+    Admin(principal): Admin,
+    Path(id): Path<UserId>,
+    key: IdempotencyKey,
+) -> Result<Reply, Problem> {
+    key.once(state.db.platform().await?, principal.user, &(), async |tx| {
+        changes::reset(tx, &principal, id).await?;
+        Ok(Reply::no_content())
+    })
+    .await
+}
+
+/// Codes are limited as passwords are.
+async fn begin(state: &AppState, client: ClientAddress, user: UserId) -> Result<Attempt, Error> {
+    let mut tx = state.db.platform().await?;
+    let email = user::find(&mut tx, user).await?.ok_or(Error::UserDeleted)?.email;
+    tx.commit().await?;
+    Attempt::begin(state, client, &email).await
+}
+
+/// Counts a wrong code as a failed attempt.
+async fn counted(
+    state: &AppState,
+    attempt: Attempt,
+    reply: Result<Reply, Problem>,
+) -> Result<Reply, Problem> {
+    if reply.as_ref().is_err_and(|problem| problem.is(ProblemType::InvalidField)) {
+        attempt.failed(state).await?;
+    }
+    reply
+}

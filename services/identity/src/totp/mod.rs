@@ -1,0 +1,11 @@
+//! The second factor of users who sign in with a password: codes of an authenticator app (TOTP, RFC 6238), and recovery
+//! codes. Sign-in with a provider (`crate::oidc`) leaves further factors to the provider.
+
+mod changes;
+mod check;
+mod http;
+mod model;
+mod store;
+
+pub(crate) use check::{SecondFactor, check};
+pub(crate) use http::routes;
