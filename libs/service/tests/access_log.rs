@@ -8,6 +8,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use atelier_service::{Front, Process};
 use axum::{
     Router,
     body::{Body, Bytes},
@@ -16,7 +17,6 @@ use axum::{
     routing::{get, post},
 };
 use serde_json::Value;
-use service::{Front, Process};
 use tower::ServiceExt;
 use tracing::Span;
 use tracing_subscriber::fmt::MakeWriter;
