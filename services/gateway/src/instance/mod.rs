@@ -179,7 +179,10 @@ impl Instances {
                     let Some(route) = find().await? else { return Err(self.notice(Notice::Gone, headers)) };
                     let is_own =
                         route.instance_id == session.host.instance && route.tenant_id == session.tenant;
-                    let is_shared = session.share.is_none_or(|share| route.share_links.contains(&share.link));
+                    // a cookie ends within a second after the link does
+                    let is_shared = session.share.is_none_or(|share| {
+                        route.share_links.contains(&share.link) && !until(share.expires_at).is_zero()
+                    });
                     return if is_own && is_shared {
                         Ok(Admitted { route, session: Some(session) })
                     } else {
