@@ -145,6 +145,8 @@ pub(crate) async fn proxies(consent: Consent) -> anyhow::Result<()> {
         bail!("HAProxy, nginx, wrk and taskset are required, and can be installed with apt only");
     }
     apt(consent, &["haproxy", "nginx-light", "wrk", "util-linux"]).await
+}
+
 /// The folder with the OpenID provider for tests, an npm package. None if it cannot be installed: the case skips itself.
 pub(crate) async fn openid_provider(consent: Consent, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
     if on_path("node").is_none() || on_path("npm").is_none() {
