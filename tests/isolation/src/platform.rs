@@ -1,6 +1,6 @@
 //! The services, started one after the other.
 
-use std::{collections::BTreeMap, net::SocketAddr, path::Path};
+use std::{collections::BTreeMap, net::SocketAddr, path::Path, sync::Arc};
 
 use atelier_gateway::{CookieKey, Limits, Services};
 use atelier_gpu::{
@@ -51,7 +51,7 @@ pub struct Service {
 /// The platform. It ends with the test's runtime.
 pub struct Platform {
     /// The database of all services.
-    pub db: TestDb,
+    pub db: Arc<TestDb>,
     /// The gateway, without a token.
     pub gateway: Client,
     /// The services behind it.
@@ -69,6 +69,11 @@ pub struct Platform {
 impl Platform {
     /// Starts everything, fills the catalogue and the stock, and waits until the stock is available.
     pub async fn start() -> Self {
+        Self::on(Arc::new(TestDb::new().await)).await
+    }
+
+    /// As [`Self::start`], on a new database.
+    pub async fn on(db: Arc<TestDb>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let cluster = devcluster::start(cluster_config(folder.path())).await.unwrap();
         let clusters = clusters(&cluster);
@@ -82,8 +87,6 @@ impl Platform {
         })
         .await
         .unwrap();
-        let db = TestDb::new().await;
-
         let identity = start_identity(&db).await;
         let auth = accepted(identity.client.base());
         let stock = {

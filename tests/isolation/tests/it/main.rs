@@ -3,4 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
 mod matrix;
+mod policies;
+mod queries;
 mod tokens;
