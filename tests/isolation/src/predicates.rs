@@ -18,7 +18,8 @@ pub fn predicates(sql: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     for n in 0..tokens.len() {
         let is_condition = n > 0 && BEFORE.contains(&text(n - 1));
-        if !is_condition || text(n + 1) != "=" || !(is_column(n) || is_column(n + 2)) || text(n + 2) == "null" {
+        if !is_condition || text(n + 1) != "=" || !(is_column(n) || is_column(n + 2)) || text(n + 2) == "null"
+        {
             continue;
         }
         let mut last = n + 2;
@@ -77,11 +78,23 @@ mod tests {
 
     #[test]
     fn conditions_are_found_and_assignments_are_not() {
-        let found = |sql: &str| predicates(sql).into_iter().map(|range| sql[range].to_owned()).collect::<Vec<_>>();
+        let found =
+            |sql: &str| predicates(sql).into_iter().map(|range| sql[range].to_owned()).collect::<Vec<_>>();
         assert_eq!(found("select 1 from a where tenant_id = $1 and x = $2"), ["tenant_id = $1"]);
-        assert_eq!(found("select 1 from a join b on (b.tenant_id = a.tenant_id)"), ["b.tenant_id = a.tenant_id"]);
-        assert_eq!(found("select 1 where $1 = tenant_id or tenant_id = any($2)"), ["$1 = tenant_id", "tenant_id = any($2)"]);
-        assert_eq!(found("select 1 where t.tenant_id = $1::uuid -- and tenant_id = $2"), ["t.tenant_id = $1::uuid"]);
-        assert!(found("update a set tenant_id = $1, holder_tenant = null where x = 'tenant_id = $1'").is_empty());
+        assert_eq!(
+            found("select 1 from a join b on (b.tenant_id = a.tenant_id)"),
+            ["b.tenant_id = a.tenant_id"]
+        );
+        assert_eq!(
+            found("select 1 where $1 = tenant_id or tenant_id = any($2)"),
+            ["$1 = tenant_id", "tenant_id = any($2)"]
+        );
+        assert_eq!(
+            found("select 1 where t.tenant_id = $1::uuid -- and tenant_id = $2"),
+            ["t.tenant_id = $1::uuid"]
+        );
+        assert!(
+            found("update a set tenant_id = $1, holder_tenant = null where x = 'tenant_id = $1'").is_empty()
+        );
     }
 }

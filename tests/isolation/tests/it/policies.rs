@@ -32,7 +32,8 @@ const CONDITIONS: [&str; 11] = [
 /// A policy's expression with short names for what its transaction is set to.
 fn short(expression: &str) -> String {
     let setting = |name: &str| format!("NULLIF(current_setting('atelier.{name}'::text, true), ''::text)");
-    let scope = |prefix: &str, name| format!("('{prefix}'::text || replace({}, '-'::text, ''::text))", setting(name));
+    let scope =
+        |prefix: &str, name| format!("('{prefix}'::text || replace({}, '-'::text, ''::text))", setting(name));
     let mut text = expression.split_whitespace().collect::<Vec<_>>().join(" ");
     for (long, name) in [
         (scope("ten_", "tenant"), "TENANT_SCOPE"),
@@ -65,7 +66,8 @@ pub(crate) async fn faults(conn: &mut PgConnection, rows: &Rows) -> Vec<String> 
             faults.push(format!("{name} names tenants and has no forced row-level security"));
         }
     }
-    let policies = "select format('%I.%I', schemaname, tablename), policyname::text, permissive, roles::text, qual,
+    let policies =
+        "select format('%I.%I', schemaname, tablename), policyname::text, permissive, roles::text, qual,
                         with_check, schemaname::text from pg_policies
                     where schemaname in ('identity', 'stock', 'gpu', 'storage')";
     for policy in sqlx::query(policies).fetch_all(&mut *conn).await.unwrap() {
@@ -83,7 +85,8 @@ pub(crate) async fn faults(conn: &mut PgConnection, rows: &Rows) -> Vec<String> 
             }
         }
     }
-    let roles = "select rolname::text from pg_roles r where rolname like 'atelier\\_%' and (rolsuper or rolbypassrls
+    let roles =
+        "select rolname::text from pg_roles r where rolname like 'atelier\\_%' and (rolsuper or rolbypassrls
                      or exists(select from pg_auth_members m where m.member = r.oid)
                      or rolname like '%\\_app' and exists(select from pg_class c where c.relowner = r.oid))";
     for role in sqlx::query_scalar::<_, String>(roles).fetch_all(conn).await.unwrap() {
