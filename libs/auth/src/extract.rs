@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use api::Problem;
+use api::{Problem, audit::Actor};
 use axum::{
     extract::FromRequestParts,
     http::{header, request::Parts},
@@ -47,8 +47,11 @@ fn bearer(parts: &Parts) -> Result<&str, Problem> {
         .ok_or_else(|| Problem::unauthenticated("The request carries no access token."))
 }
 
-async fn principal<S: HasAuth>(parts: &Parts, state: &S) -> Result<Principal, Problem> {
-    state.auth().verifier.verify(bearer(parts)?).await
+async fn principal<S: HasAuth>(parts: &mut Parts, state: &S) -> Result<Principal, Problem> {
+    let principal = state.auth().verifier.verify(bearer(parts)?).await?;
+    let Principal { user, session, admin: is_admin, .. } = principal;
+    parts.extensions.insert(Actor { user, session, is_admin });
+    Ok(principal)
 }
 
 /// Any signed-in user.

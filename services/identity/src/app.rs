@@ -9,8 +9,8 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, config::Config, invitation, membership, revocation, session, signing_key, state::AppState, tenant,
-    user,
+    NAME, audit_log, config::Config, invitation, membership, revocation, session, signing_key,
+    state::AppState, tenant, user,
 };
 
 const CLEAN_UP: Duration = Duration::from_secs(60);
@@ -100,6 +100,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(invitation::routes())
         .merge(signing_key::routes())
         .merge(revocation::routes())
+        .merge(audit_log::routes())
 }
 
 #[derive(utoipa::OpenApi)]
@@ -109,6 +110,7 @@ fn routes() -> OpenApiRouter<AppState> {
         (name = "users", description = "People"),
         (name = "tenants", description = "Tenants, their members and invitations"),
         (name = "signing keys", description = "Keys that sign access tokens"),
+        (name = "audit", description = "Who changed what, and who signed in"),
         (name = "internal", description = "For the other services of the platform"),
     )
 )]

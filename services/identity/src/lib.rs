@@ -9,6 +9,7 @@
 //! (the keys in use) and `error`.
 
 mod app;
+mod audit_log;
 mod authority;
 mod client_address;
 mod config;

@@ -28,5 +28,5 @@ pub use platform::{PASSWORD, Platform};
 pub use predicates::predicates;
 pub use requests::{Caller, Filled, Which, send};
 pub use rights::Right;
-pub use rows::{Rows, changes, rows_in, rows_of};
+pub use rows::{Rows, audited, changes, rows_in, rows_of};
 pub use tenant::{Person, Tenant, two_tenants};

@@ -59,8 +59,8 @@ pub struct Platform {
     /// The gateway, with the administrator's token.
     pub admin: Client,
     pub(crate) forge: Forge,
-    /// Answers the readiness probes of all pods, whose addresses are local and whose process does not listen.
-    probes: TcpListener,
+    /// The port of the readiness probes of all pods, whose addresses are local and whose process does not listen.
+    probed: u16,
     _cluster: devcluster::Cluster,
     _objects: devs3::Server,
     _folder: tempfile::TempDir,
@@ -161,7 +161,7 @@ impl Platform {
             services,
             admin,
             forge,
-            probes: TcpListener::bind("0.0.0.0:0").await.unwrap(),
+            probed: answer_probes().await,
             _cluster: cluster,
             _objects: objects,
             _folder: folder,
@@ -205,7 +205,7 @@ impl Platform {
             "service": "shell", "version": "1", "description": "a shell",
             "template": {
                 "image": "shell:1",
-                "ports": [{ "port": self.probes.local_addr().unwrap().port(), "is_public": true, "is_probe": true }],
+                "ports": [{ "port": self.probed, "is_public": true, "is_probe": true }],
                 "storage_mount_path": "/workspace/storage",
                 "start_timeout_seconds": 60,
             },
@@ -234,6 +234,14 @@ impl Service {
     fn endpoint(&self) -> Endpoint {
         Endpoint { url: self.client.base().parse().unwrap(), token: SERVICE_TOKEN.into() }
     }
+}
+
+/// Accepts connections to a port on all addresses. Returns the port.
+async fn answer_probes() -> u16 {
+    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move { while listener.accept().await.is_ok() {} });
+    port
 }
 
 fn paths(document: &impl serde::Serialize) -> Vec<String> {

@@ -22,8 +22,9 @@ const VOLATILE: [&str; 12] = [
     "next_at",
 ];
 
-/// Tables that workers write: samples of running instances, and their idle times.
-const MEASURED: [&str; 6] = [
+/// Tables that workers write: samples of running instances, their idle times, and tickets, which expire.
+const MEASURED: [&str; 7] = [
+    "tickets",
     "instance_samples",
     "instance_sample_averages",
     "sample_progress",
@@ -71,4 +72,14 @@ pub async fn rows_in(db: &TestDb, ids: &[Uuid], except: &[&str]) -> Rows {
     }
     conn.close().await.unwrap();
     rows
+}
+
+/// How many entries the audit logs of all services have.
+pub async fn audited(db: &TestDb) -> i64 {
+    let mut conn = db.admin().await;
+    let entries = "select (select count(*) from identity.audit_entries) + (select count(*) from stock.audit_entries)
+                       + (select count(*) from gpu.audit_entries) + (select count(*) from storage.audit_entries)";
+    let entries = sqlx::query_scalar(entries).fetch_one(&mut conn).await.unwrap();
+    conn.close().await.unwrap();
+    entries
 }

@@ -41,9 +41,10 @@ const NO_STORE: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "no-store")];
 async fn create_session(
     State(state): State<AppState>,
     client: ClientAddress,
+    request: api::audit::Request,
     Json(credentials): Json<Credentials>,
 ) -> Result<Uncached<SessionTokens>, Problem> {
-    let tokens = sign_in::sign_in(&state, client, credentials).await?;
+    let tokens = sign_in::sign_in(&state, client, &request, credentials).await?;
     Ok((NO_STORE, Json(tokens)))
 }
 
@@ -76,11 +77,16 @@ async fn refresh_session(
 async fn end_session(
     State(state): State<AppState>,
     SignedIn(principal): SignedIn,
+    request: api::audit::Request,
 ) -> Result<StatusCode, Problem> {
     if let Some(session) = principal.session {
         let mut tx = state.db.platform().await?;
         scope::user(&mut tx, principal.user).await?;
         store::end(&mut tx, session, EndReason::SignedOut).await?;
+        if let Some((tenant, _)) = principal.tenant {
+            scope::tenant(&mut tx, tenant).await?;
+        }
+        request.record(&mut tx, StatusCode::NO_CONTENT, None, &()).await?;
         tx.commit().await?;
     }
     Ok(StatusCode::NO_CONTENT)

@@ -1,5 +1,7 @@
 //! Creating a session from a password.
 
+use api::audit::{self, Actor};
+use axum::http::StatusCode;
 use ids::SessionId;
 use jiff::{SignedDuration, Timestamp};
 
@@ -18,6 +20,7 @@ use crate::{client_address::ClientAddress, error::Error, scope, state::AppState,
 pub(super) async fn sign_in(
     state: &AppState,
     client: ClientAddress,
+    request: &audit::Request,
     credentials: Credentials,
 ) -> Result<SessionTokens, Error> {
     // the permit comes first, so that concurrent attempts cannot pass the lock together
@@ -54,6 +57,11 @@ pub(super) async fn sign_in(
     let tenant = membership.as_ref().map(|m| m.tenant.id);
     store::insert(&mut tx, session, holder.user.id, tenant, session_expires_at).await?;
     store::insert_token(&mut tx, session, &refresh_token.hash()).await?;
+    if let Some(tenant) = tenant {
+        scope::tenant(&mut tx, tenant).await?;
+    }
+    let actor = Actor { user: holder.user.id, session: Some(session), is_admin: holder.user.admin };
+    request.by(actor).record(&mut tx, StatusCode::OK, None, &()).await?;
     tx.commit().await?;
     Issued { holder, membership, refresh_token, session_expires_at }.tokens(state)
 }
