@@ -32,6 +32,7 @@ use sha2::{Digest, Sha256};
 use sqlx::{PgConnection, Postgres, Transaction};
 
 use crate::{
+    audit,
     etag::ETag,
     problem::{Problem, ProblemType},
 };
@@ -125,6 +126,7 @@ impl IntoResponse for Reply {
 pub struct IdempotencyKey {
     key: String,
     request: String,
+    audit: audit::Request,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
@@ -144,7 +146,8 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
                 "The key must be 1 to 255 visible ASCII characters.",
             ));
         }
-        Ok(Self { key: key.to_owned(), request: format!("{} {}", parts.method, parts.uri.path()) })
+        let request = format!("{} {}", parts.method, parts.uri.path());
+        Ok(Self { key: key.to_owned(), request, audit: audit::Request::of(parts) })
     }
 }
 
@@ -156,7 +159,7 @@ impl IdempotencyKey {
     }
 
     /// Carries out `effect` at most once for this key in this `scope` (the caller), within the transaction `tx`, and
-    /// commits it. `body` is the parsed request.
+    /// commits it, together with its entry in the audit log. `body` is the parsed request.
     ///
     /// # Errors
     /// Returns 409 or 422 (see the module), or the problem of the effect. The transaction is then rolled back.
@@ -212,6 +215,8 @@ impl IdempotencyKey {
         }
         let reply = effect(tx).await?;
         store::insert(tx, scope, &self.key, &hash, &reply).await?;
+        // last: it locks the log of the tenant until the commit
+        self.audit.record(tx, reply.status, reply.location.as_deref(), body).await?;
         Ok(reply)
     }
 

@@ -1,6 +1,7 @@
 //! The wire conventions of `docs/API-DESIGN.md`, shared by every service: problems, request bodies,
 //! field checks, idempotent writes, lists, entity tags, operations, streams of events. No policy of one service belongs here.
 
+pub mod audit;
 pub mod checks;
 pub mod error_chain;
 pub mod etag;

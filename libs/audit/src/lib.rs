@@ -1,4 +1,5 @@
-//! What administrators did to what belongs to tenants, and why: a table that each service with such actions has.
+//! The audit log of all writes ([`entries`], [`verify`]), and what administrators did to what belongs to tenants, with the
+//! reason: a table that each service with such actions has.
 //!
 //! ```sql
 //! create table admin_actions (
@@ -14,11 +15,15 @@
 //! ```
 //! Rows are inserted and read in an administrator's transaction (`Db::admin` of libs/db), and never change.
 
+mod log;
+
 use api::{Checks, Problem};
 use ids::{TenantId, UserId};
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use utoipa::{IntoParams, ToSchema};
+
+pub use log::{AuditEntry, AuditVerification, BrokenEntry, PlatformAuditQuery, delete_old, entries, verify};
 
 /// The longest reason, in characters.
 const MAX_REASON: usize = 500;

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use api::{Problem, ProblemType};
+use api::{Problem, ProblemType, audit::Actor};
 use axum::{
     extract::FromRequestParts,
     http::{Method, header, request::Parts},
@@ -49,13 +49,15 @@ fn bearer(parts: &Parts) -> Result<&str, Problem> {
         .ok_or_else(|| Problem::unauthenticated("The request carries no access token."))
 }
 
-async fn principal<S: HasAuth>(parts: &Parts, state: &S) -> Result<Principal, Problem> {
+async fn principal<S: HasAuth>(parts: &mut Parts, state: &S) -> Result<Principal, Problem> {
     let mut principal = state.auth().verifier.verify(bearer(parts)?).await?;
     name_in_log(&principal);
     if let Some(scopes) = principal.scopes {
         check_scope(scopes, &parts.method, parts.uri.path())?;
         principal.admin &= scopes.allow(Scope::of_administrators(&parts.method));
     }
+    let Principal { user, session, admin: is_admin, .. } = principal;
+    parts.extensions.insert(Actor { user, session, is_admin });
     Ok(principal)
 }
 

@@ -20,7 +20,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, access, budget, catalogue,
+    NAME, access, audit_log, budget, catalogue,
     cluster::Clusters,
     config::Config,
     event, housekeeping,
@@ -260,6 +260,7 @@ async fn poke_affected(reconciler: &Reconciler, queue: &Queue<InstanceId>, insta
     (name = "usage", description = "What was used in a window of time"),
     (name = "operations", description = "Long-running actions on instances"),
     (name = "events", description = "What happened to instances"),
+    (name = "audit", description = "Who changed what, and who signed in"),
     (name = "platform", description = "Instances of all tenants, for administrators"),
     (name = "internal", description = "For other services of the platform, with a service token")
 ))]
@@ -282,6 +283,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(share::routes())
         .merge(ssh::routes())
         .merge(tenant::routes())
+        .merge(audit_log::routes())
 }
 
 /// Returns the service's OpenAPI document.

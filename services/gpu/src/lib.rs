@@ -18,6 +18,7 @@
 
 mod access;
 mod app;
+mod audit_log;
 mod budget;
 mod catalogue;
 pub mod cluster;

@@ -9,7 +9,7 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, api_key, config::Config, invitation, membership, oidc, revocation, session, signing_key,
+    NAME, api_key, audit_log, config::Config, invitation, membership, oidc, revocation, session, signing_key,
     state::AppState, tenant, token_exchange, totp, user,
 };
 
@@ -110,6 +110,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(totp::routes())
         .merge(signing_key::routes())
         .merge(revocation::routes())
+        .merge(audit_log::routes())
 }
 
 #[derive(utoipa::OpenApi)]
@@ -120,6 +121,7 @@ fn routes() -> OpenApiRouter<AppState> {
         (name = "users", description = "People"),
         (name = "tenants", description = "Tenants, their members and invitations"),
         (name = "signing keys", description = "Keys that sign access tokens"),
+        (name = "audit", description = "Who changed what, and who signed in"),
         (name = "internal", description = "For the other services of the platform"),
     )
 )]

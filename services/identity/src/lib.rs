@@ -10,6 +10,7 @@
 
 mod api_key;
 mod app;
+mod audit_log;
 mod authority;
 mod client_address;
 mod config;

@@ -10,8 +10,8 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    AppState, NAME, claim, clean_up, comparison, config::Config, datacenter, gpu_spec, operation, queue,
-    repair, silence, stock, unit,
+    AppState, NAME, audit_log, claim, clean_up, comparison, config::Config, datacenter, gpu_spec, operation,
+    queue, repair, silence, stock, unit,
 };
 
 /// The service in one process.
@@ -72,6 +72,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(repair::http::routes())
         .merge(operation::http::routes())
         .merge(queue::http::routes())
+        .merge(audit_log::routes())
 }
 
 /// Returns the OpenAPI document of the service.

@@ -24,6 +24,7 @@ pub mod stock;
 pub mod unit;
 
 mod app;
+mod audit_log;
 mod batch;
 mod clean_up;
 mod comparison;

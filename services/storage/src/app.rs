@@ -10,7 +10,7 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, attachment, config::Config, credential, faults::Faults, operation, quota, reconcile,
+    NAME, attachment, audit_log, config::Config, credential, faults::Faults, operation, quota, reconcile,
     state::AppState, storage, storage_spec, tenant,
 };
 
@@ -102,6 +102,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(quota::routes())
         .merge(attachment::routes())
         .merge(tenant::routes())
+        .merge(audit_log::routes())
 }
 
 #[derive(utoipa::OpenApi)]
@@ -111,6 +112,7 @@ fn routes() -> OpenApiRouter<AppState> {
         (name = "storages", description = "Volumes and buckets of a tenant"),
         (name = "storage operations", description = "Long-running actions on storages"),
         (name = "platform", description = "Storages of all tenants, for administrators"),
+        (name = "audit", description = "Who changed what, and who signed in"),
         (name = "internal", description = "For the other services of the platform"),
     )
 )]

@@ -15,6 +15,7 @@
 
 mod app;
 mod attachment;
+mod audit_log;
 mod config;
 mod credential;
 mod error;

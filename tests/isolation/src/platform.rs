@@ -1,6 +1,6 @@
 //! The services, started one after the other.
 
-use std::{collections::BTreeMap, net::SocketAddr, path::Path};
+use std::{collections::BTreeMap, net::SocketAddr, path::Path, sync::Arc};
 
 use atelier_gateway::{CookieKey, Limits, Services};
 use atelier_gpu::{
@@ -51,7 +51,7 @@ pub struct Service {
 /// The platform. It ends with the test's runtime.
 pub struct Platform {
     /// The database of all services.
-    pub db: TestDb,
+    pub db: Arc<TestDb>,
     /// The gateway, without a token.
     pub gateway: Client,
     /// The services behind it.
@@ -59,8 +59,8 @@ pub struct Platform {
     /// The gateway, with the administrator's token.
     pub admin: Client,
     pub(crate) forge: Forge,
-    /// Answers the readiness probes of all pods, whose addresses are local and whose process does not listen.
-    probes: TcpListener,
+    /// The port of the readiness probes of all pods, whose addresses are local and whose process does not listen.
+    probed: u16,
     _cluster: devcluster::Cluster,
     _objects: devs3::Server,
     _folder: tempfile::TempDir,
@@ -69,6 +69,11 @@ pub struct Platform {
 impl Platform {
     /// Starts everything, fills the catalogue and the stock, and waits until the stock is available.
     pub async fn start() -> Self {
+        Self::on(Arc::new(TestDb::new().await)).await
+    }
+
+    /// As [`Self::start`], on a new database.
+    pub async fn on(db: Arc<TestDb>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let cluster = devcluster::start(cluster_config(folder.path())).await.unwrap();
         let clusters = clusters(&cluster);
@@ -82,8 +87,6 @@ impl Platform {
         })
         .await
         .unwrap();
-        let db = TestDb::new().await;
-
         let identity = start_identity(&db).await;
         let auth = accepted(identity.client.base());
         let stock = {
@@ -158,7 +161,7 @@ impl Platform {
             services,
             admin,
             forge,
-            probes: TcpListener::bind("0.0.0.0:0").await.unwrap(),
+            probed: answer_probes().await,
             _cluster: cluster,
             _objects: objects,
             _folder: folder,
@@ -202,7 +205,7 @@ impl Platform {
             "service": "shell", "version": "1", "description": "a shell",
             "template": {
                 "image": "shell:1",
-                "ports": [{ "port": self.probes.local_addr().unwrap().port(), "is_public": true, "is_probe": true }],
+                "ports": [{ "port": self.probed, "is_public": true, "is_probe": true }],
                 "storage_mount_path": "/workspace/storage",
                 "start_timeout_seconds": 60,
             },
@@ -231,6 +234,14 @@ impl Service {
     fn endpoint(&self) -> Endpoint {
         Endpoint { url: self.client.base().parse().unwrap(), token: SERVICE_TOKEN.into() }
     }
+}
+
+/// Accepts connections to a port on all addresses. Returns the port.
+async fn answer_probes() -> u16 {
+    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move { while listener.accept().await.is_ok() {} });
+    port
 }
 
 fn paths(document: &impl serde::Serialize) -> Vec<String> {

@@ -29,8 +29,16 @@ const OF_ADMINISTRATORS: [&str; 5] =
     ["list_tenants", "create_tenant", "update_tenant", "delete_tenant", "add_member"];
 
 /// Operations for owners.
-const OF_OWNERS: [&str; 5] =
-    ["list_invitations", "create_invitation", "withdraw_invitation", "update_member", "remove_member"];
+const OF_OWNERS: [&str; 8] = [
+    "list_invitations",
+    "create_invitation",
+    "withdraw_invitation",
+    "update_member",
+    "remove_member",
+    "list_audit_entries",
+    "list_instance_audit_entries",
+    "list_storage_audit_entries",
+];
 
 /// Writes that change only what belongs to the caller, or nothing.
 const PERSONAL: [&str; 11] = [

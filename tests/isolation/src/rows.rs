@@ -22,8 +22,9 @@ const VOLATILE: [&str; 12] = [
     "next_at",
 ];
 
-/// Tables that workers write: samples of running instances, and their idle times.
-const MEASURED: [&str; 6] = [
+/// Tables that workers write: samples of running instances, their idle times, and tickets, which expire.
+const MEASURED: [&str; 7] = [
+    "tickets",
     "instance_samples",
     "instance_sample_averages",
     "sample_progress",
@@ -46,14 +47,18 @@ pub fn changes(before: &Rows, after: &Rows) -> Vec<String> {
     [missing(before, after, "no longer has"), missing(after, before, "now has")].concat()
 }
 
-/// All rows that name one of the ids, by table, as a superuser sees them.
+/// All rows that name one of the ids, by table, as a superuser sees them. Without those that workers write in between.
 pub async fn rows_of(db: &TestDb, ids: &[Uuid]) -> Rows {
+    rows_in(db, ids, &MEASURED).await
+}
+
+/// As [`rows_of`], of all tables but `except`.
+pub async fn rows_in(db: &TestDb, ids: &[Uuid], except: &[&str]) -> Rows {
     let mut conn: PgConnection = db.admin().await;
     let tables = "select format('%I.%I', table_schema, table_name) from information_schema.tables
                   where table_schema in ('identity', 'stock', 'gpu', 'storage') and table_type = 'BASE TABLE'
                   and table_name <> all($1)";
-    let tables: Vec<String> =
-        sqlx::query_scalar(tables).bind(MEASURED.as_slice()).fetch_all(&mut conn).await.unwrap();
+    let tables: Vec<String> = sqlx::query_scalar(tables).bind(except).fetch_all(&mut conn).await.unwrap();
     let forms: Vec<String> =
         ids.iter().flat_map(|id| [id.hyphenated().to_string(), id.simple().to_string()]).collect();
     let mut rows = Rows::new();
@@ -67,4 +72,14 @@ pub async fn rows_of(db: &TestDb, ids: &[Uuid]) -> Rows {
     }
     conn.close().await.unwrap();
     rows
+}
+
+/// How many entries the audit logs of all services have.
+pub async fn audited(db: &TestDb) -> i64 {
+    let mut conn = db.admin().await;
+    let entries = "select (select count(*) from identity.audit_entries) + (select count(*) from stock.audit_entries)
+                       + (select count(*) from gpu.audit_entries) + (select count(*) from storage.audit_entries)";
+    let entries = sqlx::query_scalar(entries).fetch_one(&mut conn).await.unwrap();
+    conn.close().await.unwrap();
+    entries
 }

@@ -100,7 +100,7 @@ pub async fn two_tenants(platform: &Platform) -> (Tenant, Tenant) {
     let deletion = deletion.str("id").to_owned();
     let hosts = [hosts.0, hosts.1];
     let create = |name| create(platform, name, &hosts, &deletion);
-    futures::future::join(create("alpha"), create("beta")).await
+    Box::pin(futures::future::join(create("alpha"), create("beta"))).await
 }
 
 async fn tenant(platform: &Platform, name: &str) -> String {

@@ -73,7 +73,7 @@ pub(super) struct Route {
 }
 
 /// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 34] = [
+const COLLECTIONS: [(&str, Service); 41] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
     ("tenants", Service::Identity),
@@ -81,13 +81,18 @@ const COLLECTIONS: [(&str, Service); 34] = [
     ("users", Service::Identity),
     ("signing-keys", Service::Identity),
     ("api-keys", Service::Identity),
+    ("audit", Service::Identity),
+    ("platform-audit", Service::Identity),
     ("datacenters", Service::Stock),
     ("gpu-specs", Service::Stock),
     ("stock", Service::Stock),
     ("stock-operations", Service::Stock),
     ("stock-units", Service::Stock),
     ("stock-repairs", Service::Stock),
+    ("platform-stock-audit", Service::Stock),
     ("services", Service::Gpu),
+    ("instance-audit", Service::Gpu),
+    ("platform-instance-audit", Service::Gpu),
     ("instances", Service::Gpu),
     ("instance-operations", Service::Gpu),
     ("events", Service::Gpu),
@@ -106,6 +111,8 @@ const COLLECTIONS: [(&str, Service); 34] = [
     ("storages", Service::Storage),
     ("storage-operations", Service::Storage),
     ("platform-storages", Service::Storage),
+    ("storage-audit", Service::Storage),
+    ("platform-storage-audit", Service::Storage),
     ("storage-quota", Service::Storage),
     ("platform-storage-quotas", Service::Storage),
 ];

@@ -44,9 +44,10 @@ async fn create_session(
     State(state): State<AppState>,
     client: Client,
     cookie: Cookie,
+    request: api::audit::Request,
     Json(credentials): Json<Credentials>,
 ) -> Result<(HeaderMap, Json<SessionTokens>), Problem> {
-    let (tokens, secret) = sign_in::sign_in(&state, &client, credentials).await?;
+    let (tokens, secret) = sign_in::sign_in(&state, &client, &request, credentials).await?;
     let mut headers = HeaderMap::from_iter([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))]);
     if let Some(secret) = secret {
         headers.insert(header::SET_COOKIE, cookie.set(&secret, state.config.sessions.session_seconds)?);

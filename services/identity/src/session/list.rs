@@ -1,11 +1,12 @@
 //! The caller's own sessions over HTTP. Signing out needs no `Idempotency-Key`: it can be repeated.
 
-use api::{Json, Page, PageParams, Path, Problem, Query};
+use api::{Json, Page, PageParams, Path, Problem, Query, audit};
 use auth::{Principal, User};
 use axum::{
     extract::State,
     http::{HeaderName, HeaderValue, StatusCode, header},
 };
+use db::Tx;
 use ids::{SessionId, TenantId};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -13,7 +14,7 @@ use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{cookie::Cookie, model::EndReason, store};
-use crate::state::AppState;
+use crate::{scope, state::AppState};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -73,6 +74,14 @@ fn require_session(caller: &Principal) -> Result<(), Problem> {
         .next("Delete the key with DELETE /v1/api-keys/{id}."))
 }
 
+/// Records a sign-out in the audit log of the tenant for which the caller acts.
+async fn record(tx: &mut Tx, request: &audit::Request, caller: &Principal) -> Result<(), Problem> {
+    if let Some((tenant, _)) = caller.tenant {
+        scope::tenant(tx, tenant).await?;
+    }
+    Ok(request.record(tx, StatusCode::NO_CONTENT, None, &()).await?)
+}
+
 /// Signs out everywhere: ends all sessions of the caller, and revokes the tokens of API keys as well, which are exchanged
 /// for new ones. API keys stay.
 #[utoipa::path(
@@ -83,10 +92,12 @@ async fn end_all_sessions(
     State(state): State<AppState>,
     User(principal): User,
     cookie: Cookie,
+    request: audit::Request,
 ) -> Result<SignedOut, Problem> {
     require_session(&principal)?;
     let mut tx = state.db.user(principal.user).await?;
     store::end_all(&mut tx, principal.user, None, EndReason::SignedOut).await?;
+    record(&mut tx, &request, &principal).await?;
     tx.commit().await?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie.clear()?)]))
 }
@@ -103,11 +114,13 @@ async fn end_session(
     State(state): State<AppState>,
     User(principal): User,
     cookie: Cookie,
+    request: audit::Request,
 ) -> Result<SignedOut, Problem> {
     require_session(&principal)?;
     if let Some(session) = principal.session {
         let mut tx = state.db.user(principal.user).await?;
         store::end(&mut tx, session, EndReason::SignedOut).await?;
+        record(&mut tx, &request, &principal).await?;
         tx.commit().await?;
     }
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie.clear()?)]))
@@ -123,6 +136,7 @@ async fn end_session_by_id(
     State(state): State<AppState>,
     User(principal): User,
     Path(id): Path<SessionId>,
+    request: audit::Request,
 ) -> Result<StatusCode, Problem> {
     require_session(&principal)?;
     let mut tx = state.db.user(principal.user).await?;
@@ -130,6 +144,7 @@ async fn end_session_by_id(
         return Err(Problem::not_found());
     }
     store::end(&mut tx, id, EndReason::SignedOut).await?;
+    record(&mut tx, &request, &principal).await?;
     tx.commit().await?;
     Ok(StatusCode::NO_CONTENT)
 }

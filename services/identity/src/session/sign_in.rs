@@ -1,6 +1,8 @@
 //! Creating a session from a password.
 
+use api::audit::{self, Actor};
 use auth::SessionSecret;
+use axum::http::StatusCode;
 
 use super::{
     attempt::Attempt,
@@ -23,6 +25,7 @@ use crate::{
 pub(super) async fn sign_in(
     state: &AppState,
     client: &Client,
+    request: &audit::Request,
     credentials: Credentials,
 ) -> Result<(SessionTokens, Option<SessionSecret>), Error> {
     // the permit comes first, so that concurrent attempts cannot pass the lock together
@@ -56,6 +59,13 @@ pub(super) async fn sign_in(
     }
     let new = NewSession { tenant: credentials.tenant_id, cookie: credentials.cookie, client };
     let opened = open(&mut tx, state, holder, &new).await?;
+    let issued = &opened.issued;
+    if let Some(membership) = &issued.membership {
+        scope::tenant(&mut tx, membership.tenant.id).await?;
+    }
+    let user = &issued.holder.user;
+    let actor = Actor { user: user.id, session: Some(issued.session), is_admin: user.admin };
+    request.by(actor).record(&mut tx, StatusCode::OK, None, &()).await?;
     tx.commit().await?;
     Ok((opened.issued.tokens(state)?, opened.secret))
 }

@@ -2,5 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
+mod audit;
 mod matrix;
+mod policies;
+mod queries;
 mod tokens;

@@ -1,0 +1,131 @@
+//! The record of a write, for the audit log (libs/audit): who did what, from where, with which result.
+//!
+//! [`IdempotencyKey::once`](crate::IdempotencyKey::once) records each write of a user in the transaction of its effect. A
+//! write without an idempotency key calls [`Request::record`].
+
+use std::convert::Infallible;
+
+use axum::{
+    extract::{FromRequestParts, MatchedPath},
+    http::{HeaderMap, StatusCode, header, request::Parts},
+};
+use ids::{SessionId, UserId};
+use serde::Serialize;
+use serde_json::{Value, json};
+use sqlx::PgConnection;
+
+use crate::request_id;
+
+/// The longest user agent that is recorded, in characters.
+const MAX_USER_AGENT: usize = 200;
+
+/// Who sends a request. The extractors of libs/auth leave it in the request's extensions.
+#[derive(Debug, Clone, Copy)]
+pub struct Actor {
+    /// The user.
+    pub user: UserId,
+    /// The session of the token.
+    pub session: Option<SessionId>,
+    /// Whether the user is a platform administrator.
+    pub is_admin: bool,
+}
+
+/// A request, as it is recorded.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// None for the calls of other services, which are not recorded.
+    actor: Option<Actor>,
+    /// Method and path template.
+    operation: String,
+    path: String,
+    address: Option<String>,
+    user_agent: Option<String>,
+    request_id: Option<String>,
+}
+
+impl Request {
+    pub(crate) fn of(parts: &Parts) -> Self {
+        let template = parts.extensions.get::<MatchedPath>().map_or(parts.uri.path(), MatchedPath::as_str);
+        let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        Self {
+            actor: parts.extensions.get().copied(),
+            operation: format!("{} {template}", parts.method),
+            path: parts.uri.path().to_owned(),
+            address: address(&parts.headers),
+            user_agent: text(header::USER_AGENT).map(|agent| agent.chars().take(MAX_USER_AGENT).collect()),
+            request_id: text(request_id::HEADER).map(str::to_owned),
+        }
+    }
+
+    /// The request of a user who has just signed in, and has sent no token.
+    #[must_use]
+    pub fn by(&self, actor: Actor) -> Self {
+        Self { actor: Some(actor), ..self.clone() }
+    }
+
+    /// Appends an entry to the audit log of the transaction's tenant, or of the platform. The log is locked until the
+    /// transaction ends: call it last.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn record(
+        &self,
+        conn: &mut PgConnection,
+        status: StatusCode,
+        created: Option<&str>,
+        body: &impl Serialize,
+    ) -> sqlx::Result<()> {
+        let Some(actor) = self.actor else { return Ok(()) };
+        let entry = json!({
+            "user_id": actor.user, "session_id": actor.session, "is_admin": actor.is_admin,
+            "operation": self.operation, "path": self.path, "created": created, "fields": fields(body),
+            "status": status.as_u16(), "request_id": self.request_id,
+        });
+        let origin = json!({ "address": self.address, "user_agent": self.user_agent });
+        sqlx::query_scalar!("select audit_append($1, $2)", entry, origin).fetch_one(conn).await.map(drop)
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Request {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(Self::of(parts))
+    }
+}
+
+/// The address of the client: the last of the list, which the gateway has added.
+fn address(headers: &HeaderMap) -> Option<String> {
+    let list = headers.get_all("x-forwarded-for").iter().next_back()?.to_str().ok()?;
+    list.rsplit(',').next().map(|address| address.trim().to_owned())
+}
+
+/// The names of the body's fields, without their values: some are secret.
+fn fields(body: &impl Serialize) -> Vec<String> {
+    match serde_json::to_value(body) {
+        Ok(Value::Object(members)) => {
+            members.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, _)| name).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_named_without_their_values() {
+        assert_eq!(fields(&json!({ "password": "secret", "name": null })), ["password"]);
+        assert!(fields(&()).is_empty());
+    }
+
+    #[test]
+    fn the_address_is_the_one_that_the_nearest_proxy_added() {
+        let headers = |value: &str| {
+            [("x-forwarded-for".parse().unwrap(), value.parse().unwrap())].into_iter().collect()
+        };
+        assert_eq!(address(&headers("10.0.0.1, 192.0.2.7")).as_deref(), Some("192.0.2.7"));
+        assert_eq!(address(&HeaderMap::new()), None);
+    }
+}

@@ -1,0 +1,217 @@
+//! The audit log: who did what, from where, with which result. One chain of entries per tenant, and one for the platform.
+//!
+//! Each service's schema has the tables and the functions (`migrations/*/*_audit.sql`). [`api::audit`] appends the
+//! entries; nothing changes them.
+
+use api::{Page, PageParams, Problem};
+use ids::{SessionId, TenantId, UserId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sqlx::{PgConnection, types::Json};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+/// Chain of the platform.
+const PLATFORM: Uuid = Uuid::nil();
+
+/// Whose entries an administrator reads.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PlatformAuditQuery {
+    /// Those of this tenant; of the platform if absent.
+    pub tenant_id: Option<TenantId>,
+    /// Maximum number of items.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+    /// `next_cursor` of the previous page.
+    cursor: Option<String>,
+}
+
+impl PlatformAuditQuery {
+    /// Returns the page.
+    #[must_use]
+    pub fn page(&self) -> PageParams {
+        PageParams { limit: self.limit, cursor: self.cursor.clone() }
+    }
+}
+
+/// A write by a user.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct AuditEntry {
+    /// Position in the log: 1, 2, 3 and so on, without gaps.
+    number: i64,
+    /// Time.
+    at: Timestamp,
+    /// The user.
+    user_id: UserId,
+    /// The session of the user's token.
+    session_id: Option<SessionId>,
+    /// Whether the user acted as a platform administrator.
+    is_admin: bool,
+    /// Method and path template.
+    #[schema(example = "POST /v1/instances/{id}/stop")]
+    operation: String,
+    /// Path of the request.
+    path: String,
+    /// URL of what was created.
+    created: Option<String>,
+    /// Names of the fields that were sent.
+    fields: Vec<String>,
+    /// Status of the response.
+    #[schema(minimum = 200, maximum = 299)]
+    status: u16,
+    /// Id of the request.
+    request_id: Option<String>,
+    /// Address of the client.
+    address: Option<String>,
+    /// User agent of the client.
+    user_agent: Option<String>,
+    /// SHA-256 of the hash of the entry before, followed by this entry; in hexadecimal.
+    hash: String,
+}
+
+/// The result of verifying the audit log.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct AuditVerification {
+    /// Chains: one per tenant with entries, and one for the platform.
+    chains: i64,
+    /// Entries.
+    entries: i64,
+    /// Entries that were changed, inserted or deleted, at most 100.
+    broken: Vec<BrokenEntry>,
+}
+
+/// An entry that does not fit its chain.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct BrokenEntry {
+    /// The tenant; null for the platform.
+    tenant_id: Option<TenantId>,
+    /// Position in the log.
+    number: i64,
+}
+
+/// The text of an entry.
+#[derive(Debug, Deserialize)]
+struct Text {
+    user_id: UserId,
+    session_id: Option<SessionId>,
+    is_admin: bool,
+    operation: String,
+    path: String,
+    created: Option<String>,
+    fields: Vec<String>,
+    status: u16,
+    request_id: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Origin {
+    address: Option<String>,
+    user_agent: Option<String>,
+}
+
+/// Returns a page of a tenant's entries, or of those of the platform, newest first.
+///
+/// # Errors
+/// If the page is not valid, or the database fails.
+pub async fn entries(
+    conn: &mut PgConnection,
+    tenant: Option<TenantId>,
+    page: &PageParams,
+) -> Result<Page<AuditEntry>, Problem> {
+    let request = page.request::<i64>()?;
+    let rows = sqlx::query!(
+        r#"select e.number, e.at, e.entry, encode(e.hash, 'hex') as "hash!", o.origin as "origin?: Json<Origin>"
+           from audit_entries e left join audit_origins o using (tenant_id, number)
+           where e.tenant_id = $1 and ($2::bigint is null or e.number < $2)
+           order by e.number desc limit $3"#,
+        tenant.map_or(PLATFORM, TenantId::uuid),
+        request.after,
+        request.rows(),
+    )
+    .fetch_all(conn)
+    .await?;
+    let entries = rows.into_iter().map(|row| {
+        let text: Text = serde_json::from_str(&row.entry).map_err(Problem::internal)?;
+        let origin = row.origin.map(|origin| origin.0).unwrap_or_default();
+        Ok(AuditEntry {
+            number: row.number,
+            at: row.at.to_jiff(),
+            user_id: text.user_id,
+            session_id: text.session_id,
+            is_admin: text.is_admin,
+            operation: text.operation,
+            path: text.path,
+            created: text.created,
+            fields: text.fields,
+            status: text.status,
+            request_id: text.request_id,
+            address: origin.address,
+            user_agent: origin.user_agent,
+            hash: row.hash,
+        })
+    });
+    let entries = entries.collect::<Result<Vec<_>, Problem>>()?;
+    Ok(request.page(entries, |entry| entry.number))
+}
+
+/// Verifies all chains, in an administrator's transaction: each entry's hash, that none is missing, and that the origins
+/// that are left are those that were recorded.
+///
+/// # Errors
+/// If the database fails.
+pub async fn verify(conn: &mut PgConnection) -> sqlx::Result<AuditVerification> {
+    let broken = sqlx::query!(
+        r#"with checked as (
+               select e.tenant_id, e.number,
+                   e.number = coalesce(lag(e.number) over chain, c.deleted_to) + 1
+                   and e.hash = sha256(coalesce(lag(e.hash) over chain, c.deleted_hash)
+                                       || convert_to(e.entry, 'UTF8')) as is_chained,
+                   e.at, e.entry, o.salt, o.origin
+               from audit_entries e join audit_chains c on c.tenant_id = e.tenant_id
+               left join audit_origins o on o.tenant_id = e.tenant_id and o.number = e.number
+               window chain as (partition by e.tenant_id order by e.number)
+           )
+           select tenant_id as "tenant_id!", number as "number!" from checked
+           where not case when is_chained then
+               at = (entry::jsonb ->> 'at')::timestamptz and number = (entry::jsonb ->> 'number')::bigint
+               and (salt is null
+                    or entry::jsonb ->> 'origin' = encode(sha256(salt || convert_to(origin::text, 'UTF8')), 'hex'))
+               else false end
+           union
+           select c.tenant_id, c.last from audit_chains c
+           left join lateral (select e.number, e.hash from audit_entries e
+                              where e.tenant_id = c.tenant_id order by e.number desc limit 1) e on true
+           where c.last <> coalesce(e.number, c.deleted_to) or c.hash <> coalesce(e.hash, c.deleted_hash)
+           union
+           select e.tenant_id, e.number from audit_entries e
+           where not exists(select from audit_chains c where c.tenant_id = e.tenant_id)
+           order by 1, 2 limit 100"#,
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    let counts = sqlx::query!(
+        r#"select (select count(*) from audit_chains) as "chains!", (select count(*) from audit_entries) as "entries!""#
+    )
+    .fetch_one(conn)
+    .await?;
+    let tenant = |id: Uuid| (id != PLATFORM).then(|| TenantId::from_uuid(id));
+    let broken =
+        broken.into_iter().map(|row| BrokenEntry { tenant_id: tenant(row.tenant_id), number: row.number });
+    Ok(AuditVerification { chains: counts.chains, entries: counts.entries, broken: broken.collect() })
+}
+
+/// Deletes up to `most` entries that are older than `before`. For workers.
+///
+/// # Errors
+/// If the database fails.
+pub async fn delete_old(conn: &mut PgConnection, before: Timestamp, most: i32) -> sqlx::Result<i64> {
+    sqlx::query_scalar!(
+        r#"select audit_delete($1, $2) as "deleted!""#,
+        jiff_sqlx::Timestamp::from(before) as _,
+        most
+    )
+    .fetch_one(conn)
+    .await
+}
