@@ -284,6 +284,8 @@ fn issuer() -> AuthConfig {
 async fn start_identity(db: &TestDb) -> Service {
     let listener = TcpListener::bind(localhost()).await.unwrap();
     let config = atelier_identity::Config {
+        public_url: None,
+        oidc_providers: Vec::new(),
         listen: listener.local_addr().unwrap(),
         database: db.service(atelier_identity::NAME, &atelier_identity::MIGRATIONS).await,
         auth: issuer(),
