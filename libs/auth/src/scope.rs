@@ -43,6 +43,8 @@ scopes! {
     CatalogueRead = "catalogue:read";
     /// Reads usage, quota and budget.
     UsageRead = "usage:read";
+    /// Reads the tenant's audit log, as an owner.
+    AuditRead = "audit:read";
     /// Reads the tenant, its members and invitations.
     MembersRead = "members:read";
     /// Invites, changes and removes members.
@@ -154,8 +156,9 @@ impl FromStr for Scope {
 /// counts.
 const OPERATIONS: &[(&str, Scope, Scope)] = {
     use Scope::{
-        AccountRead, AccountWrite, ApiKeysRead, ApiKeysWrite, CatalogueRead, InstancesRead, InstancesWrite,
-        MembersRead, MembersWrite, PlatformRead, PlatformWrite, StoragesRead, StoragesWrite, UsageRead,
+        AccountRead, AccountWrite, ApiKeysRead, ApiKeysWrite, AuditRead, CatalogueRead, InstancesRead,
+        InstancesWrite, MembersRead, MembersWrite, PlatformRead, PlatformWrite, StoragesRead, StoragesWrite,
+        UsageRead,
     };
     &[
         // a shell, although the WebSocket begins with GET
@@ -179,6 +182,9 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("usage", UsageRead, PlatformWrite),
         ("quota", UsageRead, PlatformWrite),
         ("budget", UsageRead, PlatformWrite),
+        ("audit", AuditRead, PlatformWrite),
+        ("instance-audit", AuditRead, PlatformWrite),
+        ("storage-audit", AuditRead, PlatformWrite),
         ("tenants/*/members", MembersRead, MembersWrite),
         ("tenants/*/invitations", MembersRead, MembersWrite),
         ("tenants", MembersRead, PlatformWrite),
@@ -191,6 +197,10 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("stock-operations", PlatformRead, PlatformWrite),
         ("stock-units", PlatformRead, PlatformWrite),
         ("stock-repairs", PlatformRead, PlatformWrite),
+        ("platform-audit", PlatformRead, PlatformWrite),
+        ("platform-instance-audit", PlatformRead, PlatformWrite),
+        ("platform-stock-audit", PlatformRead, PlatformWrite),
+        ("platform-storage-audit", PlatformRead, PlatformWrite),
         ("platform-budgets", PlatformRead, PlatformWrite),
         ("platform-instances", PlatformRead, PlatformWrite),
         ("platform-quotas", PlatformRead, PlatformWrite),

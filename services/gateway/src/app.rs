@@ -142,7 +142,8 @@ impl App {
         let (front, hosts) = (self.front.clone(), Arc::clone(&self.hosts));
         let answer = move |request| {
             let (front, hosts) = (front.clone(), Arc::clone(&hosts));
-            async move { front.answer(request, |request| hosts.answer(request)).await }
+            // the connection moves the future; a box is moved faster
+            async move { Box::pin(front.answer(request, |request| hosts.answer(request))).await }
         };
         let serving = listener::serve(public, answer, self.transport.clone(), &config.limits, shutdown);
         tokio::join!(serving, redirecting);

@@ -126,6 +126,8 @@ pub struct Limits {
     pub sign_in_burst: u32,
     /// Open connections (default 10,000). Further connections wait to be accepted.
     pub connections: usize,
+    /// Open connections of one client address (default 1,000). Further connections are closed.
+    pub connections_per_address: usize,
     /// Size of a request's head, in bytes (default 65,536).
     pub head_bytes: usize,
     /// Time to send a request's head, in seconds (default 15).
@@ -151,6 +153,7 @@ impl Default for Limits {
             sign_ins_per_minute: 120,
             sign_in_burst: 60,
             connections: 10_000,
+            connections_per_address: 1000,
             head_bytes: 64 * 1024,
             head_seconds: 15,
             body_bytes: 256 * 1024,

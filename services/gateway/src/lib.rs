@@ -12,6 +12,7 @@ mod admission;
 mod app;
 mod config;
 mod connection_info;
+mod connections;
 mod cors;
 mod error;
 mod headers;

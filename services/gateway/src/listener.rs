@@ -16,7 +16,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{config::Limits, transport::Transport};
+use crate::{config::Limits, connections::Connections, transport::Transport};
 
 /// Pause after an accept that failed, for example because the process has no file descriptors left.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
@@ -27,7 +27,9 @@ const PROBE_AFTER: Duration = Duration::from_secs(60);
 const PROBE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// How connections are served.
-struct Connections<A> {
+struct Server<A> {
+    /// Open connections.
+    open: Connections,
     builder: auto::Builder<TokioExecutor>,
     /// Answers a request.
     answer: A,
@@ -49,7 +51,8 @@ pub(crate) async fn serve<A, F>(
     F: Future<Output = Response<Body>> + Send + 'static,
 {
     let token = shutdown.token();
-    let connections = Arc::new(Connections {
+    let server = Arc::new(Server {
+        open: Connections::new(limits.connections_per_address),
         builder: builder(limits),
         answer,
         transport,
@@ -66,9 +69,9 @@ pub(crate) async fn serve<A, F>(
         let Some((accepted, permit)) = token.run_until_cancelled(accept).await else { return };
         match accepted {
             Ok((stream, peer)) => {
-                let connections = Arc::clone(&connections);
+                let server = Arc::clone(&server);
                 shutdown.track(async move {
-                    connections.serve(stream, peer).await;
+                    server.serve(stream, peer).await;
                     drop(permit);
                 });
             }
@@ -97,7 +100,7 @@ fn builder(limits: &Limits) -> auto::Builder<TokioExecutor> {
     builder
 }
 
-impl<A, F> Connections<A>
+impl<A, F> Server<A>
 where
     A: Fn(Request<Body>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<Body>> + Send + 'static,
@@ -119,6 +122,9 @@ where
             }
             None => return,
         };
+        let Some(_open) = self.open.open(peer.ip()) else {
+            return tracing::debug!(%peer, "too many connections from this address");
+        };
         let first_request = CancellationToken::new();
         let arrived = first_request.clone();
         let answer = self.answer.clone();
@@ -126,8 +132,7 @@ where
             arrived.cancel();
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(ConnectInfo(peer));
-            // the connection moves the future; a box is moved faster
-            let response = Box::pin(answer(request));
+            let response = answer(request);
             async move { Ok::<_, Infallible>(response.await) }
         });
         let mut connection = pin!(self.builder.serve_connection_with_upgrades(TokioIo::new(stream), service));

@@ -1,6 +1,7 @@
 //! Requests, generated from the document. The tables have what it does not say.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
+use jiff::{SignedDuration, Timestamp};
 use rand::RngExt;
 use reqwest::Method;
 use serde_json::{Map, Value, json};
@@ -13,7 +14,7 @@ use crate::{
 };
 
 /// Bodies where an example of the schema cannot work. Members replace generated ones.
-/// `$unique` is a new name, `$email` the caller's, `$refresh_token` of a new session of the caller.
+/// `$unique` is a new name, `$email` the caller's, `$refresh_token` of a new session of the caller, `$in_an_hour` a time.
 fn overridden(operation: &str) -> Value {
     match operation {
         "create_session" => json!({ "email": "$email" }),
@@ -28,6 +29,7 @@ fn overridden(operation: &str) -> Value {
             json!({ "gpu_spec": "small", "service": "shell", "version": "1", "start": false })
         }
         "create_ssh_key" | "create_instance_ssh_key" => json!({ "public_key": "$ssh_key" }),
+        "create_share_link" => json!({ "expires_at": "$in_an_hour" }),
         "create_api_key" => json!({ "scopes": ["instances:read"] }),
         "put_platform_budget" => json!({ "amount": "1000", "currency": "EUR" }),
         "create_service" => json!({ "service": "$unique", "template": {
@@ -43,6 +45,12 @@ fn overridden(operation: &str) -> Value {
 
 /// Query parameters that are sent only together: of an operation, with an id, the other.
 const TOGETHER: [(&str, &str, &str); 1] = [("open_instance_terminal", "session", "received=0")];
+
+/// A time in the future that is not far.
+#[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
+pub(crate) fn in_an_hour() -> Timestamp {
+    Timestamp::now() + SignedDuration::from_hours(1)
+}
 
 /// Who sends a request.
 #[derive(Debug, Clone)]
@@ -140,6 +148,7 @@ async fn body(operation: &Operation, schema: &Value, caller: &Caller<'_>, filled
             .replace("$email", &caller.person.email)
             .replace("$refresh_token", &refresh)
             .replace("$ssh_key", &ssh_key())
+            .replace("$in_an_hour", &in_an_hour().to_string())
     });
     body
 }

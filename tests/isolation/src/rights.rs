@@ -41,7 +41,7 @@ const OF_OWNERS: [&str; 8] = [
 ];
 
 /// Writes that change only what belongs to the caller, or nothing.
-const PERSONAL: [&str; 11] = [
+const PERSONAL: [&str; 14] = [
     "accept_invitation",
     "decline_invitation",
     "change_password",
@@ -53,6 +53,9 @@ const PERSONAL: [&str; 11] = [
     "delete_api_key",
     "end_session_by_id",
     "end_all_sessions",
+    "create_totp",
+    "start_totp",
+    "remove_totp",
 ];
 
 impl Right {

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::{
     platform::{DATACENTER, PASSWORD, Platform},
-    requests::ssh_key,
+    requests::{in_an_hour, ssh_key},
 };
 
 /// A user of a tenant.
@@ -175,12 +175,13 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
     let _ = client.post(&format!("{path}/tickets"), Value::Null).await.expect(201);
     insert_ssh_session(platform, &id, &running, &owner.id, &key).await;
 
-    #[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
-    let in_an_hour = jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1);
-    let link = json!({ "name": format!("{name}-link"), "port": 8188, "expires_at": in_an_hour });
+    let link = json!({ "name": format!("{name}-link"), "port": 8188, "expires_at": in_an_hour() });
     let link = client.post(&format!("{path}/share-links"), link).await.expect(201).str("id").to_owned();
     let api_key = json!({ "name": format!("{name}-key"), "scopes": ["instances:read"] });
     let api_key = client.post("/v1/api-keys", api_key).await.expect(201).str("id").to_owned();
+    for person in [&owner, &viewer] {
+        let _ = platform.gateway.token(&person.token).post("/v1/me/totp", Value::Null).await.expect(201);
+    }
     let _ = owner.sign_in(&platform.gateway).await;
     let sessions = client.get("/v1/sessions").await.expect(200).body;
     let sessions = sessions["items"].as_array().unwrap().iter().filter(|session| session["current"] == false);
@@ -211,6 +212,7 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
             ],
         ),
         // what the platform owns
+        ("provider", vec!["none".to_owned()]),
         ("unit", vec![units["items"][0]["id"].as_str().unwrap().to_owned()]),
         ("dc", vec![first(admin, "/v1/datacenters").await]),
         ("spec", vec![first(admin, "/v1/gpu-specs").await]),

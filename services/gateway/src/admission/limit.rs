@@ -118,46 +118,44 @@ mod tests {
     const WORK: Work = Work { is_read: true, template: "/v1/instances" };
 
     /// A service that works on `cores` requests at a time, for a millisecond each; the rest queue in it.
-    fn simulate(limit: &mut AdaptiveLimit, cores: usize, alone: Duration, offered: usize, rounds: u32) {
-        let mut now = Instant::now();
+    async fn simulate(limit: &mut AdaptiveLimit, cores: usize, alone: Duration, offered: usize, rounds: u32) {
         for _ in 0..rounds {
             let in_flight = offered.min(limit.get());
             let took = alone.mul_f64((in_flight as f64 / cores as f64).max(1.0));
             for _ in 0..in_flight {
-                limit.record(WORK, took, in_flight, false, now);
+                limit.record(WORK, took, in_flight, false, Instant::now());
             }
-            now += took.max(Duration::from_millis(5));
+            tokio::time::advance(took.max(Duration::from_millis(5))).await;
         }
     }
 
     const MILLISECOND: Duration = Duration::from_millis(1);
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn the_limit_finds_what_the_service_can_do() {
         let mut limit = AdaptiveLimit::default();
-        simulate(&mut limit, 8, MILLISECOND, 2, 200);
+        simulate(&mut limit, 8, MILLISECOND, 2, 200).await;
         assert_eq!(limit.get(), 32, "without load there is nothing to learn");
-        simulate(&mut limit, 8, MILLISECOND, 500, 3000);
+        simulate(&mut limit, 8, MILLISECOND, 500, 3000).await;
         assert!((8..=24).contains(&limit.get()), "8 at a time: {}", limit.get());
-        simulate(&mut limit, 64, MILLISECOND, 500, 3000);
+        simulate(&mut limit, 64, MILLISECOND, 500, 3000).await;
         assert!((64..=192).contains(&limit.get()), "64 at a time: {}", limit.get());
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_service_that_became_slower_by_itself_is_learned_anew() {
         let mut limit = AdaptiveLimit::default();
-        simulate(&mut limit, 8, MILLISECOND, 500, 1000);
-        simulate(&mut limit, 8, 10 * MILLISECOND, 500, 3000);
+        simulate(&mut limit, 8, MILLISECOND, 500, 1000).await;
+        simulate(&mut limit, 8, 10 * MILLISECOND, 500, 3000).await;
         assert!((8..=24).contains(&limit.get()), "{}", limit.get());
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn requests_without_a_response_shrink_the_limit() {
         let mut limit = AdaptiveLimit::default();
-        let mut now = Instant::now();
         for _ in 0..500 {
-            limit.record(WORK, MILLISECOND, 5, true, now);
-            now += Duration::from_millis(20);
+            limit.record(WORK, MILLISECOND, 5, true, Instant::now());
+            tokio::time::advance(Duration::from_millis(20)).await;
         }
         assert_eq!(limit.get(), 4);
     }

@@ -243,12 +243,12 @@ fn number(peer: IpAddr) -> u128 {
 mod tests {
     use super::*;
 
-    fn limits(limits: Limits) -> anyhow::Result<RateLimits> {
-        RateLimits::new(&limits, &Metrics::default())
+    fn limits(limits: &Limits) -> anyhow::Result<RateLimits> {
+        RateLimits::new(limits, &Metrics::default())
     }
 
     fn of_users(burst: u32) -> RateLimits {
-        limits(Limits { request_burst: burst, requests_per_second: 1, ..Limits::default() }).unwrap()
+        limits(&Limits { request_burst: burst, requests_per_second: 1, ..Limits::default() }).unwrap()
     }
 
     const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
@@ -263,9 +263,9 @@ mod tests {
             Limits { sign_ins_per_minute: 0, ..none.clone() },
             Limits { tenant_requests_per_second: 0, ..none.clone() },
             Limits { address_request_burst: 0, ..none.clone() },
-            Limits { requests_per_second: 2_000_000, ..none.clone() },
+            Limits { requests_per_second: 2_000_000, ..none },
         ] {
-            assert!(limits(zero.clone()).is_err(), "{zero:?}");
+            assert!(limits(&zero).is_err(), "{zero:?}");
         }
     }
 
@@ -293,7 +293,7 @@ mod tests {
             address_requests_per_second: 1,
             ..Limits::default()
         };
-        let (limits, tenant) = (limits(few).unwrap(), TenantId::new());
+        let (limits, tenant) = (limits(&few).unwrap(), TenantId::new());
         let request = async |tenant| {
             let checked = limits.check_request(PEER, Some(tenant), UserId::new()).await;
             checked.map_err(|exceeded| exceeded.remaining.state)
@@ -308,7 +308,7 @@ mod tests {
     #[tokio::test]
     async fn addresses_of_one_ipv6_network_share_an_allowance() {
         let limits =
-            limits(Limits { sign_in_burst: 1, sign_ins_per_minute: 1, ..Limits::default() }).unwrap();
+            limits(&Limits { sign_in_burst: 1, sign_ins_per_minute: 1, ..Limits::default() }).unwrap();
         let check = async |peer: &str| limits.check_sign_in(peer.parse().unwrap()).await.is_ok();
         assert!(check("2001:db8:0:1::1").await);
         assert!(!check("2001:db8:0:1:ffff::2").await, "the same /64");

@@ -54,6 +54,28 @@ async fn a_head_that_is_too_long_or_too_slow_is_refused() {
 }
 
 #[tokio::test]
+async fn an_address_has_a_number_of_connections() {
+    let platform = Platform::with(|config| config.limits.connections_per_address = 2).await;
+    let open = async || TcpStream::connect(platform.address).await.unwrap();
+    let (mut one, _two) = (open().await, open().await);
+    // a response shows that the gateway has counted a connection
+    one.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    assert!(one.read(&mut [0; 1024]).await.unwrap() > 0);
+    testkit::eventually("a third connection is closed", async || {
+        let mut third = open().await;
+        matches!(third.read(&mut [0; 1]).await, Ok(0) | Err(_)).then_some(())
+    })
+    .await;
+    drop(one);
+    testkit::eventually("a place is free again", async || {
+        let mut next = open().await;
+        next.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+        matches!(next.read(&mut [0; 1024]).await, Ok(read) if read > 0).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_silent_connection_is_closed() {
     let platform = Platform::with(|config| config.limits.head_seconds = 1).await;
     let whole = "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";

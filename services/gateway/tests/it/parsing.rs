@@ -220,6 +220,7 @@ async fn slow_clients_are_dropped_and_delay_no_one_else() {
         config.limits.head_seconds = 2;
         config.limits.body_seconds = 2;
         config.limits.connections = 600;
+        config.limits.connections_per_address = 600;
     })
     .await;
     let token = token(&platform);
@@ -234,7 +235,7 @@ async fn slow_clients_are_dropped_and_delay_no_one_else() {
     }
     let member = platform.member();
     let mut answered = 0;
-    while let None = slow.try_join_next() {
+    while slow.try_join_next().is_none() {
         let _ = member.get("/v1/stock").await.expect(200);
         answered += 1;
     }

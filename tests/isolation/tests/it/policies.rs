@@ -4,23 +4,28 @@ use atelier_isolation_tests::Rows;
 use sqlx::{PgConnection, Row};
 
 /// Tables that name tenants or users and are open to all requests, each with the reason.
-const OPEN: [(&str, &str); 6] = [
+const OPEN: [(&str, &str); 7] = [
     ("identity.tenants", "names of tenants; requests read one by its id, after the caller's membership"),
     ("identity.users", "accounts belong to no tenant; sign-in finds them by address"),
+    (
+        "identity.oidc_accounts",
+        "accounts belong to no tenant; sign-in finds them by what the provider vouches for",
+    ),
     ("identity.operations", "deletions of tenants, for administrators only"),
     ("identity.known_networks", "networks from which users sign in; nothing returns them"),
     ("identity.idempotency_keys", "scoped by user"),
     ("stock.operations", "changes of the stock, for administrators only"),
 ];
 
-/// What policies may show to requests: rows of the transaction's tenant, user or session, all rows to administrators,
+/// What policies may show to requests: rows of the transaction's tenant, user, session or API key, all rows to administrators,
 /// units that nobody holds, invitations to the user's address, and replies to requests by their scope.
-const CONDITIONS: [&str; 11] = [
+const CONDITIONS: [&str; 12] = [
     "(tenant_id = TENANT)",
     "(id = TENANT)",
     "(user_id = USER)",
     "(session_id = SESSION)",
     "ADMIN",
+    "(secret_hash = API_KEY)",
     "((user_id = USER) OR (id = SESSION))",
     "((holder_tenant IS NULL) OR (holder_tenant = TENANT))",
     "(lower(email) = ( SELECT lower(u.email) AS lower FROM identity.users u WHERE (u.id = USER)))",
@@ -41,6 +46,7 @@ fn short(expression: &str) -> String {
         (format!("({})::uuid", setting("tenant")), "TENANT"),
         (format!("({})::uuid", setting("user")), "USER"),
         (format!("({})::uuid", setting("session")), "SESSION"),
+        (format!("decode({}, 'hex'::text)", setting("api_key")), "API_KEY"),
         ("(current_setting('atelier.admin'::text, true) = 'on'::text)".to_owned(), "ADMIN"),
     ] {
         text = text.replace(&long, name);

@@ -65,7 +65,6 @@ async fn no_operation_accepts_a_token_that_is_not_valid() {
     attacks.extend(revoked(&platform, &own).await);
     attacks.push(("a refresh token", refresh));
     attacks.push(("a service's token", SERVICE_TOKEN.to_owned()));
-    // an API key without the scope of the operation: 403, as soon as there are API keys
     let mut uuids = own.uuids(&other);
     uuids.extend(other.uuids(&own));
     let before = rows_of(&platform.db, &uuids).await;
@@ -93,6 +92,39 @@ async fn no_operation_accepts_a_token_that_is_not_valid() {
         .collect()
         .await;
     eprintln!("{} operations, {} attacks, {count} requests", operations.len(), attacks.len() + 1);
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+    let changes = changes(&before, &rows_of(&platform.db, &uuids).await);
+    assert!(changes.is_empty(), "a refused request has changed something:\n{}", changes.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_operation_accepts_an_api_key_without_its_scope() {
+    let platform = Platform::start().await;
+    let (own, other) = two_tenants(&platform).await;
+    let operations = operations(platform.document().await);
+    let mut uuids = own.uuids(&other);
+    uuids.extend(other.uuids(&own));
+    let owner = platform.gateway.token(&own.owner.token);
+    let new = serde_json::json!({ "name": "usage only", "scopes": ["usage:read"] });
+    let key = owner.post("/v1/api-keys", new).await.expect(201).str("secret").to_owned();
+    let client = platform.gateway.token(&key);
+    let _ = client.get("/v1/usage").await.expect(200);
+    let before = rows_of(&platform.db, &uuids).await;
+    let (mut count, mut failures) = (0, Vec::new());
+    for operation in operations.iter().filter(|operation| operation.needs_token) {
+        let scope = auth::required_scope(&operation.method, &operation.path).map(|scope| scope.to_string());
+        if scope.as_deref() == Some("usage:read") {
+            continue;
+        }
+        count += 1;
+        let answer = answer(operation, client.clone(), &own, &platform.gateway).await;
+        let slug = if scope.is_some() { "insufficient-scope" } else { "forbidden" };
+        if !is_problem(&answer, 403, slug) {
+            failures.push(format!("{}: {answer}", operation.id));
+        }
+    }
+    eprintln!("{} operations, {count} requests", operations.len());
+    assert!(count > 100, "{count} requests");
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
     let changes = changes(&before, &rows_of(&platform.db, &uuids).await);
     assert!(changes.is_empty(), "a refused request has changed something:\n{}", changes.join("\n"));
