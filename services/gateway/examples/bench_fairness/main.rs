@@ -4,7 +4,7 @@
 //!
 //! Two cases, each in rounds with and without the other tenant, in turns:
 //! - *limited*: the defaults; the other tenant sends 50 times the requests of one user's rate limit.
-//! - *unlimited*: no rate limit stands in the way, so that admission alone divides the service; each connection of the
+//! - *unlimited*: without rate limits, so that admission alone divides the service; each connection of the
 //!   other tenant sends its next request once the last was answered.
 //!
 //! The last line is `fairness: victim_p99_ratio=… unlimited_p99_ratio=… victim_p99_ms=… unlimited_p99_ms=…`: the victim's

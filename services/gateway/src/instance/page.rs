@@ -26,9 +26,9 @@ pub(super) enum Notice {
     Starting,
     Stopping,
     Stopped,
-    /// It runs and refuses connections.
+    /// The instance runs and refuses connections.
     NotResponding,
-    /// It closed the connection before it responded.
+    /// The instance closed the connection before it responded.
     Interrupted,
 }
 

@@ -112,7 +112,7 @@ impl Credentials {
         }
     }
 
-    /// Gives a request with an API key in `Authorization`, or with the console's cookie and no `Authorization`, an access
+    /// Replaces an API key in `Authorization`, or the console's cookie without `Authorization`, by an access
     /// token. Leaves other requests as they are.
     ///
     /// # Errors

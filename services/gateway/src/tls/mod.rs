@@ -74,7 +74,7 @@ pub(crate) struct Tls {
 
 impl Tls {
     /// # Errors
-    /// If a certificate cannot be loaded, or there is none.
+    /// If a certificate cannot be loaded, or none is configured.
     pub(crate) fn new(config: &TlsConfig, metrics: &Metrics) -> anyhow::Result<Self> {
         let loaded = config.certificates.iter().map(Certificate::load).collect::<anyhow::Result<Vec<_>>>()?;
         anyhow::ensure!(!loaded.is_empty(), "tls: at least one certificate is needed");

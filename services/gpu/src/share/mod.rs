@@ -1,7 +1,7 @@
 //! Share links: whoever has one may use one port of an instance until it ends.
 //!
 //! The gateway exchanges the secret of a link for a cookie, as that of a ticket; a link can be exchanged any number of times.
-//! It ends at its time, when it is deleted, and with the rights of the user who made it. The gateway knows the links of a
+//! A link ends when it expires or is deleted, or when its creator loses the rights. The gateway knows the links of a
 //! route that are valid, and is told when that changes.
 
 mod ends;

@@ -88,7 +88,7 @@ pub(super) async fn insert(conn: &mut PgConnection, link: &NewLink<'_>) -> sqlx:
     .await
 }
 
-/// Deletes a link of an instance. Returns false if there is none.
+/// Deletes a link of an instance. Returns false if the instance has no such link.
 pub(super) async fn delete(
     conn: &mut PgConnection,
     instance: InstanceId,

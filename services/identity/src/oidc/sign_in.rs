@@ -51,7 +51,7 @@ async fn first_sign_in(
     provider: &Provider,
     person: &Person,
 ) -> Result<UserId, Error> {
-    // without a verified address nobody could tell whose account it is
+    // an address that is not verified does not prove whose account it is
     let email = person.email.as_deref().ok_or(Error::NoAccount)?;
     user::check_email("/email", email)?;
     if let Some(account) = user::find_account(tx, email).await? {
@@ -62,7 +62,7 @@ async fn first_sign_in(
         return Err(Error::NoAccount);
     }
     let name = person.name.as_deref().filter(|name| tenant::check_name("/name", name).is_ok());
-    // nobody knows the password; an administrator can set one
+    // a random password, which is not kept; an administrator can set one
     let mut password = [0; 32];
     aws_lc_rs::rand::fill(&mut password).map_err(anyhow::Error::from)?;
     let hash = state.hasher.permit().await?.hash(STANDARD.encode(password).into()).await?;

@@ -253,7 +253,7 @@ async fn a_person_signs_in_and_becomes_a_member_by_the_rules() {
     let roles: Vec<_> =
         me.body["memberships"].as_array().unwrap().iter().map(|m| m["role"].clone()).collect();
     assert_eq!(roles, ["viewer", "member"]);
-    // nobody knows a password
+    // the account has a random password, which is not kept
     let body = json!({ "email": "ada@corp.test", "password": PASSWORD });
     world.platform.client.post("/v1/sessions", body).await.expect_problem(401, "wrong-credentials");
     let admin = world.platform.admin().await;
