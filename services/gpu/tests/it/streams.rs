@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use futures::{SinkExt, StreamExt, stream::SplitStream};
 use ids::InstanceId;
-use k8s_openapi::api::core::v1::{Namespace, Pod};
-use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use testkit::eventually;
 use tokio::net::TcpStream;
@@ -14,7 +12,7 @@ use tokio_tungstenite::{
     tungstenite::{self, Message, client::IntoClientRequest},
 };
 
-use crate::harness::World;
+use crate::{harness::World, pods};
 
 /// A running instance with a real pod, which prints two lines and then one with each that is typed.
 pub(crate) async fn with_pod(world: &World) -> InstanceId {
@@ -26,26 +24,8 @@ pub(crate) async fn with_pod(world: &World) -> InstanceId {
 /// Brings an ordered instance up with a real pod.
 pub(crate) async fn bring_up_with_pod(world: &World, id: InstanceId) {
     let unit = world.unit_of(id).await;
-    let namespace = world.tenant.k8s_name();
-    let spaces: Api<Namespace> = Api::all(world.kube.clone());
-    let space = serde_json::from_value(json!({ "metadata": { "name": namespace } })).unwrap();
-    // there already, for a further instance
-    let _ = spaces.create(&PostParams::default(), &space).await;
-    let pods: Api<Pod> = Api::namespaced(world.kube.clone(), &namespace);
-    let pod = serde_json::from_value(json!({
-        "metadata": { "name": format!("{}-1", id.k8s_name()) },
-        "spec": { "terminationGracePeriodSeconds": 0, "containers": [{
-            "name": "main", "image": "shell:1",
-            "command": ["sh", "-c", "echo first; echo second; while [ ! -e done ]; do sleep 0.1; done; echo third; sleep 1000"],
-        }] },
-    }))
-    .unwrap();
-    pods.create(&PostParams::default(), &pod).await.unwrap();
-    eventually("the pod runs", async || {
-        let pod = pods.get(&format!("{}-1", id.k8s_name())).await.unwrap();
-        (pod.status?.phase? == "Running").then_some(())
-    })
-    .await;
+    let script = "echo first; echo second; while [ ! -e done ]; do sleep 0.1; done; echo third; sleep 1000";
+    pods::give(world, id, 1, script).await;
     world.operator.ready(&unit).await;
     world.in_state(id, "running").await;
 }
