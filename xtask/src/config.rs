@@ -46,6 +46,10 @@ pub(crate) struct Ports {
     /// Of the second datacenter, with `up --datacenters 2`.
     pub(crate) cluster_2: u16,
     pub(crate) operator_2: u16,
+    /// Of the gateways behind the public port, with `up --gateways 2`.
+    pub(crate) gateway_1: u16,
+    pub(crate) gateway_2: u16,
+    pub(crate) gateway_2_metrics: u16,
 }
 
 impl Default for Config {
@@ -70,14 +74,22 @@ impl Default for Ports {
             ssh: 8093,
             cluster_2: 8091,
             operator_2: 8092,
+            gateway_1: 8094,
+            gateway_2: 8095,
+            gateway_2_metrics: 8096,
         }
     }
 }
 
 impl Ports {
-    /// The ports in use with this number of datacenters.
-    fn all(&self, datacenters: usize) -> Vec<(&'static str, u16)> {
+    /// The ports in use with these numbers of datacenters and gateways.
+    fn all(&self, datacenters: usize, gateways: usize) -> Vec<(&'static str, u16)> {
         let second = [("cluster_2", self.cluster_2), ("operator_2", self.operator_2)];
+        let behind = [
+            ("gateway_1", self.gateway_1),
+            ("gateway_2", self.gateway_2),
+            ("gateway_2_metrics", self.gateway_2_metrics),
+        ];
         let mut all = vec![
             ("gateway", self.gateway),
             ("stock", self.stock),
@@ -92,14 +104,15 @@ impl Ports {
             ("ssh", self.ssh),
         ];
         all.extend(second.into_iter().filter(|_| datacenters > 1));
+        all.extend(behind.into_iter().filter(|_| gateways > 1));
         all
     }
 
     /// # Errors
     /// If a port is in use or configured twice. The text proposes a free one.
-    pub(crate) fn check_free(&self, file: &Path, datacenters: usize) -> anyhow::Result<()> {
+    pub(crate) fn check_free(&self, file: &Path, datacenters: usize, gateways: usize) -> anyhow::Result<()> {
         let mut seen: Vec<(&str, u16)> = Vec::new();
-        for (name, port) in self.all(datacenters) {
+        for (name, port) in self.all(datacenters, gateways) {
             let another = process::free_port()?;
             let another = format!("set another port in {}:\n\n[ports]\n{name} = {another}\n", file.display());
             if let Some((other, _)) = seen.iter().find(|(_, taken)| *taken == port) {
@@ -159,7 +172,7 @@ mod tests {
     use super::*;
 
     fn refusal(ports: &Ports) -> String {
-        ports.check_free(Path::new("atelier.toml"), 2).unwrap_err().to_string()
+        ports.check_free(Path::new("atelier.toml"), 2, 2).unwrap_err().to_string()
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod queries;
 mod rgw;
 mod scratch;
 mod skipped;
+mod soak;
 mod test;
 mod up;
 
@@ -36,6 +37,8 @@ enum Command {
     Up(up::Args),
     /// Go through the whole story on a running platform, through its public API
     Demo(demo::Args),
+    /// Send requests for minutes while instances come and go and gateways are restarted
+    Soak(soak::Args),
     /// Run all tests on a Postgres and a Ceph RGW
     Test(test::Args),
     /// Run what CI runs before the tests: format, lints, dependencies, documentation, generated files
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         match Cli::parse().command {
             Command::Up(args) => up::run(args).await,
             Command::Demo(args) => demo::run(args).await,
+            Command::Soak(args) => soak::run(args).await,
             Command::Test(args) => test::run(args).await,
             Command::Check(args) => check::run(args).await,
             Command::Mutants(args) => mutants::run(args).await,

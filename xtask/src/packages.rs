@@ -136,6 +136,17 @@ pub(crate) async fn valkey(consent: Consent) -> anyhow::Result<()> {
     apt(consent, &["redis-server"]).await
 }
 
+/// Makes sure of HAProxy.
+pub(crate) async fn haproxy(consent: Consent) -> anyhow::Result<()> {
+    if on_path("haproxy").is_some() {
+        return Ok(());
+    }
+    if !apt_works() {
+        bail!("HAProxy is required");
+    }
+    apt(consent, &["haproxy"]).await
+}
+
 /// Makes sure of the proxies that the gateway is compared with, and of the load generator.
 pub(crate) async fn proxies(consent: Consent) -> anyhow::Result<()> {
     if ["haproxy", "nginx", "wrk", "taskset"].iter().all(|program| on_path(program).is_some()) {

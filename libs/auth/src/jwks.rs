@@ -14,6 +14,7 @@ use tokio::{sync::Mutex, time::Instant};
 use crate::{
     principal::{Principal, Role},
     revocation::{RevocationSource, Revocations},
+    rsa,
     scope::Scopes,
     verified::{TokenHash, Verified, VerifiedTokens},
 };
@@ -184,6 +185,7 @@ impl Verifier {
     /// A verifier for tokens of the configured issuer. The keys are fetched when a token first needs one.
     #[must_use]
     pub fn new(config: AuthConfig, http: reqwest::Client) -> Self {
+        rsa::install();
         Self(Arc::new(Inner {
             validation: validation(&config),
             revocations: Revocations::new(config.revocations.as_ref().map(RevocationSource::grace)),

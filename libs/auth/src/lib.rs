@@ -7,6 +7,7 @@ mod extract;
 mod jwks;
 mod principal;
 mod revocation;
+mod rsa;
 mod scope;
 mod session_secret;
 mod verified;

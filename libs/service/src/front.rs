@@ -16,7 +16,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tracing::{Instrument, field};
 
 use crate::{
-    Metrics, Process, Workers,
+    Metrics, Process, Shutdown, Workers,
     access_log::{self, Line},
     drain,
     workers::panic_message,
@@ -32,6 +32,7 @@ type Check = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + S
 pub struct Front {
     metrics: Metrics,
     workers: Workers,
+    shutdown: Shutdown,
     ready: Check,
 }
 
@@ -45,18 +46,23 @@ impl Front {
         Self {
             metrics: process.metrics.clone(),
             workers: process.workers.clone(),
+            shutdown: process.shutdown.clone(),
             ready: Arc::new(move || Box::pin(ready())),
         }
     }
 
     /// `/healthz`: 503 once a worker has been failing for minutes, so that the process is restarted.
-    /// `/readyz`: 503 while a dependency is missing or a worker keeps failing.
+    /// `/readyz`: 503 while a dependency is missing or a worker keeps failing, and before the process ends.
     pub fn health_routes(&self) -> Router {
-        let (ready, workers) = (Arc::clone(&self.ready), self.workers.clone());
+        let (ready, workers, shutdown) =
+            (Arc::clone(&self.ready), self.workers.clone(), self.shutdown.clone());
         let alive = self.workers.clone();
         Router::new().route("/healthz", get(move || async move { answer(alive.healthy(), "ok\n") })).route(
             "/readyz",
             get(move || async move {
+                if shutdown.is_draining() {
+                    return answer(Err("shutting down".to_owned()), "");
+                }
                 let checked = match ready().await {
                     Ok(()) => workers.ready(),
                     waiting => waiting,

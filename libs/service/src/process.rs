@@ -1,5 +1,7 @@
 //! What a process has once: metrics, an orderly end, supervised workers.
 
+use std::time::Duration;
+
 use crate::{Metrics, Shutdown, Workers};
 
 /// The parts that a service's wiring needs from its process. Clones share them.
@@ -27,7 +29,15 @@ impl Process {
     /// # Errors
     /// If the signal handlers cannot be installed.
     pub fn on_signal() -> anyhow::Result<Self> {
-        Ok(Self::new(Shutdown::on_signal()?))
+        Self::draining(Duration::ZERO)
+    }
+
+    /// As [`Self::on_signal`], but serves for `drain` after the signal, in which it is not ready.
+    ///
+    /// # Errors
+    /// If the signal handlers cannot be installed.
+    pub fn draining(drain: Duration) -> anyhow::Result<Self> {
+        Ok(Self::new(Shutdown::on_signal(drain)?))
     }
 }
 

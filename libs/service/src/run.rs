@@ -13,31 +13,49 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 /// Time for requests and workers to finish after the signal.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// The end of a process: cancels a token, then waits for the tasks that are tracked.
+/// The end of a process: announces it while requests are still served, then cancels a token, then waits for the tasks
+/// that are tracked.
 #[derive(Debug, Clone, Default)]
 pub struct Shutdown {
+    draining: CancellationToken,
     token: CancellationToken,
     tasks: TaskTracker,
 }
 
 impl Shutdown {
-    /// A shutdown that begins on SIGTERM or SIGINT.
+    /// A shutdown that is announced on SIGTERM or SIGINT, and begins `drain` later, or on a second signal.
     ///
     /// # Errors
     /// If the signal handlers cannot be installed.
-    pub fn on_signal() -> anyhow::Result<Self> {
+    pub fn on_signal(drain: Duration) -> anyhow::Result<Self> {
         let shutdown = Self::default();
         let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        let token = shutdown.token.clone();
-        tokio::spawn(async move {
+        let mut signalled = async move || {
             tokio::select! {
                 _ = term.recv() => {}
                 _ = int.recv() => {}
             }
-            tracing::info!("shutting down");
-            token.cancel();
+        };
+        let shutting_down = shutdown.clone();
+        tokio::spawn(async move {
+            signalled().await;
+            shutting_down.announce();
+            tracing::info!(drain_seconds = drain.as_secs(), "shutting down");
+            let _ = tokio::time::timeout(drain, signalled()).await;
+            shutting_down.begin();
         });
         Ok(shutdown)
+    }
+
+    /// Announces the shutdown: the process is no longer ready, and asks its clients to use other connections.
+    pub fn announce(&self) {
+        self.draining.cancel();
+    }
+
+    /// Whether the shutdown was announced or has begun.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.draining.is_cancelled()
     }
 
     /// The token that is cancelled when shutdown begins.
@@ -54,6 +72,7 @@ impl Shutdown {
 
     /// Begins shutdown.
     pub fn begin(&self) {
+        self.draining.cancel();
         self.token.cancel();
     }
 

@@ -52,10 +52,18 @@ pub struct Config {
     /// `[idle] unknown_seconds` at most.
     #[serde(default = "default_activity_seconds")]
     pub activity_seconds: u32,
+    /// Seconds after SIGTERM for which the gateway goes on serving while `/readyz` says 503 (default 10): time for what is
+    /// in front of it to see that and to send new requests elsewhere. Responses then end their connections.
+    #[serde(default = "default_drain_seconds")]
+    pub drain_seconds: u32,
 }
 
 fn default_hsts_seconds() -> u32 {
     365 * 24 * 3600
+}
+
+fn default_drain_seconds() -> u32 {
+    10
 }
 
 fn default_activity_seconds() -> u32 {

@@ -2,7 +2,11 @@
 
 use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
-use axum::{body::Body, extract::ConnectInfo};
+use axum::{
+    body::Body,
+    extract::ConnectInfo,
+    http::{HeaderValue, StatusCode, Version, header},
+};
 use hyper::{Request, Response, body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -36,7 +40,7 @@ struct Server<A> {
     transport: Transport,
     /// Time for a connection to send the head of its first request.
     head_timeout: Duration,
-    shutdown: CancellationToken,
+    shutdown: Shutdown,
 }
 
 /// Serves until `shutdown` begins. Each connection then ends after its current request.
@@ -57,7 +61,7 @@ pub(crate) async fn serve<A, F>(
         answer,
         transport,
         head_timeout: Duration::from_secs(limits.head_seconds.into()),
-        shutdown: token.clone(),
+        shutdown: shutdown.clone(),
     });
     let permits = Arc::new(Semaphore::new(limits.connections.max(1)));
     loop {
@@ -114,7 +118,8 @@ where
         if let Err(error) = SockRef::from(&stream).set_tcp_keepalive(&probes) {
             tracing::debug!(%error, "cannot set SO_KEEPALIVE");
         }
-        let opened = self.shutdown.run_until_cancelled(self.transport.open(stream, peer)).await;
+        let ending = self.shutdown.token();
+        let opened = ending.run_until_cancelled(self.transport.open(stream, peer)).await;
         let (stream, peer) = match opened {
             Some(Ok(opened)) => opened,
             Some(Err(error)) => {
@@ -127,13 +132,21 @@ where
         };
         let first_request = CancellationToken::new();
         let arrived = first_request.clone();
-        let answer = self.answer.clone();
+        let (answer, shutdown) = (self.answer.clone(), self.shutdown.clone());
         let service = service_fn(move |request: Request<Incoming>| {
             arrived.cancel();
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(ConnectInfo(peer));
-            let response = answer(request);
-            async move { Ok::<_, Infallible>(response.await) }
+            let is_http1 = request.version() <= Version::HTTP_11;
+            let (response, shutdown) = (answer(request), shutdown.clone());
+            async move {
+                let mut response = response.await;
+                if is_http1 && shutdown.is_draining() && response.status() != StatusCode::SWITCHING_PROTOCOLS
+                {
+                    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                }
+                Ok::<_, Infallible>(response)
+            }
         });
         let mut connection = pin!(self.builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
         // hyper's timeout starts once the protocol is known, which needs bytes from the client
@@ -145,7 +158,7 @@ where
         let result = tokio::select! {
             result = connection.as_mut() => result,
             () = silent => return tracing::debug!(%peer, "connection without a request closed"),
-            () = self.shutdown.cancelled() => {
+            () = ending.cancelled() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }

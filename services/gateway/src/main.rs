@@ -1,7 +1,7 @@
 //! The gateway's process. Its commands are those of the other services; it has no schema to migrate, and its
 //! OpenAPI document is merged from theirs.
 
-use std::io::Write;
+use std::{io::Write, time::Duration};
 
 use atelier_gateway::{Config, openapi, serve};
 use clap::Parser;
@@ -16,7 +16,8 @@ async fn main() -> anyhow::Result<()> {
         Command::Serve { config } => {
             telemetry::init();
             let config: Config = config::load(config.as_deref())?;
-            serve(config, Process::on_signal()?).await
+            let drain = Duration::from_secs(config.drain_seconds.into());
+            serve(config, Process::draining(drain)?).await
         }
         Command::Migrate { .. } => Ok(()),
         Command::Openapi => {

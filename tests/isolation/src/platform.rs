@@ -350,6 +350,7 @@ async fn start_gateway(services: &[Service], auth: AuthConfig) -> Client {
             ..Limits::default()
         },
         activity_seconds: 1,
+        drain_seconds: 0,
         tls: None,
         proxy_protocol: None,
         hsts_seconds: 3600,

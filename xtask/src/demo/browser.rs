@@ -83,18 +83,28 @@ impl Browser {
         Ok(answer.json().await?)
     }
 
-    /// Sends a text over the WebSocket at `path` and waits for its echo.
-    pub(crate) async fn echo(&self, path: &str, text: &str) -> anyhow::Result<()> {
+    /// Opens the WebSocket at `path`.
+    pub(crate) async fn websocket(&self, path: &str) -> anyhow::Result<Socket> {
         let mut url = self.base.join(path)?;
         url.set_scheme("ws").map_err(|()| anyhow::anyhow!("no WebSocket URL"))?;
-        let mut socket = websocket(url.as_str(), self.address, ("cookie", &self.cookie)).await?;
+        websocket(url.as_str(), self.address, ("cookie", &self.cookie)).await
+    }
+
+    /// Sends a text over a WebSocket and waits for its echo.
+    pub(crate) async fn exchange(socket: &mut Socket, text: &str) -> anyhow::Result<()> {
         socket.send(Message::text(text)).await?;
         while let Some(message) = socket.next().await {
             if message?.to_text().is_ok_and(|got| got.contains(text)) {
-                socket.close(None).await?;
                 return Ok(());
             }
         }
         anyhow::bail!("the WebSocket closed without an echo")
+    }
+
+    /// Sends a text over the WebSocket at `path`, waits for its echo, and closes it.
+    pub(crate) async fn echo(&self, path: &str, text: &str) -> anyhow::Result<()> {
+        let mut socket = self.websocket(path).await?;
+        Self::exchange(&mut socket, text).await?;
+        Ok(socket.close(None).await?)
     }
 }

@@ -22,22 +22,22 @@ pub(super) async fn create(designer: &Api, spec: &str, storage: &str) -> anyhow:
     Ok((text(&instance, "id")?.to_owned(), instance["operation_id"].clone()))
 }
 
-pub(super) async fn request(designer: &Api, instance: &str, action: &str) -> anyhow::Result<Value> {
+pub(crate) async fn request(designer: &Api, instance: &str, action: &str) -> anyhow::Result<Value> {
     Ok(designer.act(&format!("/v1/instances/{instance}/{action}"), 202).await?["operation_id"].clone())
 }
 
-pub(super) async fn follow(designer: &Api, operation: &Value) -> anyhow::Result<()> {
+pub(crate) async fn follow(designer: &Api, operation: &Value) -> anyhow::Result<()> {
     designer.follow("instance-operations", operation).await.map(drop)
 }
 
-pub(super) async fn expect_running(designer: &Api, instance: &str, operation: &Value) -> anyhow::Result<()> {
+pub(crate) async fn expect_running(designer: &Api, instance: &str, operation: &Value) -> anyhow::Result<()> {
     follow(designer, operation).await?;
     let seen = designer.get(&format!("/v1/instances/{instance}")).await?;
     ensure!(seen["state"] == "running", "the instance is not running: {seen}");
     Ok(())
 }
 
-pub(super) async fn delete(designer: &Api, id: &str) -> anyhow::Result<()> {
+pub(crate) async fn delete(designer: &Api, id: &str) -> anyhow::Result<()> {
     let path = format!("/v1/instances/{id}");
     let deleting = designer.delete(&path, 202).await?;
     follow(designer, &deleting["operation_id"]).await?;
@@ -56,7 +56,7 @@ pub(super) async fn read_log(designer: &Api, instance: &str) -> anyhow::Result<(
     Ok(())
 }
 
-pub(super) async fn open(designer: &Api, instance: &str) -> anyhow::Result<Browser> {
+pub(crate) async fn open(designer: &Api, instance: &str) -> anyhow::Result<Browser> {
     let ticket = designer.act(&format!("/v1/instances/{instance}/tickets"), 201).await?;
     Browser::open(text(&ticket, "url")?).await
 }

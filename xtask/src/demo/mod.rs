@@ -1,16 +1,16 @@
 //! `cargo xtask demo`: what an administrator and a designer do with the platform, through the public API. Prints the
 //! time of each step, and ends at the first unmet expectation.
 
-mod browser;
+pub(crate) mod browser;
 pub(crate) mod client;
 mod hold;
-mod instance;
+pub(crate) mod instance;
 mod isolation;
 mod order;
 mod queue;
 mod revocation;
 mod second;
-mod stock;
+pub(crate) mod stock;
 mod storage;
 mod story;
 mod tenant_end;

@@ -13,12 +13,12 @@ const STOCK: u64 = 3;
 /// Price per hour after the change.
 pub(super) const PRICE: &str = "0.36";
 
-pub(super) async fn datacenter(admin: &Api) -> anyhow::Result<String> {
+pub(crate) async fn datacenter(admin: &Api) -> anyhow::Result<String> {
     let all = admin.list("/v1/datacenters").await?;
     Ok(text(all.first().context("there is no datacenter")?, "name")?.to_owned())
 }
 
-pub(super) async fn create_spec(admin: &Api, name: &str) -> anyhow::Result<String> {
+pub(crate) async fn create_spec(admin: &Api, name: &str) -> anyhow::Result<String> {
     let spec = json!({
         "name": name, "gpu_model": "NVIDIA-GeForce-RTX-3080", "gpu_count": 1, "gpu_cores": 8704,
         "video_memory_mib": 10_240, "cpu_millis": 4000, "memory_mib": 8192, "disk_gib": 50,
@@ -29,7 +29,7 @@ pub(super) async fn create_spec(admin: &Api, name: &str) -> anyhow::Result<Strin
     Ok(text(&made, "id")?.to_owned())
 }
 
-pub(super) async fn add_stock(admin: &Api, spec: &str, datacenter: &str) -> anyhow::Result<()> {
+pub(crate) async fn add_stock(admin: &Api, spec: &str, datacenter: &str) -> anyhow::Result<()> {
     let body = json!({ "gpu_spec": spec, "datacenter": datacenter, "count": STOCK });
     let operation = admin.post("/v1/stock/additions", body, 202).await?;
     let done = admin.follow("stock-operations", &operation["id"]).await?;
@@ -61,7 +61,7 @@ pub(super) async fn expect_counts(admin: &Api, spec: &str, available: u64, used:
     }
 }
 
-pub(super) async fn remove_stock(admin: &Api, spec: &str) -> anyhow::Result<()> {
+pub(crate) async fn remove_stock(admin: &Api, spec: &str) -> anyhow::Result<()> {
     for row in admin.list(&format!("/v1/stock?spec_name={spec}")).await? {
         if row["gpu_spec"]["name"] == spec && row["total"].as_u64() > Some(0) {
             let body =
@@ -73,7 +73,7 @@ pub(super) async fn remove_stock(admin: &Api, spec: &str) -> anyhow::Result<()> 
     Ok(())
 }
 
-pub(super) async fn delete_spec(admin: &Api, id: &str) -> anyhow::Result<()> {
+pub(crate) async fn delete_spec(admin: &Api, id: &str) -> anyhow::Result<()> {
     let path = &format!("/v1/gpu-specs/{id}");
     let read = admin.send(reqwest::Method::GET, path, None, None).await?;
     let answer = admin.send(reqwest::Method::DELETE, path, read.etag.as_deref(), None).await?;

@@ -1,5 +1,6 @@
 //! `cargo xtask up`: starts the whole platform in order, keeps it running, and stops it in order.
 
+mod gateways;
 mod platform;
 mod secrets;
 mod seed;
@@ -32,6 +33,9 @@ pub(crate) struct Args {
     /// Number of datacenters, each with a cluster and an operator of its own
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     datacenters: u8,
+    /// Number of gateways; two are behind HAProxy
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
+    gateways: u8,
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
@@ -49,12 +53,16 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let programs = crate::build::programs().await?;
     println!("  {:<28} {:>6.2} s", "built", begun.elapsed().as_secs_f64());
     let datacenters = settings::datacenters(&config, args.datacenters.into());
-    config.ports.check_free(&config_file, datacenters.len())?;
+    let gateways = gateways::gateways(&config, args.gateways.into());
+    config.ports.check_free(&config_file, datacenters.len(), gateways.len())?;
+    if gateways.len() > 1 {
+        packages::haproxy(Consent::new(args.yes)).await?;
+    }
 
     let begun = Instant::now();
     let secrets = Secrets::load_or_create(&data)?;
     let mut platform =
-        platform::Platform::new(config.clone(), datacenters, data.clone(), programs, secrets.clone())?;
+        platform::Platform::new(config.clone(), datacenters, gateways, &data, programs, secrets.clone())?;
     let interrupted = supervise::interrupted()?;
     tokio::pin!(interrupted);
     let up = tokio::select! {

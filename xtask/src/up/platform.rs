@@ -11,6 +11,7 @@ use secrecy::SecretString;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use super::{
+    gateways::{self, Gateway},
     secrets::Secrets,
     settings::{self, Datacenter},
     supervise::{self, Supervised, logged},
@@ -29,6 +30,7 @@ const STATEFUL: [&str; 4] = ["identity", "stock", "storage", "gpu"];
 pub(crate) struct Platform {
     pub(crate) config: Config,
     pub(crate) datacenters: Vec<Datacenter>,
+    gateways: Vec<Gateway>,
     pub(crate) data: PathBuf,
     pub(crate) secrets: Secrets,
     programs: PathBuf,
@@ -45,14 +47,16 @@ impl Platform {
     pub(crate) fn new(
         config: Config,
         datacenters: Vec<Datacenter>,
-        data: PathBuf,
+        gateways: Vec<Gateway>,
+        data: &Path,
         programs: PathBuf,
         secrets: Secrets,
     ) -> anyhow::Result<Self> {
         Ok(Self {
             config,
             datacenters,
-            data,
+            gateways,
+            data: data.to_owned(),
             secrets,
             programs,
             postgres: None,
@@ -157,8 +161,14 @@ impl Platform {
             let text = settings::operator(&datacenter, &self.data, &self.secrets);
             self.start("operator", datacenter.operator, &text)?;
         }
-        for service in ["identity", "stock", "storage", "gpu", "gateway"] {
+        for service in ["identity", "stock", "storage", "gpu"] {
             self.start(service, service, &self.settings(service))?;
+        }
+        for gateway in self.gateways.clone() {
+            self.start("gateway", gateway.name, &gateway.settings(&self.config, &self.secrets))?;
+        }
+        if self.gateways.len() > 1 {
+            self.start_balancer()?;
         }
         let ports = self.config.ports.clone();
         let operators: Vec<_> =
@@ -168,7 +178,7 @@ impl Platform {
             ("stock", ports.stock),
             ("storage", ports.storage),
             ("gpu", ports.gpu),
-            ("gateway", ports.gateway),
+            (self.gateways[0].name, ports.gateway),
         ]) {
             self.wait_for(service, &format!("http://127.0.0.1:{port}/readyz")).await?;
             print_time(service, begun);
@@ -204,6 +214,19 @@ impl Platform {
                 command.arg("serve");
             }
             command.arg("--config").arg(&file);
+            logged(command, &log)
+        })?);
+        Ok(())
+    }
+
+    /// Starts HAProxy in front of the gateways.
+    fn start_balancer(&mut self) -> anyhow::Result<()> {
+        let file = self.data.join("config/balancer.cfg");
+        std::fs::write(&file, gateways::balancer(&self.config, &self.gateways))?;
+        let log = self.data.join("log/balancer.log");
+        self.processes.push(Supervised::start(gateways::BALANCER, move || {
+            let mut command = process::command("haproxy", Signal::SIGTERM);
+            command.arg("-db").arg("-f").arg(&file);
             logged(command, &log)
         })?);
         Ok(())

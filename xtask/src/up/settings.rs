@@ -93,7 +93,7 @@ region = "default"
     )
 }
 
-/// A service or the gateway, by name.
+/// A service, by name.
 pub(crate) fn service(
     name: &str,
     config: &Config,
@@ -121,7 +121,6 @@ pub(crate) fn service(
             &gpu(config, clusters, secrets),
             &[("gateway", &secrets.gateway_token), ("identity", &secrets.identity_token)],
         ),
-        "gateway" => gateway(config, secrets),
         other => unreachable!("{other} is not a service"),
     }
 }
@@ -132,7 +131,7 @@ fn with_callers(text: &str, callers: &[(&str, &String)]) -> String {
 }
 
 /// The issuer of access tokens, and where a service with this token reads their revocations.
-fn revocable(config: &Config, token: &str) -> String {
+pub(super) fn revocable(config: &Config, token: &str) -> String {
     format!(
         r#"{}
 [auth.revocations]
@@ -313,40 +312,5 @@ scripts = "{token}"
         port = datacenter.operator_port,
         kubeconfig = kubeconfig(datacenter, data),
         token = secrets.operator_token,
-    )
-}
-
-fn gateway(config: &Config, secrets: &Secrets) -> String {
-    let ports = &config.ports;
-    format!(
-        r#"listen = "127.0.0.1:{gateway}"
-metrics_listen = "127.0.0.1:{metrics}"
-public_url = "http://localhost:{gateway}"
-gpu_token = "{token}"
-
-[[cookie_keys]]
-id = "1"
-key = "{cookie_key}"
-
-[apps]
-domain = "{domain}"
-
-[services]
-identity = "http://127.0.0.1:{identity}"
-stock = "http://127.0.0.1:{stock}"
-gpu = "http://127.0.0.1:{gpu}"
-storage = "http://127.0.0.1:{storage}"
-
-{auth}"#,
-        gateway = ports.gateway,
-        metrics = ports.gateway_metrics,
-        token = secrets.gateway_token,
-        cookie_key = secrets.cookie_key,
-        domain = config.apps_domain,
-        identity = ports.identity,
-        stock = ports.stock,
-        gpu = ports.gpu,
-        storage = ports.storage,
-        auth = revocable(config, &secrets.gateway_token),
     )
 }

@@ -107,3 +107,23 @@ async fn shutdown_lets_a_request_finish_and_closes_the_rest() {
     assert!(String::from_utf8_lossy(&seen).ends_with("onetwo"), "{}", String::from_utf8_lossy(&seen));
     platform.served.await.unwrap();
 }
+
+#[tokio::test]
+async fn before_the_shutdown_requests_are_served_and_connections_ended() {
+    let platform = Platform::start().await;
+    let health = platform.client.get("/healthz").await.expect(200);
+    assert_eq!(health.header("connection"), None);
+    platform.client.get("/readyz").await.expect(200);
+
+    platform.process.shutdown.announce();
+    let not_ready = platform.client.get("/readyz").await.expect(503);
+    assert_eq!(not_ready.text, "shutting down\n");
+    // the whole response arrives, and then the end of the connection
+    let answer = raw(platform.address, "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("connection: close"), "{answer}");
+    platform.member().get("/v1/stock").await.expect(200);
+
+    platform.process.shutdown.begin();
+    platform.served.await.unwrap();
+    assert!(TcpStream::connect(platform.address).await.is_err());
+}

@@ -246,6 +246,7 @@ impl Platform {
                 ..Limits::default()
             },
             activity_seconds: 1,
+            drain_seconds: 0,
             tls: None,
             proxy_protocol: None,
             hsts_seconds: 3600,

@@ -76,6 +76,7 @@ async fn gateway(world: &World, limits: Limits) -> (String, Process) {
         }],
         limits,
         activity_seconds: 30,
+        drain_seconds: 0,
         tls: None,
         proxy_protocol: None,
         hsts_seconds: 3600,

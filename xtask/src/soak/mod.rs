@@ -1,0 +1,120 @@
+//! `cargo xtask soak`: steady load on a platform that was started with `up --gateways 2`, while instances come and go and
+//! the gateways are restarted one after the other. Ends with the line
+//! `soak: requests=… failed=… rate=… p99_ms=… instances=… websockets=… restarts=… memory_growth=… descriptors_left=…`, and
+//! with an error if a request failed.
+
+mod instances;
+mod load;
+mod replicas;
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, ensure};
+
+use crate::{
+    config::Config,
+    demo::{Access, client::Api},
+};
+use instances::Instances;
+use load::{Load, Seen};
+use replicas::Replicas;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Minutes of load
+    #[arg(long, default_value_t = 10.0)]
+    minutes: f64,
+    /// Part of the highest rate that is sent
+    #[arg(long, default_value_t = 0.7)]
+    load: f64,
+}
+
+/// Time in which the highest rate is measured.
+const CALIBRATION: Duration = Duration::from_secs(10);
+/// Parts of the time after which the gateways are restarted.
+const RESTARTS: [f64; 2] = [0.1, 0.4];
+/// Time between two lines.
+const INTERVAL: Duration = Duration::from_secs(30);
+
+pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+    let data = Config::data_of_running()?;
+    let text = std::fs::read_to_string(data.join(Access::FILE))
+        .context("start the platform with `cargo xtask up --gateways 2`")?;
+    let access: Access = serde_json::from_str(&text)?;
+    let mut replicas = Replicas::find(&data)?;
+    let visitor = Api::new(&access.gateway)?;
+    let admin = visitor.sign_in(&access.administrator).await?;
+    let instances = Instances::prepare(&admin).await?;
+
+    let seen = Arc::new(Seen::default());
+    let load = Load::new(&access, Arc::clone(&seen), instances.open());
+    let coming_and_going = instances.come_and_go(&access, &seen);
+    let sending = async {
+        let highest = load.highest_rate(CALIBRATION).await?;
+        let rate = highest * args.load;
+        println!("highest rate {highest:.0} requests/s; sending {rate:.0}");
+        seen.begin();
+        let time = Duration::from_secs_f64(args.minutes * 60.0);
+        let restarting = restart(&mut replicas, time);
+        let (sent, restarted, ()) = tokio::join!(load.send(rate, time), restarting, report(&seen, time));
+        sent.and(restarted).map(|restarts| (rate, restarts))
+    };
+    let ended = tokio::select! {
+        ended = sending => ended,
+        error = coming_and_going => Err(error),
+    };
+    instances.clear(&admin, &access).await?;
+    let (rate, restarts) = ended?;
+    let left = replicas.descriptors_left().await?;
+    let growth = replicas.memory_growth()?;
+    println!("{}", seen.failures());
+    println!(
+        "soak: requests={} failed={} rate={rate:.0} p99_ms={:.1} instances={} websockets={} restarts={restarts} \
+         memory_growth={growth:.2} descriptors_left={left}",
+        seen.requests(),
+        seen.failed(),
+        seen.at(0.99),
+        instances.count(),
+        instances.websockets(),
+    );
+    ensure!(seen.failed() == 0, "{} requests failed", seen.failed());
+    Ok(())
+}
+
+/// Restarts both gateways, one after the other, at the stated times. Returns the number of restarts.
+async fn restart(replicas: &mut Replicas, time: Duration) -> anyhow::Result<u32> {
+    let begun = Instant::now();
+    let mut restarts = 0;
+    for part in RESTARTS {
+        sleep_until(begun + time.mul_f64(part)).await;
+        restarts += replicas.restart().await?;
+    }
+    // once the allocator has its usual size
+    sleep_until(begun + time.mul_f64(0.7)).await;
+    replicas.record_memory()?;
+    sleep_until(begun + time).await;
+    replicas.record_memory()?;
+    Ok(restarts)
+}
+
+async fn report(seen: &Seen, time: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() + INTERVAL <= time {
+        tokio::time::sleep(INTERVAL).await;
+        println!(
+            "{:>6.0} s {:>9} requests {:>4} failed   p50 {:>6.1} ms   p99 {:>7.1} ms",
+            begun.elapsed().as_secs_f64(),
+            seen.requests(),
+            seen.failed(),
+            seen.at(0.5),
+            seen.at(0.99),
+        );
+    }
+}
+
+async fn sleep_until(at: Instant) {
+    tokio::time::sleep_until(at.into()).await;
+}

@@ -1,0 +1,104 @@
+//! The gateway, or two of them behind HAProxy.
+
+use super::{secrets::Secrets, settings::revocable};
+use crate::config::Config;
+
+/// Name of the process of HAProxy.
+pub(crate) const BALANCER: &str = "balancer";
+
+/// A gateway.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gateway {
+    /// Name of the process.
+    pub(crate) name: &'static str,
+    pub(crate) port: u16,
+    metrics_port: u16,
+}
+
+/// One gateway on the public port, or two for a balancer on the public port.
+pub(crate) fn gateways(config: &Config, count: usize) -> Vec<Gateway> {
+    let ports = &config.ports;
+    if count < 2 {
+        return vec![Gateway { name: "gateway", port: ports.gateway, metrics_port: ports.gateway_metrics }];
+    }
+    vec![
+        Gateway { name: "gateway-1", port: ports.gateway_1, metrics_port: ports.gateway_metrics },
+        Gateway { name: "gateway-2", port: ports.gateway_2, metrics_port: ports.gateway_2_metrics },
+    ]
+}
+
+impl Gateway {
+    /// The configuration file.
+    pub(crate) fn settings(&self, config: &Config, secrets: &Secrets) -> String {
+        let ports = &config.ports;
+        let behind_balancer = if self.port == ports.gateway {
+            "drain_seconds = 0\n"
+        } else {
+            // all requests come from this machine, and a load test is not to be limited
+            r#"drain_seconds = 3
+proxy_protocol = { trusted = ["127.0.0.0/8"] }
+
+[limits]
+requests_per_second = 100000
+request_burst = 100000
+tenant_requests_per_second = 100000
+tenant_request_burst = 100000
+address_requests_per_second = 100000
+address_request_burst = 100000
+"#
+        };
+        format!(
+            r#"listen = "127.0.0.1:{port}"
+metrics_listen = "127.0.0.1:{metrics}"
+public_url = "http://localhost:{public}"
+gpu_token = "{token}"
+{behind_balancer}
+[[cookie_keys]]
+id = "1"
+key = "{cookie_key}"
+
+[apps]
+domain = "{domain}"
+
+[services]
+identity = "http://127.0.0.1:{identity}"
+stock = "http://127.0.0.1:{stock}"
+gpu = "http://127.0.0.1:{gpu}"
+storage = "http://127.0.0.1:{storage}"
+
+{auth}"#,
+            port = self.port,
+            metrics = self.metrics_port,
+            public = ports.gateway,
+            token = secrets.gateway_token,
+            cookie_key = secrets.cookie_key,
+            domain = config.apps_domain,
+            identity = ports.identity,
+            stock = ports.stock,
+            gpu = ports.gpu,
+            storage = ports.storage,
+            auth = revocable(config, &secrets.gateway_token),
+        )
+    }
+}
+
+/// The configuration of HAProxy, which sends requests to the gateways that are ready. It repeats none, so that one that a
+/// gateway loses is seen.
+pub(crate) fn balancer(config: &Config, gateways: &[Gateway]) -> String {
+    let servers: String = gateways
+        .iter()
+        .map(|Gateway { name, port, .. }| {
+            format!("    server {name} 127.0.0.1:{port} send-proxy-v2 check check-send-proxy\n")
+        })
+        .collect();
+    format!(
+        "global\n    maxconn 4096\n\
+         defaults\n    mode http\n    timeout connect 2s\n    timeout client 1h\n    timeout server 1h\n    \
+         timeout tunnel 1h\n    retries 0\n\
+         frontend public\n    bind 127.0.0.1:{public}\n    default_backend gateways\n\
+         backend gateways\n    balance roundrobin\n    option httpchk\n    \
+         http-check send meth GET uri /readyz ver HTTP/1.1 hdr Host localhost\n    \
+         default-server inter 300ms fall 1 rise 1\n{servers}",
+        public = config.ports.gateway,
+    )
+}
