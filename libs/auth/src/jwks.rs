@@ -223,7 +223,7 @@ impl Verifier {
         let principal = match self.remembered(hash) {
             Some(principal) => principal,
             None => {
-                let (claims, keys) = self.verified_claims(token).await?;
+                let (claims, keys) = Box::pin(self.verified_claims(token)).await?;
                 let principal = self.0.config.claims.principal(&self.0.config.issuer, &claims);
                 let principal = principal
                     .ok_or_else(|| Problem::unauthenticated("The token lacks the required claims."))?;

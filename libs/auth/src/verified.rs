@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use aws_lc_rs::digest;
 use jiff::Timestamp;
-use moka::sync::Cache;
+use quick_cache::sync::Cache;
 
 use crate::principal::Principal;
 
 /// Tokens that are remembered, about 300 bytes each.
-const CAPACITY: u64 = 100_000;
+const CAPACITY: usize = 100_000;
 
 /// SHA-256 of a whole token: two tokens that differ anywhere are different.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,7 +48,7 @@ impl VerifiedTokens {
         if verified.keys == keys && now < verified.principal.expires_at {
             return Some(verified);
         }
-        self.0.invalidate(&hash);
+        self.0.remove(&hash);
         None
     }
 

@@ -109,7 +109,7 @@ where
     A: Fn(Request<Body>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<Body>> + Send + 'static,
 {
-    async fn serve(&self, stream: TcpStream, peer: SocketAddr) {
+    async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr) {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
@@ -132,16 +132,18 @@ where
         };
         let first_request = CancellationToken::new();
         let arrived = first_request.clone();
-        let (answer, shutdown) = (self.answer.clone(), self.shutdown.clone());
+        let server = Arc::clone(&self);
         let service = service_fn(move |request: Request<Incoming>| {
             arrived.cancel();
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(ConnectInfo(peer));
             let is_http1 = request.version() <= Version::HTTP_11;
-            let (response, shutdown) = (answer(request), shutdown.clone());
+            let (response, server) = ((server.answer)(request), Arc::clone(&server));
             async move {
                 let mut response = response.await;
-                if is_http1 && shutdown.is_draining() && response.status() != StatusCode::SWITCHING_PROTOCOLS
+                if is_http1
+                    && server.shutdown.is_draining()
+                    && response.status() != StatusCode::SWITCHING_PROTOCOLS
                 {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }

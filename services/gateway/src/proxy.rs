@@ -115,7 +115,7 @@ impl Proxy {
                 Err(Unanswered { error, request: None }) => return Err(Error::Interrupted(error)),
             }
         }
-        let connection = self.pool.connect(authority).await.map_err(Error::Connect)?;
+        let connection = Box::pin(self.pool.connect(authority)).await.map_err(Error::Connect)?;
         connection.send(request).await.map_err(|unanswered| Error::Interrupted(unanswered.error))
     }
 

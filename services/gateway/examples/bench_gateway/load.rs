@@ -41,6 +41,8 @@ end
 
 function done(summary, latency)
   local errors = summary.errors
+  io.write(string.format("errors connect %d read %d write %d status %d timeout %d\n",
+    errors.connect, errors.read, errors.write, errors.status, errors.timeout))
   io.write(string.format("result %d %d %f %f %d\n", summary.requests, summary.duration,
     latency:percentile(50), latency:percentile(99),
     errors.connect + errors.read + errors.write + errors.status + errors.timeout))
@@ -66,7 +68,7 @@ impl Load<'_> {
         let [requests, microseconds, p50, p99, errors] = fields[..] else { panic!("{text}") };
         assert!(
             errors == 0.0 && requests > 0.0,
-            "{errors} of {requests} requests to {} failed",
+            "{errors} of {requests} requests to {} failed: {text}",
             self.address
         );
         Sample {

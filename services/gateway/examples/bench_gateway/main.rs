@@ -1,6 +1,7 @@
 //! `cargo xtask bench gateway`: the gateway beside HAProxy (which verifies the same tokens, checks their claims and counts
 //! requests per user) and beside plain proxies, before one upstream, interleaved in one run. The proxy under load has the
-//! first core, the upstream and wrk have the second. Access logs are off everywhere.
+//! first core, the upstream and wrk have the second. One connection is measured with everything on one core, as waking
+//! another one takes longer than any proxy. Access logs are off everywhere.
 //!
 //! The last line is `gateway: hot_ratio=… distinct_ratio=… unseen_ratio=… plain_ratio=… p99_ratio=… large_ratio=…
 //! added_us=…`: requests per second of the gateway relative to HAProxy with JWT for one token, 10,000 tokens and tokens
@@ -100,6 +101,8 @@ async fn measure(args: &Args) {
     println!("signing {} tokens", args.tokens + args.unseen + 1);
     let tokens = Tokens::write(folder.path(), &issuer, args.tokens, args.unseen);
     let mut peers = Peers::start(folder.path(), &issuer).await;
+    let token = std::fs::read_to_string(&tokens.one).unwrap();
+    peers.gateway_answers(&token).await;
 
     let mut samples: Vec<(Case, Proxy, Sample)> = Vec::new();
     for round in 1..=args.rounds {
@@ -107,13 +110,14 @@ async fn measure(args: &Args) {
         for case in Case::ALL {
             for &proxy in case.proxies() {
                 if case == Case::Unseen && proxy == Proxy::Gateway {
-                    // one that has seen none of them
-                    peers.restart_gateway().await;
+                    peers.restart_gateway(&token).await;
                     let address = peers.address(Proxy::Gateway);
                     load(args, Case::Hot, address, &tokens, 1).run();
                 }
+                peers.share_core(proxy, case == Case::One);
                 let cpu = peers.cpu_seconds(proxy);
                 let mut sample = load(args, case, peers.address(proxy), &tokens, args.seconds).run();
+                peers.share_core(proxy, false);
                 sample.cpu_ms = (peers.cpu_seconds(proxy) - cpu) * 1000.0 / sample.requests.max(1.0);
                 samples.push((case, proxy, sample));
             }

@@ -43,6 +43,16 @@ impl Process {
         Self(command.env("RUST_LOG", "error").spawn().unwrap_or_else(|error| panic!("{program}: {error}")))
     }
 
+    /// Moves the process and its children to another core.
+    fn pin(&self, core: &str) {
+        let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.0.id()));
+        let children = children.unwrap_or_default();
+        for id in children.split_whitespace().map(str::to_owned).chain([self.0.id().to_string()]) {
+            let pinned = Command::new("taskset").args(["-a", "-c", "-p", core, &id]).output().unwrap();
+            assert!(pinned.status.success(), "{}", String::from_utf8_lossy(&pinned.stderr));
+        }
+    }
+
     /// CPU time of the process and of its children that live.
     fn cpu_seconds(&self) -> f64 {
         let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.0.id()));
@@ -129,23 +139,46 @@ impl Peers {
         self.addresses[n]
     }
 
-    /// CPU time of a proxy.
-    pub(crate) fn cpu_seconds(&self, proxy: Proxy) -> f64 {
+    fn process(&self, proxy: Proxy) -> Option<&Process> {
         match proxy {
-            Proxy::Gateway => self.gateway.cpu_seconds(),
-            Proxy::HaproxyJwt => self.haproxy_jwt.cpu_seconds(),
-            Proxy::HaproxyPlain => self.haproxy_plain.cpu_seconds(),
-            Proxy::NginxPlain => self.nginx.cpu_seconds(),
-            Proxy::None => 0.0,
+            Proxy::Gateway => Some(&self.gateway),
+            Proxy::HaproxyJwt => Some(&self.haproxy_jwt),
+            Proxy::HaproxyPlain => Some(&self.haproxy_plain),
+            Proxy::NginxPlain => Some(&self.nginx),
+            Proxy::None => None,
         }
     }
 
-    pub(crate) async fn restart_gateway(&mut self) {
+    /// CPU time of a proxy.
+    pub(crate) fn cpu_seconds(&self, proxy: Proxy) -> f64 {
+        self.process(proxy).map_or(0.0, Process::cpu_seconds)
+    }
+
+    /// Moves a proxy to the core of the upstream and of wrk, or back to its own.
+    pub(crate) fn share_core(&self, proxy: Proxy, shared: bool) {
+        if let Some(process) = self.process(proxy) {
+            process.pin(if shared { "1" } else { "0" });
+        }
+    }
+
+    /// Replaces the gateway by one that has seen no token but this.
+    pub(crate) async fn restart_gateway(&mut self, token: &str) {
         let config = self.config.clone();
         // the port is free once the old one has ended
         drop(std::mem::replace(&mut self.gateway, Process::start("0", "true", &[])));
         self.gateway = start_gateway(&config);
-        listens(self.address(Proxy::Gateway)).await;
+        self.gateway_answers(token).await;
+    }
+
+    /// Waits until the gateway has read keys and revocations.
+    pub(crate) async fn gateway_answers(&self, token: &str) {
+        let url = format!("http://{}/v1/stock", self.address(Proxy::Gateway));
+        let http = reqwest::Client::new();
+        eventually("the gateway answers", async || {
+            let response = http.get(&url).bearer_auth(token).send().await.ok()?;
+            response.status().is_success().then_some(())
+        })
+        .await;
     }
 }
 

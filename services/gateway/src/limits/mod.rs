@@ -129,7 +129,7 @@ impl RateLimits {
     /// Counts one request against all of these limits, or against none if one is exceeded.
     async fn check(&self, counts: &[Count<'_>]) -> Result<Remaining, Exceeded> {
         let shared = match &self.shared {
-            Some(shared) => shared.check(counts).await,
+            Some(shared) => Box::pin(shared.check(counts)).await,
             None => None,
         };
         match shared.unwrap_or_else(|| self.local.check(counts)) {
@@ -148,6 +148,8 @@ struct Rule {
     name: &'static str,
     burst: u32,
     interval: Duration,
+    /// `RateLimit-Policy`.
+    policy: HeaderValue,
 }
 
 impl Rule {
@@ -160,7 +162,10 @@ impl Rule {
     }
 
     fn of(name: &'static str, burst: u32, interval: Duration) -> Self {
-        Self { name, burst, interval }
+        let window = (interval * burst).as_secs().max(1);
+        let policy = HeaderValue::try_from(format!("\"{name}\";q={burst};w={window}"));
+        let policy = policy.unwrap_or(HeaderValue::from_static(""));
+        Self { name, burst, interval, policy }
     }
 }
 
@@ -180,27 +185,22 @@ enum Verdict {
 /// What remains of a caller's allowance, as response headers.
 #[derive(Debug, Clone)]
 pub(crate) struct Remaining {
-    policy: String,
+    policy: HeaderValue,
     state: String,
 }
 
 impl Remaining {
     fn new(rule: &Rule, remaining: u32, retry_after: Option<u64>) -> Self {
-        let (name, burst) = (rule.name, rule.burst);
-        let window = (rule.interval * burst).as_secs().max(1);
+        let name = rule.name;
         let reset = retry_after.map_or_else(String::new, |seconds| format!(";t={seconds}"));
-        Self {
-            policy: format!("\"{name}\";q={burst};w={window}"),
-            state: format!("\"{name}\";r={remaining}{reset}"),
-        }
+        Self { policy: rule.policy.clone(), state: format!("\"{name}\";r={remaining}{reset}") }
     }
 
     /// Adds `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers).
     pub(crate) fn add_headers(self, headers: &mut HeaderMap) {
-        for (name, value) in [("ratelimit-policy", self.policy), ("ratelimit", self.state)] {
-            if let Ok(value) = HeaderValue::try_from(value) {
-                headers.insert(HeaderName::from_static(name), value);
-            }
+        headers.insert(HeaderName::from_static("ratelimit-policy"), self.policy);
+        if let Ok(state) = HeaderValue::try_from(self.state) {
+            headers.insert(HeaderName::from_static("ratelimit"), state);
         }
     }
 }

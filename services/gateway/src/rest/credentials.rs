@@ -128,7 +128,7 @@ impl Credentials {
         let client = crate::limits::network(client);
         let token = match presented(parts, &state.config.public_url) {
             Ok(None) => return Ok(()),
-            Ok(Some(credential)) => self.token_of(state, client, &credential).await,
+            Ok(Some(credential)) => Box::pin(self.token_of(state, client, &credential)).await,
             Err(error) => Err(error),
         };
         let token = match token {

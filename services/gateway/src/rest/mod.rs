@@ -134,7 +134,7 @@ impl Api {
         let mut sent = send(request(parts), Via::Pool).await;
         // the service may have closed the connection just before, and others of the pool too
         if let Some(copy) = copy.filter(|_| matches!(sent, Err(proxy::Error::Interrupted(_)))) {
-            sent = send(request(copy), Via::NewConnection).await;
+            sent = Box::pin(send(request(copy), Via::NewConnection)).await;
         }
         if let Some((permit, work)) = permit {
             permit.answered(work, sent.is_err());
