@@ -50,21 +50,22 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let instances = Instances::prepare(&admin).await?;
 
     let seen = Arc::new(Seen::default());
-    let load = Load::new(&access, Arc::clone(&seen), instances.open());
+    let load = Load::new(&access, Arc::clone(&seen), instances.open()).await?;
     let coming_and_going = instances.come_and_go(&access, &seen);
     let sending = async {
-        let highest = load.highest_rate(CALIBRATION).await?;
+        let highest = load.highest_rate(CALIBRATION).await;
         let rate = highest * args.load;
         println!("highest rate {highest:.0} requests/s; sending {rate:.0}");
         seen.begin();
         let time = Duration::from_secs_f64(args.minutes * 60.0);
         let restarting = restart(&mut replicas, time);
-        let (sent, restarted, ()) = tokio::join!(load.send(rate, time), restarting, report(&seen, time));
-        sent.and(restarted).map(|restarts| (rate, restarts))
+        let ((), restarted, ()) = tokio::join!(load.send(rate, time), restarting, report(&seen, time));
+        restarted.map(|restarts| (rate, restarts))
     };
     let ended = tokio::select! {
         ended = sending => ended,
         error = coming_and_going => Err(error),
+        error = load.stay_signed_in() => Err(error),
     };
     instances.clear(&admin, &access).await?;
     let (rate, restarts) = ended?;
