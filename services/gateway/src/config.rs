@@ -126,6 +126,8 @@ pub struct Limits {
     pub address_requests_per_second: u32,
     /// Burst of requests per client address (default 2,000).
     pub address_request_burst: u32,
+    /// Requests of a tenant to the API at a time (default 500), until their response begins. Each gateway counts by itself.
+    pub tenant_requests_at_a_time: usize,
     /// Where all gateways count together.
     pub shared: Option<SharedLimits>,
     /// Sign-ins, refreshes and ticket redemptions per client address and minute (default 120).
@@ -155,6 +157,7 @@ impl Default for Limits {
             request_burst: 200,
             tenant_requests_per_second: 500,
             tenant_request_burst: 1000,
+            tenant_requests_at_a_time: 500,
             address_requests_per_second: 1000,
             address_request_burst: 2000,
             shared: None,

@@ -29,6 +29,8 @@ pub(crate) enum Error {
     Unauthenticated(#[from] Problem),
     #[error("rate limit exceeded")]
     RateLimited(#[from] Exceeded),
+    #[error("the tenant has too many requests at a time")]
+    TooManyAtATime,
     #[error("the {service} service has too much to do")]
     Overloaded { service: &'static str, source: Shed },
     #[error("the request comes from a page of another origin")]
@@ -83,6 +85,10 @@ impl From<Error> for Problem {
             Error::RateLimited(_) => {
                 Self::new(ProblemType::TooManyRequests, "You send requests faster than the platform allows.")
             }
+            Error::TooManyAtATime => Self::new(
+                ProblemType::TooManyRequests,
+                "Your tenant has as many requests under way as it may have at a time.",
+            ),
             Error::Overloaded { service, .. } => Self::new(
                 ProblemType::Overloaded,
                 format!("The {service} service has more to do than it can. The request was not sent to it."),
@@ -135,6 +141,11 @@ impl Error {
                 let headers = exceeded.clone();
                 let mut response = Problem::from(Self::RateLimited(exceeded)).into_response();
                 headers.add_headers(response.headers_mut());
+                response
+            }
+            Self::TooManyAtATime => {
+                let mut response = Problem::from(self).into_response();
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
                 response
             }
             other => Problem::from(other).into_response(),

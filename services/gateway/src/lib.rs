@@ -10,9 +10,9 @@
 
 mod admission;
 mod app;
+mod concurrency;
 mod config;
 mod connection_info;
-mod connections;
 mod cors;
 mod error;
 mod headers;

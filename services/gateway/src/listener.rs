@@ -1,6 +1,12 @@
 //! The public listener: a bounded number of connections, time limits for slow clients, graceful shutdown.
 
-use std::{convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    net::{IpAddr, SocketAddr},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use axum::{
     body::Body,
@@ -20,7 +26,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{config::Limits, connections::Connections, transport::Transport};
+use crate::{concurrency::Concurrency, config::Limits, limits::network, transport::Transport};
 
 /// Pause after an accept that failed, for example because the process has no file descriptors left.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
@@ -32,8 +38,8 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// How connections are served.
 struct Server<A> {
-    /// Open connections.
-    open: Connections,
+    /// Open connections of each client address (an IPv6 address by its /64).
+    open: Concurrency<IpAddr>,
     builder: auto::Builder<TokioExecutor>,
     /// Answers a request.
     answer: A,
@@ -56,7 +62,7 @@ pub(crate) async fn serve<A, F>(
 {
     let token = shutdown.token();
     let server = Arc::new(Server {
-        open: Connections::new(limits.connections_per_address),
+        open: Concurrency::new(limits.connections_per_address),
         builder: builder(limits),
         answer,
         transport,
@@ -127,7 +133,7 @@ where
             }
             None => return,
         };
-        let Some(_open) = self.open.open(peer.ip()) else {
+        let Some(_open) = self.open.take(network(peer.ip())) else {
             return tracing::debug!(%peer, "too many connections from this address");
         };
         let first_request = CancellationToken::new();

@@ -1,6 +1,8 @@
 //! `cargo xtask bench fairness`: what one tenant notices of another that sends far more than its share. The gateway and
 //! the stock service are processes of their own, before a real Postgres. The victim is one user who lists GPU
-//! specifications at a fixed rate; the other tenant has three users with 64 connections each.
+//! specifications at a fixed rate; the other tenant has three users with 64 connections each. The gateway and the service
+//! have the first core. The clients have the second: those of the other tenant are a process of their own with the lowest
+//! priority, so that the victim's client waits for the platform alone.
 //!
 //! Two cases, each in rounds with and without the other tenant, in turns:
 //! - *limited*: the defaults; the other tenant sends 50 times the requests of one user's rate limit.
@@ -54,6 +56,23 @@ struct Args {
     /// Be a service, with this configuration
     #[arg(long, hide = true, num_args = 2, value_names = ["NAME", "FILE"])]
     serve: Option<Vec<PathBuf>>,
+    /// Be the other tenant's clients
+    #[command(flatten)]
+    crowd: Crowd,
+}
+
+/// The other tenant's clients.
+#[derive(Debug, clap::Args)]
+struct Crowd {
+    /// The gateway
+    #[arg(long, hide = true)]
+    at: Option<SocketAddr>,
+    /// A file with a token in each line
+    #[arg(long, hide = true)]
+    tokens: Option<PathBuf>,
+    /// Whether each connection sends its next request after an answer
+    #[arg(long, hide = true)]
+    at_once: bool,
 }
 
 #[tokio::main]
@@ -73,7 +92,18 @@ async fn main() {
         }
         return;
     }
+    if let Some(gateway) = args.crowd.at {
+        return crowd(&args, gateway).await;
+    }
+    pin_to_clients_core();
     measure(&args).await;
+}
+
+/// Leaves the first core to the services.
+fn pin_to_clients_core() {
+    let id = std::process::id().to_string();
+    let pinned = std::process::Command::new("taskset").args(["-a", "-c", "-p", "1", &id]).output().unwrap();
+    assert!(pinned.status.success(), "{}", String::from_utf8_lossy(&pinned.stderr));
 }
 
 /// One case: the victim's latencies alone and with the other tenant, round by round.
@@ -123,9 +153,9 @@ async fn measure(args: &Args) {
             cases[n].alone.push(alone.at(0.99));
             let (beside, other) = tokio::join!(
                 victim(args, gateway.address, &issuer),
-                crowd(args, n == 0, gateway.address, &issuer)
+                start_crowd(args, n == 1, gateway.address, &issuer, folder.path())
             );
-            row(name, "beside", &beside, Some(&other), args);
+            row(name, "beside", &beside, Some(other), args);
             cases[n].beside.push(beside.at(0.99));
         }
     }
@@ -145,19 +175,50 @@ async fn victim(args: &Args, gateway: SocketAddr, issuer: &Issuer) -> Outcome {
     client::run(gateway, &[token], 4, pace, Duration::from_secs(args.seconds)).await
 }
 
-async fn crowd(args: &Args, is_limited: bool, gateway: SocketAddr, issuer: &Issuer) -> Outcome {
+/// Starts the other tenant's clients as a process. Returns the requests that were served, and those that were refused.
+async fn start_crowd(
+    args: &Args,
+    at_once: bool,
+    gateway: SocketAddr,
+    issuer: &Issuer,
+    folder: &Path,
+) -> (usize, usize) {
     let tenant = TenantId::new();
     let tokens: Vec<_> = (0..USERS).map(|_| issuer.user(tenant, Role::Member)).collect();
-    let pace =
-        if is_limited { Pace::Every(Duration::from_secs(1) / (RATE_LIMIT * TIMES)) } else { Pace::AtOnce };
-    client::run(gateway, &tokens, USERS * args.connections, pace, Duration::from_secs(args.seconds)).await
+    let file = folder.join("tokens");
+    std::fs::write(&file, tokens.join("\n")).unwrap();
+    let mut command = tokio::process::Command::new("nice");
+    command.args(["-n", "19", "taskset", "-c", "1"]).arg(std::env::current_exe().unwrap());
+    command.args(["--at", &gateway.to_string(), "--tokens"]).arg(&file);
+    command.args(["--seconds", &args.seconds.to_string(), "--connections", &args.connections.to_string()]);
+    if at_once {
+        command.arg("--at-once");
+    }
+    let output = command.stderr(std::process::Stdio::inherit()).output().await.unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let counts: Vec<usize> = text.split_whitespace().map(|count| count.parse().unwrap()).collect();
+    let [served, refused] = counts[..] else { panic!("the other tenant's clients failed: {text}") };
+    (served, refused)
 }
 
-fn row(case: &str, what: &str, victim: &Outcome, other: Option<&Outcome>, args: &Args) {
+async fn crowd(args: &Args, gateway: SocketAddr) {
+    let tokens = std::fs::read_to_string(args.crowd.tokens.as_ref().unwrap()).unwrap();
+    let tokens: Vec<_> = tokens.lines().map(str::to_owned).collect();
+    let pace = if args.crowd.at_once {
+        Pace::AtOnce
+    } else {
+        Pace::Every(Duration::from_secs(1) / (RATE_LIMIT * TIMES))
+    };
+    let time = Duration::from_secs(args.seconds);
+    let outcome = client::run(gateway, &tokens, USERS * args.connections, pace, time).await;
+    println!("{} {}", outcome.took.len(), outcome.refused);
+}
+
+fn row(case: &str, what: &str, victim: &Outcome, other: Option<(usize, usize)>, args: &Args) {
     #[expect(clippy::cast_precision_loss, reason = "small numbers")]
     let per_second = |n: usize| n as f64 / args.seconds as f64;
     let (served, refused) =
-        other.map_or((0.0, 0.0), |other| (per_second(other.took.len()), per_second(other.refused)));
+        other.map_or((0.0, 0.0), |(served, refused)| (per_second(served), per_second(refused)));
     println!(
         "{case:>10} {what:>7} {:>9.2} {:>9.2} {:>9.2} {:>10} {served:>10.0} {refused:>8.0}",
         victim.at(0.5),
@@ -198,8 +259,9 @@ impl Service {
         let file = folder.join(format!("{name}.toml"));
         std::fs::write(&file, config).unwrap();
         let kind = if db.is_some() { "stock" } else { "gateway" };
-        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        let process = command.arg("--serve").arg(kind).arg(file).env("RUST_LOG", "error").spawn().unwrap();
+        let mut command = std::process::Command::new("taskset");
+        command.args(["-c", "0"]).arg(std::env::current_exe().unwrap()).arg("--serve").arg(kind).arg(file);
+        let process = command.env("RUST_LOG", "error").spawn().unwrap();
         eventually(&format!("{name} accepts connections"), async || {
             tokio::net::TcpStream::connect(address).await.ok().map(drop)
         })

@@ -19,11 +19,13 @@ use axum::{
     response::Response,
     routing::get,
 };
+use ids::TenantId;
 use serde_json::Value;
 use service::Metrics;
 
 use crate::{
     admission::{Class, Share, Work},
+    concurrency::Concurrency,
     connection_info::ConnectionInfo,
     error::Error,
     headers,
@@ -38,6 +40,8 @@ pub(crate) struct Api {
     state: AppState,
     addresses: Addresses,
     gates: Gates,
+    /// Requests of each tenant.
+    under_way: Concurrency<TenantId>,
 }
 
 /// `/openapi.json`.
@@ -65,7 +69,8 @@ impl Api {
     pub(crate) fn new(state: AppState, metrics: &Metrics) -> Self {
         let gates = Gates::default();
         metrics.register(|registry| gates.register(registry));
-        Self { addresses: Addresses::new(&state.config.services), gates, state }
+        let under_way = Concurrency::new(state.config.limits.tenant_requests_at_a_time);
+        Self { addresses: Addresses::new(&state.config.services), gates, under_way, state }
     }
 
     /// Whether a path belongs to the API. It may name no operation.
@@ -111,6 +116,10 @@ impl Api {
                 Some(state.rate_limits.check_request(connection.peer, tenant, principal.user).await?)
             }
         };
+        let slot = match share {
+            Share::Tenant(tenant) => Some(self.under_way.take(tenant).ok_or(Error::TooManyAtATime)?),
+            Share::Platform => None,
+        };
         // a cookie has been exchanged; services must see neither it nor those of instances' pages
         credentials::strip_cookies(&mut parts, &state.config.public_url);
 
@@ -139,6 +148,7 @@ impl Api {
         if let Some((permit, work)) = permit {
             permit.answered(work, sent.is_err());
         }
+        drop(slot);
         let mut response = sent.map_err(|error| Error::upstream(service, error))?;
         if response.status() == StatusCode::SWITCHING_PROTOCOLS
             && let Some(chosen) = subprotocol

@@ -65,3 +65,37 @@ async fn a_tenant_with_many_requests_waits_behind_itself() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_tenant_has_a_number_of_requests_at_a_time() {
+    let (release, released) = watch::channel(false);
+    let stock = Router::new().fallback(move || {
+        let mut released = released.clone();
+        async move { drop(released.wait_for(|released| *released).await) }
+    });
+    let url = testkit::serve(stock).await.parse().unwrap();
+    let platform = Platform::with(|config| {
+        config.services.stock = url;
+        config.limits.tenant_requests_at_a_time = 2;
+    })
+    .await;
+    let (busy, other) = (platform.member(), platform.member());
+    let mut held = JoinSet::new();
+    for _ in 0..2 {
+        let busy = busy.clone();
+        held.spawn(async move { busy.get("/v1/stock").await });
+    }
+    let refused = testkit::eventually("the tenant has two requests under way", async || {
+        let answer = busy.get("/v1/me").await;
+        (answer.status == 429).then_some(answer)
+    })
+    .await
+    .expect_problem(429, "too-many-requests");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    let _ = other.get("/v1/me").await.expect(200);
+    release.send_replace(true);
+    for answer in held.join_all().await {
+        let _ = answer.expect(200);
+    }
+    let _ = busy.get("/v1/me").await.expect(200);
+}

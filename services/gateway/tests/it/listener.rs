@@ -113,7 +113,7 @@ async fn before_the_shutdown_requests_are_served_and_connections_ended() {
     let platform = Platform::start().await;
     let health = platform.client.get("/healthz").await.expect(200);
     assert_eq!(health.header("connection"), None);
-    platform.client.get("/readyz").await.expect(200);
+    let _ = platform.client.get("/readyz").await.expect(200);
 
     platform.process.shutdown.announce();
     let not_ready = platform.client.get("/readyz").await.expect(503);
@@ -121,7 +121,7 @@ async fn before_the_shutdown_requests_are_served_and_connections_ended() {
     // the whole response arrives, and then the end of the connection
     let answer = raw(platform.address, "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("connection: close"), "{answer}");
-    platform.member().get("/v1/stock").await.expect(200);
+    let _ = platform.member().get("/v1/stock").await.expect(200);
 
     platform.process.shutdown.begin();
     platform.served.await.unwrap();
