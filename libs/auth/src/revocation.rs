@@ -147,6 +147,16 @@ impl Revocations {
         if current || young { Ok(()) } else { Err(Refused::Unknown) }
     }
 
+    /// Whether all revocations were read once, or none are followed: before, tokens are refused that are not young.
+    ///
+    /// # Errors
+    /// Says what is waited for.
+    pub fn ready(&self) -> Result<(), String> {
+        let state = self.0.state.read().unwrap_or_else(PoisonError::into_inner);
+        let is_ready = self.0.grace.is_none() || state.complete_at.is_some();
+        is_ready.then_some(()).ok_or_else(|| "waiting for revocations".to_owned())
+    }
+
     /// Completes when the grant is revoked. For streams, which outlive the check of their request.
     pub async fn ended(&self, grant: Grant) {
         let mut changed = self.0.changed.subscribe();
@@ -323,8 +333,10 @@ mod tests {
         let (old, young) = (grant(), Grant { issued_at: Timestamp::now(), ..grant() });
         assert_eq!(revocations.check(&old), Err(Refused::Unknown));
         assert_eq!(revocations.check(&young), Ok(()));
+        assert!(revocations.ready().is_err() && Revocations::new(None).ready().is_ok());
         revocations.apply(&[], Some(Instant::now()));
         assert_eq!(revocations.check(&old), Ok(()));
+        assert_eq!(revocations.ready(), Ok(()));
         tokio::time::advance(Duration::from_secs(61)).await;
         assert_eq!(revocations.check(&old), Err(Refused::Unknown));
         assert_eq!(revocations.check(&young), Ok(()));

@@ -69,7 +69,8 @@ impl Feed {
         self.published.send_replace(());
     }
 
-    /// Returns the changes after the cursor, as soon as there are any. Empty when the wait ends.
+    /// Returns the changes after the cursor, as soon as there are any. Empty when the wait ends. A reader at the beginning
+    /// does not wait: it needs to know that it has read everything.
     ///
     /// # Errors
     /// If the database fails.
@@ -85,7 +86,9 @@ impl Feed {
             let mut tx = self.db.worker().await?;
             let changes = self.outbox.read(&mut tx, after, PAGE).await?;
             drop(tx);
-            if !changes.items.is_empty() || Instant::now() >= deadline || wait.stop.is_cancelled() {
+            let is_first = *after == Cursor::default();
+            if !changes.items.is_empty() || is_first || Instant::now() >= deadline || wait.stop.is_cancelled()
+            {
                 return Ok(changes);
             }
             let next = deadline.min(Instant::now() + POLL);

@@ -99,7 +99,9 @@ async fn a_reader_waits_for_a_change_until_its_time_is_over() {
     let feed = Feed::new(&db, OUTBOX);
     feed.start(&process.workers, "test");
     let wait = |seconds| Wait { at_most: Duration::from_secs(seconds), stop: CancellationToken::new() };
-    let nothing: Changes<i32> = feed.changes(&Cursor::default(), &wait(0)).await.unwrap();
+    let (begin, minute) = (Cursor::default(), wait(60));
+    let first = tokio::time::timeout(Duration::from_secs(30), feed.changes::<i32>(&begin, &minute));
+    let nothing = first.await.expect("a reader at the beginning does not wait").unwrap();
     let cursor: Cursor = nothing.next_cursor.parse().unwrap();
     let long = wait(60);
     let (found, ()) = tokio::join!(feed.changes::<i32>(&cursor, &long), publish(&db, &[7]));

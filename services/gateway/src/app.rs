@@ -53,9 +53,13 @@ impl App {
         let transport = Transport { proxy_protocol: config.proxy_protocol.clone(), tls };
         let state = AppState::new(config, &process, http.clone())?;
         let readiness = Arc::new(Readiness::new(&state.config.services, http.clone()));
+        let verifier = state.auth().verifier.clone();
         let front = Front::new(&process, move || {
-            let readiness = Arc::clone(&readiness);
-            async move { readiness.check().await }
+            let (readiness, revocations) = (Arc::clone(&readiness), verifier.revocations().ready());
+            async move {
+                revocations?;
+                readiness.check().await
+            }
         });
         let pages = rest::document(&openapi()?)?
             .merge(site::router(&state.config.public_url))

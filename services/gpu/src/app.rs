@@ -123,11 +123,14 @@ impl App {
 
     /// Returns the routes, with health, metrics and the front's layers.
     pub fn router(&self) -> Router {
-        let db = self.state.db.clone();
+        let (db, verifier) = (self.state.db.clone(), self.state.auth.verifier.clone());
         // a cluster that does not answer does not make the service unready: it still serves everything else
         let ready = move || {
-            let db = db.clone();
-            async move { db.ping().await.map_err(|error| format!("database: {error}")) }
+            let (db, revocations) = (db.clone(), verifier.revocations().ready());
+            async move {
+                db.ping().await.map_err(|error| format!("database: {error}"))?;
+                revocations
+            }
         };
         let (router, _) = routes().with_state(self.state.clone()).split_for_parts();
         Front::new(&self.process, ready).serve(router)

@@ -36,10 +36,13 @@ impl App {
 
     /// Returns all routes, with health and metrics.
     pub fn router(&self) -> Router {
-        let db = self.state.db.clone();
+        let (db, verifier) = (self.state.db.clone(), self.state.auth().verifier.clone());
         let front = Front::new(&self.process, move || {
-            let db = db.clone();
-            async move { db.ping().await.map_err(|_| "waiting for the database".to_owned()) }
+            let (db, revocations) = (db.clone(), verifier.revocations().ready());
+            async move {
+                db.ping().await.map_err(|_| "waiting for the database".to_owned())?;
+                revocations
+            }
         });
         let (routes, _) = routes().split_for_parts();
         let (claims, _) = claim::http::routes().split_for_parts();

@@ -47,10 +47,13 @@ impl App {
     /// All routes, with health and metrics.
     pub fn router(&self) -> Router {
         let (routes, _) = routes().split_for_parts();
-        let db = self.state.db.clone();
+        let (db, verifier) = (self.state.db.clone(), self.state.auth().verifier.clone());
         let ready = move || {
-            let db = db.clone();
-            async move { db.ping().await.map_err(|_| "waiting for the database".to_owned()) }
+            let (db, revocations) = (db.clone(), verifier.revocations().ready());
+            async move {
+                db.ping().await.map_err(|_| "waiting for the database".to_owned())?;
+                revocations
+            }
         };
         Front::new(&self.process, ready).serve(routes.with_state(self.state.clone()))
     }
