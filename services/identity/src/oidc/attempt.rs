@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use super::link::LinkIntent;
 use crate::error::Error;
 
 const SECONDS: i64 = 600;
@@ -24,6 +25,9 @@ pub(super) struct SignInAttempt {
     pub(super) code_verifier: String,
     /// Where the browser goes afterwards.
     pub(super) return_to: String,
+    /// Set if the account is to be linked to a user who is signed in. None: the account signs in.
+    #[serde(default)]
+    pub(super) link: Option<LinkIntent>,
     expires_at: i64,
 }
 
@@ -37,6 +41,7 @@ impl SignInAttempt {
             nonce: random()?,
             code_verifier: random()?,
             return_to: return_to.to_owned(),
+            link: None,
             expires_at: now.as_second() + SECONDS,
         })
     }
