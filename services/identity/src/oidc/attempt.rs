@@ -121,6 +121,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn no_two_attempts_share_a_secret() {
+        let begin = || SignInAttempt::begin("corp", "/", Timestamp::UNIX_EPOCH).unwrap();
+        let (one, other) = (begin(), begin());
+        let secrets =
+            [&one.state, &one.nonce, &one.code_verifier, &other.state, &other.nonce, &other.code_verifier];
+        let distinct: std::collections::BTreeSet<_> = secrets.into_iter().collect();
+        assert_eq!(distinct.len(), secrets.len());
+        assert!(secrets.iter().all(|secret| secret.len() == 43), "256 bits");
+    }
+
+    #[test]
     fn a_sign_in_is_resumed_with_its_state_provider_and_time_only() {
         let key = EncryptionKey { id: "a/1".to_owned(), key: STANDARD.encode([7; 32]).into() };
         let cipher = Cipher::new("test", &[key]).unwrap();

@@ -54,7 +54,7 @@ impl Authenticator {
             rp_id: RP_ID.to_owned(),
             origin: ORIGIN.to_owned(),
             verifies_user: true,
-            counter: 1,
+            counter: 0,
         }
     }
 
