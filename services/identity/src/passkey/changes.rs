@@ -24,7 +24,6 @@ pub(super) async fn begin(
     let known = store::credential_ids(tx, caller.user).await?;
     check_count(known.len())?;
     let user = user::find(tx, caller.user).await?.ok_or(Error::UserDeleted)?;
-    let known = known.into_iter().map(Into::into).collect();
     let challenge = relying_party.begin_registration(&user, known)?;
     let expires_at = state.now() + CHALLENGE_LIFETIME;
     store::put_registration(tx, caller.user, session, &challenge, expires_at).await?;
