@@ -218,6 +218,10 @@ ids! {
     SessionId = "ses";
     /// API key id.
     ApiKeyId = "akey";
+    /// Passkey id.
+    PasskeyId = "pkey";
+    /// Linked account id: an account of a user at an OpenID provider.
+    LinkedAccountId = "acct";
     /// Event id: something that happened to an instance.
     EventId = "evt";
     /// SSH key id.

@@ -9,8 +9,8 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, api_key, audit_log, config::Config, invitation, membership, oidc, revocation, session, signing_key,
-    state::AppState, tenant, token_exchange, totp, user,
+    NAME, api_key, audit_log, config::Config, invitation, membership, oidc, passkey, revocation, session,
+    signing_key, state::AppState, tenant, token_exchange, totp, user,
 };
 
 const CLEAN_UP: Duration = Duration::from_secs(60);
@@ -106,6 +106,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(invitation::routes())
         .merge(api_key::routes())
         .merge(oidc::routes())
+        .merge(passkey::routes())
         .merge(token_exchange::routes())
         .merge(totp::routes())
         .merge(signing_key::routes())
@@ -117,6 +118,8 @@ fn routes() -> OpenApiRouter<AppState> {
 #[openapi(
     tags(
         (name = "sessions", description = "Signing in and out"),
+        (name = "passkeys", description = "Keys of devices and password managers, for signing in"),
+        (name = "linked accounts", description = "Accounts of OpenID providers with which the caller signs in"),
         (name = "API keys", description = "Credentials of scripts"),
         (name = "users", description = "People"),
         (name = "tenants", description = "Tenants, their members and invitations"),

@@ -47,9 +47,24 @@ pub struct Config {
     /// How browsers reach the gateway. Needed with `oidc_providers`.
     #[serde(default)]
     pub public_url: Option<Url>,
+    /// Passkeys. Without it, none can be registered or used.
+    #[serde(default)]
+    pub passkeys: Option<PasskeyConfig>,
     /// OpenID providers with whose accounts people can sign in.
     #[serde(default)]
     pub oidc_providers: Vec<OidcProvider>,
+}
+
+/// Passkeys (WebAuthn).
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PasskeyConfig {
+    /// The domain to which passkeys belong: that of the console's pages, or one above it. With another domain, all
+    /// registered passkeys are useless.
+    pub rp_id: String,
+    /// Origins of the pages that use passkeys (default: that of `public_url`).
+    #[serde(default)]
+    pub origins: Vec<Url>,
 }
 
 /// An OpenID provider. Register `<public_url>/v1/sign-in/<id>/callback` there.
@@ -76,7 +91,7 @@ pub struct OidcProvider {
     /// set it only for a provider that is trusted with all addresses that it verifies.
     #[serde(default)]
     pub link_verified_email: bool,
-    /// Memberships that its people get with a sign-in, unless they have one in the tenant.
+    /// Memberships that its people get with a sign-in, unless they have one in the tenant or were removed from it.
     #[serde(default)]
     pub memberships: Vec<MembershipRule>,
 }

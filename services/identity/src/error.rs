@@ -22,6 +22,21 @@ pub(crate) enum Error {
     SecondFactorWrong,
     #[error("the second factor is enabled")]
     TotpEnabled,
+    #[error("passkeys are not configured")]
+    PasskeysDisabled,
+    /// Why is logged: all reasons look alike.
+    #[error("the passkey is not accepted")]
+    PasskeyRefused,
+    #[error("the user has {most} passkeys")]
+    TooManyPasskeys { most: i64 },
+    #[error("the user could no longer sign in")]
+    LastSignInMethod,
+    #[error("the account of the provider belongs to another user")]
+    AccountTaken,
+    #[error("an API key may not do this")]
+    SessionRequired,
+    #[error("the resource has changed since it was read")]
+    ChangedMeanwhile,
     #[error("sign-in is locked for {seconds} s")]
     SignInLocked { seconds: i64 },
     /// Also for an unknown key: all reasons look alike.
@@ -102,13 +117,36 @@ impl From<Error> for Problem {
             }
             Error::SecondFactorMissing => Self::new(
                 ProblemType::SecondFactorRequired,
-                "The password is right. A code of your authenticator app is needed as well.",
+                "The password is right. A code of your authenticator app, or a passkey, is needed as well.",
             ),
             Error::SecondFactorWrong => Self::new(
                 ProblemType::SecondFactorRequired,
-                "The code is not one of now, or was used before.",
+                "The code is not one of now, or was used before; or the passkey is not yours, or has answered no new challenge.",
             ),
             Error::TotpEnabled => Self::new(ProblemType::TotpEnabled, "Your sign-in requires codes already."),
+            Error::PasskeysDisabled => {
+                Self::new(ProblemType::PasskeysDisabled, "This platform has no passkeys.")
+            }
+            Error::PasskeyRefused => Self::new(
+                ProblemType::PasskeyRefused,
+                "The passkey is unknown, or has not answered a challenge of the last minutes for this platform.",
+            ),
+            Error::TooManyPasskeys { most } => {
+                Self::new(ProblemType::TooManyPasskeys, format!("A user has at most {most} passkeys."))
+                    .with("limit", most)
+            }
+            Error::LastSignInMethod => {
+                Self::new(ProblemType::LastSignInMethod, "Without it you could not sign in any more.")
+            }
+            Error::AccountTaken => Self::new(
+                ProblemType::AccountTaken,
+                "Another user signs in with this account of the provider.",
+            ),
+            Error::SessionRequired => Self::forbidden("An API key may not add ways to sign in.")
+                .next("Sign in with POST /v1/sessions and send the access token instead."),
+            Error::ChangedMeanwhile => {
+                Self::new(ProblemType::ChangedMeanwhile, "The resource has changed since you read it.")
+            }
             Error::SignInLocked { seconds } => Self::new(
                 ProblemType::TooManyAttempts,
                 format!("Sign-in is locked for {seconds} s after several wrong passwords."),

@@ -3,7 +3,7 @@
 //! The only service that handles passwords. It knows nothing of what a tenant owns in other services.
 //!
 //! [`App`] is the wiring. The slices are `user`, `tenant`, `membership`, `invitation`, `session`,
-//! `api_key`, `oidc`, `token_exchange`, `totp`, `revocation` and `signing_key`. Below them:
+//! `api_key`, `oidc`, `passkey`, `token_exchange`, `totp`, `revocation` and `signing_key`. Below them:
 //! `state` (what they share), `scope` (whose rows a transaction sees), `authority` (what a
 //! caller may do by the tables), `client_address` (where a request comes from), `password` (hashing), `keyring`
 //! (the keys in use) and `error`.
@@ -19,6 +19,7 @@ mod invitation;
 mod keyring;
 mod membership;
 mod oidc;
+mod passkey;
 mod password;
 mod revocation;
 mod scope;
@@ -34,8 +35,8 @@ use sqlx::migrate::Migrator;
 
 pub use app::{App, openapi, serve};
 pub use config::{
-    BootstrapAdmin, ClaimRule, Config, MembershipRule, OidcProvider, PasswordConfig, SessionConfig,
-    SigningConfig,
+    BootstrapAdmin, ClaimRule, Config, MembershipRule, OidcProvider, PasskeyConfig, PasswordConfig,
+    SessionConfig, SigningConfig,
 };
 
 /// Name of the service, its schema, its roles and its workers.

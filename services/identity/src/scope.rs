@@ -22,6 +22,11 @@ pub(crate) async fn api_key(conn: &mut PgConnection, hash: &[u8]) -> sqlx::Resul
     set(conn, "atelier.api_key", hex::encode(hash)).await
 }
 
+/// From here on the transaction sees the challenge with this hash.
+pub(crate) async fn passkey_challenge(conn: &mut PgConnection, hash: &[u8]) -> sqlx::Result<()> {
+    set(conn, "atelier.passkey_challenge", hex::encode(hash)).await
+}
+
 /// From here on the transaction sees this tenant's members, invitations and API keys.
 pub(crate) async fn tenant(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
     set(conn, "atelier.tenant", tenant.uuid().to_string()).await

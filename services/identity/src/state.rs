@@ -16,7 +16,10 @@ use feed::Feed;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
-use crate::{config::Config, keyring::Keyring, oidc::Providers, password::Hasher, revocation::store::OUTBOX};
+use crate::{
+    config::Config, error::Error, keyring::Keyring, oidc::Providers, passkey::RelyingParty, password::Hasher,
+    revocation::store::OUTBOX,
+};
 
 /// The shared state. Cheap to clone.
 #[derive(Clone)]
@@ -30,6 +33,8 @@ pub(crate) struct Inner {
     pub(crate) keyring: Keyring,
     /// The providers with whose accounts people sign in.
     pub(crate) oidc: Providers,
+    /// None: passkeys are not configured.
+    relying_party: Option<RelyingParty>,
     /// The feed of revocations.
     pub(crate) revocations: Feed,
     /// The services that own something of tenants.
@@ -62,6 +67,7 @@ impl AppState {
                 .map(|(service, endpoint)| (service.clone(), client(endpoint)))
                 .collect(),
             oidc: Providers::new(&config, &http)?,
+            relying_party: RelyingParty::new(&config)?,
             revocations: Feed::new(&db, OUTBOX),
             shutdown,
             db,
@@ -81,6 +87,14 @@ impl AppState {
     /// The current time.
     pub(crate) fn now(&self) -> Timestamp {
         (self.clock)()
+    }
+
+    /// The platform as authenticators know it.
+    ///
+    /// # Errors
+    /// If passkeys are not configured.
+    pub(crate) fn relying_party(&self) -> Result<&RelyingParty, Error> {
+        self.0.relying_party.as_ref().ok_or(Error::PasskeysDisabled)
     }
 
     /// The first administrator exists, or none is configured.

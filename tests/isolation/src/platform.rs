@@ -7,7 +7,7 @@ use atelier_gpu::{
     Apps, BudgetsConfig, EventsConfig, HoldsConfig, IdleConfig, LogArchiveConfig, MonitoringConfig,
     SshConfig, StreamsConfig, TerminalConfig,
 };
-use atelier_identity::{BootstrapAdmin, PasswordConfig, SessionConfig, SigningConfig};
+use atelier_identity::{BootstrapAdmin, PasskeyConfig, PasswordConfig, SessionConfig, SigningConfig};
 use atelier_operator::{
     controller::{self, Metrics, Options, election::LeaseSettings},
     settings::Settings,
@@ -284,7 +284,8 @@ fn issuer() -> AuthConfig {
 async fn start_identity(db: &TestDb) -> Service {
     let listener = TcpListener::bind(localhost()).await.unwrap();
     let config = atelier_identity::Config {
-        public_url: None,
+        public_url: Some("https://atelier.test".parse().unwrap()),
+        passkeys: Some(PasskeyConfig { rp_id: "atelier.test".into(), origins: Vec::new() }),
         oidc_providers: Vec::new(),
         listen: listener.local_addr().unwrap(),
         database: db.service(atelier_identity::NAME, &atelier_identity::MIGRATIONS).await,

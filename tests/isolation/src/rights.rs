@@ -41,7 +41,7 @@ const OF_OWNERS: [&str; 8] = [
 ];
 
 /// Writes that change only what belongs to the caller, or nothing.
-const PERSONAL: [&str; 14] = [
+const PERSONAL: [&str; 20] = [
     "accept_invitation",
     "decline_invitation",
     "change_password",
@@ -56,6 +56,12 @@ const PERSONAL: [&str; 14] = [
     "create_totp",
     "start_totp",
     "remove_totp",
+    "create_passkey_registration",
+    "create_passkey",
+    "update_passkey",
+    "delete_passkey",
+    "start_account_link",
+    "delete_linked_account",
 ];
 
 impl Right {

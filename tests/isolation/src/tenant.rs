@@ -187,6 +187,10 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
     let sessions = sessions["items"].as_array().unwrap().iter().filter(|session| session["current"] == false);
     let sessions: Vec<_> = sessions.map(|session| session["id"].as_str().unwrap().to_owned()).collect();
 
+    insert_ways_to_sign_in(platform, name, &owner.id).await;
+    let (passkey, account) =
+        (first(&client, "/v1/me/passkeys").await, first(&client, "/v1/me/linked-accounts").await);
+
     let terminal = Terminal::open(&client, &owner.token, &format!("{path}/terminal?command=cat")).await;
 
     let units = admin.get(&format!("/v1/stock-units?datacenter={DATACENTER}")).await.expect(200).body;
@@ -202,6 +206,8 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
         ("share", vec![link]),
         ("akey", vec![api_key]),
         ("ses", sessions),
+        ("pkey", vec![passkey]),
+        ("acct", vec![account]),
         (
             "op",
             vec![
@@ -252,6 +258,30 @@ async fn state(client: &Client, path: &str, state: &str) {
         (seen.str("state") == state).then_some(())
     })
     .await;
+}
+
+/// A passkey and an account of a provider, which no authenticator and no provider of these tests has made.
+async fn insert_ways_to_sign_in(platform: &Platform, name: &str, user: &str) {
+    let user: Uuid = user.split_once('_').unwrap().1.parse().unwrap();
+    let mut conn = platform.db.admin().await;
+    sqlx::query(
+        "insert into identity.passkeys (id, user_id, credential_id, credential, name) values ($1, $2, $3, '{}', $4)",
+    )
+    .bind(Uuid::now_v7())
+    .bind(user)
+    .bind(name.as_bytes())
+    .bind(format!("{name}-passkey"))
+    .execute(&mut conn)
+    .await
+    .unwrap();
+    sqlx::query("insert into identity.oidc_accounts (id, issuer, subject, user_id) values ($1, 'https://x.test', $2, $3)")
+        .bind(Uuid::now_v7())
+        .bind(name)
+        .bind(user)
+        .execute(&mut conn)
+        .await
+        .unwrap();
+    conn.close().await.unwrap();
 }
 
 /// A connection over SSH that has ended. Pods of this cluster run no process to connect to.

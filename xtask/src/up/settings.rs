@@ -182,6 +182,10 @@ fn clusters(datacenters: &[Datacenter], data: &Path) -> String {
 fn identity(config: &Config, secrets: &Secrets) -> String {
     format!(
         r#"listen = "127.0.0.1:{port}"
+public_url = "http://localhost:{gateway}"
+
+[passkeys]
+rp_id = "localhost"
 
 [[encryption_keys]]
 id = "1"
@@ -198,6 +202,7 @@ storage = {{ url = "http://127.0.0.1:{storage}", token = "{token}" }}
 {database}
 {auth}"#,
         port = config.ports.identity,
+        gateway = config.ports.gateway,
         gpu = config.ports.gpu,
         storage = config.ports.storage,
         token = secrets.identity_token,

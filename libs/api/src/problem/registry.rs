@@ -137,9 +137,20 @@ problems! {
     WrongCredentials = UNAUTHORIZED "wrong-credentials", "Wrong e-mail address or password",
         "Check both. An administrator can set a new password.";
     SecondFactorRequired = UNAUTHORIZED "second-factor-required", "Second factor required",
-        "Send the request again with `totp`: a new code of your authenticator app, or a recovery code.";
+        "Send the request again with `totp` (a new code of your authenticator app, or a recovery code), or with `passkey`.";
     TotpEnabled = CONFLICT "totp-enabled", "Second factor is enabled",
         "Remove it with POST /v1/me/totp/remove first.";
+    PasskeysDisabled = CONFLICT "passkeys-disabled", "Passkeys are not configured",
+        "Sign in with a password. An administrator of the platform can configure `[passkeys]` of the identity service.";
+    PasskeyRefused = UNAUTHORIZED "passkey-refused", "Passkey not accepted",
+        "Begin again with POST /v1/sessions/passkey-challenges. If the passkey was deleted, sign in in another way.";
+    TooManyPasskeys = CONFLICT "too-many-passkeys", "Too many passkeys",
+        "Delete passkeys that are no longer used.",
+        { limit: integer "Passkeys that a user may have." };
+    LastSignInMethod = CONFLICT "last-sign-in-method", "Last way to sign in",
+        "Register a passkey or link an account first, or ask an administrator of the platform to set a password.";
+    AccountTaken = CONFLICT "account-taken", "Account belongs to another user",
+        "Sign in with the account, remove it there with DELETE /v1/me/linked-accounts/{id}, then link it again.";
     TooManyAttempts = TOO_MANY_REQUESTS "too-many-attempts", "Too many failed attempts",
         "Wait as long as `Retry-After` says, then try again.",
         { retry_after: integer "Seconds until the next attempt is accepted." };

@@ -121,7 +121,14 @@ const COLLECTIONS: [(&str, Service); 41] = [
 pub(super) fn find(method: &Method, path: &str) -> Option<Route> {
     let identity = |access| Some(Route { service: Service::Identity, access });
     match path {
-        "/v1/sessions" | "/v1/sessions/refresh" if method == Method::POST => return identity(Access::SignIn),
+        "/v1/sessions"
+        | "/v1/sessions/refresh"
+        | "/v1/sessions/passkey"
+        | "/v1/sessions/passkey-challenges"
+            if method == Method::POST =>
+        {
+            return identity(Access::SignIn);
+        }
         "/v1/sign-in-providers" => return identity(Access::Public),
         _ if path.starts_with("/v1/sign-in/") => return identity(Access::SignIn),
         "/.well-known/jwks.json" | "/.well-known/openid-configuration" => return identity(Access::Public),
@@ -157,6 +164,8 @@ mod tests {
         }
         let access = |method, path| find(&method, path).unwrap().access;
         assert_eq!(access(Method::POST, "/v1/sessions"), Access::SignIn);
+        assert_eq!(access(Method::POST, "/v1/sessions/passkey"), Access::SignIn);
+        assert_eq!(access(Method::POST, "/v1/sessions/passkey-challenges"), Access::SignIn);
         assert_eq!(access(Method::DELETE, "/v1/sessions/current"), Access::SignedIn);
         assert_eq!(access(Method::GET, "/v1/sessions"), Access::SignedIn);
     }

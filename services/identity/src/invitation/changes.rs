@@ -69,6 +69,7 @@ pub(super) async fn accept(
     if !membership::insert(tx, found.id, caller.user, role).await? {
         return Err(Error::AlreadyAMember);
     }
+    membership::forget_removal(tx, found.id, caller.user).await?;
     membership::of_user(tx, caller.user)
         .await?
         .into_iter()

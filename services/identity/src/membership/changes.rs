@@ -31,6 +31,7 @@ pub(super) async fn add(
     if !store::insert(tx, tenant, user, new.role).await? {
         return Err(Error::AlreadyAMember);
     }
+    store::forget_removal(tx, tenant, user).await?;
     // or the user could return with it after having been removed
     invitation::delete_of_member(tx, tenant, user).await?;
     find(tx, tenant, user).await
@@ -69,6 +70,7 @@ pub(super) async fn remove(
     let member = find(tx, tenant, user).await?;
     member.check_owner_remains(tenant, None, store::count_owners(tx, tenant).await?)?;
     store::delete(tx, tenant, user).await?;
+    store::remember_removal(tx, tenant, user).await?;
     Ok(revocation::of_member(tx, tenant, user).await?)
 }
 

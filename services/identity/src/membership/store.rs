@@ -1,5 +1,5 @@
 //! The table of members. Row-level security: a transaction sees the members of `atelier.tenant`, and reads the
-//! memberships of `atelier.user`.
+//! memberships of `atelier.user`. Members that were removed are remembered.
 
 use auth::Role;
 use ids::{TenantId, UserId};
@@ -47,7 +47,7 @@ pub(super) async fn find(
     .await
 }
 
-/// Adds a member. Returns false if the user is a member already.
+/// Adds a member, who may have been removed before. Returns false if the user is a member already.
 pub(crate) async fn insert(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -64,6 +64,53 @@ pub(crate) async fn insert(
     .execute(conn)
     .await
     .map(|done| done.rows_affected() == 1)
+}
+
+/// Remembers that the member was removed, so that no rule of a provider adds them again.
+pub(super) async fn remember_removal(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    user: UserId,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into removed_members (tenant_id, user_id) values ($1, $2) on conflict do nothing",
+        tenant as TenantId,
+        user as UserId,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Forgets that the member was removed: somebody who may has added them again.
+pub(crate) async fn forget_removal(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    user: UserId,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "delete from removed_members where tenant_id = $1 and user_id = $2",
+        tenant as TenantId,
+        user as UserId,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Returns whether the user was removed from the tenant, and nobody has added them again.
+pub(crate) async fn was_removed(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    user: UserId,
+) -> sqlx::Result<bool> {
+    sqlx::query_scalar!(
+        "select exists(select from removed_members where tenant_id = $1 and user_id = $2) as \"exists!\"",
+        tenant as TenantId,
+        user as UserId,
+    )
+    .fetch_one(conn)
+    .await
 }
 
 /// Changes the role of the member of this generation. Returns false if the member has changed since.

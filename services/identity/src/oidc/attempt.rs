@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use super::link::LinkIntent;
 use crate::error::Error;
 
 const SECONDS: i64 = 600;
@@ -24,6 +25,9 @@ pub(super) struct SignInAttempt {
     pub(super) code_verifier: String,
     /// Where the browser goes afterwards.
     pub(super) return_to: String,
+    /// Set if the account is to be linked to a user who is signed in. None: the account signs in.
+    #[serde(default)]
+    pub(super) link: Option<LinkIntent>,
     expires_at: i64,
 }
 
@@ -37,6 +41,7 @@ impl SignInAttempt {
             nonce: random()?,
             code_verifier: random()?,
             return_to: return_to.to_owned(),
+            link: None,
             expires_at: now.as_second() + SECONDS,
         })
     }
@@ -114,6 +119,17 @@ mod tests {
     use encryption::EncryptionKey;
 
     use super::*;
+
+    #[test]
+    fn no_two_attempts_share_a_secret() {
+        let begin = || SignInAttempt::begin("corp", "/", Timestamp::UNIX_EPOCH).unwrap();
+        let (one, other) = (begin(), begin());
+        let secrets =
+            [&one.state, &one.nonce, &one.code_verifier, &other.state, &other.nonce, &other.code_verifier];
+        let distinct: std::collections::BTreeSet<_> = secrets.into_iter().collect();
+        assert_eq!(distinct.len(), secrets.len());
+        assert!(secrets.iter().all(|secret| secret.len() == 43), "256 bits");
+    }
 
     #[test]
     fn a_sign_in_is_resumed_with_its_state_provider_and_time_only() {

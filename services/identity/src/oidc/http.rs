@@ -1,6 +1,6 @@
 //! Sign-in with providers over HTTP, for browsers.
 
-use api::{Json, Path, Problem, ProblemType, Query};
+use api::{Json, Path, Problem, ProblemType, Query, audit};
 use axum::{
     extract::State,
     http::{HeaderMap, HeaderValue, StatusCode, header},
@@ -11,7 +11,9 @@ use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
+    accounts,
     attempt::{self, SignInAttempt},
+    link,
     model::{SignInProvider, SignInProviders, is_own_path, with_error},
     provider::Provider,
     sign_in,
@@ -27,6 +29,7 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(list_sign_in_providers))
         .routes(routes!(start_sign_in))
         .routes(routes!(redeem_sign_in))
+        .merge(accounts::routes())
 }
 
 /// Lists the OpenID providers with whose accounts people can sign in.
@@ -89,7 +92,8 @@ struct Callback {
 }
 
 /// Ends a sign-in: the provider sends the browser here. Sets the cookie of a session and redirects to the path that was
-/// given at the start. Only the browser that began the sign-in can end it, within ten minutes.
+/// given at the start. Only the browser that began the sign-in can end it, within ten minutes. After `start_account_link`, it
+/// links the account instead, and the session stays as it is.
 #[utoipa::path(
     get, path = "/v1/sign-in/{provider}/callback", operation_id = "redeem_sign_in", tag = "sessions", security(()),
     params(("provider" = String, Path, description = "Provider id"), Callback),
@@ -101,6 +105,7 @@ async fn redeem_sign_in(
     Path(provider): Path<String>,
     Query(response): Query<Callback>,
     client: Client,
+    request: audit::Request,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let provider = state.oidc.find(&provider).ok_or_else(Problem::not_found)?;
@@ -110,8 +115,9 @@ async fn redeem_sign_in(
         SignInAttempt::resume(&headers, &state.cipher, secure, &provider.config.id, given, state.now());
     let attempt = attempt.ok_or(Error::SignInFailed)?;
     let forget = attempt::forget(secure)?;
-    match finish(&state, provider, &attempt, &response, &client).await {
-        Ok(session) => Ok(redirect(StatusCode::SEE_OTHER, &attempt.return_to, [session, forget])?),
+    match finish(&state, provider, &attempt, &response, &client, &request).await {
+        Ok(Some(session)) => Ok(redirect(StatusCode::SEE_OTHER, &attempt.return_to, [session, forget])?),
+        Ok(None) => Ok(redirect(StatusCode::SEE_OTHER, &attempt.return_to, [forget])?),
         Err(error) => {
             let problem = Problem::from(error);
             let path = with_error(&attempt.return_to, problem.kind.slug());
@@ -120,14 +126,15 @@ async fn redeem_sign_in(
     }
 }
 
-/// Returns the cookie of the session.
+/// Returns the cookie of the session; none if an account was linked.
 async fn finish(
     state: &AppState,
     provider: &Provider,
     attempt: &SignInAttempt,
     response: &Callback,
     client: &Client,
-) -> Result<HeaderValue, Error> {
+    request: &audit::Request,
+) -> Result<Option<HeaderValue>, Error> {
     let Some(code) = &response.code else {
         tracing::info!(
             provider = provider.config.id,
@@ -140,11 +147,14 @@ async fn finish(
         tracing::warn!(provider = provider.config.id, error = format!("{error:#}"), "sign-in failed");
         Error::SignInFailed
     })?;
-    let opened = sign_in::sign_in(state, provider, &person, client).await.inspect_err(|error| {
-        tracing::info!(provider = provider.config.id, %error, "sign-in refused");
-    })?;
+    let refused = |error: &Error| tracing::info!(provider = provider.config.id, %error, "sign-in refused");
+    if let Some(intent) = attempt.link {
+        link::link(state, provider, &person, intent, request).await.inspect_err(refused)?;
+        return Ok(None);
+    }
+    let opened = sign_in::sign_in(state, provider, &person, client, request).await.inspect_err(refused)?;
     let secret = opened.secret.ok_or_else(|| anyhow::anyhow!("a session without a cookie"))?;
-    Cookie::new(state.oidc.is_secure()).set(&secret, state.config.sessions.session_seconds)
+    Cookie::new(state.oidc.is_secure()).set(&secret, state.config.sessions.session_seconds).map(Some)
 }
 
 fn redirect<const N: usize>(

@@ -2,10 +2,12 @@
 //!
 //! What a sign-in needs between its two requests is in an encrypted cookie of the browser that began it: no other browser
 //! can end it. A person is identified by issuer and subject, never by an e-mail address alone. The session is that of a
-//! browser (`crate::session`), with a cookie.
+//! browser (`crate::session`), with a cookie. A user who is signed in links further accounts in the same way.
 
+mod accounts;
 mod attempt;
 mod http;
+mod link;
 mod model;
 mod provider;
 mod sign_in;

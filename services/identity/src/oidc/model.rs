@@ -1,8 +1,9 @@
 //! Who signed in, and to which tenants they belong by the configured rules.
 
 use auth::Role;
-use ids::TenantId;
-use serde::Serialize;
+use ids::{LinkedAccountId, TenantId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
@@ -24,6 +25,42 @@ pub(super) struct SignInProvider {
 pub(super) struct SignInProviders {
     /// The providers, in the order of the configuration.
     pub(super) items: Vec<SignInProvider>,
+}
+
+/// An account of a provider with which the caller can sign in.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(super) struct LinkedAccount {
+    /// Id of the linked account.
+    pub(super) id: LinkedAccountId,
+    /// Id of the provider; null if it is no longer configured, so that the account does not sign in.
+    pub(super) provider: Option<String>,
+    /// Issuer of the account.
+    pub(super) issuer: String,
+    /// The issuer's id of the account.
+    pub(super) subject: String,
+    /// When the account was linked.
+    pub(super) created_at: Timestamp,
+    /// When the user last signed in with the account, or when it was linked.
+    pub(super) last_used_at: Timestamp,
+}
+
+/// An account to link.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NewAccountLink {
+    /// Id of the provider.
+    pub(super) provider: String,
+    /// Path to which the browser goes afterwards (default `/`). After a failure it has the parameter `sign_in_error`, the
+    /// last segment of a problem type.
+    #[serde(default)]
+    pub(super) return_to: Option<String>,
+}
+
+/// Where an account is linked.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct AccountLink {
+    /// The provider's page to which to send the browser.
+    pub(super) url: String,
 }
 
 /// A person, as the provider describes them.

@@ -92,7 +92,7 @@ impl Providers {
     }
 
     /// Returns the configurations in their order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &OidcProvider> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &OidcProvider> {
         self.providers.iter().map(|provider| &provider.config)
     }
 

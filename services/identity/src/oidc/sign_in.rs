@@ -1,5 +1,7 @@
 //! The user of a person who signed in with a provider, and their session.
 
+use api::audit;
+use axum::http::StatusCode;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use ids::UserId;
 use sqlx::PgConnection;
@@ -23,6 +25,7 @@ pub(super) async fn sign_in(
     provider: &Provider,
     person: &Person,
     client: &Client,
+    request: &audit::Request,
 ) -> Result<Opened, Error> {
     let mut tx = state.db.platform().await?;
     let issuer = &provider.config.issuer;
@@ -30,7 +33,9 @@ pub(super) async fn sign_in(
         Some(id) => id,
         None => {
             let id = first_sign_in(state, &mut tx, provider, person).await?;
-            store::insert(&mut tx, issuer, &person.subject, id).await?;
+            if store::put(&mut tx, issuer, &person.subject, id).await? != id {
+                return Err(Error::AccountTaken);
+            }
             tracing::info!(user.id = %id, provider = provider.config.id, "account linked");
             id
         }
@@ -40,6 +45,7 @@ pub(super) async fn sign_in(
     add_memberships(&mut tx, provider, person, id).await?;
     let new = NewSession { tenant: None, cookie: true, client };
     let opened = open(&mut tx, state, holder, &new).await?;
+    opened.record(&mut tx, request, StatusCode::SEE_OTHER).await?;
     tx.commit().await?;
     Ok(opened)
 }
@@ -67,10 +73,11 @@ async fn first_sign_in(
     aws_lc_rs::rand::fill(&mut password).map_err(anyhow::Error::from)?;
     let hash = state.hasher.permit().await?.hash(STANDARD.encode(password).into()).await?;
     let name = name.unwrap_or_else(|| user::default_display_name(email));
-    Ok(user::insert(tx, email, name, false, &hash).await?.ok_or(Error::EmailTaken)?.id)
+    Ok(user::insert(tx, email, name, false, &hash, false).await?.ok_or(Error::EmailTaken)?.id)
 }
 
-/// Adds the memberships of the provider's rules that the user does not have. Roles that the user has stay.
+/// Adds the memberships of the provider's rules that the user does not have. Roles that the user has stay, and members that
+/// were removed do not return.
 async fn add_memberships(
     tx: &mut PgConnection,
     provider: &Provider,
@@ -84,6 +91,9 @@ async fn add_memberships(
             continue;
         }
         scope::tenant(tx, id).await?;
+        if membership::was_removed(tx, id, user).await? {
+            continue;
+        }
         if membership::insert(tx, id, user, role).await? {
             invitation::delete_of_member(tx, id, user).await?;
         }

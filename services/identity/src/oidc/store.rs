@@ -1,6 +1,7 @@
 //! The table of users' accounts at providers: the platform's own, as users are.
 
-use ids::UserId;
+use ids::{LinkedAccountId, UserId};
+use jiff::Timestamp;
 use sqlx::PgConnection;
 
 /// Returns the user of an account, and records the sign-in.
@@ -19,20 +20,63 @@ pub(super) async fn find(
     .await
 }
 
-/// Links an account to a user.
-pub(super) async fn insert(
+/// Links an account to a user, unless it is linked. Returns whose it is.
+pub(super) async fn put(
     conn: &mut PgConnection,
     issuer: &str,
     subject: &str,
     user: UserId,
-) -> sqlx::Result<()> {
-    sqlx::query!(
-        "insert into oidc_accounts (issuer, subject, user_id) values ($1, $2, $3)",
+) -> sqlx::Result<UserId> {
+    // the update that changes nothing returns the row, and waits for a concurrent sign-in with the account
+    sqlx::query_scalar!(
+        "insert into oidc_accounts as a (id, issuer, subject, user_id) values ($1, $2, $3, $4)
+         on conflict (issuer, subject) do update set last_used_at = a.last_used_at
+         returning user_id as \"user_id: UserId\"",
+        LinkedAccountId::new() as LinkedAccountId,
         issuer,
         subject,
         user as UserId,
     )
+    .fetch_one(conn)
+    .await
+}
+
+/// An account of a user.
+pub(super) struct Account {
+    pub(super) id: LinkedAccountId,
+    pub(super) issuer: String,
+    pub(super) subject: String,
+    pub(super) created_at: Timestamp,
+    pub(super) last_used_at: Timestamp,
+}
+
+/// Returns the user's accounts after `after`.
+pub(super) async fn list(
+    conn: &mut PgConnection,
+    user: UserId,
+    after: Option<LinkedAccountId>,
+    limit: i64,
+) -> sqlx::Result<Vec<Account>> {
+    sqlx::query_as!(
+        Account,
+        "select id as \"id: LinkedAccountId\", issuer, subject, created_at, last_used_at from oidc_accounts
+         where user_id = $1 and ($2::uuid is null or id > $2) order by id limit $3",
+        user as UserId,
+        after as Option<LinkedAccountId>,
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Deletes an account of the user. Returns whether it existed.
+pub(super) async fn delete(conn: &mut PgConnection, user: UserId, id: LinkedAccountId) -> sqlx::Result<bool> {
+    sqlx::query!(
+        "delete from oidc_accounts where user_id = $1 and id = $2",
+        user as UserId,
+        id as LinkedAccountId,
+    )
     .execute(conn)
     .await
-    .map(drop)
+    .map(|done| done.rows_affected() == 1)
 }

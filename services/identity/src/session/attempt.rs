@@ -7,6 +7,9 @@
 //!
 //! A client in a known network of an account gets another answer than elsewhere while the account is under a
 //! distributed attack. Only users of that network can learn from it that the account exists.
+//!
+//! A passkey cannot be guessed: failures with one count for the client alone, so that nobody locks the owner of a passkey
+//! out.
 
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
@@ -37,7 +40,8 @@ fn lock_after(failures: i32, free: i32) -> SignedDuration {
 /// One attempt at an account's password. Begin it before the password is hashed, and record its result.
 pub(crate) struct Attempt {
     origin: Origin,
-    is_known: bool,
+    /// How many of the counts a failure adds to: of the client, of the account in its network, of the account.
+    counts: usize,
 }
 
 /// What an attempt is counted by.
@@ -61,13 +65,24 @@ impl Attempt {
         let is_known = store::is_known(&mut tx, &origin, now - KNOWN_FOR).await?;
         let until = store::locked_until(&mut tx, &origin, is_known).await?;
         tx.commit().await?;
-        match until.and_then(|until| remaining_seconds(until, now)) {
-            Some(seconds) => Err(Error::SignInLocked { seconds }),
-            None => Ok(Self { origin, is_known }),
-        }
+        refuse_until(until, now)?;
+        Ok(Self { origin, counts: if is_known { 2 } else { 3 } })
     }
 
-    /// Records a wrong password.
+    /// An attempt with a passkey.
+    ///
+    /// # Errors
+    /// If sign-in is locked for this client.
+    pub(crate) async fn begin_with_passkey(state: &AppState, client: ClientAddress) -> Result<Self, Error> {
+        let origin = Origin { account: Vec::new(), host: client.host(), network: client.network() };
+        let mut tx = state.db.platform().await?;
+        let until = store::locked_until(&mut tx, &origin, true).await?;
+        tx.commit().await?;
+        refuse_until(until, state.now())?;
+        Ok(Self { origin, counts: 1 })
+    }
+
+    /// Records a wrong password or passkey.
     pub(crate) async fn failed(self, state: &AppState) -> Result<(), Error> {
         let Origin { account, host, network } = &self.origin;
         let now = state.now();
@@ -78,7 +93,7 @@ impl Attempt {
             (account, network, FREE_IN_NETWORK),
             (account, "", FREE_OF_ACCOUNT),
         ];
-        for (account, network, free) in counts.into_iter().take(if self.is_known { 2 } else { 3 }) {
+        for (account, network, free) in counts.into_iter().take(self.counts) {
             let failures = store::count_failure(&mut tx, account, network, now, FORGET_ONE).await?;
             let lock = lock_after(failures, free);
             if lock.is_positive() {
@@ -95,6 +110,13 @@ impl Attempt {
         store::clear_failures(&mut tx, &self.origin).await?;
         store::remember_network(&mut tx, &self.origin, state.now()).await?;
         Ok(tx.commit().await?)
+    }
+}
+
+fn refuse_until(until: Option<Timestamp>, now: Timestamp) -> Result<(), Error> {
+    match until.and_then(|until| remaining_seconds(until, now)) {
+        Some(seconds) => Err(Error::SignInLocked { seconds }),
+        None => Ok(()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Sessions over HTTP. Exempt from `Idempotency-Key`: a stored response would contain tokens.
 
 use api::{Json, Problem, ProblemType};
+use auth::SessionSecret;
 use axum::{
     extract::State,
     http::{HeaderMap, HeaderName, HeaderValue, header},
@@ -14,7 +15,7 @@ use super::{
     model::{Credentials, Refresh, SessionTokens},
     refresh, sign_in,
 };
-use crate::state::AppState;
+use crate::{error::Error, state::AppState};
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -38,7 +39,7 @@ const NO_STORE: [(HeaderName, &str); 1] = [(header::CACHE_CONTROL, "no-store")];
     responses(
         (status = 200, description = "The session's tokens", body = SessionTokens),
     ),
-    extensions(("x-problems" = json!([ProblemType::WrongCredentials, ProblemType::SecondFactorRequired, ProblemType::UserDisabled, ProblemType::NotAMember, ProblemType::TenantSuspended, ProblemType::TooManyAttempts]))),
+    extensions(("x-problems" = json!([ProblemType::WrongCredentials, ProblemType::SecondFactorRequired, ProblemType::PasskeysDisabled, ProblemType::UserDisabled, ProblemType::NotAMember, ProblemType::TenantSuspended, ProblemType::TooManyAttempts]))),
 )]
 async fn create_session(
     State(state): State<AppState>,
@@ -48,11 +49,28 @@ async fn create_session(
     Json(credentials): Json<Credentials>,
 ) -> Result<(HeaderMap, Json<SessionTokens>), Problem> {
     let (tokens, secret) = sign_in::sign_in(&state, &client, &request, credentials).await?;
-    let mut headers = HeaderMap::from_iter([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))]);
+    Ok((sign_in_headers(&state, cookie, secret.as_ref())?, Json(tokens)))
+}
+
+/// The headers of a response that no cache may keep.
+pub(crate) fn not_stored() -> HeaderMap {
+    HeaderMap::from_iter([(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))])
+}
+
+/// The headers of a response that begins a session, with its cookie if it has one.
+///
+/// # Errors
+/// If the secret cannot be in a header.
+pub(crate) fn sign_in_headers(
+    state: &AppState,
+    cookie: Cookie,
+    secret: Option<&SessionSecret>,
+) -> Result<HeaderMap, Error> {
+    let mut headers = not_stored();
     if let Some(secret) = secret {
-        headers.insert(header::SET_COOKIE, cookie.set(&secret, state.config.sessions.session_seconds)?);
+        headers.insert(header::SET_COOKIE, cookie.set(secret, state.config.sessions.session_seconds)?);
     }
-    Ok((headers, Json(tokens)))
+    Ok(headers)
 }
 
 /// Exchanges a refresh token for new tokens. Each refresh token can be used once. One that is used again more

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use crate::{
     error::Error,
     membership::Membership,
+    passkey::Assertion,
     tenant::{TenantRef, TenantState},
     user::User,
 };
@@ -45,6 +46,11 @@ pub(crate) struct Credentials {
     /// A code of the authenticator app, or a recovery code, if the user has a second factor.
     #[serde(default)]
     pub(super) totp: Option<String>,
+    /// In place of `totp`: a passkey of the user that has answered a challenge of `create_passkey_challenge`, as
+    /// `PublicKeyCredential.toJSON()` writes it.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    pub(super) passkey: Option<Assertion>,
     /// For browsers: the response sets a cookie instead of returning tokens. Requests with the cookie that change
     /// something must come from a page of the platform itself.
     #[serde(default)]

@@ -1,12 +1,15 @@
 //! Opening a session of a user who has proved who they are.
 
+use api::audit::{self, Actor};
 use auth::SessionSecret;
+use axum::http::StatusCode;
 use ids::{SessionId, TenantId};
 use jiff::{SignedDuration, Timestamp};
 use sqlx::PgConnection;
 
 use super::{
     client::Client,
+    model::SessionTokens,
     rights::{self, Holder},
     store,
     tokens::{Issued, RefreshToken},
@@ -24,8 +27,37 @@ pub(crate) struct NewSession<'a> {
 
 /// A session, and the secret for its cookie, if it has one.
 pub(crate) struct Opened {
-    pub(super) issued: Issued,
+    issued: Issued,
     pub(crate) secret: Option<SessionSecret>,
+}
+
+impl Opened {
+    /// Records the sign-in in the audit log of the tenant for which the session acts, or of the platform. Call it last in the
+    /// transaction.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub(crate) async fn record(
+        &self,
+        tx: &mut PgConnection,
+        request: &audit::Request,
+        status: StatusCode,
+    ) -> sqlx::Result<()> {
+        if let Some(membership) = &self.issued.membership {
+            scope::tenant(tx, membership.tenant.id).await?;
+        }
+        let user = &self.issued.holder.user;
+        let actor = Actor { user: user.id, session: Some(self.issued.session), is_admin: user.admin };
+        request.by(actor).record(tx, status, None, &()).await
+    }
+
+    /// Returns the session's tokens and the secret for its cookie.
+    ///
+    /// # Errors
+    /// If no signing key is active.
+    pub(crate) fn tokens(self, state: &AppState) -> Result<(SessionTokens, Option<SessionSecret>), Error> {
+        Ok((self.issued.tokens(state)?, self.secret))
+    }
 }
 
 /// Opens a session in the transaction, which must be in the scope of the user.

@@ -1,6 +1,6 @@
 //! Creating a session from a password.
 
-use api::audit::{self, Actor};
+use api::audit;
 use auth::SessionSecret;
 use axum::http::StatusCode;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    scope,
+    passkey, scope,
     state::AppState,
     totp::{self, SecondFactor},
     user,
@@ -40,7 +40,11 @@ pub(super) async fn sign_in(
         attempt.failed(state).await?;
         return Err(Error::WrongCredentials);
     };
-    match totp::check(state, account.id, credentials.totp.as_deref()).await? {
+    let factor = match &credentials.passkey {
+        Some(assertion) => passkey::check_second_factor(state, account.id, assertion).await?,
+        None => totp::check(state, account.id, credentials.totp.as_deref()).await?,
+    };
+    match factor {
         SecondFactor::Passed => {}
         SecondFactor::Missing => return Err(Error::SecondFactorMissing),
         SecondFactor::Wrong => {
@@ -59,13 +63,7 @@ pub(super) async fn sign_in(
     }
     let new = NewSession { tenant: credentials.tenant_id, cookie: credentials.cookie, client };
     let opened = open(&mut tx, state, holder, &new).await?;
-    let issued = &opened.issued;
-    if let Some(membership) = &issued.membership {
-        scope::tenant(&mut tx, membership.tenant.id).await?;
-    }
-    let user = &issued.holder.user;
-    let actor = Actor { user: user.id, session: Some(issued.session), is_admin: user.admin };
-    request.by(actor).record(&mut tx, StatusCode::OK, None, &()).await?;
+    opened.record(&mut tx, request, StatusCode::OK).await?;
     tx.commit().await?;
-    Ok((opened.issued.tokens(state)?, opened.secret))
+    opened.tokens(state)
 }

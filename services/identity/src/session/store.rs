@@ -126,6 +126,24 @@ pub(super) async fn exists(conn: &mut PgConnection, user: UserId, id: SessionId)
     .await
 }
 
+/// Returns whether the user has this session, and it has neither ended nor expired.
+pub(crate) async fn is_open(
+    conn: &mut PgConnection,
+    user: UserId,
+    id: SessionId,
+    now: Timestamp,
+) -> sqlx::Result<bool> {
+    sqlx::query_scalar!(
+        "select exists(select from sessions
+             where id = $1 and user_id = $2 and ended_at is null and expires_at > $3) as \"exists!\"",
+        id as SessionId,
+        user as UserId,
+        jiff_sqlx::Timestamp::from(now),
+    )
+    .fetch_one(conn)
+    .await
+}
+
 /// Adds a refresh token. The transaction must be in the scope of its session.
 pub(super) async fn insert_token(
     conn: &mut PgConnection,

@@ -39,7 +39,7 @@ async fn create(state: &AppState, admin: &BootstrapAdmin) -> Result<(), Error> {
     store::lock_admins(&mut tx).await?;
     if store::count_admins(&mut tx).await? == 0 {
         let name = default_display_name(&admin.email);
-        match store::insert(&mut tx, &admin.email, name, true, &hash).await? {
+        match store::insert(&mut tx, &admin.email, name, true, &hash, true).await? {
             Some(user) => tracing::info!(user.id = %user.id, "first administrator created"),
             None => tracing::error!("bootstrap_admin.email belongs to a user who is not an administrator"),
         }

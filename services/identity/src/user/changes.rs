@@ -18,7 +18,7 @@ pub(super) async fn create(
     hash: &str,
 ) -> Result<User, Error> {
     authority::admin(tx, caller).await?;
-    store::insert(tx, &new.email, new.display_name(), new.admin, hash).await?.ok_or(Error::EmailTaken)
+    store::insert(tx, &new.email, new.display_name(), new.admin, hash, true).await?.ok_or(Error::EmailTaken)
 }
 
 /// Changes the user, and ends their sessions if the change requires it. `hash` is that of the new password.

@@ -7,10 +7,12 @@ mod me;
 mod model;
 mod password_change;
 mod store;
+mod ways;
 
 pub(crate) use bootstrap::bootstrap;
 pub(crate) use model::{User, check_email, default_display_name};
-pub(crate) use store::{find, find_account, insert, lock_shared, password_hash};
+pub(crate) use store::{find, find_account, insert, lock_shared, lock_ways_to_sign_in, password_hash};
+pub(crate) use ways::check_can_sign_in;
 
 use utoipa_axum::router::OpenApiRouter;
 

@@ -3,7 +3,7 @@
 use ids::UserId;
 use sqlx::PgConnection;
 
-use super::model::User;
+use super::{model::User, ways::Ways};
 
 /// Returns the user.
 pub(crate) async fn find(conn: &mut PgConnection, id: UserId) -> sqlx::Result<Option<User>> {
@@ -76,17 +76,19 @@ pub(super) async fn list(
     .await
 }
 
-/// Adds a user. Returns none if the e-mail address is in use.
+/// Adds a user. `has_password` says whether somebody knows the password. Returns none if the e-mail address is in use.
 pub(crate) async fn insert(
     conn: &mut PgConnection,
     email: &str,
     display_name: &str,
     admin: bool,
     password_hash: &str,
+    has_password: bool,
 ) -> sqlx::Result<Option<User>> {
     sqlx::query_as!(
         User,
-        "insert into users (id, email, display_name, admin, password_hash) values ($1, $2, $3, $4, $5)
+        "insert into users (id, email, display_name, admin, password_hash, has_password)
+         values ($1, $2, $3, $4, $5, $6)
          on conflict (lower(email)) do nothing
          returning id, email, display_name, admin, disabled, generation, created_at, updated_at",
         UserId::new() as UserId,
@@ -94,6 +96,7 @@ pub(crate) async fn insert(
         display_name,
         admin,
         password_hash,
+        has_password,
     )
     .fetch_optional(conn)
     .await
@@ -119,6 +122,7 @@ pub(super) async fn update(
         User,
         "update users set display_name = coalesce($3, display_name), admin = coalesce($4, admin),
                 disabled = coalesce($5, disabled), password_hash = coalesce($6, password_hash),
+                has_password = has_password or $6::text is not null,
                 generation = generation + 1, updated_at = now()
          where id = $1 and generation = $2
          returning id, email, display_name, admin, disabled, generation, created_at, updated_at",
@@ -158,4 +162,35 @@ pub(crate) async fn password_hash(conn: &mut PgConnection, id: UserId) -> sqlx::
     sqlx::query_scalar!("select password_hash from users where id = $1", id as UserId)
         .fetch_optional(conn)
         .await
+}
+
+/// Lets one transaction at a time change in which ways a user can sign in. Held until the transaction ends.
+pub(crate) async fn lock_ways_to_sign_in(conn: &mut PgConnection, user: UserId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "select pg_advisory_xact_lock(hashtextextended(current_schema() || ' sign-in ways ' || $1::uuid::text, 0))",
+        user as UserId,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Returns the user's ways to sign in. Accounts count if their issuer is one of `issuers`. The transaction must be in the
+/// scope of the user.
+pub(super) async fn ways_to_sign_in(
+    conn: &mut PgConnection,
+    user: UserId,
+    issuers: &[String],
+) -> sqlx::Result<Option<Ways>> {
+    sqlx::query_as!(
+        Ways,
+        "select u.has_password,
+                (select count(*) from passkeys p where p.user_id = u.id) as \"passkeys!\",
+                (select count(*) from oidc_accounts a where a.user_id = u.id and a.issuer = any($2)) as \"accounts!\"
+         from users u where u.id = $1",
+        user as UserId,
+        issuers,
+    )
+    .fetch_optional(conn)
+    .await
 }

@@ -170,3 +170,28 @@ async fn the_rights_of_a_cookie_follow_those_of_its_user() {
     let _ = admin.patch(&format!("/v1/users/{user}"), "*", json!({ "disabled": true })).await.expect(200);
     exchange(&platform, &cookie).await.expect_problem(401, "session-ended");
 }
+
+#[tokio::test]
+async fn an_expired_session_is_refused() {
+    let platform = Platform::start().await;
+    let cookie = secret(&sign_in(&platform.client, ADMIN).await);
+    let tokens = platform.sign_in(ADMIN).await;
+    let granted = exchange(&platform, &cookie).await.expect(200);
+    assert_eq!(granted.body["expires_in"], 300);
+    let mut db = platform.db.admin().await;
+    let expire = async |db: &mut sqlx::PgConnection, after: &str| {
+        sqlx::query("update identity.sessions set expires_at = now() + $1::interval")
+            .bind(after)
+            .execute(db)
+            .await
+            .unwrap();
+    };
+    // a token does not outlive its session
+    expire(&mut db, "100 seconds").await;
+    let granted = exchange(&platform, &cookie).await.expect(200);
+    assert!(granted.body["expires_in"].as_i64().unwrap() <= 100, "{}", granted.text);
+    expire(&mut db, "-1 second").await;
+    exchange(&platform, &cookie).await.expect_problem(401, "session-ended");
+    let refresh = json!({ "refresh_token": tokens["refresh_token"] });
+    platform.client.post("/v1/sessions/refresh", refresh).await.expect_problem(401, "session-ended");
+}

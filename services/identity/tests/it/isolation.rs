@@ -70,6 +70,15 @@ async fn filled() -> (TestDb, Db, [(TenantId, UserId); 2]) {
         .execute(&mut *tx)
         .await
         .unwrap();
+        for statement in [
+            "insert into passkeys (id, user_id, credential_id, credential, name)
+             values (gen_random_uuid(), $1, uuid_send($1), '{}', 'x')",
+            "insert into passkey_challenges (hash, user_id, session_id, state, expires_at)
+             select uuid_send($1), $1, id, '{}', now() from sessions where user_id = $1",
+            "insert into removed_members (tenant_id, user_id) select tenant_id, user_id from members where user_id = $1",
+        ] {
+            sqlx::query(statement).bind(user).execute(&mut *tx).await.unwrap();
+        }
         made.push((tenant, user));
     }
     tx.commit().await.unwrap();
@@ -85,6 +94,9 @@ const SESSIONS: &str = "select count(*) from sessions";
 const TOKENS: &str = "select count(*) from refresh_tokens";
 const INVITATIONS: &str = "select count(*) from invitations";
 const API_KEYS: &str = "select count(*) from api_keys";
+const PASSKEYS: &str = "select count(*) from passkeys";
+const CHALLENGES: &str = "select count(*) from passkey_challenges";
+const REMOVALS: &str = "select count(*) from removed_members";
 
 #[tokio::test]
 async fn a_query_without_a_predicate_sees_only_its_scope() {
@@ -95,12 +107,15 @@ async fn a_query_without_a_predicate_sees_only_its_scope() {
     assert_eq!(count(&mut tx, TOKENS).await, 0);
     assert_eq!(count(&mut tx, INVITATIONS).await, 2);
     assert_eq!(count(&mut tx, API_KEYS).await, 1);
+    assert_eq!(count(&mut tx, PASSKEYS).await, 0);
+    assert_eq!(count(&mut tx, CHALLENGES).await, 0);
+    assert_eq!(count(&mut tx, REMOVALS).await, 1);
     let gone = sqlx::query("delete from members").execute(&mut *tx).await.unwrap();
     assert_eq!(gone.rows_affected(), 1);
     drop(tx);
 
     let mut tx = db.platform().await.unwrap();
-    for query in [MEMBERS, SESSIONS, TOKENS, INVITATIONS, API_KEYS] {
+    for query in [MEMBERS, SESSIONS, TOKENS, INVITATIONS, API_KEYS, PASSKEYS, CHALLENGES, REMOVALS] {
         assert_eq!(count(&mut tx, query).await, 0, "{query} outside any scope");
     }
     sqlx::query("select set_config('atelier.user', $1, true)")
@@ -112,6 +127,17 @@ async fn a_query_without_a_predicate_sees_only_its_scope() {
     assert_eq!(count(&mut tx, SESSIONS).await, 1);
     assert_eq!(count(&mut tx, TOKENS).await, 0, "a token is visible to its session only");
     assert_eq!(count(&mut tx, API_KEYS).await, 2, "for the tenant and for none");
+    assert_eq!(count(&mut tx, PASSKEYS).await, 1);
+    assert_eq!(count(&mut tx, CHALLENGES).await, 1);
+    assert_eq!(count(&mut tx, REMOVALS).await, 0, "users do not forget that they were removed");
+    let moved = sqlx::query("update passkeys set user_id = user_id").execute(&mut *tx).await;
+    assert!(moved.unwrap_err().to_string().contains("permission denied"));
+    let mut tx = db.platform().await.unwrap();
+    sqlx::query("select set_config('atelier.user', $1, true)")
+        .bind(user.uuid().to_string())
+        .execute(&mut *tx)
+        .await
+        .unwrap();
     assert_eq!(count(&mut tx, INVITATIONS).await, 2, "of both tenants, to the user's address only");
     // which may be declined, and not changed
     let raised = sqlx::query("update invitations set role = 'owner'").execute(&mut *tx).await.unwrap();
@@ -190,4 +216,23 @@ async fn a_presented_key_is_seen_alone_and_owners_make_none_for_others() {
     .execute(&mut *tx)
     .await;
     assert!(made.unwrap_err().to_string().contains("row-level security"));
+}
+
+#[tokio::test]
+async fn a_challenge_is_seen_by_who_answers_it_alone() {
+    let (_test, db, _) = filled().await;
+    let mut tx = db.platform().await.unwrap();
+    sqlx::query("select set_config('atelier.passkey_challenge', '0102', true)")
+        .execute(&mut *tx)
+        .await
+        .unwrap();
+    assert_eq!(count(&mut tx, CHALLENGES).await, 0);
+    let add = |hash: &'static [u8]| {
+        sqlx::query("insert into passkey_challenges (hash, state, expires_at) values ($1, '{}', now())")
+            .bind(hash)
+    };
+    add(&[1, 2]).execute(&mut *tx).await.unwrap();
+    assert_eq!(count(&mut tx, CHALLENGES).await, 1);
+    let refused = add(&[3, 4]).execute(&mut *tx).await;
+    assert!(refused.unwrap_err().to_string().contains("row-level security"));
 }

@@ -3,12 +3,15 @@
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
 mod api_keys;
+mod authenticator;
 mod bad_input;
 mod browser_sessions;
 mod invitations;
 mod isolation;
+mod linked_accounts;
 mod members;
 mod oidc;
+mod passkeys;
 mod platform;
 mod rights;
 mod sessions;

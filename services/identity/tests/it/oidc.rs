@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use atelier_identity::{ClaimRule, MembershipRule, OidcProvider};
+use atelier_identity::{ClaimRule, MembershipRule, OidcProvider, PasskeyConfig};
 use auth::Role;
 use axum::{
     Form, Json, Router,
@@ -26,8 +26,8 @@ use url::Url;
 use crate::platform::{ADMIN, PASSWORD, Platform};
 
 /// A provider whose codes are known beforehand.
-struct Provider {
-    url: String,
+pub(crate) struct Provider {
+    pub(crate) url: String,
     issuer: Issuer,
     /// Claims and PKCE challenge by code; each is redeemed once.
     codes: Mutex<HashMap<String, (Value, String)>>,
@@ -92,7 +92,7 @@ impl Provider {
     }
 
     #[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
-    fn claims(&self, subject: &str, email: &str) -> Value {
+    pub(crate) fn claims(&self, subject: &str, email: &str) -> Value {
         let now = jiff::Timestamp::now().as_second();
         json!({ "iss": self.url, "aud": "atelier", "sub": subject, "email": email, "email_verified": true,
                 "name": "Ada L.", "iat": now, "exp": now + 300 })
@@ -100,19 +100,19 @@ impl Provider {
 }
 
 /// A sign-in that a browser has begun.
-struct Begun {
+pub(crate) struct Begun {
     state: String,
     nonce: String,
     challenge: String,
     cookie: String,
 }
 
-struct World {
-    platform: Platform,
-    provider: Arc<Provider>,
+pub(crate) struct World {
+    pub(crate) platform: Platform,
+    pub(crate) provider: Arc<Provider>,
 }
 
-fn cookie(response: &Response, name: &str) -> Option<String> {
+pub(crate) fn cookie(response: &Response, name: &str) -> Option<String> {
     let cookies = response.headers.get_all("set-cookie").iter().map(|value| value.to_str().unwrap());
     cookies
         .filter_map(|cookie| cookie.split(';').next())
@@ -122,36 +122,42 @@ fn cookie(response: &Response, name: &str) -> Option<String> {
 
 async fn begin(client: &Client, return_to: &str) -> (Begun, Url) {
     let answer = client.get(&format!("/v1/sign-in/corp?return_to={return_to}")).await.expect(302);
-    let url: Url = answer.header("location").unwrap().parse().unwrap();
+    let url = answer.header("location").unwrap();
+    (begun(&answer, url), url.parse().unwrap())
+}
+
+/// The sign-in that an answer has begun, which sends the browser to the URL.
+pub(crate) fn begun(answer: &Response, url: &str) -> Begun {
+    let url: Url = url.parse().unwrap();
     let query: HashMap<_, _> = url.query_pairs().into_owned().collect();
     assert_eq!(query["response_type"], "code");
     assert_eq!(query["code_challenge_method"], "S256");
-    let begun = Begun {
+    Begun {
         state: query["state"].clone(),
         nonce: query["nonce"].clone(),
         challenge: query["code_challenge"].clone(),
-        cookie: cookie(&answer, "__Host-atelier_sign_in=")
-            .or_else(|| cookie(&answer, "atelier_sign_in="))
+        cookie: cookie(answer, "__Host-atelier_sign_in=")
+            .or_else(|| cookie(answer, "atelier_sign_in="))
             .unwrap(),
-    };
-    (begun, url)
+    }
 }
 
 impl World {
-    async fn with(change: impl FnOnce(&mut OidcProvider)) -> Self {
+    pub(crate) async fn with(change: impl FnOnce(&mut OidcProvider)) -> Self {
         let provider = Provider::start().await;
         let mut corp = provider.config();
         change(&mut corp);
         let platform = Platform::with(|config| {
             config.public_url = Some("https://atelier.test".parse().unwrap());
             config.oidc_providers = vec![corp];
+            config.passkeys = Some(PasskeyConfig { rp_id: "atelier.test".to_owned(), origins: Vec::new() });
         })
         .await;
         Self { platform, provider }
     }
 
     /// Signs in as the subject and returns the response to the provider's redirect.
-    async fn sign_in(&self, claims: &Value) -> Response {
+    pub(crate) async fn sign_in(&self, claims: &Value) -> Response {
         self.sign_in_with(claims, |_, _| {}).await
     }
 
@@ -162,6 +168,16 @@ impl World {
         change: impl FnOnce(&mut Value, &mut HashMap<&'static str, String>),
     ) -> Response {
         let (begun, _) = begin(&self.platform.client, "/studio?tab=1").await;
+        self.finish(begun, claims, change).await
+    }
+
+    /// Ends a sign-in that was begun.
+    pub(crate) async fn finish(
+        &self,
+        begun: Begun,
+        claims: &Value,
+        change: impl FnOnce(&mut Value, &mut HashMap<&'static str, String>),
+    ) -> Response {
         let mut claims = claims.clone();
         claims["nonce"] = json!(begun.nonce);
         let mut parameters =
@@ -184,7 +200,7 @@ impl World {
     }
 
     /// A client with the session that the response began.
-    async fn session(&self, response: &Response) -> Client {
+    pub(crate) async fn session(&self, response: &Response) -> Client {
         session(&self.platform, response).await
     }
 }
@@ -200,7 +216,7 @@ async fn session(platform: &Platform, response: &Response) -> Client {
 
 /// Asserts that the sign-in failed and the browser hears why.
 #[track_caller]
-fn assert_failed(response: &Response, slug: &str) {
+pub(crate) fn assert_failed(response: &Response, slug: &str) {
     assert_eq!(response.status, 303, "{}", response.text);
     assert_eq!(response.header("location").unwrap(), format!("/studio?tab=1&sign_in_error={slug}"));
     assert_eq!(cookie(response, "__Host-atelier_session="), None);

@@ -18,7 +18,7 @@ struct World {
 }
 
 /// Decodes base 32 without padding.
-fn base32(text: &str) -> Vec<u8> {
+pub(crate) fn base32(text: &str) -> Vec<u8> {
     let (mut bits, mut word, mut bytes) = (0, 0_u32, Vec::new());
     for byte in text.bytes() {
         let digit = if byte.is_ascii_uppercase() { byte - b'A' } else { byte - b'2' + 26 };
@@ -34,7 +34,7 @@ fn base32(text: &str) -> Vec<u8> {
 
 /// The code that an app shows `steps` after the present one.
 #[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
-fn code(secret: &[u8], steps: i64) -> String {
+pub(crate) fn code(secret: &[u8], steps: i64) -> String {
     let step = jiff::Timestamp::now().as_second() / 30 + steps;
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, secret), &step.to_be_bytes());
     let offset = usize::from(tag.as_ref()[19] & 15);

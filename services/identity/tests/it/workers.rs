@@ -72,9 +72,13 @@ async fn old_rows_are_still_deleted_after_a_panic() {
     let old = "insert into identity.sign_in_throttles
                values ('\\x00', '', 1, now() - interval '2 days', now() - interval '2 days')";
     sqlx::query(old).execute(&mut conn).await.unwrap();
+    let expired = "insert into identity.passkey_challenges (hash, state, expires_at)
+                   values ('\\x00', '{}', now() - interval '1 second')";
+    sqlx::query(expired).execute(&mut conn).await.unwrap();
     // the next regular round is a minute away
     panic(&platform, "identity.clean_up").await;
     wait_until_empty(&mut conn, "select count(*) from identity.sign_in_throttles").await;
+    wait_until_empty(&mut conn, "select count(*) from identity.passkey_challenges").await;
 }
 
 #[tokio::test]

@@ -15,7 +15,14 @@ const OF_THE_PLATFORM: [&str; 8] =
 
 /// Operations that need what another program makes: an OpenID provider, an authenticator. Their effects are shown in the
 /// tests of the identity service.
-const OF_OTHER_PROGRAMS: [&str; 3] = ["start_sign_in", "redeem_sign_in", "start_totp"];
+const OF_OTHER_PROGRAMS: [&str; 6] = [
+    "start_sign_in",
+    "redeem_sign_in",
+    "start_account_link",
+    "start_totp",
+    "create_passkey",
+    "create_passkey_session",
+];
 
 /// Operations that end what others need, in the order in which they are sent, after all others.
 const LAST: [&str; 8] = [
@@ -29,8 +36,8 @@ const LAST: [&str; 8] = [
     "end_session",
 ];
 
-/// Operations that are not in the audit log: one stores nothing, and the other belongs to a sign-in that is.
-const UNRECORDED: [&str; 2] = ["quote_instance", "refresh_session"];
+/// Operations that are not in the audit log: one stores nothing, and the others belong to a sign-in that is.
+const UNRECORDED: [&str; 3] = ["quote_instance", "refresh_session", "create_passkey_challenge"];
 
 /// One of the own, foreign or missing values for each id of a request.
 type Combination<'a> = Vec<(&'a Slot, Which)>;

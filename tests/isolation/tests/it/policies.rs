@@ -17,15 +17,16 @@ const OPEN: [(&str, &str); 7] = [
     ("stock.operations", "changes of the stock, for administrators only"),
 ];
 
-/// What policies may show to requests: rows of the transaction's tenant, user, session or API key, all rows to administrators,
-/// units that nobody holds, invitations to the user's address, and replies to requests by their scope.
-const CONDITIONS: [&str; 12] = [
+/// What policies may show to requests: rows of the transaction's tenant, user, session, API key or challenge, all rows to
+/// administrators, units that nobody holds, invitations to the user's address, and replies to requests by their scope.
+const CONDITIONS: [&str; 13] = [
     "(tenant_id = TENANT)",
     "(id = TENANT)",
     "(user_id = USER)",
     "(session_id = SESSION)",
     "ADMIN",
     "(secret_hash = API_KEY)",
+    "(hash = CHALLENGE)",
     "((user_id = USER) OR (id = SESSION))",
     "((holder_tenant IS NULL) OR (holder_tenant = TENANT))",
     "(lower(email) = ( SELECT lower(u.email) AS lower FROM identity.users u WHERE (u.id = USER)))",
@@ -47,6 +48,7 @@ fn short(expression: &str) -> String {
         (format!("({})::uuid", setting("user")), "USER"),
         (format!("({})::uuid", setting("session")), "SESSION"),
         (format!("decode({}, 'hex'::text)", setting("api_key")), "API_KEY"),
+        (format!("decode({}, 'hex'::text)", setting("passkey_challenge")), "CHALLENGE"),
         ("(current_setting('atelier.admin'::text, true) = 'on'::text)".to_owned(), "ADMIN"),
     ] {
         text = text.replace(&long, name);

@@ -1,0 +1,115 @@
+//! The caller's passkeys over HTTP.
+
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use auth::{Admin, User};
+use axum::{extract::State, http::StatusCode};
+use ids::{PasskeyId, UserId};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    changes,
+    model::{Passkey, PasskeyChange, check_name},
+    store,
+};
+use crate::state::AppState;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(list_passkeys))
+        .routes(routes!(get_passkey, update_passkey, delete_passkey))
+        .routes(routes!(reset_passkeys))
+}
+
+/// Lists the caller's passkeys, oldest first.
+#[utoipa::path(
+    get, path = "/v1/me/passkeys", operation_id = "list_passkeys", tag = "passkeys", params(PageParams),
+    responses((status = 200, description = "One page", body = Page<Passkey>)),
+)]
+async fn list_passkeys(
+    State(state): State<AppState>,
+    User(principal): User,
+    Query(page): Query<PageParams>,
+) -> Result<Json<Page<Passkey>>, Problem> {
+    let asked = page.request()?;
+    let mut tx = state.db.user(principal.user).await?;
+    let rows = store::list(&mut tx, principal.user, asked.after, asked.rows()).await?;
+    Ok(Json(asked.page(rows, |passkey| passkey.id)))
+}
+
+/// Returns a passkey of the caller.
+#[utoipa::path(
+    get, path = "/v1/me/passkeys/{id}", operation_id = "get_passkey", tag = "passkeys",
+    params(("id" = PasskeyId, Path, description = "Passkey id")),
+    responses((status = 200, description = "The passkey", body = Passkey)),
+)]
+async fn get_passkey(
+    State(state): State<AppState>,
+    User(principal): User,
+    Path(id): Path<PasskeyId>,
+) -> Result<(ETag, Json<Passkey>), Problem> {
+    let mut tx = state.db.user(principal.user).await?;
+    let passkey = store::find(&mut tx, principal.user, id).await?.ok_or_else(Problem::not_found)?;
+    Ok((ETag(passkey.generation), Json(passkey)))
+}
+
+/// Renames a passkey of the caller.
+#[utoipa::path(
+    patch, path = "/v1/me/passkeys/{id}", operation_id = "update_passkey", tag = "passkeys",
+    params(("id" = PasskeyId, Path, description = "Passkey id"), IfMatch, IdempotencyKey),
+    request_body = PasskeyChange,
+    responses((status = 200, description = "The renamed passkey", body = Passkey)),
+)]
+async fn update_passkey(
+    State(state): State<AppState>,
+    User(principal): User,
+    Path(id): Path<PasskeyId>,
+    key: IdempotencyKey,
+    if_match: IfMatch,
+    Json(change): Json<PasskeyChange>,
+) -> Result<Reply, Problem> {
+    check_name(&change.name)?;
+    key.once(state.db.user(principal.user).await?, principal.user, &change, async |tx| {
+        let passkey = changes::rename(tx, &principal, id, &if_match, &change.name).await?;
+        Ok(Reply::json(StatusCode::OK, &passkey)?.etag(passkey.generation))
+    })
+    .await
+}
+
+/// Deletes a passkey of the caller: it no longer signs in. 409 if the caller could not sign in at all without it.
+#[utoipa::path(
+    delete, path = "/v1/me/passkeys/{id}", operation_id = "delete_passkey", tag = "passkeys",
+    params(("id" = PasskeyId, Path, description = "Passkey id"), IdempotencyKey),
+    responses((status = 204, description = "Deleted")),
+    extensions(("x-problems" = json!([ProblemType::LastSignInMethod]))),
+)]
+async fn delete_passkey(
+    State(state): State<AppState>,
+    User(principal): User,
+    Path(id): Path<PasskeyId>,
+    key: IdempotencyKey,
+) -> Result<Reply, Problem> {
+    key.once(state.db.user(principal.user).await?, principal.user, &(), async |tx| {
+        changes::delete(&state, tx, &principal, id).await?;
+        Ok(Reply::no_content())
+    })
+    .await
+}
+
+/// Deletes all passkeys of a user, who has lost a device for example. For administrators.
+#[utoipa::path(
+    delete, path = "/v1/users/{id}/passkeys", operation_id = "reset_passkeys", tag = "passkeys",
+    params(("id" = UserId, Path, description = "User id"), IdempotencyKey),
+    responses((status = 204, description = "The user has no passkeys")),
+)]
+async fn reset_passkeys(
+    State(state): State<AppState>,
+    Admin(principal): Admin,
+    Path(id): Path<UserId>,
+    key: IdempotencyKey,
+) -> Result<Reply, Problem> {
+    key.once(state.db.platform().await?, principal.user, &(), async |tx| {
+        changes::reset(tx, &principal, id).await?;
+        Ok(Reply::no_content())
+    })
+    .await
+}
