@@ -18,19 +18,19 @@ async fn exchange(platform: &Platform, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-fn v1(client: [u8; 4]) -> Vec<u8> {
+pub(crate) fn v1(client: [u8; 4]) -> Vec<u8> {
     let [a, b, c, d] = client;
     format!("PROXY TCP4 {a}.{b}.{c}.{d} 127.0.0.1 5000 443\r\n").into_bytes()
 }
 
-fn v2(client: [u8; 4]) -> Vec<u8> {
+pub(crate) fn v2(client: [u8; 4]) -> Vec<u8> {
     let mut header = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c".to_vec();
     header.extend(client);
     header.extend([127, 0, 0, 1, 0x13, 0x88, 0x01, 0xbb]);
     header
 }
 
-fn trusting(network: &str) -> Option<ProxyProtocolConfig> {
+pub(crate) fn trusting(network: &str) -> Option<ProxyProtocolConfig> {
     Some(ProxyProtocolConfig { trusted: vec![network.parse().unwrap()], header_seconds: 1 })
 }
 
