@@ -25,13 +25,21 @@ type Opened = Result<(WebSocketStream<TlsStream<TcpStream>>, Response), tungsten
 /// A platform with a certificate for itself and its instances.
 async fn secured(change: impl FnOnce(&mut Config)) -> (Authority, Platform) {
     let authority = Authority::new();
-    let tls = with_tls(vec![authority.sign("one", &["localhost", "*.localhost"])]);
+    let tls = with_tls(vec![authority.sign("one", &["localhost", "*.apps.localhost"])]);
     let platform = Platform::with(|config| {
         tls(config);
+        // no certificate is for `*.localhost`
+        config.apps.domain = "apps.localhost".to_owned();
         change(config);
     })
     .await;
     (authority, platform)
+}
+
+/// An instance that runs in the pod.
+fn instance(platform: &Platform) -> Instance {
+    let instance = platform.instance();
+    Instance { host: instance.host.replace(".localhost", ".apps.localhost"), ..instance }
 }
 
 /// A browser that resolves the host name of the instance.
@@ -111,7 +119,7 @@ async fn the_terminal_opens_over_tls() {
 #[tokio::test]
 async fn an_instance_opens_over_tls() {
     let (authority, platform) = secured(|_| {}).await;
-    let instance = platform.instance();
+    let instance = instance(&platform);
     let browser = browser(&authority, &platform, &instance);
     let cookie = open(&browser, &platform, &instance).await;
     let page = browser.get(format!("https://{}/page?q=1", instance.host)).header("cookie", &cookie);
@@ -145,7 +153,7 @@ async fn an_instance_opens_over_tls() {
 #[tokio::test]
 async fn an_instance_is_served_over_http2_and_tls() {
     let (authority, platform) = secured(|_| {}).await;
-    let instance = platform.instance();
+    let instance = instance(&platform);
     let browser = browser(&authority, &platform, &instance);
     let cookie = open(&browser, &platform, &instance).await;
     // at the same time, in streams of one connection
