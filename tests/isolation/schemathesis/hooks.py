@@ -14,26 +14,29 @@ with open(os.environ["FUZZ_VALUES"]) as file:
 ID = re.compile(r"([a-z]+)_[0-9a-f]{32}")
 
 
-def named(name, value):
-    """The value, or, in three of four cases, one that exists. The choice depends on the value alone."""
+def named(name, value, choice):
+    """The value with what exists in the place of its ids and names."""
     if isinstance(value, dict):
-        return {name: named(name, member) for name, member in value.items()}
+        return {name: named(name, member, choice) for name, member in value.items()}
     if isinstance(value, list):
-        return [named(name, item) for item in value]
+        return [named(name, item, choice) for item in value]
     if isinstance(value, str):
         typed = ID.fullmatch(value)
         known = VALUES.get(typed[1] if typed else name)
-        choice = zlib.crc32(value.encode("utf-8", "surrogatepass"))
-        if known and choice % 4:
-            return known[choice // 4 % len(known)]
+        if known:
+            return known[choice % len(known)].replace("$unique", f"new-{uuid.uuid4().hex}")
     return value
 
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    case.path_parameters = named("", case.path_parameters)
-    case.query = named("", case.query)
-    case.body = named("", case.body)
+    # three of four requests name what exists; which ones depends on the request alone
+    parts = [case.method, case.path, case.path_parameters, case.query, case.headers, case.body]
+    choice = zlib.crc32(repr(parts).encode("utf-8", "surrogatepass"))
+    if choice % 4:
+        case.path_parameters = named("", case.path_parameters, choice // 4)
+        case.query = named("", case.query, choice // 4)
+        case.body = named("", case.body, choice // 4)
     # a stream does not end
     if "follow" in (case.query or {}):
         case.query["follow"] = "false"
