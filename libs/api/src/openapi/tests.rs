@@ -197,8 +197,7 @@ fn examples_are_composed_of_those_of_the_members() {
     let of = |body: &Value| body["content"]["application/json"]["example"].clone();
     // the first member, as none is required
     assert_eq!(of(&create["requestBody"]), json!({ "place": "shelf" }));
-    let thing =
-        json!({ "id": "corp", "place": null, "state": "active", "phases": [], "labels": {} });
+    let thing = json!({ "id": "corp", "place": null, "state": "active", "phases": [], "labels": {} });
     assert_eq!(of(&create["responses"]["201"]), thing);
     let page = json!({ "items": [thing], "next_cursor": null });
     assert_eq!(of(&document["paths"]["/v1/things"]["get"]["responses"]["200"]), page);
