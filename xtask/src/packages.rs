@@ -176,6 +176,42 @@ pub(crate) async fn openid_provider(consent: Consent, folder: &Path) -> anyhow::
     Ok(Some(folder.to_owned()))
 }
 
+/// The program `schemathesis` of PyPI, with what `requirements` lists, in a virtual environment in `folder`. None if it
+/// cannot be installed: the case skips itself.
+pub(crate) async fn schemathesis(
+    consent: Consent,
+    requirements: &Path,
+    folder: &Path,
+) -> anyhow::Result<Option<PathBuf>> {
+    let program = folder.join("bin/schemathesis");
+    let (wanted, installed) = (std::fs::read_to_string(requirements)?, folder.join("installed.txt"));
+    if std::fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
+        return Ok(Some(program));
+    }
+    let mut python = Command::new("python3");
+    let has_venv =
+        python.args(["-c", "import ensurepip"]).output().await.is_ok_and(|one| one.status.success());
+    if !has_venv {
+        if !apt_works() {
+            return Ok(None);
+        }
+        apt(consent, &["python3-venv"]).await?;
+    }
+    consent.ask("schemathesis (PyPI)")?;
+    let mut venv = Command::new("python3");
+    venv.args(["-m", "venv", "--clear"]).arg(folder);
+    let mut pip = Command::new(folder.join("bin/pip"));
+    pip.args(["install", "--quiet", "--disable-pip-version-check", "--requirement"]).arg(requirements);
+    for (what, command) in [("python3 -m venv", venv), ("pip install schemathesis", pip)] {
+        if let Err(error) = crate::process::run(what, command).await {
+            println!("  {error:#}");
+            return Ok(None);
+        }
+    }
+    std::fs::write(&installed, wanted)?;
+    Ok(Some(program))
+}
+
 /// A cargo subcommand, compiled from source unless it is there.
 pub(crate) async fn cargo_tool(consent: Consent, name: &str) -> anyhow::Result<()> {
     if on_path(name).is_some() {

@@ -52,6 +52,11 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     if let Some(folder) = packages::openid_provider(consent, &openid_folder).await? {
         cargo.env("TEST_OIDC_PROVIDER", folder);
     }
+    let requirements = crate::root().join("tests/isolation/schemathesis/requirements.txt");
+    let schemathesis = crate::root().join("target/schemathesis");
+    if let Some(program) = packages::schemathesis(consent, &requirements, &schemathesis).await? {
+        cargo.env("TEST_SCHEMATHESIS", program);
+    }
     // before the servers start: they would idle while the compiler works
     crate::build::programs().await?;
 

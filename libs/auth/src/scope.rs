@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 macro_rules! scopes {
-    ($($(#[doc = $doc:literal])+ $variant:ident = $text:literal;)+) => {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $text:tt;)+) => {
         /// What a token may be used for. `…:write` includes `…:read` of the same name.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
         pub enum Scope {

@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use service::Process;
-use testkit::{Client, SERVICE_TOKEN, TestDb, callers, eventually};
+use testkit::{Client, Response, SERVICE_TOKEN, TestDb, callers, eventually};
 use tokio::net::TcpListener;
 
 use crate::Forge;
@@ -152,8 +152,7 @@ impl Platform {
         };
         let services = vec![identity, stock, gpu, storage];
         let gateway = start_gateway(&services, auth).await;
-        let session = gateway.post("/v1/sessions", json!({ "email": ADMIN, "password": PASSWORD })).await;
-        let admin = gateway.token(session.expect(200).str("access_token"));
+        let admin = gateway.token(sign_in_administrator(&gateway).await.str("access_token"));
         let forge = Forge::new(&db, &encryption_keys()).await;
         let platform = Self {
             db,
@@ -168,6 +167,11 @@ impl Platform {
         };
         platform.fill().await;
         platform
+    }
+
+    /// Signs in as the administrator: a new session.
+    pub async fn sign_in_administrator(&self) -> Response {
+        sign_in_administrator(&self.gateway).await
     }
 
     /// Forged tokens.
@@ -308,6 +312,10 @@ async fn start_identity(db: &TestDb) -> Service {
     let ready = async || (client.get("/readyz").await.status == 200).then_some(());
     eventually("the identity service is ready", ready).await;
     Service { name: atelier_identity::NAME, client, paths: paths(&atelier_identity::openapi()) }
+}
+
+async fn sign_in_administrator(gateway: &Client) -> Response {
+    gateway.post("/v1/sessions", json!({ "email": ADMIN, "password": PASSWORD })).await.expect(200)
 }
 
 async fn start_gateway(services: &[Service], auth: AuthConfig) -> Client {

@@ -13,11 +13,13 @@
 //! ```
 //!
 //! [`finish`] adds the rest: a response for the status of each declared problem and of those that every operation of
-//! this shape has (token, body, idempotency key, failures of the platform), the shared `4XX` and `5XX` responses, headers, security, `$ref`s instead of inlined copies.
+//! this shape has (token, body, idempotency key, failures of the platform), the shared `4XX` and `5XX` responses, headers,
+//! security, examples of bodies and problems, `$ref`s instead of inlined copies.
 //!
 //! Response types may not skip fields (`skip_serializing_if`): in schemas that only responses use, every
 //! property is required, and null if it has no value. Problems are the exception.
 
+mod examples;
 mod responses;
 mod schemas;
 
@@ -70,6 +72,7 @@ pub fn finish(document: OpenApi, info: Info) -> OpenApi {
     share_parameters(&mut document);
     responses::complete(&mut document);
     schemas::complete(&mut document);
+    examples::complete(&mut document);
     serde_json::from_value(document).expect("the finished document is an OpenAPI document")
 }
 
@@ -176,7 +179,7 @@ impl IdempotencyKey {
             "Idempotency-Key",
             "A new value for each write, for example a UUID. A repeated request with the same value has no \
              further effect and gets the first response.",
-            json!({ "type": "string", "minLength": 1, "maxLength": 255 }),
+            json!({ "type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$" }),
         )
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::{components, each_operation};
+use super::{components, each_operation, examples};
 use crate::problem::ProblemType;
 
 const PROBLEM_JSON: &str = "application/problem+json";
@@ -18,8 +18,11 @@ pub(super) fn complete(document: &mut Value) {
         declare_problems(path, operation, &mut declared);
         add_headers(path, method, operation, &mutable);
     });
-    for kind in declared.into_iter().filter(|kind| !kind.members().is_empty()) {
-        components(document, "schemas").insert(schema_name(kind), schema_of(kind));
+    for kind in declared {
+        components(document, "examples").insert(format!("{kind:?}"), examples::of_problem(kind));
+        if !kind.members().is_empty() {
+            components(document, "schemas").insert(schema_name(kind), schema_of(kind));
+        }
     }
     for (name, description, header_names) in [
         ("ClientError", "The request was refused. `type` says why.", &["XRequestId"][..]),
@@ -88,9 +91,22 @@ fn common_problems(path: &str, operation: &Value) -> Vec<ProblemType> {
     let security = operation["security"].as_array().map(Vec::as_slice).unwrap_or_default();
     let needs = |scheme: &str| security.iter().any(|one| !one[scheme].is_null());
     let body = !operation["requestBody"].is_null();
-    let groups: [(bool, &[P]); 8] = [
+    let groups: [(bool, &[P]); 9] = [
         (true, &[P::BadRequest, P::Internal, P::Unavailable]),
-        (needs("bearer"), &[P::Unauthenticated, P::Forbidden, P::InsufficientScope, P::TooManyRequests]),
+        // the gateway's own
+        (!needs("service_token"), &[P::TooManyRequests, P::Overloaded, P::NoAnswer]),
+        (
+            needs("bearer"),
+            &[
+                P::Unauthenticated,
+                P::ApiKeyInvalid,
+                P::SessionEnded,
+                P::Forbidden,
+                P::InsufficientScope,
+                P::CrossOrigin,
+                P::TenantSuspended,
+            ],
+        ),
         (needs("service_token"), &[P::Unauthenticated]),
         (path.contains('{'), &[P::NotFound]),
         (body || !parameters.is_empty(), &[P::InvalidField]),
@@ -131,10 +147,10 @@ fn declare_problems(path: &str, operation: &mut Value, declared: &mut BTreeSet<P
         let references: BTreeSet<_> = kinds.iter().map(|kind| reference(*kind)).collect();
         let mut options: Vec<_> = references.into_iter().map(|to| json!({ "$ref": to })).collect();
         let schema = if options.len() == 1 { options.remove(0) } else { json!({ "anyOf": options }) };
-        responses.insert(
-            status.to_string(),
-            json!({ "description": text.join(" "), "content": { PROBLEM_JSON: { "schema": schema } } }),
-        );
+        let reference = |kind: &ProblemType| json!({ "$ref": format!("#/components/examples/{kind:?}") });
+        let examples: BTreeMap<_, _> = kinds.iter().map(|kind| (kind.slug(), reference(kind))).collect();
+        let content = json!({ PROBLEM_JSON: { "schema": schema, "examples": examples } });
+        responses.insert(status.to_string(), json!({ "description": text.join(" "), "content": content }));
     }
     responses.insert("4XX".to_owned(), json!({ "$ref": "#/components/responses/ClientError" }));
     responses.insert("5XX".to_owned(), json!({ "$ref": "#/components/responses/ServerError" }));

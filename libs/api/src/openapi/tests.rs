@@ -38,6 +38,7 @@ enum Phase {
 #[expect(dead_code, reason = "only its shape matters")]
 struct ThingChange {
     /// New place.
+    #[schema(example = "shelf")]
     place: Option<String>,
 }
 
@@ -79,7 +80,7 @@ fn put() {}
 
 #[utoipa::path(patch, path = "/v1/notes/{id}", operation_id = "update_note",
     params(("id" = String, Path, description = "Note id"), IdempotencyKey),
-    responses((status = 200, description = "Changed", body = Thing)))]
+    responses((status = 200, description = "Changed", body = Thing, example = json!({ "id": "note" }))))]
 #[expect(dead_code, reason = "only its description matters")]
 fn update_unconditionally() {}
 
@@ -123,12 +124,12 @@ fn every_operation_has_the_problems_of_its_shape() {
         let responses = document["paths"][path][method]["responses"].as_object().unwrap();
         responses.keys().cloned().collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(statuses("/open", "get"), "204 400 4XX 500 503 5XX");
+    assert_eq!(statuses("/open", "get"), "204 400 429 4XX 500 503 504 5XX");
     assert_eq!(statuses("/internal/v1/things", "get"), "200 400 401 4XX 500 503 5XX");
-    assert_eq!(statuses("/v1/things", "get"), "200 400 401 403 422 429 4XX 500 503 5XX");
+    assert_eq!(statuses("/v1/things", "get"), "200 400 401 403 422 429 4XX 500 503 504 5XX");
     assert_eq!(
         statuses("/v1/things/{id}", "patch"),
-        "200 400 401 403 404 408 409 412 413 415 422 428 429 4XX 500 503 5XX"
+        "200 400 401 403 404 408 409 412 413 415 422 428 429 4XX 500 503 504 5XX"
     );
     let refused = &document["paths"]["/v1/things/{id}"]["patch"]["responses"]["422"];
     let description = refused["description"].as_str().unwrap();
@@ -187,4 +188,25 @@ fn response_schemas_are_shared_complete_and_open() {
     assert!(schemas["ThingChange"]["required"].is_null());
     let required = schemas["Problem"]["required"].as_array().unwrap();
     assert!(!required.contains(&json!("next")) && required.contains(&json!("type")));
+}
+
+#[test]
+fn examples_are_composed_of_those_of_the_members() {
+    let document = finished();
+    let create = &document["paths"]["/v1/things"]["post"];
+    let of = |body: &Value| body["content"]["application/json"]["example"].clone();
+    // the first member, as none is required
+    assert_eq!(of(&create["requestBody"]), json!({ "place": "shelf" }));
+    let thing = json!({ "id": "corp", "place": null, "state": "active", "phases": [], "labels": {} });
+    assert_eq!(of(&create["responses"]["201"]), thing);
+    let page = json!({ "items": [thing], "next_cursor": null });
+    assert_eq!(of(&document["paths"]["/v1/things"]["get"]["responses"]["200"]), page);
+    // what an operation declares stays
+    assert_eq!(
+        of(&document["paths"]["/v1/notes/{id}"]["patch"]["responses"]["200"]),
+        json!({ "id": "note" })
+    );
+    let examples = &create["responses"]["409"]["content"]["application/problem+json"]["examples"];
+    assert_eq!(examples["name-taken"]["$ref"], "#/components/examples/NameTaken");
+    assert_eq!(document["components"]["examples"]["NameTaken"]["value"]["status"], 409);
 }

@@ -142,7 +142,9 @@ fn is_same_origin(request: &Request, connection: &ConnectionInfo) -> bool {
     }
     request.headers().get(header::ORIGIN).is_none_or(|origin| {
         let own = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
-        own.is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(&connection.authority))
+        own.is_some_and(|(scheme, authority)| {
+            scheme == connection.scheme && authority.eq_ignore_ascii_case(&connection.authority)
+        })
     })
 }
 
@@ -192,6 +194,7 @@ mod tests {
             (Method::POST, vec![other], false),
             (Method::POST, vec![("origin", "null")], false),
             (Method::POST, vec![("origin", "https://inst-1.apps.test")], false),
+            (Method::POST, vec![("origin", "http://inst-1.apps.test:8443")], false),
             (Method::GET, [UPGRADE.as_slice(), &[other]].concat(), false),
             (Method::GET, [UPGRADE.as_slice(), &[own]].concat(), true),
         ] {

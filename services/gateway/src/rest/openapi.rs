@@ -78,7 +78,7 @@ fn merge(documents: Vec<(&str, Value)>) -> anyhow::Result<Value> {
 }
 
 /// Kinds of components that are the same in every document.
-const SHARED: [&str; 4] = ["headers", "parameters", "responses", "securitySchemes"];
+const SHARED: [&str; 5] = ["examples", "headers", "parameters", "responses", "securitySchemes"];
 
 /// The gateway adds `RateLimit` and `RateLimit-Policy` to each response that it forwards.
 fn add_rate_limit_headers(document: &mut Value) {

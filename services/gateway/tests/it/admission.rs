@@ -1,13 +1,16 @@
 //! What tenants notice of each other when a service has more to do than it can.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicUsize, Ordering},
 };
 
-use axum::{Router, extract::Request};
+use axum::{Router, extract::Request, http::Method};
 use testkit::Client;
-use tokio::{sync::watch, task::JoinSet};
+use tokio::{
+    sync::{Semaphore, watch},
+    task::JoinSet,
+};
 
 use crate::platform::Platform;
 
@@ -98,4 +101,60 @@ async fn a_tenant_has_a_number_of_requests_at_a_time() {
         let _ = answer.expect(200);
     }
     let _ = busy.get("/v1/me").await.expect(200);
+}
+
+/// More than a service gets at a time of one tenant.
+const REQUESTS: usize = 40;
+
+#[tokio::test]
+async fn a_deletion_overtakes_what_waits() {
+    let arrived: Arc<Mutex<Vec<Method>>> = Arc::default();
+    // each request stays at the service until one is released
+    let released = Arc::new(Semaphore::new(0));
+    let (seen, release) = (Arc::clone(&arrived), Arc::clone(&released));
+    let stock = Router::new().fallback(move |request: Request| {
+        let (seen, release) = (Arc::clone(&seen), Arc::clone(&release));
+        async move {
+            seen.lock().unwrap().push(request.method().clone());
+            release.acquire().await.unwrap().forget();
+        }
+    });
+    let url = testkit::serve(stock).await.parse().unwrap();
+    let platform = Platform::with(|config| config.services.stock = url).await;
+    let member = platform.member();
+    let mut requests = JoinSet::new();
+    for _ in 0..REQUESTS {
+        let member = member.clone();
+        requests.spawn(async move { member.get("/v1/stock").await.status });
+    }
+    let metrics = Client::new(&format!("http://{}", platform.metrics));
+    let waiting = async |more: usize| {
+        testkit::eventually("all have arrived", async || {
+            let text = metrics.get("/metrics").await.text;
+            let value = |name: &str| -> Option<usize> {
+                let line = format!("gateway_{name}_requests{{service=\"stock\"}} ");
+                text.lines().find_map(|one| one.strip_prefix(&line)?.parse().ok())
+            };
+            let (waiting, admitted) = (value("waiting")?, value("admitted")?);
+            let at_service = arrived.lock().unwrap().len();
+            (waiting + admitted == REQUESTS + more && waiting > 0 && at_service == admitted)
+                .then_some(admitted)
+        })
+        .await
+    };
+    let before = waiting(0).await;
+    let deletion = tokio::spawn({
+        let member = member.clone();
+        async move { member.delete("/v1/stock/x").await.status }
+    });
+    waiting(1).await;
+    released.add_permits(1);
+    testkit::eventually("the next one arrives", async || {
+        (arrived.lock().unwrap().len() > before).then_some(())
+    })
+    .await;
+    assert_eq!(arrived.lock().unwrap()[before], Method::DELETE);
+    released.add_permits(1000);
+    assert_eq!(deletion.await.unwrap(), 200);
+    while requests.join_next().await.is_some() {}
 }

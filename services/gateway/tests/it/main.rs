@@ -21,5 +21,6 @@ mod share_links;
 mod shared_limits;
 mod streams;
 mod tls;
+mod tls_traffic;
 mod websockets;
 mod workers;

@@ -18,19 +18,19 @@ async fn exchange(platform: &Platform, bytes: &[u8]) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-fn v1(client: [u8; 4]) -> Vec<u8> {
+pub(crate) fn v1(client: [u8; 4]) -> Vec<u8> {
     let [a, b, c, d] = client;
     format!("PROXY TCP4 {a}.{b}.{c}.{d} 127.0.0.1 5000 443\r\n").into_bytes()
 }
 
-fn v2(client: [u8; 4]) -> Vec<u8> {
+pub(crate) fn v2(client: [u8; 4]) -> Vec<u8> {
     let mut header = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c".to_vec();
     header.extend(client);
     header.extend([127, 0, 0, 1, 0x13, 0x88, 0x01, 0xbb]);
     header
 }
 
-fn trusting(network: &str) -> Option<ProxyProtocolConfig> {
+pub(crate) fn trusting(network: &str) -> Option<ProxyProtocolConfig> {
     Some(ProxyProtocolConfig { trusted: vec![network.parse().unwrap()], header_seconds: 1 })
 }
 
@@ -66,4 +66,25 @@ async fn connections_without_a_valid_header_or_of_others_are_closed() {
     assert_eq!(exchange(&platform, b"PROXY TCP4 1.2").await, "");
     let platform = Platform::with(|config| config.proxy_protocol = trusting("10.0.0.0/8")).await;
     assert_eq!(exchange(&platform, &[v1([203, 0, 113, 1]).as_slice(), SIGN_IN].concat()).await, "");
+}
+
+#[tokio::test]
+async fn connections_are_counted_by_the_named_address() {
+    let platform = Platform::with(|config| {
+        config.proxy_protocol = trusting("127.0.0.0/8");
+        config.limits.connections_per_address = 1;
+    })
+    .await;
+    let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n".as_slice();
+    let open = async |client: [u8; 4]| {
+        let mut stream = TcpStream::connect(platform.address).await.unwrap();
+        stream.write_all(&[v1(client).as_slice(), request].concat()).await.unwrap();
+        let answered = matches!(stream.read(&mut [0; 1024]).await, Ok(read) if read > 0);
+        answered.then_some(stream)
+    };
+    let one = open([203, 0, 113, 1]).await;
+    assert!(one.is_some() && open([203, 0, 113, 2]).await.is_some(), "another client");
+    assert!(open([203, 0, 113, 1]).await.is_none(), "a second connection of the same client");
+    drop(one);
+    testkit::eventually("its place is free again", async || open([203, 0, 113, 1]).await).await;
 }

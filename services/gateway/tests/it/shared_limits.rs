@@ -99,3 +99,22 @@ async fn gateways_share_limits_and_count_by_themselves_while_the_store_is_away()
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_refused_request_counts_against_no_shared_limit() {
+    let store = Store::start().await;
+    let platform = Platform::with(|config| {
+        config.limits = Limits {
+            tenant_request_burst: 2,
+            tenant_requests_per_second: 1,
+            address_request_burst: 12,
+            address_requests_per_second: 1,
+            shared: Some(SharedLimits { url: format!("redis://127.0.0.1:{}", store.port).into() }),
+            ..Limits::default()
+        };
+    })
+    .await;
+    let few = accepted(&platform.member(), 30).await;
+    assert!((2..=8).contains(&few), "{few}");
+    let _ = platform.member().get("/v1/stock").await.expect(200);
+}

@@ -1,7 +1,7 @@
 //! TLS in the gateway: protocols, certificates by name, files that change, the redirect of plain requests.
 
 use std::{
-    fs,
+    fs, io,
     net::SocketAddr,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
@@ -24,13 +24,13 @@ use tokio_rustls::{TlsConnector, client::TlsStream};
 use crate::{listener::raw, platform::Platform};
 
 /// A certificate authority, and a folder with what it has signed.
-struct Authority {
+pub(crate) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     folder: TempDir,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -38,7 +38,7 @@ impl Authority {
     }
 
     /// Writes `tls.crt` and `tls.key` for these names into a folder of this name.
-    fn sign(&self, folder: &str, names: &[&str]) -> CertificateFiles {
+    pub(crate) fn sign(&self, folder: &str, names: &[&str]) -> CertificateFiles {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let (params, key) = (CertificateParams::new(names).unwrap(), KeyPair::generate().unwrap());
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
@@ -50,19 +50,30 @@ impl Authority {
         files
     }
 
-    fn client(&self, platform: &Platform, version: Version) -> reqwest::Client {
+    /// A client that trusts the authority and does not follow redirects.
+    pub(crate) fn builder(&self, platform: &Platform) -> reqwest::ClientBuilder {
         let root = Certificate::from_pem(self.issuer.pem().as_bytes()).unwrap();
-        let builder = reqwest::Client::builder()
+        reqwest::Client::builder()
             .tls_certs_only([root])
             .redirect(reqwest::redirect::Policy::none())
             .resolve("localhost", platform.address)
-            .resolve("atelier.test", platform.address);
+            .resolve("atelier.test", platform.address)
+    }
+
+    fn client(&self, platform: &Platform, version: Version) -> reqwest::Client {
+        let builder = self.builder(platform);
         let builder = if version == Version::HTTP_11 { builder.http1_only() } else { builder };
         builder.build().unwrap()
     }
 
     /// A connection by hand, with the certificate that the gateway shows.
-    async fn connect(&self, address: SocketAddr, name: &'static str) -> TlsStream<TcpStream> {
+    pub(crate) async fn connect(&self, address: SocketAddr, name: &str) -> TlsStream<TcpStream> {
+        let stream = TcpStream::connect(address).await.unwrap();
+        self.handshake(stream, name).await.unwrap()
+    }
+
+    /// TLS on an open connection.
+    pub(crate) async fn handshake(&self, stream: TcpStream, name: &str) -> io::Result<TlsStream<TcpStream>> {
         let mut roots = RootCertStore::empty();
         roots.add(self.issuer.der().clone()).unwrap();
         let config =
@@ -71,9 +82,8 @@ impl Authority {
                 .unwrap()
                 .with_root_certificates(roots)
                 .with_no_client_auth();
-        let stream = TcpStream::connect(address).await.unwrap();
-        let name = ServerName::try_from(name).unwrap();
-        TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap()
+        let name = ServerName::try_from(name.to_owned()).unwrap();
+        TlsConnector::from(Arc::new(config)).connect(name, stream).await
     }
 }
 
@@ -81,7 +91,7 @@ fn files(folder: &Path) -> CertificateFiles {
     CertificateFiles { certificate: folder.join("tls.crt"), key: folder.join("tls.key") }
 }
 
-fn with_tls(certificates: Vec<CertificateFiles>) -> impl FnOnce(&mut Config) {
+pub(crate) fn with_tls(certificates: Vec<CertificateFiles>) -> impl FnOnce(&mut Config) {
     |config| {
         config.public_url = format!("https://localhost:{}", config.listen.port()).parse().unwrap();
         config.tls =

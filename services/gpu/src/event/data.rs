@@ -25,7 +25,7 @@ pub struct Created {
     /// Storage at the mount path of the service, or null.
     pub storage_id: Option<StorageId>,
     /// All storages to mount.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub storage_ids: Vec<StorageId>,
     /// Required datacenter, or null.
     pub datacenter_id: Option<DatacenterId>,
@@ -72,19 +72,19 @@ pub struct Updated {
     /// The name before.
     pub previous_name: String,
     /// The fields that were changed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub changed: Vec<InstanceField>,
     /// Name of the GPU specification.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default)]
     pub gpu_spec: String,
     /// Version of the service.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default)]
     pub version: String,
     /// Price of an hour.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub price_per_hour: Option<Decimal>,
     /// ISO 4217.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default)]
     pub currency: String,
 }
 

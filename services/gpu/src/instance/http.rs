@@ -80,7 +80,10 @@ async fn list_instances(
 #[utoipa::path(
     post, path = "/v1/instances", operation_id = "create_instance", tag = "instances",
     params(IdempotencyKey),
-    request_body = NewInstance,
+    request_body(content = NewInstance, example = json!({
+        "gpu_spec": "3080-small-4-1", "service": "stable-diffusion-webui", "version": "1.6", "name": "drawing",
+        "new_storage": { "name": "pictures", "storage_spec": "ssd", "size_gib": 20 },
+    })),
     responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
     extensions(("x-problems" = json!([
         ProblemType::InvalidField, ProblemType::TenantSuspended, ProblemType::QuotaExceeded,

@@ -93,7 +93,10 @@ pub(super) struct Quote {
 /// Returns the price of an instance, and whether it would start now. Takes the body of a creation, and stores nothing.
 #[utoipa::path(
     post, path = "/v1/instances/quote", operation_id = "quote_instance", tag = "instances",
-    request_body = NewInstance,
+    request_body(content = NewInstance, example = json!({
+        "gpu_spec": "3080-small-4-1", "service": "stable-diffusion-webui", "version": "1.6", "name": "drawing",
+        "new_storage": { "name": "pictures", "storage_spec": "ssd", "size_gib": 20 },
+    })),
     responses((status = 200, description = "The quote", body = Quote)),
     extensions(("x-problems" = json!([ProblemType::InvalidField, ProblemType::TenantSuspended]))),
 )]
