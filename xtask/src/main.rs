@@ -1,6 +1,7 @@
 //! `cargo xtask …`: the developer's commands.
 #![expect(clippy::print_stdout, reason = "a command-line program talks to its user")]
 
+mod audit;
 mod bench;
 mod build;
 mod check;
@@ -36,6 +37,8 @@ enum Command {
     Up(up::Args),
     /// Go through the whole story on a running platform, through its public API
     Demo(demo::Args),
+    /// Verify the audit logs of a running platform, and print them as one
+    Audit(audit::Args),
     /// Run all tests on a Postgres and a Ceph RGW
     Test(test::Args),
     /// Run what CI runs before the tests: format, lints, dependencies, documentation, generated files
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         match Cli::parse().command {
             Command::Up(args) => up::run(args).await,
             Command::Demo(args) => demo::run(args).await,
+            Command::Audit(args) => audit::run(args).await,
             Command::Test(args) => test::run(args).await,
             Command::Check(args) => check::run(args).await,
             Command::Mutants(args) => mutants::run(args).await,

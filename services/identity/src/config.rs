@@ -50,6 +50,9 @@ pub struct Config {
     /// OpenID providers with whose accounts people can sign in.
     #[serde(default)]
     pub oidc_providers: Vec<OidcProvider>,
+    /// How long entries of the audit log are kept.
+    #[serde(default)]
+    pub audit: audit::RetentionConfig,
 }
 
 /// An OpenID provider. Register `<public_url>/v1/sign-in/<id>/callback` there.

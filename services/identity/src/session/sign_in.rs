@@ -64,7 +64,12 @@ pub(super) async fn sign_in(
         scope::tenant(&mut tx, membership.tenant.id).await?;
     }
     let user = &issued.holder.user;
-    let actor = Actor { user: user.id, session: Some(issued.session), is_admin: user.admin };
+    let actor = Actor {
+        user: Some(user.id),
+        session: Some(issued.session),
+        is_admin: user.admin,
+        ..Actor::default()
+    };
     request.by(actor).record(&mut tx, StatusCode::OK, None, &()).await?;
     tx.commit().await?;
     Ok((opened.issued.tokens(state)?, opened.secret))

@@ -69,6 +69,7 @@ impl Platform {
             passwords: PasswordConfig::default(),
             public_url: None,
             oidc_providers: Vec::new(),
+            audit: audit::RetentionConfig::default(),
         };
         change(&mut config);
         let (client, process) = replica(config.clone()).await;

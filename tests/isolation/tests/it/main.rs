@@ -6,4 +6,5 @@ mod audit;
 mod matrix;
 mod policies;
 mod queries;
+mod services;
 mod tokens;
