@@ -43,9 +43,18 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     for (service, log) in LOGS {
         let found = api.get(&format!("/v1/{log}/verification")).await?;
         let items = found["broken"].as_array().context("no list of broken entries")?;
-        println!("{service:<9} {} chains, {} entries, {} broken", found["chains"], found["entries"], items.len());
+        println!(
+            "{service:<9} {} chains, {} entries, {} broken",
+            found["chains"],
+            found["entries"],
+            items.len()
+        );
         for item in items {
-            println!("          broken: {} of {}", item["number"], item["tenant_id"].as_str().unwrap_or("the platform"));
+            println!(
+                "          broken: {} of {}",
+                item["number"],
+                item["tenant_id"].as_str().unwrap_or("the platform")
+            );
         }
         broken += items.len();
     }
@@ -69,7 +78,10 @@ async fn api(args: &Args) -> anyhow::Result<Api> {
     let access = || -> anyhow::Result<Access> {
         let file = Config::data_of_running()?.join(Access::FILE);
         let text = std::fs::read_to_string(&file).with_context(|| {
-            format!("{} is missing; start the platform with `cargo xtask up`, or use --gateway", file.display())
+            format!(
+                "{} is missing; start the platform with `cargo xtask up`, or use --gateway",
+                file.display()
+            )
         })?;
         Ok(serde_json::from_str(&text)?)
     };

@@ -79,14 +79,17 @@ impl<S: HasAuth + Send + Sync> FromRequestParts<S> for Caller {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let name = service_of(parts, &state.auth().callers)?;
         let rule = internal_rule(parts.uri.path()).filter(|rule| rule.allows(&name));
-        let rule = rule.ok_or_else(|| Problem::forbidden(format!("The service `{name}` may not do this.")))?;
+        let rule =
+            rule.ok_or_else(|| Problem::forbidden(format!("The service `{name}` may not do this.")))?;
         let token = subject_token(parts)?.map(str::to_owned);
         let subject = match (rule.subject, token) {
             (Subject::None, Some(_)) => {
                 return Err(Problem::forbidden("Services call this operation on their own, for no user."));
             }
             (Subject::Required(_), None) => {
-                return Err(Problem::unauthenticated("The request does not name the user whose request it is."));
+                return Err(Problem::unauthenticated(
+                    "The request does not name the user whose request it is.",
+                ));
             }
             (Subject::None | Subject::Optional(_), None) => {
                 parts.extensions.insert(Actor { service: Some(name.clone()), ..Actor::default() });

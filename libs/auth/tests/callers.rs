@@ -39,7 +39,10 @@ async fn service(issuer: &Issuer) -> Client {
     let routes = Router::new()
         .route("/internal/v1/token-exchanges", get(async |caller: Caller| caller.name))
         .route("/internal/v1/unheard-of", get(async |caller: Caller| caller.name))
-        .route("/internal/v1/revocations", get(async move |_: Caller, Extension(actor): Extension<Actor>| who(actor)))
+        .route(
+            "/internal/v1/revocations",
+            get(async move |_: Caller, Extension(actor): Extension<Actor>| who(actor)),
+        )
         .route(QUEUE, get(async move |_: OnBehalf, Extension(actor): Extension<Actor>| who(actor)))
         .route(
             "/internal/v1/claims",
@@ -100,7 +103,8 @@ async fn a_service_acts_with_the_rights_of_the_user_whose_token_it_sends() {
         let path = "/internal/v1/claims";
         let http = reqwest::Client::new();
         let request = http.get(format!("{}{path}", client.base())).bearer_auth(testkit::service_token("gpu"));
-        let answer = request.header("x-atelier-subject", &writer).body(named.to_string()).send().await.unwrap();
+        let answer =
+            request.header("x-atelier-subject", &writer).body(named.to_string()).send().await.unwrap();
         assert_eq!(answer.status().as_u16(), status, "{named}");
         let alone = http.get(format!("{}{path}", client.base())).bearer_auth(testkit::service_token("gpu"));
         let alone = alone.body(named.to_string()).send().await.unwrap();
@@ -163,7 +167,8 @@ async fn a_subject_is_verified_as_a_caller_is() {
 async fn an_administrator_with_platform_scopes_is_one_for_other_services_too() {
     let issuer = Issuer::start().await;
     let gpu = service(&issuer).await.service("gpu");
-    let admin = |scope: &str| issuer.sign(&Claims { scope: Some(scope.to_owned()), ..issuer.claims(None, true) });
+    let admin =
+        |scope: &str| issuer.sign(&Claims { scope: Some(scope.to_owned()), ..issuer.claims(None, true) });
     let seen = gpu.on_behalf(&admin("platform:read")).get(QUEUE).await.expect(200);
     assert_eq!(seen.body["is_admin"], true);
     gpu.on_behalf(&admin("members:write")).get(QUEUE).await.expect_problem(403, "insufficient-scope");
@@ -175,7 +180,9 @@ fn every_documented_internal_operation_has_a_rule() {
     let (mut checked, mut without) = (0, Vec::new());
     for file in std::fs::read_dir(folder).unwrap() {
         let document: Value = serde_json::from_slice(&std::fs::read(file.unwrap().path()).unwrap()).unwrap();
-        for path in document["paths"].as_object().unwrap().keys().filter(|path| path.starts_with("/internal/")) {
+        for path in
+            document["paths"].as_object().unwrap().keys().filter(|path| path.starts_with("/internal/"))
+        {
             if internal_rule(path).is_none() {
                 without.push(path.clone());
             }

@@ -114,7 +114,12 @@ impl Client {
     ///
     /// # Errors
     /// Returns the problems of the operation, or the errors of every call.
-    pub async fn create(&self, new: &NewStorage, key: &str, subject: &SecretString) -> Result<Storage, Error> {
+    pub async fn create(
+        &self,
+        new: &NewStorage,
+        key: &str,
+        subject: &SecretString,
+    ) -> Result<Storage, Error> {
         self.0.call_for(Some(subject), Method::POST, "/v1/storages", Some(key), Some(new)).await
     }
 

@@ -58,8 +58,12 @@ impl Session {
     /// Returns the rights on which the cookie depends, as far as they can be revoked: those of its user or of the user who
     /// created the link, and those of the person who opened it.
     pub(super) fn grants(&self) -> (Grant, Option<Grant>) {
-        let own =
-            Grant { user: self.user, tenant: Some(self.tenant), session: self.session, issued_at: self.rights_at };
+        let own = Grant {
+            user: self.user,
+            tenant: Some(self.tenant),
+            session: self.session,
+            issued_at: self.rights_at,
+        };
         let person = self.person.map(|person| Grant {
             user: person.user,
             tenant: None,

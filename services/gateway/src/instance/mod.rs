@@ -30,9 +30,9 @@ mod activity;
 mod cookie;
 mod forward;
 mod page;
-mod routes;
 mod personal_link;
 mod queue_place;
+mod routes;
 mod session;
 
 use std::{sync::Arc, time::Duration};

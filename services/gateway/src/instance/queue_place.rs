@@ -20,9 +20,7 @@ pub(super) fn text(place: QueuePlace, wait: Option<Duration>, language: Language
                 Some(About::Minutes(1)) => "A unit is expected in about 1 minute.".to_owned(),
                 Some(About::Minutes(n)) => format!("A unit is expected in about {n} minutes."),
                 Some(About::Hours(n)) => format!("A unit is expected in about {n} hours."),
-                None => {
-                    "There is no estimate: too few units have been released in the last day.".to_owned()
-                }
+                None => "There is no estimate: too few units have been released in the last day.".to_owned(),
             };
             format!("Place {position} of {length} in the queue. {when}")
         }
@@ -84,8 +82,14 @@ mod tests {
             text(place, wait, Language::English),
             "Place 3 of 7 in the queue. A unit is expected in about 12 minutes."
         );
-        assert_eq!(text(place, wait, Language::Chinese), "排队位置：第 3 位，共 7 个。预计约 12 分钟后有空闲单元。");
-        assert!(text(place, None, Language::English).ends_with("There is no estimate: too few units have been released in the last day."));
+        assert_eq!(
+            text(place, wait, Language::Chinese),
+            "排队位置：第 3 位，共 7 个。预计约 12 分钟后有空闲单元。"
+        );
+        assert!(
+            text(place, None, Language::English)
+                .ends_with("There is no estimate: too few units have been released in the last day.")
+        );
         assert!(text(place, None, Language::Chinese).contains("暂无预计时间"));
     }
 }

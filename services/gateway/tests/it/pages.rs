@@ -113,7 +113,8 @@ async fn the_page_of_a_queued_instance_shows_its_place_and_keeps_it_up_to_date()
     };
     let soon = crate::share_links::now() + jiff::SignedDuration::from_mins(12);
     queue(json!({ "position": 3, "length": 7, "starts_at": soon }));
-    let live = |page: &Response| between(&page.text, "<p id=\"live\" aria-live=\"polite\">", "</p>").to_owned();
+    let live =
+        |page: &Response| between(&page.text, "<p id=\"live\" aria-live=\"polite\">", "</p>").to_owned();
     for (language, text) in [
         ("en", "Place 3 of 7 in the queue. A unit is expected in about 12 minutes."),
         ("zh-CN", "排队位置：第 3 位，共 7 个。预计约 12 分钟后有空闲单元。"),

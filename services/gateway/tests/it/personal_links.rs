@@ -71,7 +71,10 @@ async fn a_link_for_one_person_opens_to_that_person_only() {
     let there = sent.header("location").unwrap();
     let address = format!("http://localhost:{}", platform.address.port());
     assert_eq!(there, format!("{address}{}", path(&instance, &secret)));
-    assert_eq!((sent.header("referrer-policy"), sent.header("cache-control")), (Some("no-referrer"), Some("no-store")));
+    assert_eq!(
+        (sent.header("referrer-policy"), sent.header("cache-control")),
+        (Some("no-referrer"), Some("no-store"))
+    );
     let unknown = browser(&platform.at(&instance)).get("/.atelier/share?link=x").await.expect(303);
     assert_eq!(unknown.header("location").unwrap(), format!("{address}{}", path(&instance, "x")));
 
@@ -85,7 +88,9 @@ async fn a_link_for_one_person_opens_to_that_person_only() {
     let page = browser(&as_bob).get(&path(&instance, &secret)).await.expect(404);
     assert!(page.text.contains("<h1>This link opens nothing</h1>"), "{}", page.text);
     let other = platform.instance();
-    for missing in [path(&instance, "x"), path(&other, &secret), "/share".to_owned(), "/share?link=x".to_owned()] {
+    for missing in
+        [path(&instance, "x"), path(&other, &secret), "/share".to_owned(), "/share?link=x".to_owned()]
+    {
         assert_eq!(seen(&browser(&as_bob).get(&missing).await), seen(&page), "{missing}");
     }
     let chinese = browser(&as_bob).header("accept-language", "zh").get(&path(&instance, &secret)).await;
@@ -109,7 +114,8 @@ async fn a_link_for_one_person_opens_to_that_person_only() {
     let (mut socket, _) = connect(&platform, &instance.host, "/ws", &[("cookie", cookie)]).await.unwrap();
     assert!(socket.next().await.unwrap().is_ok(), "the greeting");
     platform.issuer.revoke(Revocation { session_id: ann.sid, ..Revocation::default() });
-    let end = tokio::time::timeout(std::time::Duration::from_secs(1), socket.next()).await.expect("still open");
+    let end =
+        tokio::time::timeout(std::time::Duration::from_secs(1), socket.next()).await.expect("still open");
     assert!(!matches!(end, Some(Ok(tokio_tungstenite::tungstenite::Message::Text(_)))), "{end:?}");
     client.get("/").await.expect_problem(401, "not-opened");
 }
@@ -132,6 +138,8 @@ async fn the_consoles_cookie_says_who_opens_a_link() {
     let (link, _) = platform.personal_link(&instance, &ann);
     let console = platform.client.header("cookie", &format!("atelier_console={}", secret.expose()));
     let back = browser(&console).get(&path(&instance, &link)).await.expect(303);
-    assert!(back.header("location").unwrap().starts_with(&format!("http://{}/.atelier/share", instance.host)));
+    assert!(
+        back.header("location").unwrap().starts_with(&format!("http://{}/.atelier/share", instance.host))
+    );
     assert!(back.header("set-cookie").is_none());
 }

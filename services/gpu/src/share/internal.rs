@@ -150,7 +150,8 @@ async fn create_share_link_ticket(
     let secret = Secret::generate()?;
     let expires_at = (app.clock)() + TICKET_LIFETIME;
     let mut tx = app.db.worker().await?;
-    personal_store::insert_ticket(&mut tx, &hash(secret.as_str()), link.id, &user.grant(), expires_at).await?;
+    personal_store::insert_ticket(&mut tx, &hash(secret.as_str()), link.id, &user.grant(), expires_at)
+        .await?;
     tx.commit().await?;
     let base = app.config.apps.url(host.instance, host.port);
     Ok(Json(ShareLinkTicket { url: format!("{base}.atelier/share?ticket={}", secret.as_str()) }))

@@ -207,7 +207,10 @@ async fn a_link_for_one_person_opens_to_that_person_only() {
         let missing = world.ticket(&("x".repeat(43), label.clone()), &bob).await.expect(404);
         let refused = world.ticket(&link, &bob).await.expect(404);
         assert_eq!(refused.body, missing.body);
-        world.ticket(&(link.0.clone(), InstanceId::new().k8s_name()), &ann).await.expect_problem(404, "not-found");
+        world
+            .ticket(&(link.0.clone(), InstanceId::new().k8s_name()), &ann)
+            .await
+            .expect_problem(404, "not-found");
         let ticket = ticket_of(&world.ticket(&link, &ann).await.expect(200));
         world.redeem_link(&ticket, &format!("p8188-{label}")).await.expect_problem(404, "not-found");
         let ticket = ticket_of(&world.ticket(&link, &ann).await.expect(200));
@@ -217,7 +220,10 @@ async fn a_link_for_one_person_opens_to_that_person_only() {
             (&opened["person"]["user_id"], &opened["person"]["session_id"]),
             (&json!(ann.claims.sub), &json!(ann.claims.sid))
         );
-        assert_eq!((&opened["created_by"], &opened["tenant_id"]), (&made.body["created_by"], &json!(world.tenant)));
+        assert_eq!(
+            (&opened["created_by"], &opened["tenant_id"]),
+            (&made.body["created_by"], &json!(world.tenant))
+        );
         world.redeem_link(&ticket, &label).await.expect_problem(404, "not-found");
     }
     let listed = world.member().get(&path(id)).await.expect(200);

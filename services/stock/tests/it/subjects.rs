@@ -84,6 +84,9 @@ async fn a_claim_is_for_the_tenant_of_the_user() {
     // releases are workers'
     own.delete(&format!("/internal/v1/claims/{id}")).await.expect_problem(403, "forbidden");
     assert_eq!(replica.numbers().await, [0, 0, 1, 1]);
-    assert_eq!(replica.service.get(&format!("/internal/v1/claims/{id}")).await.expect(200).body["instance_id"], id);
+    assert_eq!(
+        replica.service.get(&format!("/internal/v1/claims/{id}")).await.expect(200).body["instance_id"],
+        id
+    );
     let _: Value = replica.admin.get("/v1/platform-stock-audit").await.expect(200).body;
 }

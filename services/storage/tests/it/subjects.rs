@@ -68,7 +68,8 @@ async fn attachments_are_those_of_the_user_or_of_the_service() {
     let claims = world.issuer.claims(Some((tenant, Role::Member)), false);
     let as_user = gpu.on_behalf(&world.issuer.sign(&claims));
     let as_stranger = gpu.on_behalf(&world.issuer.user(TenantId::new(), Role::Owner));
-    let attachment = |storage: &str| format!("/internal/v1/storages/{storage}/attachments/{}", InstanceId::new());
+    let attachment =
+        |storage: &str| format!("/internal/v1/storages/{storage}/attachments/{}", InstanceId::new());
     let path = attachment(made.str("id"));
     let order = json!({ "tenant_id": tenant, "mode": "read_only" });
 
@@ -106,7 +107,8 @@ async fn attachments_are_those_of_the_user_or_of_the_service() {
         .iter()
         .map(|entry| json!([entry["operation"], entry["user_id"], entry["service"], entry["fields"]]))
         .collect();
-    let operation = |method: &str| format!("{method} /internal/v1/storages/{{id}}/attachments/{{instance_id}}");
+    let operation =
+        |method: &str| format!("{method} /internal/v1/storages/{{id}}/attachments/{{instance_id}}");
     assert_eq!(
         entries[..2],
         [
@@ -124,7 +126,8 @@ async fn only_identity_ends_tenants() {
     let service = world.start().await;
     let tenant = TenantId::new();
     let path = format!("/internal/v1/tenants/{tenant}");
-    let order = json!({ "generation": 1, "state": "suspended", "stop_instances": false, "delete_storages": false });
+    let order =
+        json!({ "generation": 1, "state": "suspended", "stop_instances": false, "delete_storages": false });
     for other in ["gateway", "gpu", "stock"] {
         let other = service.client.service(other);
         other.put(&path, order.clone()).await.expect_problem(403, "forbidden");

@@ -24,7 +24,8 @@ fn operations(platform: &Platform) -> Vec<(Client, Method, String)> {
             if !path.starts_with("/internal/") {
                 continue;
             }
-            let segments = path.split('/').map(|segment| if segment.starts_with('{') { "x" } else { segment });
+            let segments =
+                path.split('/').map(|segment| if segment.starts_with('{') { "x" } else { segment });
             let path = segments.collect::<Vec<_>>().join("/");
             for method in item.as_object().unwrap().keys() {
                 operations.push((client.clone(), method.to_uppercase().parse().unwrap(), path.clone()));
@@ -68,7 +69,8 @@ async fn an_internal_operation_accepts_its_services_and_their_users_only() {
             expect(name(who), found, found == 401);
         }
         for caller in SERVICES.iter().chain(&["test"]) {
-            let token = if *caller == "test" { SERVICE_TOKEN.to_owned() } else { testkit::service_token(caller) };
+            let token =
+                if *caller == "test" { SERVICE_TOKEN.to_owned() } else { testkit::service_token(caller) };
             let alone = client.token(&token);
             let found = status(&alone, method, path).await;
             if !rule.allows(caller) {
