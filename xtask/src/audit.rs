@@ -143,7 +143,7 @@ impl Entry {
         let as_admin = if item["is_admin"] == true { " (admin)" } else { "" };
         let mut line = format!(
             "{at:.3} {service:<8} #{:<5} {who}{as_admin} {} {}",
-            item["number"],
+            item["number"].as_i64().unwrap_or_default(),
             text("operation").unwrap_or("?"),
             item["status"]
         );

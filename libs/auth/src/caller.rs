@@ -6,7 +6,10 @@
 use std::collections::HashMap;
 
 use api::{Problem, audit::Actor, subject};
-use axum::{extract::FromRequestParts, http::request::Parts};
+use axum::{
+    extract::FromRequestParts,
+    http::{HeaderValue, request::Parts},
+};
 use ids::TenantId;
 use secrecy::{ExposeSecret, SecretString};
 use subtle::ConstantTimeEq;
@@ -66,7 +69,7 @@ pub(crate) fn service_of(parts: &Parts, callers: &Callers) -> Result<String, Pro
 /// Returns the access token of the subject; none if the request has none.
 pub(crate) fn subject_token(parts: &Parts) -> Result<Option<&str>, Problem> {
     let mut values = parts.headers.get_all(subject::HEADER).iter();
-    match (values.next().map(|value| value.to_str()), values.next()) {
+    match (values.next().map(HeaderValue::to_str), values.next()) {
         (None, _) => Ok(None),
         (Some(Ok(token)), None) if !token.is_empty() => Ok(Some(token)),
         _ => Err(Problem::unauthenticated("The request names its user in an invalid way.")),

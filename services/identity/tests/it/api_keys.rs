@@ -84,7 +84,7 @@ async fn the_audit_log_names_the_api_key() {
     let (newest, before) = (&log["items"][0], &log["items"][1]);
     assert_eq!((&newest["api_key_id"], &newest["service"]), (&key["id"], &Value::Null), "{log}");
     assert_eq!(newest["operation"], "POST /v1/tenants/{id}/invitations");
-    assert_eq!((&before["operation"], &before["api_key_id"]), (&json!("POST /v1/api-keys"), &Value::Null));
+    assert_eq!((&before["operation"], &before["api_key_id"]), (&json!("POST /v1/sessions"), &Value::Null));
 }
 
 async fn create(client: &Client, scopes: &[&str]) -> Value {

@@ -113,7 +113,7 @@ async fn attachments_are_those_of_the_user_or_of_the_service() {
         entries[..2],
         [
             json!([operation("DELETE"), null, "gpu", []]),
-            json!([operation("PUT"), claims.sub, "gpu", ["mode", "tenant_id"]]),
+            json!([operation("PUT"), claims.sub, "gpu", ["tenant_id", "mode"]]),
         ]
     );
     assert_eq!(entries.len(), 3, "{entries:?}");
