@@ -1,6 +1,7 @@
 //! `cargo xtask …`: the developer's commands.
 #![expect(clippy::print_stdout, reason = "a command-line program talks to its user")]
 
+mod audit;
 mod bench;
 mod build;
 mod check;
@@ -39,6 +40,8 @@ enum Command {
     Demo(demo::Args),
     /// Send requests for minutes while instances come and go and gateways are restarted
     Soak(soak::Args),
+    /// Verify the audit logs of a running platform, and print them as one
+    Audit(audit::Args),
     /// Run all tests on a Postgres and a Ceph RGW
     Test(test::Args),
     /// Run what CI runs before the tests: format, lints, dependencies, documentation, generated files
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
             Command::Up(args) => up::run(args).await,
             Command::Demo(args) => demo::run(args).await,
             Command::Soak(args) => soak::run(args).await,
+            Command::Audit(args) => audit::run(args).await,
             Command::Test(args) => test::run(args).await,
             Command::Check(args) => check::run(args).await,
             Command::Mutants(args) => mutants::run(args).await,

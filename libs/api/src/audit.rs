@@ -1,7 +1,7 @@
 //! The record of a write, for the audit log (libs/audit): who did what, from where, with which result.
 //!
-//! [`IdempotencyKey::once`](crate::IdempotencyKey::once) records each write of a user in the transaction of its effect. A
-//! write without an idempotency key calls [`Request::record`].
+//! [`IdempotencyKey::once`](crate::IdempotencyKey::once) records each write in the transaction of its effect. A write
+//! without an idempotency key calls [`Request::record`].
 
 use std::convert::Infallible;
 
@@ -9,7 +9,7 @@ use axum::{
     extract::{FromRequestParts, MatchedPath},
     http::{HeaderMap, StatusCode, header, request::Parts},
 };
-use ids::{SessionId, UserId};
+use ids::{ApiKeyId, SessionId, TenantId, UserId};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -19,21 +19,26 @@ use crate::request_id;
 /// The longest user agent that is recorded, in characters.
 const MAX_USER_AGENT: usize = 200;
 
-/// Who sends a request. The extractors of libs/auth leave it in the request's extensions.
-#[derive(Debug, Clone, Copy)]
+/// Who sends a request: a user, a service on its own, or a service in the request of a user. The extractors of libs/auth
+/// leave it in the request's extensions.
+#[derive(Debug, Clone, Default)]
 pub struct Actor {
-    /// The user.
-    pub user: UserId,
+    /// The user; none for a service on its own.
+    pub user: Option<UserId>,
     /// The session of the token.
     pub session: Option<SessionId>,
+    /// The API key that was exchanged for the token.
+    pub api_key: Option<ApiKeyId>,
     /// Whether the user is a platform administrator.
     pub is_admin: bool,
+    /// The service that sends the request; none for requests that the gateway forwards.
+    pub service: Option<String>,
 }
 
 /// A request, as it is recorded.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// None for the calls of other services, which are not recorded.
+    /// None for requests without a credential.
     actor: Option<Actor>,
     /// Method and path template.
     operation: String,
@@ -48,7 +53,7 @@ impl Request {
         let template = parts.extensions.get::<MatchedPath>().map_or(parts.uri.path(), MatchedPath::as_str);
         let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
         Self {
-            actor: parts.extensions.get().copied(),
+            actor: parts.extensions.get().cloned(),
             operation: format!("{} {template}", parts.method),
             path: parts.uri.path().to_owned(),
             address: address(&parts.headers),
@@ -75,14 +80,32 @@ impl Request {
         created: Option<&str>,
         body: &impl Serialize,
     ) -> sqlx::Result<()> {
-        let Some(actor) = self.actor else { return Ok(()) };
+        let Some(actor) = &self.actor else { return Ok(()) };
         let entry = json!({
-            "user_id": actor.user, "session_id": actor.session, "is_admin": actor.is_admin,
+            "user_id": actor.user, "session_id": actor.session, "api_key_id": actor.api_key,
+            "is_admin": actor.is_admin, "service": actor.service,
             "operation": self.operation, "path": self.path, "created": created, "fields": fields(body),
             "status": status.as_u16(), "request_id": self.request_id,
         });
         let origin = json!({ "address": self.address, "user_agent": self.user_agent });
         sqlx::query_scalar!("select audit_append($1, $2)", entry, origin).fetch_one(conn).await.map(drop)
+    }
+
+    /// As [`Self::record`], in the log of `tenant`: for a transaction of workers, which belongs to none.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn record_for(
+        &self,
+        conn: &mut PgConnection,
+        tenant: TenantId,
+        status: StatusCode,
+        body: &impl Serialize,
+    ) -> sqlx::Result<()> {
+        sqlx::query_scalar!("select set_config('atelier.tenant', $1, true)", tenant.uuid().to_string())
+            .fetch_one(&mut *conn)
+            .await?;
+        self.record(conn, status, None, body).await
     }
 }
 

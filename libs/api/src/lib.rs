@@ -13,6 +13,7 @@ pub mod operation;
 pub mod page;
 pub mod problem;
 pub mod request_id;
+pub mod subject;
 pub mod trace_context;
 
 pub use checks::Checks;

@@ -1,4 +1,4 @@
-//! The audit log of all writes ([`entries`], [`verify`]), and what administrators did to what belongs to tenants, with the
+//! The audit log of all writes ([`entries`], [`verify`], [`log_routes`], [`RetentionConfig`]), and what administrators did to what belongs to tenants, with the
 //! reason: a table that each service with such actions has.
 //!
 //! ```sql
@@ -16,6 +16,8 @@
 //! Rows are inserted and read in an administrator's transaction (`Db::admin` of libs/db), and never change.
 
 mod log;
+mod retention;
+mod routes;
 
 use api::{Checks, Problem};
 use ids::{TenantId, UserId};
@@ -23,7 +25,8 @@ use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use utoipa::{IntoParams, ToSchema};
 
-pub use log::{AuditEntry, AuditVerification, BrokenEntry, PlatformAuditQuery, delete_old, entries, verify};
+pub use log::{AuditEntry, AuditVerification, BrokenEntry, PlatformAuditQuery, entries, verify};
+pub use retention::RetentionConfig;
 
 /// The longest reason, in characters.
 const MAX_REASON: usize = 500;

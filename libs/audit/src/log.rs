@@ -4,7 +4,7 @@
 //! entries; nothing changes them.
 
 use api::{Page, PageParams, Problem};
-use ids::{SessionId, TenantId, UserId};
+use ids::{ApiKeyId, SessionId, TenantId, UserId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sqlx::{PgConnection, types::Json};
@@ -36,19 +36,23 @@ impl PlatformAuditQuery {
     }
 }
 
-/// A write by a user.
+/// A write by a user, or by a service on its own.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct AuditEntry {
     /// Position in the log: 1, 2, 3 and so on, without gaps.
     number: i64,
     /// Time.
     at: Timestamp,
-    /// The user.
-    user_id: UserId,
+    /// The user; null for a service on its own.
+    user_id: Option<UserId>,
     /// The session of the user's token.
     session_id: Option<SessionId>,
+    /// The API key that the user sent, or null.
+    api_key_id: Option<ApiKeyId>,
     /// Whether the user acted as a platform administrator.
     is_admin: bool,
+    /// The service that sent the request, in that of the user or on its own; null if the gateway forwarded it.
+    service: Option<String>,
     /// Method and path template.
     #[schema(example = "POST /v1/instances/{id}/stop")]
     operation: String,
@@ -94,9 +98,13 @@ pub struct BrokenEntry {
 /// The text of an entry.
 #[derive(Debug, Deserialize)]
 struct Text {
-    user_id: UserId,
+    user_id: Option<UserId>,
     session_id: Option<SessionId>,
+    #[serde(default)]
+    api_key_id: Option<ApiKeyId>,
     is_admin: bool,
+    #[serde(default)]
+    service: Option<String>,
     operation: String,
     path: String,
     created: Option<String>,
@@ -140,7 +148,9 @@ pub async fn entries(
             at: row.at.to_jiff(),
             user_id: text.user_id,
             session_id: text.session_id,
+            api_key_id: text.api_key_id,
             is_admin: text.is_admin,
+            service: text.service,
             operation: text.operation,
             path: text.path,
             created: text.created,
@@ -202,14 +212,11 @@ pub async fn verify(conn: &mut PgConnection) -> sqlx::Result<AuditVerification> 
     Ok(AuditVerification { chains: counts.chains, entries: counts.entries, broken: broken.collect() })
 }
 
-/// Deletes up to `most` entries that are older than `before`. For workers.
-///
-/// # Errors
-/// If the database fails.
-pub async fn delete_old(conn: &mut PgConnection, before: Timestamp, most: i32) -> sqlx::Result<i64> {
+/// Deletes up to `most` entries that are older than `days`, by the clock of the database. For workers.
+pub(crate) async fn delete_old(conn: &mut PgConnection, days: i32, most: i32) -> sqlx::Result<i64> {
     sqlx::query_scalar!(
-        r#"select audit_delete($1, $2) as "deleted!""#,
-        jiff_sqlx::Timestamp::from(before) as _,
+        r#"select audit_delete(now() - make_interval(days => $1), $2) as "deleted!""#,
+        days,
         most
     )
     .fetch_one(conn)

@@ -1,25 +1,21 @@
 //! Axum extractors: the signature of a handler declares who may call it.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use api::{Problem, ProblemType, audit::Actor};
 use axum::{
     extract::FromRequestParts,
-    http::{Method, header, request::Parts},
+    http::{header, request::Parts},
 };
 use ids::TenantId;
-use secrecy::{ExposeSecret, SecretString};
-use subtle::ConstantTimeEq;
 use tracing::{Span, field::display};
 
 use crate::{
+    caller::{Callers, service_of, subject_token},
     jwks::Verifier,
     principal::{Principal, Role},
     scope::{Scope, Scopes, required_scope},
 };
-
-/// Services that may call internal operations: name → token.
-pub type Callers = HashMap<String, SecretString>;
 
 /// Verifiers that the extractors use; part of each service's state.
 #[derive(Clone)]
@@ -36,7 +32,7 @@ pub trait HasAuth {
     fn auth(&self) -> &AuthState;
 }
 
-fn bearer(parts: &Parts) -> Result<&str, Problem> {
+pub(crate) fn bearer(parts: &Parts) -> Result<&str, Problem> {
     parts
         .headers
         .get(header::AUTHORIZATION)
@@ -49,15 +45,36 @@ fn bearer(parts: &Parts) -> Result<&str, Problem> {
         .ok_or_else(|| Problem::unauthenticated("The request carries no access token."))
 }
 
+/// Verifies the user of a public operation: the caller, or the subject of another service's call.
 async fn principal<S: HasAuth>(parts: &mut Parts, state: &S) -> Result<Principal, Problem> {
-    let mut principal = state.auth().verifier.verify(bearer(parts)?).await?;
+    let (token, service) = match subject_token(parts)? {
+        Some(subject) => (subject.to_owned(), Some(service_of(parts, &state.auth().callers)?)),
+        None => (bearer(parts)?.to_owned(), None),
+    };
+    let required = required_scope(&parts.method, parts.uri.path());
+    verified(parts, state, &token, required, service).await
+}
+
+/// Verifies a user's token and its scope, and notes who sends the request. `service` is the service that sends it.
+pub(crate) async fn verified<S: HasAuth>(
+    parts: &mut Parts,
+    state: &S,
+    token: &str,
+    required: Option<Scope>,
+    service: Option<String>,
+) -> Result<Principal, Problem> {
+    let mut principal = state.auth().verifier.verify(token).await?;
     name_in_log(&principal);
     if let Some(scopes) = principal.scopes {
-        check_scope(scopes, &parts.method, parts.uri.path())?;
         principal.admin &= scopes.allow(Scope::of_administrators(&parts.method));
+        // what administrators read of all tenants is in part with other services
+        let is_for_admin = principal.admin && parts.uri.path().starts_with("/internal/");
+        if !is_for_admin {
+            check_scope(scopes, required)?;
+        }
     }
-    let Principal { user, session, admin: is_admin, .. } = principal;
-    parts.extensions.insert(Actor { user, session, is_admin });
+    let Principal { user, session, api_key, admin: is_admin, .. } = principal;
+    parts.extensions.insert(Actor { user: Some(user), session, api_key, is_admin, service });
     Ok(principal)
 }
 
@@ -72,8 +89,8 @@ fn name_in_log(principal: &Principal) {
 
 /// # Errors
 /// Returns 403 if the operation needs a scope that is missing.
-fn check_scope(scopes: Scopes, method: &Method, path: &str) -> Result<(), Problem> {
-    match required_scope(method, path) {
+fn check_scope(scopes: Scopes, required: Option<Scope>) -> Result<(), Problem> {
+    match required {
         Some(scope) if scopes.allow(scope) => Ok(()),
         Some(scope) => {
             let detail = format!("This needs the scope `{scope}`, which the API key does not have.");
@@ -143,39 +160,5 @@ impl<S: HasAuth + Send + Sync> FromRequestParts<S> for Member {
         let principal = principal(parts, state).await?;
         let tenant = principal.tenant_as(Role::Viewer)?;
         Ok(Self { tenant, principal })
-    }
-}
-
-/// Another service of the platform, identified by its service token.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
-    /// Configured name of the service.
-    pub name: String,
-}
-
-impl Caller {
-    /// Identifies the caller by its service token. For services that have no users.
-    ///
-    /// # Errors
-    /// Returns 401 if the token is missing or unknown.
-    pub fn of(parts: &Parts, callers: &Callers) -> Result<Self, Problem> {
-        let token = bearer(parts)?;
-        let mut found = None;
-        // compares every configured token, so that the duration reveals nothing
-        for (name, expected) in callers {
-            if bool::from(expected.expose_secret().as_bytes().ct_eq(token.as_bytes())) {
-                found = Some(name.clone());
-            }
-        }
-        found
-            .map(|name| Self { name })
-            .ok_or_else(|| Problem::unauthenticated("The service token is unknown."))
-    }
-}
-
-impl<S: HasAuth + Send + Sync> FromRequestParts<S> for Caller {
-    type Rejection = Problem;
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        Self::of(parts, &state.auth().callers)
     }
 }

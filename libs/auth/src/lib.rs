@@ -3,7 +3,9 @@
 //! Every service verifies access tokens, not only the gateway: requests from inside the platform are not trusted.
 
 mod api_key;
+mod caller;
 mod extract;
+mod internal;
 mod jwks;
 mod principal;
 mod revocation;
@@ -13,7 +15,9 @@ mod session_secret;
 mod verified;
 
 pub use api_key::{API_KEY_PREFIX, ApiKey, session_of};
-pub use extract::{Admin, AuthState, Caller, Callers, HasAuth, Member, User};
+pub use caller::{Caller, Callers, OnBehalf, SubjectToken};
+pub use extract::{Admin, AuthState, HasAuth, Member, User};
+pub use internal::{InternalRule, Subject, internal_rule};
 pub use jwks::{AuthConfig, ClaimNames, LEEWAY, Verifier};
 pub use principal::{Claims, Principal, Role};
 pub use revocation::{Grant, RETENTION, Refused, Revocation, RevocationSource, Revocations, WAIT};

@@ -215,12 +215,14 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
 #[must_use]
 pub fn required_scope(method: &Method, path: &str) -> Option<Scope> {
     let path = path.strip_prefix("/v1/")?;
-    let fits = |pattern: &str| {
-        let mut segments = path.split('/');
-        pattern.split('/').all(|wanted| segments.next().is_some_and(|found| wanted == "*" || wanted == found))
-    };
-    let (_, read, write) = OPERATIONS.iter().find(|(pattern, ..)| fits(pattern))?;
+    let (_, read, write) = OPERATIONS.iter().find(|(pattern, ..)| fits(pattern, path))?;
     Some(if method.is_safe() { *read } else { *write })
+}
+
+/// Whether a path is that of a pattern, or below it. `*` is any segment.
+pub(crate) fn fits(pattern: &str, path: &str) -> bool {
+    let mut segments = path.split('/');
+    pattern.split('/').all(|wanted| segments.next().is_some_and(|found| wanted == "*" || wanted == found))
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ async fn service(issuer: &Issuer) -> Client {
         .route("/member", get(async |member: Member| member.tenant.to_string()))
         .route("/writer", get(async |member: Member| member.writer()))
         .route("/owner", get(async |member: Member| member.owner()))
-        .route("/internal", get(async |caller: Caller| caller.name))
+        .route("/internal/v1/usage", get(async |caller: Caller| caller.name))
         .with_state(App(issuer.auth()));
     Client::new(&testkit::serve(routes).await)
 }
@@ -65,10 +65,10 @@ async fn each_route_accepts_its_roles_only() {
     member.get("/admin").await.expect_problem(403, "forbidden");
     member.get("/owner").await.expect_problem(403, "forbidden");
     let _ = anyone.token(&issuer.user(tenant, Role::Owner)).get("/owner").await.expect(200);
-    assert_eq!(peer.get("/internal").await.expect(200).text, "test");
+    assert_eq!(peer.get("/internal/v1/usage").await.expect(200).text, "test");
     peer.get("/user").await.expect_problem(401, "unauthenticated");
-    member.get("/internal").await.expect_problem(401, "unauthenticated");
-    for path in ["/user", "/admin", "/member", "/internal"] {
+    member.get("/internal/v1/usage").await.expect_problem(401, "unauthenticated");
+    for path in ["/user", "/admin", "/member", "/internal/v1/usage"] {
         let answer = anyone.get(path).await.expect_problem(401, "unauthenticated");
         assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
     }

@@ -5,6 +5,7 @@ use std::{fmt, time::Duration};
 use ids::{InstanceId, SessionId, ShareLinkId, TenantId, UserId};
 use jiff::Timestamp;
 use reqwest::Method;
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -30,6 +31,21 @@ pub struct Route {
     /// The valid share links of the host name.
     #[serde(default)]
     pub share_links: Vec<ShareLinkId>,
+    /// Its place in the queue, if it waits and the place is known.
+    #[serde(default)]
+    pub queue: Option<QueuePlace>,
+}
+
+/// A place in the queue for a free unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct QueuePlace {
+    /// The place; 1 is next.
+    pub position: i64,
+    /// Instances that wait.
+    pub length: i64,
+    /// When a unit is expected.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub starts_at: Option<Timestamp>,
 }
 
 fn yes() -> bool {
@@ -147,6 +163,28 @@ pub struct OpenedLink {
     /// End of the link.
     #[schema(value_type = String, format = DateTime)]
     pub expires_at: Timestamp,
+    /// The person who has opened it; none if it is for everyone who has it.
+    #[serde(default)]
+    pub person: Option<LinkPerson>,
+}
+
+/// The rights of the person for whom a link is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct LinkPerson {
+    /// The user.
+    pub user_id: UserId,
+    /// The session in which the link was opened.
+    pub session_id: Option<SessionId>,
+    /// Issue time of the access token with which it was opened.
+    #[schema(value_type = String, format = DateTime)]
+    pub rights_at: Timestamp,
+}
+
+/// A one-time ticket that opens a link to a person.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct ShareLinkTicket {
+    /// URL at the instance's host.
+    pub url: String,
 }
 
 /// The instances that a replica of the gateway carries connections to.
@@ -210,12 +248,33 @@ impl Client {
         self.0.call(Method::POST, "/internal/v1/tickets/redeem", None, Some(request)).await
     }
 
-    /// Opens a share link.
+    /// Opens a share link for everyone who has it.
     ///
     /// # Errors
     /// Returns the problem `not-found` if the link has ended or is for another host, or the errors of every call.
     pub async fn open_link(&self, request: &OpenLinkRequest) -> Result<OpenedLink, Error> {
         self.0.call(Method::POST, "/internal/v1/share-links/open", None, Some(request)).await
+    }
+
+    /// Recognizes a user, whose access token is `subject`, as the person for whom a share link is.
+    ///
+    /// # Errors
+    /// Returns the problem `not-found` if the link has ended, or is for another person or host, or the errors of every call.
+    pub async fn link_ticket(
+        &self,
+        request: &OpenLinkRequest,
+        subject: &SecretString,
+    ) -> Result<ShareLinkTicket, Error> {
+        let path = "/internal/v1/share-links/tickets";
+        self.0.call_for(Some(subject), Method::POST, path, None, Some(request)).await
+    }
+
+    /// Opens a share link with the ticket of a person. A ticket can be redeemed once.
+    ///
+    /// # Errors
+    /// As [`Self::redeem`].
+    pub async fn redeem_link(&self, request: &RedeemRequest) -> Result<OpenedLink, Error> {
+        self.0.call(Method::POST, "/internal/v1/share-links/redeem", None, Some(request)).await
     }
 
     /// Reports which instances are in use.

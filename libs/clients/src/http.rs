@@ -1,4 +1,4 @@
-//! Sends one call to another service, with the token, the request id and the idempotency key.
+//! Sends one call to another service, with the tokens of the service and the user, the request id and the idempotency key.
 
 use std::time::Duration;
 
@@ -73,20 +73,24 @@ impl Peer {
         key: Option<&str>,
         body: Option<&impl Serialize>,
     ) -> Result<T, Error> {
-        self.call_as(self.endpoint.token.expose_secret(), method, path, key, body).await
+        self.call_for(None, method, path, key, body).await
     }
 
-    /// As [`Self::call`], with another bearer token: that of the user for whom the call is made.
-    pub(crate) async fn call_as<T: DeserializeOwned>(
+    /// As [`Self::call`], in the request of a user, whose access token is `subject`.
+    pub(crate) async fn call_for<T: DeserializeOwned>(
         &self,
-        token: &str,
+        subject: Option<&SecretString>,
         method: Method,
         path: &str,
         key: Option<&str>,
         body: Option<&impl Serialize>,
     ) -> Result<T, Error> {
         let url = format!("{}{path}", self.endpoint.url.as_str().trim_end_matches('/'));
-        let mut request = self.http.request(method, url).timeout(TIMEOUT).bearer_auth(token);
+        let own = self.endpoint.token.expose_secret();
+        let mut request = self.http.request(method, url).timeout(TIMEOUT).bearer_auth(own);
+        if let Some(subject) = subject {
+            request = request.header(api::subject::HEADER, subject.expose_secret());
+        }
         if let Some(key) = key {
             request = request.header("idempotency-key", key);
         }

@@ -1,8 +1,10 @@
-//! The identity service, as services call it that let users in by other credentials than access tokens.
+//! The identity service, as services call it that let users in by other credentials than access tokens, or by their
+//! e-mail addresses.
 
 use ids::{TenantId, UserId};
 use jiff::Timestamp;
 use reqwest::Method;
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -28,6 +30,20 @@ pub struct Rights {
     /// When it was read: any revocation of it is later.
     #[schema(value_type = String, format = DateTime)]
     pub as_of: Timestamp,
+}
+
+/// The account of a user.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct Account {
+    /// The user.
+    pub user: AccountUser,
+}
+
+/// The user of an account.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct AccountUser {
+    /// E-mail address.
+    pub email: String,
 }
 
 /// A credential of a caller, to be exchanged for an access token.
@@ -72,6 +88,14 @@ impl Client {
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Returns the account of the user whose access token is `subject`.
+    ///
+    /// # Errors
+    /// Returns the errors of every call.
+    pub async fn account(&self, subject: &SecretString) -> Result<Account, Error> {
+        self.0.call_for(Some(subject), Method::GET, "/v1/me", None, NO_BODY).await
     }
 
     /// Exchanges a credential for an access token.

@@ -4,6 +4,7 @@ use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId, UnitId};
 use jiff::Timestamp;
 use reqwest::Method;
 use rust_decimal::Decimal;
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -293,14 +294,19 @@ impl Client {
         self.0.call(Method::DELETE, &path, Some(&key), NO_BODY).await
     }
 
-    /// Returns the entries of those of the instances that wait, at most 200.
+    /// Returns the entries of those of the instances that wait, at most 200. `subject` is the access token of the user who
+    /// sees them, if it is a user's request.
     ///
     /// # Errors
     /// Returns the errors of every call.
-    pub async fn queue_entries(&self, instances: &[InstanceId]) -> Result<QueueEntries, Error> {
+    pub async fn queue_entries(
+        &self,
+        instances: &[InstanceId],
+        subject: Option<&SecretString>,
+    ) -> Result<QueueEntries, Error> {
         let ids: Vec<String> = instances.iter().map(InstanceId::to_string).collect();
         let path = format!("/internal/v1/queue?instance_ids={}", ids.join(","));
-        self.0.call(Method::GET, &path, None, NO_BODY).await
+        self.0.call_for(subject, Method::GET, &path, None, NO_BODY).await
     }
 
     /// Returns the grants after a cursor (empty: the beginning), and waits for the next if there are none, at most for
@@ -314,31 +320,36 @@ impl Client {
         self.0.call(Method::GET, &path, None, NO_BODY).await
     }
 
-    /// Returns what a claim of a unit would get now.
+    /// Returns what a claim of a unit would get now. `subject` is the access token of the user who asks.
     ///
     /// # Errors
     /// Returns the errors of every call.
-    pub async fn quote(&self, spec: GpuSpecId, datacenter: Option<DatacenterId>) -> Result<Quote, Error> {
+    pub async fn quote(
+        &self,
+        spec: GpuSpecId,
+        datacenter: Option<DatacenterId>,
+        subject: &SecretString,
+    ) -> Result<Quote, Error> {
         let place = datacenter.map(|id| format!("&datacenter_id={id}")).unwrap_or_default();
         let path = format!("/internal/v1/quotes?gpu_spec_id={spec}{place}");
-        self.0.call(Method::GET, &path, None, NO_BODY).await
+        self.0.call_for(Some(subject), Method::GET, &path, None, NO_BODY).await
     }
 
-    /// Returns the specification with this id or name.
+    /// Returns the specification with this id or name. `subject` is the access token of the user who names it.
     ///
     /// # Errors
     /// Returns the problem `not-found`, or the errors of every call.
-    pub async fn gpu_spec(&self, id_or_name: &str) -> Result<GpuSpec, Error> {
+    pub async fn gpu_spec(&self, id_or_name: &str, subject: &SecretString) -> Result<GpuSpec, Error> {
         let path = format!("/internal/v1/gpu-specs/{}", crate::http::segment(id_or_name));
-        self.0.call(Method::GET, &path, None, NO_BODY).await
+        self.0.call_for(Some(subject), Method::GET, &path, None, NO_BODY).await
     }
 
-    /// Returns the datacenter with this id or name, on behalf of a user (`token` is the user's access token).
+    /// Returns the datacenter with this id or name, for the user whose access token is `subject`.
     ///
     /// # Errors
     /// Returns the problem `not-found`, or the errors of every call.
-    pub async fn datacenter(&self, id_or_name: &str, token: &str) -> Result<Datacenter, Error> {
+    pub async fn datacenter(&self, id_or_name: &str, subject: &SecretString) -> Result<Datacenter, Error> {
         let path = format!("/v1/datacenters/{}", crate::http::segment(id_or_name));
-        self.0.call_as(token, Method::GET, &path, None, NO_BODY).await
+        self.0.call_for(Some(subject), Method::GET, &path, None, NO_BODY).await
     }
 }

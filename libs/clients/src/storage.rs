@@ -2,6 +2,7 @@
 
 use ids::{InstanceId, StorageId, TenantId};
 use reqwest::Method;
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -91,30 +92,35 @@ impl Client {
         Self(Peer::new(http, endpoint))
     }
 
-    /// Returns the storage, on behalf of a user (`token` is the user's access token). Used to check that the storages
-    /// of a new instance exist and belong to its tenant.
+    /// Returns the storage, for the user whose access token is `subject`. Used to check that the storages of a new instance
+    /// exist and belong to its tenant.
     ///
     /// # Errors
     /// Returns the problem `not-found`, or the errors of every call.
-    pub async fn find(&self, storage: StorageId, token: &str) -> Result<Storage, Error> {
-        self.0.call_as(token, Method::GET, &format!("/v1/storages/{storage}"), None, NO_BODY).await
+    pub async fn find(&self, storage: StorageId, subject: &SecretString) -> Result<Storage, Error> {
+        self.0.call_for(Some(subject), Method::GET, &format!("/v1/storages/{storage}"), None, NO_BODY).await
     }
 
-    /// Returns the specification with this id or name, on behalf of a user.
+    /// Returns the specification with this id or name, for a user.
     ///
     /// # Errors
     /// Returns the problem `not-found`, or the errors of every call.
-    pub async fn spec(&self, id_or_name: &str, token: &str) -> Result<StorageSpec, Error> {
+    pub async fn spec(&self, id_or_name: &str, subject: &SecretString) -> Result<StorageSpec, Error> {
         let path = format!("/v1/storage-specs/{}", crate::http::segment(id_or_name));
-        self.0.call_as(token, Method::GET, &path, None, NO_BODY).await
+        self.0.call_for(Some(subject), Method::GET, &path, None, NO_BODY).await
     }
 
-    /// Creates a storage, on behalf of a user. A repetition with the same key returns the same storage.
+    /// Creates a storage, for a user. A repetition with the same key returns the same storage.
     ///
     /// # Errors
     /// Returns the problems of the operation, or the errors of every call.
-    pub async fn create(&self, new: &NewStorage, key: &str, token: &str) -> Result<Storage, Error> {
-        self.0.call_as(token, Method::POST, "/v1/storages", Some(key), Some(new)).await
+    pub async fn create(
+        &self,
+        new: &NewStorage,
+        key: &str,
+        subject: &SecretString,
+    ) -> Result<Storage, Error> {
+        self.0.call_for(Some(subject), Method::POST, "/v1/storages", Some(key), Some(new)).await
     }
 
     /// Attaches the storage to the instance. An attached storage cannot be deleted. Idempotent.

@@ -90,6 +90,18 @@ impl Client {
         client
     }
 
+    /// Returns the client of a service of the platform.
+    #[must_use]
+    pub fn service(&self, name: &str) -> Self {
+        self.token(&crate::service_token(name))
+    }
+
+    /// Returns the client of a service in the request of the user with this access token.
+    #[must_use]
+    pub fn on_behalf(&self, subject: &str) -> Self {
+        self.header("x-atelier-subject", subject)
+    }
+
     /// Returns the client with a fixed `Idempotency-Key`.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {

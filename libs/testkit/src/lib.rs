@@ -17,13 +17,23 @@ pub use database::TestDb;
 pub use issuer::Issuer;
 pub use wait::{eventually, within};
 
-/// The token with which tests call internal operations, as caller `test`.
+/// The token of the caller `test`, which may call what every service may call.
 pub const SERVICE_TOKEN: &str = "test-service-token-0123456789abcdef";
 
-/// Callers for a service's configuration: `test` with [`SERVICE_TOKEN`].
+/// Services of the platform.
+pub const SERVICES: [&str; 5] = ["gateway", "gpu", "identity", "stock", "storage"];
+
+/// The token of a service of the platform.
+#[must_use]
+pub fn service_token(name: &str) -> String {
+    format!("{name}-service-token-0123456789abcdef")
+}
+
+/// Callers for a service's configuration: those of the platform, and `test`.
 #[must_use]
 pub fn callers() -> auth::Callers {
-    std::iter::once(("test".to_owned(), secrecy::SecretString::from(SERVICE_TOKEN))).collect()
+    let own = SERVICES.map(|name| (name.to_owned(), service_token(name).into()));
+    own.into_iter().chain([("test".to_owned(), SERVICE_TOKEN.into())]).collect()
 }
 
 /// Serves a router on a free port of the loopback interface for as long as the runtime lives.

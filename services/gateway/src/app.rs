@@ -63,6 +63,7 @@ impl App {
         });
         let pages = rest::document(&openapi()?)?
             .merge(site::router(&state.config.public_url))
+            .merge(instance::personal_links(&state, http.clone()))
             .merge(front.health_routes());
         let routes = Routes::new(instance::gpu_client(&state, http.clone()));
         let instances = Instances::new(state.clone(), http.clone(), routes.clone())?;

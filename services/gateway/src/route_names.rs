@@ -7,7 +7,7 @@ use tracing::Span;
 
 /// The templates of the merged document, and the gateway's own.
 const TEMPLATES: &[&str] = include!(concat!(env!("OUT_DIR"), "/templates.rs"));
-const OWN: [&str; 6] = ["/", "/api", "/api/{file}", "/openapi.json", "/healthz", "/readyz"];
+const OWN: [&str; 7] = ["/", "/api", "/api/{file}", "/openapi.json", "/share", "/healthz", "/readyz"];
 
 static PATHS: LazyLock<matchit::Router<&'static str>> = LazyLock::new(|| {
     let mut paths = matchit::Router::new();

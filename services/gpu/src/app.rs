@@ -68,6 +68,7 @@ impl App {
         let clusters = Clusters::new(&config.clusters);
         let stock = stock::Client::new(http.clone(), config.stock.clone());
         let storage = storage::Client::new(http.clone(), config.storage.clone());
+        let identity = config.identity.clone().map(|at| identity::Client::new(http.clone(), at));
         let queue = Queue::new(
             &db,
             QUEUE,
@@ -106,6 +107,7 @@ impl App {
             cipher,
             stock,
             storage,
+            identity,
             clusters,
             clock,
             shutdown: process.shutdown.token(),
@@ -153,6 +155,7 @@ impl App {
         self.state.usage.start(&self.process.workers, "gpu.usage");
         self.state.routes.start(&self.process.workers, "gpu.routes");
         share::start(&self.state, &self.process.workers);
+        self.state.config.audit.start(&self.state.db, &self.process.workers, NAME);
         housekeeping::start(
             &self.process,
             &self.state.db,

@@ -32,6 +32,9 @@ pub struct Config {
     pub stock: Endpoint,
     /// The storage service.
     pub storage: Endpoint,
+    /// The identity service, which knows the e-mail addresses of users. Without it, share links for one person name the user.
+    #[serde(default)]
+    pub identity: Option<Endpoint>,
     /// Host names of instances.
     pub apps: Apps,
     /// Clusters, by the names in the datacenters' `cluster`.
@@ -67,6 +70,9 @@ pub struct Config {
     /// Instances that stop when they are idle.
     #[serde(default)]
     pub idle: IdleConfig,
+    /// How long entries of the audit log are kept.
+    #[serde(default)]
+    pub audit: audit::RetentionConfig,
 }
 
 /// Instances that stop when they are idle.

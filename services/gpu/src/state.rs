@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use activity::Tracker;
 use auth::{AuthState, HasAuth};
-use clients::{stock, storage};
+use clients::{identity, stock, storage};
 use db::Db;
 use encryption::Cipher;
 use feed::Feed;
@@ -31,6 +31,8 @@ pub(crate) struct AppState {
     pub(crate) cipher: Arc<Cipher>,
     pub(crate) stock: stock::Client,
     pub(crate) storage: storage::Client,
+    /// The identity service, where it is configured.
+    pub(crate) identity: Option<identity::Client>,
     pub(crate) clusters: Clusters,
     pub(crate) streams: Streams,
     pub(crate) events: Hub,

@@ -46,7 +46,7 @@ impl App {
     /// Starts the background workers: `identity.signing_keys` creates, rotates and loads signing keys,
     /// `identity.api_keys` ends API keys that expire,
     /// `identity.clean_up`, `identity.invitations.clean_up` and `identity.revocations.clean_up` delete old rows,
-    /// `identity.bootstrap` creates the first administrator; and those of revocations and tenants.
+    /// `identity.audit` deletes old entries of the audit log, `identity.bootstrap` creates the first administrator; and those of revocations and tenants.
     pub fn start_workers(&self) {
         let workers = &self.process.workers;
         let state = self.state.clone();
@@ -74,6 +74,7 @@ impl App {
             let state = state.clone();
             async move { api_key::run(&state, &token).await }
         });
+        self.state.config.audit.start(&self.state.db, workers, NAME);
         revocation::start(&self.state, workers);
         tenant::start(&self.state, &self.process);
         if let Some(admin) = self.state.config.bootstrap_admin.clone() {

@@ -53,6 +53,9 @@ pub struct Config {
     /// OpenID providers with whose accounts people can sign in.
     #[serde(default)]
     pub oidc_providers: Vec<OidcProvider>,
+    /// How long entries of the audit log are kept.
+    #[serde(default)]
+    pub audit: audit::RetentionConfig,
 }
 
 /// Passkeys (WebAuthn).

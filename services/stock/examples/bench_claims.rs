@@ -22,7 +22,7 @@ use ids::{DatacenterId, GpuSpecId, InstanceId};
 use provision::{Passwords, provision};
 use secrecy::SecretString;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, postgres::PgConnectOptions};
-use testkit::{SERVICE_TOKEN, callers};
+use testkit::{callers, service_token};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -174,6 +174,7 @@ async fn prepare(admin: &PgConnectOptions, args: &Args) -> (PgConnection, Config
         callers: callers(),
         clusters: BTreeMap::new(),
         stock: StockConfig::default(),
+        audit: audit::RetentionConfig::default(),
     };
     (conn, config)
 }
@@ -351,8 +352,9 @@ impl Line {
 
     async fn call(&mut self, method: &str, path: &str, body: &str) -> (u16, String) {
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {SERVICE_TOKEN}\r\n\
+            "{method} {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {}\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            service_token("gpu"),
             body.len()
         );
         self.stream.write_all(request.as_bytes()).await.unwrap();

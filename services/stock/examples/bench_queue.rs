@@ -17,7 +17,7 @@ use reqwest::Client;
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, postgres::PgConnectOptions};
-use testkit::{SERVICE_TOKEN, callers};
+use testkit::{callers, service_token};
 use tokio::sync::mpsc;
 
 const DATABASE: &str = "bench_queue";
@@ -74,7 +74,7 @@ async fn measure(url: &str, waiting: i64, releases: usize) -> Vec<f64> {
         .unwrap();
         let begun = Instant::now();
         let path = format!("{base}/internal/v1/claims/{holder}");
-        let answer = http.delete(path).bearer_auth(SERVICE_TOKEN).send();
+        let answer = http.delete(path).bearer_auth(service_token("gpu")).send();
         let (answer, told) = tokio::join!(answer, grants.recv());
         took.push(begun.elapsed().as_secs_f64() * 1000.0);
         assert_eq!(answer.unwrap().status(), 204);
@@ -83,7 +83,7 @@ async fn measure(url: &str, waiting: i64, releases: usize) -> Vec<f64> {
         // as many wait as before
         let body = json!({ "tenant_id": TenantId::new(), "gpu_spec_id": spec });
         let path = format!("{base}/internal/v1/queue/{}", InstanceId::new());
-        let answer = http.put(path).bearer_auth(SERVICE_TOKEN).json(&body).send().await.unwrap();
+        let answer = http.put(path).bearer_auth(service_token("gpu")).json(&body).send().await.unwrap();
         assert_eq!(answer.status(), 200);
     }
     follower.abort();
@@ -98,7 +98,7 @@ async fn follow(http: Client, base: String, grants: mpsc::UnboundedSender<Instan
         let request = http
             .get(format!("{base}/internal/v1/queue-grants"))
             .query(&[("wait_seconds", "20"), ("after", &cursor)])
-            .bearer_auth(SERVICE_TOKEN);
+            .bearer_auth(service_token("gpu"));
         let page: Value = request.send().await.unwrap().json().await.unwrap();
         for item in page["items"].as_array().unwrap() {
             let _ = grants.send(item["change"]["instance_id"].as_str().unwrap().parse().unwrap());
@@ -133,6 +133,7 @@ async fn prepare(admin: &PgConnectOptions) -> (PgConnection, Config) {
         callers: callers(),
         clusters: BTreeMap::new(),
         stock: StockConfig::default(),
+        audit: audit::RetentionConfig::default(),
     };
     (conn, config)
 }

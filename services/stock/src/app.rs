@@ -20,6 +20,7 @@ pub struct App {
     claims: claim::ClaimService,
     process: Process,
     listen: SocketAddr,
+    audit: audit::RetentionConfig,
 }
 
 impl App {
@@ -28,10 +29,10 @@ impl App {
     /// # Errors
     /// If the configuration is not valid.
     pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
-        let listen = config.listen;
+        let (listen, audit) = (config.listen, config.audit);
         let state = AppState::new(config, &process)?;
         let claims = claim::ClaimService::new(state.clone());
-        Ok(Self { state, claims, process, listen })
+        Ok(Self { state, claims, process, listen, audit })
     }
 
     /// Returns all routes, with health and metrics.
@@ -62,6 +63,7 @@ impl App {
         state.grants.start(workers, "stock.grants");
         queue::heal::start(state, workers);
         clean_up::start(state, workers);
+        self.audit.start(&state.db, workers, NAME);
         state.auth().verifier.start(workers, NAME);
     }
 }

@@ -27,6 +27,9 @@ pub struct Config {
     /// Deadlines, periods and limits.
     #[serde(default)]
     pub stock: StockConfig,
+    /// How long entries of the audit log are kept.
+    #[serde(default)]
+    pub audit: audit::RetentionConfig,
 }
 
 fn default_listen() -> SocketAddr {

@@ -37,6 +37,9 @@ pub struct Config {
     /// Quotas of each tenant.
     #[serde(default)]
     pub limits: LimitsConfig,
+    /// How long entries of the audit log are kept.
+    #[serde(default)]
+    pub audit: audit::RetentionConfig,
 }
 
 /// Quotas of each tenant. A storage counts until it is gone.
@@ -165,6 +168,7 @@ pub(crate) mod tests {
             object_store: object_store.then(|| serde_json::from_value(objects).unwrap()),
             reconcile: ReconcileConfig::default(),
             limits: LimitsConfig::default(),
+            audit: audit::RetentionConfig::default(),
         }
     }
 

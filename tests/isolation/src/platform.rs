@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use service::Process;
-use testkit::{Client, Response, SERVICE_TOKEN, TestDb, callers, eventually};
+use testkit::{Client, Response, TestDb, callers, eventually, service_token};
 use tokio::net::TcpListener;
 
 use crate::Forge;
@@ -88,15 +88,16 @@ impl Platform {
         .await
         .unwrap();
         let identity = start_identity(&db).await;
-        let auth = accepted(identity.client.base());
+        let auth = |name| accepted(identity.client.base(), name);
         let stock = {
             let config = atelier_stock::Config {
                 listen: localhost(),
                 database: db.service(atelier_stock::NAME, &atelier_stock::MIGRATIONS).await,
-                auth: auth.clone(),
+                auth: auth(atelier_stock::NAME),
                 callers: callers(),
                 clusters: clusters.clone(),
                 stock: StockConfig::default(),
+                audit: audit::RetentionConfig::default(),
             };
             let app = atelier_stock::App::new(config, Process::default()).unwrap();
             app.start_workers();
@@ -106,7 +107,7 @@ impl Platform {
             let config = atelier_storage::Config {
                 listen: localhost(),
                 database: db.service(atelier_storage::NAME, &atelier_storage::MIGRATIONS).await,
-                auth: auth.clone(),
+                auth: auth(atelier_storage::NAME),
                 callers: callers(),
                 clusters: clusters.clone(),
                 datacenters: BTreeMap::new(),
@@ -118,6 +119,7 @@ impl Platform {
                     region: "default".into(),
                 }),
                 limits: LimitsConfig::default(),
+                audit: audit::RetentionConfig::default(),
                 reconcile: ReconcileConfig::default(),
             };
             let app = atelier_storage::App::new(config, Process::default()).unwrap();
@@ -128,11 +130,12 @@ impl Platform {
             let config = atelier_gpu::Config {
                 listen: localhost(),
                 database: db.service(atelier_gpu::NAME, &atelier_gpu::MIGRATIONS).await,
-                auth: auth.clone(),
+                auth: auth(atelier_gpu::NAME),
                 callers: callers(),
                 encryption_keys: encryption_keys(),
-                stock: stock.endpoint(),
-                storage: storage.endpoint(),
+                stock: stock.endpoint("gpu"),
+                storage: storage.endpoint("gpu"),
+                identity: Some(identity.endpoint("gpu")),
                 apps: Apps { scheme: "http".into(), domain: "localhost".into(), port: None },
                 clusters,
                 terminal: TerminalConfig::default(),
@@ -141,15 +144,17 @@ impl Platform {
                 holds: HoldsConfig::default(),
                 budgets: BudgetsConfig::default(),
                 log_archive: Some(log_archive(&objects)),
-                ssh: Some(ssh(identity.endpoint())),
+                ssh: Some(ssh(identity.endpoint("gpu"))),
                 prometheus: [].into(),
                 idle: IdleConfig::default(),
+                audit: audit::RetentionConfig::default(),
                 monitoring: MonitoringConfig::default(),
             };
             let app = atelier_gpu::App::new(config, Process::default()).unwrap();
             app.start_workers();
             Service::start(atelier_gpu::NAME, app.router(), &atelier_gpu::openapi()).await
         };
+        let auth = auth("gateway");
         let services = vec![identity, stock, gpu, storage];
         let gateway = start_gateway(&services, auth).await;
         let admin = gateway.token(sign_in_administrator(&gateway).await.str("access_token"));
@@ -235,8 +240,9 @@ impl Service {
         Self { name, client: Client::new(&testkit::serve(router).await), paths: paths(document) }
     }
 
-    fn endpoint(&self) -> Endpoint {
-        Endpoint { url: self.client.base().parse().unwrap(), token: SERVICE_TOKEN.into() }
+    /// The service, as the service `caller` calls it.
+    fn endpoint(&self, caller: &str) -> Endpoint {
+        Endpoint { url: self.client.base().parse().unwrap(), token: service_token(caller).into() }
     }
 }
 
@@ -261,13 +267,13 @@ fn encryption_keys() -> Vec<EncryptionKey> {
     vec![EncryptionKey { id: "1".into(), key: "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=".into() }]
 }
 
-/// The issuer of the accepted tokens: the identity service at `identity`.
-fn accepted(identity: &str) -> AuthConfig {
+/// The issuer of the tokens that the service `name` accepts: the identity service at `identity`.
+fn accepted(identity: &str, name: &str) -> AuthConfig {
     AuthConfig {
         jwks_url: Some(format!("{identity}/.well-known/jwks.json")),
         revocations: Some(RevocationSource {
             url: identity.to_owned(),
-            token: SERVICE_TOKEN.into(),
+            token: service_token(name).into(),
             grace_seconds: 60,
         }),
         ..issuer()
@@ -291,6 +297,7 @@ async fn start_identity(db: &TestDb) -> Service {
         public_url: Some("https://atelier.test".parse().unwrap()),
         passkeys: Some(PasskeyConfig { rp_id: "atelier.test".into(), origins: Vec::new() }),
         oidc_providers: Vec::new(),
+        audit: audit::RetentionConfig::default(),
         listen: listener.local_addr().unwrap(),
         database: db.service(atelier_identity::NAME, &atelier_identity::MIGRATIONS).await,
         auth: issuer(),
@@ -342,7 +349,7 @@ async fn start_gateway(services: &[Service], auth: AuthConfig) -> Client {
             gpu: url(atelier_gpu::NAME),
             storage: url(atelier_storage::NAME),
         },
-        gpu_token: SERVICE_TOKEN.into(),
+        gpu_token: service_token("gateway").into(),
         cookie_keys: vec![CookieKey {
             id: "first".into(),
             key: "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=".into(),

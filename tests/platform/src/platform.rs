@@ -22,7 +22,7 @@ use jiff::Timestamp;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
-use testkit::{Client, Issuer, SERVICE_TOKEN, TestDb, callers, eventually};
+use testkit::{Client, Issuer, TestDb, callers, eventually, service_token};
 
 use crate::{Balancer, Evidence, Replica, queue_order};
 
@@ -147,6 +147,7 @@ impl Platform {
             callers: callers(),
             clusters: self.clusters(),
             stock: StockConfig { lease_seconds: 2, compare_every_seconds: 5, ..StockConfig::default() },
+            audit: audit::RetentionConfig::default(),
         };
         let (replica, base) = Replica::start(move |process| {
             async move {
@@ -167,7 +168,7 @@ impl Platform {
             self.gpu.remove(&old.base);
             drop(old.replica.take());
         }
-        let stock = Endpoint { url: self.stock.url().parse().unwrap(), token: SERVICE_TOKEN.into() };
+        let stock = Endpoint { url: self.stock.url().parse().unwrap(), token: service_token("gpu").into() };
         let config = atelier_gpu::Config {
             listen: ([127, 0, 0, 1], 0).into(),
             database: self.gpu_database.clone(),
@@ -179,6 +180,7 @@ impl Platform {
             }],
             // instances of this platform have no storages
             storage: stock.clone(),
+            identity: None,
             stock,
             apps: Apps { scheme: "http".into(), domain: "localhost".into(), port: None },
             clusters: self.clusters(),
@@ -191,6 +193,7 @@ impl Platform {
             ssh: None,
             prometheus: [].into(),
             idle: IdleConfig::default(),
+            audit: audit::RetentionConfig::default(),
             monitoring: MonitoringConfig::default(),
         };
         let (replica, base) = Replica::start(move |process| {

@@ -264,6 +264,10 @@ token = "{token}"
 url = "http://127.0.0.1:{storage}"
 token = "{token}"
 
+[identity]
+url = "http://127.0.0.1:{identity}"
+token = "{token}"
+
 [apps]
 scheme = "http"
 domain = "{domain}"

@@ -40,6 +40,12 @@ impl Markup {
         self
     }
 
+    /// Appends a paragraph whose text the page's script keeps up to date.
+    pub(crate) fn live(mut self, text: &str) -> Self {
+        let _ = writeln!(self.0, "<p id=\"live\" aria-live=\"polite\">{}</p>", escape(text));
+        self
+    }
+
     /// Appends a paragraph in which `{link}` is a link to `url`.
     pub(crate) fn paragraph_with_link(mut self, text: &str, url: &str) -> Self {
         let link = format!("<a href=\"{0}\">{0}</a>", escape(url));
@@ -195,13 +201,15 @@ mod tests {
             .element("p", evil)
             .paragraph_with_link("at {link}", "https://a.test/?b=\"&c")
             .links(&[("/a\"b", "<b>", "&")])
-            .code("a <b>");
+            .code("a <b>")
+            .live("<");
         assert_eq!(
             body.0,
             "<p>&lt;script&gt;&quot;&#39;&amp;{{style}}{link}</p>\n\
              <p>at <a href=\"https://a.test/?b=&quot;&amp;c\">https://a.test/?b=&quot;&amp;c</a></p>\n\
              <ul>\n<li><a href=\"/a&quot;b\">&lt;b&gt;</a><span>&amp;</span></li>\n</ul>\n\
-             <pre tabindex=\"0\"><code>a &lt;b&gt;</code></pre>\n"
+             <pre tabindex=\"0\"><code>a &lt;b&gt;</code></pre>\n\
+             <p id=\"live\" aria-live=\"polite\">&lt;</p>\n"
         );
         let html = fill(&[("title", "{{body}}"), ("body", "b")]);
         assert!(html.contains("<h1>{{body}}</h1>\nb\n"), "{html}");

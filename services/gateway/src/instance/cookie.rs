@@ -33,6 +33,18 @@ pub(super) struct Session {
     pub(super) rights_at: Timestamp,
     /// The link that opened it; `user` and `rights_at` are then those of the link.
     pub(super) share: Option<Share>,
+    /// The person who opened a link for one person.
+    pub(super) person: Option<Person>,
+}
+
+/// The person for whom a share link is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Person {
+    pub(super) user: UserId,
+    /// The session in which the link was opened.
+    pub(super) session: Option<SessionId>,
+    /// Issue time of the access token that opened it.
+    pub(super) rights_at: Timestamp,
 }
 
 /// A share link and its end, after which nothing stays open.
@@ -43,9 +55,22 @@ pub(super) struct Share {
 }
 
 impl Session {
-    /// Returns what the cookie grants, as far as it can be revoked.
-    pub(super) fn grant(&self) -> Grant {
-        Grant { user: self.user, tenant: Some(self.tenant), session: self.session, issued_at: self.rights_at }
+    /// Returns the rights on which the cookie depends, as far as they can be revoked: those of its user or of the user who
+    /// created the link, and those of the person who opened it.
+    pub(super) fn grants(&self) -> (Grant, Option<Grant>) {
+        let own = Grant {
+            user: self.user,
+            tenant: Some(self.tenant),
+            session: self.session,
+            issued_at: self.rights_at,
+        };
+        let person = self.person.map(|person| Grant {
+            user: person.user,
+            tenant: None,
+            session: person.session,
+            issued_at: person.rights_at,
+        });
+        (own, person)
     }
 }
 
@@ -63,6 +88,8 @@ struct Claims {
     rights_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     share: Option<ShareLinkId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    person: Option<Person>,
     exp: i64,
 }
 
@@ -132,6 +159,7 @@ impl Cookies {
             sid: session.session,
             rights_at: session.rights_at,
             share: session.share.map(|share| share.link),
+            person: session.person,
             exp: now + life,
         };
         let header = Header { kid: Some(self.signing_key_id.clone()), ..Header::new(Algorithm::HS256) };
@@ -161,6 +189,7 @@ impl Cookies {
         };
         Some(Session {
             share,
+            person: claims.person,
             host: HostLabel { instance: claims.iid, port: claims.port },
             tenant: claims.tid,
             user: claims.sub,
@@ -242,6 +271,7 @@ mod tests {
             session: Some(SessionId::new()),
             rights_at: Timestamp::UNIX_EPOCH,
             share: None,
+            person: None,
         }
     }
 
@@ -274,6 +304,11 @@ mod tests {
         let of_port = pair(&set(&cookies, port));
         assert_eq!(cookies.find(&request(&[&of_port]), own.host), None);
         assert_eq!(cookies.find(&request(&[&of_port]), port.host), Some(port));
+        let person = Person { user: UserId::new(), session: None, rights_at: Timestamp::UNIX_EPOCH };
+        let share = Share { link: ShareLinkId::new(), expires_at: "9999-01-01T00:00:00Z".parse().unwrap() };
+        let shared = Session { share: Some(share), person: Some(person), ..own };
+        let found = cookies.find(&request(&[&pair(&set(&cookies, shared))]), own.host).unwrap();
+        assert_eq!((found.person, found.share.map(|share| share.link)), (Some(person), Some(share.link)));
         let tossed = format!("a=b; {theirs}; atelier_session=rubbish; {mine}");
         assert_eq!(cookies.find(&request(&[&tossed]), own.host), Some(own), "cookies of siblings do no harm");
         let rotated = Cookies::new(&[key("b", 2), key("a", 1)], false).unwrap();

@@ -19,7 +19,8 @@
 //! another instance's page. A request that changes something or opens a WebSocket must therefore come from the
 //! instance's own pages if it has an `Origin`. What others may read is up to the instance (CORS), as for any page.
 //!
-//! A share link is exchanged for a cookie in the same way, any number of times while it is valid.
+//! A share link is exchanged for a cookie in the same way, any number of times while it is valid. One for one person leads
+//! over the platform's address, where the person is signed in (`personal_link`).
 //!
 //! A cookie is valid for eight hours, or until the rights or the share link with which the instance was opened end. That the
 //! instance still exists and still belongs to the tenant is checked with each request. What is open is cut when the rights
@@ -29,6 +30,8 @@ mod activity;
 mod cookie;
 mod forward;
 mod page;
+mod personal_link;
+mod queue_place;
 mod routes;
 mod session;
 
@@ -43,7 +46,7 @@ use axum::{
 use clients::gpu::{self, HostLabel};
 use tokio::net::TcpStream;
 
-pub(crate) use self::activity::Reporter;
+pub(crate) use self::{activity::Reporter, personal_link::routes as personal_links};
 use crate::{connection_info::ConnectionInfo, error::Error, state::AppState};
 use cookie::{Cookies, Session};
 use page::{Notice, Reader};
@@ -150,10 +153,14 @@ impl Instances {
                 }
             };
             match session {
-                Some(session) => tokio::select! {
-                    () = revocations.ended(session.grant()) => {}
-                    () = unshared => {}
-                },
+                Some(session) => {
+                    let (own, person) = session.grants();
+                    tokio::select! {
+                        () = revocations.ended(own) => {}
+                        () = revocations.ended(person.unwrap_or(own)) => {}
+                        () = unshared => {}
+                    }
+                }
                 None => std::future::pending().await,
             }
         }
@@ -173,8 +180,9 @@ impl Instances {
             found.map_err(|error| gpu_unavailable(error).into_response())
         };
         if let Some(session) = self.cookies.find(headers, host) {
-            let grant = session.grant();
-            match self.state.auth().verifier.revocations().check(&grant) {
+            let revocations = self.state.auth().verifier.revocations();
+            let (own, person) = session.grants();
+            match revocations.check(&own).and_then(|()| revocations.check(&person.unwrap_or(own))) {
                 Ok(()) => {
                     let Some(route) = find().await? else { return Err(self.notice(Notice::Gone, headers)) };
                     let is_own =
@@ -224,7 +232,7 @@ impl Instances {
             }
             None => false,
         };
-        page::status(Notice::of(&route), is_ready)
+        page::status(Notice::of(&route), is_ready, headers)
     }
 
     /// The page or problem of a notice. Without a valid cookie it is the same as for an instance that does not exist.

@@ -8,10 +8,11 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use clients::gpu::Route;
+use clients::gpu::{QueuePlace, Route};
 use serde_json::json;
 use url::Url;
 
+use super::{queue_place, until};
 use crate::html::{self, Language, Mark, Markup, Page};
 
 /// Why the instance cannot answer now.
@@ -21,8 +22,8 @@ pub(super) enum Notice {
     NotOpened,
     /// The user had opened an instance that no longer exists.
     Gone,
-    /// No unit is free.
-    Queued,
+    /// No unit is free. With the place in the queue, if it is known.
+    Queued(Option<QueuePlace>),
     Starting,
     Stopping,
     Stopped,
@@ -30,6 +31,10 @@ pub(super) enum Notice {
     NotResponding,
     /// The instance closed the connection before it responded.
     Interrupted,
+    /// A share link for one person, or none, and the browser has not said who is signed in.
+    SignIn,
+    /// No share link, or not one for this user.
+    NoLink,
 }
 
 /// Who reads a notice.
@@ -49,7 +54,7 @@ impl Notice {
     /// The notice of an instance that has no address, or refuses connections at it.
     pub(super) fn of(route: &Route) -> Self {
         match route.state.as_str() {
-            "pending" if route.is_queued => Self::Queued,
+            "pending" if route.is_queued => Self::Queued(route.queue),
             "pending" | "starting" => Self::Starting,
             "running" => Self::NotResponding,
             "stopping" => Self::Stopping,
@@ -63,24 +68,29 @@ impl Notice {
         match self {
             Self::NotOpened => "not_opened",
             Self::Gone => "gone",
-            Self::Queued => "queued",
+            Self::Queued(_) => "queued",
             Self::Starting => "starting",
             Self::Stopping => "stopping",
             Self::Stopped => "stopped",
             Self::NotResponding => "not_responding",
             Self::Interrupted => "interrupted",
+            Self::SignIn => "sign_in",
+            Self::NoLink => "no_link",
         }
     }
 
     /// Whether what it says will change without the user.
     fn is_followed(self) -> bool {
-        matches!(self, Self::Queued | Self::Starting | Self::Stopping | Self::Stopped | Self::NotResponding)
+        matches!(
+            self,
+            Self::Queued(_) | Self::Starting | Self::Stopping | Self::Stopped | Self::NotResponding
+        )
     }
 
     fn mark(self) -> Mark {
         match self {
-            Self::Queued | Self::Starting | Self::Stopping | Self::NotResponding => Mark::Moves,
-            Self::NotOpened | Self::Stopped | Self::Gone => Mark::Rests,
+            Self::Queued(_) | Self::Starting | Self::Stopping | Self::NotResponding => Mark::Moves,
+            Self::NotOpened | Self::Stopped | Self::Gone | Self::SignIn | Self::NoLink => Mark::Rests,
             Self::Interrupted => Mark::Failed,
         }
     }
@@ -88,7 +98,8 @@ impl Notice {
     fn problem(self) -> (ProblemType, StatusCode) {
         let kind = match self {
             Self::NotOpened => ProblemType::NotOpened,
-            Self::Gone => ProblemType::NotFound,
+            Self::Gone | Self::NoLink => ProblemType::NotFound,
+            Self::SignIn => ProblemType::Unauthenticated,
             Self::Interrupted => ProblemType::InstanceBrokeOff,
             _ => return (ProblemType::InstanceNotRunning, StatusCode::SERVICE_UNAVAILABLE),
         };
@@ -101,6 +112,9 @@ impl Notice {
         let mut response = if let Reader::Browser(language) = reader {
             let texts = texts::of(self, language);
             let mut body = Markup::default();
+            if let Self::Queued(place) = self {
+                body = body.live(&place.map(|place| place_text(place, language)).unwrap_or_default());
+            }
             for text in texts.body {
                 body = body.paragraph_with_link(text, platform.as_str());
             }
@@ -130,7 +144,7 @@ impl Notice {
                 "The request has no valid cookie for this host name, or no instance has this name."
             }
             Self::Gone => "The instance was deleted, or this port is no longer public.",
-            Self::Queued => "The instance waits for a free unit.",
+            Self::Queued(_) => "The instance waits for a free unit.",
             Self::Starting => "The instance is starting.",
             Self::Stopping => "The instance is stopping.",
             Self::Stopped => "The instance is stopped.",
@@ -138,12 +152,21 @@ impl Notice {
             Self::Interrupted => {
                 "The connection ended before a response arrived. The request may have taken effect."
             }
+            Self::SignIn => "Sign in, and open the link again.",
+            Self::NoLink => "The link has ended, or is not for you.",
         }
     }
 }
 
-/// The response of `/.atelier/status`, which the pages follow.
-pub(super) fn status(notice: Notice, is_ready: bool) -> Response {
-    let status = json!({ "state": notice.name(), "ready": is_ready });
+fn place_text(place: QueuePlace, language: Language) -> String {
+    queue_place::text(place, place.starts_at.map(until), language)
+}
+
+/// The response of `/.atelier/status`, which the pages follow. `message` is text of the page that changes.
+pub(super) fn status(notice: Notice, is_ready: bool, headers: &HeaderMap) -> Response {
+    let mut status = json!({ "state": notice.name(), "ready": is_ready });
+    if let Notice::Queued(Some(place)) = notice {
+        status["message"] = place_text(place, Language::of(headers)).into();
+    }
     ([(header::CACHE_CONTROL, "no-store")], Json(status)).into_response()
 }

@@ -8,11 +8,12 @@ use clients::gpu::{self, HostLabel};
 
 use super::{
     Instances,
-    cookie::{Session, Share},
+    cookie::{Person, Session, Share},
     gpu_unavailable,
     page::Notice,
+    personal_link,
 };
-use crate::{connection_info::ConnectionInfo, error::Error};
+use crate::{connection_info::ConnectionInfo, error::Error, html};
 
 impl Instances {
     /// Redeems the ticket of the query at the gpu service, sets the cookie and redirects to the instance.
@@ -46,11 +47,13 @@ impl Instances {
             session: redeemed.session_id,
             rights_at: redeemed.rights_at,
             share: None,
+            person: None,
         };
         self.begin(session)
     }
 
-    /// Opens the share link of the query at the gpu service, sets the cookie and redirects to the instance.
+    /// Opens the share link or its ticket in the query at the gpu service, sets the cookie and redirects to the instance. A
+    /// link that is not for everyone is for one person, or has ended: browsers are sent to the platform's address to sign in.
     pub(super) async fn open_shared(
         &self,
         label: &str,
@@ -61,15 +64,28 @@ impl Instances {
             return Err(Error::MethodNotAllowed { allow: "GET" });
         }
         self.state.rate_limits.check_sign_in(connection.peer).await?;
-        let (Some(host), Some(secret)) = (HostLabel::parse(label), parameter(request, "link")) else {
-            return Ok(self.notice(Notice::NotOpened, &request.headers));
+        let not_opened = || self.notice(Notice::NotOpened, &request.headers);
+        let Some(host) = HostLabel::parse(label) else { return Ok(not_opened()) };
+        let host_label = label.to_owned();
+        let (opened, secret) = match (parameter(request, "link"), parameter(request, "ticket")) {
+            (Some(secret), _) => {
+                let link = gpu::OpenLinkRequest { secret: secret.clone(), host_label };
+                (self.gpu.open_link(&link).await, Some(secret))
+            }
+            (None, Some(ticket)) => {
+                (self.gpu.redeem_link(&gpu::RedeemRequest { ticket, host_label }).await, None)
+            }
+            (None, None) => return Ok(not_opened()),
         };
-        let opened = self.gpu.open_link(&gpu::OpenLinkRequest { secret, host_label: label.to_owned() }).await;
         let opened = match opened {
             Ok(opened) if opened.instance_id == host.instance => opened,
-            Ok(_) => return Ok(self.notice(Notice::NotOpened, &request.headers)),
+            Ok(_) => return Ok(not_opened()),
             Err(clients::Error::Problem(problem)) if problem.status < 500 => {
-                return Ok(self.notice(Notice::NotOpened, &request.headers));
+                let secret = secret.filter(|_| html::is_wanted(&request.headers));
+                return Ok(match secret {
+                    Some(secret) => personal_link::at(&self.state.config.public_url, label, &secret),
+                    None => not_opened(),
+                });
             }
             Err(error) => return Err(gpu_unavailable(error)),
         };
@@ -80,6 +96,11 @@ impl Instances {
             session: None,
             rights_at: opened.rights_at,
             share: Some(Share { link: opened.share_link_id, expires_at: opened.expires_at }),
+            person: opened.person.map(|person| Person {
+                user: person.user_id,
+                session: person.session_id,
+                rights_at: person.rights_at,
+            }),
         })
     }
 
@@ -101,7 +122,7 @@ impl Instances {
 }
 
 /// The value of a parameter of the query.
-fn parameter(request: &Parts, wanted: &str) -> Option<String> {
+pub(super) fn parameter(request: &Parts, wanted: &str) -> Option<String> {
     url::form_urlencoded::parse(request.uri.query().unwrap_or_default().as_bytes())
         .find_map(|(name, value)| (name == wanted).then(|| value.into_owned()))
 }

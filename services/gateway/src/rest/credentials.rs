@@ -119,7 +119,7 @@ impl Credentials {
     /// If the credential is not valid (401), its user may not act for the tenant, or the request comes from a page of
     /// another origin (403), the key's own rate limit or that of its client for refused credentials is exceeded (429), or
     /// the identity service does not answer (503).
-    pub(super) async fn exchange(
+    pub(crate) async fn exchange(
         &self,
         state: &AppState,
         client: IpAddr,

@@ -81,6 +81,8 @@ impl Api {
     /// Returns the verified caller. A request that has none counts for its address.
     async fn caller(&self, peer: IpAddr, parts: &mut Parts) -> Result<Principal, Error> {
         let state = &self.state;
+        // only services act for others
+        parts.headers.remove(api::subject::HEADER);
         let caller = match state.credentials.exchange(state, peer, parts).await {
             Ok(()) => User::from_request_parts(parts, state).await.map_err(Error::from),
             Err(error) => Err(error),

@@ -12,6 +12,7 @@ mod listener;
 mod observability;
 mod pages;
 mod parsing;
+mod personal_links;
 mod platform;
 mod ports;
 mod proxy_protocol;

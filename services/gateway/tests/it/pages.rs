@@ -99,6 +99,56 @@ async fn each_state_has_a_page_in_both_languages() {
 }
 
 #[tokio::test]
+async fn the_page_of_a_queued_instance_shows_its_place_and_keeps_it_up_to_date() {
+    let platform = Platform::start().await;
+    let instance = platform.instance();
+    let opened = platform.opened(&instance).await;
+    let queue = |place: serde_json::Value| {
+        let route = json!({
+            "instance_id": instance.id, "tenant_id": instance.tenant, "address": null, "state": "pending",
+            "is_queued": true, "queue": place,
+        });
+        platform.world.routes.lock().unwrap().insert(instance.id.k8s_name(), route);
+        platform.publish(json!({ "instance_id": instance.id }));
+    };
+    let soon = crate::share_links::now() + jiff::SignedDuration::from_mins(12);
+    queue(json!({ "position": 3, "length": 7, "starts_at": soon }));
+    let live =
+        |page: &Response| between(&page.text, "<p id=\"live\" aria-live=\"polite\">", "</p>").to_owned();
+    for (language, text) in [
+        ("en", "Place 3 of 7 in the queue. A unit is expected in about 12 minutes."),
+        ("zh-CN", "排队位置：第 3 位，共 7 个。预计约 12 分钟后有空闲单元。"),
+    ] {
+        let page = testkit::eventually(text, async || {
+            let page = browser(&opened, language).get("/").await.expect(503);
+            (live(&page) == text).then_some(page)
+        })
+        .await;
+        assert_policy(&page);
+        // what the page's script shows instead
+        let status = opened.header("accept-language", language).get("/.atelier/status").await.expect(200);
+        assert_eq!(status.body, json!({ "state": "queued", "ready": false, "message": text }));
+    }
+    queue(json!({ "position": 1, "length": 7, "starts_at": null }));
+    testkit::eventually("the place has changed", async || {
+        let status = opened.get("/.atelier/status").await.expect(200);
+        status.body["message"].as_str()?.starts_with("Place 1 of 7 in the queue. There is no").then_some(())
+    })
+    .await;
+    // not known: the page says the rest
+    queue(json!(null));
+    let status = testkit::eventually("the place is not known", async || {
+        let status = opened.get("/.atelier/status").await.expect(200);
+        status.body.get("message").is_none().then_some(status)
+    })
+    .await;
+    assert_eq!(status.body, json!({ "state": "queued", "ready": false }));
+    assert_eq!(live(&browser(&opened, "en").get("/").await), "");
+    // to others nothing is told
+    platform.at(&instance).get("/.atelier/status").await.expect_problem(401, "not-opened");
+}
+
+#[tokio::test]
 async fn the_status_tells_those_who_may_use_the_instance_when_it_responds() {
     let platform = Platform::start().await;
     let instance = platform.instance();

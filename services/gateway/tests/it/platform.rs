@@ -39,6 +39,10 @@ pub(crate) struct World {
     pub(crate) tickets: Mutex<HashMap<String, Value>>,
     /// Share links, by secret.
     pub(crate) links: Mutex<HashMap<String, Value>>,
+    /// Those for one person: with the access token that opens them, and the URL of their ticket.
+    pub(crate) personal_links: Mutex<HashMap<String, Value>>,
+    /// Tickets of links, each for one use.
+    pub(crate) link_tickets: Mutex<HashMap<String, Value>>,
     /// Reports of the instances in use.
     pub(crate) reports: Mutex<Vec<Value>>,
     pub(crate) refused_reports: AtomicUsize,
@@ -170,6 +174,29 @@ async fn open_link(State(world): State<Arc<World>>, headers: HeaderMap, Json(bod
     link.map_or_else(nothing, |link| Json(link["opened"].clone()).into_response())
 }
 
+async fn link_ticket(
+    State(world): State<Arc<World>>,
+    headers: HeaderMap,
+    Json(body): Json<Value>,
+) -> Response {
+    let link = world.personal_links.lock().unwrap().get(body["secret"].as_str().unwrap()).cloned();
+    let subject = headers.get("x-atelier-subject").and_then(|value| value.to_str().ok());
+    let is_for = |link: &Value| link["label"] == body["host_label"] && link["token"].as_str() == subject;
+    let link = link.filter(|link| is_for(link) && known(&headers));
+    link.map_or_else(nothing, |link| Json(json!({ "url": link["url"] })).into_response())
+}
+
+async fn redeem_link(
+    State(world): State<Arc<World>>,
+    headers: HeaderMap,
+    Json(body): Json<Value>,
+) -> Response {
+    let ticket = body["ticket"].as_str().unwrap();
+    let mut tickets = world.link_tickets.lock().unwrap();
+    let fits = tickets.get(ticket).is_some_and(|t| t["label"] == body["host_label"]) && known(&headers);
+    if fits { Json(tickets.remove(ticket).unwrap()["opened"].clone()).into_response() } else { nothing() }
+}
+
 async fn activity(State(world): State<Arc<World>>, headers: HeaderMap, Json(body): Json<Value>) -> Response {
     if world.gpu_away.load(Ordering::SeqCst) || !known(&headers) {
         world.refused_reports.fetch_add(1, Ordering::SeqCst);
@@ -211,6 +238,8 @@ impl Platform {
             .route("/internal/v1/route-changes", get(route_changes))
             .route("/internal/v1/tickets/redeem", post(redeem))
             .route("/internal/v1/share-links/open", post(open_link))
+            .route("/internal/v1/share-links/tickets", post(link_ticket))
+            .route("/internal/v1/share-links/redeem", post(redeem_link))
             .route("/internal/v1/instance-activity", post(activity))
             .route("/v1/instances/{id}/terminal", any(echo))
             .route("/v1/instances/{id}/log", post(|r: Request| async { Body::new(r.into_body()) }))

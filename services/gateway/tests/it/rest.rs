@@ -42,6 +42,7 @@ async fn forwarded_headers_are_set_and_the_token_passes_unchanged() {
         .token(&token)
         .header("x-request-id", "my-own-request-id")
         .header("x-atelier-tenant", "ten_x")
+        .header("x-atelier-subject", "x.y.z")
         .header("x-forwarded-for", "6.6.6.6")
         .header("x-forwarded-proto", "gopher")
         .header("forwarded", "for=6.6.6.6")
@@ -62,7 +63,8 @@ async fn forwarded_headers_are_set_and_the_token_passes_unchanged() {
     assert_eq!(headers["x-forwarded-for"], "127.0.0.1");
     assert_eq!(headers["x-forwarded-proto"], "http");
     assert_eq!(headers["x-forwarded-host"], platform.address.to_string());
-    for gone in ["x-atelier-tenant", "forwarded", "x-secret-hop", "connection", "cookie"] {
+    for gone in ["x-atelier-tenant", "x-atelier-subject", "forwarded", "x-secret-hop", "connection", "cookie"]
+    {
         assert!(headers.get(gone).is_none(), "{gone} passed: {headers}");
     }
 }

@@ -15,7 +15,7 @@ use crate::{
 };
 
 #[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
-fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     Timestamp::now()
 }
 
@@ -33,7 +33,7 @@ impl Platform {
     }
 
     /// Sets the valid links of the instance's host name.
-    fn share(&self, instance: &Instance, links: &[ShareLinkId]) {
+    pub(crate) fn share(&self, instance: &Instance, links: &[ShareLinkId]) {
         let label = instance.host.split('.').next().unwrap();
         self.world.routes.lock().unwrap().get_mut(label).unwrap()["share_links"] = json!(links);
         self.publish(json!({ "instance_id": instance.id }));
@@ -50,7 +50,7 @@ impl Platform {
     }
 }
 
-fn with(client: &Client, cookie: &str) -> Client {
+pub(crate) fn with(client: &Client, cookie: &str) -> Client {
     client.header("cookie", cookie.split(';').next().unwrap())
 }
 

@@ -20,7 +20,7 @@ use atelier_gpu::{Config, MIGRATIONS, NAME};
 use clap::Parser;
 use load::{Kind, Latencies};
 use stock::Stock;
-use testkit::{Issuer, SERVICE_TOKEN, TestDb, eventually};
+use testkit::{Issuer, TestDb, eventually, service_token};
 
 #[derive(Debug, Parser)]
 struct Args {
@@ -101,14 +101,15 @@ async fn measure(args: &Args, instances: i64, waiting: i64) -> Figures {
     let database = db.service(NAME, &MIGRATIONS).await;
     let listen = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (stock_url, auth, kubeconfig) = (stock.url(), issuer.config(), cluster.kubeconfig_path().display());
+    let token = service_token("gpu");
     let config = format!(
         r#"
         listen = "{listen}"
         database = {{ url = "{}", app_password = "test", worker_password = "test" }}
         auth = {{ issuer = "{}", audience = "{}", jwks_url = "{}" }}
-        callers = {{ test = "{SERVICE_TOKEN}" }}
-        stock = {{ url = "{stock_url}", token = "{SERVICE_TOKEN}" }}
-        storage = {{ url = "{stock_url}", token = "{SERVICE_TOKEN}" }}
+        callers = {{ gpu = "{token}" }}
+        stock = {{ url = "{stock_url}", token = "{token}" }}
+        storage = {{ url = "{stock_url}", token = "{token}" }}
         apps = {{ scheme = "http", domain = "localhost" }}
         encryption_keys = [{{ id = "1", key = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=" }}]
         clusters.{} = {{ kubeconfig = "{kubeconfig}" }}

@@ -2,7 +2,7 @@
 
 use api::{ETag, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use audit::{AdminAction, NewAction, Why};
-use auth::Admin;
+use auth::{Admin, SubjectToken};
 use axum::{extract::State, response::IntoResponse};
 use http::StatusCode;
 use ids::{InstanceId, TenantId};
@@ -64,6 +64,7 @@ impl PlatformInstanceView {
 async fn list_platform_instances(
     State(app): State<AppState>,
     _admin: Admin,
+    SubjectToken(subject): SubjectToken,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<Page<PlatformInstanceView>>, Problem> {
     let request = PageParams { limit: query.limit, cursor: query.cursor }.request()?;
@@ -72,7 +73,7 @@ async fn list_platform_instances(
     let page = request.page(rows, |instance| instance.id);
     drop(tx);
     let mut page = page.map(|instance| PlatformInstanceView::of(&instance, &app));
-    queue::add_places(&app, page.items.iter_mut().map(|view| &mut view.instance)).await;
+    queue::add_places(&app, &subject, page.items.iter_mut().map(|view| &mut view.instance)).await;
     Ok(Json(page))
 }
 
@@ -86,6 +87,7 @@ async fn list_platform_instances(
 async fn get_platform_instance(
     State(app): State<AppState>,
     _admin: Admin,
+    SubjectToken(subject): SubjectToken,
     Path(id): Path<InstanceId>,
 ) -> Result<impl IntoResponse, Problem> {
     let mut tx = app.db.admin().await?;
@@ -93,7 +95,7 @@ async fn get_platform_instance(
     let instance = instance.ok_or_else(Problem::not_found)?;
     drop(tx);
     let mut view = PlatformInstanceView::of(&instance, &app);
-    queue::add_places(&app, [&mut view.instance]).await;
+    queue::add_places(&app, &subject, [&mut view.instance]).await;
     Ok((ETag(instance.generation), Json(view)))
 }
 

@@ -6,6 +6,7 @@ use clients::stock::{Datacenter, GpuSpec};
 use encryption::Cipher;
 use ids::StorageId;
 use jiff::Timestamp;
+use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, Serialize};
 use sqlx::PgConnection;
 use utoipa::ToSchema;
@@ -136,15 +137,15 @@ impl InstanceChange {
     pub(super) async fn check_references(
         &self,
         app: &AppState,
-        token: &str,
+        subject: &SecretString,
     ) -> Result<NewReferences, Problem> {
         let mut new = NewReferences::default();
         if let Some(storages) = &self.storages {
-            let of_storages = check_storages(app, token, &Requested::list(storages)).await?;
-            new.datacenter = find_datacenter(app, token, None, of_storages).await?;
+            let of_storages = check_storages(app, subject, &Requested::list(storages)).await?;
+            new.datacenter = find_datacenter(app, subject, None, of_storages).await?;
         }
         if let Some(name) = &self.gpu_spec {
-            new.spec = Some(find_gpu_spec(app, name).await?);
+            new.spec = Some(find_gpu_spec(app, subject, name).await?);
         }
         Ok(new)
     }

@@ -7,6 +7,7 @@ use auth::Member;
 use encryption::Cipher;
 use ids::{ImageId, InstanceId, OperationId, StorageId, TenantId};
 use jiff::Timestamp;
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use sqlx::PgConnection;
 use utoipa::ToSchema;
@@ -163,13 +164,17 @@ impl NewInstance {
     }
 
     /// Checks with the other services, as the user whose access token this is.
-    pub(super) async fn check_references(&self, app: &AppState, token: &str) -> Result<References, Problem> {
-        let spec = find_gpu_spec(app, &self.gpu_spec).await?;
-        let of_storages = check_storages(app, token, &self.existing_mounts()).await?;
+    pub(super) async fn check_references(
+        &self,
+        app: &AppState,
+        subject: &SecretString,
+    ) -> Result<References, Problem> {
+        let spec = find_gpu_spec(app, subject, &self.gpu_spec).await?;
+        let of_storages = check_storages(app, subject, &self.existing_mounts()).await?;
         if let Some(new) = &self.new_storage {
-            new.check_spec(app, token).await?;
+            new.check_spec(app, subject).await?;
         }
-        let datacenter = find_datacenter(app, token, self.datacenter.as_deref(), of_storages).await?;
+        let datacenter = find_datacenter(app, subject, self.datacenter.as_deref(), of_storages).await?;
         Ok(References { spec, datacenter, new_storage: None })
     }
 
@@ -178,7 +183,7 @@ impl NewInstance {
     pub(super) async fn create_storage(
         &self,
         app: &AppState,
-        token: &str,
+        subject: &SecretString,
         member: &Member,
         key: &IdempotencyKey,
         references: &mut References,
@@ -188,7 +193,7 @@ impl NewInstance {
         self.admitted(&mut tx, member.tenant, references, app.admission()).await?;
         // nothing is stored
         tx.rollback().await?;
-        references.new_storage = Some(new.create(app, token, key, references.datacenter.as_ref()).await?);
+        references.new_storage = Some(new.create(app, subject, key, references.datacenter.as_ref()).await?);
         Ok(())
     }
 

@@ -1,9 +1,9 @@
 //! `/v1/instances`: requests record the desired state; the reconciler carries it out.
 
 use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
-use auth::Member;
-use axum::{extract::State, http::HeaderMap, response::IntoResponse};
-use http::{StatusCode, header};
+use auth::{Member, SubjectToken};
+use axum::{extract::State, response::IntoResponse};
+use http::StatusCode;
 use ids::{InstanceId, OperationId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -63,6 +63,7 @@ fn accepted(app: &AppState, instance: &Instance) -> Result<Reply, Problem> {
 async fn list_instances(
     State(app): State<AppState>,
     member: Member,
+    SubjectToken(subject): SubjectToken,
     Query(query): Query<ListQuery>,
 ) -> Result<Json<Page<InstanceView>>, Problem> {
     let request = PageParams { limit: query.limit, cursor: query.cursor }.request()?;
@@ -72,7 +73,7 @@ async fn list_instances(
     drop(tx);
     let page = request.page(rows, |instance| instance.id);
     let mut page = page.map(|instance| InstanceView::of(&instance, &app.config.apps));
-    queue::add_places(&app, &mut page.items).await;
+    queue::add_places(&app, &subject, &mut page.items).await;
     Ok(Json(page))
 }
 
@@ -94,16 +95,15 @@ async fn create_instance(
     State(app): State<AppState>,
     member: Member,
     key: IdempotencyKey,
-    headers: HeaderMap,
+    SubjectToken(subject): SubjectToken,
     Json(new): Json<NewInstance>,
 ) -> Result<Reply, Problem> {
     member.writer()?;
     new.check(app.config.idle)?;
     // before the transaction; a repeated request gets its stored response, whatever these checks say now
-    let token = access_token(&headers);
     let checked = async {
-        let mut references = new.check_references(&app, token).await?;
-        new.create_storage(&app, token, &member, &key, &mut references).await?;
+        let mut references = new.check_references(&app, &subject).await?;
+        new.create_storage(&app, &subject, &member, &key, &mut references).await?;
         Ok::<_, Problem>(references)
     };
     let references = checked.await;
@@ -116,12 +116,6 @@ async fn create_instance(
     .await
 }
 
-/// The access token of a request that has been authenticated.
-pub(super) fn access_token(headers: &HeaderMap) -> &str {
-    let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    value.split_once(' ').map_or("", |(_, token)| token.trim())
-}
-
 /// Returns an instance.
 #[utoipa::path(
     get, path = "/v1/instances/{id}", operation_id = "get_instance", tag = "instances",
@@ -132,13 +126,14 @@ pub(super) fn access_token(headers: &HeaderMap) -> &str {
 async fn get_instance(
     State(app): State<AppState>,
     member: Member,
+    SubjectToken(subject): SubjectToken,
     Path(id): Path<InstanceId>,
 ) -> Result<impl IntoResponse, Problem> {
     let mut tx = app.db.tenant(member.tenant).await?;
     let instance = store::find(&mut tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
     drop(tx);
     let mut view = InstanceView::of(&instance, &app.config.apps);
-    queue::add_places(&app, [&mut view]).await;
+    queue::add_places(&app, &subject, [&mut view]).await;
     Ok((ETag(instance.generation), Json(view)))
 }
 
@@ -157,14 +152,14 @@ async fn update_instance(
     member: Member,
     key: IdempotencyKey,
     if_match: IfMatch,
-    headers: HeaderMap,
+    SubjectToken(subject): SubjectToken,
     Path(id): Path<InstanceId>,
     Json(change): Json<InstanceChange>,
 ) -> Result<Reply, Problem> {
     member.writer()?;
     change.check(app.config.idle)?;
     // before the transaction; a repeated request gets its stored response, whatever these checks say now
-    let references = change.check_references(&app, access_token(&headers)).await;
+    let references = change.check_references(&app, &subject).await;
     key.once(app.db.tenant(member.tenant).await?, member.tenant, &change.identity(&app.cipher), async |tx| {
         let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
         if_match.check(instance.generation)?;

@@ -3,6 +3,7 @@
 use api::{Checks, FieldError, IdempotencyKey, Problem, ProblemDetails, ProblemType};
 use clients::{stock::Datacenter, storage::NewStorage};
 use ids::StorageId;
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -35,15 +36,15 @@ impl NewVolume {
     }
 
     /// Checks the specification, as the user whose access token this is.
-    pub(super) async fn check_spec(&self, app: &AppState, token: &str) -> Result<(), Problem> {
-        check_storage_spec(app, token, "/new_storage/storage_spec", &self.storage_spec).await
+    pub(super) async fn check_spec(&self, app: &AppState, subject: &SecretString) -> Result<(), Problem> {
+        check_storage_spec(app, subject, "/new_storage/storage_spec", &self.storage_spec).await
     }
 
     /// Creates the volume under a key that is derived from that of the instance: a repetition returns the same volume.
     pub(super) async fn create(
         &self,
         app: &AppState,
-        token: &str,
+        subject: &SecretString,
         key: &IdempotencyKey,
         datacenter: Option<&Datacenter>,
     ) -> Result<StorageId, Problem> {
@@ -53,7 +54,7 @@ impl NewVolume {
             size_gib: self.size_gib,
             datacenter: datacenter.map(|datacenter| datacenter.name.clone()),
         };
-        match app.storage.create(&new, &derived(key.as_str()), token).await {
+        match app.storage.create(&new, &derived(key.as_str()), subject).await {
             Ok(storage) => Ok(storage.id),
             Err(clients::Error::Problem(problem))
                 if problem.status < 500 && !problem.is(ProblemType::InsufficientScope) =>

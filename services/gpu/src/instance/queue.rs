@@ -3,13 +3,14 @@
 use std::{collections::HashMap, time::Duration};
 
 use api::{ErrorChain, Json, Problem, ProblemType};
-use auth::Member;
-use axum::{extract::State, http::HeaderMap};
+use auth::{Member, SubjectToken};
+use axum::extract::State;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use clients::stock::{self, Alternative, Estimate};
 use db::Db;
 use ids::InstanceId;
 use rust_decimal::Decimal;
+use secrecy::SecretString;
 use serde::Serialize;
 use service::Workers;
 use tokio::time::{sleep, timeout};
@@ -19,7 +20,6 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{
     create::NewInstance,
     hold::hold_price,
-    http::access_token,
     reason::ReasonCode,
     references::References,
     store::{self, QUEUE},
@@ -38,16 +38,20 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(quote_instance))
 }
 
-/// Adds their places in the queue to instances that wait, by one call. A stock service that does not answer leaves them
+/// Adds their places in the queue to instances that wait, by one call for the user whose access token is `subject`. A stock service that does not answer leaves them
 /// marked as unknown.
-pub(super) async fn add_places<'a>(app: &AppState, views: impl IntoIterator<Item = &'a mut InstanceView>) {
+pub(super) async fn add_places<'a>(
+    app: &AppState,
+    subject: &SecretString,
+    views: impl IntoIterator<Item = &'a mut InstanceView>,
+) {
     let mut waiting: Vec<&mut InstanceView> =
         views.into_iter().filter(|view| view.queued().is_some()).collect();
     if waiting.is_empty() {
         return;
     }
     let ids: Vec<InstanceId> = waiting.iter().filter_map(|view| view.queued()).collect();
-    let entries = match timeout(PLACES_TIMEOUT, app.stock.queue_entries(&ids)).await {
+    let entries = match timeout(PLACES_TIMEOUT, app.stock.queue_entries(&ids, Some(subject))).await {
         Ok(Ok(entries)) => entries.items,
         Ok(Err(error)) => return tracing::warn!(error = %ErrorChain(&error), "cannot read the queue"),
         Err(_) => return tracing::warn!("cannot read the queue in time"),
@@ -57,6 +61,21 @@ pub(super) async fn add_places<'a>(app: &AppState, views: impl IntoIterator<Item
     for view in &mut waiting {
         if let Some(id) = view.queued() {
             view.set_place(places.remove(&id));
+        }
+    }
+}
+
+/// Returns the place of an instance that waits, for the gateway's page about it. None if the stock service does not answer.
+pub(crate) async fn place(app: &AppState, instance: InstanceId) -> Option<stock::QueueEntry> {
+    match timeout(PLACES_TIMEOUT, app.stock.queue_entries(&[instance], None)).await {
+        Ok(Ok(entries)) => entries.items.into_iter().next(),
+        Ok(Err(error)) => {
+            tracing::warn!(error = %ErrorChain(&error), "cannot read the queue");
+            None
+        }
+        Err(_) => {
+            tracing::warn!("cannot read the queue in time");
+            None
         }
     }
 }
@@ -103,11 +122,11 @@ pub(super) struct Quote {
 async fn quote_instance(
     State(app): State<AppState>,
     member: Member,
-    headers: HeaderMap,
+    SubjectToken(subject): SubjectToken,
     Json(new): Json<NewInstance>,
 ) -> Result<Json<Quote>, Problem> {
     new.check(app.config.idle)?;
-    let references = new.check_references(&app, access_token(&headers)).await?;
+    let references = new.check_references(&app, &subject).await?;
     let mut tx = app.db.tenant(member.tenant).await?;
     let found = new.check_catalogue(&mut tx, member.tenant, None).await?;
     let instance = new.instance(member.tenant, &references, found, (app.clock)());
@@ -115,7 +134,7 @@ async fn quote_instance(
     let refused = app.admission().quote(&mut tx, &instance).await?;
     drop(tx);
     let References { spec, datacenter, .. } = references;
-    let quote = app.stock.quote(spec.id, datacenter.map(|datacenter| datacenter.id)).await;
+    let quote = app.stock.quote(spec.id, datacenter.map(|datacenter| datacenter.id), &subject).await;
     let quote = quote.map_err(|cause| Error::Service { service: "The stock service", cause })?;
     let limited = exceeded
         .map(|exceeded| (ReasonCode::QuotaExceeded, exceeded.to_string()))

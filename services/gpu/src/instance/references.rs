@@ -5,8 +5,8 @@ use clients::{
     stock::{Datacenter, GpuSpec, GpuSpecState},
     storage::StorageKind,
 };
-
 use ids::StorageId;
+use secrecy::SecretString;
 
 use super::mount::Requested;
 use crate::{error::Error, state::AppState};
@@ -26,8 +26,12 @@ pub(super) struct References {
 }
 
 /// Returns a GPU specification that new starts can use.
-pub(super) async fn find_gpu_spec(app: &AppState, id_or_name: &str) -> Result<GpuSpec, Problem> {
-    let spec = app.stock.gpu_spec(id_or_name).await;
+pub(super) async fn find_gpu_spec(
+    app: &AppState,
+    subject: &SecretString,
+    id_or_name: &str,
+) -> Result<GpuSpec, Problem> {
+    let spec = app.stock.gpu_spec(id_or_name, subject).await;
     let spec = existing(spec, STOCK, "/gpu_spec", "GPU specification not found")?;
     if spec.state == GpuSpecState::Retired {
         return Err(Problem::invalid_field("/gpu_spec", "this GPU specification is retired"));
@@ -38,12 +42,12 @@ pub(super) async fn find_gpu_spec(app: &AppState, id_or_name: &str) -> Result<Gp
 /// Returns the requested datacenter, which must be that of the storages; without a request, that of the storages.
 pub(super) async fn find_datacenter(
     app: &AppState,
-    token: &str,
+    subject: &SecretString,
     requested: Option<&str>,
     of_storages: Option<String>,
 ) -> Result<Option<Datacenter>, Problem> {
     let of_storages = match of_storages {
-        Some(name) => match app.stock.datacenter(&name, token).await {
+        Some(name) => match app.stock.datacenter(&name, subject).await {
             Ok(datacenter) => Some(datacenter),
             // the storage service may know a site that has no stock
             Err(error) if error.is_not_found() => None,
@@ -52,7 +56,7 @@ pub(super) async fn find_datacenter(
         None => None,
     };
     let Some(requested) = requested else { return Ok(of_storages) };
-    let found = app.stock.datacenter(requested, token).await;
+    let found = app.stock.datacenter(requested, subject).await;
     let found = existing(found, STOCK, "/datacenter", "datacenter not found")?;
     match of_storages {
         Some(other) if other.id != found.id => {
@@ -66,13 +70,13 @@ pub(super) async fn find_datacenter(
 /// Checks that the storages are volumes of the tenant in one datacenter. Returns its name.
 pub(super) async fn check_storages(
     app: &AppState,
-    token: &str,
+    subject: &SecretString,
     requested: &[Requested],
 ) -> Result<Option<String>, Problem> {
     let mut datacenter: Option<String> = None;
     for Requested { pointer, mount } in requested {
         let at = format!("{pointer}/storage_id");
-        let found = app.storage.find(mount.storage_id, token).await;
+        let found = app.storage.find(mount.storage_id, subject).await;
         let found = existing(found, STORAGE, &at, "storage not found")?;
         if found.kind == StorageKind::Bucket {
             return Err(Problem::invalid_field(at, "a bucket cannot be mounted: choose a volume"));
@@ -92,11 +96,11 @@ pub(super) async fn check_storages(
 /// Checks that a storage specification is one of volumes.
 pub(super) async fn check_storage_spec(
     app: &AppState,
-    token: &str,
+    subject: &SecretString,
     pointer: &str,
     id_or_name: &str,
 ) -> Result<(), Problem> {
-    let spec = app.storage.spec(id_or_name, token).await;
+    let spec = app.storage.spec(id_or_name, subject).await;
     let spec = existing(spec, STORAGE, pointer, "storage specification not found")?;
     if spec.kind == StorageKind::Bucket {
         return Err(Problem::invalid_field(

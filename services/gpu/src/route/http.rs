@@ -50,6 +50,19 @@ pub(crate) struct Route {
     sign_in: bool,
     /// The valid share links of the host name.
     share_links: Vec<ShareLinkId>,
+    /// Its place in the queue; null if it does not wait, or its place is not known.
+    queue: Option<QueuePlace>,
+}
+
+/// A place in the queue for a free unit.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct QueuePlace {
+    /// The place; 1 is next.
+    position: i64,
+    /// Instances that wait.
+    length: i64,
+    /// When a unit is expected; null if too few were released recently.
+    starts_at: Option<Timestamp>,
 }
 
 /// What a ticket opens.
@@ -160,14 +173,22 @@ async fn get_route(
         }
     };
     let share_links = share::store::valid(&mut tx, host).await?;
+    drop(tx);
+    let is_queued = found.state.reason().is_some_and(|reason| reason.code == ReasonCode::Queued);
+    let entry = if is_queued { instance::queue::place(&app, host.instance).await } else { None };
     Ok(Json(Route {
         instance_id: host.instance,
         tenant_id: found.tenant,
         address: address(&found.state, &found.order.template, host.port),
         state: (&found.state).into(),
-        is_queued: found.state.reason().is_some_and(|reason| reason.code == ReasonCode::Queued),
+        is_queued,
         sign_in,
         share_links,
+        queue: entry.map(|entry| QueuePlace {
+            position: entry.position,
+            length: entry.length,
+            starts_at: entry.estimate.map(|estimate| estimate.starts_at),
+        }),
     }))
 }
 

@@ -7,4 +7,4 @@ pub(crate) mod store;
 
 pub(crate) use changes::{OUTBOX, RETENTION};
 pub(crate) use http::routes;
-pub(crate) use model::{Secret, hash};
+pub(crate) use model::{Secret, TICKET_LIFETIME, hash};

@@ -9,7 +9,7 @@ use jiff::SignedDuration;
 use crate::{catalogue::Template, error::Error, instance::State};
 
 /// How long a ticket can be redeemed.
-pub(super) const TICKET_LIFETIME: SignedDuration = SignedDuration::from_secs(60);
+pub(crate) const TICKET_LIFETIME: SignedDuration = SignedDuration::from_secs(60);
 
 /// The secret of a ticket or link: 256 random bits.
 pub(crate) struct Secret(String);

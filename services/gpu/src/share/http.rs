@@ -13,7 +13,8 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     model,
-    store::{self, NewLink, StoredLink},
+    recipient::Recipient,
+    store::{self, NewLink, StoredLink, personal_hash},
 };
 use crate::{
     error::Error,
@@ -34,11 +35,14 @@ struct NewShareLink {
     /// One of the `public_ports`; the port of the service if absent.
     #[serde(default)]
     port: Option<u16>,
+    /// The person who may open it, signed in; everyone who has it if absent.
+    #[serde(default)]
+    recipient: Option<Recipient>,
     /// End of the link, at most 30 days from now.
     expires_at: Timestamp,
 }
 
-/// A link that opens one port of an instance to everyone who has it.
+/// A link that opens one port of an instance to everyone who has it, or to one person.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ShareLink)]
 struct ShareLinkView {
@@ -50,6 +54,8 @@ struct ShareLinkView {
     port: Option<u16>,
     /// The link. Null except in the response to its creation, and when that request is repeated.
     url: Option<String>,
+    /// The only person who may open it; null for everyone who has it.
+    recipient: Option<Recipient>,
     /// Id of the user who created it. It ends with this user's rights.
     created_by: UserId,
     /// When it was created.
@@ -67,6 +73,7 @@ impl From<StoredLink> for ShareLinkView {
             name: link.name,
             port: link.port.and_then(|port| port.try_into().ok()),
             url: None,
+            recipient: Recipient::stored(link.recipient_email, link.recipient_user_id),
             created_by: link.created_by,
             created_at: link.created_at.to_jiff(),
             expires_at: link.expires_at.to_jiff(),
@@ -101,8 +108,8 @@ async fn list_share_links(
     Ok(Json(request.page(rows, |link| link.id).map(ShareLinkView::from)))
 }
 
-/// Creates a link that opens the instance, or one of its public ports, to everyone who has it. It ends at its time, when it
-/// is deleted, and with the rights of the user who creates it. The link is shown once.
+/// Creates a link that opens the instance, or one of its public ports, to everyone who has it, or to one person who signs
+/// in. It ends at its time, when it is deleted, and with the rights of the user who creates it. The link is shown once.
 #[utoipa::path(
     post, path = "/v1/instances/{id}/share-links", operation_id = "create_share_link", tag = "instances",
     params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),
@@ -121,7 +128,11 @@ async fn create_share_link(
 ) -> Result<Reply, Problem> {
     member.writer()?;
     let (tenant, now) = (member.tenant, (app.clock)());
-    model::check(&new.name, new.expires_at, now)?;
+    model::check(&new.name, new.recipient.as_ref(), new.expires_at, now)?;
+    if new.recipient.as_ref().is_some_and(|person| person.email().is_some()) && app.identity.is_none() {
+        let detail = "is not supported by this platform; use `user_id`";
+        return Err(Problem::invalid_field("/recipient/email", detail));
+    }
     key.once(app.db.tenant(tenant).await?, tenant, &new, async |tx| {
         let found = instance::store::find(tx, tenant, id).await?.ok_or_else(Problem::not_found)?;
         if new.port.is_some_and(|port| found.public_port(port).is_none()) {
@@ -137,7 +148,11 @@ async fn create_share_link(
             instance: id,
             port: new.port,
             name: &new.name,
-            hash: hash(secret.as_str()),
+            hash: match new.recipient {
+                Some(_) => personal_hash(secret.as_str()),
+                None => hash(secret.as_str()),
+            },
+            recipient: new.recipient.as_ref(),
             created_by: member.principal.user,
             created_at: now,
             expires_at: new.expires_at,

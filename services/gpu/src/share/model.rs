@@ -3,6 +3,8 @@
 use api::{Checks, Problem};
 use jiff::{SignedDuration, Timestamp};
 
+use super::recipient::Recipient;
+
 /// Characters of a name, at most.
 const MAX_NAME: usize = 100;
 /// How long a link is valid, at least and at most.
@@ -13,9 +15,17 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(30 * 24);
 ///
 /// # Errors
 /// `invalid-field`, with what is not valid.
-pub(super) fn check(name: &str, expires_at: Timestamp, now: Timestamp) -> Result<(), Problem> {
+pub(super) fn check(
+    name: &str,
+    recipient: Option<&Recipient>,
+    expires_at: Timestamp,
+    now: Timestamp,
+) -> Result<(), Problem> {
     let mut checks = Checks::default();
     checks.display_name("/name", name, MAX_NAME);
+    if let Some(recipient) = recipient {
+        recipient.check(&mut checks);
+    }
     let life = now.duration_until(expires_at);
     checks.require(
         (SHORTEST..=LONGEST).contains(&life),
@@ -36,9 +46,9 @@ mod tests {
             [(-1, false), (59, false), (60, true), (30 * 86_400, true), (30 * 86_400 + 1, false)]
         {
             let expires_at = now + SignedDuration::from_secs(seconds);
-            assert_eq!(check("for Ann", expires_at, now).is_ok(), valid, "{seconds}");
+            assert_eq!(check("for Ann", None, expires_at, now).is_ok(), valid, "{seconds}");
         }
-        assert!(check("", now + LONGEST, now).is_err());
-        assert!(check(&"x".repeat(101), now + LONGEST, now).is_err());
+        assert!(check("", None, now + LONGEST, now).is_err());
+        assert!(check(&"x".repeat(101), None, now + LONGEST, now).is_err());
     }
 }

@@ -7,11 +7,16 @@ use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
 use sqlx::PgConnection;
 
+use super::recipient::Recipient;
+use crate::route::hash;
+
 /// A link, without its secret.
 pub(crate) struct StoredLink {
     pub(crate) id: ShareLinkId,
     pub(crate) port: Option<i32>,
     pub(crate) name: String,
+    pub(crate) recipient_email: Option<String>,
+    pub(crate) recipient_user_id: Option<UserId>,
     pub(crate) created_by: UserId,
     pub(crate) created_at: jiff_sqlx::Timestamp,
     pub(crate) expires_at: jiff_sqlx::Timestamp,
@@ -26,9 +31,17 @@ pub(super) struct NewLink<'l> {
     pub(super) port: Option<u16>,
     pub(super) name: &'l str,
     pub(super) hash: Vec<u8>,
+    /// The only person who may open it.
+    pub(super) recipient: Option<&'l Recipient>,
     pub(super) created_by: UserId,
     pub(super) created_at: Timestamp,
     pub(super) expires_at: Timestamp,
+}
+
+/// Returns the hash under which the secret of a link for one person is stored. Replicas that know only links for everyone
+/// look for another.
+pub(super) fn personal_hash(secret: &str) -> Vec<u8> {
+    hash(&format!("one person {secret}"))
 }
 
 /// Returns the valid links of an instance, newest first.
@@ -40,7 +53,8 @@ pub(super) async fn list(
 ) -> sqlx::Result<Vec<StoredLink>> {
     sqlx::query_as!(
         StoredLink,
-        "select id, port, name, created_by, created_at, expires_at, last_used_at from share_links
+        "select id, port, name, recipient_email, recipient_user_id, created_by, created_at, expires_at, last_used_at
+         from share_links
          where instance_id = $1 and expires_at > now() and ($2::uuid is null or id < $2)
          order by id desc limit $3",
         instance as InstanceId,
@@ -71,9 +85,11 @@ pub(super) async fn count_locked(conn: &mut PgConnection, instance: InstanceId) 
 pub(super) async fn insert(conn: &mut PgConnection, link: &NewLink<'_>) -> sqlx::Result<StoredLink> {
     sqlx::query_as!(
         StoredLink,
-        "insert into share_links (id, tenant_id, instance_id, port, name, hash, created_by, created_at, expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-         returning id, port, name, created_by, created_at, expires_at, last_used_at",
+        "insert into share_links (id, tenant_id, instance_id, port, name, hash, created_by, created_at, expires_at,
+             recipient_email, recipient_user_id)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+         returning id, port, name, recipient_email, recipient_user_id, created_by, created_at, expires_at,
+             last_used_at",
         ShareLinkId::new() as ShareLinkId,
         link.tenant as TenantId,
         link.instance as InstanceId,
@@ -83,6 +99,8 @@ pub(super) async fn insert(conn: &mut PgConnection, link: &NewLink<'_>) -> sqlx:
         link.created_by as UserId,
         link.created_at.to_sqlx() as _,
         link.expires_at.to_sqlx() as _,
+        link.recipient.and_then(Recipient::email),
+        link.recipient.and_then(Recipient::user_id) as Option<UserId>,
     )
     .fetch_one(conn)
     .await
@@ -121,7 +139,7 @@ impl OpenedLink {
     }
 }
 
-/// Finds a valid link of a host name by its secret, and records its use.
+/// Finds a valid link for everyone, of a host name by its secret, and records its use.
 pub(super) async fn open(
     conn: &mut PgConnection,
     hash: &[u8],
@@ -131,6 +149,7 @@ pub(super) async fn open(
         OpenedLink,
         "update share_links l set last_used_at = now() from instances i
          where l.hash = $1 and l.instance_id = $2 and l.port is not distinct from $3 and l.expires_at > now()
+           and l.recipient_email is null and l.recipient_user_id is null
            and i.id = l.instance_id and i.state <> 'deleted'
            and ($3::int is null or i.public_ports @> jsonb_build_array(jsonb_build_object('port', $3::int)))
          returning l.id, l.tenant_id, l.created_by, l.created_at, l.expires_at",

@@ -1,8 +1,9 @@
 //! `/internal/v1/tenants`, for the identity service.
 
-use api::{Json, Path, Problem};
+use api::{Json, Path, Problem, audit};
 use auth::Caller;
 use axum::extract::State;
+use http::StatusCode;
 use ids::TenantId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -30,12 +31,13 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
 async fn put_tenant(
     State(app): State<AppState>,
     caller: Caller,
+    audit: audit::Request,
     Path(id): Path<TenantId>,
     Json(order): Json<TenantOrder>,
 ) -> Result<Json<TenantProgress>, Problem> {
     // the call comes from a service
     let mut tx = app.db.worker().await?;
-    let order = store::record(&mut tx, id, &order).await?;
+    let (order, is_new) = store::record(&mut tx, id, &order).await?;
     let is_deleted = order.state == TenantFate::Deleting;
     let now = (app.clock)();
     let mut ending = instance::store::lock_in(&mut tx, id, order.ends(), BATCH).await?;
@@ -53,6 +55,9 @@ async fn put_tenant(
         }
     }
     let remaining = held_remain + instance::store::count_in(&mut tx, id, order.unfinished()).await?;
+    if is_new {
+        audit.record_for(&mut tx, id, StatusCode::OK, &order).await?;
+    }
     tx.commit().await?;
     Ok(Json(TenantProgress::of(remaining)))
 }

@@ -21,7 +21,7 @@ pub(crate) enum TenantFate {
 }
 
 /// The state of a tenant, for this service to carry out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct TenantOrder {
     /// Number of the change; an order with a lower one than the last is ignored.
     pub(crate) generation: i64,

@@ -33,17 +33,17 @@ async fn find(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<Option<
     .await
 }
 
-/// Records the order unless a later one is known, and returns the latest. Waits for requests that have seen the tenant
+/// Records the order unless a later one is known, and returns the latest, and whether it is this one. Waits for requests that have seen the tenant
 /// active; those that follow see the new state.
 pub(super) async fn record(
     conn: &mut PgConnection,
     tenant: TenantId,
     order: &TenantOrder,
-) -> sqlx::Result<TenantOrder> {
+) -> sqlx::Result<(TenantOrder, bool)> {
     sqlx::query!("select pg_advisory_xact_lock(hashtextextended('tenant ' || $1, 0))", tenant.to_string())
         .execute(&mut *conn)
         .await?;
-    sqlx::query!(
+    let recorded = sqlx::query!(
         "insert into tenants (id, generation, state, stop_instances) values ($1, $2, $3, $4)
          on conflict (id) do update set generation = excluded.generation, state = excluded.state,
              stop_instances = excluded.stop_instances, updated_at = now()
@@ -55,5 +55,5 @@ pub(super) async fn record(
     )
     .execute(&mut *conn)
     .await?;
-    Ok(find(conn, tenant).await?.unwrap_or(*order))
+    Ok((find(conn, tenant).await?.unwrap_or(*order), recorded.rows_affected() > 0))
 }

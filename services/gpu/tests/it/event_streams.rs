@@ -69,7 +69,7 @@ async fn gateway(world: &World, limits: Limits) -> (String, Process) {
         apps: GatewayApps::default(),
         auth: world.issuer.config(),
         services: Services { identity: gpu.clone(), stock: gpu.clone(), gpu: gpu.clone(), storage: gpu },
-        gpu_token: testkit::SERVICE_TOKEN.into(),
+        gpu_token: testkit::service_token("gateway").into(),
         cookie_keys: vec![CookieKey {
             id: "first".to_owned(),
             key: "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=".into(),

@@ -235,7 +235,7 @@ async fn what_administrators_and_the_end_of_a_tenant_do_is_told_as_theirs() {
             "generation": generation, "state": state, "stop_instances": true, "delete_storages": false,
         });
         let _ =
-            world.gateway().put(&format!("/internal/v1/tenants/{}", world.tenant), order).await.expect(200);
+            world.identity().put(&format!("/internal/v1/tenants/{}", world.tenant), order).await.expect(200);
     };
     put_tenant(1, "suspended").await;
     put_tenant(1, "suspended").await;
@@ -282,7 +282,7 @@ async fn what_administrators_and_the_end_of_a_tenant_do_is_told_as_theirs() {
         );
     }
     let events = world.events(&format!("/v1/instances/{}/events", ids[1])).await;
-    assert_eq!(events[3]["actor"], json!({ "kind": "service", "name": "test" }));
+    assert_eq!(events[3]["actor"], json!({ "kind": "service", "name": "identity" }));
     assert_eq!(events[5]["data"]["cause"], "tenant_suspended");
 }
 

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use service::Process;
-use testkit::{Client, Issuer, Response, SERVICE_TOKEN, TestDb, eventually};
+use testkit::{Client, Issuer, Response, TestDb, eventually};
 
 use crate::{
     neighbours::{Neighbours, SPEC},
@@ -134,6 +134,7 @@ impl World {
             }],
             stock: neighbours.endpoint(),
             storage: neighbours.endpoint(),
+            identity: Some(neighbours.endpoint()),
             apps: Apps { scheme: "http".into(), domain: "localhost".into(), port: Some(8080) },
             clusters: [(
                 CLUSTER.to_owned(),
@@ -155,6 +156,7 @@ impl World {
             prometheus: prometheus.map(|prometheus| (CLUSTER.to_owned(), prometheus)).into_iter().collect(),
             monitoring: MonitoringConfig { sample_seconds: 1, days: 7 },
             idle: IdleConfig::default(),
+            audit: audit::RetentionConfig::default(),
             ssh: Some(SshConfig {
                 listen: ([127, 0, 0, 1], 0).into(),
                 host: "127.0.0.1".into(),
@@ -224,7 +226,12 @@ impl World {
 
     /// The gateway.
     pub(crate) fn gateway(&self) -> Client {
-        Client::new(&self.base).token(SERVICE_TOKEN)
+        Client::new(&self.base).service("gateway")
+    }
+
+    /// The identity service.
+    pub(crate) fn identity(&self) -> Client {
+        Client::new(&self.base).service("identity")
     }
 
     /// An order without a storage.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use api::{IdempotencyKey, Json, Path, Problem, ProblemType, Query};
-use auth::{AuthState, Caller, HasAuth, Member, User};
+use auth::{AuthState, Caller, HasAuth, Member, OnBehalf, User};
 use axum::{
     Router,
     extract::{Request, State},
@@ -25,7 +25,7 @@ use ids::{DatacenterId, GpuSpecId, InstanceId, StorageId, TenantId, UnitId, User
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use testkit::{Issuer, SERVICE_TOKEN};
+use testkit::{Issuer, service_token};
 
 use crate::harness::{CLUSTER, OTHER_CLUSTER};
 
@@ -55,6 +55,8 @@ struct Holdings {
     /// With the mode of each.
     attachments: BTreeMap<(StorageId, InstanceId), String>,
     members: BTreeMap<(TenantId, UserId), &'static str>,
+    /// Addresses of users.
+    emails: BTreeMap<UserId, String>,
 }
 
 #[derive(Clone, Copy)]
@@ -152,6 +154,7 @@ impl Neighbours {
             .route("/v1/storage-specs/{id}", get(storage_spec))
             .route("/internal/v1/storages/{id}/attachments/{instance}", put(attach).delete(detach))
             .route("/internal/v1/tenants/{id}/members/{user}", get(rights))
+            .route("/v1/me", get(me))
             .layer(middleware::from_fn_with_state(state.clone(), there))
             .with_state(state);
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
@@ -159,7 +162,7 @@ impl Neighbours {
     }
 
     pub(crate) fn endpoint(&self) -> Endpoint {
-        Endpoint { url: self.base.parse().unwrap(), token: SERVICE_TOKEN.into() }
+        Endpoint { url: self.base.parse().unwrap(), token: service_token("gpu").into() }
     }
 
     fn holdings(&self) -> std::sync::MutexGuard<'_, Holdings> {
@@ -173,6 +176,10 @@ impl Neighbours {
             Some(role) => holdings.members.insert((tenant, user), role),
             None => holdings.members.remove(&(tenant, user)),
         };
+    }
+
+    pub(crate) fn set_email(&self, user: UserId, email: &str) {
+        self.holdings().emails.insert(user, email.to_owned());
     }
 
     pub(crate) fn add_unit(&self, unit: UnitId) {
@@ -293,7 +300,7 @@ async fn there(State(Played(played, _)): State<Played>, request: Request, next: 
 
 async fn gpu_spec(
     State(Played(played, _)): State<Played>,
-    _: Caller,
+    _: OnBehalf,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, Problem> {
     let state = match id.as_str() {
@@ -480,7 +487,7 @@ struct QuoteQuery {
 
 async fn quote(
     State(Played(played, _)): State<Played>,
-    _: Caller,
+    _: OnBehalf,
     Query(query): Query<QuoteQuery>,
 ) -> Json<Value> {
     assert_eq!(query.gpu_spec_id, played.spec);
@@ -579,6 +586,11 @@ async fn detach(
 ) -> StatusCode {
     played.holdings().attachments.remove(&(id, instance));
     StatusCode::NO_CONTENT
+}
+
+async fn me(State(Played(played, _)): State<Played>, User(user): User) -> Result<Json<Value>, Problem> {
+    let email = played.holdings().emails.get(&user.user).cloned().ok_or_else(Problem::not_found)?;
+    Ok(Json(json!({ "user": { "id": user.user, "email": email } })))
 }
 
 async fn rights(

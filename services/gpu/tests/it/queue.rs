@@ -49,11 +49,19 @@ async fn a_waiting_instance_tells_its_place_and_starts_with_the_release() {
     assert_eq!(list["items"][0]["queue"]["position"], 1);
     let all = world.admin().get("/v1/platform-instances?state=pending").await.expect(200).body;
     assert_eq!(all["items"][0]["queue"]["position"], 1);
+    // for the gateway's page
+    let route = format!("/internal/v1/routes/{}", second.k8s_name());
+    assert_eq!(
+        world.gateway().get(&route).await.expect(200).body["queue"],
+        json!({ "position": 1, "length": 1, "starts_at": "2026-01-01T01:00:00Z" })
+    );
 
     // without the stock service everything else is told
     world.neighbours.be(Condition::Away);
     let seen = world.member().get(&format!("/v1/instances/{second}")).await.expect(200).body;
     assert_eq!((&seen["queue"]["is_known"], &seen["queue"]["position"]), (&json!(false), &Value::Null));
+    let told = world.gateway().get(&route).await.expect(200).body;
+    assert_eq!((&told["is_queued"], &told["queue"]), (&json!(true), &Value::Null));
     world.neighbours.be(Condition::Well);
 
     let _ = world.act(first, "stop").await;

@@ -1,12 +1,12 @@
 //! Share links of instances.
 
-use auth::{Revocation, Role};
-use ids::{InstanceId, TenantId};
+use auth::{Claims, Revocation, Role};
+use ids::{InstanceId, SessionId, TenantId};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use testkit::{Client, Response, eventually};
 
-use crate::harness::World;
+use crate::harness::{Replica, World};
 
 #[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
 fn in_hours(hours: i64) -> Timestamp {
@@ -150,4 +150,131 @@ async fn a_link_ends_with_the_rights_of_its_creator() {
     })
     .await;
     let _ = world.open(&kept).await.expect(200);
+}
+
+/// A person with an account, and a client of the gateway in the person's request.
+struct Person {
+    claims: Claims,
+    token: String,
+}
+
+impl World {
+    fn person(&self, email: &str) -> Person {
+        let claims = self.issuer.claims(Some((TenantId::new(), Role::Viewer)), false);
+        let claims = Claims { sid: Some(SessionId::new()), ..claims };
+        self.neighbours.set_email(claims.sub, email);
+        Person { token: self.issuer.sign(&claims), claims }
+    }
+
+    /// Asks for a ticket in the request of a person.
+    async fn ticket(&self, (secret, label): &(String, String), person: &Person) -> Response {
+        let body = json!({ "secret": secret, "host_label": label });
+        self.gateway().on_behalf(&person.token).post("/internal/v1/share-links/tickets", body).await
+    }
+
+    async fn redeem_link(&self, ticket: &str, label: &str) -> Response {
+        let body = json!({ "ticket": ticket, "host_label": label });
+        self.gateway().post("/internal/v1/share-links/redeem", body).await
+    }
+}
+
+async fn create_for(client: &Client, id: InstanceId, recipient: Value) -> Response {
+    let link = json!({ "name": "for Ann", "recipient": recipient, "expires_at": in_hours(24) });
+    client.post(&path(id), link).await
+}
+
+fn ticket_of(answer: &Response) -> String {
+    let url: url::Url = answer.str("url").parse().unwrap();
+    assert_eq!(url.path(), "/.atelier/share");
+    url.query_pairs().find(|(name, _)| name == "ticket").unwrap().1.into_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_for_one_person_opens_to_that_person_only() {
+    let (world, id) = World::with_port().await;
+    let (ann, bob) = (world.person("Ann@x.test"), world.person("bob@x.test"));
+    let by_email = create_for(&world.member(), id, json!({ "email": "ann@X.test" })).await.expect(201);
+    let by_id = create_for(&world.member(), id, json!({ "user_id": ann.claims.sub })).await.expect(201);
+    assert_eq!(by_email.body["recipient"], json!({ "email": "ann@X.test", "user_id": null }));
+    let listed = world.member().get(&path(id)).await.expect(200);
+    assert_eq!(listed.body["items"][0]["recipient"]["user_id"], json!(ann.claims.sub));
+    let label = id.k8s_name();
+
+    for made in [&by_email, &by_id] {
+        let link = parts(made);
+        // the link alone opens nothing, and neither does another person
+        world.open(&link).await.expect_problem(404, "not-found");
+        let missing = world.ticket(&("x".repeat(43), label.clone()), &bob).await.expect(404);
+        let refused = world.ticket(&link, &bob).await.expect(404);
+        assert_eq!(refused.body, missing.body);
+        world
+            .ticket(&(link.0.clone(), InstanceId::new().k8s_name()), &ann)
+            .await
+            .expect_problem(404, "not-found");
+        let ticket = ticket_of(&world.ticket(&link, &ann).await.expect(200));
+        world.redeem_link(&ticket, &format!("p8188-{label}")).await.expect_problem(404, "not-found");
+        let ticket = ticket_of(&world.ticket(&link, &ann).await.expect(200));
+        let opened = world.redeem_link(&ticket, &label).await.expect(200).body;
+        assert_eq!(opened["share_link_id"], made.body["id"]);
+        assert_eq!(
+            (&opened["person"]["user_id"], &opened["person"]["session_id"]),
+            (&json!(ann.claims.sub), &json!(ann.claims.sid))
+        );
+        assert_eq!(
+            (&opened["created_by"], &opened["tenant_id"]),
+            (&made.body["created_by"], &json!(world.tenant))
+        );
+        world.redeem_link(&ticket, &label).await.expect_problem(404, "not-found");
+    }
+    let listed = world.member().get(&path(id)).await.expect(200);
+    assert!(listed.body["items"].as_array().unwrap().iter().all(|link| link["last_used_at"].is_string()));
+
+    // a link for everyone needs no ticket, and gives none
+    let open = parts(&create(&world.member(), id, Value::Null).await.expect(201));
+    world.ticket(&open, &ann).await.expect_problem(404, "not-found");
+    // the gateway says for whom it asks
+    let body = json!({ "secret": parts(&by_id).0, "host_label": label });
+    let tickets = "/internal/v1/share-links/tickets";
+    world.gateway().post(tickets, body.clone()).await.expect_problem(401, "unauthenticated");
+    let other = Client::new(&world.base).service("storage").on_behalf(&ann.token);
+    other.post(tickets, body).await.expect_problem(403, "forbidden");
+
+    // a ticket ends with its link
+    let link = parts(&by_id);
+    let ticket = ticket_of(&world.ticket(&link, &ann).await.expect(200));
+    let _ = world.member().delete(&format!("{}/{}", path(id), by_id.str("id"))).await.expect(204);
+    world.redeem_link(&ticket, &label).await.expect_problem(404, "not-found");
+    world.ticket(&link, &ann).await.expect_problem(404, "not-found");
+    // and the link with the rights of its creator
+    let link = parts(&by_email);
+    let ticket = ticket_of(&world.ticket(&link, &ann).await.expect(200));
+    world.issuer.revoke(Revocation {
+        user_id: Some(by_email.str("created_by").parse().unwrap()),
+        ..Revocation::default()
+    });
+    eventually("the link is refused", async || (world.ticket(&link, &ann).await.status == 404).then_some(()))
+        .await;
+    world.redeem_link(&ticket, &label).await.expect_problem(404, "not-found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recipient_is_one_person() {
+    let (world, id) = World::with_port().await;
+    for (recipient, pointer) in [
+        (json!({}), "/recipient"),
+        (json!({ "email": "ann@x.test", "user_id": ids::UserId::new() }), "/recipient"),
+        (json!({ "email": "ann" }), "/recipient/email"),
+    ] {
+        let refused = create_for(&world.member(), id, recipient).await.expect_problem(422, "invalid-field");
+        assert_eq!(refused.body["errors"][0]["pointer"], pointer);
+    }
+    // without the identity service, addresses mean nothing
+    let mut config = world.config.clone();
+    config.identity = None;
+    let replica = Replica::start(&config, false).await;
+    let member = Client::new(&replica.base).token(&world.issuer.user(world.tenant, Role::Member));
+    let refused = create_for(&member, id, json!({ "email": "ann@x.test" })).await;
+    assert_eq!(refused.expect_problem(422, "invalid-field").body["errors"][0]["pointer"], "/recipient/email");
+    let _ = create_for(&member, id, json!({ "user_id": ids::UserId::new() })).await.expect(201);
+    replica.process.shutdown.begin();
 }

@@ -116,7 +116,7 @@ async fn a_suspended_tenant_has_no_connections() {
     // as the identity service does; the revocation comes by another way, and may be late
     let order =
         json!({ "generation": 1, "state": "suspended", "stop_instances": false, "delete_storages": false });
-    let _ = world.gateway().put(&format!("/internal/v1/tenants/{}", world.tenant), order).await.expect(200);
+    let _ = world.identity().put(&format!("/internal/v1/tenants/{}", world.tenant), order).await.expect(200);
     assert!(told(session).await.contains("the tenant is suspended"));
     assert_eq!(person.run(id, "true").await.status, 255);
 }

@@ -13,7 +13,7 @@ impl World {
         let order = json!({
             "generation": generation, "state": state, "stop_instances": stop_instances, "delete_storages": false,
         });
-        self.gateway().put(&format!("/internal/v1/tenants/{}", self.tenant), order).await.expect(200).body
+        self.identity().put(&format!("/internal/v1/tenants/{}", self.tenant), order).await.expect(200).body
     }
 
     /// The pod ends, once the instance was taken out of its unit.

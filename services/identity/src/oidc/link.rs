@@ -60,7 +60,12 @@ pub(super) async fn link(
     if owner != intent.user {
         return Err(Error::AccountTaken);
     }
-    let actor = Actor { user: intent.user, session: Some(intent.session), is_admin: holder.user.admin };
+    let actor = Actor {
+        user: Some(intent.user),
+        session: Some(intent.session),
+        is_admin: holder.user.admin,
+        ..Actor::default()
+    };
     request.by(actor).record(&mut tx, StatusCode::SEE_OTHER, None, &()).await?;
     tx.commit().await?;
     tracing::info!(user.id = %intent.user, provider = provider.config.id, "account linked");

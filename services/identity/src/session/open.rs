@@ -47,7 +47,12 @@ impl Opened {
             scope::tenant(tx, membership.tenant.id).await?;
         }
         let user = &self.issued.holder.user;
-        let actor = Actor { user: user.id, session: Some(self.issued.session), is_admin: user.admin };
+        let actor = Actor {
+            user: Some(user.id),
+            session: Some(self.issued.session),
+            is_admin: user.admin,
+            ..Actor::default()
+        };
         request.by(actor).record(tx, status, None, &()).await
     }
 

@@ -50,7 +50,41 @@ impl Studio {
 
 async fn exchange(client: &Client, key: &Value) -> Response {
     let body = json!({ "credential": key["secret"], "client_address": ADDRESS });
-    client.token(SERVICE_TOKEN).post("/internal/v1/token-exchanges", body).await
+    client.service("gateway").post("/internal/v1/token-exchanges", body).await
+}
+
+#[tokio::test]
+async fn only_the_gateway_exchanges_credentials() {
+    let studio = Studio::new().await;
+    let key = create(&studio.member, &["instances:read"]).await;
+    let body = json!({ "credential": key["secret"], "client_address": ADDRESS });
+    let client = &studio.platform.client;
+    for other in ["gpu", "identity", "stock", "storage"] {
+        let answer = client.service(other).post("/internal/v1/token-exchanges", body.clone()).await;
+        answer.expect_problem(403, "forbidden");
+    }
+    let other = client.token(SERVICE_TOKEN).post("/internal/v1/token-exchanges", body.clone()).await;
+    other.expect_problem(403, "forbidden");
+    let _ = studio.exchange(&key).await.expect(200);
+    // and only gpu asks for the rights of a user
+    let rights = format!("/internal/v1/tenants/{}/members/{}", studio.tenant, studio.member_id);
+    client.service("gateway").get(&rights).await.expect_problem(403, "forbidden");
+    let _ = client.service("gpu").get(&rights).await.expect(200);
+}
+
+#[tokio::test]
+async fn the_audit_log_names_the_api_key() {
+    let studio = Studio::new().await;
+    let key = create(&studio.owner, &["members:write"]).await;
+    let with_key = studio.with(&key).await;
+    let invitation = json!({ "email": "guest@x.test", "role": "member" });
+    let path = format!("/v1/tenants/{}/invitations", studio.tenant);
+    let _ = with_key.post(&path, invitation).await.expect(201);
+    let log = studio.owner.get("/v1/audit").await.expect(200).body;
+    let (newest, before) = (&log["items"][0], &log["items"][1]);
+    assert_eq!((&newest["api_key_id"], &newest["service"]), (&key["id"], &Value::Null), "{log}");
+    assert_eq!(newest["operation"], "POST /v1/tenants/{id}/invitations");
+    assert_eq!((&before["operation"], &before["api_key_id"]), (&json!("POST /v1/sessions"), &Value::Null));
 }
 
 async fn create(client: &Client, scopes: &[&str]) -> Value {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use testkit::{Client, Response, SERVICE_TOKEN, eventually};
+use testkit::{Client, Response, eventually};
 
 use crate::platform::{ADMIN, PASSWORD, Platform};
 
@@ -23,7 +23,7 @@ fn secret(response: &Response) -> String {
 
 async fn exchange(platform: &Platform, secret: &str) -> Response {
     let body = json!({ "credential": secret, "client_address": ADDRESS });
-    platform.client.token(SERVICE_TOKEN).post("/internal/v1/token-exchanges", body).await
+    platform.client.service("gateway").post("/internal/v1/token-exchanges", body).await
 }
 
 async fn with(platform: &Platform, secret: &str) -> Client {

@@ -20,7 +20,7 @@ use base64::{Engine, engine::general_purpose::STANDARD, engine::general_purpose:
 use ids::TenantId;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use testkit::{Client, Issuer, Response, SERVICE_TOKEN, eventually};
+use testkit::{Client, Issuer, Response, eventually};
 use url::Url;
 
 use crate::platform::{ADMIN, PASSWORD, Platform};
@@ -209,7 +209,7 @@ async fn session(platform: &Platform, response: &Response) -> Client {
     let cookie = cookie(response, "__Host-atelier_session=").or_else(|| cookie(response, "atelier_console="));
     let secret = cookie.unwrap().split_once('=').unwrap().1.to_owned();
     let body = json!({ "credential": secret, "client_address": "203.0.113.7" });
-    let service = platform.client.token(SERVICE_TOKEN);
+    let service = platform.client.service("gateway");
     let granted = service.post("/internal/v1/token-exchanges", body).await.expect(200);
     platform.client.token(granted.str("access_token"))
 }

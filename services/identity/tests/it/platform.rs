@@ -70,6 +70,7 @@ impl Platform {
             public_url: None,
             oidc_providers: Vec::new(),
             passkeys: None,
+            audit: audit::RetentionConfig::default(),
         };
         change(&mut config);
         let (client, process) = replica(config.clone()).await;

@@ -176,7 +176,7 @@ async fn services_follow_the_revocations_by_cursor() {
 #[tokio::test]
 async fn services_ask_what_a_user_may_do_without_a_token() {
     let studio = Studio::new().await;
-    let service = studio.platform.client.token(SERVICE_TOKEN);
+    let service = studio.platform.client.service("gpu");
     let tenant = studio.members.trim_end_matches("/members");
     let rights = format!("/internal{tenant}/members/{}", studio.owner);
     let read = service.get(&rights).await.expect(200);

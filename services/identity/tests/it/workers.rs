@@ -34,6 +34,7 @@ async fn every_worker_recovers_from_a_panic() {
     let names = platform.process.workers.names();
     let expected = [
         "identity.api_keys",
+        "identity.audit",
         "identity.bootstrap",
         "identity.clean_up",
         "identity.invitations.clean_up",

@@ -31,9 +31,10 @@ pub(crate) fn routes() -> OpenApiRouter<ClaimService> {
 )]
 async fn create_claim(
     State(service): State<ClaimService>,
-    _: Caller,
+    caller: Caller,
     Json(request): Json<ClaimRequest>,
 ) -> Result<(StatusCode, Json<Claim>), Problem> {
+    caller.acts_for(request.tenant_id)?;
     let Granted { claim, new } = service.claim(&request).await?;
     Ok((if new { StatusCode::CREATED } else { StatusCode::OK }, Json(claim)))
 }
@@ -47,10 +48,11 @@ async fn create_claim(
 )]
 async fn claim_or_wait(
     State(service): State<ClaimService>,
-    _: Caller,
+    caller: Caller,
     Path(instance): Path<InstanceId>,
     Json(request): Json<WaitRequest>,
 ) -> Result<Json<Turn>, Problem> {
+    caller.acts_for(request.tenant_id)?;
     let granted = service.claim_or_wait(instance, &request).await?;
     Ok(Json(Turn { claim: granted.map(|granted| granted.claim) }))
 }

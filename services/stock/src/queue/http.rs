@@ -2,7 +2,7 @@
 //! and leave the queue with their claims ([`crate::claim`]).
 
 use api::{Json, Problem, Query};
-use auth::Caller;
+use auth::{Caller, OnBehalf, Role};
 use axum::extract::State;
 use feed::{Changes, FeedQuery};
 use ids::{DatacenterId, GpuSpecId, InstanceId};
@@ -41,13 +41,14 @@ struct QueueEntries {
     items: Vec<QueueEntry>,
 }
 
-/// Returns what instances wait for, with their places in the queue.
+/// Returns what instances wait for, with their places in the queue. In the request of a user, only those of the user's
+/// tenant; of all tenants for administrators.
 #[utoipa::path(get, path = "/internal/v1/queue", operation_id = "list_queue_entries", tag = "internal",
     params(EntriesQuery),
     responses((status = 200, description = "The entries", body = QueueEntries)))]
 async fn list_queue_entries(
     State(state): State<AppState>,
-    _: Caller,
+    caller: Caller,
     Query(query): Query<EntriesQuery>,
 ) -> Result<Json<QueueEntries>, Problem> {
     let ids: Result<Vec<InstanceId>, _> = query.instance_ids.split(',').map(str::parse).collect();
@@ -55,8 +56,12 @@ async fn list_queue_entries(
         .ok()
         .filter(|ids| ids.len() <= MAX_INSTANCES)
         .ok_or_else(|| Problem::invalid_field("instance_ids", "must be 1 to 200 ids of instances"))?;
+    let tenant = match &caller.subject {
+        Some(user) if !user.admin => Some(user.tenant_as(Role::Viewer)?),
+        _ => None,
+    };
     let mut tx = state.db.worker().await?;
-    Ok(Json(QueueEntries { items: report_store::entries(&mut tx, &ids).await? }))
+    Ok(Json(QueueEntries { items: report_store::entries(&mut tx, &ids, tenant).await? }))
 }
 
 /// Returns the grants of the last day after a cursor, and waits for the next if there are none.
@@ -82,13 +87,13 @@ struct QuoteQuery {
     datacenter_id: Option<DatacenterId>,
 }
 
-/// Returns what a claim would get now. Nothing is reserved.
+/// Returns what a claim of the user would get now. Nothing is reserved.
 #[utoipa::path(get, path = "/internal/v1/quotes", operation_id = "get_quote", tag = "internal",
     params(QuoteQuery),
     responses((status = 200, description = "The quote", body = Quote)))]
 async fn get_quote(
     State(state): State<AppState>,
-    _: Caller,
+    _: OnBehalf,
     Query(query): Query<QuoteQuery>,
 ) -> Result<Json<Quote>, Problem> {
     let mut tx = state.db.worker().await?;

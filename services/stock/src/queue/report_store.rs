@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ids::{DatacenterId, GpuSpecId, InstanceId};
+use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId};
 use rust_decimal::Decimal;
 use sqlx::PgConnection;
 
@@ -25,16 +25,17 @@ struct EntryRow {
     since: jiff_sqlx::Timestamp,
 }
 
-/// Returns the entries of those of the instances that wait, by three statements for any number of them. Each
+/// Returns the entries of those of the instances that wait, of one tenant or of all, by three statements for any number of them. Each
 /// specification's queue is read once.
 pub(crate) async fn entries(
     conn: &mut PgConnection,
     instances: &[InstanceId],
+    tenant: Option<TenantId>,
 ) -> sqlx::Result<Vec<QueueEntry>> {
     let rows = sqlx::query_as!(
         EntryRow,
         r#"with ranked as (
-             select q.instance_id, q.gpu_spec_id, q.datacenter_id, q.priority, q.since,
+             select q.instance_id, q.tenant_id, q.gpu_spec_id, q.datacenter_id, q.priority, q.since,
                  row_number() over (partition by q.gpu_spec_id order by q.priority desc, q.turn, q.seq) as overall,
                  count(*) filter (where q.datacenter_id is null)
                      over (partition by q.gpu_spec_id order by q.priority desc, q.turn, q.seq) as anywhere,
@@ -48,8 +49,9 @@ pub(crate) async fn entries(
              d.name as "datacenter_name?", coalesce(d.state = 'draining', false) as "draining!",
              r.priority as "priority!", r.since as "since!"
          from ranked r join gpu_specs s on s.id = r.gpu_spec_id left join datacenters d on d.id = r.datacenter_id
-         where r.instance_id = any($1)"#,
+         where r.instance_id = any($1) and ($2::uuid is null or r.tenant_id = $2)"#,
         instances as &[InstanceId],
+        tenant as Option<TenantId>,
     )
     .fetch_all(&mut *conn)
     .await?;

@@ -288,8 +288,8 @@ async fn each_caller_may_do_what_its_role_allows() {
         client.get("/internal/v1/gpu-specs/a").await.expect_problem(401, "unauthenticated");
         client.post("/internal/v1/claims", json!({})).await.expect_problem(401, "unauthenticated");
     }
-    let _ = replica.service.get("/internal/v1/gpu-specs/a").await.expect(200);
-    replica.service.get("/internal/v1/gpu-specs/b").await.expect_problem(404, "not-found");
+    let _ = replica.on_behalf.get("/internal/v1/gpu-specs/a").await.expect(200);
+    replica.on_behalf.get("/internal/v1/gpu-specs/b").await.expect_problem(404, "not-found");
 }
 
 #[tokio::test]
@@ -365,7 +365,7 @@ async fn odd_text_is_refused() {
         let answer = replica.admin.get(&path).await;
         assert_eq!(answer.status, 422, "{path}: {}", answer.text);
     }
-    replica.service.get("/internal/v1/gpu-specs/a%00").await.expect_problem(404, "not-found");
+    replica.on_behalf.get("/internal/v1/gpu-specs/a%00").await.expect_problem(404, "not-found");
     for (path, body) in [
         ("/v1/stock/additions", json!({ "gpu_spec": odd, "datacenter": "uk-1", "count": 1 })),
         ("/v1/stock/additions", json!({ "gpu_spec": "a", "datacenter": odd, "count": 1 })),

@@ -402,8 +402,13 @@ async fn claims_survive_the_death_of_a_replica() {
             let url = format!("{}/internal/v1/claims", first.base.base());
             let body = json!({ "instance_id": asker, "tenant_id": tenant(), "gpu_spec_id": a });
             async move {
-                let answer =
-                    http.post(url).bearer_auth(testkit::SERVICE_TOKEN).json(&body).send().await.ok()?;
+                let answer = http
+                    .post(url)
+                    .bearer_auth(testkit::service_token("gpu"))
+                    .json(&body)
+                    .send()
+                    .await
+                    .ok()?;
                 let claim: Value = answer.json().await.ok()?;
                 Some((asker.clone(), claim["unit_id"].as_str()?.to_owned()))
             }

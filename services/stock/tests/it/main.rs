@@ -10,5 +10,6 @@ mod queue;
 mod repair;
 mod silence;
 mod stock;
+mod subjects;
 mod supervision;
 mod world;

@@ -49,7 +49,7 @@ impl Replica {
 
     async fn entries(&self, instances: &[String]) -> Vec<Value> {
         let path = format!("{QUEUE}?instance_ids={}", instances.join(","));
-        self.service.get(&path).await.expect(200).body["items"].as_array().unwrap().clone()
+        self.on_behalf.get(&path).await.expect(200).body["items"].as_array().unwrap().clone()
     }
 
     async fn holds(&self, instance: &str) -> bool {
@@ -261,7 +261,7 @@ async fn leaving_the_queue_ends_the_wait_of_this_start_only() {
     let refused = replica.service.put(&path, body).await.expect_problem(422, "invalid-field");
     assert_eq!(refused.body["errors"][0]["pointer"], "/priority");
     let nothing = format!("{QUEUE}?instance_ids=x");
-    replica.service.get(&nothing).await.expect_problem(422, "invalid-field");
+    replica.on_behalf.get(&nothing).await.expect_problem(422, "invalid-field");
 }
 
 #[tokio::test]
@@ -273,7 +273,7 @@ async fn grants_are_published_and_the_wait_is_explained() {
     let uk = replica.datacenter("uk-1").await;
     world.units("a", "uk-1", 1).await;
     let quote = format!("/internal/v1/quotes?gpu_spec_id={spec}");
-    let free = replica.service.get(&quote).await.expect(200).body;
+    let free = replica.on_behalf.get(&quote).await.expect(200).body;
     assert_eq!(
         free,
         json!({ "available": 1, "draining": false, "waiting": 0, "estimate": null, "alternatives": [] })
@@ -310,7 +310,7 @@ async fn grants_are_published_and_the_wait_is_explained() {
         assert_eq!(entry["alternatives"][0]["gpu_spec"]["name"], "b");
         assert_eq!(entry["alternatives"][0]["price_per_hour"], "0.3");
     }
-    let full = replica.service.get(&format!("{quote}&datacenter_id={uk}")).await.expect(200).body;
+    let full = replica.on_behalf.get(&format!("{quote}&datacenter_id={uk}")).await.expect(200).body;
     assert_eq!((&full["available"], &full["waiting"]), (&json!(0), &json!(2)));
     assert_eq!(full["alternatives"][0]["available"], 2);
     assert!(full["estimate"]["starts_at"].is_string());

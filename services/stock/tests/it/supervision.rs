@@ -21,6 +21,7 @@ async fn the_service_works_after_a_panic_in_each_worker() {
     assert_eq!(
         names,
         [
+            "stock.audit",
             "stock.clean_up",
             "stock.compare.main",
             "stock.counts",

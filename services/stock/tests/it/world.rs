@@ -10,7 +10,7 @@ use ids::TenantId;
 use serde_json::{Value, json};
 use service::Process;
 use sqlx::{Connection, PgConnection};
-use testkit::{Client, Issuer, Response, SERVICE_TOKEN, TestDb, callers, eventually};
+use testkit::{Client, Issuer, Response, TestDb, callers, eventually};
 
 /// A database, an issuer, and any number of replicas of the service.
 pub(crate) struct World {
@@ -27,6 +27,8 @@ pub(crate) struct World {
 pub(crate) struct Replica {
     pub(crate) admin: Client,
     pub(crate) service: Client,
+    /// The service in the request of an administrator.
+    pub(crate) on_behalf: Client,
     pub(crate) base: Client,
     pub(crate) process: Process,
 }
@@ -56,6 +58,7 @@ impl World {
             callers: callers(),
             clusters,
             stock: self.config.clone(),
+            audit: audit::RetentionConfig::default(),
         }
     }
 
@@ -67,7 +70,7 @@ impl World {
             app.start_workers();
         }
         let base = Client::new(&testkit::serve(app.router()).await);
-        Replica { admin: base.token(&self.issuer.admin()), service: base.token(SERVICE_TOKEN), base, process }
+        self.clients(base, process)
     }
 
     /// A replica in a runtime of its own: ending the runtime ends the replica like `kill -9`.
@@ -81,13 +84,13 @@ impl World {
             testkit::serve(app.router()).await
         });
         let base = Client::new(&serving.await.unwrap());
-        let replica = Replica {
-            admin: base.token(&self.issuer.admin()),
-            service: base.token(SERVICE_TOKEN),
-            base,
-            process,
-        };
+        let replica = self.clients(base, process);
         (replica, runtime)
+    }
+
+    fn clients(&self, base: Client, process: Process) -> Replica {
+        let (admin, service) = (self.issuer.admin(), base.service("gpu"));
+        Replica { admin: base.token(&admin), on_behalf: service.on_behalf(&admin), service, base, process }
     }
 
     /// A client of a tenant's user.

@@ -1,7 +1,7 @@
 //! Attachments over HTTP, for the gpu service. Both calls state the desired result, so they can be repeated without
 //! an Idempotency-Key.
 
-use api::{Json, Path, Problem, ProblemType};
+use api::{Json, Path, Problem, ProblemType, audit};
 use auth::Caller;
 use axum::{extract::State, http::StatusCode};
 use ids::{InstanceId, StorageId, TenantId};
@@ -22,7 +22,7 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// Attaches a storage to an instance.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct AttachRequest {
     /// Owner of both. A storage of another tenant is not found.
@@ -56,14 +56,18 @@ struct Attachment {
 )]
 async fn put_attachment(
     State(state): State<AppState>,
-    _caller: Caller,
+    caller: Caller,
+    audit: audit::Request,
     Path((id, instance)): Path<(StorageId, InstanceId)>,
     Json(request): Json<AttachRequest>,
 ) -> Result<Json<Attachment>, Problem> {
+    caller.acts_for(request.tenant_id)?;
     let mut tx = state.db.tenant(request.tenant_id).await?;
     let storage = storage::lock(&mut tx, request.tenant_id, id).await?.ok_or(Error::NotFound)?;
     storage.check_attachable()?;
-    store::put(&mut tx, request.tenant_id, id, instance, request.mode).await?;
+    if store::put(&mut tx, request.tenant_id, id, instance, request.mode).await? {
+        audit.record(&mut tx, StatusCode::OK, None, &request).await?;
+    }
     tx.commit().await?;
     let object_name = storage.object_name();
     let cluster = storage.place.map(|place| place.cluster);
@@ -82,12 +86,17 @@ async fn put_attachment(
 )]
 async fn delete_attachment(
     State(state): State<AppState>,
-    _caller: Caller,
+    caller: Caller,
+    audit: audit::Request,
     Path((id, instance)): Path<(StorageId, InstanceId)>,
 ) -> Result<StatusCode, Problem> {
-    // the call names no tenant, and comes from a service
+    // the call names no tenant
     let mut tx = state.db.worker().await?;
-    store::delete(&mut tx, id, instance).await?;
-    tx.commit().await?;
+    if let Some(tenant) = store::delete(&mut tx, id, instance).await?
+        && caller.acts_for(tenant).is_ok()
+    {
+        audit.record_for(&mut tx, tenant, StatusCode::NO_CONTENT, &()).await?;
+        tx.commit().await?;
+    }
     Ok(StatusCode::NO_CONTENT)
 }

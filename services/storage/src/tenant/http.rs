@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use api::{Json, Path, Problem};
+use api::{Json, Path, Problem, audit};
 use auth::Caller;
-use axum::extract::State;
+use axum::{extract::State, http::StatusCode};
 use ids::TenantId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -32,18 +32,22 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
 )]
 async fn put_tenant(
     State(state): State<AppState>,
-    _caller: Caller,
+    _: Caller,
+    audit: audit::Request,
     Path(id): Path<TenantId>,
     Json(order): Json<TenantOrder>,
 ) -> Result<Json<TenantProgress>, Problem> {
     // the call comes from a service
     let mut tx = state.db.worker().await?;
-    let order = store::record(&mut tx, id, &order).await?;
+    let (order, is_new) = store::record(&mut tx, id, &order).await?;
     let is_deleting = order.state == TenantFate::Deleting;
     if is_deleting && order.delete_storages {
         storage::delete_unused(&mut tx, id, BATCH).await?;
     }
     let storages = if is_deleting { storage::count(&mut tx, id).await? } else { 0 };
+    if is_new {
+        audit.record_for(&mut tx, id, StatusCode::OK, &order).await?;
+    }
     tx.commit().await?;
     access::apply::<Error>(&state, id).await?;
     let remaining: BTreeMap<_, _> = (storages > 0).then_some(("storages", storages)).into_iter().collect();

@@ -82,7 +82,7 @@ async fn row_level_security_hides_the_rows_of_other_tenants() {
     let made = make(&member, "art", "archive", 1).await;
     let path = format!("/v1/storages/{}", made.str("id"));
     let _ = member.post(&format!("{path}/credentials"), Value::Null).await.expect(201);
-    let peer = service.client.token(testkit::SERVICE_TOKEN);
+    let peer = service.client.service("gpu");
     let attachment = format!("/internal{path}/attachments/{}", ids::InstanceId::new());
     let request = json!({ "tenant_id": tenant, "mode": "read_only" });
     let _ = peer.put(&attachment, request).await.expect(200);

@@ -11,6 +11,7 @@ mod kills;
 mod migrations;
 mod quotas;
 mod specs;
+mod subjects;
 mod tenants;
 mod volumes;
 mod workers;

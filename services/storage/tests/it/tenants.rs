@@ -3,7 +3,7 @@
 use ids::{InstanceId, StorageId, TenantId};
 use reqwest::Method;
 use serde_json::{Value, json};
-use testkit::{Client, Response, SERVICE_TOKEN, eventually};
+use testkit::{Client, Response, eventually};
 
 use crate::{
     buckets::{put, s3},
@@ -21,7 +21,7 @@ async fn put_tenant(
     let order = json!({
         "generation": generation, "state": state, "stop_instances": false, "delete_storages": delete,
     });
-    let identity = service.client.token(SERVICE_TOKEN);
+    let identity = service.client.service("identity");
     identity.put(&format!("/internal/v1/tenants/{tenant}"), order).await.expect(200).body
 }
 
@@ -85,7 +85,7 @@ async fn a_deleted_tenant_keeps_its_storages_for_the_time_of_grace_only() {
     let own = credential(&member, &bucket).await.expect(201);
     put(&s3(&own.body), own.str("bucket"), "k", 1).await.unwrap();
     let attachment = format!("/internal/v1/storages/{}/attachments/{}", volume.str("id"), InstanceId::new());
-    let gpu = service.client.token(SERVICE_TOKEN);
+    let gpu = service.client.service("gpu");
     let attach = json!({ "tenant_id": tenant, "mode": "read_write" });
     let _ = gpu.put(&attachment, attach).await.expect(200);
 

@@ -3,7 +3,7 @@
 use ids::{InstanceId, StorageId, TenantId};
 use kube::api::DeleteParams;
 use serde_json::json;
-use testkit::{SERVICE_TOKEN, eventually};
+use testkit::eventually;
 
 use crate::world::{World, ended, kubeconfig, make, remove, specs, state};
 
@@ -58,7 +58,7 @@ async fn a_volume_in_use_is_not_deleted() {
     let member = world.member(&service, tenant);
     let made = make(&member, "models", "ssd", 5).await;
     let id = made.str("id");
-    let peer = service.client.token(SERVICE_TOKEN);
+    let peer = service.client.service("gpu");
     let instance = InstanceId::new();
     let attachment = format!("/internal/v1/storages/{id}/attachments/{instance}");
     let request = json!({ "tenant_id": tenant, "mode": "read_write" });

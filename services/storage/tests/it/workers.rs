@@ -1,6 +1,8 @@
 //! Workers that fail, objects whose reconcile always fails, and clean-up.
 
+use auth::Role;
 use ids::TenantId;
+use serde_json::json;
 use testkit::eventually;
 
 use crate::world::{World, make, remove, specs};
@@ -15,6 +17,7 @@ async fn the_service_survives_a_panic_of_each_worker() {
     let workers = &service.process.workers;
     let names = workers.names();
     let expected = [
+        "storage.audit",
         "storage.idempotency_keys",
         "storage.listen",
         "storage.operations",
@@ -81,4 +84,56 @@ async fn old_operations_are_deleted_and_others_stay() {
     eventually("the old one is gone", async || (left().await == 2).then_some(())).await;
     service.stop().await;
     assert_eq!(left().await, 2);
+}
+
+#[tokio::test]
+async fn old_entries_of_the_audit_log_are_deleted_and_the_chain_still_verifies() {
+    let mut world = World::new().await;
+    world.config.audit.days = 30.try_into().unwrap();
+    let service = world.start().await;
+    let admin = world.admin(&service);
+    specs(&admin).await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let owner = service.client.token(&world.issuer.user(tenant, Role::Owner));
+    for n in 0..4 {
+        let order = json!({ "name": format!("art-{n}"), "storage_spec": "archive", "size_gib": 1 });
+        let _ = member.post("/v1/storages", order).await.expect(202);
+    }
+    let numbers = async || {
+        let page = owner.get("/v1/storage-audit").await.expect(200).body;
+        let numbers = page["items"].as_array().unwrap().iter().map(|entry| entry["number"].as_i64().unwrap());
+        numbers.collect::<Vec<_>>()
+    };
+    assert_eq!(numbers().await, [4, 3, 2, 1]);
+    // the first is 31 days old, the second 29
+    let mut conn = world.db.admin().await;
+    sqlx::raw_sql(
+        "alter table storage.audit_entries disable trigger all;
+         update storage.audit_entries set at = at - interval '31 days'
+         where number = 1 and tenant_id <> '00000000-0000-0000-0000-000000000000';
+         update storage.audit_entries set at = at - interval '29 days'
+         where number = 2 and tenant_id <> '00000000-0000-0000-0000-000000000000';
+         alter table storage.audit_entries enable trigger all",
+    )
+    .execute(&mut conn)
+    .await
+    .unwrap();
+    service.process.workers.inject_panic("storage.audit");
+    eventually("the oldest entry is deleted", async || (numbers().await == [4, 3, 2]).then_some(())).await;
+    // back to what was hashed
+    sqlx::raw_sql(
+        "alter table storage.audit_entries disable trigger all;
+         update storage.audit_entries set at = at + interval '29 days'
+         where number = 2 and tenant_id <> '00000000-0000-0000-0000-000000000000';
+         alter table storage.audit_entries enable trigger all",
+    )
+    .execute(&mut conn)
+    .await
+    .unwrap();
+    let verified = admin.get("/v1/platform-storage-audit/verification").await.expect(200).body;
+    assert_eq!(verified["broken"], json!([]), "{verified}");
+    let order = json!({ "name": "late", "storage_spec": "archive", "size_gib": 1 });
+    let _ = member.post("/v1/storages", order).await.expect(202);
+    assert_eq!(numbers().await, [5, 4, 3, 2]);
 }

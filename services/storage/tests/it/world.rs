@@ -97,6 +97,7 @@ impl World {
             datacenters: [].into(),
             object_store: Some(objects.clone()),
             limits: LimitsConfig::default(),
+            audit: audit::RetentionConfig::default(),
             reconcile: ReconcileConfig { lease_seconds: 1, compare_seconds: 2, ..ReconcileConfig::default() },
         };
         let mut world_cluster = (None, None);

@@ -7,4 +7,5 @@ mod fuzz;
 mod matrix;
 mod policies;
 mod queries;
+mod services;
 mod tokens;

@@ -26,7 +26,7 @@ fn is_problem(answer: &Answer, status: u16, slug: &str) -> bool {
 
 /// Tokens that were valid and no longer are: of a session that has ended, of a member who was removed, of a user who
 /// was disabled.
-async fn revoked(platform: &Platform, tenant: &Tenant) -> Vec<(&'static str, String)> {
+pub(crate) async fn revoked(platform: &Platform, tenant: &Tenant) -> Vec<(&'static str, String)> {
     let ended = tenant.owner.sign_in(&platform.gateway).await.str("access_token").to_owned();
     let _ = platform.gateway.token(&ended).delete("/v1/sessions/current").await.expect(204);
     let removed = Person::create(platform, &tenant.id, "removed@alpha.test", "owner").await;

@@ -37,7 +37,7 @@ fn english(notice: Notice) -> Texts {
                 "Your instances are at {link}.",
             ],
         ),
-        Notice::Queued => (
+        Notice::Queued(_) => (
             "Waiting",
             "The instance waits for a free unit",
             &[
@@ -78,6 +78,19 @@ fn english(notice: Notice) -> Texts {
                  that before you send it again.",
             ],
         ),
+        Notice::SignIn => (
+            "Sign in",
+            "Sign in to open this link",
+            &["A link for one person opens only to that person. Sign in at {link}, and open it again."],
+        ),
+        Notice::NoLink => (
+            "Not found",
+            "This link opens nothing",
+            &[
+                "It has ended, or it is for another person. You can sign in with another account at {link}, and open it \
+                 again.",
+            ],
+        ),
     };
     Texts { title, state, body }
 }
@@ -100,7 +113,7 @@ fn chinese(notice: Notice) -> Texts {
                 "您的实例在 {link}。",
             ],
         ),
-        Notice::Queued => (
+        Notice::Queued(_) => (
             "排队中",
             "实例正在等待空闲的 GPU 单元",
             &[
@@ -129,6 +142,16 @@ fn chinese(notice: Notice) -> Texts {
             "已中断",
             "连接已中断",
             &["实例在返回响应之前关闭了连接。请求可能已经生效：再次发送之前请先确认。"],
+        ),
+        Notice::SignIn => (
+            "请登录",
+            "请登录后打开此链接",
+            &["指定给个人的链接只能由本人打开。请在 {link} 登录，然后重新打开链接。"],
+        ),
+        Notice::NoLink => (
+            "未找到",
+            "此链接无法打开任何内容",
+            &["链接已失效，或者是给其他人的。您可以在 {link} 使用其他账户登录，然后重新打开链接。"],
         ),
     };
     Texts { title, state, body }

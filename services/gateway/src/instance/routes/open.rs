@@ -155,6 +155,7 @@ mod tests {
             is_queued: false,
             sign_in: true,
             share_links,
+            queue: None,
         }
     }
 

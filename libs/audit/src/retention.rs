@@ -1,0 +1,56 @@
+//! The worker that deletes old entries from the beginnings of their chains.
+
+use std::{num::NonZeroU16, time::Duration};
+
+use db::Db;
+use serde::Deserialize;
+use service::{Round, Workers};
+
+use crate::log::delete_old;
+
+const PERIOD: Duration = Duration::from_secs(600);
+/// Entries that are deleted in one transaction: their chains are locked meanwhile.
+const BATCH: i32 = 1000;
+
+/// How long entries of the audit log are kept.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RetentionConfig {
+    /// Days for which entries are kept (default 400).
+    pub days: NonZeroU16,
+}
+
+impl Default for RetentionConfig {
+    fn default() -> Self {
+        Self { days: NonZeroU16::new(400).unwrap_or(NonZeroU16::MAX) }
+    }
+}
+
+impl RetentionConfig {
+    /// Starts the worker `<service>.audit`.
+    pub fn start(self, db: &Db, workers: &Workers, service: &str) {
+        let (db, days) = (db.clone(), i32::from(self.days.get()));
+        workers.spawn_periodic(format!("{service}.audit"), PERIOD, move || {
+            let db = db.clone();
+            async move {
+                let mut tx = db.worker().await?;
+                let deleted = delete_old(&mut tx, days, BATCH).await?;
+                tx.commit().await?;
+                Ok(Round::of(deleted.unsigned_abs(), BATCH.unsigned_abs().into()))
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_kept_for_more_than_a_year_unless_configured() {
+        let days = |text: &str| serde_json::from_str::<RetentionConfig>(text).map(|config| config.days.get());
+        assert_eq!(days("{}").unwrap(), 400);
+        assert_eq!(days(r#"{ "days": 30 }"#).unwrap(), 30);
+        assert!(days(r#"{ "days": 0 }"#).is_err());
+    }
+}

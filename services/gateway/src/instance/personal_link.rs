@@ -1,0 +1,95 @@
+//! Share links for one person, at the platform's address: `/share?host=<label>&link=<secret>`. Only there does the browser say
+//! who is signed in. The gpu service recognizes the user, and its ticket leads back to the host of the instance.
+//!
+//! A link for another person, for everyone or for an instance that does not exist gets the same response as no link.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+use clients::gpu;
+use secrecy::SecretString;
+use url::Url;
+
+use super::{
+    gpu_client, gpu_unavailable,
+    page::{Notice, Reader},
+    session::parameter,
+};
+use crate::{connection_info::ConnectionInfo, error::Error, state::AppState};
+
+const PATH: &str = "/share";
+
+/// The route of the platform's address.
+pub(crate) fn routes(state: &AppState, http: reqwest::Client) -> Router {
+    let links = PersonalLinks { gpu: gpu_client(state, http), state: state.clone() };
+    Router::new().route(PATH, get(open)).with_state(Arc::new(links))
+}
+
+/// Sends the browser to the platform's address with a link.
+pub(super) fn at(public_url: &Url, label: &str, secret: &str) -> Response {
+    let mut url = public_url.clone();
+    url.set_path(PATH);
+    url.query_pairs_mut().append_pair("host", label).append_pair("link", secret);
+    redirect(url.as_str())
+}
+
+fn redirect(url: &str) -> Response {
+    let Ok(location) = HeaderValue::from_str(url) else {
+        return Error::Internal("a URL that is no header value".into()).into_response();
+    };
+    let headers = [
+        (header::LOCATION, location),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    ];
+    (StatusCode::SEE_OTHER, headers).into_response()
+}
+
+struct PersonalLinks {
+    state: AppState,
+    gpu: gpu::Client,
+}
+
+async fn open(State(links): State<Arc<PersonalLinks>>, request: Request) -> Response {
+    links.open(request).await.unwrap_or_else(IntoResponse::into_response)
+}
+
+impl PersonalLinks {
+    async fn open(&self, mut request: Request) -> Result<Response, Error> {
+        let state = &self.state;
+        let connection = request.extensions_mut().remove::<ConnectionInfo>().ok_or(Error::NoHost)?;
+        let (mut parts, _) = request.into_parts();
+        let reader = Reader::of(&parts.headers);
+        let notice = |notice: Notice| notice.response(reader, &state.config.public_url);
+        state.rate_limits.check_sign_in(connection.peer).await?;
+        match state.credentials.exchange(state, connection.peer, &mut parts).await {
+            Ok(()) => {}
+            Err(Error::Unauthenticated(problem)) if problem.status == StatusCode::UNAUTHORIZED => {
+                return Ok(notice(Notice::SignIn));
+            }
+            Err(error) => return Err(error),
+        }
+        let Some(subject) = bearer(&parts.headers) else { return Ok(notice(Notice::SignIn)) };
+        let (Some(host_label), Some(secret)) = (parameter(&parts, "host"), parameter(&parts, "link")) else {
+            return Ok(notice(Notice::NoLink));
+        };
+        match self.gpu.link_ticket(&gpu::OpenLinkRequest { secret, host_label }, &subject).await {
+            Ok(ticket) => Ok(redirect(&ticket.url)),
+            Err(clients::Error::Problem(problem)) if problem.status == 401 => Ok(notice(Notice::SignIn)),
+            Err(clients::Error::Problem(problem)) if problem.status < 500 => Ok(notice(Notice::NoLink)),
+            Err(error) => Err(gpu_unavailable(error)),
+        }
+    }
+}
+
+/// The access token of a request.
+fn bearer(headers: &HeaderMap) -> Option<SecretString> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().into())
+}
