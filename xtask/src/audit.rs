@@ -138,7 +138,7 @@ impl Entry {
             (Some(user), None) => user.to_owned(),
             (Some(user), Some(service)) => format!("{user} via {service}"),
             (None, Some(service)) => service.to_owned(),
-            (None, None) => bail!("entry {} of {service} names nobody", item["number"]),
+            (None, None) => bail!("entry {} of {service} has neither a user nor a service", item["number"]),
         };
         let as_admin = if item["is_admin"] == true { " (admin)" } else { "" };
         let mut line = format!(

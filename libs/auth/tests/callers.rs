@@ -1,5 +1,7 @@
 //! Calls of other services, on their own and in the request of a user.
 
+#![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
+
 use std::path::Path;
 
 use api::audit::Actor;

@@ -64,7 +64,7 @@ async fn a_link_for_one_person_opens_to_that_person_only() {
     let (secret, id) = platform.personal_link(&instance, &ann);
     platform.share(&instance, &[id]);
 
-    // at the instance's address nobody is known: browsers go to the platform's, whatever the link
+    // the instance's address knows no users: browsers go to the platform's, whatever the link
     let link = format!("/.atelier/share?link={secret}");
     platform.at(&instance).get(&link).await.expect_problem(401, "not-opened");
     let sent = browser(&platform.at(&instance)).get(&link).await.expect(303);
@@ -79,10 +79,10 @@ async fn a_link_for_one_person_opens_to_that_person_only() {
     assert_eq!(unknown.header("location").unwrap(), format!("{address}{}", path(&instance, "x")));
 
     // who is not signed in, and who is not the person, learns nothing
-    let nobody = browser(&platform.client);
-    let page = nobody.get(&path(&instance, &secret)).await.expect(401);
+    let anonymous = browser(&platform.client);
+    let page = anonymous.get(&path(&instance, &secret)).await.expect(401);
     assert!(page.text.contains("<h1>Sign in to open this link</h1>"), "{}", page.text);
-    assert_eq!(seen(&page), seen(&nobody.get(&path(&instance, "x")).await));
+    assert_eq!(seen(&page), seen(&anonymous.get(&path(&instance, "x")).await));
     platform.client.get(&path(&instance, &secret)).await.expect_problem(401, "unauthenticated");
     let as_bob = platform.client.token(&platform.issuer.sign(&bob));
     let page = browser(&as_bob).get(&path(&instance, &secret)).await.expect(404);

@@ -285,6 +285,15 @@ impl Platform {
         let process = Process::default();
         let app = App::new(config, process.clone()).unwrap();
         let served = tokio::spawn(async move { app.serve_on(public, internal_listener).await.unwrap() });
+        let internal = Client::new(&format!("http://{metrics}"));
+        let reads = async move {
+            while internal.get("/readyz").await.text == "waiting for revocations\n" {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), reads)
+            .await
+            .expect("the gateway reads the revocations");
         Self {
             issuer,
             world,

@@ -139,7 +139,10 @@ async fn a_cluster_that_goes_away_leaves_the_other_untouched() {
         })
         .await;
     }
-    assert_eq!(reqwest::get(format!("{}/readyz", world.base)).await.unwrap().status(), 200);
+    eventually("the service is ready", async || {
+        (reqwest::get(format!("{}/readyz", world.base)).await.unwrap().status() == 200).then_some(())
+    })
+    .await;
 
     line.be_silent(false);
     for id in [waiting[0], waiting[STARTS - 1]] {

@@ -2,6 +2,8 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
 
+mod storages;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
@@ -10,8 +12,8 @@ use std::{
     },
 };
 
-use api::{IdempotencyKey, Json, Path, Problem, ProblemType, Query};
-use auth::{AuthState, Caller, HasAuth, Member, OnBehalf, User};
+use api::{Json, Path, Problem, ProblemType, Query};
+use auth::{AuthState, Caller, HasAuth, OnBehalf, User};
 use axum::{
     Router,
     extract::{Request, State},
@@ -26,6 +28,8 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use testkit::{Issuer, service_token};
+
+use storages::{attach, create_storage, detach, storage, storage_spec};
 
 use crate::harness::{CLUSTER, OTHER_CLUSTER};
 
@@ -115,13 +119,6 @@ struct ClaimRequest {
     datacenter_id: Option<DatacenterId>,
     #[serde(default, rename = "preferred_node")]
     _preferred_node: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AttachRequest {
-    tenant_id: TenantId,
-    mode: String,
 }
 
 impl Neighbours {
@@ -507,85 +504,6 @@ async fn datacenter(
     let found = known.iter().find(|(id, name)| id_or_name == *name || id_or_name == id.to_string());
     let (id, name) = found.ok_or_else(Problem::not_found)?;
     Ok(Json(json!({ "id": id, "name": name })))
-}
-
-/// The specification `ssd` has volumes of at most 100 GiB, `objects` has buckets.
-async fn storage_spec(_: User, Path(id_or_name): Path<String>) -> Result<Json<Value>, Problem> {
-    match id_or_name.as_str() {
-        "ssd" => Ok(Json(json!({ "kind": "volume" }))),
-        "objects" => Ok(Json(json!({ "kind": "bucket" }))),
-        _ => Err(Problem::not_found()),
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct NewStorage {
-    name: String,
-    storage_spec: String,
-    size_gib: i64,
-    #[serde(default)]
-    datacenter: Option<String>,
-}
-
-async fn create_storage(
-    State(Played(played, _)): State<Played>,
-    member: Member,
-    key: IdempotencyKey,
-    Json(new): Json<NewStorage>,
-) -> Result<(StatusCode, Json<Value>), Problem> {
-    if new.size_gib > 100 {
-        return Err(Problem::invalid_field("/size_gib", "must be at most 100"));
-    }
-    assert_eq!((new.name.as_str(), new.storage_spec.as_str()), ("pictures", "ssd"));
-    let in_other = new.datacenter.as_deref() == Some("dev-2");
-    let storage = PlayedStorage { tenant: member.tenant, kind: "volume", in_other };
-    let known = played.holdings().keys.get(key.as_str()).copied();
-    let id = known.unwrap_or_else(|| played.insert_storage(storage));
-    played.holdings().keys.insert(key.as_str().to_owned(), id);
-    let datacenter = if in_other { "dev-2" } else { "dev-1" };
-    Ok((StatusCode::ACCEPTED, Json(json!({ "id": id, "kind": "volume", "datacenter": datacenter }))))
-}
-
-async fn storage(
-    State(Played(played, _)): State<Played>,
-    member: Member,
-    Path(id): Path<StorageId>,
-) -> Result<Json<Value>, Problem> {
-    match played.holdings().storages.get(&id) {
-        Some(storage) if storage.tenant == member.tenant => {
-            let datacenter = match (storage.kind, storage.in_other) {
-                ("bucket", _) => Value::Null,
-                (_, true) => json!("dev-2"),
-                (_, false) => json!("dev-1"),
-            };
-            Ok(Json(json!({ "id": id, "name": "mine", "kind": storage.kind, "datacenter": datacenter })))
-        }
-        _ => Err(Problem::not_found()),
-    }
-}
-
-async fn attach(
-    State(Played(played, _)): State<Played>,
-    _: Caller,
-    Path((id, instance)): Path<(StorageId, InstanceId)>,
-    Json(request): Json<AttachRequest>,
-) -> Result<Json<Value>, Problem> {
-    let mut holdings = played.holdings();
-    let storage = holdings.storages.get(&id).filter(|storage| storage.tenant == request.tenant_id);
-    let storage = *storage.ok_or_else(Problem::not_found)?;
-    holdings.attachments.insert((id, instance), request.mode);
-    let cluster = if storage.in_other { OTHER_CLUSTER } else { CLUSTER };
-    Ok(Json(json!({ "kind": storage.kind, "cluster": cluster, "object_name": id.k8s_name() })))
-}
-
-async fn detach(
-    State(Played(played, _)): State<Played>,
-    _: Caller,
-    Path((id, instance)): Path<(StorageId, InstanceId)>,
-) -> StatusCode {
-    played.holdings().attachments.remove(&(id, instance));
-    StatusCode::NO_CONTENT
 }
 
 async fn me(State(Played(played, _)): State<Played>, User(user): User) -> Result<Json<Value>, Problem> {

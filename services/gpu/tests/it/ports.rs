@@ -49,7 +49,7 @@ async fn a_public_port_has_a_host_name_and_tickets_of_its_own() {
         let route = world.route_of(&label).await.expect(200).body;
         let expected = json!({
             "instance_id": id, "tenant_id": world.tenant, "address": address, "state": "running", "is_queued": false,
-            "sign_in": sign_in, "share_links": [],
+            "sign_in": sign_in, "share_links": [], "queue": null,
         });
         assert_eq!(route, expected);
     }

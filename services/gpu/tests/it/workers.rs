@@ -101,7 +101,9 @@ async fn a_missing_kubeconfig_does_not_keep_the_service_from_starting() {
         (app.clusters().unsynced() == ["away"]).then_some(())
     })
     .await;
-    let ready = reqwest::get(format!("{base}/readyz")).await.unwrap();
-    assert_eq!(ready.status(), 200);
+    eventually("the service is ready", async || {
+        (reqwest::get(format!("{base}/readyz")).await.unwrap().status() == 200).then_some(())
+    })
+    .await;
     process.shutdown.begin();
 }

@@ -82,7 +82,7 @@ pub(super) async fn remember_removal(
     .map(drop)
 }
 
-/// Forgets that the member was removed: somebody who may has added them again.
+/// Forgets that the member was removed, once the user is a member again.
 pub(crate) async fn forget_removal(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -98,7 +98,7 @@ pub(crate) async fn forget_removal(
     .map(drop)
 }
 
-/// Returns whether the user was removed from the tenant, and nobody has added them again.
+/// Returns whether the user was removed from the tenant, and has not been added again.
 pub(crate) async fn was_removed(
     conn: &mut PgConnection,
     tenant: TenantId,

@@ -8,7 +8,7 @@
 //! A client in a known network of an account gets another answer than elsewhere while the account is under a
 //! distributed attack. Only users of that network can learn from it that the account exists.
 //!
-//! A passkey cannot be guessed: failures with one count for the client alone, so that nobody locks the owner of a passkey
+//! A passkey cannot be guessed: failures with one count for the client alone, so that no other client locks the owner of a passkey
 //! out.
 
 use jiff::{SignedDuration, Timestamp};

@@ -76,7 +76,7 @@ pub(super) async fn list(
     .await
 }
 
-/// Adds a user. `has_password` says whether somebody knows the password. Returns none if the e-mail address is in use.
+/// Adds a user. `has_password` says whether the user knows the password. Returns none if the e-mail address is in use.
 pub(crate) async fn insert(
     conn: &mut PgConnection,
     email: &str,

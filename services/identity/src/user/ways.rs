@@ -9,7 +9,7 @@ use crate::{error::Error, state::AppState};
 /// What a user has to sign in with.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ways {
-    /// Whether somebody knows the password. That of a user whom a provider's sign-in has created is random.
+    /// Whether the user knows the password. That of a user whom a provider's sign-in has created is random.
     pub(super) has_password: bool,
     pub(super) passkeys: i64,
     /// Accounts of providers that are configured.

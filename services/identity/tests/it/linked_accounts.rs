@@ -4,7 +4,7 @@ use atelier_identity::MembershipRule;
 use auth::Role;
 use ids::TenantId;
 use serde_json::{Value, json};
-use testkit::{Client, Response, SERVICE_TOKEN};
+use testkit::{Client, Response};
 
 use crate::{
     authenticator::Authenticator,
@@ -111,7 +111,7 @@ async fn a_link_belongs_to_the_session_that_began_it() {
     let key = json!({ "name": "ci", "scopes": ["account:write"] });
     let key = admin.post("/v1/api-keys", key).await.expect(201);
     let exchange = json!({ "credential": key.str("secret"), "client_address": "203.0.113.7" });
-    let granted = platform.client.token(SERVICE_TOKEN).post("/internal/v1/token-exchanges", exchange).await;
+    let granted = platform.client.service("gateway").post("/internal/v1/token-exchanges", exchange).await;
     let keyed = platform.client.token(granted.expect(200).str("access_token"));
     keyed.post("/v1/me/linked-accounts", body).await.expect_problem(403, "forbidden");
 }
@@ -138,7 +138,7 @@ async fn the_last_way_to_sign_in_stays() {
     client.delete(&passkey).await.expect_problem(409, "last-sign-in-method");
     let _ = client.get(&passkey).await.expect(200);
 
-    // a password that somebody knows suffices
+    // a password that the user knows suffices
     let admin = world.platform.admin().await;
     let _ = admin.patch(&format!("/v1/users/{user}"), "*", json!({ "password": PASSWORD })).await.expect(200);
     let client = world.platform.as_user("ada@corp.test").await;

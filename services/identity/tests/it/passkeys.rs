@@ -2,7 +2,7 @@
 
 use atelier_identity::PasskeyConfig;
 use serde_json::{Value, json};
-use testkit::{Client, Response, SERVICE_TOKEN};
+use testkit::{Client, Response};
 
 use crate::{
     authenticator::{Authenticator, ORIGIN, RP_ID},
@@ -107,7 +107,7 @@ async fn a_passkey_signs_in_without_a_password() {
     assert!(cookie.starts_with("__Host-atelier_session=ses_"), "{cookie}");
     let secret = cookie.split_once('=').unwrap().1.split(';').next().unwrap();
     let body = json!({ "credential": secret, "client_address": "203.0.113.7" });
-    let granted = world.platform.client.token(SERVICE_TOKEN).post("/internal/v1/token-exchanges", body).await;
+    let granted = world.platform.client.service("gateway").post("/internal/v1/token-exchanges", body).await;
     let _ = granted.expect(200);
     let used = world.client.get(&format!("/v1/me/passkeys/{}", world.id)).await.expect(200);
     assert!(used.body["last_used_at"].is_string());
@@ -324,7 +324,7 @@ async fn a_registration_belongs_to_its_session() {
     let key = world.client.post("/v1/api-keys", key).await.expect(201);
     let exchange = json!({ "credential": key.str("secret"), "client_address": "203.0.113.7" });
     let granted =
-        world.platform.client.token(SERVICE_TOKEN).post("/internal/v1/token-exchanges", exchange).await;
+        world.platform.client.service("gateway").post("/internal/v1/token-exchanges", exchange).await;
     let keyed = world.platform.client.token(granted.expect(200).str("access_token"));
     keyed.post("/v1/me/passkey-registrations", Value::Null).await.expect_problem(403, "forbidden");
 }

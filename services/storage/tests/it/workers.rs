@@ -37,7 +37,10 @@ async fn the_service_survives_a_panic_of_each_worker() {
         let made = make(&member, name, spec, 1).await;
         remove(&member, made.str("id")).await;
     }
-    let _ = service.client.get("/readyz").await.expect(200);
+    eventually("the service is ready", async || {
+        (service.client.get("/readyz").await.status == 200).then_some(())
+    })
+    .await;
     service.stop().await;
 }
 
@@ -64,7 +67,10 @@ async fn a_storage_that_always_fails_does_not_stop_others() {
     })
     .await;
     assert_eq!(service.process.workers.status("storage.queue"), Some((true, 0)));
-    let _ = service.client.get("/readyz").await.expect(200);
+    eventually("the service is ready", async || {
+        (service.client.get("/readyz").await.status == 200).then_some(())
+    })
+    .await;
     service.stop().await;
 }
 
