@@ -113,7 +113,7 @@ async fn before_the_shutdown_requests_are_served_and_connections_ended() {
     let platform = Platform::start().await;
     let health = platform.client.get("/healthz").await.expect(200);
     assert_eq!(health.header("connection"), None);
-    let _ = platform.client.get("/readyz").await.expect(200);
+    platform.ready().await;
 
     platform.process.shutdown.announce();
     let not_ready = platform.client.get("/readyz").await.expect(503);

@@ -285,15 +285,6 @@ impl Platform {
         let process = Process::default();
         let app = App::new(config, process.clone()).unwrap();
         let served = tokio::spawn(async move { app.serve_on(public, internal_listener).await.unwrap() });
-        let internal = Client::new(&format!("http://{metrics}"));
-        let reads = async move {
-            while internal.get("/readyz").await.text == "waiting for revocations\n" {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(30), reads)
-            .await
-            .expect("the gateway reads the revocations");
         Self {
             issuer,
             world,
@@ -304,6 +295,14 @@ impl Platform {
             process,
             served,
         }
+    }
+
+    /// Waits until the gateway has read the revocations and reaches a service.
+    pub(crate) async fn ready(&self) {
+        testkit::eventually("the gateway is ready", async || {
+            (self.client.get("/readyz").await.status == 200).then_some(())
+        })
+        .await;
     }
 
     /// A client of a member of some tenant.

@@ -8,7 +8,7 @@ use crate::platform::Platform;
 async fn every_worker_recovers_from_a_panic() {
     let platform = Platform::start().await;
     // a response shows that the gateway serves, and so that its workers are started
-    let _ = platform.client.get("/readyz").await.expect(200);
+    platform.ready().await;
     let workers = &platform.process.workers;
     assert_eq!(
         workers.names(),
@@ -33,6 +33,6 @@ async fn every_worker_recovers_from_a_panic() {
         let line = format!("worker_failures_total{{worker=\"{worker}\",cause=\"panic\"}} 1");
         assert!(metrics.contains(&line), "{line} is missing in {metrics}");
     }
-    let _ = platform.client.get("/readyz").await.expect(200);
+    platform.ready().await;
     let _ = platform.member().get("/v1/me").await.expect(200);
 }
