@@ -11,13 +11,14 @@ use tokio::{
 use tokio_rustls::client::TlsStream;
 use tokio_tungstenite::{
     WebSocketStream, client_async,
-    tungstenite::{self, Message, handshake::client::Response, http::Request},
+    tungstenite::{self, Message, handshake::client::Response},
 };
 
 use crate::{
     platform::{Instance, Platform},
     proxy_protocol::{trusting, v1, v2},
     tls::{Authority, with_tls},
+    websockets::upgrade,
 };
 
 type Opened = Result<(WebSocketStream<TlsStream<TcpStream>>, Response), tungstenite::Error>;
@@ -71,17 +72,7 @@ async fn websocket(
     headers: &[(&str, &str)],
 ) -> Opened {
     let stream = authority.connect(platform.address, host.split(':').next().unwrap()).await;
-    let mut request = Request::builder()
-        .uri(format!("wss://{host}{path}"))
-        .header("host", host)
-        .header("connection", "Upgrade")
-        .header("upgrade", "websocket")
-        .header("sec-websocket-version", "13")
-        .header("sec-websocket-key", tungstenite::handshake::client::generate_key());
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    client_async(request.body(()).unwrap(), stream).await
+    client_async(upgrade(("wss", host, path), headers), stream).await
 }
 
 /// Returns the greeting, after large messages have come back.

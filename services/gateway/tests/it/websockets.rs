@@ -13,8 +13,14 @@ use crate::platform::Platform;
 pub(crate) type Opened = Result<(WebSocketStream<TcpStream>, Response), tungstenite::Error>;
 
 pub(crate) async fn connect(platform: &Platform, host: &str, path: &str, headers: &[(&str, &str)]) -> Opened {
+    let stream = TcpStream::connect(platform.address).await.unwrap();
+    client_async(upgrade(("ws", host, path), headers), stream).await
+}
+
+/// The request that opens a WebSocket, with further headers.
+pub(crate) fn upgrade((scheme, host, path): (&str, &str, &str), headers: &[(&str, &str)]) -> Request<()> {
     let mut request = Request::builder()
-        .uri(format!("ws://{host}{path}"))
+        .uri(format!("{scheme}://{host}{path}"))
         .header("host", host)
         .header("connection", "Upgrade")
         .header("upgrade", "websocket")
@@ -23,8 +29,7 @@ pub(crate) async fn connect(platform: &Platform, host: &str, path: &str, headers
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
-    let stream = TcpStream::connect(platform.address).await.unwrap();
-    client_async(request.body(()).unwrap(), stream).await
+    request.body(()).unwrap()
 }
 
 fn status(refused: Opened) -> u16 {

@@ -18,7 +18,7 @@ const OPEN: [(&str, &str); 7] = [
 ];
 
 /// What policies may show to requests: rows of the transaction's tenant, user, session, API key or challenge, all rows to
-/// administrators, units that nobody holds, invitations to the user's address, and replies to requests by their scope.
+/// administrators, units without a holder, invitations to the user's address, and replies to requests by their scope.
 const CONDITIONS: [&str; 13] = [
     "(tenant_id = TENANT)",
     "(id = TENANT)",

@@ -60,10 +60,10 @@ async fn an_internal_operation_accepts_its_services_and_their_users_only() {
         let rule = internal_rule(path).unwrap();
         let name = |who: &str| format!("{method} {path} by {who}");
         for (who, client) in [
-            ("nobody", client.clone()),
+            ("no token", client.clone()),
             ("a user", client.token(good)),
             ("a user for a user", client.token(good).on_behalf(good)),
-            ("nobody for a user", client.on_behalf(good)),
+            ("a user without a service", client.on_behalf(good)),
         ] {
             let found = status(&client, method, path).await;
             expect(name(who), found, found == 401);
