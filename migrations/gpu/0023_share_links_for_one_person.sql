@@ -1,9 +1,6 @@
--- Share links for one person, by e-mail address or user. Their secrets are hashed in another way than those of links for
--- everyone, so that replicas of the previous release, which do not know whom they are for, do not find them.
-alter table share_links
-    add recipient_user_id uuid,
-    add recipient_email   text,
-    add check (recipient_user_id is null or recipient_email is null);
+-- Share links for one person, by e-mail address. Their secrets are hashed in another way than those of links for everyone,
+-- so that replicas of the previous release, which do not know whom they are for, do not find them.
+alter table share_links add recipient_email text;
 
 -- The person has been recognized at the platform's address; the ticket brings that to the address of the instance, once.
 create table share_link_tickets (

@@ -27,10 +27,6 @@ pub struct Slot {
     pub kind: String,
 }
 
-/// Ids in bodies that are stored as they are and never looked up, by operation. A share link names the person who may open
-/// it, of any tenant, and does not tell whether the platform has such a user.
-const NOT_LOOKED_UP: [(&str, &str); 1] = [("create_share_link", "/recipient/user_id")];
-
 /// An operation of the API.
 #[derive(Debug, Clone)]
 pub struct Operation {
@@ -105,15 +101,11 @@ impl Operation {
             }
         }
         if let Some(schema) = read.body.clone() {
-            let id = read.id.clone();
             let (mut required, mut optional) = (Vec::new(), Vec::new());
             read.find_ids(
                 &schema,
                 &Pointer { text: String::new(), required: true },
                 &mut |slot, is_required| {
-                    if NOT_LOOKED_UP.contains(&(id.as_str(), slot.name.as_str())) {
-                        return;
-                    }
                     if is_required { required.push(slot) } else { optional.push(slot) }
                 },
             );

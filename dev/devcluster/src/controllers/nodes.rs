@@ -104,12 +104,14 @@ pub(crate) async fn run(hub: Arc<Hub>) {
                 expiry += EXPIRY;
             }
         }
+        let asleep = Instant::now();
         tokio::select! {
             () = hub.stop.cancelled() => return,
             () = tokio::time::sleep(CHECK) => {}
             () = faults.next() => {}
             changed = failures.changed() => if changed.is_err() { return },
         }
+        hub.runtime.heard.excuse(asleep.elapsed().saturating_sub(CHECK));
     }
 }
 

@@ -33,6 +33,15 @@ impl Heard {
         let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         heard.entry(node.to_owned()).or_insert_with(Instant::now).elapsed()
     }
+
+    /// Does not count a time in which this process did not run as silence: no heartbeat could be sent in it.
+    pub(crate) fn excuse(&self, paused: Duration) {
+        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        for last in heard.values_mut() {
+            *last = (*last + paused).min(now);
+        }
+    }
 }
 
 fn grace(hub: &Hub) -> Duration {

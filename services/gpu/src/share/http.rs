@@ -73,7 +73,7 @@ impl From<StoredLink> for ShareLinkView {
             name: link.name,
             port: link.port.and_then(|port| port.try_into().ok()),
             url: None,
-            recipient: Recipient::stored(link.recipient_email, link.recipient_user_id),
+            recipient: link.recipient_email.map(|email| Recipient { email }),
             created_by: link.created_by,
             created_at: link.created_at.to_jiff(),
             expires_at: link.expires_at.to_jiff(),
@@ -129,9 +129,9 @@ async fn create_share_link(
     member.writer()?;
     let (tenant, now) = (member.tenant, (app.clock)());
     model::check(&new.name, new.recipient.as_ref(), new.expires_at, now)?;
-    if new.recipient.as_ref().is_some_and(|person| person.email().is_some()) && app.identity.is_none() {
-        let detail = "is not supported by this platform; use `user_id`";
-        return Err(Problem::invalid_field("/recipient/email", detail));
+    if new.recipient.is_some() && app.identity.is_none() {
+        let detail = "is not supported by this platform: its gpu service does not know the identity service";
+        return Err(Problem::invalid_field("/recipient", detail));
     }
     key.once(app.db.tenant(tenant).await?, tenant, &new, async |tx| {
         let found = instance::store::find(tx, tenant, id).await?.ok_or_else(Problem::not_found)?;

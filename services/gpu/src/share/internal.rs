@@ -144,7 +144,7 @@ async fn create_share_link_ticket(
     drop(tx);
     let (link, recipient) = found.ok_or_else(Problem::not_found)?;
     check_creator(&app, &link)?;
-    if !recipient.is(user.user, &subject, app.identity.as_ref()).await? {
+    if !recipient.is(&subject, app.identity.as_ref()).await? {
         return Err(Problem::not_found());
     }
     let secret = Secret::generate()?;

@@ -16,7 +16,7 @@ pub(super) async fn find(
     host: HostLabel,
 ) -> sqlx::Result<Option<(OpenedLink, Recipient)>> {
     let row = sqlx::query!(
-        "select l.id, l.tenant_id, l.created_by, l.created_at, l.expires_at, l.recipient_email, l.recipient_user_id
+        "select l.id, l.tenant_id, l.created_by, l.created_at, l.expires_at, l.recipient_email
            from share_links l join instances i on i.id = l.instance_id
            where l.hash = $1 and l.instance_id = $2 and l.port is not distinct from $3 and l.expires_at > now()
              and i.state <> 'deleted'
@@ -28,7 +28,7 @@ pub(super) async fn find(
     .fetch_optional(conn)
     .await?;
     Ok(row.and_then(|row| {
-        let recipient = Recipient::stored(row.recipient_email, row.recipient_user_id)?;
+        let recipient = Recipient { email: row.recipient_email? };
         let link = OpenedLink {
             id: row.id,
             tenant_id: row.tenant_id,

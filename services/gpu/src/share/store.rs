@@ -16,7 +16,6 @@ pub(crate) struct StoredLink {
     pub(crate) port: Option<i32>,
     pub(crate) name: String,
     pub(crate) recipient_email: Option<String>,
-    pub(crate) recipient_user_id: Option<UserId>,
     pub(crate) created_by: UserId,
     pub(crate) created_at: jiff_sqlx::Timestamp,
     pub(crate) expires_at: jiff_sqlx::Timestamp,
@@ -53,7 +52,7 @@ pub(super) async fn list(
 ) -> sqlx::Result<Vec<StoredLink>> {
     sqlx::query_as!(
         StoredLink,
-        "select id, port, name, recipient_email, recipient_user_id, created_by, created_at, expires_at, last_used_at
+        "select id, port, name, recipient_email, created_by, created_at, expires_at, last_used_at
          from share_links
          where instance_id = $1 and expires_at > now() and ($2::uuid is null or id < $2)
          order by id desc limit $3",
@@ -86,10 +85,9 @@ pub(super) async fn insert(conn: &mut PgConnection, link: &NewLink<'_>) -> sqlx:
     sqlx::query_as!(
         StoredLink,
         "insert into share_links (id, tenant_id, instance_id, port, name, hash, created_by, created_at, expires_at,
-             recipient_email, recipient_user_id)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-         returning id, port, name, recipient_email, recipient_user_id, created_by, created_at, expires_at,
-             last_used_at",
+             recipient_email)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+         returning id, port, name, recipient_email, created_by, created_at, expires_at, last_used_at",
         ShareLinkId::new() as ShareLinkId,
         link.tenant as TenantId,
         link.instance as InstanceId,
@@ -99,8 +97,7 @@ pub(super) async fn insert(conn: &mut PgConnection, link: &NewLink<'_>) -> sqlx:
         link.created_by as UserId,
         link.created_at.to_sqlx() as _,
         link.expires_at.to_sqlx() as _,
-        link.recipient.and_then(Recipient::email),
-        link.recipient.and_then(Recipient::user_id) as Option<UserId>,
+        link.recipient.map(|recipient| recipient.email.as_str()),
     )
     .fetch_one(conn)
     .await
@@ -149,7 +146,7 @@ pub(super) async fn open(
         OpenedLink,
         "update share_links l set last_used_at = now() from instances i
          where l.hash = $1 and l.instance_id = $2 and l.port is not distinct from $3 and l.expires_at > now()
-           and l.recipient_email is null and l.recipient_user_id is null
+           and l.recipient_email is null
            and i.id = l.instance_id and i.state <> 'deleted'
            and ($3::int is null or i.public_ports @> jsonb_build_array(jsonb_build_object('port', $3::int)))
          returning l.id, l.tenant_id, l.created_by, l.created_at, l.expires_at",

@@ -3,14 +3,17 @@
 use crate::support::*;
 use atelier_devcluster::{Config, NodeConfig, start};
 use futures::StreamExt;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{Api, DeleteParams};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, ResourceExt};
+use nix::sys::signal::{Signal, kill};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
@@ -56,6 +59,43 @@ fn previous_end(pod: &Pod) -> jiff::Timestamp {
     let container = &pod.status.as_ref().unwrap().container_statuses.as_ref().unwrap()[0];
     let last = container.last_state.as_ref().unwrap().terminated.as_ref().unwrap();
     last.finished_at.as_ref().unwrap().0
+}
+
+/// Stops the process of a cluster for longer than its nodes may be silent, and lets it go on.
+async fn suspend(child: &Child, grace: Duration) {
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap());
+    kill(pid, Signal::SIGSTOP).unwrap();
+    tokio::time::sleep(grace * 2).await;
+    kill(pid, Signal::SIGCONT).unwrap();
+}
+
+#[tokio::test]
+async fn a_suspended_cluster_does_not_lose_its_nodes() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = format!(
+        "listen = \"127.0.0.1:0\"\ndata_dir = {:?}\nnode_grace_seconds = 1\n[[nodes]]\nname = \"n1\"\n[[images]]\npattern = \"sh:*\"\nentrypoint = [\"/bin/sh\", \"-c\"]\n",
+        dir.path().join("data")
+    );
+    std::fs::write(dir.path().join("config.toml"), config).unwrap();
+    let (child, client) = binary(dir.path()).await;
+    let leases: Api<Lease> = Api::namespaced(client.clone(), "kube-node-lease");
+    let pods: Api<Pod> = Api::namespaced(client, "default");
+    let mut value = pod("p", "sh:1", json!({}));
+    value["spec"]["containers"][0]["args"] = json!(["exec sleep 1000"]);
+    create(&pods, value).await;
+    let before = until(&pods, "p", is_ready).await;
+    for _ in 0..3 {
+        suspend(&child, Duration::from_secs(1)).await;
+        // after a heartbeat, both the kubelet and the node controller have run again
+        let continued = jiff::Timestamp::now();
+        until(&leases, "n1", |lease| {
+            lease.spec.as_ref().and_then(|spec| spec.renew_time.as_ref()).is_some_and(|at| at.0 > continued)
+        })
+        .await;
+    }
+    let after = until(&pods, "p", is_ready).await;
+    let conditions = |pod: &Pod| pod.status.as_ref().unwrap().conditions.clone().unwrap();
+    assert_eq!(conditions(&after), conditions(&before));
 }
 
 #[tokio::test]
