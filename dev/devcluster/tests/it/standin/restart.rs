@@ -13,7 +13,6 @@ use serde_json::json;
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
@@ -41,7 +40,8 @@ fn alive(pid: i32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|s| !s.contains(") Z "))
 }
 
-/// Waits until a restarted cluster could not take the present for the time of the stop.
+/// Waits until a stop is long past: a restarted cluster could not take the present for its time, and the last heartbeat of
+/// a node is older than a second.
 async fn gap() -> jiff::Timestamp {
     let stopped = jiff::Timestamp::now();
     tokio::time::timeout(std::time::Duration::from_secs(10), async {
@@ -61,22 +61,27 @@ fn previous_end(pod: &Pod) -> jiff::Timestamp {
     last.finished_at.as_ref().unwrap().0
 }
 
-/// Stops the process of a cluster for longer than its nodes may be silent, and lets it go on.
-async fn suspend(child: &Child, grace: Duration) {
+/// Configures a cluster with a node that runs processes. `options` are further lines.
+fn configure(dir: &Path, options: &str) {
+    let config = format!(
+        "listen = \"127.0.0.1:0\"\ndata_dir = {:?}\n{options}\n[[nodes]]\nname = \"n1\"\n[[images]]\npattern = \"sh:*\"\nentrypoint = [\"/bin/sh\", \"-c\"]\n",
+        dir.join("data")
+    );
+    std::fs::write(dir.join("config.toml"), config).unwrap();
+}
+
+/// Stops the process of a cluster for a while.
+async fn suspend(child: &Child) {
     let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id().unwrap()).unwrap());
     kill(pid, Signal::SIGSTOP).unwrap();
-    tokio::time::sleep(grace * 2).await;
+    gap().await;
     kill(pid, Signal::SIGCONT).unwrap();
 }
 
 #[tokio::test]
 async fn a_suspended_cluster_does_not_lose_its_nodes() {
     let dir = tempfile::tempdir().unwrap();
-    let config = format!(
-        "listen = \"127.0.0.1:0\"\ndata_dir = {:?}\nnode_grace_seconds = 1\n[[nodes]]\nname = \"n1\"\n[[images]]\npattern = \"sh:*\"\nentrypoint = [\"/bin/sh\", \"-c\"]\n",
-        dir.path().join("data")
-    );
-    std::fs::write(dir.path().join("config.toml"), config).unwrap();
+    configure(dir.path(), "node_grace_seconds = 1");
     let (child, client) = binary(dir.path()).await;
     let leases: Api<Lease> = Api::namespaced(client.clone(), "kube-node-lease");
     let pods: Api<Pod> = Api::namespaced(client, "default");
@@ -85,7 +90,7 @@ async fn a_suspended_cluster_does_not_lose_its_nodes() {
     create(&pods, value).await;
     let before = until(&pods, "p", is_ready).await;
     for _ in 0..3 {
-        suspend(&child, Duration::from_secs(1)).await;
+        suspend(&child).await;
         // after a heartbeat, both the kubelet and the node controller have run again
         let continued = jiff::Timestamp::now();
         until(&leases, "n1", |lease| {
@@ -101,11 +106,7 @@ async fn a_suspended_cluster_does_not_lose_its_nodes() {
 #[tokio::test]
 async fn a_killed_cluster_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let config = format!(
-        "listen = \"127.0.0.1:0\"\ndata_dir = {:?}\n[[nodes]]\nname = \"n1\"\n[[images]]\npattern = \"sh:*\"\nentrypoint = [\"/bin/sh\", \"-c\"]\n",
-        dir.path().join("data")
-    );
-    std::fs::write(dir.path().join("config.toml"), config).unwrap();
+    configure(dir.path(), "");
     let (mut child, client) = binary(dir.path()).await;
     let pods: Api<Pod> = Api::namespaced(client, "default");
     let mut value = pod("p", "sh:1", json!({}));
