@@ -7,6 +7,7 @@ use auth::HasAuth;
 use axum::Router;
 use service::{Front, Process, Round};
 use tokio::net::TcpListener;
+use traces::Origin;
 
 use crate::{
     NAME,
@@ -46,6 +47,7 @@ impl App {
     /// # Errors
     /// If the configuration is not valid.
     pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
+        let process = process.traced(NAME, config.telemetry.as_ref())?;
         let http = service::http_client()?;
         let is_https = config.public_url.scheme() == "https";
         anyhow::ensure!(config.tls.is_none() || is_https, "with [tls], public_url must begin with https");
@@ -60,7 +62,8 @@ impl App {
                 revocations?;
                 readiness.check().await
             }
-        });
+        })
+        .with_origin(Origin::Outside);
         let pages = rest::document(&openapi()?)?
             .merge(site::router(&state.config.public_url))
             .merge(instance::personal_links(&state, http.clone()))

@@ -62,6 +62,7 @@ impl App {
     /// # Errors
     /// If the configuration is not valid.
     pub fn with_clock(config: Config, process: Process, clock: fn() -> Timestamp) -> anyhow::Result<Self> {
+        let process = process.traced(NAME, config.telemetry.as_ref())?;
         let http = service::http_client()?;
         let db = Db::connect(NAME, &config.database)?;
         let cipher = Arc::new(Cipher::new(NAME, &config.encryption_keys)?);
@@ -83,7 +84,8 @@ impl App {
             Arc::clone(&cipher),
             &config,
             clock,
-        );
+        )
+        .with_tracer(process.tracer.clone());
         let ssh = config.ssh.as_ref().map(|config| {
             let identity = identity::Client::new(http.clone(), config.identity.clone());
             Arc::new(ssh::Server::new(config, &db, identity, &process.metrics))

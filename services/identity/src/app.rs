@@ -29,6 +29,7 @@ impl App {
     /// If the configuration is not valid.
     #[expect(clippy::disallowed_methods, reason = "the clock of the process")]
     pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
+        let process = process.traced(NAME, config.telemetry.as_ref())?;
         Ok(Self { state: AppState::new(config, Timestamp::now, process.shutdown.token())?, process })
     }
 

@@ -29,6 +29,7 @@ impl App {
     /// # Errors
     /// If the configuration is not valid.
     pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
+        let process = process.traced(NAME, config.telemetry.as_ref())?;
         let (listen, audit) = (config.listen, config.audit);
         let state = AppState::new(config, &process)?;
         let claims = claim::ClaimService::new(state.clone());

@@ -41,6 +41,7 @@ impl App {
     /// If the configuration is not valid.
     pub fn with_faults(config: Config, process: Process, faults: Faults) -> anyhow::Result<Self> {
         config.check()?;
+        let process = process.traced(NAME, config.telemetry.as_ref())?;
         Ok(Self { state: AppState::new(config, faults)?, process })
     }
 

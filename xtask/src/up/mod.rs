@@ -36,10 +36,14 @@ pub(crate) struct Args {
     /// Number of gateways; two are behind HAProxy
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     gateways: u8,
+    /// Where all services export their traces to (OTLP over gRPC), for example http://127.0.0.1:4317
+    #[arg(long, value_name = "URL")]
+    otlp: Option<String>,
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let (config, config_file) = Config::load()?;
+    let (mut config, config_file) = Config::load()?;
+    config.otlp = args.otlp.or(config.otlp);
     let data = config.data();
     let _lock = lock(&data)?;
     crate::postgres::end_leftover(&data.join("postgres")).await?;

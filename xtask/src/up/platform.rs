@@ -208,10 +208,15 @@ impl Platform {
         let serves = !matches!(program, "devcluster" | "devs3");
         let program = self.programs.join(format!("atelier-{program}"));
         let log = self.data.join(format!("log/{name}.log"));
+        let otlp = self.config.otlp.clone();
         self.processes.push(Supervised::start(name, move || {
             let mut command = process::command(&program, Signal::SIGTERM);
             if serves {
                 command.arg("serve");
+            }
+            if let Some(otlp) = otlp.as_ref().filter(|_| serves) {
+                command.env("ATELIER_TELEMETRY__ENDPOINT", otlp);
+                command.env("ATELIER_TELEMETRY__SAMPLE_RATIO", "1");
             }
             command.arg("--config").arg(&file);
             logged(command, &log)

@@ -15,6 +15,8 @@ use db::{
 use encryption::Cipher;
 use ids::InstanceId;
 use jiff::Timestamp;
+use service::Tracer;
+use traces::TraceContext;
 
 use super::{
     actions::{Actions, Blocked, blocked_write, internal_error},
@@ -66,6 +68,7 @@ pub struct Reconciler {
     actions: Actions,
     budgets: BudgetsConfig,
     clock: fn() -> Timestamp,
+    tracer: Tracer,
 }
 
 /// An instance with changes that are not stored yet.
@@ -91,6 +94,7 @@ impl Draft {
 
     /// Writes the changes. Returns false if the stored instance is not the one that was read.
     async fn write(&mut self, tx: &mut Tx) -> sqlx::Result<bool> {
+        let _span = traces::db("db.instance.advance");
         if !store::advance(tx, &self.stored, &mut self.instance, &self.effects, &By::system()).await? {
             return Ok(false);
         }
@@ -126,7 +130,14 @@ impl Reconciler {
             apps: Arc::new(config.apps.clone()),
             faults: None,
         };
-        Self { db, clusters, actions, budgets: config.budgets, clock }
+        Self { db, clusters, actions, budgets: config.budgets, clock, tracer: Tracer::default() }
+    }
+
+    /// With spans.
+    #[must_use]
+    pub fn with_tracer(mut self, tracer: Tracer) -> Self {
+        self.tracer = tracer;
+        self
     }
 
     /// With faults, for a test.
@@ -162,7 +173,13 @@ impl Reconciler {
     /// # Errors
     /// If a step did not complete; it has to be retried.
     pub async fn reconcile(&self, leased: Leased<InstanceId>) -> anyhow::Result<Outcome> {
-        let Some(stored) = self.read(leased.key).await? else { return Ok(Outcome::Done) };
+        let Some((stored, request)) = self.read(leased.key).await? else { return Ok(Outcome::Done) };
+        let mut span = self.tracer.reconcile("reconcile instance", request);
+        span.set("atelier.instance.id", &leased.key);
+        span.run(Box::pin(self.carry_out(stored, leased))).await
+    }
+
+    async fn carry_out(&self, stored: Instance, leased: Leased<InstanceId>) -> anyhow::Result<Outcome> {
         let had_unit = stored.state.unit().is_some();
         let mut draft = Draft::new(stored);
         let mut leftovers_released = false;
@@ -242,11 +259,16 @@ impl Reconciler {
         Ok(decide(instance, &observation, &[], false, (self.clock)()))
     }
 
-    async fn read(&self, id: InstanceId) -> sqlx::Result<Option<Instance>> {
+    /// Returns an instance, and the position of the request that asked for its open operation, if that is recorded.
+    async fn read(&self, id: InstanceId) -> sqlx::Result<Option<(Instance, Option<TraceContext>)>> {
         let mut tx = self.db.worker().await?;
-        let instance = store::read(&mut tx, id).await?;
+        let Some(instance) = store::read(&mut tx, id).await? else { return Ok(None) };
+        let request = match self.tracer.is_on() {
+            true => operations::open_trace(&mut tx, instance.operation.id).await?,
+            false => None,
+        };
         tx.commit().await?;
-        Ok(instance)
+        Ok(Some((instance, request)))
     }
 
     async fn commit(&self, tx: Tx) -> sqlx::Result<()> {

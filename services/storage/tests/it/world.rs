@@ -98,6 +98,7 @@ impl World {
             object_store: Some(objects.clone()),
             limits: LimitsConfig::default(),
             audit: audit::RetentionConfig::default(),
+            telemetry: None,
             reconcile: ReconcileConfig { lease_seconds: 1, compare_seconds: 2, ..ReconcileConfig::default() },
         };
         let mut world_cluster = (None, None);
