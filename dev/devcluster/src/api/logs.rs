@@ -9,11 +9,13 @@ use crate::pod::{container, container_status};
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use std::io::SeekFrom;
+use serde_json::Value;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use tokio::fs::File;
+use tokio::io::AsyncReadExt;
 
 pub(crate) async fn serve(hub: &Arc<Hub>, target: &Target, query: &Query) -> Result<Response, Failure> {
     let resource = &target.resource;
@@ -47,7 +49,7 @@ pub(crate) async fn serve(hub: &Arc<Hub>, target: &Target, query: &Query) -> Res
             format!("previous terminated container \"{container}\" in pod \"{}\" not found", target.name);
         return Err(Failure::bad_request(why));
     }
-    let file = hub.runtime.log_file(pod.uid(), previous);
+    let path = hub.runtime.log_file(pod.uid(), previous);
     let since = match (query.number("sinceSeconds")?, query.get("sinceTime")) {
         (Some(s), _) => jiff::Timestamp::now().checked_sub(jiff::SignedDuration::from_secs(s)).ok(),
         // passed on to the kubelet in full seconds
@@ -64,7 +66,9 @@ pub(crate) async fn serve(hub: &Arc<Hub>, target: &Target, query: &Query) -> Res
         since,
         timestamps: query.flag("timestamps"),
     };
-    let (head, at) = read_from(&file, 0).await?;
+    // kept open: the file of the next container has the same name
+    let mut log = Log { path, file: None };
+    let head = log.rest().await?;
     let shown = view.show(&head);
     if !query.flag("follow") || previous {
         return Ok(text_response(shown));
@@ -73,8 +77,8 @@ pub(crate) async fn serve(hub: &Arc<Hub>, target: &Target, query: &Query) -> Res
         hub: hub.clone(),
         uid: pod.uid().to_owned(),
         key: (target.namespace.clone(), target.name.clone()),
-        file,
-        at,
+        restarts: restarts(&pod.value),
+        log,
         view,
         rest: Vec::new(),
         first: Some(shown),
@@ -121,26 +125,43 @@ impl View {
     }
 }
 
-/// Reads a file from an offset; a missing file is empty.
-async fn read_from(file: &PathBuf, at: u64) -> Result<(Vec<u8>, u64), Failure> {
-    let mut bytes = Vec::new();
-    let Ok(mut open) = tokio::fs::File::open(file).await else { return Ok((bytes, at)) };
-    let fail = |e: std::io::Error| Failure::internal(format!("reading the log: {e}"));
-    let length = open.metadata().await.map_err(fail)?.len();
-    // a restarted container begins a new file
-    let at = if length < at { 0 } else { at };
-    open.seek(SeekFrom::Start(at)).await.map_err(fail)?;
-    open.read_to_end(&mut bytes).await.map_err(fail)?;
-    let end = at + bytes.len() as u64;
-    Ok((bytes, end))
+/// The log file of one container.
+struct Log {
+    path: PathBuf,
+    /// Once the container has one.
+    file: Option<File>,
+}
+
+impl Log {
+    /// Reads what was written since the last read.
+    async fn rest(&mut self) -> Result<Vec<u8>, Failure> {
+        let fail = |error: std::io::Error| Failure::internal(format!("reading the log: {error}"));
+        let mut bytes = Vec::new();
+        if self.file.is_none() {
+            self.file = match File::open(&self.path).await {
+                Ok(file) => Some(file),
+                Err(error) if error.kind() == ErrorKind::NotFound => None,
+                Err(error) => return Err(fail(error)),
+            };
+        }
+        if let Some(file) = &mut self.file {
+            file.read_to_end(&mut bytes).await.map_err(fail)?;
+        }
+        Ok(bytes)
+    }
+}
+
+fn restarts(pod: &Value) -> i64 {
+    container_status(pod)["restartCount"].as_i64().unwrap_or(0)
 }
 
 struct Follow {
     hub: Arc<Hub>,
     uid: String,
     key: (String, String),
-    file: PathBuf,
-    at: u64,
+    /// Of the pod when the container ran.
+    restarts: i64,
+    log: Log,
     view: View,
     rest: Vec<u8>,
     first: Option<Vec<u8>>,
@@ -155,9 +176,7 @@ impl Follow {
         loop {
             // checked before the file is read, so that the last lines are not missed
             let over = self.over();
-            let (bytes, at) = read_from(&self.file, self.at).await.ok()?;
-            self.at = at;
-            self.rest.extend_from_slice(&bytes);
+            self.rest.extend(self.log.rest().await.ok()?);
             let whole = if over {
                 self.rest.len()
             } else {
@@ -184,7 +203,9 @@ impl Follow {
     fn over(&self) -> bool {
         let tx = self.hub.store.lock();
         tx.get("pods", &self.key.0, &self.key.1).is_none_or(|p| {
-            p.uid() != self.uid || !p.value["status"]["containerStatuses"][0]["state"]["running"].is_object()
+            p.uid() != self.uid
+                || restarts(&p.value) != self.restarts
+                || !container_status(&p.value)["state"]["running"].is_object()
         })
     }
 }

@@ -22,9 +22,11 @@ impl Logs {
         if let Some(stderr) = launched.child.stderr.take() {
             tokio::spawn(read_lines(stderr, tx));
         }
+        // before the container is reported as running
+        let file = std::fs::File::create(hub.runtime.log_file(uid, false));
         let (hub, uid) = (hub.clone(), uid.to_owned());
         Self(tokio::spawn(async move {
-            let Ok(mut file) = File::create(hub.runtime.log_file(&uid, false)).await else { return };
+            let Ok(mut file) = file.map(File::from_std) else { return };
             // the last line of one stream may be incomplete; the other stream continues on a new line
             let mut incomplete = false;
             while let Some(mut line) = rx.recv().await {

@@ -201,7 +201,7 @@ impl Batch {
                 }
                 if !continues {
                     continues = true;
-                    self.read_previous(archive, cluster, &container.pod, &begun_at).await?;
+                    self.read_previous(archive, cluster, &container.pod, &begun_at, stamped.time).await?;
                     sequencer = Sequencer::after(self.last);
                     at = sequencer.place(stamped.time);
                 }
@@ -212,18 +212,20 @@ impl Batch {
             }
         }
         if !continues {
-            self.read_previous(archive, cluster, &container.pod, &begun_at).await?;
+            self.read_previous(archive, cluster, &container.pod, &begun_at, i64::MAX).await?;
         }
         Ok(())
     }
 
-    /// Reads the rest of the container before the last restart.
+    /// Reads the rest of the container before the last restart: the lines before `until`, the time of the first line of
+    /// the container that is being read. If that one was restarted meanwhile, it is the one before the last restart.
     async fn read_previous(
         &mut self,
         archive: &Archive,
         cluster: &Cluster,
         pod: &PodRef,
         begun_at: &Log,
+        until: i64,
     ) -> Result<(), CollectError> {
         let had_lines = begun_at.position > begun_at.floor;
         let part = LogPart { since: window(begun_at), previous: true, ..LogPart::default() };
@@ -249,7 +251,7 @@ impl Batch {
             while let Some(stamped) = splitter.next().or_else(|| rest(&mut splitter)) {
                 let at = sequencer.place(stamped.time);
                 continues |= at == begun_at.position;
-                if at > begun_at.position {
+                if at > begun_at.position && stamped.time < until {
                     self.after_gap |= !continues;
                     continues = true;
                     self.add(archive, stamped, at).await?;

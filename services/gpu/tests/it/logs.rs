@@ -197,6 +197,25 @@ async fn the_log_goes_on_across_restarts_of_the_container_and_of_the_service() {
     replica.process.shutdown.begin();
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_container_that_prints_and_ends_is_collected_once() {
+    let world = world().await;
+    // the first line is read when the container is already being restarted
+    let script = "if [ -e second ]; then seq 201 300; exec sleep 1000; fi; touch second; \
+        until [ -e go ]; do sleep 0.05; done; seq 1 200; exit 1";
+    for round in 1..=5 {
+        let id = running(&world, script).await;
+        crate::streams::touch(&world, id, "go").await;
+        eventually("the lines are stored", async || {
+            let all = "select coalesce(sum(lines), 0)::bigint from gpu.log_chunks";
+            (count(&world, all).await >= 300 * round).then_some(())
+        })
+        .await;
+        assert_eq!(text(&world, id, "attempt=1").await, numbers(1..=300));
+        stop(&world, id, 1).await;
+    }
+}
+
 /// Number of objects in the bucket, each of which is an entry of its folder.
 fn objects(world: &World) -> usize {
     std::fs::read_dir(world.folder().join("objects/objects/logs")).map_or(0, Iterator::count)

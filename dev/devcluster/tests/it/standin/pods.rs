@@ -2,6 +2,7 @@
 
 use crate::support::*;
 use atelier_devcluster::{Config, ImageConfig, NodeConfig};
+use futures::{AsyncBufReadExt, StreamExt};
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod, Secret};
 use kube::api::{Api, AttachParams, DeleteParams, LogParams};
 use serde_json::{Value, json};
@@ -226,6 +227,33 @@ async fn a_container_waits_for_the_secret_of_its_environment() {
         .await;
     until(&pods, "p", |p| p.status.as_ref().unwrap().phase.as_deref() == Some("Succeeded")).await;
     assert_eq!(pods.logs("p", &LogParams::default()).await.unwrap(), "hunter2 hunter2 of the pod\n");
+    t.stop().await;
+}
+
+/// The numbers of a followed log, until it ends.
+async fn followed(pods: &Api<Pod>, name: &str) -> Vec<u32> {
+    let params = LogParams { follow: true, ..LogParams::default() };
+    let lines = pods.log_stream(name, &params).await.unwrap().lines();
+    lines.map(|line| line.unwrap().parse::<u32>().unwrap()).collect().await
+}
+
+#[tokio::test]
+async fn a_followed_log_ends_with_its_container() {
+    let t = Test::with(real).await;
+    let pods = t.pods();
+    // the second container begins at once, and its log soon is as long as that of the first
+    let script = "[ -e second ] && { seq 201 400; exec sleep 1000; }; touch second; seq 1 100; \
+        until [ -e go ]; do sleep 0.05; done; seq 101 200; exit 1";
+    for round in 0..10 {
+        let name = format!("p{round}");
+        create(&pods, shell(&name, script, json!({}))).await;
+        until(&pods, &name, is_ready).await;
+        let (log, _) = tokio::join!(followed(&pods, &name), async {
+            let mut touch = pods.exec(&name, ["touch", "go"], &AttachParams::default()).await.unwrap();
+            touch.take_status().unwrap().await
+        });
+        assert_eq!(log, (1..=200).collect::<Vec<_>>());
+    }
     t.stop().await;
 }
 
