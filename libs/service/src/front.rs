@@ -56,17 +56,19 @@ impl Front {
     pub fn health_routes(&self) -> Router {
         let (ready, workers, shutdown) =
             (Arc::clone(&self.ready), self.workers.clone(), self.shutdown.clone());
-        let alive = self.workers.clone();
+        let (alive, metrics) = (self.workers.clone(), self.metrics.clone());
         Router::new().route("/healthz", get(move || async move { answer(alive.healthy(), "ok\n") })).route(
             "/readyz",
             get(move || async move {
                 if shutdown.is_draining() {
+                    metrics.set_ready(false);
                     return answer(Err("shutting down".to_owned()), "");
                 }
                 let checked = match ready().await {
                     Ok(()) => workers.ready(),
                     waiting => waiting,
                 };
+                metrics.set_ready(checked.is_ok());
                 answer(checked, "ready\n")
             }),
         )

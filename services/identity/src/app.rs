@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Router;
 use jiff::Timestamp;
-use service::{Front, Process};
+use service::{Front, Metrics, Process};
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -29,7 +29,9 @@ impl App {
     /// If the configuration is not valid.
     #[expect(clippy::disallowed_methods, reason = "the clock of the process")]
     pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
-        Ok(Self { state: AppState::new(config, Timestamp::now, process.shutdown.token())?, process })
+        let state = AppState::new(config, Timestamp::now, process.shutdown.token())?;
+        state.db.register(&process.metrics);
+        Ok(Self { state, process })
     }
 
     /// All routes.
@@ -85,6 +87,14 @@ impl App {
             });
         }
     }
+}
+
+/// The metrics of the process, for their description.
+#[must_use]
+pub fn metrics() -> Metrics {
+    let process = Process::default();
+    db::describe_metrics(&process.metrics);
+    process.metrics
 }
 
 /// Serves until shutdown.

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use jiff::Timestamp;
 use kube::Client;
-use service::{Front, Process};
+use service::{Front, Metrics as ServiceMetrics, Process};
 
 use crate::config::Config;
 use crate::controller::{self, Metrics, Options, Replica};
@@ -69,6 +69,14 @@ impl App {
         self.replica.start_workers(&self.process.workers);
         self.state.start_workers(&self.process.workers);
     }
+}
+
+/// The metrics of the process, for their description.
+#[must_use]
+pub fn metrics() -> ServiceMetrics {
+    let process = Process::default();
+    process.metrics.register(|registry| Metrics::default().register(registry));
+    process.metrics
 }
 
 /// Runs the operator and its API until shutdown.

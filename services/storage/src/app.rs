@@ -5,7 +5,7 @@ use std::time::Duration;
 use api::openapi::{Info, finish};
 use auth::HasAuth;
 use axum::Router;
-use service::{Front, Process, Round};
+use service::{Front, Metrics, Process, Round};
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -41,7 +41,9 @@ impl App {
     /// If the configuration is not valid.
     pub fn with_faults(config: Config, process: Process, faults: Faults) -> anyhow::Result<Self> {
         config.check()?;
-        Ok(Self { state: AppState::new(config, faults)?, process })
+        let state = AppState::new(config, faults)?;
+        state.db.register(&process.metrics);
+        Ok(Self { state, process })
     }
 
     /// All routes, with health and metrics.
@@ -84,6 +86,15 @@ impl App {
             }
         });
     }
+}
+
+/// The metrics of the process, for their description.
+#[must_use]
+pub fn metrics() -> Metrics {
+    let process = Process::default();
+    db::describe_metrics(&process.metrics);
+    reconcile::register(&process.metrics);
+    process.metrics
 }
 
 /// Serves until the process shuts down.

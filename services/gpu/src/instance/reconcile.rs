@@ -15,6 +15,7 @@ use db::{
 use encryption::Cipher;
 use ids::InstanceId;
 use jiff::Timestamp;
+use service::Metrics;
 
 use super::{
     actions::{Actions, Blocked, blocked_write, internal_error},
@@ -24,6 +25,7 @@ use super::{
     parts::Failure,
     reason::{Reason, ReasonCode},
     secret::Values,
+    starts::{self, Starts},
     state::{InstanceState, State},
     store,
 };
@@ -66,6 +68,7 @@ pub struct Reconciler {
     actions: Actions,
     budgets: BudgetsConfig,
     clock: fn() -> Timestamp,
+    starts: Starts,
 }
 
 /// An instance with changes that are not stored yet.
@@ -73,11 +76,13 @@ struct Draft {
     stored: Instance,
     instance: Instance,
     effects: Effects,
+    /// Starts that have ended with what is written.
+    started: Vec<starts::Outcome>,
 }
 
 impl Draft {
     fn new(stored: Instance) -> Self {
-        Self { instance: stored.clone(), stored, effects: Effects::default() }
+        Self { instance: stored.clone(), stored, effects: Effects::default(), started: Vec::new() }
     }
 
     fn record(&mut self, event: Event) -> Result<(), Unexpected> {
@@ -90,12 +95,15 @@ impl Draft {
     }
 
     /// Writes the changes. Returns false if the stored instance is not the one that was read.
-    async fn write(&mut self, tx: &mut Tx) -> sqlx::Result<bool> {
+    async fn write(&mut self, tx: &mut Tx, now: Timestamp) -> sqlx::Result<bool> {
         if !store::advance(tx, &self.stored, &mut self.instance, &self.effects, &By::system()).await? {
             return Ok(false);
         }
         let before = std::mem::replace(&mut self.stored, self.instance.clone());
         self.effects = Effects::default();
+        if let Some(requested) = starts::requested(&before) {
+            self.started.extend(starts::outcome(&before, &self.instance, requested, now));
+        }
         let (from, to) = (InstanceState::from(&before.state), InstanceState::from(&self.instance.state));
         if from != to {
             tracing::info!(
@@ -126,7 +134,14 @@ impl Reconciler {
             apps: Arc::new(config.apps.clone()),
             faults: None,
         };
-        Self { db, clusters, actions, budgets: config.budgets, clock }
+        Self { db, clusters, actions, budgets: config.budgets, clock, starts: Starts::default() }
+    }
+
+    /// With a count of starts in the metrics.
+    #[must_use]
+    pub fn with_metrics(mut self, metrics: &Metrics) -> Self {
+        self.starts = Starts::register(metrics);
+        self
     }
 
     /// With faults, for a test.
@@ -249,8 +264,9 @@ impl Reconciler {
         Ok(instance)
     }
 
-    async fn commit(&self, tx: Tx) -> sqlx::Result<()> {
+    async fn commit(&self, tx: Tx, draft: &mut Draft) -> sqlx::Result<()> {
         tx.commit().await?;
+        draft.started.drain(..).for_each(|outcome| self.starts.count(outcome));
         // after a commit, no fault is an error
         let _ = inject(self.actions.faults.as_ref(), Point::Committed).await;
         Ok(())
@@ -262,8 +278,8 @@ impl Reconciler {
             return Ok(true);
         }
         let mut tx = self.db.worker().await?;
-        let stored = draft.write(&mut tx).await?;
-        self.commit(tx).await?;
+        let stored = draft.write(&mut tx, (self.clock)()).await?;
+        self.commit(tx, draft).await?;
         Ok(stored)
     }
 
@@ -291,8 +307,8 @@ impl Reconciler {
             let problem = Some(Box::new(problem.into()));
             draft.record(Event::Failed(Failure { problem, ..Failure::new(reason) }))?;
         }
-        let stored = draft.write(&mut tx).await?;
-        self.commit(tx).await?;
+        let stored = draft.write(&mut tx, (self.clock)()).await?;
+        self.commit(tx, draft).await?;
         Ok(stored)
     }
 
@@ -307,11 +323,11 @@ impl Reconciler {
             return Ok(after.map_or(Outcome::Done, Outcome::RequeueAfter));
         }
         let mut tx = self.db.worker().await?;
-        if !draft.write(&mut tx).await? {
+        if !draft.write(&mut tx, (self.clock)()).await? {
             return Ok(OVERTAKEN);
         }
         anyhow::ensure!(leased.release(&mut tx, after).await?, "lease lost");
-        self.commit(tx).await?;
+        self.commit(tx, draft).await?;
         Ok(Outcome::Released)
     }
 
