@@ -10,6 +10,7 @@
 mod client;
 mod database;
 mod issuer;
+pub mod metrics;
 mod wait;
 
 pub use client::{Client, Response};

@@ -130,12 +130,13 @@ fn check_metrics(rules: &[Rule], dashboards: &[PathBuf], faults: &mut Vec<String
     let mut known = metrics::documented()?;
     known.extend(rules.iter().filter_map(|rule| rule.record.clone()));
     known.extend(OWN.map(str::to_owned));
-    let mut check = |at: &str, query: &str| {
-        let unknown = promql::metrics(query).into_iter().filter(|metric| !known.contains(metric));
-        faults.extend(unknown.map(|metric| format!("{at}: {metric} is not in docs/METRICS.md")));
+    let unknown = |at: &str, query: &str| {
+        let metrics = promql::metrics(query).into_iter().filter(|metric| !known.contains(metric));
+        metrics.map(|metric| format!("{at}: {metric} is not in docs/METRICS.md")).collect::<Vec<_>>()
     };
     for rule in rules {
-        check(rule.alert.as_ref().or(rule.record.as_ref()).map_or("a rule", String::as_str), &rule.expr);
+        let name = rule.alert.as_ref().or(rule.record.as_ref());
+        faults.extend(unknown(name.map_or("a rule", String::as_str), &rule.expr));
     }
     for file in dashboards {
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -145,8 +146,7 @@ fn check_metrics(rules: &[Rule], dashboards: &[PathBuf], faults: &mut Vec<String
         if queries.is_empty() {
             faults.push(format!("{name}: no query"));
         }
-        let mut check = |query: &str| check(&name, query);
-        queries.into_iter().for_each(&mut check);
+        faults.extend(queries.into_iter().flat_map(|query| unknown(&name, query)));
     }
     Ok(())
 }
@@ -172,14 +172,14 @@ fn check_runbooks(rules: &[Rule], faults: &mut Vec<String>) -> anyhow::Result<()
         .collect();
     for rule in rules {
         let Some(alert) = &rule.alert else { continue };
-        if !rule.labels.get("severity").is_some_and(|severity| matches!(severity.as_str(), "page" | "ticket")) {
+        if !matches!(rule.labels.get("severity").map(String::as_str), Some("page" | "ticket")) {
             faults.push(format!("{alert}: the severity must be page or ticket"));
         }
         if !rule.annotations.contains_key("summary") {
             faults.push(format!("{alert}: no summary"));
         }
         let path = format!("{RUNBOOKS}/{alert}.md");
-        if !rule.annotations.get("runbook").is_some_and(|runbook| *runbook == path) {
+        if rule.annotations.get("runbook") != Some(&path) {
             faults.push(format!("{alert}: the annotation runbook must be {path}"));
         }
         let Ok(text) = std::fs::read_to_string(crate::root().join(&path)) else {
