@@ -127,7 +127,7 @@ impl Default for Metrics {
             );
             registry.register(
                 "service_ready",
-                "1 if the last readiness check passed, 0 before the first one",
+                "1 if the readiness check passes, which runs when the metrics are scraped",
                 &[],
                 ready.clone(),
             );

@@ -31,7 +31,7 @@ const LABELS: [(&str, &str); 18] = [
         "route",
         "templates of the API's paths; `instance` for requests to instances, `none` for paths without a template",
     ),
-    ("service", "services behind the gateway"),
+    ("upstream", "services behind the gateway"),
     ("state", "named with the metric; of `instances`, the states of an instance"),
     ("status", "HTTP status codes"),
     ("worker", "names of background workers, of which some exist once per cluster"),

@@ -28,7 +28,7 @@ impl Gates {
     }
 
     pub(super) fn register(&self, registry: &mut Registrar<'_>) {
-        registry.register_gauges(&GAUGES, &["service"], self.clone());
+        registry.register_gauges(&GAUGES, &["upstream"], self.clone());
     }
 }
 
@@ -41,7 +41,7 @@ impl Collector for Gates {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             for service in Service::ALL {
                 let value = i64::try_from(value(&self.of(service).load())).unwrap_or(i64::MAX);
-                let labels = [("service", service.name())];
+                let labels = [("upstream", service.name())];
                 ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
             }
         }
