@@ -76,7 +76,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     promtool(&["test", "rules"], &tests).await?;
     let mut faults = Vec::new();
     let rules = read_rules(&rules)?;
-    check_metrics(&rules, &files(DASHBOARDS, "json")?, &mut faults)?;
+    check_metrics(&rules, &mut faults)?;
     check_runbooks(&rules, &mut faults)?;
     check_tests(&rules, &tests, &mut faults)?;
     if !faults.is_empty() {
@@ -125,8 +125,8 @@ fn read_rules(files: &[PathBuf]) -> anyhow::Result<Vec<Rule>> {
     Ok(rules)
 }
 
-/// Each metric of a rule or dashboard is documented, or recorded by a rule.
-fn check_metrics(rules: &[Rule], dashboards: &[PathBuf], faults: &mut Vec<String>) -> anyhow::Result<()> {
+/// Each metric of a rule, dashboard or runbook is documented, or recorded by a rule.
+fn check_metrics(rules: &[Rule], faults: &mut Vec<String>) -> anyhow::Result<()> {
     let mut known = metrics::documented()?;
     known.extend(rules.iter().filter_map(|rule| rule.record.clone()));
     known.extend(OWN.map(str::to_owned));
@@ -138,9 +138,9 @@ fn check_metrics(rules: &[Rule], dashboards: &[PathBuf], faults: &mut Vec<String
         let name = rule.alert.as_ref().or(rule.record.as_ref());
         faults.extend(unknown(name.map_or("a rule", String::as_str), &rule.expr));
     }
-    for file in dashboards {
-        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(file)?).context(name.clone())?;
+    for file in files(DASHBOARDS, "json")? {
+        let name = file_name(&file);
+        let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(&file)?).context(name.clone())?;
         let mut queries = Vec::new();
         find_queries(&dashboard, &mut queries);
         if queries.is_empty() {
@@ -148,7 +148,27 @@ fn check_metrics(rules: &[Rule], dashboards: &[PathBuf], faults: &mut Vec<String
         }
         faults.extend(queries.into_iter().flat_map(|query| unknown(&name, query)));
     }
+    for file in files(RUNBOOKS, "md")? {
+        let (name, text) = (file_name(&file), std::fs::read_to_string(&file)?);
+        for query in queries_in(&text) {
+            faults.extend(unknown(&name, &query));
+        }
+    }
     Ok(())
+}
+
+fn file_name(file: &Path) -> String {
+    file.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The queries of a runbook, one per block.
+fn queries_in(text: &str) -> Vec<String> {
+    let blocks = text.split("```promql\n").skip(1).filter_map(|block| block.split("```").next());
+    let queries = blocks.map(|block| {
+        let lines = block.lines().filter(|line| !line.starts_with('#'));
+        lines.collect::<Vec<_>>().join("\n")
+    });
+    queries.collect()
 }
 
 /// The values of all fields `expr`.

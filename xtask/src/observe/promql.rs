@@ -17,7 +17,7 @@ pub(crate) fn metrics(query: &str) -> BTreeSet<String> {
             rest = rest[end..].trim_start();
             if GROUPING.contains(&word) {
                 rest = if rest.starts_with('(') { after(rest, ')') } else { rest };
-            } else if !rest.starts_with('(')
+            } else if !is_called(rest)
                 && !word.starts_with(|c: char| c.is_ascii_digit())
                 && !OPERATORS.contains(&word)
             {
@@ -33,6 +33,12 @@ pub(crate) fn metrics(query: &str) -> BTreeSet<String> {
         }
     }
     metrics
+}
+
+/// Whether what follows a word shows that it is a function or an aggregation.
+fn is_called(rest: &str) -> bool {
+    let next = rest.split(|c| !is_word(c)).next().unwrap_or_default();
+    rest.starts_with('(') || matches!(next, "by" | "without")
 }
 
 fn is_word(c: char) -> bool {
