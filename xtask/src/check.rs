@@ -30,7 +30,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     step("OpenAPI documents", generate::openapi(&generate::Args::check())).await?;
     step("custom resource definitions", generate::crds(&generate::Args::check())).await?;
     step("list of metrics", observe::metrics::run(&generate::Args::check())).await?;
-    step("alert rules, runbooks, dashboards", observe::alerts::run(observe::alerts::Args { yes: args.yes })).await
+    step("alert rules, runbooks, dashboards", observe::alerts::run(observe::alerts::Args { yes: args.yes }))
+        .await
 }
 
 async fn step(name: &str, work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {

@@ -63,10 +63,9 @@ impl Front {
     /// `/readyz`: 503 while a dependency is missing or a worker keeps failing, and before the process ends.
     pub fn health_routes(&self) -> Router {
         let (front, alive) = (self.clone(), self.workers.clone());
-        Router::new().route("/healthz", get(move || async move { answer(alive.healthy(), "ok\n") })).route(
-            "/readyz",
-            get(move || async move { answer(front.check().await, "ready\n") }),
-        )
+        Router::new()
+            .route("/healthz", get(move || async move { answer(alive.healthy(), "ok\n") }))
+            .route("/readyz", get(move || async move { answer(front.check().await, "ready\n") }))
     }
 
     /// Whether the service can work now.
@@ -86,7 +85,10 @@ impl Front {
             get(move || async move {
                 let checked = tokio::time::timeout(CHECK_TIMEOUT, front.check()).await;
                 front.metrics.set_ready(matches!(checked, Ok(Ok(()))));
-                ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0")], front.metrics.text())
+                (
+                    [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0")],
+                    front.metrics.text(),
+                )
             }),
         )
     }

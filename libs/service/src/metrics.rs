@@ -114,8 +114,7 @@ impl Inner {
 
 impl Default for Metrics {
     fn default() -> Self {
-        let requests =
-            Family::<RequestLabels, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
+        let requests = Family::<RequestLabels, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
         let ready = Gauge::default();
         let mut inner = Inner::default();
         inner.register(|registry| {

@@ -140,7 +140,8 @@ fn check_metrics(rules: &[Rule], faults: &mut Vec<String>) -> anyhow::Result<()>
     }
     for file in files(DASHBOARDS, "json")? {
         let name = file_name(&file);
-        let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(&file)?).context(name.clone())?;
+        let dashboard: Value =
+            serde_json::from_str(&std::fs::read_to_string(&file)?).context(name.clone())?;
         let mut queries = Vec::new();
         find_queries(&dashboard, &mut queries);
         if queries.is_empty() {

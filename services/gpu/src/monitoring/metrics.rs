@@ -47,12 +47,7 @@ impl MonitoringMetrics {
                 &["cluster", "outcome"],
                 self.readings.clone(),
             );
-            registry.register(
-                "monitoring_samples",
-                "Samples of instances stored",
-                &[],
-                self.samples.clone(),
-            );
+            registry.register("monitoring_samples", "Samples of instances stored", &[], self.samples.clone());
         });
     }
 

@@ -34,7 +34,8 @@ async fn ten_thousand_tenants_add_no_series() {
                from gpu.instances where state = 'running'";
     assert_eq!(world.execute(one).await, 1);
     let few_tenants = world.replica().await;
-    let many = "insert into gpu.instances (id, tenant_id, name, spec, phase, attempt, restart, meter, operation_id,
+    let many =
+        "insert into gpu.instances (id, tenant_id, name, spec, phase, attempt, restart, meter, operation_id,
                     operation_kind)
                 select gen_random_uuid(), gen_random_uuid(), name, spec, phase, attempt, restart, meter,
                     operation_id, operation_kind
