@@ -84,9 +84,9 @@ fn reference(services: &[(&str, Vec<Metric>)]) -> anyhow::Result<String> {
             match all.iter_mut().find(|(known, _)| known.name == metric.name) {
                 Some((known, of)) => {
                     ensure!(*known == metric, "{} differs between {service} and {of:?}", metric.name);
-                    of.push(service);
+                    of.push(*service);
                 }
-                None => all.push((metric, vec![service])),
+                None => all.push((metric, vec![*service])),
             }
         }
     }
