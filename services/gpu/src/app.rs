@@ -157,7 +157,7 @@ impl App {
         self.state.usage.start(&self.process.workers, "gpu.usage");
         self.state.routes.start(&self.process.workers, "gpu.routes");
         share::start(&self.state, &self.process.workers);
-        self.state.config.audit.start(&self.state.db, &self.process.workers, NAME);
+        self.state.config.audit.start(&self.state.db, &self.process, NAME);
         housekeeping::start(
             &self.process,
             &self.state.db,
@@ -309,6 +309,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
 pub fn metrics() -> Metrics {
     let process = Process::default();
     db::describe_metrics(&process.metrics);
+    audit::register_metrics(&process.metrics);
     instance::starts::Starts::register(&process.metrics);
     housekeeping::Measures::register(&process.metrics);
     budget::BudgetMetrics::default().register(&process.metrics);

@@ -76,7 +76,7 @@ impl App {
             let state = state.clone();
             async move { api_key::run(&state, &token).await }
         });
-        self.state.config.audit.start(&self.state.db, workers, NAME);
+        self.state.config.audit.start(&self.state.db, &self.process, NAME);
         revocation::start(&self.state, workers);
         tenant::start(&self.state, &self.process);
         if let Some(admin) = self.state.config.bootstrap_admin.clone() {
@@ -94,6 +94,7 @@ impl App {
 pub fn metrics() -> Metrics {
     let process = Process::default();
     db::describe_metrics(&process.metrics);
+    audit::register_metrics(&process.metrics);
     process.metrics
 }
 

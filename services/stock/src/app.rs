@@ -63,7 +63,7 @@ impl App {
         state.grants.start(workers, "stock.grants");
         queue::heal::start(state, workers);
         clean_up::start(state, workers);
-        self.audit.start(&state.db, workers, NAME);
+        self.audit.start(&state.db, &self.process, NAME);
         state.auth().verifier.start(workers, NAME);
     }
 }
@@ -99,6 +99,7 @@ pub fn openapi() -> OpenApi {
 pub fn metrics() -> Metrics {
     let process = Process::default();
     db::describe_metrics(&process.metrics);
+    audit::register_metrics(&process.metrics);
     StockMetrics::register(&process.metrics);
     process.metrics
 }

@@ -64,7 +64,7 @@ impl App {
     pub fn start_workers(&self) {
         self.state.auth().verifier.start(&self.process.workers, NAME);
         reconcile::start(&self.state, &self.process);
-        self.state.config.audit.start(&self.state.db, &self.process.workers, NAME);
+        self.state.config.audit.start(&self.state.db, &self.process, NAME);
         let db = self.state.db.clone();
         self.process.workers.spawn_periodic("storage.idempotency_keys", CLEAN_UP_PERIOD, move || {
             let db = db.clone();
@@ -93,6 +93,7 @@ impl App {
 pub fn metrics() -> Metrics {
     let process = Process::default();
     db::describe_metrics(&process.metrics);
+    audit::register_metrics(&process.metrics);
     reconcile::register(&process.metrics);
     process.metrics
 }
