@@ -10,6 +10,7 @@ mod demo;
 mod generate;
 mod http;
 mod mutants;
+mod observe;
 mod packages;
 mod postgres;
 mod process;
@@ -52,6 +53,10 @@ enum Command {
     Openapi(generate::Args),
     /// Write the custom resource definitions to deploy/crds/
     Crds(generate::Args),
+    /// Write the list of the services' metrics to docs/METRICS.md
+    Metrics(generate::Args),
+    /// Check and test the alert rules, their runbooks and the dashboards (promtool)
+    Alerts(observe::alerts::Args),
     /// Check the SQL of the query macros against a real schema, and write .sqlx/
     Sqlx(queries::Args),
     /// Measure: `claims` or `operator`
@@ -78,6 +83,8 @@ fn main() -> ExitCode {
             Command::Mutants(args) => mutants::run(args).await,
             Command::Openapi(args) => generate::openapi(&args).await,
             Command::Crds(args) => generate::crds(&args).await,
+            Command::Metrics(args) => observe::metrics::run(&args).await,
+            Command::Alerts(args) => observe::alerts::run(args).await,
             Command::Sqlx(args) => queries::run(args).await,
             Command::Bench(args) => bench::run(args).await,
         }

@@ -136,6 +136,17 @@ pub(crate) async fn valkey(consent: Consent) -> anyhow::Result<()> {
     apt(consent, &["redis-server"]).await
 }
 
+/// Makes sure of the program that checks and tests the rules of Prometheus.
+pub(crate) async fn promtool(consent: Consent) -> anyhow::Result<()> {
+    if on_path("promtool").is_some() {
+        return Ok(());
+    }
+    if !apt_works() {
+        bail!("promtool (of Prometheus) is required");
+    }
+    apt(consent, &["prometheus"]).await
+}
+
 /// Makes sure of HAProxy.
 pub(crate) async fn haproxy(consent: Consent) -> anyhow::Result<()> {
     if on_path("haproxy").is_some() {

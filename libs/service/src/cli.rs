@@ -6,9 +6,9 @@ use clap::{Parser, Subcommand};
 use serde::de::DeserializeOwned;
 use utoipa::openapi::OpenApi;
 
-use crate::{Process, config, telemetry};
+use crate::{Metrics, Process, config, telemetry};
 
-/// `atelier-<service> serve | migrate | openapi`.
+/// `atelier-<service> serve | migrate | openapi | metrics`.
 #[derive(Debug, Parser)]
 #[command(version, about = "A service of Atelier")]
 pub struct Cli {
@@ -18,7 +18,7 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Runs the command: `serve` until shutdown, `migrate` or `openapi` once.
+    /// Runs the command: `serve` until shutdown, the others once.
     ///
     /// # Errors
     /// If the configuration is not valid, or the command's own.
@@ -27,6 +27,7 @@ impl Cli {
         serve: impl AsyncFnOnce(C, Process) -> anyhow::Result<()>,
         migrate: impl AsyncFnOnce(C) -> anyhow::Result<()>,
         openapi: impl FnOnce() -> OpenApi,
+        metrics: impl FnOnce() -> Metrics,
     ) -> anyhow::Result<()> {
         match self.command {
             Command::Serve { config } => {
@@ -38,8 +39,17 @@ impl Cli {
                 Box::pin(migrate(config::load(config.as_deref())?)).await
             }
             Command::Openapi => Ok(writeln!(std::io::stdout(), "{}", openapi().to_pretty_json()?)?),
+            Command::Metrics => print_metrics(&metrics()),
         }
     }
+}
+
+/// Prints the descriptions of the metrics as JSON.
+///
+/// # Errors
+/// If standard output is closed.
+pub fn print_metrics(metrics: &Metrics) -> anyhow::Result<()> {
+    Ok(writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&metrics.descriptions())?)?)
 }
 
 /// The commands of a service's binary.
@@ -59,4 +69,6 @@ pub enum Command {
     },
     /// Print the service's OpenAPI document.
     Openapi,
+    /// Print the descriptions of the service's metrics as JSON.
+    Metrics,
 }

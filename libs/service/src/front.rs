@@ -1,6 +1,12 @@
 //! The HTTP front of a service: health, metrics, and the layers around its own routes.
 
-use std::{net::SocketAddr, panic::AssertUnwindSafe, pin::Pin, sync::Arc, time::Instant};
+use std::{
+    net::SocketAddr,
+    panic::AssertUnwindSafe,
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use api::{Problem, problem, request_id};
 use axum::{
@@ -25,6 +31,8 @@ use crate::{
 
 /// The largest JSON body, in bytes.
 const BODY_LIMIT: usize = 256 * 1024;
+/// How long a readiness check may take for the metrics, which are served whatever does not answer.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What sees each request.
 #[derive(Clone)]
@@ -77,31 +85,33 @@ impl Front {
     /// `/healthz`: 503 once a worker has been failing for minutes, so that the process is restarted.
     /// `/readyz`: 503 while a dependency is missing or a worker keeps failing, and before the process ends.
     pub fn health_routes(&self) -> Router {
-        let (ready, workers, shutdown) =
-            (Arc::clone(&self.ready), self.workers.clone(), self.shutdown.clone());
-        let alive = self.workers.clone();
-        Router::new().route("/healthz", get(move || async move { answer(alive.healthy(), "ok\n") })).route(
-            "/readyz",
-            get(move || async move {
-                if shutdown.is_draining() {
-                    return answer(Err("shutting down".to_owned()), "");
-                }
-                let checked = match ready().await {
-                    Ok(()) => workers.ready(),
-                    waiting => waiting,
-                };
-                answer(checked, "ready\n")
-            }),
-        )
+        let (front, alive) = (self.clone(), self.workers.clone());
+        Router::new()
+            .route("/healthz", get(move || async move { answer(alive.healthy(), "ok\n") }))
+            .route("/readyz", get(move || async move { answer(front.check().await, "ready\n") }))
     }
 
-    /// `/metrics`.
+    /// Whether the service can work now.
+    async fn check(&self) -> Result<(), String> {
+        if self.shutdown.is_draining() {
+            return Err("shutting down".to_owned());
+        }
+        (self.ready)().await?;
+        self.workers.ready()
+    }
+
+    /// `/metrics`, with the result of a readiness check.
     pub fn metrics_routes(&self) -> Router {
-        let metrics = self.observer.metrics.clone();
+        let front = self.clone();
         Router::new().route(
             "/metrics",
-            get(|| async move {
-                ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0")], metrics.text())
+            get(move || async move {
+                let checked = tokio::time::timeout(CHECK_TIMEOUT, front.check()).await;
+                front.observer.metrics.set_ready(matches!(checked, Ok(Ok(()))));
+                (
+                    [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0")],
+                    front.observer.metrics.text(),
+                )
             }),
         )
     }

@@ -11,6 +11,7 @@ mod client;
 mod collector;
 mod database;
 mod issuer;
+pub mod metrics;
 mod wait;
 
 pub use client::{Client, Response};

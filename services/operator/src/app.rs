@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use jiff::Timestamp;
 use kube::Client;
-use service::{Front, Process};
+use service::{Front, Metrics as ServiceMetrics, Process};
 
 use crate::NAME;
 use crate::config::Config;
@@ -77,6 +77,14 @@ impl App {
         self.replica.start_workers(&self.process.workers);
         self.state.start_workers(&self.process.workers);
     }
+}
+
+/// The metrics of the process, for their description.
+#[must_use]
+pub fn metrics() -> ServiceMetrics {
+    let process = Process::default();
+    process.metrics.register(|registry| Metrics::default().register(registry));
+    process.metrics
 }
 
 /// Runs the operator and its API until shutdown.

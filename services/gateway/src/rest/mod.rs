@@ -56,6 +56,13 @@ pub(crate) fn document(document: &Value) -> anyhow::Result<Router> {
     Ok(Router::new().route("/openapi.json", get_document).fallback(no_page))
 }
 
+/// Registers the metrics of the admission to the services.
+pub(crate) fn register(metrics: &Metrics) -> Gates {
+    let gates = Gates::default();
+    metrics.register(|registry| gates.register(registry));
+    gates
+}
+
 async fn no_page(request: Request) -> Error {
     if path::is_unambiguous(request.uri().path()) { Error::NoSuchRoute } else { Error::AmbiguousPath }
 }
@@ -68,8 +75,7 @@ fn is_repeatable(parts: &Parts) -> bool {
 
 impl Api {
     pub(crate) fn new(state: AppState, metrics: &Metrics) -> Self {
-        let gates = Gates::default();
-        metrics.register(|registry| gates.register(registry));
+        let gates = register(metrics);
         let under_way = Concurrency::new(state.config.limits.tenant_requests_at_a_time);
         Self { addresses: Addresses::new(&state.config.services), gates, under_way, state }
     }

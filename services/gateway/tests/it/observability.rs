@@ -61,5 +61,6 @@ async fn metrics_have_the_templates_of_routes_and_no_more() {
     ] {
         assert_eq!(count(method, route, status), Some(expected), "{method} {route} {status} in {text}");
     }
+    testkit::metrics::assert_documented(&text);
     assert!(!text.contains("inst_1") && !text.contains("unknown/path"), "{text}");
 }

@@ -15,7 +15,7 @@ use db::{
 use encryption::Cipher;
 use ids::InstanceId;
 use jiff::Timestamp;
-use service::Tracer;
+use service::{Metrics, Tracer};
 use traces::TraceContext;
 
 use super::{
@@ -26,6 +26,7 @@ use super::{
     parts::Failure,
     reason::{Reason, ReasonCode},
     secret::Values,
+    starts::{self, Starts},
     state::{InstanceState, State},
     store,
 };
@@ -69,6 +70,7 @@ pub struct Reconciler {
     budgets: BudgetsConfig,
     clock: fn() -> Timestamp,
     tracer: Tracer,
+    starts: Starts,
 }
 
 /// An instance with changes that are not stored yet.
@@ -76,11 +78,13 @@ struct Draft {
     stored: Instance,
     instance: Instance,
     effects: Effects,
+    /// Starts that have ended with what is written.
+    started: Vec<starts::Outcome>,
 }
 
 impl Draft {
     fn new(stored: Instance) -> Self {
-        Self { instance: stored.clone(), stored, effects: Effects::default() }
+        Self { instance: stored.clone(), stored, effects: Effects::default(), started: Vec::new() }
     }
 
     fn record(&mut self, event: Event) -> Result<(), Unexpected> {
@@ -93,13 +97,16 @@ impl Draft {
     }
 
     /// Writes the changes. Returns false if the stored instance is not the one that was read.
-    async fn write(&mut self, tx: &mut Tx) -> sqlx::Result<bool> {
+    async fn write(&mut self, tx: &mut Tx, now: Timestamp) -> sqlx::Result<bool> {
         let _span = traces::db("db.instance.advance");
         if !store::advance(tx, &self.stored, &mut self.instance, &self.effects, &By::system()).await? {
             return Ok(false);
         }
         let before = std::mem::replace(&mut self.stored, self.instance.clone());
         self.effects = Effects::default();
+        if let Some(requested) = starts::requested(&before) {
+            self.started.extend(starts::outcome(&before, &self.instance, requested, now));
+        }
         let (from, to) = (InstanceState::from(&before.state), InstanceState::from(&self.instance.state));
         if from != to {
             tracing::info!(
@@ -130,13 +137,28 @@ impl Reconciler {
             apps: Arc::new(config.apps.clone()),
             faults: None,
         };
-        Self { db, clusters, actions, budgets: config.budgets, clock, tracer: Tracer::default() }
+        Self {
+            db,
+            clusters,
+            actions,
+            budgets: config.budgets,
+            clock,
+            tracer: Tracer::default(),
+            starts: Starts::default(),
+        }
     }
 
     /// With spans.
     #[must_use]
     pub fn with_tracer(mut self, tracer: Tracer) -> Self {
         self.tracer = tracer;
+        self
+    }
+
+    /// With a count of starts in the metrics.
+    #[must_use]
+    pub fn with_metrics(mut self, metrics: &Metrics) -> Self {
+        self.starts = Starts::register(metrics);
         self
     }
 
@@ -271,8 +293,9 @@ impl Reconciler {
         Ok(Some((instance, request)))
     }
 
-    async fn commit(&self, tx: Tx) -> sqlx::Result<()> {
+    async fn commit(&self, tx: Tx, draft: &mut Draft) -> sqlx::Result<()> {
         tx.commit().await?;
+        draft.started.drain(..).for_each(|outcome| self.starts.count(outcome));
         // after a commit, no fault is an error
         let _ = inject(self.actions.faults.as_ref(), Point::Committed).await;
         Ok(())
@@ -284,8 +307,8 @@ impl Reconciler {
             return Ok(true);
         }
         let mut tx = self.db.worker().await?;
-        let stored = draft.write(&mut tx).await?;
-        self.commit(tx).await?;
+        let stored = draft.write(&mut tx, (self.clock)()).await?;
+        self.commit(tx, draft).await?;
         Ok(stored)
     }
 
@@ -313,8 +336,8 @@ impl Reconciler {
             let problem = Some(Box::new(problem.into()));
             draft.record(Event::Failed(Failure { problem, ..Failure::new(reason) }))?;
         }
-        let stored = draft.write(&mut tx).await?;
-        self.commit(tx).await?;
+        let stored = draft.write(&mut tx, (self.clock)()).await?;
+        self.commit(tx, draft).await?;
         Ok(stored)
     }
 
@@ -329,11 +352,11 @@ impl Reconciler {
             return Ok(after.map_or(Outcome::Done, Outcome::RequeueAfter));
         }
         let mut tx = self.db.worker().await?;
-        if !draft.write(&mut tx).await? {
+        if !draft.write(&mut tx, (self.clock)()).await? {
             return Ok(OVERTAKEN);
         }
         anyhow::ensure!(leased.release(&mut tx, after).await?, "lease lost");
-        self.commit(tx).await?;
+        self.commit(tx, draft).await?;
         Ok(Outcome::Released)
     }
 

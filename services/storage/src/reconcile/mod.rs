@@ -22,7 +22,7 @@ use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family},
 };
-use service::{Process, Tracer};
+use service::{Metrics, Process, Tracer};
 use sqlx::PgConnection;
 
 use crate::{
@@ -51,11 +51,7 @@ enum Observation {
 
 /// Starts the workers `storage.queue`, `storage.listen`, and `storage.watch.<cluster>` for each cluster.
 pub(crate) fn start(state: &AppState, process: &Process) {
-    let results = Family::default();
-    process.metrics.register(|registry| {
-        let help = "Reconciles of storages, by kind and result";
-        registry.register("storage_reconciles", help, Family::clone(&results));
-    });
+    let results = register(&process.metrics);
     let reconciler = Reconciler { state: state.clone(), results, tracer: process.tracer.clone() };
     let queue = Queue::new(&state.db, QUEUE, state.config.reconcile.queue(), &process.metrics);
     queue.start(&process.workers, "storage", move |leased| {
@@ -63,6 +59,26 @@ pub(crate) fn start(state: &AppState, process: &Process) {
         async move { Box::pin(reconciler.reconcile(leased)).await }
     });
     watch::start(state, &process.workers, &queue);
+}
+
+/// Registers the metrics of the reconciler.
+pub(crate) fn register(metrics: &Metrics) -> Family<ResultLabels, Counter> {
+    let results = Family::<ResultLabels, Counter>::default();
+    for kind in ["volume", "bucket"] {
+        for result in ["unchanged", "changed", "removed", "failed"] {
+            // a counter that is not there before its first event hides that event from `increase`
+            results.get_or_create(&ResultLabels { kind, result }).inc_by(0);
+        }
+    }
+    metrics.register(|registry| {
+        registry.register(
+            "storage_reconciles",
+            "Reconciles of storages, by kind (volume, bucket) and result: unchanged, changed, removed, failed",
+            &["kind", "result"],
+            results.clone(),
+        );
+    });
+    results
 }
 
 #[derive(Clone)]
@@ -73,7 +89,7 @@ struct Reconciler {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ResultLabels {
+pub(crate) struct ResultLabels {
     /// `volume` or `bucket`.
     kind: &'static str,
     /// `unchanged`, `changed`, `removed` or `failed`.
