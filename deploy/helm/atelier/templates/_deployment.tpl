@@ -33,7 +33,7 @@ spec:
         {{- end }}
     spec:
       serviceAccountName: atelier-{{ .name }}
-      automountServiceAccountToken: {{ .spec.inCluster | default false }}
+      automountServiceAccountToken: {{ .spec.inCluster }}
       # variables of Services would be taken for configuration: ATELIER_GPU_PORT
       enableServiceLinks: false
       securityContext:

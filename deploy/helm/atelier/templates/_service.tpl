@@ -7,7 +7,7 @@ All objects of a service: dict with
   secrets     list of dict "variable" "secret" "key"
   stateful    it has a schema in Postgres
   clusters    it uses the clusters of datacenters
-  inCluster   it uses the API of its own cluster
+  rbac        it has rights in clusters: files/rbac has its service account
   ports       list of dict "name" "port"; the first is that of health checks and metrics
   services    list of dict "name" "type" "annotations" "ports": Services besides the internal one
   calledBy    services that call it; public: everyone may
@@ -26,7 +26,16 @@ All objects of a service: dict with
 {{- if .stateful -}}
 {{- $_ := set $config "database" (mergeOverwrite (dict "url" (include "atelier.database.url" $root)) (dig "database" dict $config)) -}}
 {{- end -}}
-{{- $spec := merge (dict "values" $values "toml" (include "atelier.toml" $config)) . -}}
+{{- $inCluster := .rbac | default false -}}
+{{- if .clusters -}}
+{{- $inCluster = false -}}
+{{- range $root.Values.clusters -}}
+{{- if not .existingSecret -}}
+{{- $inCluster = true -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $spec := merge (dict "values" $values "toml" (include "atelier.toml" $config) "inCluster" $inCluster) . -}}
 {{- $scope := dict "root" $root "spec" $spec "name" .name -}}
 {{- include "atelier.service.config" $scope -}}
 {{- include "atelier.service.deployment" $scope -}}
@@ -40,7 +49,7 @@ All objects of a service: dict with
 {{- end -}}
 
 {{- define "atelier.service.config" -}}
-{{- if not .spec.inCluster }}
+{{- if not .spec.rbac }}
 ---
 apiVersion: v1
 kind: ServiceAccount
