@@ -7,8 +7,10 @@ mod build;
 mod check;
 mod config;
 mod demo;
+mod deployment;
 mod generate;
 mod http;
+mod images;
 mod mutants;
 mod packages;
 mod postgres;
@@ -54,6 +56,10 @@ enum Command {
     Crds(generate::Args),
     /// Check the SQL of the query macros against a real schema, and write .sqlx/
     Sqlx(queries::Args),
+    /// Build the container images of the platform
+    Images(images::Args),
+    /// Give a platform that others started the data of the demo
+    Seed(up::SeedArgs),
     /// Measure: `claims` or `operator`
     Bench(bench::Args),
 }
@@ -79,6 +85,8 @@ fn main() -> ExitCode {
             Command::Openapi(args) => generate::openapi(&args).await,
             Command::Crds(args) => generate::crds(&args).await,
             Command::Sqlx(args) => queries::run(args).await,
+            Command::Images(args) => images::run(args).await,
+            Command::Seed(args) => up::seed(args).await,
             Command::Bench(args) => bench::run(args).await,
         }
     });

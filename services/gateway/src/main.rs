@@ -20,6 +20,7 @@ async fn main() -> anyhow::Result<()> {
             serve(config, Process::draining(drain)?).await
         }
         Command::Migrate { .. } => Ok(()),
+        Command::Health { url } => service::cli::health(&url).await,
         Command::Openapi => {
             Ok(writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&openapi()?)?)?)
         }

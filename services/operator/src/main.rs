@@ -40,6 +40,11 @@ enum Command {
     },
     /// Print the OpenAPI document of the Operator API.
     Openapi,
+    /// Fail unless the URL of a running process answers with a success.
+    Health {
+        /// `http://127.0.0.1:<port>/readyz`
+        url: String,
+    },
 }
 
 #[tokio::main]
@@ -70,5 +75,6 @@ async fn main() -> anyhow::Result<()> {
             Ok(())
         }
         Command::Openapi => Ok(writeln!(out, "{}", openapi().to_pretty_json()?)?),
+        Command::Health { url } => service::cli::health(&url).await,
     }
 }

@@ -47,6 +47,9 @@ spec:
           podSelector:
             matchLabels:
               k8s-app: kube-dns
+        # NodeLocal DNSCache
+        - ipBlock:
+            cidr: 169.254.20.10/32
       ports:
         - port: 53
           protocol: UDP
