@@ -7,8 +7,10 @@ mod build;
 mod check;
 mod config;
 mod demo;
+mod deployment;
 mod generate;
 mod http;
+mod images;
 mod mutants;
 mod observe;
 mod packages;
@@ -59,6 +61,10 @@ enum Command {
     Alerts(observe::alerts::Args),
     /// Check the SQL of the query macros against a real schema, and write .sqlx/
     Sqlx(queries::Args),
+    /// Build the container images of the platform
+    Images(images::Args),
+    /// Give a platform that others started the data of the demo
+    Seed(up::SeedArgs),
     /// Measure: `claims` or `operator`
     Bench(bench::Args),
 }
@@ -86,6 +92,8 @@ fn main() -> ExitCode {
             Command::Metrics(args) => observe::metrics::run(&args).await,
             Command::Alerts(args) => observe::alerts::run(args).await,
             Command::Sqlx(args) => queries::run(args).await,
+            Command::Images(args) => images::run(args).await,
+            Command::Seed(args) => up::seed(args).await,
             Command::Bench(args) => bench::run(args).await,
         }
     });

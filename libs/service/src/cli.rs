@@ -1,14 +1,18 @@
 //! The command line of a service's binary.
 
-use std::{io::Write as _, path::PathBuf};
+use std::{io::Write as _, path::PathBuf, time::Duration};
 
+use anyhow::ensure;
 use clap::{Parser, Subcommand};
 use serde::de::DeserializeOwned;
 use utoipa::openapi::OpenApi;
 
-use crate::{Metrics, Process, config, telemetry};
+use crate::{Metrics, Process, config, http_client, telemetry};
 
-/// `atelier-<service> serve | migrate | openapi | metrics`.
+/// Longest time in which a process tells whether it is ready.
+const HEALTH: Duration = Duration::from_secs(2);
+
+/// `atelier-<service> serve | migrate | openapi | metrics | health`.
 #[derive(Debug, Parser)]
 #[command(version, about = "A service of Atelier")]
 pub struct Cli {
@@ -40,6 +44,7 @@ impl Cli {
             }
             Command::Openapi => Ok(writeln!(std::io::stdout(), "{}", openapi().to_pretty_json()?)?),
             Command::Metrics => print_metrics(&metrics()),
+            Command::Health { url } => health(&url).await,
         }
     }
 }
@@ -50,6 +55,17 @@ impl Cli {
 /// If standard output is closed.
 pub fn print_metrics(metrics: &Metrics) -> anyhow::Result<()> {
     Ok(writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&metrics.descriptions())?)?)
+}
+
+/// The command `health`: for health checks of containers, which have no other program.
+///
+/// # Errors
+/// If the URL does not answer in time, or not with a success.
+pub async fn health(url: &str) -> anyhow::Result<()> {
+    let response = http_client()?.get(url).timeout(HEALTH).send().await?;
+    let (status, text) = (response.status(), response.text().await?);
+    ensure!(status.is_success(), "{status}: {}", text.trim());
+    Ok(())
 }
 
 /// The commands of a service's binary.
@@ -71,4 +87,27 @@ pub enum Command {
     Openapi,
     /// Print the descriptions of the service's metrics as JSON.
     Metrics,
+    /// Fail unless the URL of a running process answers with a success.
+    Health {
+        /// `http://127.0.0.1:<port>/readyz`
+        url: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{Router, http::StatusCode, routing::get};
+
+    #[tokio::test]
+    async fn health_fails_with_what_the_process_waits_for() {
+        let routes = Router::new()
+            .route("/ready", get(|| async { "ready\n" }))
+            .route("/waiting", get(|| async { (StatusCode::SERVICE_UNAVAILABLE, "waiting for identity\n") }));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
+        super::health(&format!("http://{address}/ready")).await.unwrap();
+        let error = super::health(&format!("http://{address}/waiting")).await.unwrap_err().to_string();
+        assert_eq!(error, "503 Service Unavailable: waiting for identity");
+    }
 }

@@ -21,6 +21,7 @@ async fn main() -> anyhow::Result<()> {
         }
         Command::Migrate { .. } => Ok(()),
         Command::Metrics => cli::print_metrics(&metrics()),
+        Command::Health { url } => cli::health(&url).await,
         Command::Openapi => {
             Ok(writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&openapi()?)?)?)
         }

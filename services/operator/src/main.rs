@@ -42,6 +42,11 @@ enum Command {
     Openapi,
     /// Print the descriptions of the metrics as JSON.
     Metrics,
+    /// Fail unless the URL of a running process answers with a success.
+    Health {
+        /// `http://127.0.0.1:<port>/readyz`
+        url: String,
+    },
 }
 
 #[tokio::main]
@@ -73,5 +78,6 @@ async fn main() -> anyhow::Result<()> {
         }
         Command::Openapi => Ok(writeln!(out, "{}", openapi().to_pretty_json()?)?),
         Command::Metrics => cli::print_metrics(&metrics()),
+        Command::Health { url } => cli::health(&url).await,
     }
 }
