@@ -6,7 +6,7 @@ use anyhow::bail;
 use tokio::process::Command;
 
 use crate::{
-    generate,
+    deployment, generate, observe,
     packages::{self, Consent},
     queries,
 };
@@ -28,7 +28,11 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     step("clippy and checked SQL", clippy(consent)).await?;
     step("documentation", documentation()).await?;
     step("OpenAPI documents", generate::openapi(&generate::Args::check())).await?;
-    step("custom resource definitions", generate::crds(&generate::Args::check())).await
+    step("custom resource definitions", generate::crds(&generate::Args::check())).await?;
+    step("list of metrics", observe::metrics::run(&generate::Args::check())).await?;
+    step("alert rules, runbooks, dashboards", observe::alerts::run(observe::alerts::Args { yes: args.yes }))
+        .await?;
+    step("chart and compose file", deployment::check(consent)).await
 }
 
 async fn step(name: &str, work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {

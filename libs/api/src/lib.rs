@@ -14,7 +14,6 @@ pub mod page;
 pub mod problem;
 pub mod request_id;
 pub mod subject;
-pub mod trace_context;
 
 pub use checks::Checks;
 pub use error_chain::ErrorChain;

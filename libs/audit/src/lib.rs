@@ -26,7 +26,7 @@ use sqlx::PgConnection;
 use utoipa::{IntoParams, ToSchema};
 
 pub use log::{AuditEntry, AuditVerification, BrokenEntry, PlatformAuditQuery, entries, verify};
-pub use retention::RetentionConfig;
+pub use retention::{RetentionConfig, register as register_metrics};
 
 /// The longest reason, in characters.
 const MAX_REASON: usize = 500;

@@ -1,16 +1,19 @@
-//! The worker that deletes old entries from the beginnings of their chains.
+//! The worker that deletes old entries from the beginnings of their chains, and compares the newest ones with each other.
 
 use std::{num::NonZeroU16, time::Duration};
 
 use db::Db;
+use prometheus_client::metrics::gauge::Gauge;
 use serde::Deserialize;
-use service::{Round, Workers};
+use service::{Metrics, Process, Round};
 
-use crate::log::delete_old;
+use crate::log::{broken_of_newest, delete_old};
 
 const PERIOD: Duration = Duration::from_secs(600);
 /// Entries that are deleted in one transaction: their chains are locked meanwhile.
 const BATCH: i32 = 1000;
+/// Entries that are compared.
+const COMPARED: i64 = 1000;
 
 /// How long entries of the audit log are kept.
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -28,18 +31,36 @@ impl Default for RetentionConfig {
 
 impl RetentionConfig {
     /// Starts the worker `<service>.audit`.
-    pub fn start(self, db: &Db, workers: &Workers, service: &str) {
+    pub fn start(self, db: &Db, process: &Process, service: &str) {
         let (db, days) = (db.clone(), i32::from(self.days.get()));
-        workers.spawn_periodic(format!("{service}.audit"), PERIOD, move || {
-            let db = db.clone();
+        let broken = register(&process.metrics);
+        process.workers.spawn_periodic(format!("{service}.audit"), PERIOD, move || {
+            let (db, broken) = (db.clone(), broken.clone());
             async move {
                 let mut tx = db.worker().await?;
                 let deleted = delete_old(&mut tx, days, BATCH).await?;
+                tx.commit().await?;
+                let mut tx = db.admin().await?;
+                broken.set(broken_of_newest(&mut tx, COMPARED).await?);
                 tx.commit().await?;
                 Ok(Round::of(deleted.unsigned_abs(), BATCH.unsigned_abs().into()))
             }
         });
     }
+}
+
+/// Registers the metrics of the audit log.
+pub fn register(metrics: &Metrics) -> Gauge {
+    let broken = Gauge::default();
+    metrics.register(|registry| {
+        registry.register(
+            "audit_broken_entries",
+            "Entries among the newest 1000 of the audit log that do not fit the entry before",
+            &[],
+            broken.clone(),
+        );
+    });
+    broken
 }
 
 #[cfg(test)]

@@ -87,7 +87,8 @@ impl Peer {
     ) -> Result<T, Error> {
         let url = format!("{}{path}", self.endpoint.url.as_str().trim_end_matches('/'));
         let own = self.endpoint.token.expose_secret();
-        let mut request = self.http.request(method, url).timeout(TIMEOUT).bearer_auth(own);
+        let host = self.endpoint.url.host_str().unwrap_or_default();
+        let mut request = self.http.request(method.clone(), url).timeout(TIMEOUT).bearer_auth(own);
         if let Some(subject) = subject {
             request = request.header(api::subject::HEADER, subject.expose_secret());
         }
@@ -97,14 +98,17 @@ impl Peer {
         if let Some(id) = api::request_id::current() {
             request = request.header(api::request_id::HEADER, id);
         }
-        if let Some(context) = api::trace_context::current() {
-            request = request.header(api::trace_context::HEADER, context.header());
+        let mut span = traces::http::call(&method, host, self.endpoint.url.port_or_known_default());
+        if let Some(position) = span.header() {
+            request = request.header(traces::HEADER, position);
         }
         if let Some(body) = body {
             request = request.json(body);
         }
-        let response = request.send().await.map_err(Error::Unreachable)?;
+        let sent = request.send().await;
+        let response = sent.inspect_err(|_| span.fail("unreachable")).map_err(Error::Unreachable)?;
         let status = response.status();
+        traces::http::received(&mut span, status);
         let bytes = response.bytes().await.map_err(Error::Unreachable)?;
         let unexpected = Error::Unexpected { status: status.as_u16() };
         if status.is_success() {

@@ -51,6 +51,10 @@ pub const ROLE_PLACEHOLDER: &str = "placeholder";
 /// Value of [`LABEL_ROLE`] on instance pods.
 pub const ROLE_INSTANCE: &str = "instance";
 
+/// Annotation of units: the position of the request that the gpu service carried out last in its trace, if that is
+/// recorded (W3C `traceparent`).
+pub const ANNOTATION_TRACEPARENT: &str = "atelier.dev/traceparent";
+
 /// Condition of a unit: whether it holds its resources, by a placeholder or an instance.
 pub const CONDITION_HELD: &str = "Held";
 /// Condition of a unit: whether the readiness probe of the instance's pod passes.

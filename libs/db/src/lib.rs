@@ -9,6 +9,7 @@
 //! No role of one service has any right in the schema of another.
 
 pub mod lease;
+mod metrics;
 pub mod queue;
 
 use std::time::Duration;
@@ -16,11 +17,15 @@ use std::time::Duration;
 use ids::{TenantId, UserId};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
+use service::Metrics;
 use sqlx::{
     Connection, PgConnection, PgPool, Postgres, Transaction,
     migrate::Migrator,
     postgres::{PgConnectOptions, PgListener, PgPoolOptions},
 };
+
+pub use crate::metrics::describe as describe_metrics;
+use crate::metrics::{Pool, PoolMetrics};
 
 /// A transaction on the service's schema.
 pub type Tx = Transaction<'static, Postgres>;
@@ -85,6 +90,7 @@ impl DbConfig {
 pub struct Db {
     app: PgPool,
     worker: PgPool,
+    metrics: PoolMetrics,
 }
 
 impl Db {
@@ -103,7 +109,14 @@ impl Db {
         Ok(Self {
             app: pool("app", &config.app_password, config.max_connections)?,
             worker: pool("worker", &config.worker_password, config.max_connections)?,
+            metrics: PoolMetrics::default(),
         })
+    }
+
+    /// Registers the metrics of the pools.
+    pub fn register(&self, metrics: &Metrics) {
+        let pools = [(Pool::App, &self.app), (Pool::Worker, &self.worker)];
+        metrics.register(|registry| self.metrics.register(registry, &pools));
     }
 
     /// Begins a transaction that sees and writes the rows of one tenant only.
@@ -111,7 +124,7 @@ impl Db {
     /// # Errors
     /// If the database fails.
     pub async fn tenant(&self, tenant: TenantId) -> sqlx::Result<Tx> {
-        let mut tx = begin(&self.app).await?;
+        let mut tx = self.begin(Pool::App).await?;
         act_for(&mut tx, tenant).await?;
         Ok(tx)
     }
@@ -121,7 +134,7 @@ impl Db {
     /// # Errors
     /// If the database fails.
     pub async fn user(&self, user: UserId) -> sqlx::Result<Tx> {
-        let mut tx = self.app.begin().await?;
+        let mut tx = self.begin(Pool::App).await?;
         sqlx::query("select set_config('atelier.user', $1, true)")
             .bind(user.uuid().to_string())
             .execute(&mut *tx)
@@ -134,7 +147,7 @@ impl Db {
     /// # Errors
     /// If the database fails.
     pub async fn platform(&self) -> sqlx::Result<Tx> {
-        begin(&self.app).await
+        self.begin(Pool::App).await
     }
 
     /// Begins a transaction of an administrator's request. It reads the rows of all tenants in tables with a policy
@@ -143,7 +156,7 @@ impl Db {
     /// # Errors
     /// If the database fails.
     pub async fn admin(&self) -> sqlx::Result<Tx> {
-        let mut tx = begin(&self.app).await?;
+        let mut tx = self.begin(Pool::App).await?;
         sqlx::query("select set_config('atelier.admin', 'on', true)").execute(&mut *tx).await?;
         Ok(tx)
     }
@@ -154,7 +167,7 @@ impl Db {
     /// # Errors
     /// If the database fails.
     pub async fn worker(&self) -> sqlx::Result<Tx> {
-        begin(&self.worker).await
+        self.begin(Pool::Worker).await
     }
 
     /// Listens to notifications on `channel`, on a connection of the worker role.
@@ -175,20 +188,24 @@ impl Db {
         sqlx::query("select 1").execute(&self.app).await.map(drop)
     }
 
+    /// Begins a transaction, in a task of its own: sqlx 0.9 returns a connection to the pool with an open transaction if a
+    /// `begin` is dropped half way, as that of a request whose client disconnects. Statements that others then execute on
+    /// it would never be committed, and keep their locks.
+    async fn begin(&self, pool: Pool) -> sqlx::Result<Tx> {
+        let connections = match pool {
+            Pool::App => self.app.clone(),
+            Pool::Worker => self.worker.clone(),
+        };
+        let metrics = self.metrics.clone();
+        let begun = tokio::spawn(async move { metrics.wait(pool, connections.begin()).await });
+        begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
+    }
+
     /// Closes the pools once open transactions have ended.
     pub async fn close(&self) {
         self.app.close().await;
         self.worker.close().await;
     }
-}
-
-/// Begins a transaction, in a task of its own: sqlx 0.9 returns a connection to the pool with an open transaction if a
-/// `begin` is dropped half way, as that of a request whose client disconnects. Statements that others then execute on it
-/// would never be committed, and keep their locks.
-async fn begin(pool: &PgPool) -> sqlx::Result<Tx> {
-    let pool = pool.clone();
-    let begun = tokio::spawn(async move { pool.begin().await });
-    begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
 }
 
 /// From here on an administrator's transaction ([`Db::admin`]) also writes the rows of this tenant.

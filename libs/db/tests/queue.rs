@@ -277,6 +277,24 @@ async fn a_lane_that_hangs_leaves_room_for_the_others() {
     process.shutdown.begin();
 }
 
+#[tokio::test]
+async fn what_waits_is_measured() {
+    let world = World::new().await;
+    world.insert(&ids(3), "uk-1", true).await;
+    let mut tx = world.db.worker().await.unwrap();
+    sqlx::query("update jobs set wake_at = now() - interval '100 seconds'").execute(&mut *tx).await.unwrap();
+    tx.commit().await.unwrap();
+    let settings = Settings { concurrency: 1, ..World::settings() };
+    let (process, _) = world.replica(settings, |_| std::future::pending());
+    let text = eventually("two of three rows wait", async || {
+        Some(process.metrics.text()).filter(|text| text.contains("queue_due_rows{queue=\"jobs\"} 2\n"))
+    })
+    .await;
+    assert!(text.contains("queue_oldest_due_seconds{queue=\"jobs\"} 10"), "{text}");
+    assert!(text.contains("queue_reconciles_total{queue=\"jobs\",result=\"lease_lost\"} 0"), "{text}");
+    process.shutdown.begin();
+}
+
 /// Rows of a full lane are not read; they are when the lane has room again.
 #[tokio::test]
 async fn a_lane_that_was_full_goes_on_at_once() {

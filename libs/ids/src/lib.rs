@@ -79,6 +79,13 @@ macro_rules! ids {
                 self.0
             }
 
+            /// Returns when the id was made, as the time since 1970. None for a derived one.
+            #[must_use]
+            pub fn made_at(self) -> Option<std::time::Duration> {
+                let (seconds, nanoseconds) = self.0.get_timestamp()?.to_unix();
+                Some(std::time::Duration::new(seconds, nanoseconds))
+            }
+
             /// Returns the id as the name of a Kubernetes object.
             #[must_use]
             pub fn k8s_name(self) -> String {

@@ -11,7 +11,8 @@
 //!     problem     jsonb,
 //!     created_at  timestamptz not null default now(),
 //!     updated_at  timestamptz not null default now(),
-//!     finished_at timestamptz
+//!     finished_at timestamptz,
+//!     traceparent text                                -- only where a reconciler continues the trace of the request
 //! );
 //! create index operations_of_tenant on operations (tenant_id, id desc);
 //! create index operations_of_target on operations (target, id desc);
@@ -29,7 +30,7 @@ use api::{Operation, OperationProgress, problem::ProblemDetails};
 use ids::{OperationId, TenantId};
 use sqlx::PgConnection;
 
-pub use store::{cancel_open, find, finish, list, prune, report};
+pub use store::{cancel_open, find, finish, list, open_trace, prune, record_trace, report};
 
 /// An operation to record.
 #[derive(Debug, Clone)]

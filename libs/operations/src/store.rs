@@ -5,6 +5,7 @@ use ids::{OperationId, TenantId};
 use jiff_sqlx::Timestamp;
 use serde_json::Value;
 use sqlx::{PgConnection, types::Json};
+use traces::TraceContext;
 
 use crate::{End, Filter, NewOperation};
 
@@ -51,6 +52,36 @@ pub(crate) async fn insert(conn: &mut PgConnection, new: &NewOperation<'_>) -> s
     .fetch_one(conn)
     .await?;
     Ok(row.into())
+}
+
+/// Records with an operation the position of the running request, if its trace is recorded.
+///
+/// # Errors
+/// If the database fails.
+pub async fn record_trace(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<()> {
+    let Some(request) = traces::current().filter(TraceContext::is_sampled) else { return Ok(()) };
+    sqlx::query!(
+        "update operations set traceparent = $2 where id = $1",
+        id as OperationId,
+        request.traceparent(),
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Returns the position of the request that asked for an open operation, if its trace is recorded.
+///
+/// # Errors
+/// If the database fails.
+pub async fn open_trace(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<Option<TraceContext>> {
+    let recorded = sqlx::query_scalar!(
+        "select traceparent from operations where id = $1 and finished_at is null",
+        id as OperationId,
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(recorded.flatten().and_then(|text| TraceContext::parse(&text)))
 }
 
 /// Records the progress of an open operation and that it runs. Writes nothing if that is recorded already.

@@ -1,10 +1,18 @@
 //! Creates the roles and the schema of a service, as a database administrator.
 
+use std::{collections::BTreeMap, path::Path};
+
+use figment::{
+    Figment,
+    providers::{Env, Format, Toml},
+};
 use secrecy::{ExposeSecret, SecretString};
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use serde::Deserialize;
+use sqlx::{AssertSqlSafe, Connection, PgConnection, postgres::PgConnectOptions};
 
 /// The passwords of a service's three roles.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Passwords {
     /// Of the role `owner`.
     pub owner: SecretString,
@@ -12,6 +20,50 @@ pub struct Passwords {
     pub app: SecretString,
     /// Of the role `worker`.
     pub worker: SecretString,
+}
+
+/// Configuration of the program `atelier-provision`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// `postgres://host:port/database`, without user and password. The database must exist.
+    pub url: String,
+    /// A superuser.
+    pub user: String,
+    /// Password of the superuser.
+    pub password: SecretString,
+    /// Passwords of each service's roles, by the service's name.
+    pub passwords: BTreeMap<String, Passwords>,
+}
+
+impl Config {
+    /// Reads the file, if one is given, and the environment: `ATELIER_PASSWORDS__GPU__OWNER` is `passwords.gpu.owner`.
+    ///
+    /// # Errors
+    /// Names the key that is missing, unknown or invalid.
+    pub fn load(file: Option<&Path>) -> anyhow::Result<Self> {
+        let mut figment = Figment::new();
+        if let Some(file) = file {
+            anyhow::ensure!(file.exists(), "the configuration file {} does not exist", file.display());
+            figment = figment.merge(Toml::file_exact(file));
+        }
+        Ok(figment.merge(Env::prefixed("ATELIER_").split("__")).extract()?)
+    }
+
+    /// Creates the roles and schemas of all services. Repeatable.
+    ///
+    /// # Errors
+    /// As [`provision`], or if the database cannot be reached.
+    pub async fn apply(&self) -> anyhow::Result<()> {
+        let options: PgConnectOptions = self.url.parse()?;
+        let options = options.username(&self.user).password(self.password.expose_secret());
+        let mut admin = PgConnection::connect_with(&options).await?;
+        for (service, passwords) in &self.passwords {
+            provision(&mut admin, service, passwords).await?;
+        }
+        admin.close().await?;
+        Ok(())
+    }
 }
 
 /// Creates the roles and the schema of `service` in the database of `admin`, a superuser's connection. Repeatable.

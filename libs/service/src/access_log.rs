@@ -20,6 +20,8 @@ const SMALL: u64 = 64 * 1024;
 /// What the log tells of a request, besides the fields of its span.
 pub(crate) struct Line {
     pub(crate) span: Span,
+    /// Ends with the line.
+    pub(crate) trace: traces::Span,
     pub(crate) status: u16,
     pub(crate) peer: Option<IpAddr>,
     /// Bytes of the request's body, if it had a length.
@@ -30,7 +32,8 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    fn write(&self, sent: u64) {
+    fn write(&mut self, sent: u64) {
+        self.trace.set_number("http.response.body.size", i64::try_from(sent).unwrap_or(i64::MAX));
         self.span.in_scope(|| {
             tracing::info!(
                 http.status = self.status,
@@ -50,7 +53,7 @@ fn milliseconds(duration: Duration) -> f64 {
 }
 
 /// Writes the line when the response has been sent.
-pub(crate) fn add(response: Response, line: Line) -> Response {
+pub(crate) fn add(response: Response, mut line: Line) -> Response {
     match response.body().size_hint().exact() {
         Some(size) if size <= SMALL => {
             line.write(size);
@@ -95,6 +98,7 @@ impl HttpBody for Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        self.line.write(self.sent);
+        let sent = self.sent;
+        self.line.write(sent);
     }
 }

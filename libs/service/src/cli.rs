@@ -1,14 +1,18 @@
 //! The command line of a service's binary.
 
-use std::{io::Write as _, path::PathBuf};
+use std::{io::Write as _, path::PathBuf, time::Duration};
 
+use anyhow::ensure;
 use clap::{Parser, Subcommand};
 use serde::de::DeserializeOwned;
 use utoipa::openapi::OpenApi;
 
-use crate::{Process, config, telemetry};
+use crate::{Metrics, Process, config, http_client, telemetry};
 
-/// `atelier-<service> serve | migrate | openapi`.
+/// Longest time in which a process tells whether it is ready.
+const HEALTH: Duration = Duration::from_secs(2);
+
+/// `atelier-<service> serve | migrate | openapi | metrics | health`.
 #[derive(Debug, Parser)]
 #[command(version, about = "A service of Atelier")]
 pub struct Cli {
@@ -18,7 +22,7 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Runs the command: `serve` until shutdown, `migrate` or `openapi` once.
+    /// Runs the command: `serve` until shutdown, the others once.
     ///
     /// # Errors
     /// If the configuration is not valid, or the command's own.
@@ -27,6 +31,7 @@ impl Cli {
         serve: impl AsyncFnOnce(C, Process) -> anyhow::Result<()>,
         migrate: impl AsyncFnOnce(C) -> anyhow::Result<()>,
         openapi: impl FnOnce() -> OpenApi,
+        metrics: impl FnOnce() -> Metrics,
     ) -> anyhow::Result<()> {
         match self.command {
             Command::Serve { config } => {
@@ -38,8 +43,29 @@ impl Cli {
                 Box::pin(migrate(config::load(config.as_deref())?)).await
             }
             Command::Openapi => Ok(writeln!(std::io::stdout(), "{}", openapi().to_pretty_json()?)?),
+            Command::Metrics => print_metrics(&metrics()),
+            Command::Health { url } => health(&url).await,
         }
     }
+}
+
+/// Prints the descriptions of the metrics as JSON.
+///
+/// # Errors
+/// If standard output is closed.
+pub fn print_metrics(metrics: &Metrics) -> anyhow::Result<()> {
+    Ok(writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&metrics.descriptions())?)?)
+}
+
+/// The command `health`: for health checks of containers, which have no other program.
+///
+/// # Errors
+/// If the URL does not answer in time, or not with a success.
+pub async fn health(url: &str) -> anyhow::Result<()> {
+    let response = http_client()?.get(url).timeout(HEALTH).send().await?;
+    let (status, text) = (response.status(), response.text().await?);
+    ensure!(status.is_success(), "{status}: {}", text.trim());
+    Ok(())
 }
 
 /// The commands of a service's binary.
@@ -59,4 +85,29 @@ pub enum Command {
     },
     /// Print the service's OpenAPI document.
     Openapi,
+    /// Print the descriptions of the service's metrics as JSON.
+    Metrics,
+    /// Fail unless the URL of a running process answers with a success.
+    Health {
+        /// `http://127.0.0.1:<port>/readyz`
+        url: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{Router, http::StatusCode, routing::get};
+
+    #[tokio::test]
+    async fn health_fails_with_what_the_process_waits_for() {
+        let routes = Router::new()
+            .route("/ready", get(|| async { "ready\n" }))
+            .route("/waiting", get(|| async { (StatusCode::SERVICE_UNAVAILABLE, "waiting for identity\n") }));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
+        super::health(&format!("http://{address}/ready")).await.unwrap();
+        let error = super::health(&format!("http://{address}/waiting")).await.unwrap_err().to_string();
+        assert_eq!(error, "503 Service Unavailable: waiting for identity");
+    }
 }

@@ -1,8 +1,14 @@
 //! The HTTP front of a service: health, metrics, and the layers around its own routes.
 
-use std::{net::SocketAddr, panic::AssertUnwindSafe, pin::Pin, sync::Arc, time::Instant};
+use std::{
+    net::SocketAddr,
+    panic::AssertUnwindSafe,
+    pin::Pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use api::{Problem, problem, request_id, trace_context::TraceContext};
+use api::{Problem, problem, request_id};
 use axum::{
     Router,
     extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Request, State},
@@ -13,6 +19,7 @@ use axum::{
 };
 use futures::FutureExt;
 use tower_http::catch_panic::CatchPanicLayer;
+use traces::{Origin, Tracer, http as http_spans};
 use tracing::{Instrument, field};
 
 use crate::{
@@ -24,13 +31,26 @@ use crate::{
 
 /// The largest JSON body, in bytes.
 const BODY_LIMIT: usize = 256 * 1024;
+/// How long a readiness check may take for the metrics, which are served whatever does not answer.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// What sees each request.
+#[derive(Clone)]
+struct Observer {
+    metrics: Metrics,
+    tracer: Tracer,
+    origin: Origin,
+}
+
+/// The route of a request that has none, in metrics.
+const NO_ROUTE: &str = "none";
 
 type Check = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync>;
 
 /// Health, metrics and the layers around a service's routes.
 #[derive(Clone)]
 pub struct Front {
-    metrics: Metrics,
+    observer: Observer,
     workers: Workers,
     shutdown: Shutdown,
     ready: Check,
@@ -44,41 +64,54 @@ impl Front {
         R: Future<Output = Result<(), String>> + Send + 'static,
     {
         Self {
-            metrics: process.metrics.clone(),
+            observer: Observer {
+                metrics: process.metrics.clone(),
+                tracer: process.tracer.clone(),
+                origin: Origin::Inside,
+            },
             workers: process.workers.clone(),
             shutdown: process.shutdown.clone(),
             ready: Arc::new(move || Box::pin(ready())),
         }
     }
 
+    /// Where requests come from; without it, from services of the platform.
+    #[must_use]
+    pub fn with_origin(mut self, origin: Origin) -> Self {
+        self.observer.origin = origin;
+        self
+    }
+
     /// `/healthz`: 503 once a worker has been failing for minutes, so that the process is restarted.
     /// `/readyz`: 503 while a dependency is missing or a worker keeps failing, and before the process ends.
     pub fn health_routes(&self) -> Router {
-        let (ready, workers, shutdown) =
-            (Arc::clone(&self.ready), self.workers.clone(), self.shutdown.clone());
-        let alive = self.workers.clone();
-        Router::new().route("/healthz", get(move || async move { answer(alive.healthy(), "ok\n") })).route(
-            "/readyz",
-            get(move || async move {
-                if shutdown.is_draining() {
-                    return answer(Err("shutting down".to_owned()), "");
-                }
-                let checked = match ready().await {
-                    Ok(()) => workers.ready(),
-                    waiting => waiting,
-                };
-                answer(checked, "ready\n")
-            }),
-        )
+        let (front, alive) = (self.clone(), self.workers.clone());
+        Router::new()
+            .route("/healthz", get(move || async move { answer(alive.healthy(), "ok\n") }))
+            .route("/readyz", get(move || async move { answer(front.check().await, "ready\n") }))
     }
 
-    /// `/metrics`.
+    /// Whether the service can work now.
+    async fn check(&self) -> Result<(), String> {
+        if self.shutdown.is_draining() {
+            return Err("shutting down".to_owned());
+        }
+        (self.ready)().await?;
+        self.workers.ready()
+    }
+
+    /// `/metrics`, with the result of a readiness check.
     pub fn metrics_routes(&self) -> Router {
-        let metrics = self.metrics.clone();
+        let front = self.clone();
         Router::new().route(
             "/metrics",
-            get(|| async move {
-                ([(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0")], metrics.text())
+            get(move || async move {
+                let checked = tokio::time::timeout(CHECK_TIMEOUT, front.check()).await;
+                front.observer.metrics.set_ready(matches!(checked, Ok(Ok(()))));
+                (
+                    [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0")],
+                    front.observer.metrics.text(),
+                )
             }),
         )
     }
@@ -88,7 +121,7 @@ impl Front {
         routes
             .layer(DefaultBodyLimit::max(BODY_LIMIT))
             .layer(CatchPanicLayer::custom(panicked))
-            .layer(middleware::from_fn_with_state(self.metrics.clone(), observe_layer))
+            .layer(middleware::from_fn_with_state(self.observer.clone(), observe_layer))
             .layer(middleware::from_fn(request_id::layer))
     }
 
@@ -99,7 +132,7 @@ impl Front {
     {
         let handler =
             async |request| AssertUnwindSafe(handler(request)).catch_unwind().await.unwrap_or_else(panicked);
-        request_id::with_id(request, |request| observe(&self.metrics, None, request, handler)).await
+        request_id::with_id(request, |request| observe(&self.observer, None, request, handler)).await
     }
 
     /// The complete front of an internal service: its routes, health, metrics, layers and fallbacks. What a handler
@@ -126,17 +159,17 @@ fn answer(checked: Result<(), String>, good: &'static str) -> Response {
 pub struct RouteName(pub &'static str);
 
 async fn observe_layer(
-    State(metrics): State<Metrics>,
+    State(observer): State<Observer>,
     matched: Option<MatchedPath>,
     request: Request,
     next: Next,
 ) -> Response {
-    observe(&metrics, matched, request, |request| next.run(request)).await
+    observe(&observer, matched, request, |request| next.run(request)).await
 }
 
-/// Metrics, log span and access log. Extractors of callers add `tenant.id` and `user.id` to the span.
+/// Metrics, trace, log span and access log. Extractors of callers add `tenant.id` and `user.id` to the span.
 async fn observe<F>(
-    metrics: &Metrics,
+    observer: &Observer,
     matched: Option<MatchedPath>,
     mut request: Request,
     answer: impl FnOnce(Request) -> F,
@@ -146,13 +179,14 @@ where
 {
     let begun = Instant::now();
     let method = request.method().clone();
-    let context = TraceContext::accept(request.headers_mut());
+    let mut trace = observer.tracer.accept(&method, request.headers_mut(), observer.origin);
+    let trace_id = trace.context().map(|context| context.trace_id());
     let headers = request.headers();
     let id = headers.get(request_id::HEADER).and_then(|id| id.to_str().ok()).unwrap_or_default();
     let span = tracing::info_span!(
         "request",
         request.id = id,
-        trace.id = context.trace_id(),
+        trace.id = trace_id,
         http.method = %method,
         http.route = field::Empty,
         tenant.id = field::Empty,
@@ -163,15 +197,23 @@ where
     if let Some(matched) = &matched {
         span.record("http.route", matched.as_str());
     }
-    let response = context.scope(answer(request).instrument(span.clone())).await;
-    let matched = matched.as_ref().map_or("none", MatchedPath::as_str);
+    trace.set("atelier.request.id", id);
+    let response = trace.scope(answer(request).instrument(span.clone())).await;
+    let matched = matched.as_ref().map_or(NO_ROUTE, MatchedPath::as_str);
     let named = response.extensions().get::<RouteName>().map(|name| name.0);
     if let Some(name) = named {
         span.record("http.route", name);
     }
+    let route = named.unwrap_or(matched);
+    http_spans::answered(
+        &mut trace,
+        &method,
+        Some(route).filter(|route| *route != NO_ROUTE),
+        response.status(),
+    );
     let status = response.status().as_u16();
-    let line = Line { span, status, peer, received, begun, answered: begun.elapsed() };
-    metrics.observe(&method, named.unwrap_or(matched), status, line.answered);
+    let line = Line { span, trace, status, peer, received, begun, answered: begun.elapsed() };
+    observer.metrics.observe(&method, route, status, line.answered);
     access_log::add(response, line)
 }
 

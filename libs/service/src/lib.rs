@@ -1,4 +1,4 @@
-//! What every service's process has: a command line, configuration, logs, metrics, health, supervised workers, an
+//! What every service's process has: a command line, configuration, logs, metrics, traces, health, supervised workers, an
 //! HTTP front that answers errors as problems, and an orderly shutdown. Nothing here belongs to one service.
 
 mod access_log;
@@ -19,4 +19,5 @@ pub use http_client::http_client;
 pub use metrics::Metrics;
 pub use process::Process;
 pub use run::{Shutdown, serve};
+pub use traces::{TelemetryConfig, Tracer};
 pub use workers::{Round, Workers};

@@ -1,6 +1,8 @@
-//! What a process has once: metrics, an orderly end, supervised workers.
+//! What a process has once: metrics, traces, an orderly end, supervised workers.
 
 use std::time::Duration;
+
+use traces::{TelemetryConfig, Tracer};
 
 use crate::{Metrics, Shutdown, Workers};
 
@@ -13,6 +15,8 @@ pub struct Process {
     pub shutdown: Shutdown,
     /// Background tasks.
     pub workers: Workers,
+    /// Spans. Records nothing before [`Self::traced`].
+    pub tracer: Tracer,
 }
 
 impl Process {
@@ -21,7 +25,19 @@ impl Process {
     pub fn new(shutdown: Shutdown) -> Self {
         let metrics = Metrics::default();
         let workers = Workers::new(&shutdown, &metrics);
-        Self { metrics, shutdown, workers }
+        Self { metrics, shutdown, workers, tracer: Tracer::default() }
+    }
+
+    /// The process of the service `name`, which exports spans if that is configured, the last ones when it ends.
+    ///
+    /// # Errors
+    /// If the configuration is not valid.
+    pub fn traced(self, name: &'static str, config: Option<&TelemetryConfig>) -> anyhow::Result<Self> {
+        let Some(config) = config else { return Ok(self) };
+        let tracer = Tracer::start(name, config)?;
+        self.shutdown.export_last(tracer.clone());
+        tracing::info!(endpoint = %config.endpoint, sample_ratio = config.sample_ratio, "exporting traces");
+        Ok(Self { tracer, ..self })
     }
 
     /// A process that ends on SIGTERM or SIGINT.

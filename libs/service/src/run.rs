@@ -1,6 +1,10 @@
 //! Serving until shutdown, and the orderly end.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use anyhow::Context;
 use axum::Router;
@@ -9,17 +13,19 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use traces::Tracer;
 
 /// Time for requests and workers to finish after the signal.
 const GRACE: Duration = Duration::from_secs(20);
 
 /// The end of a process: announces it while requests are still served, then cancels a token, then waits for the tasks
-/// that are tracked.
+/// that are tracked, and exports the last spans.
 #[derive(Debug, Clone, Default)]
 pub struct Shutdown {
     draining: CancellationToken,
     token: CancellationToken,
     tasks: TaskTracker,
+    tracer: Arc<OnceLock<Tracer>>,
 }
 
 impl Shutdown {
@@ -70,17 +76,26 @@ impl Shutdown {
         self.tasks.spawn(task);
     }
 
+    /// Lets [`Self::finish`] export what this tracer has recorded until then. The first tracer counts.
+    pub(crate) fn export_last(&self, tracer: Tracer) {
+        let _ = self.tracer.set(tracer);
+    }
+
     /// Begins shutdown.
     pub fn begin(&self) {
         self.draining.cancel();
         self.token.cancel();
     }
 
-    /// Waits for the tracked tasks, at most 20 seconds.
+    /// Waits for the tracked tasks, at most 20 seconds, and then exports the last spans.
     pub async fn finish(&self) {
         self.tasks.close();
         if tokio::time::timeout(GRACE, self.tasks.wait()).await.is_err() {
             tracing::warn!(left = self.tasks.len(), "tasks did not finish in time");
+        }
+        if let Some(tracer) = self.tracer.get().cloned() {
+            // it waits for an export, which needs the runtime
+            let _ = tokio::task::spawn_blocking(move || tracer.shut_down()).await;
         }
     }
 }

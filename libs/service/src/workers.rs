@@ -5,8 +5,8 @@ use std::{
     any::Any,
     collections::BTreeMap,
     panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use backon::{BackoffBuilder, ExponentialBuilder};
@@ -52,6 +52,9 @@ struct Inner {
     shutdown: Shutdown,
     failures: Family<FailureLabels, Counter>,
     up: Family<WorkerLabels, Gauge>,
+    rounds: Family<WorkerLabels, Counter>,
+    periods: Family<WorkerLabels, Gauge<f64, AtomicU64>>,
+    last_successes: Family<WorkerLabels, Gauge<f64, AtomicU64>>,
     workers: Mutex<BTreeMap<String, Arc<Worker>>>,
 }
 
@@ -92,16 +95,48 @@ impl Workers {
     /// A supervisor whose workers end with `shutdown`.
     #[must_use]
     pub fn new(shutdown: &Shutdown, metrics: &Metrics) -> Self {
-        let (failures, up) = (Family::default(), Family::default());
+        let inner = Inner {
+            shutdown: shutdown.clone(),
+            failures: Family::default(),
+            up: Family::default(),
+            rounds: Family::default(),
+            periods: Family::default(),
+            last_successes: Family::default(),
+            workers: Mutex::default(),
+        };
         metrics.register(|registry| {
             registry.register(
                 "worker_failures",
                 "Panics, errors and early returns of background workers",
-                Family::clone(&failures),
+                &["worker", "cause"],
+                inner.failures.clone(),
             );
-            registry.register("worker_up", "1 while the worker runs, 0 in backoff", Family::clone(&up));
+            registry.register(
+                "worker_up",
+                "1 while the worker runs, 0 in backoff",
+                &["worker"],
+                inner.up.clone(),
+            );
+            registry.register(
+                "worker_rounds",
+                "Rounds of periodic workers that succeeded",
+                &["worker"],
+                inner.rounds.clone(),
+            );
+            registry.register(
+                "worker_period_seconds",
+                "Time between two rounds of a periodic worker",
+                &["worker"],
+                inner.periods.clone(),
+            );
+            registry.register(
+                "worker_last_success_timestamp_seconds",
+                "When a round of a periodic worker last succeeded, or the worker was first started",
+                &["worker"],
+                inner.last_successes.clone(),
+            );
         });
-        Self(Arc::new(Inner { shutdown: shutdown.clone(), failures, up, workers: Mutex::default() }))
+        Self(Arc::new(inner))
     }
 
     /// Runs a worker until shutdown. `run` gets the token that shutdown cancels, and is called again after each
@@ -139,14 +174,19 @@ impl Workers {
     {
         let (name, round) = (name.into(), Arc::new(round));
         let (inner, label) = (Arc::clone(&self.0), name.clone());
+        let labels = WorkerLabels { worker: name.clone() };
+        inner.periods.get_or_create(&labels).set(period.as_secs_f64());
+        inner.last_successes.get_or_create(&labels).set(now());
         self.spawn(name, move |token| {
             let (round, inner, label) = (Arc::clone(&round), Arc::clone(&inner), label.clone());
             async move {
                 while !token.is_cancelled() {
                     let pause = match token.run_until_cancelled(round()).await {
                         None => return Ok(()),
-                        Some(Ok(Round::More)) => Duration::ZERO,
-                        Some(Ok(Round::Done)) => period,
+                        Some(Ok(ended)) => {
+                            inner.succeeded(&label);
+                            if ended == Round::More { Duration::ZERO } else { period }
+                        }
                         Some(Err(error)) => {
                             inner.count(&label, "error");
                             tracing::warn!(worker = label, error = format!("{error:#}"), "round failed");
@@ -258,6 +298,12 @@ impl Inner {
         }
     }
 
+    fn succeeded(&self, worker: &str) {
+        let labels = WorkerLabels { worker: worker.to_owned() };
+        self.rounds.get_or_create(&labels).inc();
+        self.last_successes.get_or_create(&labels).set(now());
+    }
+
     fn count(&self, worker: &str, cause: &'static str) {
         self.failures.get_or_create(&FailureLabels { worker: worker.to_owned(), cause }).inc();
     }
@@ -285,6 +331,11 @@ async fn recovered(worker: &Worker) {
 }
 
 const MAX_DELAY: Duration = Duration::from_secs(30);
+
+/// Seconds since 1970.
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
 
 fn backoff() -> impl Iterator<Item = Duration> {
     ExponentialBuilder::default()
@@ -408,7 +459,11 @@ mod tests {
         tokio::time::sleep(period).await;
         assert_eq!(rounds.load(Ordering::SeqCst), 4);
         assert_eq!(workers.status("sweep"), Some((true, 0)), "a failed round is no failed worker");
-        assert!(metrics.text().contains("worker_failures_total{worker=\"sweep\",cause=\"error\"} 1"));
+        let text = metrics.text();
+        assert!(text.contains("worker_failures_total{worker=\"sweep\",cause=\"error\"} 1"), "{text}");
+        assert!(text.contains("worker_rounds_total{worker=\"sweep\"} 3"), "the failed round is none: {text}");
+        assert!(text.contains("worker_period_seconds{worker=\"sweep\"} 60.0"), "{text}");
+        assert!(text.contains("worker_last_success_timestamp_seconds{worker=\"sweep\"} 1"), "{text}");
         shutdown.begin();
         shutdown.finish().await;
     }

@@ -1,5 +1,5 @@
-//! Fixtures of tests: a separate database, valid tokens, an HTTP client that follows the API's conventions, a
-//! bounded wait for a condition. For `[dev-dependencies]` only.
+//! Fixtures of tests: a separate database, valid tokens, an HTTP client that follows the API's conventions, a collector
+//! of traces, a bounded wait for a condition. For `[dev-dependencies]` only.
 
 #![expect(
     clippy::missing_panics_doc,
@@ -8,11 +8,14 @@
 )]
 
 mod client;
+mod collector;
 mod database;
 mod issuer;
+pub mod metrics;
 mod wait;
 
 pub use client::{Client, Response};
+pub use collector::{Collector, ReceivedSpan};
 pub use database::TestDb;
 pub use issuer::Issuer;
 pub use wait::{eventually, within};

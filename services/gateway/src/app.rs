@@ -5,21 +5,22 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::Context;
 use auth::HasAuth;
 use axum::Router;
-use service::{Front, Process, Round};
+use service::{Front, Metrics, Process, Round};
 use tokio::net::TcpListener;
+use traces::Origin;
 
 use crate::{
     NAME,
     config::Config,
-    instance::{self, Instances, Routes},
-    listener,
+    instance::{self, InstanceMetrics, Instances, Routes},
+    limits, listener,
     readiness::Readiness,
     redirect,
     rest::{self, Api},
     router::{Hosts, oneshot},
     site,
     state::AppState,
-    tls::Tls,
+    tls::{self, Tls},
     transport::Transport,
     upstream,
 };
@@ -46,6 +47,7 @@ impl App {
     /// # Errors
     /// If the configuration is not valid.
     pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
+        let process = process.traced(NAME, config.telemetry.as_ref())?;
         let http = service::http_client()?;
         let is_https = config.public_url.scheme() == "https";
         anyhow::ensure!(config.tls.is_none() || is_https, "with [tls], public_url must begin with https");
@@ -60,13 +62,14 @@ impl App {
                 revocations?;
                 readiness.check().await
             }
-        });
+        })
+        .with_origin(Origin::Outside);
         let pages = rest::document(&openapi()?)?
             .merge(site::router(&state.config.public_url))
             .merge(instance::personal_links(&state, http.clone()))
             .merge(front.health_routes());
         let routes = Routes::new(instance::gpu_client(&state, http.clone()));
-        let instances = Instances::new(state.clone(), http.clone(), routes.clone())?;
+        let instances = Instances::new(state.clone(), http.clone(), routes.clone(), &process.metrics)?;
         let hosts = Hosts::new(state.clone(), Api::new(state.clone(), &process.metrics), pages, instances)?;
         Ok(Self {
             hosts: Arc::new(hosts),
@@ -163,6 +166,17 @@ impl App {
 /// If a document is not valid JSON, or two have the same path.
 pub fn openapi() -> anyhow::Result<serde_json::Value> {
     rest::openapi::merged()
+}
+
+/// The metrics of the process, for their description.
+#[must_use]
+pub fn metrics() -> Metrics {
+    let process = Process::default();
+    rest::register(&process.metrics);
+    InstanceMetrics::register(&process.metrics);
+    limits::register(&process.metrics);
+    tls::Gauges::register(&process.metrics);
+    process.metrics
 }
 
 /// Serves both listeners until shutdown.

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use auth::AuthConfig;
 use secrecy::SecretString;
 use serde::Deserialize;
+use service::TelemetryConfig;
 use url::Url;
 
 use crate::{cors::Cors, limits::SharedLimits, proxy_protocol::ProxyProtocolConfig, tls::TlsConfig};
@@ -27,6 +28,9 @@ pub struct Config {
     /// Pages of other origins that may call the API.
     #[serde(default)]
     pub cors: Cors,
+    /// Where spans are exported to.
+    #[serde(default)]
+    pub telemetry: Option<TelemetryConfig>,
     /// With `https`: seconds for which browsers use nothing else for the platform's hosts (default a year; 0 tells them to
     /// forget it).
     #[serde(default = "default_hsts_seconds")]

@@ -34,7 +34,7 @@ mod tls;
 mod transport;
 mod upstream;
 
-pub use app::{App, openapi, serve};
+pub use app::{App, metrics, openapi, serve};
 pub use config::{Apps, Config, CookieKey, Limits, Services};
 pub use cors::Cors;
 pub use limits::SharedLimits;

@@ -3,9 +3,9 @@
 
 use std::{io::Write, time::Duration};
 
-use atelier_gateway::{Config, openapi, serve};
+use atelier_gateway::{Config, metrics, openapi, serve};
 use clap::Parser;
-use service::{Cli, Command, Process, config, telemetry};
+use service::{Cli, Command, Process, cli, config, telemetry};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -20,6 +20,8 @@ async fn main() -> anyhow::Result<()> {
             serve(config, Process::draining(drain)?).await
         }
         Command::Migrate { .. } => Ok(()),
+        Command::Metrics => cli::print_metrics(&metrics()),
+        Command::Health { url } => cli::health(&url).await,
         Command::Openapi => {
             Ok(writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&openapi()?)?)?)
         }

@@ -15,7 +15,7 @@ use encryption::Cipher;
 use feed::Feed;
 use ids::{InstanceId, TenantId};
 use jiff::Timestamp;
-use service::{Front, Process};
+use service::{Front, Metrics, Process};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -62,8 +62,10 @@ impl App {
     /// # Errors
     /// If the configuration is not valid.
     pub fn with_clock(config: Config, process: Process, clock: fn() -> Timestamp) -> anyhow::Result<Self> {
+        let process = process.traced(NAME, config.telemetry.as_ref())?;
         let http = service::http_client()?;
         let db = Db::connect(NAME, &config.database)?;
+        db.register(&process.metrics);
         let cipher = Arc::new(Cipher::new(NAME, &config.encryption_keys)?);
         let clusters = Clusters::new(&config.clusters);
         let stock = stock::Client::new(http.clone(), config.stock.clone());
@@ -83,7 +85,9 @@ impl App {
             Arc::clone(&cipher),
             &config,
             clock,
-        );
+        )
+        .with_tracer(process.tracer.clone())
+        .with_metrics(&process.metrics);
         let ssh = config.ssh.as_ref().map(|config| {
             let identity = identity::Client::new(http.clone(), config.identity.clone());
             Arc::new(ssh::Server::new(config, &db, identity, &process.metrics))
@@ -155,7 +159,7 @@ impl App {
         self.state.usage.start(&self.process.workers, "gpu.usage");
         self.state.routes.start(&self.process.workers, "gpu.routes");
         share::start(&self.state, &self.process.workers);
-        self.state.config.audit.start(&self.state.db, &self.process.workers, NAME);
+        self.state.config.audit.start(&self.state.db, &self.process, NAME);
         housekeeping::start(
             &self.process,
             &self.state.db,
@@ -300,6 +304,20 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         description: "GPU instances: catalogue, life cycle, log, terminal, SSH and usage.",
     };
     api::openapi::finish(routes().into_openapi(), info)
+}
+
+/// The metrics of the process, for their description.
+#[must_use]
+pub fn metrics() -> Metrics {
+    let process = Process::default();
+    db::describe_metrics(&process.metrics);
+    audit::register_metrics(&process.metrics);
+    instance::starts::Starts::register(&process.metrics);
+    housekeeping::Measures::register(&process.metrics);
+    budget::BudgetMetrics::default().register(&process.metrics);
+    monitoring::MonitoringMetrics::default().register(&process.metrics);
+    ssh::SshMetrics::default().register(&process.metrics);
+    process.metrics
 }
 
 /// Serves until shutdown begins.

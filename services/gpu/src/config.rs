@@ -73,6 +73,9 @@ pub struct Config {
     /// How long entries of the audit log are kept.
     #[serde(default)]
     pub audit: audit::RetentionConfig,
+    /// Where spans are exported to.
+    #[serde(default)]
+    pub telemetry: Option<service::TelemetryConfig>,
 }
 
 /// Instances that stop when they are idle.

@@ -6,9 +6,9 @@ use db::{Db, queue::Queue};
 use ids::InstanceId;
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{family::Family, gauge::Gauge},
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
 };
-use service::{Process, Round};
+use service::{Metrics, Process, Round};
 
 use crate::{
     cluster::{Clusters, Observation, UnitRef},
@@ -36,6 +36,41 @@ struct StateLabel {
     state: String,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ClusterLabel {
+    cluster: String,
+}
+
+/// What the workers measure. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Measures {
+    states: Family<StateLabel, Gauge>,
+    watches: Family<ClusterLabel, Gauge>,
+    corrections: Counter,
+}
+
+impl Measures {
+    pub(crate) fn register(metrics: &Metrics) -> Self {
+        let own = Self::default();
+        metrics.register(|registry| {
+            registry.register("instances", "Instances by state", &["state"], own.states.clone());
+            registry.register(
+                "cluster_watch_connected",
+                "1 while this replica follows the units of the cluster, else 0",
+                &["cluster"],
+                own.watches.clone(),
+            );
+            registry.register(
+                "usage_corrections",
+                "Corrections of the meter by the history of a cluster",
+                &[],
+                own.corrections.clone(),
+            );
+        });
+        own
+    }
+}
+
 /// Starts the workers. Events are kept for `events_seconds`.
 pub(crate) fn start(
     process: &Process,
@@ -49,16 +84,15 @@ pub(crate) fn start(
     workers.spawn_periodic("gpu.confirm_runs", PERIOD, move || {
         confirm_runs(runs.clone(), reported.clone(), instances.clone())
     });
+    let measures = Measures::register(&process.metrics);
     let (meter, histories, instances) = (db.clone(), clusters.clone(), queue.clone());
+    let corrections = measures.corrections.clone();
     workers.spawn_periodic("gpu.compare_usage", COMPARISON, move || {
-        compare_usage(meter.clone(), histories.clone(), instances.clone())
+        compare_usage(meter.clone(), histories.clone(), instances.clone(), corrections.clone())
     });
-    let (counted, states) = (db.clone(), Family::<StateLabel, Gauge>::default());
-    process.metrics.register(|registry| {
-        registry.register("instances", "Instances by state", Family::clone(&states));
-    });
+    let (counted, watched) = (db.clone(), clusters.clone());
     workers.spawn_periodic("gpu.count_instances", PERIOD, move || {
-        count_instances(counted.clone(), Family::clone(&states))
+        measure(counted.clone(), watched.clone(), measures.clone())
     });
     let cleaned = db.clone();
     workers.spawn_periodic("gpu.clean_up", PERIOD, move || clean_up(cleaned.clone()));
@@ -82,8 +116,13 @@ async fn confirm_runs(db: Db, clusters: Clusters, queue: Queue<InstanceId>) -> a
     Ok(Round::Done)
 }
 
-async fn compare_usage(db: Db, clusters: Clusters, queue: Queue<InstanceId>) -> anyhow::Result<Round> {
-    usage::comparison::run(&db, &clusters, &queue).await?;
+async fn compare_usage(
+    db: Db,
+    clusters: Clusters,
+    queue: Queue<InstanceId>,
+    corrections: Counter,
+) -> anyhow::Result<Round> {
+    corrections.inc_by(usage::comparison::run(&db, &clusters, &queue).await?);
     Ok(Round::Done)
 }
 
@@ -113,13 +152,19 @@ async fn confirm_holds(
     }
 }
 
-async fn count_instances(db: Db, states: Family<StateLabel, Gauge>) -> anyhow::Result<Round> {
+async fn measure(db: Db, clusters: Clusters, measures: Measures) -> anyhow::Result<Round> {
+    let connected = clusters.connected();
+    for cluster in clusters.iter() {
+        let labels = ClusterLabel { cluster: cluster.name().to_owned() };
+        let is_connected = connected.contains(&labels.cluster);
+        measures.watches.get_or_create(&labels).set(is_connected.into());
+    }
     let mut tx = db.worker().await?;
     let counts = instance::store::count_by_state(&mut tx).await?;
     tx.commit().await?;
-    states.clear();
+    measures.states.clear();
     for counted in counts {
-        states.get_or_create(&StateLabel { state: counted.state }).set(counted.count);
+        measures.states.get_or_create(&StateLabel { state: counted.state }).set(counted.count);
     }
     Ok(Round::Done)
 }

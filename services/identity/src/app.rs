@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Router;
 use jiff::Timestamp;
-use service::{Front, Process};
+use service::{Front, Metrics, Process};
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -29,7 +29,10 @@ impl App {
     /// If the configuration is not valid.
     #[expect(clippy::disallowed_methods, reason = "the clock of the process")]
     pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
-        Ok(Self { state: AppState::new(config, Timestamp::now, process.shutdown.token())?, process })
+        let process = process.traced(NAME, config.telemetry.as_ref())?;
+        let state = AppState::new(config, Timestamp::now, process.shutdown.token())?;
+        state.db.register(&process.metrics);
+        Ok(Self { state, process })
     }
 
     /// All routes.
@@ -74,7 +77,7 @@ impl App {
             let state = state.clone();
             async move { api_key::run(&state, &token).await }
         });
-        self.state.config.audit.start(&self.state.db, workers, NAME);
+        self.state.config.audit.start(&self.state.db, &self.process, NAME);
         revocation::start(&self.state, workers);
         tenant::start(&self.state, &self.process);
         if let Some(admin) = self.state.config.bootstrap_admin.clone() {
@@ -85,6 +88,15 @@ impl App {
             });
         }
     }
+}
+
+/// The metrics of the process, for their description.
+#[must_use]
+pub fn metrics() -> Metrics {
+    let process = Process::default();
+    db::describe_metrics(&process.metrics);
+    audit::register_metrics(&process.metrics);
+    process.metrics
 }
 
 /// Serves until shutdown.

@@ -3,8 +3,9 @@
 use anyhow::Context as _;
 use jiff::Timestamp;
 use kube::Client;
-use service::{Front, Process};
+use service::{Front, Metrics as ServiceMetrics, Process};
 
+use crate::NAME;
 use crate::config::Config;
 use crate::controller::{self, Metrics, Options, Replica};
 use crate::http;
@@ -25,14 +26,21 @@ impl App {
     /// If the cluster's credentials cannot be read.
     #[expect(clippy::disallowed_methods, reason = "the clock of the process")]
     pub async fn new(config: &Config, process: Process) -> anyhow::Result<Self> {
+        let process = process.traced(NAME, config.telemetry.as_ref())?;
         let client = config.client().await.context("cannot use the cluster's credentials")?;
         let clock = Timestamp::now;
         let identity =
             config.identity.clone().unwrap_or_else(|| format!("operator-{}", uuid::Uuid::new_v4().simple()));
         let metrics = Metrics::default();
         process.metrics.register(|registry| metrics.register(registry));
-        let options =
-            Options { identity, concurrency: config.workers, lease: config.lease(), clock, hook: None };
+        let options = Options {
+            identity,
+            concurrency: config.workers,
+            lease: config.lease(),
+            clock,
+            hook: None,
+            tracer: process.tracer.clone(),
+        };
         let replica = Replica::new(client.clone(), config.settings.clone(), options, metrics);
         let state = AppState::new(
             client.clone(),
@@ -69,6 +77,14 @@ impl App {
         self.replica.start_workers(&self.process.workers);
         self.state.start_workers(&self.process.workers);
     }
+}
+
+/// The metrics of the process, for their description.
+#[must_use]
+pub fn metrics() -> ServiceMetrics {
+    let process = Process::default();
+    process.metrics.register(|registry| Metrics::default().register(registry));
+    process.metrics
 }
 
 /// Runs the operator and its API until shutdown.

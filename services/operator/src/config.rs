@@ -42,6 +42,9 @@ pub struct Config {
     /// The extended resource of units that are created through the Operator API.
     #[serde(default = "default_gpu_resource")]
     pub gpu_resource: String,
+    /// Where spans are exported to.
+    #[serde(default)]
+    pub telemetry: Option<service::TelemetryConfig>,
     /// Settings of the operator.
     #[serde(default)]
     pub settings: Settings,

@@ -23,7 +23,7 @@ pub mod storage;
 pub mod tenant;
 pub mod unit;
 
-pub use app::serve;
+pub use app::{metrics, serve};
 pub use config::Config;
 pub use error::Error;
 pub use http::openapi;

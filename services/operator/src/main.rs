@@ -3,9 +3,9 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use atelier_operator::{Config, definitions_yaml, openapi, serve};
+use atelier_operator::{Config, definitions_yaml, metrics, openapi, serve};
 use clap::{Parser, Subcommand};
-use service::{Process, config, telemetry};
+use service::{Process, cli, config, telemetry};
 
 /// Objects are trees of many small allocations.
 #[global_allocator]
@@ -40,6 +40,13 @@ enum Command {
     },
     /// Print the OpenAPI document of the Operator API.
     Openapi,
+    /// Print the descriptions of the metrics as JSON.
+    Metrics,
+    /// Fail unless the URL of a running process answers with a success.
+    Health {
+        /// `http://127.0.0.1:<port>/readyz`
+        url: String,
+    },
 }
 
 #[tokio::main]
@@ -70,5 +77,7 @@ async fn main() -> anyhow::Result<()> {
             Ok(())
         }
         Command::Openapi => Ok(writeln!(out, "{}", openapi().to_pretty_json()?)?),
+        Command::Metrics => cli::print_metrics(&metrics()),
+        Command::Health { url } => cli::health(&url).await,
     }
 }

@@ -175,6 +175,7 @@ async fn prepare(admin: &PgConnectOptions, args: &Args) -> (PgConnection, Config
         clusters: BTreeMap::new(),
         stock: StockConfig::default(),
         audit: audit::RetentionConfig::default(),
+        telemetry: None,
     };
     (conn, config)
 }

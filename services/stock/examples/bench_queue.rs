@@ -134,6 +134,7 @@ async fn prepare(admin: &PgConnectOptions) -> (PgConnection, Config) {
         clusters: BTreeMap::new(),
         stock: StockConfig::default(),
         audit: audit::RetentionConfig::default(),
+        telemetry: None,
     };
     (conn, config)
 }

@@ -5,13 +5,13 @@ use std::net::SocketAddr;
 use api::openapi::Info;
 use auth::HasAuth;
 use axum::Router;
-use service::{Front, Process};
+use service::{Front, Metrics, Process};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    AppState, NAME, audit_log, claim, clean_up, comparison, config::Config, datacenter, gpu_spec, operation,
-    queue, repair, silence, stock, unit,
+    AppState, NAME, audit_log, claim, clean_up, comparison, config::Config, datacenter, gpu_spec,
+    metrics::StockMetrics, operation, queue, repair, silence, stock, unit,
 };
 
 /// The service in one process.
@@ -29,6 +29,7 @@ impl App {
     /// # Errors
     /// If the configuration is not valid.
     pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
+        let process = process.traced(NAME, config.telemetry.as_ref())?;
         let (listen, audit) = (config.listen, config.audit);
         let state = AppState::new(config, &process)?;
         let claims = claim::ClaimService::new(state.clone());
@@ -63,7 +64,7 @@ impl App {
         state.grants.start(workers, "stock.grants");
         queue::heal::start(state, workers);
         clean_up::start(state, workers);
-        self.audit.start(&state.db, workers, NAME);
+        self.audit.start(&state.db, &self.process, NAME);
         state.auth().verifier.start(workers, NAME);
     }
 }
@@ -92,6 +93,16 @@ pub fn openapi() -> OpenApi {
             description: "GPU specifications, datacenters, the units of stock in their clusters, and claims.",
         },
     )
+}
+
+/// The metrics of the process, for their description.
+#[must_use]
+pub fn metrics() -> Metrics {
+    let process = Process::default();
+    db::describe_metrics(&process.metrics);
+    audit::register_metrics(&process.metrics);
+    StockMetrics::register(&process.metrics);
+    process.metrics
 }
 
 /// Serves until shutdown.

@@ -1,4 +1,5 @@
-//! Periodic work that belongs to no single slice: corrects counts and deletes old records. Every replica runs it.
+//! Periodic work that belongs to no single slice: corrects counts, measures the stock, deletes old records. Every replica
+//! runs it.
 
 use std::time::Duration;
 
@@ -15,6 +16,8 @@ const COUNTS: &str = "the counts";
 const CLEAN_UP_EVERY: Duration = Duration::from_secs(60);
 /// Rows of a table that are deleted in one transaction, at most.
 const LIMIT: i64 = 1000;
+/// Specifications in datacenters that are measured, at most.
+const MEASURED: i64 = 10_000;
 /// How long grants are served to followers.
 const GRANTS_KEPT: Duration = Duration::from_hours(24);
 
@@ -53,6 +56,8 @@ async fn correct_counts(state: &AppState) -> anyhow::Result<()> {
 
 async fn clean_up(state: &AppState) -> anyhow::Result<Round> {
     let mut tx = state.db.worker().await?;
+    let first = stock::store::After { gpu_spec: "", datacenter: "" };
+    state.metrics.counted(&stock::store::list(&mut tx, "", None, &first, MEASURED).await?);
     let keys = api::idempotency::forget_old(&mut tx, LIMIT).await?;
     let waits = claim::store::forget_waits(&mut tx, LIMIT).await?;
     let operations = operations::prune(&mut tx, LIMIT).await?;

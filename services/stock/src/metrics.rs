@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family, histogram::Histogram},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
 };
 use service::Metrics;
+
+use crate::{repair::RepairKind, stock::StockRow};
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OutcomeLabels {
@@ -18,7 +20,19 @@ struct KindLabels {
     kind: &'static str,
 }
 
-/// Claims and repairs. Clones share the counters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct UnitLabels {
+    gpu_spec: String,
+    datacenter: String,
+    state: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ClusterLabels {
+    cluster: String,
+}
+
+/// Claims, repairs, units and clusters. Clones share them.
 #[derive(Clone)]
 pub(crate) struct StockMetrics(Arc<Inner>);
 
@@ -29,6 +43,9 @@ struct Inner {
     queued: Counter,
     batch: Histogram,
     repairs: Family<KindLabels, Counter>,
+    units: Family<UnitLabels, Gauge>,
+    clusters: Family<ClusterLabels, Gauge>,
+    unserved: Gauge,
 }
 
 impl StockMetrics {
@@ -42,11 +59,51 @@ impl StockMetrics {
             queued: of("queued"),
             batch: Histogram::new([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]),
             repairs: Family::default(),
+            units: Family::default(),
+            clusters: Family::default(),
+            unserved: Gauge::default(),
         };
+        for kind in RepairKind::ALL {
+            // a counter that is not there before its first event hides that event from `increase`
+            inner.repairs.get_or_create(&KindLabels { kind: kind.as_str() }).inc_by(0);
+        }
         metrics.register(|registry| {
-            registry.register("stock_claims", "Claims by outcome", claims);
-            registry.register("stock_claim_batch_size", "Claims that shared one commit", inner.batch.clone());
-            registry.register("stock_repairs", "Repairs of drift by kind", inner.repairs.clone());
+            registry.register(
+                "stock_claims",
+                "Claims by outcome: claimed, existing, exhausted, queued",
+                &["outcome"],
+                claims,
+            );
+            registry.register(
+                "stock_claim_batch_size",
+                "Claims that shared one commit",
+                &[],
+                inner.batch.clone(),
+            );
+            registry.register(
+                "stock_repairs",
+                "Repairs of drift between Postgres and the clusters, by kind",
+                &["kind"],
+                inner.repairs.clone(),
+            );
+            registry.register(
+                "stock_units",
+                "Units by specification, datacenter and state: available, inactive, used",
+                &["gpu_spec", "datacenter", "state"],
+                inner.units.clone(),
+            );
+            registry.register(
+                "stock_cluster_answers",
+                "1 if the cluster answered the last request of this replica, else 0",
+                &["cluster"],
+                inner.clusters.clone(),
+            );
+            registry.register(
+                "stock_unserved_queues",
+                "Specifications with a free unit for which an instance waits",
+                &[],
+                inner.unserved.clone(),
+            );
         });
         Self(Arc::new(inner))
     }
@@ -73,5 +130,32 @@ impl StockMetrics {
 
     pub(crate) fn repaired(&self, kind: &'static str) {
         self.0.repairs.get_or_create(&KindLabels { kind }).inc();
+    }
+
+    /// Replaces the counts of units.
+    pub(crate) fn counted(&self, stock: &[StockRow]) {
+        // those that are gone from the list have no units any more
+        self.0.units.clear();
+        for row in stock {
+            for (state, count) in
+                [("available", row.available), ("inactive", row.inactive), ("used", row.used)]
+            {
+                let labels = UnitLabels {
+                    gpu_spec: row.gpu_spec.name.clone(),
+                    datacenter: row.datacenter.name.clone(),
+                    state,
+                };
+                self.0.units.get_or_create(&labels).set(count);
+            }
+        }
+    }
+
+    pub(crate) fn cluster_answers(&self, cluster: &str, answers: bool) {
+        let labels = ClusterLabels { cluster: cluster.to_owned() };
+        self.0.clusters.get_or_create(&labels).set(answers.into());
+    }
+
+    pub(crate) fn unserved(&self, specs: usize) {
+        self.0.unserved.set(i64::try_from(specs).unwrap_or(i64::MAX));
     }
 }

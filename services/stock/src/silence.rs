@@ -45,6 +45,7 @@ pub(crate) fn start(state: &AppState, workers: &Workers, cluster: &str) {
         let (state, cluster) = (state.clone(), cluster.clone());
         async move {
             let silent = !matches!(tokio::time::timeout(TIMEOUT, answers(&state, &cluster)).await, Ok(true));
+            state.metrics.cluster_answers(&cluster, !silent);
             if state.silence.set(&cluster, silent) {
                 tracing::warn!(cluster, silent, "cluster stopped answering or answers again");
             }

@@ -35,6 +35,7 @@ pub struct AppState {
 impl AppState {
     pub(crate) fn new(config: Config, process: &Process) -> anyhow::Result<Self> {
         let db = Db::connect(NAME, &config.database)?;
+        db.register(&process.metrics);
         Ok(Self {
             grants: Feed::new(&db, queue::store::GRANTS),
             shutdown: process.shutdown.token(),

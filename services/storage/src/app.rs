@@ -5,7 +5,7 @@ use std::time::Duration;
 use api::openapi::{Info, finish};
 use auth::HasAuth;
 use axum::Router;
-use service::{Front, Process, Round};
+use service::{Front, Metrics, Process, Round};
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -41,7 +41,10 @@ impl App {
     /// If the configuration is not valid.
     pub fn with_faults(config: Config, process: Process, faults: Faults) -> anyhow::Result<Self> {
         config.check()?;
-        Ok(Self { state: AppState::new(config, faults)?, process })
+        let process = process.traced(NAME, config.telemetry.as_ref())?;
+        let state = AppState::new(config, faults)?;
+        state.db.register(&process.metrics);
+        Ok(Self { state, process })
     }
 
     /// All routes, with health and metrics.
@@ -62,7 +65,7 @@ impl App {
     pub fn start_workers(&self) {
         self.state.auth().verifier.start(&self.process.workers, NAME);
         reconcile::start(&self.state, &self.process);
-        self.state.config.audit.start(&self.state.db, &self.process.workers, NAME);
+        self.state.config.audit.start(&self.state.db, &self.process, NAME);
         let db = self.state.db.clone();
         self.process.workers.spawn_periodic("storage.idempotency_keys", CLEAN_UP_PERIOD, move || {
             let db = db.clone();
@@ -84,6 +87,16 @@ impl App {
             }
         });
     }
+}
+
+/// The metrics of the process, for their description.
+#[must_use]
+pub fn metrics() -> Metrics {
+    let process = Process::default();
+    db::describe_metrics(&process.metrics);
+    audit::register_metrics(&process.metrics);
+    reconcile::register(&process.metrics);
+    process.metrics
 }
 
 /// Serves until the process shuts down.

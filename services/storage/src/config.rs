@@ -40,6 +40,9 @@ pub struct Config {
     /// How long entries of the audit log are kept.
     #[serde(default)]
     pub audit: audit::RetentionConfig,
+    /// Where spans are exported to.
+    #[serde(default)]
+    pub telemetry: Option<service::TelemetryConfig>,
 }
 
 /// Quotas of each tenant. A storage counts until it is gone.
@@ -169,6 +172,7 @@ pub(crate) mod tests {
             reconcile: ReconcileConfig::default(),
             limits: LimitsConfig::default(),
             audit: audit::RetentionConfig::default(),
+            telemetry: None,
         }
     }
 

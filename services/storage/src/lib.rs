@@ -31,7 +31,7 @@ mod tenant;
 
 use sqlx::migrate::Migrator;
 
-pub use app::{App, openapi, serve};
+pub use app::{App, metrics, openapi, serve};
 pub use config::{Config, LimitsConfig, ObjectStoreConfig, ReconcileConfig};
 pub use faults::Faults;
 

@@ -22,8 +22,8 @@ use encryption::EncryptionKey;
 use jiff::Timestamp;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
-use service::Process;
-use testkit::{Client, Response, TestDb, callers, eventually, service_token};
+use service::{Process, TelemetryConfig};
+use testkit::{Client, Collector, Response, TestDb, callers, eventually, service_token};
 use tokio::net::TcpListener;
 
 use crate::Forge;
@@ -74,10 +74,21 @@ impl Platform {
 
     /// As [`Self::start`], on a new database.
     pub async fn on(db: Arc<TestDb>) -> Self {
+        Self::with(db, None).await
+    }
+
+    /// As [`Self::start`]. Everything is traced, and exported to `collector`.
+    pub async fn traced(collector: &Collector) -> Self {
+        let endpoint = collector.endpoint().parse().unwrap();
+        let telemetry = TelemetryConfig { endpoint, sample_ratio: 1.0 };
+        Self::with(Arc::new(TestDb::new().await), Some(telemetry)).await
+    }
+
+    async fn with(db: Arc<TestDb>, telemetry: Option<TelemetryConfig>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let cluster = devcluster::start(cluster_config(folder.path())).await.unwrap();
         let clusters = clusters(&cluster);
-        start_operator(&cluster).await;
+        start_operator(&cluster, telemetry.as_ref()).await;
         let objects = devs3::start(devs3::Config {
             listen: localhost(),
             data_dir: folder.path().join("objects"),
@@ -87,7 +98,7 @@ impl Platform {
         })
         .await
         .unwrap();
-        let identity = start_identity(&db).await;
+        let identity = start_identity(&db, telemetry.clone()).await;
         let auth = |name| accepted(identity.client.base(), name);
         let stock = {
             let config = atelier_stock::Config {
@@ -98,6 +109,7 @@ impl Platform {
                 clusters: clusters.clone(),
                 stock: StockConfig::default(),
                 audit: audit::RetentionConfig::default(),
+                telemetry: telemetry.clone(),
             };
             let app = atelier_stock::App::new(config, Process::default()).unwrap();
             app.start_workers();
@@ -120,6 +132,7 @@ impl Platform {
                 }),
                 limits: LimitsConfig::default(),
                 audit: audit::RetentionConfig::default(),
+                telemetry: telemetry.clone(),
                 reconcile: ReconcileConfig::default(),
             };
             let app = atelier_storage::App::new(config, Process::default()).unwrap();
@@ -148,6 +161,7 @@ impl Platform {
                 prometheus: [].into(),
                 idle: IdleConfig::default(),
                 audit: audit::RetentionConfig::default(),
+                telemetry: telemetry.clone(),
                 monitoring: MonitoringConfig::default(),
             };
             let app = atelier_gpu::App::new(config, Process::default()).unwrap();
@@ -156,7 +170,7 @@ impl Platform {
         };
         let auth = auth("gateway");
         let services = vec![identity, stock, gpu, storage];
-        let gateway = start_gateway(&services, auth).await;
+        let gateway = start_gateway(&services, auth, telemetry).await;
         let admin = gateway.token(sign_in_administrator(&gateway).await.str("access_token"));
         let forge = Forge::new(&db, &encryption_keys()).await;
         let platform = Self {
@@ -291,13 +305,14 @@ fn issuer() -> AuthConfig {
     }
 }
 
-async fn start_identity(db: &TestDb) -> Service {
+async fn start_identity(db: &TestDb, telemetry: Option<TelemetryConfig>) -> Service {
     let listener = TcpListener::bind(localhost()).await.unwrap();
     let config = atelier_identity::Config {
         public_url: Some("https://atelier.test".parse().unwrap()),
         passkeys: Some(PasskeyConfig { rp_id: "atelier.test".into(), origins: Vec::new() }),
         oidc_providers: Vec::new(),
         audit: audit::RetentionConfig::default(),
+        telemetry,
         listen: listener.local_addr().unwrap(),
         database: db.service(atelier_identity::NAME, &atelier_identity::MIGRATIONS).await,
         auth: issuer(),
@@ -325,7 +340,7 @@ async fn sign_in_administrator(gateway: &Client) -> Response {
     gateway.post("/v1/sessions", json!({ "email": ADMIN, "password": PASSWORD })).await.expect(200)
 }
 
-async fn start_gateway(services: &[Service], auth: AuthConfig) -> Client {
+async fn start_gateway(services: &[Service], auth: AuthConfig, telemetry: Option<TelemetryConfig>) -> Client {
     let public = TcpListener::bind(localhost()).await.unwrap();
     let internal = TcpListener::bind(localhost()).await.unwrap();
     let base = format!("http://{}", public.local_addr().unwrap());
@@ -371,6 +386,7 @@ async fn start_gateway(services: &[Service], auth: AuthConfig) -> Client {
         proxy_protocol: None,
         hsts_seconds: 3600,
         cors: atelier_gateway::Cors::default(),
+        telemetry,
     };
     let app = atelier_gateway::App::new(config, Process::default()).unwrap();
     tokio::spawn(async move { app.serve_on(public, internal).await.unwrap() });
@@ -390,20 +406,22 @@ fn clusters(cluster: &devcluster::Cluster) -> BTreeMap<String, ClusterConfig> {
     [(DATACENTER.to_owned(), ClusterConfig { kubeconfig, context: None })].into()
 }
 
-async fn start_operator(cluster: &devcluster::Cluster) {
+async fn start_operator(cluster: &devcluster::Cluster, telemetry: Option<&TelemetryConfig>) {
     let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig_path()).unwrap();
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let kube = kube::Client::try_from(config.unwrap()).unwrap();
     controller::install(&kube).await.unwrap();
+    let process = Process::default().traced(atelier_operator::NAME, telemetry).unwrap();
     let options = Options {
         identity: "operator".into(),
         concurrency: 16,
         lease: LeaseSettings::default(),
         clock: Timestamp::now,
         hook: None,
+        tracer: process.tracer.clone(),
     };
     let replica = controller::Replica::new(kube, Settings::default(), options, Metrics::default());
-    replica.start_workers(&Process::default().workers);
+    replica.start_workers(&process.workers);
 }
 
 fn log_archive(objects: &devs3::Server) -> LogArchiveConfig {

@@ -148,6 +148,7 @@ impl Platform {
             clusters: self.clusters(),
             stock: StockConfig { lease_seconds: 2, compare_every_seconds: 5, ..StockConfig::default() },
             audit: audit::RetentionConfig::default(),
+            telemetry: None,
         };
         let (replica, base) = Replica::start(move |process| {
             async move {
@@ -194,6 +195,7 @@ impl Platform {
             prometheus: [].into(),
             idle: IdleConfig::default(),
             audit: audit::RetentionConfig::default(),
+            telemetry: None,
             monitoring: MonitoringConfig::default(),
         };
         let (replica, base) = Replica::start(move |process| {
@@ -220,6 +222,7 @@ impl Platform {
             lease: LeaseSettings { duration: std::time::Duration::from_secs(1), ..LeaseSettings::default() },
             clock: Timestamp::now,
             hook: None,
+            tracer: service::Tracer::default(),
         };
         let (replica, ()) = Replica::start(move |process| {
             async move {

@@ -17,7 +17,10 @@ mod tenant_end;
 mod terminal;
 mod usage;
 
-use std::{path::PathBuf, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
@@ -25,7 +28,11 @@ use serde::{Deserialize, Serialize};
 use crate::config::Config;
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Address and accounts of a platform that `up` has not started, after `seed`
+    #[arg(long)]
+    access: Option<PathBuf>,
+}
 
 /// The address of the platform and the accounts of the demo; `up` writes it to `demo.json` in the data folder.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -54,14 +61,20 @@ pub(crate) struct SignIn {
 
 impl Access {
     pub(crate) const FILE: &str = "demo.json";
+
+    pub(crate) fn read(file: &Path) -> anyhow::Result<Self> {
+        let text =
+            std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        Ok(serde_json::from_str(&text)?)
+    }
 }
 
-pub(crate) async fn run(_: Args) -> anyhow::Result<()> {
-    let file = Config::data_of_running()?.join(Access::FILE);
-    let text = std::fs::read_to_string(&file).with_context(|| {
-        format!("{} is missing; start the platform with `cargo xtask up`", file.display())
-    })?;
-    let access: Access = serde_json::from_str(&text)?;
+pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+    let access = match args.access {
+        Some(file) => Access::read(&file)?,
+        None => Access::read(&Config::data_of_running()?.join(Access::FILE))
+            .context("start the platform with `cargo xtask up`")?,
+    };
     let begun = Instant::now();
     let mut steps = Steps::default();
     Box::pin(story::play(&access, &mut steps)).await?;

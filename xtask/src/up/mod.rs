@@ -7,7 +7,10 @@ mod seed;
 mod settings;
 mod supervise;
 
-use std::{path::Path, time::Instant};
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use anyhow::Context;
 use nix::fcntl::{Flock, FlockArg};
@@ -33,13 +36,41 @@ pub(crate) struct Args {
     /// Number of datacenters, each with a cluster and an operator of its own
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     datacenters: u8,
+    /// Run instances on the cluster of this kubeconfig, with its current context. Its custom resource definitions and
+    /// priority classes are installed, which needs an administrator's rights; its pods must be reachable from here
+    #[arg(long, conflicts_with = "datacenters")]
+    kubeconfig: Option<PathBuf>,
     /// Number of gateways; two are behind HAProxy
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     gateways: u8,
+    /// Where all services export their traces to (OTLP over gRPC), for example http://127.0.0.1:4317
+    #[arg(long, value_name = "URL")]
+    otlp: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct SeedArgs {
+    /// Address and accounts of the platform: the `demo.json` of docker-compose.yml
+    #[arg(long)]
+    access: PathBuf,
+    /// Name of the datacenter
+    #[arg(long, default_value = "dev-1")]
+    datacenter: String,
+    /// Name of its cluster in the configuration of the services
+    #[arg(long, default_value = "dev-1")]
+    cluster: String,
+}
+
+/// Creates the demo data through the public API.
+pub(crate) async fn seed(args: SeedArgs) -> anyhow::Result<()> {
+    let access = Access::read(&args.access)?;
+    let admin = Api::new(&access.gateway)?.sign_in(&access.administrator).await?;
+    seed::seed(&admin, &access, &[(&args.datacenter, &args.cluster)]).await
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let (config, config_file) = Config::load()?;
+    let (mut config, config_file) = Config::load()?;
+    config.otlp = args.otlp.or(config.otlp);
     let data = config.data();
     let _lock = lock(&data)?;
     crate::postgres::end_leftover(&data.join("postgres")).await?;
@@ -52,7 +83,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let begun = Instant::now();
     let programs = crate::build::programs().await?;
     println!("  {:<28} {:>6.2} s", "built", begun.elapsed().as_secs_f64());
-    let datacenters = settings::datacenters(&config, args.datacenters.into());
+    let kubeconfig = args.kubeconfig.as_deref().map(std::fs::canonicalize).transpose();
+    let kubeconfig = kubeconfig.context("the kubeconfig cannot be read")?;
+    let datacenters = settings::datacenters(&config, args.datacenters.into(), kubeconfig);
     let gateways = gateways::gateways(&config, args.gateways.into());
     config.ports.check_free(&config_file, datacenters.len(), gateways.len())?;
     if gateways.len() > 1 {
@@ -73,7 +106,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         platform.stop().await;
         return Err(error);
     }
-    print_summary(&config, &secrets, begun.elapsed().as_secs_f64(), platform.memory());
+    let kubeconfig = settings::kubeconfig(&platform.datacenters[0], &data);
+    print_summary(&config, &secrets, &kubeconfig, begun.elapsed().as_secs_f64(), platform.memory());
     let ended = platform.watch(interrupted).await;
     println!("\nstopping");
     platform.stop().await;
@@ -88,7 +122,10 @@ async fn bring_up(platform: &mut platform::Platform, postgres_bin: &Path) -> any
     let access = Access { second: platform.second(), ..access(&platform.config, &platform.secrets) };
     let file = platform.data.join(Access::FILE);
     match Api::new(&access.gateway)?.sign_in(&access.administrator).await {
-        Ok(admin) => seed::seed(&admin, &access, &platform.datacenters).await?,
+        Ok(admin) => {
+            let names: Vec<_> = platform.datacenters.iter().map(|one| (one.name, one.name)).collect();
+            seed::seed(&admin, &access, &names).await?;
+        }
         // for example after a change of the password, once the platform has been up
         Err(error) if file.exists() => println!("  the demo data was not checked: {error:#}"),
         Err(error) => return Err(error),
@@ -132,13 +169,19 @@ fn access(config: &Config, secrets: &Secrets) -> Access {
     }
 }
 
-fn print_summary(config: &Config, secrets: &Secrets, seconds: f64, memory: Option<(u64, u64)>) {
+fn print_summary(
+    config: &Config,
+    secrets: &Secrets,
+    kubeconfig: &Path,
+    seconds: f64,
+    memory: Option<(u64, u64)>,
+) {
     let access = access(config, secrets);
     println!("\nAtelier is up after {seconds:.2} s.\n");
     println!("  API             {}/openapi.json", access.gateway);
     println!("  administrator   {}   {}", access.administrator.email, access.administrator.password);
     println!("  designer        {}   {}", access.designer.email, access.designer.password);
-    println!("  kubectl         export KUBECONFIG={}", config.data().join("cluster/kubeconfig").display());
+    println!("  kubectl         export KUBECONFIG={}", kubeconfig.display());
     println!("  logs            {}", config.data().join("log").display());
     if let Some((platform, postgres)) = memory {
         let mib = |bytes: u64| bytes / (1024 * 1024);

@@ -71,8 +71,9 @@ impl Platform {
         for folder in ["config", "log"] {
             std::fs::create_dir_all(self.data.join(folder))?;
         }
-        for datacenter in self.datacenters.clone() {
-            let cluster = settings::cluster(&datacenter, &self.data, &self.programs);
+        let own: Vec<_> = self.datacenters.iter().filter(|one| one.kubeconfig.is_none()).cloned().collect();
+        for datacenter in &own {
+            let cluster = settings::cluster(datacenter, &self.data, &self.programs);
             self.start("devcluster", datacenter.cluster, &cluster)?;
         }
         let object_store = settings::object_store(&self.config, &self.data, &self.secrets);
@@ -91,7 +92,7 @@ impl Platform {
         self.postgres.insert(Postgres::launch(&options).await?).answers().await?;
         print_time("Postgres", begun);
         let object_store = self.config.ports.object_store;
-        for datacenter in self.datacenters.clone() {
+        for datacenter in own {
             let port = datacenter.cluster_port;
             self.wait_for(datacenter.cluster, &format!("http://127.0.0.1:{port}/readyz")).await?;
             print_time(&format!("development cluster {}", datacenter.name), begun);
@@ -208,10 +209,15 @@ impl Platform {
         let serves = !matches!(program, "devcluster" | "devs3");
         let program = self.programs.join(format!("atelier-{program}"));
         let log = self.data.join(format!("log/{name}.log"));
+        let otlp = self.config.otlp.clone();
         self.processes.push(Supervised::start(name, move || {
             let mut command = process::command(&program, Signal::SIGTERM);
             if serves {
                 command.arg("serve");
+            }
+            if let Some(otlp) = otlp.as_ref().filter(|_| serves) {
+                command.env("ATELIER_TELEMETRY__ENDPOINT", otlp);
+                command.env("ATELIER_TELEMETRY__SAMPLE_RATIO", "1");
             }
             command.arg("--config").arg(&file);
             logged(command, &log)

@@ -5,7 +5,6 @@ use std::time::Instant;
 use anyhow::Context;
 use serde_json::{Value, json};
 
-use super::settings::Datacenter;
 use crate::demo::{
     Access,
     client::{Api, text},
@@ -13,19 +12,20 @@ use crate::demo::{
 
 const TENANT: &str = "atelier-studio";
 
-pub(crate) async fn seed(admin: &Api, access: &Access, datacenters: &[Datacenter]) -> anyhow::Result<()> {
+/// `datacenters`: name and cluster.
+pub(crate) async fn seed(admin: &Api, access: &Access, datacenters: &[(&str, &str)]) -> anyhow::Result<()> {
     let begun = Instant::now();
-    for Datacenter { name, .. } in datacenters {
-        let body = json!({ "name": name, "region": "local", "cluster": name });
+    for (name, cluster) in datacenters {
+        let body = json!({ "name": name, "region": "local", "cluster": cluster });
         ensure(admin, "/v1/datacenters", name, body).await?;
     }
     for spec in gpu_specs() {
         let name = text(&spec, "name")?.to_owned();
         ensure(admin, "/v1/gpu-specs", &name, spec).await?;
         let stock = admin.list(&format!("/v1/stock?spec_name={name}")).await?;
-        for datacenter in datacenters {
-            if stock.iter().all(|row| row["datacenter"]["name"] != datacenter.name) {
-                let body = json!({ "gpu_spec": name, "datacenter": datacenter.name, "count": 2 });
+        for (datacenter, _) in datacenters {
+            if stock.iter().all(|row| row["datacenter"]["name"] != *datacenter) {
+                let body = json!({ "gpu_spec": name, "datacenter": datacenter, "count": 2 });
                 admin.post("/v1/stock/additions", body, 202).await?;
             }
         }

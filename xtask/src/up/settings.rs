@@ -1,6 +1,6 @@
 //! The configuration file of each process.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::secrets::Secrets;
 use crate::config::Config;
@@ -17,19 +17,22 @@ pub(crate) struct Datacenter {
     pub(crate) operator: &'static str,
     pub(crate) cluster_port: u16,
     pub(crate) operator_port: u16,
+    /// A cluster that others run: its kubeconfig. None for a development cluster of this platform.
+    pub(crate) kubeconfig: Option<PathBuf>,
     /// Folder of the cluster in the data folder.
     folder: &'static str,
     node: &'static str,
 }
 
-/// The first `count` datacenters.
-pub(crate) fn datacenters(config: &Config, count: usize) -> Vec<Datacenter> {
+/// The first `count` datacenters, the first of them on the cluster of `kubeconfig` if there is one.
+pub(crate) fn datacenters(config: &Config, count: usize, kubeconfig: Option<PathBuf>) -> Vec<Datacenter> {
     let first = Datacenter {
         name: "dev-1",
         cluster: "devcluster",
         operator: "operator",
         cluster_port: config.ports.cluster,
         operator_port: config.ports.operator,
+        kubeconfig,
         folder: "cluster",
         node: "node-1",
     };
@@ -39,6 +42,7 @@ pub(crate) fn datacenters(config: &Config, count: usize) -> Vec<Datacenter> {
         operator: "operator-2",
         cluster_port: config.ports.cluster_2,
         operator_port: config.ports.operator_2,
+        kubeconfig: None,
         folder: "cluster-2",
         node: "node-2",
     };
@@ -168,13 +172,15 @@ owner_password = "{password}"
     )
 }
 
-fn kubeconfig(datacenter: &Datacenter, data: &Path) -> String {
-    data.join(datacenter.folder).join("kubeconfig").display().to_string()
+/// The kubeconfig of a datacenter's cluster.
+pub(crate) fn kubeconfig(datacenter: &Datacenter, data: &Path) -> PathBuf {
+    datacenter.kubeconfig.clone().unwrap_or_else(|| data.join(datacenter.folder).join("kubeconfig"))
 }
 
 fn clusters(datacenters: &[Datacenter], data: &Path) -> String {
     let cluster = |datacenter: &Datacenter| {
-        format!("[clusters.{}]\nkubeconfig = \"{}\"\n", datacenter.name, kubeconfig(datacenter, data))
+        let file = kubeconfig(datacenter, data);
+        format!("[clusters.{}]\nkubeconfig = \"{}\"\n", datacenter.name, file.display())
     };
     datacenters.iter().map(cluster).collect::<Vec<_>>().join("\n")
 }
@@ -319,7 +325,7 @@ identity = "operator-1"
 scripts = "{token}"
 "#,
         port = datacenter.operator_port,
-        kubeconfig = kubeconfig(datacenter, data),
+        kubeconfig = kubeconfig(datacenter, data).display(),
         token = secrets.operator_token,
     )
 }

@@ -22,6 +22,7 @@
 
 mod candidates;
 mod leased;
+mod metrics;
 mod runner;
 mod running;
 
@@ -34,17 +35,17 @@ use std::{
 };
 
 use backon::{BackoffBuilder, ExponentialBuilder};
-use prometheus_client::{
-    encoding::EncodeLabelSet,
-    metrics::{counter::Counter, family::Family, gauge::Gauge},
-};
 use service::{Metrics, Workers};
 use sqlx::{AssertSqlSafe, Decode, Encode, PgConnection, Postgres, Type, postgres::PgHasArrayType};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use self::candidates::{Candidate, Poked};
 pub use self::leased::Leased;
+pub(crate) use self::metrics::QueueMetrics;
+use self::{
+    candidates::{Candidate, Poked},
+    metrics::TableMetrics,
+};
 use crate::Db;
 
 /// The type of a queue's primary key: a typed id.
@@ -170,17 +171,6 @@ pub enum Outcome {
     Released,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ResultLabels {
-    queue: &'static str,
-    result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct QueueLabels {
-    queue: &'static str,
-}
-
 /// A queue of one process. Clones share it.
 pub struct Queue<K>(Arc<Inner<K>>);
 
@@ -198,20 +188,13 @@ struct Inner<K> {
     poked: Mutex<Poked<K>>,
     /// Due rows are to be read.
     nudge: Notify,
-    results: Family<ResultLabels, Counter>,
-    running: Gauge,
+    metrics: TableMetrics,
 }
 
 impl<K: Key> Queue<K> {
     /// The queue of `table` for this process.
     #[must_use]
     pub fn new(db: &Db, table: Table, settings: Settings, metrics: &Metrics) -> Self {
-        let results = Family::default();
-        let running = Family::<QueueLabels, Gauge>::default();
-        metrics.register(|registry| {
-            registry.register("queue_reconciles", "Reconciles by result", Family::clone(&results));
-            registry.register("queue_running", "Rows being reconciled", Family::clone(&running));
-        });
         Self(Arc::new(Inner {
             db: db.clone(),
             table,
@@ -219,8 +202,7 @@ impl<K: Key> Queue<K> {
             owner: Uuid::now_v7(),
             poked: Mutex::default(),
             nudge: Notify::new(),
-            results,
-            running: running.get_or_create(&QueueLabels { queue: table.name }).clone(),
+            metrics: metrics.shared(QueueMetrics::register).of(table.name),
         }))
     }
 

@@ -15,13 +15,16 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Key, Outcome, Queue, ROWS_PER_SLOT, ResultLabels,
+    Key, Outcome, Queue, ROWS_PER_SLOT,
     candidates::Selected,
     leased::Leased,
     lock,
     running::{Ended, Running},
 };
 use crate::lease;
+
+/// Time between two measurements of the queue.
+const MEASURE_EVERY: Duration = Duration::from_secs(15);
 
 /// What filling the free slots has shown.
 struct Filled {
@@ -42,6 +45,7 @@ impl<K: Key> Queue<K> {
     {
         let mut running = Running { tasks: JoinSet::new(), lanes: HashMap::new(), again: HashSet::new() };
         let (mut check, mut limited, mut deadline) = (true, false, Instant::now());
+        let mut measured: Option<Instant> = None;
         while !stop.is_cancelled() {
             if check || !lock(&self.0.poked).is_empty() {
                 let filled = self.fill(&mut running, &reconcile).await.unwrap_or_else(|error| {
@@ -49,6 +53,10 @@ impl<K: Key> Queue<K> {
                     Filled { limited: false, next: self.0.settings.poll }
                 });
                 (check, limited, deadline) = (false, filled.limited, Instant::now() + filled.next);
+            }
+            if measured.is_none_or(|at| at.elapsed() >= MEASURE_EVERY) {
+                self.measure().await;
+                measured = Some(Instant::now());
             }
             tokio::select! {
                 biased;
@@ -83,7 +91,7 @@ impl<K: Key> Queue<K> {
     }
 
     fn report(&self, running: &Running<K>) {
-        self.0.running.set(i64::try_from(running.lanes.len()).unwrap_or(i64::MAX));
+        self.0.metrics.running(running.lanes.len());
     }
 
     /// Takes rows for the free slots and starts to reconcile them.
@@ -135,7 +143,7 @@ impl<K: Key> Queue<K> {
         let work = AssertUnwindSafe(async { reconcile(leased).await }).catch_unwind();
         let Some(ended) = lease::hold(asked, lease, || leased.renew(&self.0.db, lease), work).await else {
             tracing::warn!(queue, %key, "lease lost, reconcile stopped");
-            self.count("lease_lost");
+            self.0.metrics.count("lease_lost");
             return Ended { key, due_in: None };
         };
         let result = ended.unwrap_or_else(|panic| Err(anyhow::anyhow!("panic: {}", panic_message(&*panic))));
@@ -143,7 +151,7 @@ impl<K: Key> Queue<K> {
             Ok(Outcome::Done) => (None, 0),
             Ok(Outcome::RequeueAfter(after)) => (Some(after), 0),
             Ok(Outcome::Released) => {
-                self.count("done");
+                self.0.metrics.count("done");
                 // it may have been enqueued meanwhile
                 return Ended { key, due_in: Some(Duration::ZERO) };
             }
@@ -157,7 +165,7 @@ impl<K: Key> Queue<K> {
                 (Some(delay), failures)
             }
         };
-        self.count(if failures > 0 { "failed" } else { "done" });
+        self.0.metrics.count(if failures > 0 { "failed" } else { "done" });
         let due_in = self.release(leased, after, failures).await;
         Ended { key, due_in }
     }
@@ -176,9 +184,5 @@ impl<K: Key> Queue<K> {
                 None
             }
         }
-    }
-
-    fn count(&self, result: &'static str) {
-        self.0.results.get_or_create(&ResultLabels { queue: self.0.table.name, result }).inc();
     }
 }

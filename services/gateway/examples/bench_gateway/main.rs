@@ -4,9 +4,10 @@
 //! another one takes longer than any proxy. Access logs are off everywhere.
 //!
 //! The last line is `gateway: hot_ratio=… distinct_ratio=… unseen_ratio=… plain_ratio=… p99_ratio=… large_ratio=…
-//! added_us=…`: requests per second of the gateway relative to HAProxy with JWT for one token, 10,000 tokens and tokens
+//! traced_ratio=… added_us=…`: requests per second of the gateway relative to HAProxy with JWT for one token, 10,000 tokens and tokens
 //! never seen before, and to HAProxy as a plain proxy; the p99 with one token relative to HAProxy with JWT; requests per
-//! second with bodies of 1 MiB relative to HAProxy with JWT; and what the gateway adds to the median of one connection
+//! second with bodies of 1 MiB relative to HAProxy with JWT; requests per second of a gateway that exports traces (one
+//! request in a hundred) relative to one that does not; and what the gateway adds to the median of one connection
 //! without a proxy, in microseconds. Each figure is the median of all rounds.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that fails must say so and stop")]
@@ -75,9 +76,10 @@ impl Case {
     /// The proxies that take part.
     fn proxies(self) -> &'static [Proxy] {
         match self {
-            Self::Hot | Self::Large => {
-                &[Proxy::Gateway, Proxy::HaproxyJwt, Proxy::HaproxyPlain, Proxy::NginxPlain]
+            Self::Hot => {
+                &[Proxy::Gateway, Proxy::Traced, Proxy::HaproxyJwt, Proxy::HaproxyPlain, Proxy::NginxPlain]
             }
+            Self::Large => &[Proxy::Gateway, Proxy::HaproxyJwt, Proxy::HaproxyPlain, Proxy::NginxPlain],
             Self::Distinct | Self::Unseen => &[Proxy::Gateway, Proxy::HaproxyJwt],
             Self::One => &[Proxy::Gateway, Proxy::HaproxyJwt, Proxy::HaproxyPlain, Proxy::None],
         }
@@ -102,7 +104,9 @@ async fn measure(args: &Args) {
     let tokens = Tokens::write(folder.path(), &issuer, args.tokens, args.unseen);
     let mut peers = Peers::start(folder.path(), &issuer).await;
     let token = std::fs::read_to_string(&tokens.one).unwrap();
-    peers.gateway_answers(&token).await;
+    for gateway in [Proxy::Gateway, Proxy::Traced] {
+        peers.answers(gateway, &token).await;
+    }
 
     let mut samples: Vec<(Case, Proxy, Sample)> = Vec::new();
     for round in 1..=args.rounds {
@@ -142,7 +146,7 @@ fn load<'a>(args: &Args, case: Case, address: SocketAddr, tokens: &'a Tokens, se
 
 fn print(samples: &[(Case, Proxy, Sample)]) {
     println!(
-        "{:>14} {:>14} {:>10} {:>9} {:>9} {:>12}",
+        "{:>14} {:>15} {:>10} {:>9} {:>9} {:>12}",
         "", "", "requests/s", "p50 ms", "p99 ms", "CPU ms/req"
     );
     let median = |case, proxy, of: fn(&Sample) -> f64| {
@@ -154,7 +158,7 @@ fn print(samples: &[(Case, Proxy, Sample)]) {
     for case in Case::ALL {
         for &proxy in case.proxies() {
             println!(
-                "{:>14} {:>14} {:>10.0} {:>9.3} {:>9.3} {:>12.4}",
+                "{:>14} {:>15} {:>10.0} {:>9.3} {:>9.3} {:>12.4}",
                 case.name(),
                 proxy.name(),
                 median(case, proxy, |s| s.per_second),
@@ -167,13 +171,15 @@ fn print(samples: &[(Case, Proxy, Sample)]) {
     let ratio = |case, peer, of| median(case, Proxy::Gateway, of) / median(case, peer, of);
     println!(
         "gateway: hot_ratio={:.2} distinct_ratio={:.2} unseen_ratio={:.2} plain_ratio={:.2} p99_ratio={:.2} \
-         large_ratio={:.2} added_us={:.0}",
+         large_ratio={:.2} traced_ratio={:.3} added_us={:.0}",
         ratio(Case::Hot, Proxy::HaproxyJwt, |s| s.per_second),
         ratio(Case::Distinct, Proxy::HaproxyJwt, |s| s.per_second),
         ratio(Case::Unseen, Proxy::HaproxyJwt, |s| s.per_second),
         ratio(Case::Hot, Proxy::HaproxyPlain, |s| s.per_second),
         ratio(Case::Hot, Proxy::HaproxyJwt, |s| s.p99_ms),
         ratio(Case::Large, Proxy::HaproxyJwt, |s| s.per_second),
+        median(Case::Hot, Proxy::Traced, |s| s.per_second)
+            / median(Case::Hot, Proxy::Gateway, |s| s.per_second),
         (median(Case::One, Proxy::Gateway, |s| s.p50_ms) - median(Case::One, Proxy::None, |s| s.p50_ms))
             * 1000.0,
     );

@@ -6,12 +6,14 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use testkit::{Issuer, SERVICE_TOKEN, eventually};
+use testkit::{Collector, Issuer, SERVICE_TOKEN, eventually};
 
 /// What requests are sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Proxy {
     Gateway,
+    /// The gateway that records one request in a hundred.
+    Traced,
     /// HAProxy that verifies tokens, checks their claims and counts requests per user.
     HaproxyJwt,
     HaproxyPlain,
@@ -24,6 +26,7 @@ impl Proxy {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Gateway => "gateway",
+            Self::Traced => "gateway, traced",
             Self::HaproxyJwt => "HAProxy, JWT",
             Self::HaproxyPlain => "HAProxy, plain",
             Self::NginxPlain => "nginx, plain",
@@ -82,11 +85,12 @@ impl Drop for Process {
 
 pub(crate) struct Peers {
     gateway: Process,
+    traced: Process,
     haproxy_jwt: Process,
     haproxy_plain: Process,
     nginx: Process,
     _upstream: Process,
-    addresses: [SocketAddr; 5],
+    addresses: [SocketAddr; 6],
     config: PathBuf,
 }
 
@@ -96,8 +100,8 @@ fn free_address() -> SocketAddr {
 
 impl Peers {
     pub(crate) async fn start(folder: &Path, issuer: &Issuer) -> Self {
-        let addresses = [(); 5].map(|()| free_address());
-        let [gateway, jwt, plain, nginx, upstream] = addresses;
+        let addresses = [(); 6].map(|()| free_address());
+        let [gateway, jwt, plain, nginx, upstream, traced] = addresses;
         let file = |name: &str, text: String| {
             let path = folder.join(name);
             std::fs::write(&path, text).unwrap();
@@ -112,6 +116,8 @@ impl Peers {
         let jwt_file = file("jwt.cfg", haproxy_config(jwt, upstream, &jwt_checks));
         let plain_file = file("plain.cfg", haproxy_config(plain, upstream, ""));
         let config = file("gateway.toml", gateway_config(gateway, upstream, issuer));
+        let telemetry = format!("telemetry = {{ endpoint = \"{}\" }}\n", Collector::start().await.endpoint());
+        let traced = file("traced.toml", gateway_config(traced, upstream, issuer) + &telemetry);
         let path = |path: &Path| path.to_str().unwrap().to_owned();
         let peers = Self {
             _upstream: Process::start("1", "nginx", &["-c", &path(&upstream_file)]),
@@ -119,6 +125,7 @@ impl Peers {
             haproxy_jwt: Process::start("0", "haproxy", &["-db", "-f", &path(&jwt_file)]),
             haproxy_plain: Process::start("0", "haproxy", &["-db", "-f", &path(&plain_file)]),
             gateway: start_gateway(&config),
+            traced: start_gateway(&traced),
             addresses,
             config,
         };
@@ -135,6 +142,7 @@ impl Peers {
             Proxy::HaproxyPlain => 2,
             Proxy::NginxPlain => 3,
             Proxy::None => 4,
+            Proxy::Traced => 5,
         };
         self.addresses[n]
     }
@@ -142,6 +150,7 @@ impl Peers {
     fn process(&self, proxy: Proxy) -> Option<&Process> {
         match proxy {
             Proxy::Gateway => Some(&self.gateway),
+            Proxy::Traced => Some(&self.traced),
             Proxy::HaproxyJwt => Some(&self.haproxy_jwt),
             Proxy::HaproxyPlain => Some(&self.haproxy_plain),
             Proxy::NginxPlain => Some(&self.nginx),
@@ -167,12 +176,12 @@ impl Peers {
         // the port is free once the old one has ended
         drop(std::mem::replace(&mut self.gateway, Process::start("0", "true", &[])));
         self.gateway = start_gateway(&config);
-        self.gateway_answers(token).await;
+        self.answers(Proxy::Gateway, token).await;
     }
 
-    /// Waits until the gateway has read keys and revocations.
-    pub(crate) async fn gateway_answers(&self, token: &str) {
-        let url = format!("http://{}/v1/stock", self.address(Proxy::Gateway));
+    /// Waits until a gateway has read keys and revocations.
+    pub(crate) async fn answers(&self, gateway: Proxy, token: &str) {
+        let url = format!("http://{}/v1/stock", self.address(gateway));
         let http = reqwest::Client::new();
         eventually("the gateway answers", async || {
             let response = http.get(&url).bearer_auth(token).send().await.ok()?;

@@ -13,6 +13,7 @@ use clients::gpu::HostLabel;
 use super::{
     Instances,
     cookie::Session,
+    metrics::Outcome,
     page::{Notice, Reader},
     routes::OpenRoute,
 };
@@ -35,6 +36,7 @@ impl Instances {
         session: Option<Session>,
     ) -> Result<Response, Error> {
         let Some(address) = &route.address else {
+            self.metrics.count(Outcome::NotRunning);
             return Ok(self.notice(Notice::of(route), request.headers()));
         };
         let reader = Reader::of(request.headers());
@@ -59,24 +61,35 @@ impl Instances {
                         sent = self.send(&now, address, copy, connection, session).await;
                     }
                     Some(_) => {}
-                    None => return Ok(self.notice_for(Notice::of(&now), reader)),
+                    None => {
+                        self.metrics.count(Outcome::NotRunning);
+                        return Ok(self.notice_for(Notice::of(&now), reader));
+                    }
                 }
             }
         }
         let error = match sent {
             Ok(mut response) => {
+                self.metrics.count(Outcome::Answered);
                 self.cookies.guard(response.headers_mut());
                 return Ok(response);
             }
-            Err(Failed::Over) => return Ok(self.notice_for(Notice::Interrupted, reader)),
+            Err(Failed::Over) => {
+                self.metrics.count(Outcome::Interrupted);
+                return Ok(self.notice_for(Notice::Interrupted, reader));
+            }
             Err(Failed::Proxy(error)) => error,
         };
         let chain = api::ErrorChain(&error);
         tracing::info!(instance.id = %route.instance_id, error = %chain, "instance unreachable");
         match error {
             proxy::Error::NotForwardable => Err(Error::NotForwardable),
-            proxy::Error::Connect(_) => Ok(self.notice_for(Notice::NotResponding, reader)),
+            proxy::Error::Connect(_) => {
+                self.metrics.count(Outcome::NotResponding);
+                Ok(self.notice_for(Notice::NotResponding, reader))
+            }
             proxy::Error::Interrupted(_) | proxy::Error::TimedOut => {
+                self.metrics.count(Outcome::Interrupted);
                 Ok(self.notice_for(Notice::Interrupted, reader))
             }
         }

@@ -29,6 +29,7 @@
 mod activity;
 mod cookie;
 mod forward;
+mod metrics;
 mod page;
 mod personal_link;
 mod queue_place;
@@ -44,11 +45,14 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use clients::gpu::{self, HostLabel};
+use service::Metrics;
 use tokio::net::TcpStream;
 
 pub(crate) use self::{activity::Reporter, personal_link::routes as personal_links};
 use crate::{connection_info::ConnectionInfo, error::Error, state::AppState};
 use cookie::{Cookies, Session};
+pub(crate) use metrics::InstanceMetrics;
+use metrics::Outcome;
 use page::{Notice, Reader};
 use routes::OpenRoute;
 pub(crate) use routes::Routes;
@@ -71,6 +75,7 @@ pub(crate) struct Instances {
     gpu: gpu::Client,
     routes: Routes,
     cookies: Cookies,
+    metrics: InstanceMetrics,
 }
 
 /// A request that may be forwarded.
@@ -83,11 +88,16 @@ struct Admitted {
 impl Instances {
     /// # Errors
     /// If no cookie key is configured, or one is not valid.
-    pub(crate) fn new(state: AppState, http: reqwest::Client, routes: Routes) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        state: AppState,
+        http: reqwest::Client,
+        routes: Routes,
+        metrics: &Metrics,
+    ) -> anyhow::Result<Self> {
         let config = &state.config;
         let gpu = gpu_client(&state, http);
         let cookies = Cookies::new(&config.cookie_keys, config.public_url.scheme() == "https")?;
-        Ok(Self { routes, gpu, cookies, state })
+        Ok(Self { routes, gpu, cookies, state, metrics: InstanceMetrics::register(metrics) })
     }
 
     /// Answers a request to the host name with this first label.
@@ -177,7 +187,10 @@ impl Instances {
         let not_opened = || self.notice(Notice::NotOpened, headers);
         let find = async || {
             let found = self.routes.find(host, label).await;
-            found.map_err(|error| gpu_unavailable(error).into_response())
+            found.map_err(|error| {
+                self.metrics.count(Outcome::Unresolved);
+                gpu_unavailable(error).into_response()
+            })
         };
         if let Some(session) = self.cookies.find(headers, host) {
             let revocations = self.state.auth().verifier.revocations();
@@ -199,6 +212,7 @@ impl Instances {
                 }
                 Err(Refused::Revoked) => {}
                 Err(unknown @ Refused::Unknown) => {
+                    self.metrics.count(Outcome::Unresolved);
                     let error = Error::ServiceUnavailable { service: "identity", source: unknown.into() };
                     return Err(error.into_response());
                 }

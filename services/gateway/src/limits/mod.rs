@@ -15,6 +15,7 @@ use ids::{ApiKeyId, TenantId, UserId};
 use service::Metrics;
 
 pub use self::shared::SharedLimits;
+pub(crate) use self::shared::register;
 use self::{local::Local, shared::Shared};
 use crate::config::Limits;
 

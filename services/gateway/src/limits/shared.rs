@@ -58,6 +58,20 @@ end
 return {tightest, 0, least}
 ";
 
+/// Registers the metrics of the shared store.
+pub(crate) fn register(metrics: &Metrics) -> Counter {
+    let failures = Counter::default();
+    metrics.register(|registry| {
+        registry.register(
+            "gateway_shared_limits_failures",
+            "Requests that were counted by this process because the shared store did not answer",
+            &[],
+            failures.clone(),
+        );
+    });
+    failures
+}
+
 pub(super) struct Shared {
     connection: ConnectionManager,
     script: Script,
@@ -73,19 +87,11 @@ impl Shared {
         let settings = ConnectionManagerConfig::new()
             .set_connection_timeout(Some(PAUSE))
             .set_response_timeout(Some(TIMEOUT));
-        let failures = Counter::default();
-        metrics.register(|registry| {
-            registry.register(
-                "gateway_shared_limits_failures",
-                "Requests that were counted by this process because the shared store did not answer",
-                failures.clone(),
-            );
-        });
         Ok(Self {
             connection: ConnectionManager::new_lazy_with_config(client, settings)?,
             script: Script::new(SCRIPT),
             away_until: Mutex::default(),
-            failures,
+            failures: register(metrics),
         })
     }
 

@@ -3,42 +3,45 @@
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeMetric},
-    metrics::gauge::ConstGauge,
-    registry::Registry,
+    metrics::{MetricType, gauge::ConstGauge},
 };
+use service::metrics::Registrar;
 
 use super::routes::Service;
 use crate::admission::{self, Gate};
 
+/// Name and help of each gauge.
+const GAUGES: [(&str, &str); 4] = [
+    ("gateway_admitted_requests", "Requests at a service"),
+    ("gateway_admission_limit", "The most requests that a service gets at a time"),
+    ("gateway_waiting_requests", "Requests that wait for admission"),
+    ("gateway_shed_requests", "Requests that were shed since the start"),
+];
+
 /// The gates of all services. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Gates([Gate; 4]);
+pub(crate) struct Gates([Gate; 4]);
 
 impl Gates {
     pub(super) fn of(&self, service: Service) -> &Gate {
         &self.0[service as usize]
     }
 
-    pub(super) fn register(&self, registry: &mut Registry) {
-        registry.register_collector(Box::new(self.clone()));
+    pub(super) fn register(&self, registry: &mut Registrar<'_>) {
+        registry.register_gauges(&GAUGES, &["upstream"], self.clone());
     }
 }
 
 impl Collector for Gates {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         type Value = fn(&admission::Load) -> usize;
-        let metrics: [(&str, &str, Value); 4] = [
-            ("gateway_admitted_requests", "Requests at a service", |load| load.in_flight),
-            ("gateway_admission_limit", "The most requests that a service gets at a time", |load| load.limit),
-            ("gateway_waiting_requests", "Requests that wait for admission", |load| load.waiting),
-            ("gateway_shed_requests", "Requests that were shed since the start", |load| load.shed),
-        ];
-        for (name, help, value) in metrics {
-            let mut family =
-                encoder.encode_descriptor(name, help, None, prometheus_client::metrics::MetricType::Gauge)?;
+        let values: [Value; 4] =
+            [|load| load.in_flight, |load| load.limit, |load| load.waiting, |load| load.shed];
+        for ((name, help), value) in GAUGES.into_iter().zip(values) {
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             for service in Service::ALL {
                 let value = i64::try_from(value(&self.of(service).load())).unwrap_or(i64::MAX);
-                let labels = [("service", service.name())];
+                let labels = [("upstream", service.name())];
                 ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
             }
         }

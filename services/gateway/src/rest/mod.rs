@@ -22,6 +22,7 @@ use axum::{
 use ids::TenantId;
 use serde_json::Value;
 use service::Metrics;
+use traces::SpanKind;
 
 use crate::{
     admission::{Class, Share, Work},
@@ -33,7 +34,7 @@ use crate::{
     state::AppState,
 };
 use gates::Gates;
-use routes::{Access, Addresses};
+use routes::{Access, Address, Addresses};
 
 /// The platform's REST API.
 pub(crate) struct Api {
@@ -55,6 +56,13 @@ pub(crate) fn document(document: &Value) -> anyhow::Result<Router> {
     Ok(Router::new().route("/openapi.json", get_document).fallback(no_page))
 }
 
+/// Registers the metrics of the admission to the services.
+pub(crate) fn register(metrics: &Metrics) -> Gates {
+    let gates = Gates::default();
+    metrics.register(|registry| gates.register(registry));
+    gates
+}
+
 async fn no_page(request: Request) -> Error {
     if path::is_unambiguous(request.uri().path()) { Error::NoSuchRoute } else { Error::AmbiguousPath }
 }
@@ -67,8 +75,7 @@ fn is_repeatable(parts: &Parts) -> bool {
 
 impl Api {
     pub(crate) fn new(state: AppState, metrics: &Metrics) -> Self {
-        let gates = Gates::default();
-        metrics.register(|registry| gates.register(registry));
+        let gates = register(metrics);
         let under_way = Concurrency::new(state.config.limits.tenant_requests_at_a_time);
         Self { addresses: Addresses::new(&state.config.services), gates, under_way, state }
     }
@@ -94,6 +101,29 @@ impl Api {
                 Err(error)
             }
         }
+    }
+
+    /// Sends a request to a service, as a span of its trace.
+    async fn send(
+        &self,
+        address: &Address,
+        mut request: Request,
+        via: Via,
+        connection: &ConnectionInfo,
+    ) -> Result<Response, proxy::Error> {
+        let mut span = traces::http::call(request.method(), address.host(), Some(address.port()));
+        // the header of the client says what the client records
+        if let Some(position) = span.header() {
+            request.headers_mut().insert(traces::HEADER, position);
+        }
+        let timeout = Duration::from_secs(self.state.config.limits.answer_seconds.into());
+        let authority = address.authority();
+        let sent = self.state.proxy.send(request, authority, via, connection, Some(timeout), pending()).await;
+        match &sent {
+            Ok(response) => traces::http::received(&mut span, response.status()),
+            Err(_) => span.fail("no_response"),
+        }
+        sent
     }
 
     /// Forwards a request to the service of its path.
@@ -127,12 +157,13 @@ impl Api {
 
         let service = route.service.name();
         let address = self.addresses.of(route.service);
-        let timeout = Duration::from_secs(state.config.limits.answer_seconds.into());
         let body = body::read(&parts, body, &state.config.limits).await?;
         let class = Class::of(&parts.method, parts.uri.path(), &parts.headers, is_admin);
         let permit = match Work::of(&parts) {
             Some(work) => {
+                let waiting = traces::child(SpanKind::Internal, "admission");
                 let entered = self.gates.of(route.service).enter(class, share).await;
+                drop(waiting);
                 let permit = entered.map_err(|source| Error::Overloaded { service, source })?;
                 Some((permit, work))
             }
@@ -140,8 +171,7 @@ impl Api {
         };
         let copy = is_repeatable(&parts).then(|| parts.clone());
         let request = |parts| Request::from_parts(parts, Body::from(body.clone()));
-        let send =
-            |request, via| state.proxy.send(request, address, via, &connection, Some(timeout), pending());
+        let send = |request, via| self.send(address, request, via, &connection);
         let mut sent = send(request(parts), Via::Pool).await;
         // the service may have closed the connection just before, and others of the pool too
         if let Some(copy) = copy.filter(|_| matches!(sent, Err(proxy::Error::Interrupted(_)))) {

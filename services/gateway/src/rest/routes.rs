@@ -36,20 +36,44 @@ impl Service {
     }
 }
 
-/// The addresses of the services, `host:port` each.
-pub(super) struct Addresses([String; 4]);
+/// The address of a service.
+pub(super) struct Address {
+    host: String,
+    port: u16,
+    /// `host:port`.
+    authority: String,
+}
 
-impl Addresses {
-    pub(super) fn new(services: &Services) -> Self {
-        Self(Service::ALL.map(|service| {
-            let url = service.url(services);
-            let port = url.port_or_known_default().unwrap_or(80);
-            format!("{}:{port}", url.host_str().unwrap_or_default())
-        }))
+impl Address {
+    fn of(url: &Url) -> Self {
+        let host = url.host_str().unwrap_or_default().to_owned();
+        let port = url.port_or_known_default().unwrap_or(80);
+        Self { authority: format!("{host}:{port}"), host, port }
+    }
+
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
     }
 
     /// `host:port`.
-    pub(super) fn of(&self, service: Service) -> &str {
+    pub(super) fn authority(&self) -> &str {
+        &self.authority
+    }
+}
+
+/// The addresses of the services.
+pub(super) struct Addresses([Address; 4]);
+
+impl Addresses {
+    pub(super) fn new(services: &Services) -> Self {
+        Self(Service::ALL.map(|service| Address::of(service.url(services))))
+    }
+
+    pub(super) fn of(&self, service: Service) -> &Address {
         &self.0[service as usize]
     }
 }

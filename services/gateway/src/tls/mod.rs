@@ -22,7 +22,7 @@ use tokio::{io, net::TcpStream, time::timeout};
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use certificate::Certificate;
-use reload::Gauges;
+pub(crate) use reload::Gauges;
 
 /// Protocols that clients can choose, the preferred first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];

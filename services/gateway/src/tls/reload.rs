@@ -22,23 +22,25 @@ struct Labels {
 
 /// Metrics of the certificates.
 #[derive(Clone, Default)]
-pub(super) struct Gauges {
+pub(crate) struct Gauges {
     expires_at: Family<Labels, Gauge>,
     is_outdated: Family<Labels, Gauge>,
 }
 
 impl Gauges {
-    pub(super) fn register(metrics: &Metrics) -> Self {
+    pub(crate) fn register(metrics: &Metrics) -> Self {
         let gauges = Self::default();
         metrics.register(|registry| {
             registry.register(
                 "tls_certificate_expiry_timestamp_seconds",
                 "End of the validity of the certificate in use, in seconds since 1970",
+                &["file"],
                 gauges.expires_at.clone(),
             );
             registry.register(
                 "tls_certificate_outdated",
                 "1 while the files have changed and cannot be loaded: an older certificate is in use",
+                &["file"],
                 gauges.is_outdated.clone(),
             );
         });

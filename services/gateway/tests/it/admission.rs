@@ -42,7 +42,7 @@ async fn a_tenant_with_many_requests_waits_behind_itself() {
     let metrics = Client::new(&format!("http://{}", platform.metrics));
     testkit::eventually("the queue of the tenant is full", async || {
         let text = metrics.get("/metrics").await.text;
-        text.contains("gateway_waiting_requests{service=\"stock\"} 256").then_some(())
+        text.contains("gateway_waiting_requests{upstream=\"stock\"} 256").then_some(())
     })
     .await;
     let _ = light.get("/v1/stock").await.expect(200);
@@ -63,7 +63,7 @@ async fn a_tenant_with_many_requests_waits_behind_itself() {
     testkit::eventually("nothing is left at the gate", async || {
         let text = metrics.get("/metrics").await.text;
         let idle =
-            ["waiting", "admitted"].map(|what| format!("gateway_{what}_requests{{service=\"stock\"}} 0"));
+            ["waiting", "admitted"].map(|what| format!("gateway_{what}_requests{{upstream=\"stock\"}} 0"));
         idle.iter().all(|line| text.contains(line)).then_some(())
     })
     .await;
@@ -133,7 +133,7 @@ async fn a_deletion_overtakes_what_waits() {
         testkit::eventually("all have arrived", async || {
             let text = metrics.get("/metrics").await.text;
             let value = |name: &str| -> Option<usize> {
-                let line = format!("gateway_{name}_requests{{service=\"stock\"}} ");
+                let line = format!("gateway_{name}_requests{{upstream=\"stock\"}} ");
                 text.lines().find_map(|one| one.strip_prefix(&line)?.parse().ok())
             };
             let (waiting, admitted) = (value("waiting")?, value("admitted")?);

@@ -8,16 +8,17 @@ use crate::platform::Platform;
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
 #[tokio::test]
-async fn a_trace_goes_on_in_the_services() {
+async fn a_trace_goes_on_in_services_and_instances() {
     let platform = Platform::start().await;
     let given = format!("00-{TRACE}-00f067aa0ba902b7-01");
     let instance = platform.instance();
     let opened = platform.opened(&instance).await;
-    for client in [platform.member(), opened] {
+    // the platform records what the gateway decides, the user's software in an instance what the user does
+    for (client, flags) in [(platform.member(), "-00"), (opened, "-01")] {
         let traced = client.header("traceparent", &given).header("tracestate", "vendor=1");
         let seen = traced.get("/v1/me").await.expect(200).body["headers"].clone();
         let sent = seen["traceparent"].as_str().unwrap();
-        assert!(sent.starts_with(&format!("00-{TRACE}-")) && sent.ends_with("-01"), "{sent}");
+        assert!(sent.starts_with(&format!("00-{TRACE}-")) && sent.ends_with(flags), "{sent}");
         assert_ne!(sent, given, "the gateway has a span of its own");
         assert_eq!(seen["tracestate"], "vendor=1");
 
@@ -60,5 +61,6 @@ async fn metrics_have_the_templates_of_routes_and_no_more() {
     ] {
         assert_eq!(count(method, route, status), Some(expected), "{method} {route} {status} in {text}");
     }
+    testkit::metrics::assert_documented(&text);
     assert!(!text.contains("inst_1") && !text.contains("unknown/path"), "{text}");
 }

@@ -14,18 +14,19 @@ struct EventLabel {
 
 /// Clones share the counters.
 #[derive(Clone, Default)]
-pub(super) struct BudgetMetrics {
+pub(crate) struct BudgetMetrics {
     events: Family<EventLabel, Counter>,
     stopped: Counter,
 }
 
 impl BudgetMetrics {
-    pub(super) fn register(&self, metrics: &service::Metrics) {
+    pub(crate) fn register(&self, metrics: &service::Metrics) {
         metrics.register(|registry| {
-            registry.register("budget_events", "Events of budgets by type", self.events.clone());
+            registry.register("budget_events", "Events of budgets by type", &["event"], self.events.clone());
             registry.register(
                 "budget_stopped_instances",
                 "Instances stopped, and holds ended, because a budget was exhausted",
+                &[],
                 self.stopped.clone(),
             );
         });

@@ -17,6 +17,7 @@ mod store;
 pub(crate) use admit::Admission;
 pub(crate) use allowance::Refused;
 pub(crate) use issuer::Issuer;
+pub(crate) use metrics::BudgetMetrics;
 pub(crate) use model::{AtLimit, Progress, Times};
 
 use utoipa_axum::router::OpenApiRouter;

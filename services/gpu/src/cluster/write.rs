@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crds::{ClusterError, GpuUnit, names};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
+use traces::{SpanKind, TraceContext};
 
 use super::{Cluster, Unit};
 
@@ -112,16 +113,27 @@ impl Cluster {
     /// Applies this service's part of the spec onto exactly this version. Returns false if the unit has changed.
     async fn write(&self, onto: &GpuUnit, spec: Option<Value>) -> Result<bool, WriteError> {
         let name = onto.metadata.name.as_deref().unwrap_or_default();
+        let mut span = traces::child(SpanKind::Client, "apply GpuUnit");
+        span.set("k8s.cluster.name", self.name());
         let mut patch = json!({
             "apiVersion": format!("{}/{}", names::GROUP, names::VERSION),
             "kind": "GpuUnit",
             "metadata": { "name": name, "resourceVersion": onto.metadata.resource_version },
         });
+        if let Some(request) = span.context().filter(TraceContext::is_sampled) {
+            // the operator continues the trace
+            patch["metadata"]["annotations"] =
+                json!({ (names::ANNOTATION_TRACEPARENT): request.traceparent() });
+        }
         if let (Some(spec), Some(patch)) = (spec, patch.as_object_mut()) {
             patch.insert("spec".to_owned(), spec);
         }
         let params = PatchParams::apply(names::MANAGER_GPU);
-        match self.units().await?.patch(name, &params, &Patch::Apply(&patch)).await {
+        let written = self.units().await?.patch(name, &params, &Patch::Apply(&patch)).await;
+        if written.is_err() {
+            span.fail("not_written");
+        }
+        match written {
             Ok(unit) => {
                 self.learn(unit);
                 Ok(true)

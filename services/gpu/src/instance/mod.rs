@@ -24,6 +24,7 @@ mod reason;
 mod reconcile;
 mod references;
 mod secret;
+pub(crate) mod starts;
 mod state;
 pub(crate) mod store;
 mod view;

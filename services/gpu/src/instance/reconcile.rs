@@ -15,6 +15,8 @@ use db::{
 use encryption::Cipher;
 use ids::InstanceId;
 use jiff::Timestamp;
+use service::{Metrics, Tracer};
+use traces::TraceContext;
 
 use super::{
     actions::{Actions, Blocked, blocked_write, internal_error},
@@ -24,6 +26,7 @@ use super::{
     parts::Failure,
     reason::{Reason, ReasonCode},
     secret::Values,
+    starts::{self, Starts},
     state::{InstanceState, State},
     store,
 };
@@ -66,6 +69,8 @@ pub struct Reconciler {
     actions: Actions,
     budgets: BudgetsConfig,
     clock: fn() -> Timestamp,
+    tracer: Tracer,
+    starts: Starts,
 }
 
 /// An instance with changes that are not stored yet.
@@ -73,11 +78,13 @@ struct Draft {
     stored: Instance,
     instance: Instance,
     effects: Effects,
+    /// Starts that have ended with what is written.
+    started: Vec<starts::Outcome>,
 }
 
 impl Draft {
     fn new(stored: Instance) -> Self {
-        Self { instance: stored.clone(), stored, effects: Effects::default() }
+        Self { instance: stored.clone(), stored, effects: Effects::default(), started: Vec::new() }
     }
 
     fn record(&mut self, event: Event) -> Result<(), Unexpected> {
@@ -90,12 +97,16 @@ impl Draft {
     }
 
     /// Writes the changes. Returns false if the stored instance is not the one that was read.
-    async fn write(&mut self, tx: &mut Tx) -> sqlx::Result<bool> {
+    async fn write(&mut self, tx: &mut Tx, now: Timestamp) -> sqlx::Result<bool> {
+        let _span = traces::db("db.instance.advance");
         if !store::advance(tx, &self.stored, &mut self.instance, &self.effects, &By::system()).await? {
             return Ok(false);
         }
         let before = std::mem::replace(&mut self.stored, self.instance.clone());
         self.effects = Effects::default();
+        if let Some(requested) = starts::requested(&before) {
+            self.started.extend(starts::outcome(&before, &self.instance, requested, now));
+        }
         let (from, to) = (InstanceState::from(&before.state), InstanceState::from(&self.instance.state));
         if from != to {
             tracing::info!(
@@ -126,7 +137,29 @@ impl Reconciler {
             apps: Arc::new(config.apps.clone()),
             faults: None,
         };
-        Self { db, clusters, actions, budgets: config.budgets, clock }
+        Self {
+            db,
+            clusters,
+            actions,
+            budgets: config.budgets,
+            clock,
+            tracer: Tracer::default(),
+            starts: Starts::default(),
+        }
+    }
+
+    /// With spans.
+    #[must_use]
+    pub fn with_tracer(mut self, tracer: Tracer) -> Self {
+        self.tracer = tracer;
+        self
+    }
+
+    /// With a count of starts in the metrics.
+    #[must_use]
+    pub fn with_metrics(mut self, metrics: &Metrics) -> Self {
+        self.starts = Starts::register(metrics);
+        self
     }
 
     /// With faults, for a test.
@@ -162,7 +195,13 @@ impl Reconciler {
     /// # Errors
     /// If a step did not complete; it has to be retried.
     pub async fn reconcile(&self, leased: Leased<InstanceId>) -> anyhow::Result<Outcome> {
-        let Some(stored) = self.read(leased.key).await? else { return Ok(Outcome::Done) };
+        let Some((stored, request)) = self.read(leased.key).await? else { return Ok(Outcome::Done) };
+        let mut span = self.tracer.reconcile("reconcile instance", request);
+        span.set("atelier.instance.id", &leased.key);
+        span.run(Box::pin(self.carry_out(stored, leased))).await
+    }
+
+    async fn carry_out(&self, stored: Instance, leased: Leased<InstanceId>) -> anyhow::Result<Outcome> {
         let had_unit = stored.state.unit().is_some();
         let mut draft = Draft::new(stored);
         let mut leftovers_released = false;
@@ -242,15 +281,21 @@ impl Reconciler {
         Ok(decide(instance, &observation, &[], false, (self.clock)()))
     }
 
-    async fn read(&self, id: InstanceId) -> sqlx::Result<Option<Instance>> {
+    /// Returns an instance, and the position of the request that asked for its open operation, if that is recorded.
+    async fn read(&self, id: InstanceId) -> sqlx::Result<Option<(Instance, Option<TraceContext>)>> {
         let mut tx = self.db.worker().await?;
-        let instance = store::read(&mut tx, id).await?;
+        let Some(instance) = store::read(&mut tx, id).await? else { return Ok(None) };
+        let request = match self.tracer.is_on() {
+            true => operations::open_trace(&mut tx, instance.operation.id).await?,
+            false => None,
+        };
         tx.commit().await?;
-        Ok(instance)
+        Ok(Some((instance, request)))
     }
 
-    async fn commit(&self, tx: Tx) -> sqlx::Result<()> {
+    async fn commit(&self, tx: Tx, draft: &mut Draft) -> sqlx::Result<()> {
         tx.commit().await?;
+        draft.started.drain(..).for_each(|outcome| self.starts.count(outcome));
         // after a commit, no fault is an error
         let _ = inject(self.actions.faults.as_ref(), Point::Committed).await;
         Ok(())
@@ -262,8 +307,8 @@ impl Reconciler {
             return Ok(true);
         }
         let mut tx = self.db.worker().await?;
-        let stored = draft.write(&mut tx).await?;
-        self.commit(tx).await?;
+        let stored = draft.write(&mut tx, (self.clock)()).await?;
+        self.commit(tx, draft).await?;
         Ok(stored)
     }
 
@@ -291,8 +336,8 @@ impl Reconciler {
             let problem = Some(Box::new(problem.into()));
             draft.record(Event::Failed(Failure { problem, ..Failure::new(reason) }))?;
         }
-        let stored = draft.write(&mut tx).await?;
-        self.commit(tx).await?;
+        let stored = draft.write(&mut tx, (self.clock)()).await?;
+        self.commit(tx, draft).await?;
         Ok(stored)
     }
 
@@ -307,11 +352,11 @@ impl Reconciler {
             return Ok(after.map_or(Outcome::Done, Outcome::RequeueAfter));
         }
         let mut tx = self.db.worker().await?;
-        if !draft.write(&mut tx).await? {
+        if !draft.write(&mut tx, (self.clock)()).await? {
             return Ok(OVERTAKEN);
         }
         anyhow::ensure!(leased.release(&mut tx, after).await?, "lease lost");
-        self.commit(tx).await?;
+        self.commit(tx, draft).await?;
         Ok(Outcome::Released)
     }
 

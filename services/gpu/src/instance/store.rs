@@ -163,7 +163,8 @@ async fn log(conn: &mut PgConnection, instance: &Instance, by: &By, entries: &[E
 async fn insert_operation(conn: &mut PgConnection, instance: &Instance) -> sqlx::Result<()> {
     let CurrentOperation { id, kind } = instance.operation;
     let new = NewOperation { id, ..NewOperation::new(Some(instance.tenant), instance.id, kind.as_str()) };
-    new.insert(conn).await.map(drop)
+    new.insert(&mut *conn).await?;
+    operations::record_trace(conn, id).await
 }
 
 /// Returns a tenant's instance, unless it is deleted.

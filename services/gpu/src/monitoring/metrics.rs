@@ -26,26 +26,28 @@ struct ReadingLabels {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct MonitoringMetrics {
+pub(crate) struct MonitoringMetrics {
     queries: Family<OutcomeLabel, Counter>,
     readings: Family<ReadingLabels, Counter>,
     pub(super) samples: Counter,
 }
 
 impl MonitoringMetrics {
-    pub(super) fn register(&self, metrics: &service::Metrics) {
+    pub(crate) fn register(&self, metrics: &service::Metrics) {
         metrics.register(|registry| {
             registry.register(
                 "monitoring_prometheus_queries",
                 "Queries to Prometheus for metrics of instances, by outcome",
+                &["outcome"],
                 self.queries.clone(),
             );
             registry.register(
                 "monitoring_node_readings",
                 "Readings of what nodes report of their pods, by outcome",
+                &["cluster", "outcome"],
                 self.readings.clone(),
             );
-            registry.register("monitoring_samples", "Samples of instances stored", self.samples.clone());
+            registry.register("monitoring_samples", "Samples of instances stored", &[], self.samples.clone());
         });
     }
 

@@ -28,10 +28,11 @@ use jiff::Timestamp;
 use service::Process;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use self::{metrics::MonitoringMetrics, prometheus::Prometheus, sampler::Sampler};
+use self::{prometheus::Prometheus, sampler::Sampler};
 use crate::{cluster::Clusters, config::Config, state::AppState};
 
 pub(crate) use load::{Load, Measured};
+pub(crate) use metrics::MonitoringMetrics;
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(http::get_instance_metrics))

@@ -37,7 +37,7 @@ struct KindLabels {
 }
 
 #[derive(Default)]
-pub(super) struct SshMetrics {
+pub(crate) struct SshMetrics {
     pub(super) connections: Gauge,
     /// Connections refused because this replica has as many as it may have.
     pub(super) turned_away: Counter,
@@ -46,18 +46,25 @@ pub(super) struct SshMetrics {
 }
 
 impl SshMetrics {
-    pub(super) fn register(&self, metrics: &service::Metrics) {
+    pub(crate) fn register(&self, metrics: &service::Metrics) {
         metrics.register(|registry| {
-            registry.register("ssh_connections", "Open SSH connections", self.connections.clone());
+            registry.register("ssh_connections", "Open SSH connections", &[], self.connections.clone());
             registry.register(
                 "ssh_connections_turned_away",
                 "SSH connections refused because of the limit of this replica",
+                &[],
                 self.turned_away.clone(),
             );
-            registry.register("ssh_log_ins", "Log-ins over SSH by result", self.log_ins.clone());
+            registry.register(
+                "ssh_log_ins",
+                "Log-ins over SSH by result: Accepted, Refused, Failed, Limited",
+                &["result"],
+                self.log_ins.clone(),
+            );
             registry.register(
                 "ssh_channels",
                 "SSH channels opened, by what they carry",
+                &["kind"],
                 self.channels.clone(),
             );
         });

@@ -28,6 +28,7 @@ mod user_keys;
 
 pub(crate) use access::KeyOwner;
 pub(crate) use instance_keys::{check_new_keys, insert_new_keys};
+pub(crate) use metrics::SshMetrics;
 pub(crate) use server::Server;
 use utoipa_axum::router::OpenApiRouter;
 

@@ -157,6 +157,7 @@ impl World {
             monitoring: MonitoringConfig { sample_seconds: 1, days: 7 },
             idle: IdleConfig::default(),
             audit: audit::RetentionConfig::default(),
+            telemetry: None,
             ssh: Some(SshConfig {
                 listen: ([127, 0, 0, 1], 0).into(),
                 host: "127.0.0.1".into(),

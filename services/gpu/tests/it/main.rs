@@ -34,6 +34,7 @@ mod quota;
 mod rights;
 mod route_changes;
 mod secrets;
+mod series;
 mod share_links;
 mod sse;
 mod ssh;

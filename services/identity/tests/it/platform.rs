@@ -71,6 +71,7 @@ impl Platform {
             oidc_providers: Vec::new(),
             passkeys: None,
             audit: audit::RetentionConfig::default(),
+            telemetry: None,
         };
         change(&mut config);
         let (client, process) = replica(config.clone()).await;

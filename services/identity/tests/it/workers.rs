@@ -52,6 +52,10 @@ async fn every_worker_recovers_from_a_panic() {
     let _ = platform.client.get("/readyz").await.expect(200);
     let _ = platform.client.get("/healthz").await.expect(200);
     platform.sign_in(ADMIN).await;
+    let text = platform.client.get("/metrics").await.expect(200).text;
+    assert!(text.contains("db_client_connection_max{pool=\"app\"} 10\n"), "{text}");
+    assert!(text.contains("service_ready 1\n"), "{text}");
+    testkit::metrics::assert_documented(&text);
 }
 
 #[tokio::test]

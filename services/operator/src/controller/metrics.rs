@@ -8,7 +8,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
+use service::metrics::Registrar;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Kind {
@@ -70,35 +70,50 @@ impl Default for Metrics {
 
 impl Metrics {
     /// Registers all metrics.
-    pub fn register(&self, registry: &mut Registry) {
+    pub fn register(&self, registry: &mut Registrar<'_>) {
         registry.register(
             "operator_reconciles",
-            "Reconciles, by kind of object and outcome",
+            "Reconciles, by kind of object and outcome: ok, error, panic",
+            &["kind", "outcome"],
             self.reconciles.clone(),
         );
         registry.register(
             "operator_reconcile_duration_seconds",
             "Duration of one reconcile",
+            &[],
             self.duration.clone(),
         );
         registry.register(
             "operator_start_to_pod_seconds",
             "Time from the observation of a start or restart to the creation of its pod",
+            &[],
             self.start_to_pod.clone(),
         );
-        registry.register("operator_writes", "Writes to the Kubernetes API, by action", self.writes.clone());
+        registry.register(
+            "operator_writes",
+            "Writes to the Kubernetes API, by action",
+            &["kind"],
+            self.writes.clone(),
+        );
         registry.register(
             "operator_refused_writes",
             "Writes that the Kubernetes API refused, by action",
+            &["kind"],
             self.refused_writes.clone(),
         );
         registry.register(
             "operator_watch_failures",
             "Errors of watches, by kind",
+            &["kind"],
             self.watch_failures.clone(),
         );
-        registry.register("operator_queue_depth", "Objects that wait for a reconcile", self.queue.clone());
-        registry.register("operator_leader", "1 if this replica leads", self.leader.clone());
+        registry.register(
+            "operator_queue_depth",
+            "Objects that wait for a reconcile",
+            &[],
+            self.queue.clone(),
+        );
+        registry.register("operator_leader", "1 if this replica leads", &[], self.leader.clone());
     }
 
     pub(crate) fn reconciled(&self, kind: &str, result: ReconcileResult, took: Duration) {

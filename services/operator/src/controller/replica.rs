@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use kube::Client;
 use kube::ResourceExt as _;
 use kube::runtime::events::{Recorder, Reporter};
-use service::Workers;
 use service::workers::panic_message;
+use service::{Tracer, Workers};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -40,6 +40,8 @@ pub struct Options {
     pub clock: fn() -> Timestamp,
     /// Called around every write, for tests.
     pub hook: Option<Hook>,
+    /// Spans of reconciles.
+    pub tracer: Tracer,
 }
 
 /// The units as the watch of this replica has seen them.
@@ -200,6 +202,7 @@ impl Inner {
                 hook: self.options.hook.clone(),
             },
             recorder: Recorder::new(self.client.clone(), reporter),
+            tracer: self.options.tracer.clone(),
             clock: self.options.clock,
         }
     }

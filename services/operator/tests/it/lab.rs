@@ -352,6 +352,7 @@ impl Lab {
             lease: LeaseSettings::default(),
             clock: Timestamp::now,
             hook: hook.map(|hook| hang_for_good(hook, hung.clone())),
+            tracer: service::Tracer::default(),
         };
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();

@@ -45,6 +45,7 @@ async fn a_unit_is_started_and_stopped_after_a_panic_in_each_worker() {
         lab.set_instance(0, None).await;
         assert_eq!(lab.held(0).await.node, node, "after a panic in {name}");
     }
+    testkit::metrics::assert_documented(&operator.process.metrics.text());
     lab.end(operator, 1).await;
 }
 

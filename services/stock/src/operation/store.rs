@@ -7,6 +7,7 @@ use ids::{OperationId, UnitId};
 use operations::{End, Filter, NewOperation};
 use serde_json::json;
 use sqlx::{PgConnection, types::Json};
+use traces::TraceContext;
 
 use super::model::{ChangeKind, Counts, FailedUnit, MAX_LISTED_FAILURES, StockProgress, update_progress};
 use crate::reason::UnitReason;
@@ -25,6 +26,7 @@ pub(crate) async fn insert(
     let mut new = NewOperation::new(None, progress.gpu_spec.id, kind.as_str());
     new.progress = progress.record();
     let operation = new.insert(&mut *conn).await?;
+    operations::record_trace(&mut *conn, operation.id).await?;
     sqlx::query!(
         "insert into stock_changes (operation_id, deadline) values ($1, now() + make_interval(secs => $2))",
         operation.id as OperationId,
@@ -41,6 +43,19 @@ pub(crate) async fn insert(
     .await?;
     notify(conn).await?;
     Ok(operation)
+}
+
+/// Returns the position of the request that asked for the newest open operation on a unit, if its trace is recorded.
+pub(crate) async fn open_trace(conn: &mut PgConnection, unit: UnitId) -> sqlx::Result<Option<TraceContext>> {
+    let recorded = sqlx::query_scalar!(
+        "select o.traceparent from operation_units u join operations o on o.id = u.operation_id
+         where u.unit_id = $1 and u.step in ('asked', 'made') and o.finished_at is null
+         order by o.id desc limit 1",
+        unit as UnitId,
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(recorded.flatten().and_then(|text| TraceContext::parse(&text)))
 }
 
 /// Makes other transactions that call this wait until this one ends.

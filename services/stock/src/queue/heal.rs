@@ -23,6 +23,7 @@ async fn heal(state: &AppState) -> anyhow::Result<()> {
     let mut tx = state.db.worker().await?;
     let specs = store::unserved(&mut tx).await?;
     tx.commit().await?;
+    state.metrics.unserved(specs.len());
     for spec in specs {
         let mut tx = state.db.worker().await?;
         store::lock_for_wait(&mut tx, spec).await?;

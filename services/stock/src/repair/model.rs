@@ -25,6 +25,15 @@ pub enum RepairKind {
 }
 
 impl RepairKind {
+    pub(crate) const ALL: [Self; 6] = [
+        Self::ObjectMissing,
+        Self::ObjectOrphaned,
+        Self::ObjectAdopted,
+        Self::ObjectAltered,
+        Self::StatusMissed,
+        Self::Counts,
+    ];
+
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::ObjectMissing => "object_missing",
@@ -74,14 +83,7 @@ mod tests {
 
     #[test]
     fn a_kind_has_one_spelling() {
-        for kind in [
-            RepairKind::ObjectMissing,
-            RepairKind::ObjectOrphaned,
-            RepairKind::ObjectAdopted,
-            RepairKind::ObjectAltered,
-            RepairKind::StatusMissed,
-            RepairKind::Counts,
-        ] {
+        for kind in RepairKind::ALL {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
         }
     }

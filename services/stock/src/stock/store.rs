@@ -13,14 +13,14 @@ use crate::{
 
 /// Position in the list of stock.
 #[derive(Debug)]
-pub(super) struct After<'a> {
-    pub(super) gpu_spec: &'a str,
-    pub(super) datacenter: &'a str,
+pub(crate) struct After<'a> {
+    pub(crate) gpu_spec: &'a str,
+    pub(crate) datacenter: &'a str,
 }
 
 /// Returns the stock by names of specification and datacenter, after `after`. The numbers are kept, not counted: a row
 /// costs the same with ten units and with a hundred thousand.
-pub(super) async fn list(
+pub(crate) async fn list(
     conn: &mut PgConnection,
     name_prefix: &str,
     datacenter: Option<&str>,

@@ -14,7 +14,8 @@ use kube::{
     Api,
     api::{DeleteParams, Patch, PatchParams},
 };
-use service::Process;
+use service::{Process, Tracer};
+use traces::SpanKind;
 
 use super::{
     cluster_store::{self, Delay, Work},
@@ -39,10 +40,10 @@ pub(crate) fn start(state: &AppState, process: &Process) {
     let settings = state.config.queue(state.clusters.names().count());
     let queue = Queue::new(&state.db, QUEUE, settings, &process.metrics);
     let results = Batcher::new(Results { db: state.db.clone() }, MAX_BATCH, 1);
-    let reconciler = Reconciler { state: state.clone(), results };
+    let reconciler = Reconciler { state: state.clone(), results, tracer: process.tracer.clone() };
     queue.start(&process.workers, "stock.units", move |leased| {
         let reconciler = reconciler.clone();
-        async move { reconciler.reconcile(leased).await }
+        async move { Box::pin(reconciler.reconcile(leased)).await }
     });
 }
 
@@ -50,6 +51,7 @@ pub(crate) fn start(state: &AppState, process: &Process) {
 struct Reconciler {
     state: AppState,
     results: Batcher<Results>,
+    tracer: Tracer,
 }
 
 /// What a call to the cluster has shown.
@@ -73,9 +75,19 @@ impl Reconciler {
         let unit = leased.key;
         let mut tx = self.state.db.worker().await?;
         let Some(work) = cluster_store::find_work(&mut tx, unit).await? else { return Ok(Outcome::Done) };
+        let request = match self.tracer.is_on() {
+            true => operation::store::open_trace(&mut tx, unit).await?,
+            false => None,
+        };
         tx.commit().await?;
-        let applied =
-            tokio::time::timeout(self.state.config.cluster_timeout(), self.apply(unit, &work)).await;
+        let mut span = self.tracer.reconcile("reconcile unit", request);
+        span.set("atelier.unit.id", &unit);
+        span.run(self.carry_out(leased, &work)).await
+    }
+
+    async fn carry_out(&self, leased: Leased<UnitId>, work: &Work) -> anyhow::Result<Outcome> {
+        let unit = leased.key;
+        let applied = tokio::time::timeout(self.state.config.cluster_timeout(), self.apply(unit, work)).await;
         match applied.unwrap_or_else(|_| Err(unreachable("The cluster does not answer."))) {
             Ok(Actual::Exists) => {
                 self.record(Event::Made(leased)).await?;
@@ -125,6 +137,7 @@ impl Reconciler {
         }
         let desired = object::desired(unit, &work.spec, &work.datacenter);
         let params = PatchParams::apply(MANAGER_STOCK).force();
+        let _span = traces::child(SpanKind::Client, "apply GpuUnit");
         objects.patch(&name, &params, &Patch::Apply(&desired)).await.map_err(explain)?;
         Ok(Actual::Exists)
     }

@@ -16,11 +16,22 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
     runtime::{WatchStreamExt, watcher},
 };
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 use testkit::eventually;
 
-/// Somebody whom the cluster knows and who may do nothing there by default; also the token.
+/// Users whom the cluster knows and who may do nothing there by default; also their tokens.
+const SERVICE: &str = "atelier-stock";
 const STRANGER: &str = "stranger";
+
+const MANIFEST: &str = include_str!("../../../../deploy/rbac/stock.yaml");
+
+/// The rules of the service's manifest.
+fn rules() -> Value {
+    let documents = serde_yaml_ng::Deserializer::from_str(MANIFEST);
+    let mut objects = documents.map(|document| Value::deserialize(document).unwrap());
+    objects.find(|object| object["kind"] == "ClusterRole").unwrap()["rules"].take()
+}
 
 /// A development cluster with the units' definition.
 pub(crate) struct Cluster {
@@ -33,7 +44,9 @@ impl Cluster {
     pub(crate) async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut config = devcluster::Config::new(folder.path());
-        config.tokens.push(TokenConfig { token: STRANGER.into(), user: STRANGER.into(), groups: vec![] });
+        for user in [SERVICE, STRANGER] {
+            config.tokens.push(TokenConfig { token: user.into(), user: user.into(), groups: vec![] });
+        }
         let cluster = devcluster::start(config).await.unwrap();
         let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig_path()).unwrap();
         let config =
@@ -46,32 +59,41 @@ impl Cluster {
         }
         let units: Api<GpuUnit> = Api::all(client);
         eventually("the definition is served", async || units.list(&ListParams::default()).await.ok()).await;
-        Self { folder, _running: cluster, units }
+        let cluster = Self { folder, _running: cluster, units };
+        cluster.permit(SERVICE, rules()).await;
+        cluster
     }
 
+    /// With exactly the permissions of `deploy/rbac`.
     pub(crate) fn kubeconfig(&self) -> std::path::PathBuf {
-        self.folder.path().join("kubeconfig")
+        self.folder.path().join(SERVICE)
     }
 
     /// For a user who may do this to units, and nothing else.
     pub(crate) async fn kubeconfig_with(&self, verbs: &[&str]) -> std::path::PathBuf {
-        let role: ClusterRole = serde_json::from_value(json!({
-            "metadata": { "name": STRANGER },
-            "rules": [{ "apiGroups": ["atelier.dev"], "resources": ["gpuunits"], "verbs": verbs }],
-        }))
-        .unwrap();
+        let rules = json!([{ "apiGroups": ["atelier.dev"], "resources": ["gpuunits"], "verbs": verbs }]);
+        self.permit(STRANGER, rules).await
+    }
+
+    /// Grants the user these rules. Returns their kubeconfig.
+    async fn permit(&self, user: &str, rules: Value) -> std::path::PathBuf {
+        let role: ClusterRole =
+            serde_json::from_value(json!({ "metadata": { "name": user }, "rules": rules })).unwrap();
         let binding: ClusterRoleBinding = serde_json::from_value(json!({
-            "metadata": { "name": STRANGER },
-            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": STRANGER },
-            "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": STRANGER }],
+            "metadata": { "name": user },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": user },
+            "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user }],
         }))
         .unwrap();
         let client = self.units.clone().into_client();
         Api::all(client.clone()).create(&PostParams::default(), &role).await.unwrap();
         Api::all(client).create(&PostParams::default(), &binding).await.unwrap();
-        let mut kubeconfig = serde_json::to_value(Kubeconfig::read_from(self.kubeconfig()).unwrap()).unwrap();
-        kubeconfig["users"][0]["user"] = json!({ "token": STRANGER });
-        let file = self.folder.path().join("kubeconfig-stranger");
+        let administrator = self.folder.path().join("kubeconfig");
+        let mut kubeconfig = serde_json::to_value(Kubeconfig::read_from(administrator).unwrap()).unwrap();
+        for entry in kubeconfig["users"].as_array_mut().unwrap() {
+            entry["user"] = json!({ "token": user });
+        }
+        let file = self.folder.path().join(user);
         std::fs::write(&file, kubeconfig.to_string()).unwrap();
         file
     }

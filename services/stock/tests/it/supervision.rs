@@ -67,6 +67,18 @@ async fn the_service_works_after_a_panic_in_each_worker() {
     let removal = replica.admin.post("/v1/stock/removals", removal).await.expect(202).str("id").to_owned();
     assert_eq!(replica.ended(&removal).await["state"], "succeeded");
     world.assert_sound().await;
+
+    let other = world.replica().await;
+    let text = eventually("the stock is measured", async || {
+        let used = "stock_units{gpu_spec=\"a\",datacenter=\"uk-1\",state=\"used\"} 1\n";
+        Some(other.process.metrics.text()).filter(|text| text.contains(used))
+    })
+    .await;
+    testkit::metrics::assert_documented(&text);
+    let text = replica.process.metrics.text();
+    assert!(text.contains("stock_cluster_answers{cluster=\"main\"} 1\n"), "{text}");
+    assert!(text.contains("stock_repairs_total{kind=\"counts\"} 1\n"), "{text}");
+    testkit::metrics::assert_documented(&text);
 }
 
 #[tokio::test]

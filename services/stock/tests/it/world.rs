@@ -59,6 +59,7 @@ impl World {
             clusters,
             stock: self.config.clone(),
             audit: audit::RetentionConfig::default(),
+            telemetry: None,
         }
     }
 

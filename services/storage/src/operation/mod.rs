@@ -37,7 +37,9 @@ pub(crate) async fn start(
     kind: Kind,
 ) -> sqlx::Result<OperationId> {
     let operation = NewOperation::new(Some(tenant), storage, kind.as_str());
-    operation.insert(conn).await.map(|operation| operation.id)
+    let operation = operation.insert(&mut *conn).await?;
+    operations::record_trace(conn, operation.id).await?;
+    Ok(operation.id)
 }
 
 /// As [`start`], and cancels the open operations on the storage.

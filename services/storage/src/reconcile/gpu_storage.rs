@@ -6,6 +6,8 @@ use kube::{
     api::{DeleteParams, Patch, PatchParams},
 };
 
+use traces::SpanKind;
+
 use super::error::Error;
 
 /// The resources of one cluster.
@@ -30,6 +32,7 @@ impl GpuStorages {
     pub(super) async fn apply(&self, desired: &GpuStorage) -> Result<(), Error> {
         let name = desired.metadata.name.as_deref().unwrap_or_default();
         let params = PatchParams::apply(names::MANAGER_STORAGE).force();
+        let _span = traces::child(SpanKind::Client, "apply GpuStorage");
         self.0.patch(name, &params, &Patch::Apply(desired)).await?;
         Ok(())
     }

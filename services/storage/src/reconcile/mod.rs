@@ -22,7 +22,7 @@ use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family},
 };
-use service::Process;
+use service::{Metrics, Process, Tracer};
 use sqlx::PgConnection;
 
 use crate::{
@@ -51,12 +51,8 @@ enum Observation {
 
 /// Starts the workers `storage.queue`, `storage.listen`, and `storage.watch.<cluster>` for each cluster.
 pub(crate) fn start(state: &AppState, process: &Process) {
-    let results = Family::default();
-    process.metrics.register(|registry| {
-        let help = "Reconciles of storages, by kind and result";
-        registry.register("storage_reconciles", help, Family::clone(&results));
-    });
-    let reconciler = Reconciler { state: state.clone(), results };
+    let results = register(&process.metrics);
+    let reconciler = Reconciler { state: state.clone(), results, tracer: process.tracer.clone() };
     let queue = Queue::new(&state.db, QUEUE, state.config.reconcile.queue(), &process.metrics);
     queue.start(&process.workers, "storage", move |leased| {
         let reconciler = reconciler.clone();
@@ -65,14 +61,35 @@ pub(crate) fn start(state: &AppState, process: &Process) {
     watch::start(state, &process.workers, &queue);
 }
 
+/// Registers the metrics of the reconciler.
+pub(crate) fn register(metrics: &Metrics) -> Family<ResultLabels, Counter> {
+    let results = Family::<ResultLabels, Counter>::default();
+    for kind in ["volume", "bucket"] {
+        for result in ["unchanged", "changed", "removed", "failed"] {
+            // a counter that is not there before its first event hides that event from `increase`
+            results.get_or_create(&ResultLabels { kind, result }).inc_by(0);
+        }
+    }
+    metrics.register(|registry| {
+        registry.register(
+            "storage_reconciles",
+            "Reconciles of storages, by kind (volume, bucket) and result: unchanged, changed, removed, failed",
+            &["kind", "result"],
+            results.clone(),
+        );
+    });
+    results
+}
+
 #[derive(Clone)]
 struct Reconciler {
     state: AppState,
     results: Family<ResultLabels, Counter>,
+    tracer: Tracer,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ResultLabels {
+pub(crate) struct ResultLabels {
     /// `volume` or `bucket`.
     kind: &'static str,
     /// `unchanged`, `changed`, `removed` or `failed`.
@@ -85,23 +102,33 @@ impl Reconciler {
         let Some(storage) = storage::find_any(&mut tx, leased.key).await? else {
             return Ok(Outcome::Released);
         };
+        let request = match self.tracer.is_on() {
+            true => operations::open_trace(&mut tx, storage.operation_id).await?,
+            false => None,
+        };
         tx.commit().await?;
+        let mut span = self.tracer.reconcile("reconcile storage", request);
+        span.set("atelier.storage.id", &storage.id);
+        span.run(Box::pin(self.carry_out(leased, &storage))).await
+    }
+
+    async fn carry_out(&self, leased: Leased<StorageId>, storage: &Storage) -> anyhow::Result<Outcome> {
         let observed = match &storage.place {
             Some(place) => {
-                let observed = volume::reconcile(&self.state, &storage, &place.cluster);
+                let observed = volume::reconcile(&self.state, storage, &place.cluster);
                 tokio::time::timeout(CLUSTER_TIMEOUT, observed).await.unwrap_or(Err(Error::Silent))
             }
-            None => bucket::reconcile(&self.state, &storage).await,
+            None => bucket::reconcile(&self.state, storage).await,
         };
         match observed {
-            Ok(Observation::Gone) => self.remove(leased, &storage).await,
+            Ok(Observation::Gone) => self.remove(leased, storage).await,
             Ok(Observation::Found { finding, requeue_after }) => {
-                self.count(&storage, if finding.changes(&storage) { "changed" } else { "unchanged" });
-                self.settle(leased, &storage, &finding, requeue_after).await
+                self.count(storage, if finding.changes(storage) { "changed" } else { "unchanged" });
+                self.settle(leased, storage, &finding, requeue_after).await
             }
             Err(error) => {
-                self.count(&storage, "failed");
-                self.failed(leased, &storage, error).await
+                self.count(storage, "failed");
+                self.failed(leased, storage, error).await
             }
         }
     }

@@ -149,6 +149,7 @@ async fn a_failed_volume_has_a_reason_and_recovers() {
     }
     let metrics = service.client.get("/metrics").await.expect(200);
     assert!(metrics.text.contains("storage_reconciles_total"), "{}", metrics.text);
+    testkit::metrics::assert_documented(&metrics.text);
     remove(&member, made.str("id")).await;
 }
 

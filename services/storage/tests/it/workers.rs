@@ -143,3 +143,38 @@ async fn old_entries_of_the_audit_log_are_deleted_and_the_chain_still_verifies()
     let _ = member.post("/v1/storages", order).await.expect(202);
     assert_eq!(numbers().await, [5, 4, 3, 2]);
 }
+
+#[tokio::test]
+async fn a_changed_entry_of_the_audit_log_is_noticed() {
+    let world = World::new().await;
+    let service = world.start().await;
+    let admin = world.admin(&service);
+    specs(&admin).await;
+    let member = world.member(&service, TenantId::new());
+    for n in 0..3 {
+        let order = json!({ "name": format!("art-{n}"), "storage_spec": "archive", "size_gib": 1 });
+        let _ = member.post("/v1/storages", order).await.expect(202);
+    }
+    let broken = async |entries: u32| {
+        service.process.workers.inject_panic("storage.audit");
+        let line = format!("audit_broken_entries {entries}\n");
+        let rounds = service.process.workers.status("storage.audit").map(|(_, failures)| failures);
+        eventually("the worker has compared the entries", async || {
+            let again = service.process.workers.status("storage.audit").map(|(_, failures)| failures);
+            (again > rounds && service.process.metrics.text().contains(&line)).then_some(())
+        })
+        .await;
+    };
+    broken(0).await;
+    let mut conn = world.db.admin().await;
+    sqlx::raw_sql(
+        "alter table storage.audit_entries disable trigger all;
+         update storage.audit_entries set entry = replace(entry, '202', '200')
+         where number = 2 and tenant_id <> '00000000-0000-0000-0000-000000000000';
+         alter table storage.audit_entries enable trigger all",
+    )
+    .execute(&mut conn)
+    .await
+    .unwrap();
+    broken(1).await;
+}

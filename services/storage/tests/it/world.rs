@@ -10,19 +10,29 @@ use aws_sigv4::http_request::{
     UriPathNormalizationMode, sign,
 };
 use crds::{ClusterConfig, GpuStorage, StoragePhase, names};
+use devcluster::TokenConfig;
 use futures::StreamExt as _;
 use ids::TenantId;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::{
+    api::rbac::v1::{ClusterRole, ClusterRoleBinding},
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
 use kube::{
     Api, ResourceExt as _,
     api::{Patch, PatchParams, PostParams},
     runtime::{WatchStreamExt as _, watcher},
 };
 use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 use service::Process;
 use testkit::{Client, Issuer, Response, TestDb, eventually};
 use tokio::runtime::{Builder, Runtime};
+
+/// The service's user in the cluster, and the token.
+const SERVICE: &str = "atelier-storage";
+
+const MANIFEST: &str = include_str!("../../../../deploy/rbac/storage.yaml");
 
 /// A database, an issuer of tokens, an object store, and a cluster if the test needs one.
 pub(crate) struct World {
@@ -98,12 +108,13 @@ impl World {
             object_store: Some(objects.clone()),
             limits: LimitsConfig::default(),
             audit: audit::RetentionConfig::default(),
+            telemetry: None,
             reconcile: ReconcileConfig { lease_seconds: 1, compare_seconds: 2, ..ReconcileConfig::default() },
         };
         let mut world_cluster = (None, None);
         if cluster {
             let (running, client) = start_cluster(&folder).await;
-            config.clusters = [("uk-1".to_owned(), kubeconfig(running.kubeconfig_path()))].into();
+            config.clusters = [("uk-1".to_owned(), kubeconfig(permit(&running, &client).await))].into();
             tokio::spawn(operate(client.clone()));
             world_cluster = (Some(running), Some(client));
         }
@@ -260,7 +271,9 @@ async fn object_store(folder: &tempfile::TempDir) -> (ObjectStoreConfig, Option<
 }
 
 async fn start_cluster(folder: &tempfile::TempDir) -> (devcluster::Cluster, kube::Client) {
-    let cluster = devcluster::start(devcluster::Config::new(folder.path().join("cluster"))).await.unwrap();
+    let mut config = devcluster::Config::new(folder.path().join("cluster"));
+    config.tokens.push(TokenConfig { token: SERVICE.into(), user: SERVICE.into(), groups: vec![] });
+    let cluster = devcluster::start(config).await.unwrap();
     let kubeconfig = kube::config::Kubeconfig::read_from(cluster.kubeconfig_path()).unwrap();
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
     let client = kube::Client::try_from(config).unwrap();
@@ -271,6 +284,30 @@ async fn start_cluster(folder: &tempfile::TempDir) -> (devcluster::Cluster, kube
     let storages: Api<GpuStorage> = Api::all(client.clone());
     eventually("the definitions are served", async || storages.list(&Default::default()).await.ok()).await;
     (cluster, client)
+}
+
+/// Grants the service the rules of its manifest, and nothing else. Returns its kubeconfig.
+async fn permit(cluster: &devcluster::Cluster, client: &kube::Client) -> std::path::PathBuf {
+    let documents = serde_yaml_ng::Deserializer::from_str(MANIFEST);
+    let mut objects = documents.map(|document| Value::deserialize(document).unwrap());
+    let role = objects.find(|object| object["kind"] == "ClusterRole").unwrap();
+    let role: ClusterRole = serde_json::from_value(role).unwrap();
+    let binding: ClusterRoleBinding = serde_json::from_value(json!({
+        "metadata": { "name": SERVICE },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": SERVICE },
+        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": SERVICE }],
+    }))
+    .unwrap();
+    Api::all(client.clone()).create(&PostParams::default(), &role).await.unwrap();
+    Api::all(client.clone()).create(&PostParams::default(), &binding).await.unwrap();
+    let administrator = kube::config::Kubeconfig::read_from(cluster.kubeconfig_path()).unwrap();
+    let mut kubeconfig = serde_json::to_value(administrator).unwrap();
+    for entry in kubeconfig["users"].as_array_mut().unwrap() {
+        entry["user"] = json!({ "token": SERVICE });
+    }
+    let file = cluster.kubeconfig_path().with_file_name(SERVICE);
+    std::fs::write(&file, kubeconfig.to_string()).unwrap();
+    file
 }
 
 /// Stands in for the operator: sets a finalizer, reports a volume of the requested size, and releases the resource

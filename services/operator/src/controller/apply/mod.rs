@@ -12,6 +12,7 @@ use crds::{GpuUnit, names};
 use kube::api::{PatchParams, PostParams};
 use kube::{Client, Resource, ResourceExt as _};
 use serde_json::{Value, json};
+use traces::SpanKind;
 
 use super::cache::Cache;
 use super::election::Fence;
@@ -121,11 +122,21 @@ impl Applier {
         if !self.fence.is_open() {
             return Err(WriteError::Fenced);
         }
+        let mut span = traces::child(SpanKind::Client, action);
+        span.set("atelier.object.name", name);
         let result = request.await;
         match &result {
-            Err(kube::Error::Api(_)) => self.metrics.write_refused(action),
-            _ => self.metrics.wrote(action),
+            Err(kube::Error::Api(status)) => {
+                span.fail(&status.code.to_string());
+                self.metrics.write_refused(action);
+            }
+            Err(_) => {
+                span.fail("no_response");
+                self.metrics.wrote(action);
+            }
+            Ok(_) => self.metrics.wrote(action),
         }
+        drop(span);
         self.call_hook(Step::After, action, name).await;
         result.map_err(WriteError::Api)
     }

@@ -3,12 +3,14 @@
 mod events;
 mod namespace;
 mod storage;
+mod trace;
 mod unit;
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::runtime::events::Recorder;
+use service::Tracer;
 
 use super::apply::{Applier, WriteError};
 use super::cache::Key;
@@ -27,6 +29,7 @@ pub(crate) enum Outcome {
 pub(crate) struct Reconciler {
     pub(crate) applier: Applier,
     pub(crate) recorder: Recorder,
+    pub(crate) tracer: Tracer,
     pub(crate) clock: fn() -> Timestamp,
 }
 

@@ -17,6 +17,10 @@ const INVALID_RETRY: Duration = Duration::from_secs(60);
 impl Reconciler {
     /// Writes the next step for a unit.
     pub(super) async fn reconcile_unit(&self, name: &str) -> Result<Outcome, WriteError> {
+        self.span(name).run(Box::pin(self.write_next_step(name))).await
+    }
+
+    async fn write_next_step(&self, name: &str) -> Result<Outcome, WriteError> {
         let Some(mut unit) = self.applier.cache.unit(name) else {
             Box::pin(self.delete_orphans(name)).await?;
             return Ok(Outcome::Done);
@@ -62,6 +66,7 @@ impl Reconciler {
         }
         self.applier.unit_status(unit, status).await?;
         let previous = unit.status.clone().unwrap_or_default();
+        self.record_start(unit, &previous, status);
         self.publish_changes(unit, &previous, status).await;
         Ok(())
     }

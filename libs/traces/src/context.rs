@@ -10,11 +10,7 @@ const STATE: HeaderName = HeaderName::from_static("tracestate");
 /// Bytes of `tracestate` that are passed on.
 const MOST_STATE: usize = 512;
 
-tokio::task_local! {
-    static CURRENT: TraceContext;
-}
-
-/// A position in a trace: the trace, and the span of this process.
+/// A position in a trace: the trace, a span, and whether it is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
     trace: u128,
@@ -23,9 +19,30 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Takes the trace of a request, or begins one if its headers are missing or malformed. Sets the headers for the next
-    /// hop, with a new span.
-    pub fn accept(headers: &mut HeaderMap) -> Self {
+    pub(crate) fn new(trace: u128, span: u64, sampled: bool) -> Self {
+        Self { trace, span, sampled }
+    }
+
+    /// The first position of a new trace.
+    pub(crate) fn random() -> Self {
+        Self { trace: Uuid::new_v4().as_u128(), span: 0, sampled: false }.next()
+    }
+
+    /// Another position in the same trace.
+    pub(crate) fn next(self) -> Self {
+        Self { span: Uuid::new_v4().as_u64_pair().1, ..self }
+    }
+
+    pub(crate) fn with_flag(self, sampled: bool) -> Self {
+        Self { sampled, ..self }
+    }
+
+    pub(crate) fn ids(&self) -> (u128, u64) {
+        (self.trace, self.span)
+    }
+
+    /// Reads the headers of a request. Removes `tracestate` if it does not go on.
+    pub(crate) fn take(headers: &mut HeaderMap) -> Option<Self> {
         let mut values = headers.get_all(HEADER).iter();
         let given = values.next().filter(|_| values.next().is_none());
         let given = given.and_then(|value| Self::parse(value.to_str().ok()?));
@@ -33,17 +50,12 @@ impl TraceContext {
         if given.is_none() || state_size > MOST_STATE {
             headers.remove(STATE);
         }
-        let (trace, span) = (Uuid::new_v4().as_u128(), Uuid::new_v4().as_u64_pair().1);
-        let context = match given {
-            Some(given) => Self { span, ..given },
-            None => Self { trace, span, sampled: false },
-        };
-        headers.insert(HEADER, context.header());
-        context
+        given
     }
 
     /// Parses a `traceparent` of version 00, or of a later version by the rules of version 00.
-    fn parse(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let hex = |text: &str, digits: usize| {
             let valid = text.len() == digits
                 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
@@ -56,11 +68,22 @@ impl TraceContext {
         is_valid.then_some(Self { trace, span: u64::try_from(span).ok()?, sampled: flags & 1 == 1 })
     }
 
-    /// The value of `traceparent` for the next hop.
+    /// Returns whether it is recorded.
+    #[must_use]
+    pub fn is_sampled(&self) -> bool {
+        self.sampled
+    }
+
+    /// The value of `traceparent`.
+    #[must_use]
+    pub fn traceparent(&self) -> String {
+        format!("00-{:032x}-{:016x}-{:02x}", self.trace, self.span, u8::from(self.sampled))
+    }
+
+    /// As [`Self::traceparent`], for a header.
     #[must_use]
     pub fn header(&self) -> HeaderValue {
-        let text = format!("00-{:032x}-{:016x}-{:02x}", self.trace, self.span, u8::from(self.sampled));
-        HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
+        HeaderValue::from_str(&self.traceparent()).unwrap_or(HeaderValue::from_static(""))
     }
 
     /// The id of the trace, as `traceparent` has it.
@@ -68,32 +91,26 @@ impl TraceContext {
     pub fn trace_id(&self) -> String {
         format!("{:032x}", self.trace)
     }
-
-    /// Runs a future whose calls to other services belong to this position, see [`current`].
-    pub async fn scope<F: Future>(self, future: F) -> F::Output {
-        CURRENT.scope(self, future).await
-    }
-}
-
-/// The position of the request that the running task serves, for calls to other services made on its behalf.
-#[must_use]
-pub fn current() -> Option<TraceContext> {
-    CURRENT.try_with(|context| *context).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use http::Method;
+
     use super::*;
+    use crate::{Origin, Tracer};
 
     const GIVEN: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
+    /// What a process that records nothing makes of a request from another service.
     fn accepted(given: &[&str], state: &str) -> (TraceContext, HeaderMap) {
         let mut headers = HeaderMap::new();
         for given in given {
             headers.append(HEADER, given.parse().unwrap());
         }
         headers.insert(STATE, state.parse().unwrap());
-        (TraceContext::accept(&mut headers), headers)
+        let span = Tracer::default().accept(&Method::GET, &mut headers, Origin::Inside);
+        (span.context().unwrap(), headers)
     }
 
     #[test]

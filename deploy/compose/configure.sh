@@ -1,0 +1,306 @@
+#!/bin/sh
+# configure.sh FOLDER [DATA…]: writes the configuration of every container of docker-compose.yml into a folder, and gives the
+# data folders to the user of the containers. Secrets are random, made once, and kept
+# there: nothing in the repository is secret. Needs a POSIX shell, od and base64.
+set -eu
+umask 077
+out=$1
+shift
+mkdir -p "$out"
+
+# A word of letters and digits that begins with a letter: no configuration takes it for a number.
+word() { printf 's%s' "$(head -c "$1" /dev/urandom | od -An -v -tx1 | tr -d ' \n')"; }
+key() { head -c 32 /dev/urandom | base64 | tr -d '\n'; }
+
+secrets=$out/secrets
+touch "$secrets"
+# Keeps the value of a secret, or makes it with the given command.
+secret() {
+  wanted=$1
+  shift
+  grep -q "^$wanted=" "$secrets" || printf '%s=%s\n' "$wanted" "$("$@")" >>"$secrets"
+}
+for name in identity stock storage gpu; do
+  for role in owner app worker; do secret "${name}_${role}_password" word 20; done
+done
+for name in gateway gpu identity stock storage operator cluster; do secret "${name}_token" word 20; done
+secret postgres_password word 20
+secret valkey_password word 20
+secret grafana_password word 8
+secret administrator_password word 8
+secret designer_password word 8
+secret object_store_access_key word 10
+secret object_store_secret_key word 20
+secret cookie_key key
+secret identity_key key
+secret gpu_key key
+# shellcheck disable=SC1090
+. "$secrets"
+
+public_url=http://localhost:8080
+
+# The schema of a service: name, passwords of its roles.
+database() {
+  cat <<END
+[database]
+url = "postgres://postgres:5432/atelier?sslmode=disable"
+owner_password = "$1"
+app_password = "$2"
+worker_password = "$3"
+
+END
+}
+
+# Whose access tokens are accepted, and where a service with this token reads their revocations.
+auth() {
+  cat <<END
+[auth]
+issuer = "$public_url"
+jwks_url = "http://identity:8080/.well-known/jwks.json"
+
+[auth.revocations]
+url = "http://identity:8080"
+token = "$1"
+
+END
+}
+
+cat >"$out/provision.toml" <<END
+url = "postgres://postgres:5432/atelier?sslmode=disable"
+user = "postgres"
+password = "$postgres_password"
+
+[passwords]
+identity = { owner = "$identity_owner_password", app = "$identity_app_password", worker = "$identity_worker_password" }
+stock = { owner = "$stock_owner_password", app = "$stock_app_password", worker = "$stock_worker_password" }
+storage = { owner = "$storage_owner_password", app = "$storage_app_password", worker = "$storage_worker_password" }
+gpu = { owner = "$gpu_owner_password", app = "$gpu_app_password", worker = "$gpu_worker_password" }
+END
+
+{
+  cat <<END
+listen = "0.0.0.0:8080"
+public_url = "$public_url"
+
+[passkeys]
+rp_id = "localhost"
+
+[[encryption_keys]]
+id = "1"
+key = "$identity_key"
+
+[bootstrap_admin]
+email = "admin@atelier.example"
+password = "$administrator_password"
+
+[participants]
+gpu = { url = "http://gpu:8080", token = "$identity_token" }
+storage = { url = "http://storage:8080", token = "$identity_token" }
+
+[auth]
+issuer = "$public_url"
+
+[callers]
+gateway = "$gateway_token"
+gpu = "$gpu_token"
+stock = "$stock_token"
+storage = "$storage_token"
+
+END
+  database "$identity_owner_password" "$identity_app_password" "$identity_worker_password"
+} >"$out/identity.toml"
+
+{
+  cat <<END
+listen = "0.0.0.0:8080"
+
+[clusters.dev-1]
+kubeconfig = "/config/kubeconfig"
+
+[callers]
+gpu = "$gpu_token"
+
+END
+  auth "$stock_token"
+  database "$stock_owner_password" "$stock_app_password" "$stock_worker_password"
+} >"$out/stock.toml"
+
+{
+  cat <<END
+listen = "0.0.0.0:8080"
+
+[clusters.dev-1]
+kubeconfig = "/config/kubeconfig"
+
+[object_store]
+endpoint = "http://objects:8087"
+public_endpoint = "http://localhost:8087"
+access_key = "$object_store_access_key"
+secret_key = "$object_store_secret_key"
+
+[callers]
+gpu = "$gpu_token"
+identity = "$identity_token"
+
+END
+  auth "$storage_token"
+  database "$storage_owner_password" "$storage_app_password" "$storage_worker_password"
+} >"$out/storage.toml"
+
+{
+  cat <<END
+listen = "0.0.0.0:8080"
+
+[[encryption_keys]]
+id = "1"
+key = "$gpu_key"
+
+[stock]
+url = "http://stock:8080"
+token = "$gpu_token"
+
+[storage]
+url = "http://storage:8080"
+token = "$gpu_token"
+
+[identity]
+url = "http://identity:8080"
+token = "$gpu_token"
+
+[apps]
+scheme = "http"
+domain = "localhost"
+port = 8080
+
+[ssh]
+listen = "0.0.0.0:8093"
+host = "localhost"
+
+[ssh.identity]
+url = "http://identity:8080"
+token = "$gpu_token"
+
+[log_archive]
+endpoint = "http://objects:8087"
+bucket = "atelier-logs"
+access_key = "$object_store_access_key"
+secret_key = "$object_store_secret_key"
+
+[clusters.dev-1]
+kubeconfig = "/config/kubeconfig"
+
+[callers]
+gateway = "$gateway_token"
+identity = "$identity_token"
+
+END
+  auth "$gpu_token"
+  database "$gpu_owner_password" "$gpu_app_password" "$gpu_worker_password"
+} >"$out/gpu.toml"
+
+cat >"$out/operator.toml" <<END
+listen = "0.0.0.0:8080"
+kubeconfig = "/config/kubeconfig"
+# a fixed identity takes its own lease again after a crash
+identity = "operator-1"
+
+[callers]
+scripts = "$operator_token"
+END
+
+# The gateway shares the network of the cluster, where pods have addresses of the loopback interface.
+{
+  cat <<END
+listen = "0.0.0.0:8080"
+metrics_listen = "0.0.0.0:9090"
+public_url = "$public_url"
+gpu_token = "$gateway_token"
+drain_seconds = 1
+
+[[cookie_keys]]
+id = "1"
+key = "$cookie_key"
+
+[limits.shared]
+url = "redis://:$valkey_password@valkey:6379"
+
+[services]
+identity = "http://identity:8080"
+stock = "http://stock:8080"
+gpu = "http://gpu:8080"
+storage = "http://storage:8080"
+
+END
+  auth "$gateway_token"
+} >"$out/gateway.toml"
+
+cat >"$out/cluster.toml" <<END
+listen = "0.0.0.0:8086"
+data_dir = "/data"
+
+[[tokens]]
+token = "$cluster_token"
+user = "atelier"
+groups = ["system:masters"]
+
+[[nodes]]
+name = "node-1"
+cpu = "128"
+memory = "512Gi"
+ephemeral_storage = "4Ti"
+pods = 500
+extended = { "nvidia.com/gpu" = 32 }
+labels = { "atelier.dev/datacenter" = "dev-1" }
+
+# the operator's placeholders
+[[images]]
+pattern = "registry.k8s.io/pause:*"
+
+[[images]]
+pattern = "atelier/webui:*"
+entrypoint = ["/bin/atelier-webui"]
+END
+
+cat >"$out/kubeconfig" <<END
+apiVersion: v1
+kind: Config
+current-context: dev-1
+clusters:
+  - name: dev-1
+    cluster: {server: "http://cluster:8086"}
+users:
+  - name: atelier
+    user: {token: "$cluster_token"}
+contexts:
+  - name: dev-1
+    context: {cluster: dev-1, user: atelier}
+END
+
+cat >"$out/objects.toml" <<END
+listen = "0.0.0.0:8087"
+data_dir = "/data"
+admin_access_key = "$object_store_access_key"
+admin_secret_key = "$object_store_secret_key"
+region = "default"
+END
+
+cat >"$out/demo.json" <<END
+{
+  "gateway": "$public_url",
+  "administrator": {"email": "admin@atelier.example", "password": "$administrator_password"},
+  "designer": {"email": "designer@atelier.example", "password": "$designer_password"}
+}
+END
+
+printf '%s' "$postgres_password" >"$out/postgres-password"
+printf '%s' "$grafana_password" >"$out/grafana-password"
+printf 'requirepass %s\nsave ""\nappendonly no\nmaxmemory 64mb\n' "$valkey_password" >"$out/valkey.conf"
+
+# Each container's user; 472 is Grafana's, 999 Valkey's and Postgres'.
+if [ "$(id -u)" = 0 ]; then
+  chmod 711 "$out"
+  chown 65532:65532 "$out"/*.toml "$out/kubeconfig"
+  chown 472 "$out/grafana-password"
+  chown 999 "$out/valkey.conf" "$out/postgres-password"
+  for data in "$@"; do chown 65532:65532 "$data"; done
+fi

@@ -1,0 +1,190 @@
+{{/*
+All objects of a service: dict with
+  root        the chart
+  name        the service, and the folder of its image
+  config      what the chart sets in its configuration
+  tokens      variable → caller whose token it is
+  secrets     list of dict "variable" "secret" "key"
+  stateful    it has a schema in Postgres
+  clusters    it uses the clusters of datacenters
+  rbac        it has rights in clusters: files/rbac has its service account
+  ports       list of dict "name" "port"; the first is that of health checks and metrics
+  services    list of dict "name" "type" "annotations" "ports": Services besides the internal one
+  calledBy    services that call it; public: everyone may
+  calls       services that it calls
+  egress      what else it connects to: names below networkPolicy
+  tlsSecret   certificate, mounted
+  drain       seconds for which it goes on serving by itself after SIGTERM
+*/}}
+{{- define "atelier.service" -}}
+{{- $root := .root -}}
+{{- $own := get $root.Values .name -}}
+{{- if $own.enabled -}}
+{{- include "atelier.check" $root -}}
+{{- $values := mergeOverwrite (deepCopy $root.Values.defaults) (deepCopy $own) -}}
+{{- $config := mergeOverwrite (deepCopy .config) (deepCopy $values.config) -}}
+{{- if .stateful -}}
+{{- $_ := set $config "database" (mergeOverwrite (dict "url" (include "atelier.database.url" $root)) (dig "database" dict $config)) -}}
+{{- end -}}
+{{- $inCluster := .rbac | default false -}}
+{{- if .clusters -}}
+{{- $inCluster = false -}}
+{{- range $root.Values.clusters -}}
+{{- if not .existingSecret -}}
+{{- $inCluster = true -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $spec := merge (dict "values" $values "toml" (include "atelier.toml" $config) "inCluster" $inCluster) . -}}
+{{- $scope := dict "root" $root "spec" $spec "name" .name -}}
+{{- include "atelier.service.config" $scope -}}
+{{- include "atelier.service.deployment" $scope -}}
+{{- include "atelier.service.availability" $scope -}}
+{{- include "atelier.service.network" $scope -}}
+{{- include "atelier.service.monitor" $scope -}}
+{{- if .stateful -}}
+{{- include "atelier.service.migration" $scope -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "atelier.service.config" -}}
+{{- if not .spec.rbac }}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: atelier-{{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "atelier.labels" . | nindent 4 }}
+automountServiceAccountToken: false
+{{- end }}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: atelier-{{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "atelier.labels" . | nindent 4 }}
+data:
+  config.toml: |
+    {{- .spec.toml | nindent 4 }}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: atelier-{{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "atelier.labels" . | nindent 4 }}
+    atelier.dev/scrape: "true"
+spec:
+  selector:
+    {{- include "atelier.selector" . | nindent 4 }}
+  ports:
+    {{- with index .spec.ports 0 }}
+    - name: {{ .name }}
+      port: {{ .port }}
+      targetPort: {{ .name }}
+    {{- end }}
+{{- range .spec.services }}
+---
+apiVersion: v1
+kind: Service
+metadata:
+  name: atelier-{{ $.name }}-{{ .name }}
+  namespace: {{ $.root.Release.Namespace }}
+  labels:
+    {{- include "atelier.labels" $ | nindent 4 }}
+  {{- with .annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+spec:
+  type: {{ .type }}
+  {{- if ne .type "ClusterIP" }}
+  externalTrafficPolicy: {{ .externalTrafficPolicy | default "Cluster" }}
+  {{- end }}
+  selector:
+    {{- include "atelier.selector" $ | nindent 4 }}
+  ports:
+    {{- range .ports }}
+    - name: {{ .target }}
+      port: {{ .port }}
+      targetPort: {{ .target }}
+    {{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "atelier.service.availability" }}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: atelier-{{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "atelier.labels" . | nindent 4 }}
+spec:
+  maxUnavailable: 1
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels:
+      {{- include "atelier.selector" . | nindent 6 }}
+{{- with .spec.values.autoscaling }}
+{{- if .enabled }}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata:
+  name: atelier-{{ $.name }}
+  namespace: {{ $.root.Release.Namespace }}
+  labels:
+    {{- include "atelier.labels" $ | nindent 4 }}
+spec:
+  scaleTargetRef:
+    apiVersion: apps/v1
+    kind: Deployment
+    name: atelier-{{ $.name }}
+  minReplicas: {{ .minReplicas }}
+  maxReplicas: {{ .maxReplicas }}
+  metrics:
+    - type: Resource
+      resource:
+        name: cpu
+        target:
+          type: Utilization
+          averageUtilization: {{ .cpuPercent }}
+  behavior:
+    scaleDown:
+      stabilizationWindowSeconds: 300
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "atelier.service.monitor" -}}
+{{- if .root.Values.metrics.serviceMonitors }}
+---
+apiVersion: monitoring.coreos.com/v1
+kind: ServiceMonitor
+metadata:
+  name: atelier-{{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "atelier.labels" . | nindent 4 }}
+    {{- with .root.Values.metrics.labels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+spec:
+  selector:
+    matchLabels:
+      {{- include "atelier.selector" . | nindent 6 }}
+      atelier.dev/scrape: "true"
+  endpoints:
+    - port: {{ (index .spec.ports 0).name }}
+      path: /metrics
+      interval: 15s
+{{- end }}
+{{- end -}}

@@ -1,0 +1,123 @@
+//! Metrics of the queues of one process.
+
+use std::sync::atomic::AtomicU64;
+
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+};
+use service::metrics::Registrar;
+use sqlx::AssertSqlSafe;
+
+use super::{Key, Queue};
+
+/// Due rows are counted up to this number: counting costs the same however long the queue is.
+const MOST_COUNTED: i64 = 10_000;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ResultLabels {
+    queue: &'static str,
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct QueueLabels {
+    queue: &'static str,
+}
+
+/// Metrics of all queues of a process. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct QueueMetrics {
+    results: Family<ResultLabels, Counter>,
+    running: Family<QueueLabels, Gauge>,
+    due: Family<QueueLabels, Gauge>,
+    oldest: Family<QueueLabels, Gauge<f64, AtomicU64>>,
+}
+
+impl QueueMetrics {
+    pub(crate) fn register(registry: &mut Registrar<'_>) -> Self {
+        let own = Self::default();
+        registry.register(
+            "queue_reconciles",
+            "Reconciles by result: done, failed, lease_lost",
+            &["queue", "result"],
+            own.results.clone(),
+        );
+        registry.register("queue_running", "Rows being reconciled", &["queue"], own.running.clone());
+        registry.register(
+            "queue_due_rows",
+            "Rows that wait for a reconcile in any replica, counted up to 10000",
+            &["queue"],
+            own.due.clone(),
+        );
+        registry.register(
+            "queue_oldest_due_seconds",
+            "How long the row that has waited longest is due",
+            &["queue"],
+            own.oldest.clone(),
+        );
+        own
+    }
+
+    pub(super) fn of(&self, queue: &'static str) -> TableMetrics {
+        for result in ["done", "failed", "lease_lost"] {
+            // a counter that is not there before its first event hides that event from `increase`
+            self.results.get_or_create(&ResultLabels { queue, result }).inc_by(0);
+        }
+        let labels = QueueLabels { queue };
+        TableMetrics {
+            queue,
+            results: self.results.clone(),
+            running: self.running.get_or_create_owned(&labels),
+            due: self.due.get_or_create_owned(&labels),
+            oldest: self.oldest.get_or_create_owned(&labels),
+        }
+    }
+}
+
+/// Metrics of one queue.
+#[derive(Debug)]
+pub(super) struct TableMetrics {
+    queue: &'static str,
+    results: Family<ResultLabels, Counter>,
+    running: Gauge,
+    due: Gauge,
+    oldest: Gauge<f64, AtomicU64>,
+}
+
+impl TableMetrics {
+    pub(super) fn count(&self, result: &'static str) {
+        self.results.get_or_create(&ResultLabels { queue: self.queue, result }).inc();
+    }
+
+    pub(super) fn running(&self, rows: usize) {
+        self.running.set(i64::try_from(rows).unwrap_or(i64::MAX));
+    }
+}
+
+impl<K: Key> Queue<K> {
+    /// Measures how many rows are due, and for how long.
+    pub(super) async fn measure(&self) {
+        match self.backlog().await {
+            Ok((due, oldest)) => {
+                self.0.metrics.due.set(due);
+                self.0.metrics.oldest.set(oldest);
+            }
+            Err(error) => {
+                tracing::warn!(queue = self.0.table.name, %error, "cannot measure the queue");
+            }
+        }
+    }
+
+    /// Returns the number of due rows, and how long the oldest is due in seconds.
+    async fn backlog(&self) -> sqlx::Result<(i64, f64)> {
+        let sql = format!(
+            "select count(*), coalesce(extract(epoch from now() - min(due)), 0)::float8
+             from (select coalesce(lease_until, wake_at) as due from {}
+                   where coalesce(lease_until, wake_at) <= now()
+                   order by coalesce(lease_until, wake_at) limit $1) oldest",
+            self.0.table.name
+        );
+        sqlx::query_as(AssertSqlSafe(sql)).bind(MOST_COUNTED).fetch_one(&self.0.db.worker).await
+    }
+}

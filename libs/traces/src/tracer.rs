@@ -1,0 +1,171 @@
+//! The tracer of a process: which traces are recorded, and where their spans go.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use http::{HeaderMap, Method};
+use opentelemetry::{
+    Context, KeyValue,
+    trace::{
+        Link, Span as _, SpanBuilder, SpanContext, SpanKind, TraceContextExt, TraceFlags, TraceState,
+        Tracer as _, TracerProvider,
+    },
+};
+use opentelemetry_otlp::{
+    SpanExporter, WithExportConfig, WithTonicConfig, tonic_types::transport::ClientTlsConfig,
+};
+use opentelemetry_sdk::{
+    Resource,
+    trace::{BatchConfigBuilder, BatchSpanProcessor, Sampler, SdkTracer, SdkTracerProvider},
+};
+use uuid::Uuid;
+
+use crate::{HEADER, Span, TelemetryConfig, TraceContext, current::Position, http::known};
+
+/// How long a span waits for others before they are exported together.
+const DELAY: Duration = Duration::from_secs(1);
+/// Time that the last export may take.
+const LAST_EXPORT: Duration = Duration::from_secs(3);
+
+/// Who sends the requests of a listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Anyone. They name a trace, but do not decide that it is recorded.
+    Outside,
+    /// Services of the platform.
+    Inside,
+}
+
+/// Begins the spans of one process. Clones share what is exported; the default records nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Tracer(Option<Arc<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    provider: SdkTracerProvider,
+    tracer: SdkTracer,
+    /// A trace that begins here is recorded if a random number is below it.
+    threshold: u64,
+}
+
+impl Tracer {
+    /// The tracer of the service `name`, which exports in the background. Call it in a tokio runtime. The endpoint does not
+    /// need to answer: spans that cannot be exported are dropped.
+    ///
+    /// # Errors
+    /// If the configuration is not valid.
+    pub fn start(name: &'static str, config: &TelemetryConfig) -> anyhow::Result<Self> {
+        config.check()?;
+        let mut exporter = SpanExporter::builder().with_tonic().with_endpoint(config.endpoint.as_str());
+        if config.endpoint.scheme() == "https" {
+            exporter = exporter.with_tls_config(ClientTlsConfig::new().with_native_roots());
+        }
+        let exporter = exporter.build().context("telemetry.endpoint cannot be used")?;
+        let batches = BatchConfigBuilder::default().with_scheduled_delay(DELAY).build();
+        let version = env!("CARGO_PKG_VERSION");
+        let resource = Resource::builder().with_service_name(name).with_attributes([
+            KeyValue::new("service.namespace", "atelier"),
+            KeyValue::new("service.version", version),
+            KeyValue::new("service.instance.id", Uuid::new_v4().to_string()),
+        ]);
+        let provider = SdkTracerProvider::builder()
+            .with_resource(resource.build())
+            // the decision is made before a span is made: see `chosen`
+            .with_sampler(Sampler::AlwaysOn)
+            .with_span_processor(BatchSpanProcessor::builder(exporter).with_batch_config(batches).build())
+            .build();
+        let tracer = provider.tracer("atelier");
+        let threshold = (config.sample_ratio * u64::MAX as f64) as u64;
+        Ok(Self(Some(Arc::new(Inner { provider, tracer, threshold }))))
+    }
+
+    /// Returns whether anything is recorded.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Exports what is left, and records nothing from then on. It blocks: call it off the threads of the runtime, which the
+    /// export needs.
+    pub fn shut_down(&self) {
+        let Some(inner) = &self.0 else { return };
+        if let Err(error) = inner.provider.shutdown_with_timeout(LAST_EXPORT) {
+            tracing::warn!(%error, "the last spans were not exported");
+        }
+    }
+
+    /// Begins the span of a request: in the trace that its headers name, otherwise in a new one. Sets the headers for the
+    /// next hop. For a request from outside they keep the flag of the client, whose own software may be the next hop;
+    /// calls to services of the platform carry the position of the span instead.
+    pub fn accept(&self, method: &Method, headers: &mut HeaderMap, origin: Origin) -> Span {
+        let given = TraceContext::take(headers);
+        let asked = given.is_some_and(|given| given.is_sampled());
+        let sampled = match (origin, given) {
+            // without a tracer the decision of the caller is passed on
+            (Origin::Inside, Some(_)) => asked,
+            _ => self.chosen(),
+        };
+        let parent = given.map(|given| given.with_flag(sampled));
+        let span = if sampled && self.is_on() {
+            let name = known(method);
+            self.begin(parent, SpanBuilder::from_name(name).with_kind(SpanKind::Server))
+        } else {
+            self.unrecorded(parent, sampled)
+        };
+        if let Some(context) = span.context() {
+            let next = if origin == Origin::Outside { context.with_flag(asked) } else { context };
+            headers.insert(HEADER, next.header());
+        }
+        span
+    }
+
+    /// Begins the span of a reconcile: in the trace of the request that asked for it, and linked to that request. Without
+    /// one, in a new trace.
+    pub fn reconcile(&self, name: &'static str, request: Option<TraceContext>) -> Span {
+        if !self.is_on() {
+            return Span::none();
+        }
+        if !request.map_or_else(|| self.chosen(), |request| request.is_sampled()) {
+            return self.unrecorded(request, false);
+        }
+        let links = request.map(|request| Link::with_context(remote(request)));
+        let builder = SpanBuilder::from_name(name).with_kind(SpanKind::Consumer);
+        self.begin(request, builder.with_links(links.into_iter().collect()))
+    }
+
+    /// Begins a recorded span below `parent`.
+    pub(crate) fn begin(&self, parent: Option<TraceContext>, builder: SpanBuilder) -> Span {
+        let Some(inner) = &self.0 else { return Span::none() };
+        let above = match parent {
+            Some(parent) => Context::new().with_remote_span_context(remote(parent)),
+            None => Context::new(),
+        };
+        let span = inner.tracer.build_with_context(builder, &above);
+        let context = span.span_context();
+        // nothing is recorded after the shutdown
+        if !context.is_valid() {
+            return self.unrecorded(parent, false);
+        }
+        let trace = u128::from_be_bytes(context.trace_id().to_bytes());
+        let number = u64::from_be_bytes(context.span_id().to_bytes());
+        let context = TraceContext::new(trace, number, true);
+        Span::recorded(span, Position { context, tracer: self.clone() })
+    }
+
+    fn unrecorded(&self, parent: Option<TraceContext>, sampled: bool) -> Span {
+        let context = parent.map_or_else(TraceContext::random, TraceContext::next).with_flag(sampled);
+        Span::unrecorded(Position { context, tracer: self.clone() })
+    }
+
+    /// Whether a trace that begins here is recorded. Not decided by the id of the trace: a client may have chosen that.
+    fn chosen(&self) -> bool {
+        // the two highest bits are those of a UUID's variant
+        self.0.as_ref().is_some_and(|inner| (Uuid::new_v4().as_u64_pair().1 << 2) < inner.threshold)
+    }
+}
+
+fn remote(context: TraceContext) -> SpanContext {
+    let flags = if context.is_sampled() { TraceFlags::SAMPLED } else { TraceFlags::NOT_SAMPLED };
+    let (trace, span) = context.ids();
+    SpanContext::new(trace.into(), span.into(), flags, true, TraceState::NONE)
+}
