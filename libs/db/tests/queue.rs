@@ -254,6 +254,9 @@ async fn a_lane_that_hangs_leaves_room_for_the_others() {
     let done = Arc::new(AtomicUsize::new(0));
     let (now, peak, count) = (Arc::clone(&running), Arc::clone(&most), Arc::clone(&done));
     let settings = Settings { concurrency: 8, lane_concurrency: 3, ..World::settings() };
+    // there are more of them than are read at once
+    world.insert(&hung, "hung", true).await;
+    world.insert(&sound, "sound", true).await;
     let (process, _) = world.replica(settings, move |leased| {
         let hangs = all_hung.contains(&leased.key);
         let (now, peak, count) = (Arc::clone(&now), Arc::clone(&peak), Arc::clone(&count));
@@ -266,8 +269,6 @@ async fn a_lane_that_hangs_leaves_room_for_the_others() {
             Ok(Outcome::Done)
         }
     });
-    world.insert(&hung, "hung", true).await;
-    world.insert(&sound, "sound", true).await;
     eventually("the sound lane is done", async || (done.load(Ordering::SeqCst) == 40).then_some(())).await;
     assert_eq!((running.load(Ordering::SeqCst), most.load(Ordering::SeqCst)), (3, 3));
     eventually("only the hung rows are running", async || {

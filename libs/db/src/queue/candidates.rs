@@ -76,6 +76,8 @@ impl<K: Key> Poked<K> {
 pub(super) struct Selected<K> {
     /// Rows of full lanes were not read.
     pub(super) some_unread: bool,
+    /// As many rows were read as one read may, and their lanes left slots free: rows of other lanes may wait behind them.
+    pub(super) room_left: bool,
     pub(super) candidates: Vec<Candidate<K>>,
     /// The candidates that fit into the free slots.
     pub(super) chosen: Vec<Candidate<K>>,
@@ -91,6 +93,9 @@ impl<K: Key> Selected<K> {
 
     /// When to check for due rows again: at least every `poll`.
     pub(super) fn next(&self, poll: Duration) -> Duration {
+        if self.room_left && self.leased.len() == self.chosen.len() {
+            return Duration::ZERO;
+        }
         let due_in = self.candidates.iter().filter(|row| !row.is_due()).map(|row| row.due_in);
         // those that could not be leased are locked for a moment, or taken by another replica
         let soon = (self.leased.len() != self.chosen.len()).then_some(0.05);
@@ -107,18 +112,22 @@ impl<K: Key> Queue<K> {
         poked: &HashSet<K>,
     ) -> sqlx::Result<Selected<K>> {
         let full = running.full_lanes(self.0.settings.lane_concurrency);
-        let candidates = self.candidates(&full, free, poked).await?;
+        let most = free.saturating_mul(ROWS_PER_SLOT);
+        let candidates = self.candidates(&full, most, poked).await?;
+        let is_cut_off = candidates.len() >= most;
         let due = candidates.iter().filter(|row| row.is_due());
         let chosen = choose(due, running, free, self.0.settings.lane_concurrency);
         let leased = self.take(&chosen, poked).await?;
-        Ok(Selected { some_unread: !full.is_empty(), candidates, chosen, leased })
+        let due = candidates.iter().filter(|row| row.is_due()).count();
+        let room_left = is_cut_off && due > chosen.len() && chosen.len() < free;
+        Ok(Selected { some_unread: !full.is_empty(), room_left, candidates, chosen, leased })
     }
 
-    /// Rows that are due or soon due, of lanes that are not full, and poked ones.
+    /// Up to `most` rows that are due or soon due, of lanes that are not full, and poked ones.
     async fn candidates(
         &self,
         full: &[String],
-        free: usize,
+        most: usize,
         poked: &HashSet<K>,
     ) -> sqlx::Result<Vec<Candidate<K>>> {
         let Table { name, lane, .. } = self.0.table;
@@ -133,7 +142,7 @@ impl<K: Key> Queue<K> {
         let mut rows = sqlx::query(AssertSqlSafe(sql))
             .bind(settings.poll.as_secs_f64())
             .bind(full)
-            .bind(i64::try_from(free.saturating_mul(ROWS_PER_SLOT)).unwrap_or(i64::MAX))
+            .bind(i64::try_from(most).unwrap_or(i64::MAX))
             .fetch_all(&self.0.db.worker)
             .await?;
         if !poked.is_empty() {
@@ -257,7 +266,8 @@ mod tests {
                 owner: Uuid::nil(),
             };
             let leased = chosen[..leased].iter().map(lease).collect();
-            Selected { some_unread: false, candidates: candidates.to_vec(), chosen, leased }
+            let (some_unread, room_left) = (false, false);
+            Selected { some_unread, room_left, candidates: candidates.to_vec(), chosen, leased }
         };
         assert_eq!(selected(&[], 0, 0).next(POLL), POLL);
         assert_eq!(selected(&rows[..2], 2, 2).next(POLL), POLL);
@@ -266,6 +276,9 @@ mod tests {
         assert!(!selected(&rows, 2, 1).is_limited());
         assert!(selected(&rows, 1, 1).is_limited());
         assert!(Selected { some_unread: true, ..selected(&rows, 2, 2) }.is_limited());
+        assert_eq!(Selected { room_left: true, ..selected(&rows, 1, 1) }.next(POLL), Duration::ZERO);
+        let locked = Selected { room_left: true, ..selected(&rows, 1, 0) };
+        assert_eq!(locked.next(POLL), Duration::from_millis(50));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Metrics of the queues of one process.
 
-use std::sync::atomic::AtomicU64;
+use std::{convert::Infallible, sync::atomic::AtomicU64, time::Duration};
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -11,6 +11,8 @@ use sqlx::AssertSqlSafe;
 
 use super::{Key, Queue};
 
+/// Time between two measurements of a queue.
+const MEASURE_EVERY: Duration = Duration::from_secs(15);
 /// Due rows are counted up to this number: counting costs the same however long the queue is.
 const MOST_COUNTED: i64 = 10_000;
 
@@ -96,8 +98,16 @@ impl TableMetrics {
 }
 
 impl<K: Key> Queue<K> {
+    /// Measures at intervals, without an end.
+    pub(super) async fn measure_regularly(&self) -> Infallible {
+        loop {
+            self.measure().await;
+            tokio::time::sleep(MEASURE_EVERY).await;
+        }
+    }
+
     /// Measures how many rows are due, and for how long.
-    pub(super) async fn measure(&self) {
+    async fn measure(&self) {
         match self.backlog().await {
             Ok((due, oldest)) => {
                 self.0.metrics.due.set(due);

@@ -23,9 +23,6 @@ use super::{
 };
 use crate::lease;
 
-/// Time between two measurements of the queue.
-const MEASURE_EVERY: Duration = Duration::from_secs(15);
-
 /// What filling the free slots has shown.
 struct Filled {
     /// More rows may be due than there were slots for.
@@ -45,7 +42,7 @@ impl<K: Key> Queue<K> {
     {
         let mut running = Running { tasks: JoinSet::new(), lanes: HashMap::new(), again: HashSet::new() };
         let (mut check, mut limited, mut deadline) = (true, false, Instant::now());
-        let mut measured: Option<Instant> = None;
+        let mut measuring = std::pin::pin!(self.measure_regularly());
         while !stop.is_cancelled() {
             if check || !lock(&self.0.poked).is_empty() {
                 let filled = self.fill(&mut running, &reconcile).await.unwrap_or_else(|error| {
@@ -53,10 +50,6 @@ impl<K: Key> Queue<K> {
                     Filled { limited: false, next: self.0.settings.poll }
                 });
                 (check, limited, deadline) = (false, filled.limited, Instant::now() + filled.next);
-            }
-            if measured.is_none_or(|at| at.elapsed() >= MEASURE_EVERY) {
-                self.measure().await;
-                measured = Some(Instant::now());
             }
             tokio::select! {
                 biased;
@@ -69,6 +62,7 @@ impl<K: Key> Queue<K> {
                 }
                 () = self.0.nudge.notified() => check = true,
                 () = sleep_until(deadline) => check = true,
+                never = &mut measuring => match never {},
             }
         }
         // what has begun is finished

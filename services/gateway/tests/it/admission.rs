@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use axum::{Router, extract::Request, http::Method};
+use axum::{Router, extract::Request, http::Method, routing::get};
 use testkit::Client;
 use tokio::{
     sync::{Semaphore, watch},
@@ -112,7 +112,7 @@ async fn a_deletion_overtakes_what_waits() {
     // each request stays at the service until one is released
     let released = Arc::new(Semaphore::new(0));
     let (seen, release) = (Arc::clone(&arrived), Arc::clone(&released));
-    let stock = Router::new().fallback(move |request: Request| {
+    let stock = Router::new().route("/readyz", get(async || ())).fallback(move |request: Request| {
         let (seen, release) = (Arc::clone(&seen), Arc::clone(&release));
         async move {
             seen.lock().unwrap().push(request.method().clone());
