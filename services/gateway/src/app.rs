@@ -72,7 +72,8 @@ impl App {
             .merge(front.health_routes());
         let routes = Routes::new(instance::gpu_client(&state, http.clone()));
         let instances = Instances::new(state.clone(), http.clone(), routes.clone(), &process.metrics)?;
-        let hosts = Hosts::new(state.clone(), Api::new(state.clone(), own, &process.metrics), pages, instances)?;
+        let hosts =
+            Hosts::new(state.clone(), Api::new(state.clone(), own, &process.metrics), pages, instances)?;
         Ok(Self {
             hosts: Arc::new(hosts),
             internal: front.metrics_routes().merge(front.health_routes()).merge(front.report_routes()),

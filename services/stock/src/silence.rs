@@ -44,7 +44,8 @@ pub(crate) fn start(state: &AppState, workers: &Workers, cluster: &str) {
     workers.spawn_periodic(format!("stock.silence.{cluster}"), PERIOD, move || {
         let (state, cluster) = (state.clone(), cluster.clone());
         async move {
-            let silent = !matches!(tokio::time::timeout(TIMEOUT, state.clusters.answers(&cluster)).await, Ok(Ok(())));
+            let silent =
+                !matches!(tokio::time::timeout(TIMEOUT, state.clusters.answers(&cluster)).await, Ok(Ok(())));
             state.metrics.cluster_answers(&cluster, !silent);
             if state.silence.set(&cluster, silent) {
                 tracing::warn!(cluster, silent, "cluster stopped answering or answers again");

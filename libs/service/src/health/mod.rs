@@ -178,8 +178,7 @@ impl Registered {
     async fn check(&self) -> Dependency {
         let begun = Instant::now();
         let answer = tokio::time::timeout(TIMEOUT, (self.probe)()).await;
-        let answer =
-            answer.unwrap_or_else(|_| Err(format!("no answer within {} ms", TIMEOUT.as_millis())));
+        let answer = answer.unwrap_or_else(|_| Err(format!("no answer within {} ms", TIMEOUT.as_millis())));
         let latency_ms = answer.is_ok().then(|| milliseconds(begun.elapsed()));
         if let Err(error) = &answer {
             *lock(&self.last_error) = Some(LastError::now(error));

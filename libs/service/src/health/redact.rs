@@ -102,7 +102,10 @@ mod tests {
     #[test]
     fn secrets_are_removed_by_their_form() {
         for (text, expected) in [
-            ("cannot connect to postgres://app:hunter22@db:5432/x", "cannot connect to postgres://[redacted]@db:5432/x"),
+            (
+                "cannot connect to postgres://app:hunter22@db:5432/x",
+                "cannot connect to postgres://[redacted]@db:5432/x",
+            ),
             ("redis://:p@ss/w0rd@cache:6379 is away", "redis://[redacted]@cache:6379 is away"),
             ("host=db password=hunter22 user=app", "host=db password=[redacted] user=app"),
             (r#"{"secret_key": "hunter22", "a": 1}"#, r#"{"secret_key": "[redacted]", "a": 1}"#),

@@ -248,7 +248,11 @@ mod tests {
                 Some("gpu.watch fails"),
             ),
             (Parts { queues: vec![queue(59.0)], ..parts() }, HealthState::Ok, None),
-            (Parts { queues: vec![queue(61.0)], ..parts() }, HealthState::Degraded, Some("work is 61 s late")),
+            (
+                Parts { queues: vec![queue(61.0)], ..parts() },
+                HealthState::Degraded,
+                Some("work is 61 s late"),
+            ),
             (
                 Parts {
                     ready: Err("postgres://a:hunter22@db is away".into()),

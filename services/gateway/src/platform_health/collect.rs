@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use futures::future::join_all;
 use jiff::Timestamp;
-use service::{Front, health::{Report, cause}};
+use service::{
+    Front,
+    health::{Report, cause},
+};
 use tokio::time::timeout;
 use url::Url;
 
@@ -57,7 +60,7 @@ impl Modules {
         let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(80));
         let authority = format!("{host}:{port}");
         let begun = tokio::time::Instant::now();
-        let resolved = timeout(deadline, tokio::net::lookup_host(&authority)).await;
+        let resolved = timeout(deadline, tokio::net::lookup_host(authority.clone())).await;
         let mut addresses: Vec<SocketAddr> = match resolved {
             Ok(Ok(addresses)) => addresses.collect(),
             Ok(Err(error)) => return vec![Replica::new(authority, Err(error.to_string()))],

@@ -160,8 +160,10 @@ mod tests {
         let replica = |address: &str, lag, revision| {
             Replica::new(address.into(), Ok(report(HealthState::Ok, lag, revision)))
         };
-        let module =
-            Module::new("gpu".into(), vec![replica("b", 3.0, "old"), replica("a", 2.0, "new"), replica("c", 1.0, "new")]);
+        let module = Module::new(
+            "gpu".into(),
+            vec![replica("b", 3.0, "old"), replica("a", 2.0, "new"), replica("c", 1.0, "new")],
+        );
         assert_eq!(module.versions, ["0.1.0+new", "0.1.0+old"]);
         assert_eq!((module.lag_seconds, module.last_error.unwrap().message.as_str()), (3.0, "old"));
         let addresses: Vec<_> = module.replicas.iter().map(|replica| replica.address.as_str()).collect();
