@@ -109,7 +109,7 @@ pub(crate) fn balancer(config: &Config, gateways: &[Gateway]) -> String {
         .collect();
     format!(
         "global\n    maxconn 4096\n\
-         defaults\n    mode http\n    timeout connect 2s\n    timeout client 1h\n    timeout server 1h\n    \
+         defaults\n    mode http\n    timeout connect 2s\n    timeout check 2s\n    timeout client 1h\n    timeout server 1h\n    \
          timeout tunnel 1h\n    retries 0\n\
          frontend public\n    bind 127.0.0.1:{public}\n    default_backend gateways\n\
          backend gateways\n    balance roundrobin\n    option httpchk\n    \

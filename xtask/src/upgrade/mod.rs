@@ -165,7 +165,7 @@ async fn under_load(
     let work = async { tokio::join!(rolling, load.send_until(rate, &ended)).0 };
     let done = tokio::select! {
         done = work => done,
-        error = coming.come_and_go(access, &seen) => Err(error),
+        error = come_and_go(&coming, access, &seen) => Err(error),
         error = load.stay_signed_in() => Err(error),
     };
     print!("{}", seen.failures());
@@ -184,6 +184,15 @@ async fn under_load(
     }
     println!("{} instances came and went, {} WebSockets", coming.count(), coming.websockets());
     Ok(Outcome { requests: seen.requests(), failed: seen.failed(), instances: before.len(), lost })
+}
+
+/// Lets instances come and go for ever. One that fails is counted, and others go on.
+async fn come_and_go(coming: &Instances, access: &Access, seen: &Seen) -> anyhow::Error {
+    loop {
+        let error = coming.come_and_go(access, seen).await;
+        println!("  {error:#}");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
 }
 
 /// Starts the instances that have to survive. Returns their ids.

@@ -27,7 +27,7 @@ pub(super) struct Module {
     pub(super) versions: Vec<String>,
     /// The longest lag of its replicas, in seconds.
     pub(super) lag_seconds: f64,
-    /// The newest error of its replicas.
+    /// The newest error of its replicas, after the name of the part that had it.
     pub(super) last_error: Option<LastError>,
     /// Its replicas, by address.
     pub(super) replicas: Vec<Replica>,
@@ -76,10 +76,21 @@ impl Module {
         versions.sort();
         versions.dedup();
         let lag_seconds = reports().map(|report| report.lag_seconds).fold(0.0, f64::max);
-        let errors = reports().filter_map(|report| report.last_error.as_ref());
-        let last_error = errors.max_by_key(|error| error.at).cloned();
+        let last_error = reports().flat_map(errors).max_by_key(|error| error.at);
         Self { name, state, versions, lag_seconds, last_error, replicas }
     }
+}
+
+/// The last errors of the parts of a process, with their names.
+fn errors(report: &Report) -> impl Iterator<Item = LastError> {
+    let dependencies = report.dependencies.iter().map(|part| (&part.name, &part.last_error));
+    let workers = report.workers.iter().map(|part| (&part.name, &part.last_error));
+    let queues = report.queues.iter().map(|part| (&part.name, &part.last_error));
+    let all = dependencies.chain(workers).chain(queues);
+    all.filter_map(|(name, error)| {
+        let error = error.as_ref()?;
+        Some(LastError { message: format!("{name}: {}", error.message), at: error.at })
+    })
 }
 
 /// The version, and the revision if the build said it.
@@ -114,8 +125,11 @@ mod tests {
         serde_json::from_value(json!({
             "module": "gpu", "state": state, "reason": null, "version": "0.1.0", "revision": revision,
             "started_at": "2026-01-01T00:00:00Z", "lag_seconds": lag_seconds,
-            "last_error": { "message": revision, "at": format!("2026-01-01T00:00:0{}Z", lag_seconds) },
-            "dependencies": [], "workers": [], "queues": [],
+            "last_error": null, "dependencies": [], "workers": [],
+            "queues": [{
+                "name": "instances", "due": 0, "lag_seconds": lag_seconds,
+                "last_error": { "message": revision, "at": format!("2026-01-01T00:00:0{lag_seconds}Z") },
+            }],
         }))
         .unwrap()
     }
@@ -165,7 +179,10 @@ mod tests {
             vec![replica("b", 3.0, "old"), replica("a", 2.0, "new"), replica("c", 1.0, "new")],
         );
         assert_eq!(module.versions, ["0.1.0+new", "0.1.0+old"]);
-        assert_eq!((module.lag_seconds, module.last_error.unwrap().message.as_str()), (3.0, "old"));
+        assert_eq!(
+            (module.lag_seconds, module.last_error.unwrap().message.as_str()),
+            (3.0, "instances: old")
+        );
         let addresses: Vec<_> = module.replicas.iter().map(|replica| replica.address.as_str()).collect();
         assert_eq!(addresses, ["a", "b", "c"]);
     }

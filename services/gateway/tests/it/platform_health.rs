@@ -107,7 +107,7 @@ async fn each_module_has_the_state_of_its_replicas_and_no_secret_is_shown() {
     .await;
     let stock = module(&health, "stock");
     let message = stock["last_error"]["message"].as_str().unwrap();
-    assert_eq!(message, "cannot connect to postgres://[redacted]@db:5432/atelier: refused");
+    assert_eq!(message, "postgres: cannot connect to postgres://[redacted]@db:5432/atelier: refused");
     let states: Vec<_> = [0, 1].map(|n| stock["replicas"][n]["state"].as_str().unwrap().to_owned()).into();
     assert!(states.contains(&"ok".to_owned()) && states.contains(&"degraded".to_owned()), "{stock}");
 
