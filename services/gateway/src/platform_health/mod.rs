@@ -12,7 +12,7 @@ use auth::Admin;
 use axum::{Router, extract::State};
 use moka::future::Cache;
 use service::{Front, Health, health::DependencyKind};
-use utoipa::openapi::OpenApi;
+use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::state::AppState;
@@ -48,8 +48,12 @@ pub(crate) fn router(app: &AppState, front: Front, http: reqwest::Client) -> Rou
 }
 
 fn routes_of() -> OpenApiRouter<Shared> {
-    OpenApiRouter::new().routes(routes!(get_platform_health))
+    OpenApiRouter::with_openapi(Tags::openapi()).routes(routes!(get_platform_health))
 }
+
+#[derive(utoipa::OpenApi)]
+#[openapi(tags((name = "platform health", description = "How the modules of the platform are")))]
+struct Tags;
 
 /// The OpenAPI document of what the gateway answers itself.
 #[must_use]
