@@ -230,6 +230,9 @@ stock = "http://stock:8080"
 gpu = "http://gpu:8080"
 storage = "http://storage:8080"
 
+[modules]
+operator-dev-1 = ["http://operator:8080"]
+
 END
   auth "$gateway_token"
 } >"$out/gateway.toml"

@@ -30,6 +30,8 @@ enum Bench {
     Queue,
     /// Lists, reads and creations with 1,000,000 instances and with 10,000; from a grant to the start of an instance
     Instances,
+    /// Claims with one datacenter and 10,000 users, and with 100 and 1,000,000
+    Scale,
     /// 5,000 units: starts, API calls, steady state, memory
     Operator,
 }
@@ -38,6 +40,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let (package, example) = match args.name {
         Bench::Claims => ("atelier-stock", "bench_claims"),
         Bench::Queue => ("atelier-stock", "bench_queue"),
+        Bench::Scale => ("atelier-stock", "bench_scale"),
         Bench::Instances => ("atelier-gpu", "bench_instances"),
         Bench::Operator => ("atelier-operator", "bench_operator"),
         Bench::Gateway => ("atelier-gateway", "bench_gateway"),
@@ -59,7 +62,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
             packages::proxies(Consent::new(false)).await?;
             None
         }
-        Bench::Claims | Bench::Queue | Bench::Instances | Bench::Fairness => {
+        Bench::Claims | Bench::Queue | Bench::Scale | Bench::Instances | Bench::Fairness => {
             let bin = packages::postgres(Consent::new(false), &folder.join("download")).await?;
             let port = process::free_port()?;
             let postgres = Postgres::start(&Options {

@@ -6,7 +6,7 @@ use anyhow::bail;
 use tokio::process::Command;
 
 use crate::{
-    deployment, generate, observe,
+    deployment, generate, migrations, observe,
     packages::{self, Consent},
     queries,
 };
@@ -23,6 +23,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let consent = Consent::new(args.yes);
     step("format", cargo(&["fmt", "--all", "--check"])).await?;
+    step("migrations", async { migrations::check() }).await?;
     step("unused dependencies", unused_dependencies(consent)).await?;
     step("licenses and sources of dependencies", dependencies(consent)).await?;
     step("clippy and checked SQL", clippy(consent)).await?;

@@ -11,6 +11,7 @@ mod deployment;
 mod generate;
 mod http;
 mod images;
+mod migrations;
 mod mutants;
 mod observe;
 mod packages;
@@ -23,6 +24,7 @@ mod skipped;
 mod soak;
 mod test;
 mod up;
+mod upgrade;
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -43,6 +45,8 @@ enum Command {
     Demo(demo::Args),
     /// Send requests for minutes while instances come and go and gateways are restarted
     Soak(soak::Args),
+    /// Bring a platform of a previous commit to this version under load
+    Upgrade(upgrade::Args),
     /// Verify the audit logs of a running platform, and print them as one
     Audit(audit::Args),
     /// Run all tests on a Postgres and a Ceph RGW
@@ -83,6 +87,7 @@ fn main() -> ExitCode {
             Command::Up(args) => up::run(args).await,
             Command::Demo(args) => demo::run(args).await,
             Command::Soak(args) => soak::run(args).await,
+            Command::Upgrade(args) => upgrade::run(args).await,
             Command::Audit(args) => audit::run(args).await,
             Command::Test(args) => test::run(args).await,
             Command::Check(args) => check::run(args).await,

@@ -21,7 +21,7 @@ use crate::{
 use api::Problem;
 use ids::UserId;
 use jiff::Timestamp;
-use service::Workers;
+use service::{Health, Workers};
 
 /// Minimum time between two fetches of the keys, whatever key ids callers send.
 const REFRESH_INTERVAL: Duration = Duration::from_secs(5);
@@ -205,6 +205,13 @@ impl Verifier {
             let (source, http) = (source.clone(), http.clone());
             async move { source.read(&http, &after).await }
         });
+    }
+
+    /// Adds the identity service, whose revocations are read, to the dependencies of the process.
+    pub fn report_to(&self, health: &Health) {
+        if let Some(source) = &self.0.config.revocations {
+            health.depends_on_service("identity", &self.0.http, &source.url);
+        }
     }
 
     /// Returns the revocations that [`Self::verify`] checks.

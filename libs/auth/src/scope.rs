@@ -197,6 +197,7 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("stock-operations", PlatformRead, PlatformWrite),
         ("stock-units", PlatformRead, PlatformWrite),
         ("stock-repairs", PlatformRead, PlatformWrite),
+        ("platform", PlatformRead, PlatformWrite),
         ("platform-audit", PlatformRead, PlatformWrite),
         ("platform-instance-audit", PlatformRead, PlatformWrite),
         ("platform-stock-audit", PlatformRead, PlatformWrite),

@@ -135,6 +135,19 @@ impl Clusters {
         self.clients(name).await.map(|clients| clients.streams)
     }
 
+    /// Checks that the cluster's API server answers. An error of it is an answer only if it can serve others.
+    ///
+    /// # Errors
+    /// Says why it does not, without its credentials.
+    pub async fn answers(&self, name: &str) -> Result<(), String> {
+        let client = self.client(name).await.map_err(|error| error.to_string())?;
+        match client.apiserver_version().await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.code < 500 => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
     /// Drops the clients of the cluster; the next one reads the kubeconfig again. Call it when the cluster does not
     /// answer: its address or credentials may have changed.
     pub fn forget(&self, name: &str) {

@@ -17,7 +17,10 @@ use std::time::Duration;
 use ids::{TenantId, UserId};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
-use service::Metrics;
+use service::{
+    Health, Metrics,
+    health::{DependencyKind, cause},
+};
 use sqlx::{
     Connection, PgConnection, PgPool, Postgres, Transaction,
     migrate::Migrator,
@@ -113,10 +116,15 @@ impl Db {
         })
     }
 
-    /// Registers the metrics of the pools.
+    /// Registers the metrics of the pools, and Postgres as a dependency of the process.
     pub fn register(&self, metrics: &Metrics) {
         let pools = [(Pool::App, &self.app), (Pool::Worker, &self.worker)];
         metrics.register(|registry| self.metrics.register(registry, &pools));
+        let db = self.clone();
+        Health::of(metrics).depends_on("postgres", DependencyKind::Postgres, move || {
+            let db = db.clone();
+            async move { db.ping().await.map_err(|error| cause(&error)) }
+        });
     }
 
     /// Begins a transaction that sees and writes the rows of one tenant only.

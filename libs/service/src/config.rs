@@ -8,6 +8,8 @@ use figment::{
 };
 use serde::de::DeserializeOwned;
 
+use crate::health::redact;
+
 /// Reads `T` from the file, if one is given, and from the environment: `ATELIER_DATABASE__URL` is
 /// `database.url`. `T` and what it contains must `deny_unknown_fields`.
 ///
@@ -19,7 +21,11 @@ pub fn load<T: DeserializeOwned>(file: Option<&Path>) -> anyhow::Result<T> {
         anyhow::ensure!(file.exists(), "the configuration file {} does not exist", file.display());
         figment = figment.merge(Toml::file_exact(file));
     }
-    Ok(figment.merge(Env::prefixed("ATELIER_").split("__")).extract()?)
+    let figment = figment.merge(Env::prefixed("ATELIER_").split("__"));
+    if let Ok(values) = figment.extract() {
+        redact::remember(&values);
+    }
+    Ok(figment.extract()?)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::{
 
 use api::{Problem, problem, request_id};
 use axum::{
-    Router,
+    Json, Router,
     extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Request, State},
     http::{StatusCode, header},
     middleware::{self, Next},
@@ -18,14 +18,16 @@ use axum::{
     routing::get,
 };
 use futures::FutureExt;
+use jiff::Timestamp;
 use tower_http::catch_panic::CatchPanicLayer;
 use traces::{Origin, Tracer, http as http_spans};
 use tracing::{Instrument, field};
 
 use crate::{
-    Metrics, Process, Shutdown, Workers,
+    Health, Metrics, Process, Shutdown, Workers,
     access_log::{self, Line},
     drain,
+    health::{Parts, Report},
     workers::panic_message,
 };
 
@@ -33,6 +35,9 @@ use crate::{
 const BODY_LIMIT: usize = 256 * 1024;
 /// How long a readiness check may take for the metrics, which are served whatever does not answer.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How long the readiness check of a report may take: about as long as the dependencies.
+const REPORT_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// What sees each request.
 #[derive(Clone)]
@@ -53,6 +58,8 @@ pub struct Front {
     observer: Observer,
     workers: Workers,
     shutdown: Shutdown,
+    health: Health,
+    started_at: Timestamp,
     ready: Check,
 }
 
@@ -71,6 +78,8 @@ impl Front {
             },
             workers: process.workers.clone(),
             shutdown: process.shutdown.clone(),
+            health: process.health.clone(),
+            started_at: process.started_at,
             ready: Arc::new(move || Box::pin(ready())),
         }
     }
@@ -98,6 +107,27 @@ impl Front {
         }
         (self.ready)().await?;
         self.workers.ready()
+    }
+
+    /// `/statusz`: the report of the process, for the platform's health. Not for callers outside the platform.
+    pub fn report_routes(&self) -> Router {
+        let front = self.clone();
+        Router::new().route("/statusz", get(move || async move { Json(front.report().await) }))
+    }
+
+    /// The report of the process: its state, what it depends on, its workers and queues.
+    pub async fn report(&self) -> Report {
+        let ready = tokio::time::timeout(REPORT_TIMEOUT, self.check());
+        let (ready, dependencies) = tokio::join!(ready, self.health.dependencies());
+        Report::of(Parts {
+            module: self.health.module().to_owned(),
+            started_at: self.started_at,
+            is_draining: self.shutdown.is_draining(),
+            ready: ready.unwrap_or_else(|_| Err("the readiness check does not end".to_owned())),
+            dependencies,
+            workers: self.workers.report(),
+            queues: self.health.queues(),
+        })
     }
 
     /// `/metrics`, with the result of a readiness check.
@@ -135,7 +165,7 @@ impl Front {
         request_id::with_id(request, |request| observe(&self.observer, None, request, handler)).await
     }
 
-    /// The complete front of an internal service: its routes, health, metrics, layers and fallbacks. What a handler
+    /// The complete front of an internal service: its routes, health, metrics, report, layers and fallbacks. What a handler
     /// leaves of a request's body is read.
     pub fn serve(&self, routes: Router) -> Router {
         let routes =
@@ -143,6 +173,7 @@ impl Front {
         self.wrap(routes.layer(middleware::from_fn(drain::layer)))
             .merge(self.health_routes())
             .merge(self.metrics_routes())
+            .merge(self.report_routes())
     }
 }
 

@@ -6,6 +6,7 @@ pub mod cli;
 pub mod config;
 mod drain;
 pub mod front;
+pub mod health;
 mod http_client;
 pub mod metrics;
 mod process;
@@ -15,6 +16,7 @@ pub mod workers;
 
 pub use cli::{Cli, Command};
 pub use front::{Front, RouteName};
+pub use health::Health;
 pub use http_client::http_client;
 pub use metrics::Metrics;
 pub use process::Process;

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use traces::{TelemetryConfig, Tracer};
 
-use crate::{Metrics, Shutdown, Workers};
+use crate::{Health, Metrics, Shutdown, Workers, health};
 
 /// The parts that a service's wiring needs from its process. Clones share them.
 #[derive(Clone)]
@@ -17,6 +18,10 @@ pub struct Process {
     pub workers: Workers,
     /// Spans. Records nothing before [`Self::traced`].
     pub tracer: Tracer,
+    /// Dependencies and queues, for `/statusz`.
+    pub health: Health,
+    /// When it was made.
+    pub(crate) started_at: Timestamp,
 }
 
 impl Process {
@@ -25,14 +30,16 @@ impl Process {
     pub fn new(shutdown: Shutdown) -> Self {
         let metrics = Metrics::default();
         let workers = Workers::new(&shutdown, &metrics);
-        Self { metrics, shutdown, workers, tracer: Tracer::default() }
+        let health = Health::of(&metrics);
+        Self { metrics, shutdown, workers, tracer: Tracer::default(), health, started_at: health::now() }
     }
 
-    /// The process of the service `name`, which exports spans if that is configured, the last ones when it ends.
+    /// Names the process after its service, which exports spans if that is configured, the last ones when it ends.
     ///
     /// # Errors
     /// If the configuration is not valid.
     pub fn traced(self, name: &'static str, config: Option<&TelemetryConfig>) -> anyhow::Result<Self> {
+        self.health.name(name);
         let Some(config) = config else { return Ok(self) };
         let tracer = Tracer::start(name, config)?;
         self.shutdown.export_last(tracer.clone());

@@ -18,7 +18,10 @@ use prometheus_client::{
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Metrics, Shutdown};
+use crate::{
+    Metrics, Shutdown,
+    health::{self, LastError, WorkerState},
+};
 
 /// A worker that ran this long without a failure has recovered.
 const RECOVERED: Duration = Duration::from_secs(60);
@@ -83,6 +86,12 @@ struct State {
     failed_in_all: u64,
     failing_since: Option<Instant>,
     last_cause: Option<String>,
+    last_error: Option<LastError>,
+    /// Of a periodic worker: its period, and when a round last succeeded.
+    rounds: Option<(Duration, SystemTime)>,
+    /// Whether the last round failed.
+    round_failed: bool,
+    failed_rounds: u64,
 }
 
 /// Why a worker is down.
@@ -151,7 +160,17 @@ impl Workers {
     ) where
         R: Future<Output = anyhow::Result<()>> + Send + 'static,
     {
-        let (name, worker) = (name.into(), Arc::new(Worker::default()));
+        self.supervise(name.into(), Arc::new(Worker::default()), run);
+    }
+
+    fn supervise<R>(
+        &self,
+        name: String,
+        worker: Arc<Worker>,
+        run: impl Fn(CancellationToken) -> R + Send + Sync + 'static,
+    ) where
+        R: Future<Output = anyhow::Result<()>> + Send + 'static,
+    {
         let taken = lock(&self.0.workers).insert(name.clone(), Arc::clone(&worker)).is_some();
         assert!(!taken, "two workers are named {name}");
         let (inner, token) = (Arc::clone(&self.0), self.0.shutdown.token());
@@ -174,21 +193,27 @@ impl Workers {
     {
         let (name, round) = (name.into(), Arc::new(round));
         let (inner, label) = (Arc::clone(&self.0), name.clone());
+        let worker = Arc::new(Worker::default());
+        lock(&worker.state).rounds = Some((period, SystemTime::now()));
+        let rounds = Arc::clone(&worker);
         let labels = WorkerLabels { worker: name.clone() };
         inner.periods.get_or_create(&labels).set(period.as_secs_f64());
         inner.last_successes.get_or_create(&labels).set(now());
-        self.spawn(name, move |token| {
+        self.supervise(name, worker, move |token| {
             let (round, inner, label) = (Arc::clone(&round), Arc::clone(&inner), label.clone());
+            let rounds = Arc::clone(&rounds);
             async move {
                 while !token.is_cancelled() {
                     let pause = match token.run_until_cancelled(round()).await {
                         None => return Ok(()),
                         Some(Ok(ended)) => {
                             inner.succeeded(&label);
+                            rounds.round_succeeded(period);
                             if ended == Round::More { Duration::ZERO } else { period }
                         }
                         Some(Err(error)) => {
                             inner.count(&label, "error");
+                            rounds.round_failed(&error);
                             tracing::warn!(worker = label, error = format!("{error:#}"), "round failed");
                             period
                         }
@@ -225,6 +250,13 @@ impl Workers {
             }
         }
         Ok(())
+    }
+
+    /// How all workers are, for the report of the process.
+    #[must_use]
+    pub fn report(&self) -> Vec<health::Worker> {
+        let now = SystemTime::now();
+        lock(&self.0.workers).iter().map(|(name, worker)| lock(&worker.state).report(name, now)).collect()
     }
 
     /// Names of all workers, for tests and drills.
@@ -316,6 +348,36 @@ impl Worker {
         state.failed_in_all += 1;
         state.failing_since.get_or_insert_with(Instant::now);
         state.last_cause = Some(failure.cause.clone());
+        state.last_error = Some(LastError::now(&failure.cause));
+    }
+
+    fn round_succeeded(&self, period: Duration) {
+        let mut state = lock(&self.state);
+        (state.rounds, state.round_failed) = (Some((period, SystemTime::now())), false);
+    }
+
+    fn round_failed(&self, error: &anyhow::Error) {
+        let mut state = lock(&self.state);
+        state.round_failed = true;
+        state.failed_rounds += 1;
+        state.last_error = Some(LastError::now(&format!("{error:#}")));
+    }
+}
+
+impl State {
+    fn report(&self, name: &str, now: SystemTime) -> health::Worker {
+        let late = |(period, last): (Duration, SystemTime)| {
+            now.duration_since(last).unwrap_or_default().saturating_sub(period).as_secs_f64()
+        };
+        // it runs only once it was polled, which is not a failure
+        let is_down = self.failures_in_a_row > 0 && !self.running || self.round_failed;
+        health::Worker {
+            name: name.to_owned(),
+            state: if is_down { WorkerState::Failing } else { WorkerState::Running },
+            lag_seconds: self.rounds.map_or(0.0, late),
+            failures: self.failed_in_all + self.failed_rounds,
+            last_error: self.last_error.clone(),
+        }
     }
 }
 

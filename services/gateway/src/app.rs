@@ -13,7 +13,7 @@ use crate::{
     NAME,
     config::Config,
     instance::{self, InstanceMetrics, Instances, Routes},
-    limits, listener,
+    limits, listener, platform_health,
     readiness::Readiness,
     redirect,
     rest::{self, Api},
@@ -64,16 +64,19 @@ impl App {
             }
         })
         .with_origin(Origin::Outside);
+        platform_health::report_to(&process.health, &state, &http);
+        let own = platform_health::router(&state, front.clone(), http.clone());
         let pages = rest::document(&openapi()?)?
             .merge(site::router(&state.config.public_url))
             .merge(instance::personal_links(&state, http.clone()))
             .merge(front.health_routes());
         let routes = Routes::new(instance::gpu_client(&state, http.clone()));
         let instances = Instances::new(state.clone(), http.clone(), routes.clone(), &process.metrics)?;
-        let hosts = Hosts::new(state.clone(), Api::new(state.clone(), &process.metrics), pages, instances)?;
+        let hosts =
+            Hosts::new(state.clone(), Api::new(state.clone(), own, &process.metrics), pages, instances)?;
         Ok(Self {
             hosts: Arc::new(hosts),
-            internal: front.metrics_routes().merge(front.health_routes()),
+            internal: front.metrics_routes().merge(front.health_routes()).merge(front.report_routes()),
             front,
             state,
             process,
@@ -83,7 +86,7 @@ impl App {
         })
     }
 
-    /// Starts the background workers: `gateway.metrics` serves `/metrics` and health on `internal`,
+    /// Starts the background workers: `gateway.metrics` serves `/metrics`, health and report on `internal`,
     /// `gateway.activity` reports the instances in use, `gateway.rate_limits` forgets idle callers, `gateway.connections`
     /// closes idle connections to the upstreams, `gateway.routes` follows the changes of instances' routes,
     /// `gateway.certificates` (with TLS) replaces certificates.

@@ -1,6 +1,6 @@
 //! The configuration.
 
-use std::net::SocketAddr;
+use std::{collections::BTreeMap, net::SocketAddr};
 
 use auth::AuthConfig;
 use secrecy::SecretString;
@@ -44,6 +44,12 @@ pub struct Config {
     pub auth: AuthConfig,
     /// Addresses of the services.
     pub services: Services,
+    /// Where the replicas of each module answer `/statusz`, for `GET /v1/platform/health`: `http://host:port` by module, and
+    /// several if a module has several. A host name with several addresses is that of several replicas, so name headless
+    /// Services in Kubernetes. Without an entry, the services are asked at their addresses in `services`, and of the gateways
+    /// this one alone. Operators are modules of their own: `operator-<datacenter>`.
+    #[serde(default)]
+    pub modules: BTreeMap<String, Vec<Url>>,
     /// Service token for the gpu service's internal operations.
     pub gpu_token: SecretString,
     /// Keys that sign the instances' cookies. The first signs, all verify. To rotate, insert the new key first and
@@ -102,6 +108,14 @@ pub struct Services {
     pub gpu: Url,
     /// The storage service.
     pub storage: Url,
+}
+
+impl Services {
+    /// All of them, by name.
+    pub(crate) fn all(&self) -> [(&'static str, &Url); 4] {
+        let Self { identity, stock, gpu, storage } = self;
+        [("identity", identity), ("stock", stock), ("gpu", gpu), ("storage", storage)]
+    }
 }
 
 /// A key that signs cookies.

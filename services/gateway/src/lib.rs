@@ -6,7 +6,7 @@
 //! The gateway has no state of its own; any number of replicas can run side by side.
 //!
 //! [`App`] is the wiring. Requests pass `listener` (connections; `transport` has TLS and the PROXY protocol) and `router` (REST API or instance, by host name)
-//! into the slices `rest` and `instance`. Both use `limits`, `proxy` and `headers`, and know nothing of each other.
+//! into the slices `rest` and `instance`. What the gateway answers itself is in `platform_health`. Both use `limits`, `proxy` and `headers`, and know nothing of each other.
 
 mod admission;
 mod app;
@@ -20,6 +20,7 @@ mod html;
 mod instance;
 mod limits;
 mod listener;
+mod platform_health;
 mod proxy;
 mod proxy_protocol;
 mod readiness;

@@ -25,12 +25,7 @@ impl Readiness {
     pub(crate) fn new(services: &Services, http: reqwest::Client) -> Self {
         Self {
             http,
-            services: [
-                ("identity", services.identity.clone()),
-                ("stock", services.stock.clone()),
-                ("gpu", services.gpu.clone()),
-                ("storage", services.storage.clone()),
-            ],
+            services: services.all().map(|(name, url)| (name, url.clone())),
             checked: Cache::builder().max_capacity(1).time_to_live(REUSE).build(),
         }
     }

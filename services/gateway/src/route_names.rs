@@ -5,9 +5,12 @@ use std::sync::LazyLock;
 
 use tracing::Span;
 
+use crate::platform_health;
+
 /// The templates of the merged document, and the gateway's own.
 const TEMPLATES: &[&str] = include!(concat!(env!("OUT_DIR"), "/templates.rs"));
-const OWN: [&str; 7] = ["/", "/api", "/api/{file}", "/openapi.json", "/share", "/healthz", "/readyz"];
+const OWN: [&str; 8] =
+    ["/", "/api", "/api/{file}", "/openapi.json", "/share", "/healthz", "/readyz", platform_health::PATH];
 
 static PATHS: LazyLock<matchit::Router<&'static str>> = LazyLock::new(|| {
     let mut paths = matchit::Router::new();

@@ -15,7 +15,7 @@ use encryption::Cipher;
 use feed::Feed;
 use ids::{InstanceId, TenantId};
 use jiff::Timestamp;
-use service::{Front, Metrics, Process};
+use service::{Front, Health, Metrics, Process, health::DependencyKind};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -94,7 +94,7 @@ impl App {
         });
         let monitoring = Monitoring::new(&config, &http, &process.metrics)?;
         let auth = AuthState {
-            verifier: Verifier::new(config.auth.clone(), http),
+            verifier: Verifier::new(config.auth.clone(), http.clone()),
             callers: Arc::new(config.callers.clone()),
         };
         let log_archive = config.log_archive.as_ref().map(|config| Arc::new(log::Archive::new(config, &db)));
@@ -120,6 +120,7 @@ impl App {
             monitoring,
             ssh,
         };
+        report_dependencies(&state, &process.health, &http);
         let budgets = budget::Issuer::new(&state.db, state.config.budgets, clock, &process.metrics);
         let AppState { db, clusters, monitoring, config, activity, .. } = &state;
         let idle_stops = IdleStops::new(db, clusters, monitoring, config.idle, clock, &process.metrics);
@@ -250,6 +251,21 @@ impl App {
     pub fn clusters(&self) -> &Clusters {
         &self.state.clusters
     }
+}
+
+/// Adds what the service calls to the dependencies of the process.
+fn report_dependencies(state: &AppState, health: &Health, http: &reqwest::Client) {
+    let AppState { config, clusters, auth, .. } = state;
+    auth.verifier.report_to(health);
+    health.depends_on_service("stock", http, config.stock.url.as_str());
+    health.depends_on_service("storage", http, config.storage.url.as_str());
+    if let Some(identity) = &config.identity {
+        health.depends_on_service("identity", http, identity.url.as_str());
+    }
+    if let Some(archive) = &config.log_archive {
+        health.depends_on_http("object_store", DependencyKind::ObjectStore, http, archive.endpoint.clone());
+    }
+    clusters.report_to(health);
 }
 
 /// Pokes the instances that have something to do. Every replica observes every event, and most events need no

@@ -32,6 +32,7 @@ impl App {
         let process = process.traced(NAME, config.telemetry.as_ref())?;
         let state = AppState::new(config, Timestamp::now, process.shutdown.token())?;
         state.db.register(&process.metrics);
+        state.report_to(&process.health, &service::http_client()?);
         Ok(Self { state, process })
     }
 

@@ -14,6 +14,7 @@ use db::Db;
 use encryption::Cipher;
 use feed::Feed;
 use jiff::Timestamp;
+use service::Health;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -82,6 +83,13 @@ impl AppState {
             bootstrapped: AtomicBool::new(config.bootstrap_admin.is_none()),
             config,
         })))
+    }
+
+    /// Adds what the service calls to the dependencies of the process.
+    pub(crate) fn report_to(&self, health: &Health, http: &reqwest::Client) {
+        for (service, endpoint) in &self.config.participants {
+            health.depends_on_service(service, http, endpoint.url.as_str());
+        }
     }
 
     /// The current time.

@@ -3,6 +3,7 @@
 use anyhow::Context as _;
 use jiff::Timestamp;
 use kube::Client;
+use service::health::{DependencyKind, cause};
 use service::{Front, Metrics as ServiceMetrics, Process};
 
 use crate::NAME;
@@ -31,7 +32,7 @@ impl App {
         let clock = Timestamp::now;
         let identity =
             config.identity.clone().unwrap_or_else(|| format!("operator-{}", uuid::Uuid::new_v4().simple()));
-        let metrics = Metrics::default();
+        let metrics = Metrics::default().with_health(&process.health);
         process.metrics.register(|registry| metrics.register(registry));
         let options = Options {
             identity,
@@ -41,6 +42,11 @@ impl App {
             hook: None,
             tracer: process.tracer.clone(),
         };
+        let kubernetes = client.clone();
+        process.health.depends_on("cluster", DependencyKind::Cluster, move || {
+            let kubernetes = kubernetes.clone();
+            async move { kubernetes.apiserver_version().await.map(drop).map_err(|error| cause(&error)) }
+        });
         let replica = Replica::new(client.clone(), config.settings.clone(), options, metrics);
         let state = AppState::new(
             client.clone(),

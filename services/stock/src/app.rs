@@ -32,6 +32,7 @@ impl App {
         let process = process.traced(NAME, config.telemetry.as_ref())?;
         let (listen, audit) = (config.listen, config.audit);
         let state = AppState::new(config, &process)?;
+        state.report_to(&process.health);
         let claims = claim::ClaimService::new(state.clone());
         Ok(Self { state, claims, process, listen, audit })
     }

@@ -44,7 +44,8 @@ pub(crate) fn start(state: &AppState, workers: &Workers, cluster: &str) {
     workers.spawn_periodic(format!("stock.silence.{cluster}"), PERIOD, move || {
         let (state, cluster) = (state.clone(), cluster.clone());
         async move {
-            let silent = !matches!(tokio::time::timeout(TIMEOUT, answers(&state, &cluster)).await, Ok(true));
+            let silent =
+                !matches!(tokio::time::timeout(TIMEOUT, state.clusters.answers(&cluster)).await, Ok(Ok(())));
             state.metrics.cluster_answers(&cluster, !silent);
             if state.silence.set(&cluster, silent) {
                 tracing::warn!(cluster, silent, "cluster stopped answering or answers again");
@@ -52,14 +53,4 @@ pub(crate) fn start(state: &AppState, workers: &Workers, cluster: &str) {
             Ok(Round::Done)
         }
     });
-}
-
-async fn answers(state: &AppState, cluster: &str) -> bool {
-    let Ok(client) = state.clusters.client(cluster).await else { return false };
-    // an error of the API server is an answer only if it can serve others
-    match client.apiserver_version().await {
-        Ok(_) => true,
-        Err(kube::Error::Api(status)) => status.code < 500,
-        Err(_) => false,
-    }
 }

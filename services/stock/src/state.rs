@@ -6,7 +6,7 @@ use auth::{AuthState, HasAuth, Verifier};
 use crds::Clusters;
 use db::Db;
 use feed::Feed;
-use service::Process;
+use service::{Health, Process, health::DependencyKind};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -49,6 +49,20 @@ impl AppState {
                 callers: config.callers.into(),
             },
         })
+    }
+}
+
+impl AppState {
+    /// Adds what the service calls to the dependencies of the process.
+    pub(crate) fn report_to(&self, health: &Health) {
+        self.auth.verifier.report_to(health);
+        for cluster in self.clusters.names() {
+            let (clusters, name) = (self.clusters.clone(), cluster.to_owned());
+            health.depends_on(format!("cluster:{cluster}"), DependencyKind::Cluster, move || {
+                let (clusters, name) = (clusters.clone(), name.clone());
+                async move { clusters.answers(&name).await }
+            });
+        }
     }
 }
 

@@ -44,6 +44,7 @@ impl App {
         let process = process.traced(NAME, config.telemetry.as_ref())?;
         let state = AppState::new(config, faults)?;
         state.db.register(&process.metrics);
+        state.report_to(&process.health);
         Ok(Self { state, process })
     }
 

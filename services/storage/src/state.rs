@@ -5,6 +5,7 @@ use std::{ops::Deref, sync::Arc};
 use auth::{AuthState, HasAuth, Verifier};
 use crds::Clusters;
 use db::Db;
+use service::{Health, health::DependencyKind};
 
 use crate::{config::Config, faults::Faults, object_store::ObjectStore};
 
@@ -19,6 +20,7 @@ pub(crate) struct Inner {
     pub(crate) clusters: Clusters,
     pub(crate) object_store: Option<ObjectStore>,
     pub(crate) faults: Faults,
+    http: reqwest::Client,
     auth: AuthState,
 }
 
@@ -32,11 +34,30 @@ impl AppState {
             object_store: config.object_store.clone().map(|config| ObjectStore::new(config, http.clone())),
             faults,
             auth: AuthState {
-                verifier: Verifier::new(config.auth.clone(), http),
+                verifier: Verifier::new(config.auth.clone(), http.clone()),
                 callers: Arc::new(config.callers.clone()),
             },
+            http,
             config,
         })))
+    }
+}
+
+impl AppState {
+    /// Adds what the service calls to the dependencies of the process.
+    pub(crate) fn report_to(&self, health: &Health) {
+        self.auth.verifier.report_to(health);
+        for cluster in self.clusters.names() {
+            let (clusters, name) = (self.clusters.clone(), cluster.to_owned());
+            health.depends_on(format!("cluster:{cluster}"), DependencyKind::Cluster, move || {
+                let (clusters, name) = (clusters.clone(), name.clone());
+                async move { clusters.answers(&name).await }
+            });
+        }
+        if let Some(store) = &self.config.object_store {
+            let kind = DependencyKind::ObjectStore;
+            health.depends_on_http("object_store", kind, &self.http, store.endpoint.clone());
+        }
     }
 }
 

@@ -204,10 +204,11 @@ impl Platform {
         self.gateway.get("/openapi.json").await.expect(200).body
     }
 
-    /// The service with this path template.
+    /// The service with this path template; the gateway if it answers the path itself.
     #[must_use]
-    pub fn service_of(&self, path: &str) -> &Service {
-        self.services.iter().find(|service| service.paths.iter().any(|known| known == path)).unwrap()
+    pub fn service_of(&self, path: &str) -> &Client {
+        let service = self.services.iter().find(|service| service.paths.iter().any(|known| known == path));
+        service.map_or(&self.gateway, |service| &service.client)
     }
 
     /// The catalogue and the stock.
@@ -386,6 +387,7 @@ async fn start_gateway(services: &[Service], auth: AuthConfig, telemetry: Option
         proxy_protocol: None,
         hsts_seconds: 3600,
         cors: atelier_gateway::Cors::default(),
+        modules: BTreeMap::new(),
         telemetry,
     };
     let app = atelier_gateway::App::new(config, Process::default()).unwrap();

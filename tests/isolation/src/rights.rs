@@ -18,8 +18,15 @@ pub enum Right {
 }
 
 /// Collections for administrators only.
-const PLATFORM: [&str; 6] =
-    ["users", "signing-keys", "tenant-operations", "stock-operations", "stock-units", "stock-repairs"];
+const PLATFORM: [&str; 7] = [
+    "users",
+    "signing-keys",
+    "tenant-operations",
+    "stock-operations",
+    "stock-units",
+    "stock-repairs",
+    "platform",
+];
 
 /// Collections that everyone reads and only administrators change.
 const CATALOGUE: [&str; 5] = ["datacenters", "gpu-specs", "services", "storage-specs", "stock"];

@@ -23,7 +23,7 @@ const NAME: &str = "soak";
 
 /// The instances that run and may be used.
 #[derive(Default)]
-pub(super) struct Open(Mutex<Vec<Arc<Browser>>>);
+pub(crate) struct Open(Mutex<Vec<Arc<Browser>>>);
 
 impl Open {
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Browser>>> {
@@ -31,7 +31,7 @@ impl Open {
     }
 
     /// One of them.
-    pub(super) fn any(&self, n: usize) -> Option<Arc<Browser>> {
+    pub(crate) fn any(&self, n: usize) -> Option<Arc<Browser>> {
         let open = self.lock();
         open.get(n % open.len().max(1)).cloned()
     }
@@ -45,7 +45,7 @@ impl Open {
     }
 }
 
-pub(super) struct Instances {
+pub(crate) struct Instances {
     spec: String,
     spec_id: String,
     open: Arc<Open>,
@@ -55,7 +55,7 @@ pub(super) struct Instances {
 
 impl Instances {
     /// Creates a specification with units for them.
-    pub(super) async fn prepare(admin: &Api) -> anyhow::Result<Self> {
+    pub(crate) async fn prepare(admin: &Api) -> anyhow::Result<Self> {
         let spec = format!("{NAME}-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]);
         let datacenter = stock::datacenter(admin).await?;
         let spec_id = stock::create_spec(admin, &spec).await?;
@@ -64,22 +64,22 @@ impl Instances {
         Ok(Self { spec, spec_id, open: Arc::default(), count, websockets })
     }
 
-    pub(super) fn open(&self) -> Arc<Open> {
+    pub(crate) fn open(&self) -> Arc<Open> {
         Arc::clone(&self.open)
     }
 
     /// Instances that were used.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
     /// WebSockets that were opened: more than instances after restarts.
-    pub(super) fn websockets(&self) -> u64 {
+    pub(crate) fn websockets(&self) -> u64 {
         self.websockets.load(Ordering::Relaxed)
     }
 
     /// Creates, uses and deletes instances, for ever. Returns what nothing can be done without.
-    pub(super) async fn come_and_go(&self, access: &Access, seen: &Seen) -> anyhow::Error {
+    pub(crate) async fn come_and_go(&self, access: &Access, seen: &Seen) -> anyhow::Error {
         let forever = (0..AT_A_TIME).map(|_| {
             Box::pin(async {
                 loop {
@@ -136,7 +136,7 @@ impl Instances {
     }
 
     /// Deletes what an interrupted run left, and the specification.
-    pub(super) async fn clear(&self, admin: &Api, access: &Access) -> anyhow::Result<()> {
+    pub(crate) async fn clear(&self, admin: &Api, access: &Access) -> anyhow::Result<()> {
         let admin = admin.sign_in(&access.administrator).await?;
         let designer = admin.sign_in(&access.designer).await?;
         for left in designer.list("/v1/instances").await? {

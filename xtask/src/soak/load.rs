@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -26,7 +26,7 @@ const PAGE: &str = "/sdapi/v1/progress";
 
 /// What came of the requests.
 #[derive(Default)]
-pub(super) struct Seen(Mutex<Counts>);
+pub(crate) struct Seen(Mutex<Counts>);
 
 #[derive(Default)]
 struct Counts {
@@ -44,40 +44,40 @@ impl Seen {
     }
 
     /// Forgets what was before the measurement.
-    pub(super) fn begin(&self) {
+    pub(crate) fn begin(&self) {
         *self.lock() = Counts::default();
     }
 
-    pub(super) fn answered(&self, took: Duration) {
+    pub(crate) fn answered(&self, took: Duration) {
         let mut counts = self.lock();
         counts.requests += 1;
         let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         *counts.took.entry(milliseconds).or_default() += 1;
     }
 
-    pub(super) fn failed_with(&self, reason: &anyhow::Error) {
+    pub(crate) fn failed_with(&self, reason: &anyhow::Error) {
         let mut counts = self.lock();
         counts.requests += 1;
         counts.failed += 1;
         *counts.failures.entry(format!("{reason:#}")).or_default() += 1;
     }
 
-    pub(super) fn requests(&self) -> u64 {
+    pub(crate) fn requests(&self) -> u64 {
         self.lock().requests
     }
 
-    pub(super) fn failed(&self) -> u64 {
+    pub(crate) fn failed(&self) -> u64 {
         self.lock().failed
     }
 
-    pub(super) fn failures(&self) -> String {
+    pub(crate) fn failures(&self) -> String {
         let lines = |(reason, count): (&String, &u64)| format!("{count} × {reason}\n");
         self.lock().failures.iter().map(lines).collect()
     }
 
     /// The milliseconds in which this part of the requests was answered.
     #[expect(clippy::cast_precision_loss, reason = "counts of requests")]
-    pub(super) fn at(&self, part: f64) -> f64 {
+    pub(crate) fn at(&self, part: f64) -> f64 {
         let counts = self.lock();
         let all: u64 = counts.took.values().sum();
         let mut seen = 0;
@@ -91,7 +91,7 @@ impl Seen {
     }
 }
 
-pub(super) struct Load {
+pub(crate) struct Load {
     access: Access,
     seen: Arc<Seen>,
     instances: Arc<Open>,
@@ -99,13 +99,13 @@ pub(super) struct Load {
 }
 
 impl Load {
-    pub(super) async fn new(access: &Access, seen: Arc<Seen>, instances: Arc<Open>) -> anyhow::Result<Self> {
+    pub(crate) async fn new(access: &Access, seen: Arc<Seen>, instances: Arc<Open>) -> anyhow::Result<Self> {
         let designer = Api::new(&access.gateway)?.sign_in(&access.designer).await?;
         Ok(Self { access: access.clone(), seen, instances, designer: Mutex::new(designer) })
     }
 
     /// Signs the designer in again and again. Returns why that is not possible.
-    pub(super) async fn stay_signed_in(&self) -> anyhow::Error {
+    pub(crate) async fn stay_signed_in(&self) -> anyhow::Error {
         loop {
             tokio::time::sleep(SIGN_IN).await;
             match self.designer().sign_in(&self.access.designer).await {
@@ -124,7 +124,7 @@ impl Load {
     }
 
     /// Requests per second when each client sends its next request after an answer.
-    pub(super) async fn highest_rate(&self, time: Duration) -> f64 {
+    pub(crate) async fn highest_rate(&self, time: Duration) -> f64 {
         self.seen.begin();
         let begun = Instant::now();
         let due = move || (begun.elapsed() < time).then(Instant::now);
@@ -135,13 +135,25 @@ impl Load {
     }
 
     /// Sends requests at this rate. Their latency counts from the time at which they were due.
-    pub(super) async fn send(&self, rate: f64, time: Duration) {
+    pub(crate) async fn send(&self, rate: f64, time: Duration) {
         let (begun, sent) = (Instant::now(), AtomicU64::new(0));
         let sent = &sent;
         let due = move || {
             #[expect(clippy::cast_precision_loss, reason = "a count of requests")]
             let after = Duration::from_secs_f64(sent.fetch_add(1, Ordering::Relaxed) as f64 / rate);
             (after < time).then(|| begun + after)
+        };
+        join_all((0..CLIENTS).map(|client| self.client(client, due))).await;
+    }
+
+    /// Sends requests at this rate until `ended`.
+    pub(crate) async fn send_until(&self, rate: f64, ended: &AtomicBool) {
+        let (begun, sent) = (Instant::now(), AtomicU64::new(0));
+        let sent = &sent;
+        let due = move || {
+            #[expect(clippy::cast_precision_loss, reason = "a count of requests")]
+            let after = Duration::from_secs_f64(sent.fetch_add(1, Ordering::Relaxed) as f64 / rate);
+            (!ended.load(Ordering::Relaxed)).then(|| begun + after)
         };
         join_all((0..CLIENTS).map(|client| self.client(client, due))).await;
     }

@@ -3,8 +3,8 @@
 //! `soak: requests=… failed=… rate=… p99_ms=… instances=… websockets=… restarts=… memory_growth=… descriptors_left=…`, and
 //! with an error if a request failed.
 
-mod instances;
-mod load;
+pub(crate) mod instances;
+pub(crate) mod load;
 mod replicas;
 
 use std::{

@@ -1,6 +1,9 @@
 //! The gateway, or two of them behind HAProxy.
 
-use super::{secrets::Secrets, settings::revocable};
+use super::{
+    secrets::Secrets,
+    settings::{Datacenter, revocable},
+};
 use crate::config::Config;
 
 /// Name of the process of HAProxy.
@@ -12,7 +15,7 @@ pub(crate) struct Gateway {
     /// Name of the process.
     pub(crate) name: &'static str,
     pub(crate) port: u16,
-    metrics_port: u16,
+    pub(crate) metrics_port: u16,
 }
 
 /// One gateway on the public port, or two for a balancer on the public port.
@@ -27,9 +30,22 @@ pub(crate) fn gateways(config: &Config, count: usize) -> Vec<Gateway> {
     ]
 }
 
+/// Where the replicas of the modules report their health, for the configuration file: of those that the gateway does not
+/// know as services.
+pub(crate) fn modules(datacenters: &[Datacenter], gateways: &[Gateway]) -> String {
+    let url = |port: u16| format!("\"http://127.0.0.1:{port}\"");
+    let mut modules: Vec<_> = datacenters
+        .iter()
+        .map(|one| format!("operator-{} = [{}]", one.name, url(one.operator_port)))
+        .collect();
+    let all: Vec<_> = gateways.iter().map(|gateway| url(gateway.metrics_port)).collect();
+    modules.push(format!("gateway = [{}]", all.join(", ")));
+    format!("modules = {{ {} }}\n", modules.join(", "))
+}
+
 impl Gateway {
     /// The configuration file.
-    pub(crate) fn settings(&self, config: &Config, secrets: &Secrets) -> String {
+    pub(crate) fn settings(&self, config: &Config, secrets: &Secrets, modules: &str) -> String {
         let ports = &config.ports;
         let behind_balancer = if self.port == ports.gateway {
             "drain_seconds = 0\n"
@@ -52,7 +68,7 @@ address_request_burst = 100000
 metrics_listen = "127.0.0.1:{metrics}"
 public_url = "http://localhost:{public}"
 gpu_token = "{token}"
-{behind_balancer}
+{modules}{behind_balancer}
 [[cookie_keys]]
 id = "1"
 key = "{cookie_key}"
@@ -93,7 +109,7 @@ pub(crate) fn balancer(config: &Config, gateways: &[Gateway]) -> String {
         .collect();
     format!(
         "global\n    maxconn 4096\n\
-         defaults\n    mode http\n    timeout connect 2s\n    timeout client 1h\n    timeout server 1h\n    \
+         defaults\n    mode http\n    timeout connect 2s\n    timeout check 2s\n    timeout client 1h\n    timeout server 1h\n    \
          timeout tunnel 1h\n    retries 0\n\
          frontend public\n    bind 127.0.0.1:{public}\n    default_backend gateways\n\
          backend gateways\n    balance roundrobin\n    option httpchk\n    \

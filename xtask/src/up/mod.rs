@@ -1,10 +1,10 @@
 //! `cargo xtask up`: starts the whole platform in order, keeps it running, and stops it in order.
 
-mod gateways;
-mod platform;
-mod secrets;
-mod seed;
-mod settings;
+pub(crate) mod gateways;
+pub(crate) mod platform;
+pub(crate) mod secrets;
+pub(crate) mod seed;
+pub(crate) mod settings;
 mod supervise;
 
 use std::{
@@ -154,7 +154,7 @@ fn clear(data: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn access(config: &Config, secrets: &Secrets) -> Access {
+pub(crate) fn access(config: &Config, secrets: &Secrets) -> Access {
     Access {
         gateway: format!("http://localhost:{}", config.ports.gateway),
         administrator: SignIn {

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Services with a schema in Postgres.
-const STATEFUL: [&str; 4] = ["identity", "stock", "storage", "gpu"];
+pub(crate) const STATEFUL: [&str; 4] = ["identity", "stock", "storage", "gpu"];
 
 /// Everything that `up` runs.
 pub(crate) struct Platform {
@@ -33,7 +33,7 @@ pub(crate) struct Platform {
     gateways: Vec<Gateway>,
     pub(crate) data: PathBuf,
     pub(crate) secrets: Secrets,
-    programs: PathBuf,
+    pub(crate) programs: PathBuf,
     postgres: Option<Postgres>,
     processes: Vec<Supervised>,
     http: reqwest::Client,
@@ -165,11 +165,12 @@ impl Platform {
         for service in ["identity", "stock", "storage", "gpu"] {
             self.start(service, service, &self.settings(service))?;
         }
+        let modules = gateways::modules(&self.datacenters, &self.gateways);
         for gateway in self.gateways.clone() {
-            self.start("gateway", gateway.name, &gateway.settings(&self.config, &self.secrets))?;
+            self.start("gateway", gateway.name, &gateway.settings(&self.config, &self.secrets, &modules))?;
         }
         if self.gateways.len() > 1 {
-            self.start_balancer()?;
+            self.start_balancer(&gateways::balancer(&self.config, &self.gateways))?;
         }
         let ports = self.config.ports.clone();
         let operators: Vec<_> =
@@ -203,7 +204,7 @@ impl Platform {
     }
 
     /// Starts a program as a process of this name.
-    fn start(&mut self, program: &str, name: &'static str, config: &str) -> anyhow::Result<()> {
+    pub(crate) fn start(&mut self, program: &str, name: &'static str, config: &str) -> anyhow::Result<()> {
         let file = self.config_file(name);
         super::secrets::write_private(&file, config.as_bytes())?;
         let serves = !matches!(program, "devcluster" | "devs3");
@@ -225,10 +226,17 @@ impl Platform {
         Ok(())
     }
 
-    /// Starts HAProxy in front of the gateways.
-    fn start_balancer(&mut self) -> anyhow::Result<()> {
+    /// Ends the process of this name in an orderly way.
+    pub(crate) async fn stop_one(&mut self, name: &str) {
+        if let Some(n) = self.processes.iter().position(|process| process.name() == name) {
+            self.processes.remove(n).stop().await;
+        }
+    }
+
+    /// Starts HAProxy with this configuration.
+    pub(crate) fn start_balancer(&mut self, config: &str) -> anyhow::Result<()> {
         let file = self.data.join("config/balancer.cfg");
-        std::fs::write(&file, gateways::balancer(&self.config, &self.gateways))?;
+        std::fs::write(&file, config)?;
         let log = self.data.join("log/balancer.log");
         self.processes.push(Supervised::start(gateways::BALANCER, move || {
             let mut command = process::command("haproxy", Signal::SIGTERM);
@@ -239,7 +247,7 @@ impl Platform {
     }
 
     /// Waits until the URL answers. Fails with the last lines of the log if the process ends first.
-    async fn wait_for(&mut self, name: &'static str, url: &str) -> anyhow::Result<()> {
+    pub(crate) async fn wait_for(&mut self, name: &'static str, url: &str) -> anyhow::Result<()> {
         let log = self.data.join(format!("log/{name}.log"));
         let (http, processes) = (&self.http, &mut self.processes);
         process::until(&format!("{name} is ready"), Duration::from_secs(30), async || {

@@ -33,6 +33,10 @@ impl Supervised {
         Ok(Self { name, command: Box::new(command), running: Some(running), backoff })
     }
 
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// The process, unless it is waiting for its restart.
     pub(crate) fn running(&mut self) -> Option<&mut Running> {
         self.running.as_mut()

@@ -64,6 +64,14 @@ spec:
       ports:
         - port: 8080
     {{- end }}
+    {{- if .spec.peers }}
+    - to:
+        - podSelector:
+            matchLabels:
+              {{- include "atelier.selector" . | nindent 14 }}
+      ports:
+        - port: {{ $health.port }}
+    {{- end }}
     {{- range $to := .spec.egress }}
     {{- if eq $to "instances" }}
     - to:

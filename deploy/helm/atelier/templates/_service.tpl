@@ -12,6 +12,7 @@ All objects of a service: dict with
   services    list of dict "name" "type" "annotations" "ports": Services besides the internal one
   calledBy    services that call it; public: everyone may
   calls       services that it calls
+  peers       whether its replicas call each other
   egress      what else it connects to: names below networkPolicy
   tlsSecret   certificate, mounted
   drain       seconds for which it goes on serving by itself after SIGTERM
@@ -81,6 +82,26 @@ metadata:
     {{- include "atelier.labels" . | nindent 4 }}
     atelier.dev/scrape: "true"
 spec:
+  selector:
+    {{- include "atelier.selector" . | nindent 4 }}
+  ports:
+    {{- with index .spec.ports 0 }}
+    - name: {{ .name }}
+      port: {{ .port }}
+      targetPort: {{ .name }}
+    {{- end }}
+---
+# the addresses of all replicas, ready or not: for the health of the platform
+apiVersion: v1
+kind: Service
+metadata:
+  name: atelier-{{ .name }}-replicas
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "atelier.labels" . | nindent 4 }}
+spec:
+  clusterIP: None
+  publishNotReadyAddresses: true
   selector:
     {{- include "atelier.selector" . | nindent 4 }}
   ports:

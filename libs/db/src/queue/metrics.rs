@@ -6,7 +6,7 @@ use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge},
 };
-use service::metrics::Registrar;
+use service::{health::cause, metrics::Registrar};
 use sqlx::AssertSqlSafe;
 
 use super::{Key, Queue};
@@ -112,9 +112,11 @@ impl<K: Key> Queue<K> {
             Ok((due, oldest)) => {
                 self.0.metrics.due.set(due);
                 self.0.metrics.oldest.set(oldest);
+                self.0.health.measured(due, oldest);
             }
             Err(error) => {
                 tracing::warn!(queue = self.0.table.name, %error, "cannot measure the queue");
+                self.0.health.failed(&cause(&error));
             }
         }
     }

@@ -35,7 +35,7 @@ use std::{
 };
 
 use backon::{BackoffBuilder, ExponentialBuilder};
-use service::{Metrics, Workers};
+use service::{Health, Metrics, Workers, health::QueueHealth};
 use sqlx::{AssertSqlSafe, Decode, Encode, PgConnection, Postgres, Type, postgres::PgHasArrayType};
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -189,6 +189,7 @@ struct Inner<K> {
     /// Due rows are to be read.
     nudge: Notify,
     metrics: TableMetrics,
+    health: Arc<QueueHealth>,
 }
 
 impl<K: Key> Queue<K> {
@@ -203,6 +204,7 @@ impl<K: Key> Queue<K> {
             poked: Mutex::default(),
             nudge: Notify::new(),
             metrics: metrics.shared(QueueMetrics::register).of(table.name),
+            health: Health::of(metrics).queue(table.name),
         }))
     }
 

@@ -152,6 +152,7 @@ impl<K: Key> Queue<K> {
             Err(error) => {
                 let failures = leased.failures.saturating_add(1);
                 let delay = self.0.settings.delay(failures);
+                self.0.health.failed(&format!("{key}: {error:#}"));
                 tracing::warn!(
                     queue, %key, failures, retry_in_ms = delay.as_millis(), error = format!("{error:#}"),
                     "reconcile failed"

@@ -63,6 +63,17 @@ impl RateLimits {
         })
     }
 
+    /// Checks that the shared store answers, if there is one.
+    ///
+    /// # Errors
+    /// Says why it does not.
+    pub(crate) async fn ping(&self) -> Result<(), String> {
+        match &self.shared {
+            Some(shared) => shared.ping().await,
+            None => Ok(()),
+        }
+    }
+
     /// Counts one request of a signed-in user.
     ///
     /// # Errors

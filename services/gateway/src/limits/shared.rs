@@ -95,6 +95,13 @@ impl Shared {
         })
     }
 
+    /// Checks that the store answers.
+    pub(super) async fn ping(&self) -> Result<(), String> {
+        let mut connection = self.connection.clone();
+        let pong: redis::RedisResult<()> = redis::cmd("PING").query_async(&mut connection).await;
+        pong.map_err(|error| error.to_string())
+    }
+
     /// Returns none if the store does not answer.
     pub(super) async fn check(&self, counts: &[Count<'_>]) -> Option<Verdict> {
         if self

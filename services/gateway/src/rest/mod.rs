@@ -10,6 +10,7 @@ mod websocket;
 
 use std::{future::pending, net::IpAddr, time::Duration};
 
+use api::problem;
 use auth::{Principal, User};
 use axum::{
     Router,
@@ -29,8 +30,9 @@ use crate::{
     concurrency::Concurrency,
     connection_info::ConnectionInfo,
     error::Error,
-    headers,
+    headers, platform_health,
     proxy::{self, Via},
+    router::oneshot,
     state::AppState,
 };
 use gates::Gates;
@@ -41,6 +43,8 @@ pub(crate) struct Api {
     state: AppState,
     addresses: Addresses,
     gates: Gates,
+    /// Operations that the gateway answers itself.
+    own: Router,
     /// Requests of each tenant.
     under_way: Concurrency<TenantId>,
 }
@@ -74,10 +78,11 @@ fn is_repeatable(parts: &Parts) -> bool {
 }
 
 impl Api {
-    pub(crate) fn new(state: AppState, metrics: &Metrics) -> Self {
+    pub(crate) fn new(state: AppState, own: Router, metrics: &Metrics) -> Self {
         let gates = register(metrics);
         let under_way = Concurrency::new(state.config.limits.tenant_requests_at_a_time);
-        Self { addresses: Addresses::new(&state.config.services), gates, under_way, state }
+        let own = own.method_not_allowed_fallback(problem::no_such_method);
+        Self { addresses: Addresses::new(&state.config.services), gates, own, under_way, state }
     }
 
     /// Whether a path belongs to the API. It may name no operation.
@@ -126,12 +131,28 @@ impl Api {
         sent
     }
 
+    /// Answers a request for an operation of the gateway's own, within the limits that all requests have.
+    async fn answer(&self, request: Request, connection: &ConnectionInfo) -> Result<Response, Error> {
+        let (mut parts, body) = request.into_parts();
+        let principal = self.caller(connection.peer, &mut parts).await?;
+        let tenant = principal.tenant.map(|(tenant, _)| tenant);
+        let limits = &self.state.rate_limits;
+        let remaining = limits.check_request(connection.peer, tenant, principal.user).await?;
+        let mut response = oneshot(self.own.clone(), Request::from_parts(parts, body)).await;
+        response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        remaining.add_headers(response.headers_mut());
+        Ok(response)
+    }
+
     /// Forwards a request to the service of its path.
     pub(crate) async fn forward(&self, mut request: Request) -> Result<Response, Error> {
         let state = &self.state;
         let connection = request.extensions_mut().remove::<ConnectionInfo>().ok_or(Error::NoHost)?;
         if !path::is_unambiguous(request.uri().path()) {
             return Err(Error::AmbiguousPath);
+        }
+        if request.uri().path() == platform_health::PATH {
+            return self.answer(request, &connection).await;
         }
         let route = routes::find(request.method(), request.uri().path()).ok_or(Error::NoSuchRoute)?;
         let subprotocol = websocket::take_token(request.headers_mut());

@@ -1,9 +1,11 @@
-//! One OpenAPI document of what the gateway forwards, merged from the services' committed documents.
+//! One OpenAPI document of what the gateway forwards and answers, merged from the services' committed documents and its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context;
 use serde_json::{Map, Value, json};
+
+use crate::platform_health;
 
 /// Services and their documents.
 const DOCUMENTS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/documents.rs"));
@@ -13,13 +15,15 @@ const DOCUMENTS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/documents
 /// # Errors
 /// If a document is not valid JSON, or two services have the same path.
 pub(crate) fn merged() -> anyhow::Result<Value> {
-    let documents = DOCUMENTS
+    let own = ("gateway", serde_json::to_value(platform_health::openapi())?);
+    let mut documents = DOCUMENTS
         .iter()
         .map(|(service, text)| {
             let document = serde_json::from_str(text).with_context(|| format!("openapi/{service}.json"))?;
             Ok((*service, document))
         })
         .collect::<anyhow::Result<Vec<_>>>()?;
+    documents.push(own);
     merge(documents)
 }
 

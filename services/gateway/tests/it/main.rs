@@ -14,6 +14,7 @@ mod pages;
 mod parsing;
 mod personal_links;
 mod platform;
+mod platform_health;
 mod ports;
 mod proxy_protocol;
 mod rest;

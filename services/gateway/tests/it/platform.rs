@@ -280,6 +280,7 @@ impl Platform {
             proxy_protocol: None,
             hsts_seconds: 3600,
             cors: atelier_gateway::Cors::default(),
+            modules: [].into(),
             telemetry: None,
         };
         change(&mut config);

@@ -18,6 +18,7 @@ use std::{
 use crds::{ClusterConfig, ClusterError, GpuUnit};
 use ids::InstanceId;
 use kube::Api;
+use service::{Health, health::DependencyKind};
 use tokio::sync::watch::{Receiver, Sender};
 
 use cache::Cache;
@@ -98,6 +99,16 @@ impl Clusters {
     /// Returns the clusters, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Cluster>> {
         self.0.values()
+    }
+
+    /// Adds the clusters to the dependencies of the process.
+    pub(crate) fn report_to(&self, health: &Health) {
+        for cluster in self.iter().cloned() {
+            health.depends_on(format!("cluster:{}", cluster.name), DependencyKind::Cluster, move || {
+                let cluster = Arc::clone(&cluster);
+                async move { cluster.clients.answers(&cluster.name).await }
+            });
+        }
     }
 
     /// Returns the cluster of this name, if it is configured.

@@ -81,6 +81,7 @@ async fn gateway(world: &World, limits: Limits) -> (String, Process) {
         proxy_protocol: None,
         hsts_seconds: 3600,
         cors: atelier_gateway::Cors::default(),
+        modules: [].into(),
         telemetry: None,
     };
     let process = Process::default();

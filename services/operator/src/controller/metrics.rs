@@ -1,5 +1,6 @@
 //! The operator's Prometheus metrics.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
+use service::health::{Health, QueueHealth};
 use service::metrics::Registrar;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -50,6 +52,7 @@ pub struct Metrics {
     watch_failures: Family<Kind, Counter<u64, AtomicU64>>,
     queue: Gauge<i64, AtomicI64>,
     leader: Gauge<i64, AtomicI64>,
+    health: Option<Arc<QueueHealth>>,
 }
 
 impl Default for Metrics {
@@ -64,11 +67,25 @@ impl Default for Metrics {
             watch_failures: Family::default(),
             queue: Gauge::default(),
             leader: Gauge::default(),
+            health: None,
         }
     }
 }
 
 impl Metrics {
+    /// Also reports the queue as part of the process's health.
+    #[must_use]
+    pub fn with_health(self, health: &Health) -> Self {
+        Self { health: Some(health.queue("objects")), ..self }
+    }
+
+    /// Records why the last reconcile failed.
+    pub(crate) fn failed(&self, cause: &str) {
+        if let Some(health) = &self.health {
+            health.failed(cause);
+        }
+    }
+
     /// Registers all metrics.
     pub fn register(&self, registry: &mut Registrar<'_>) {
         registry.register(
@@ -144,7 +161,11 @@ impl Metrics {
     }
 
     pub(crate) fn queue_depth(&self, depth: usize) {
-        self.queue.set(i64::try_from(depth).unwrap_or(i64::MAX));
+        let depth = i64::try_from(depth).unwrap_or(i64::MAX);
+        self.queue.set(depth);
+        if let Some(health) = &self.health {
+            health.measured(depth, 0.0);
+        }
     }
 
     pub(crate) fn leads(&self, leads: bool) {

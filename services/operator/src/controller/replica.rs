@@ -232,8 +232,15 @@ async fn lane(reconciler: Reconciler, queue: Arc<Queue<Key>>, metrics: Metrics) 
             }
             Ok(Err(WriteError::Conflict)) => tracing::debug!(?key, "object changed during the reconcile"),
             Ok(Err(WriteError::Fenced)) => tracing::debug!(?key, "reconcile stopped: not the leader"),
-            Ok(Err(error)) => tracing::warn!(?key, %error, "reconcile failed"),
-            Err(panic) => tracing::error!(?key, cause = panic_message(&*panic), "reconcile panicked"),
+            Ok(Err(error)) => {
+                tracing::warn!(?key, %error, "reconcile failed");
+                metrics.failed(&error.to_string());
+            }
+            Err(panic) => {
+                let cause = panic_message(&*panic);
+                tracing::error!(?key, cause, "reconcile panicked");
+                metrics.failed(&cause);
+            }
         }
         queue.failed(&key);
     }

@@ -5,6 +5,7 @@
 mod catalogue;
 mod claims;
 mod cluster;
+mod health;
 mod operator;
 mod queue;
 mod repair;

@@ -16,7 +16,7 @@ use testkit::eventually;
 use crate::world::{Replica, World, instance, tenant};
 
 /// A cluster that tells its version while it `answers`, and takes all other requests without an answer.
-async fn cluster(folder: &Path, name: &str, answers: &Arc<AtomicBool>) -> PathBuf {
+pub(crate) async fn cluster(folder: &Path, name: &str, answers: &Arc<AtomicBool>) -> PathBuf {
     let answers = Arc::clone(answers);
     let version = move || async move {
         if !answers.load(Ordering::SeqCst) {

@@ -4,6 +4,7 @@
 
 mod audit;
 mod fuzz;
+mod health;
 mod matrix;
 mod policies;
 mod queries;

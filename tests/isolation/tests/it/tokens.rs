@@ -71,7 +71,7 @@ async fn no_operation_accepts_a_token_that_is_not_valid() {
 
     let mut cases = Vec::new();
     for operation in operations.iter().filter(|operation| operation.needs_token) {
-        let service = &platform.service_of(&operation.path).client;
+        let service = platform.service_of(&operation.path);
         for client in [&platform.gateway, service] {
             cases.push((operation, "no token", client.clone()));
             for (attack, token) in &attacks {
