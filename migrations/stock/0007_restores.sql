@@ -15,8 +15,8 @@ begin
     -- ids of transactions of another server may lie in the future of this one: what is published counts as the past
     update queue_grants set xact = '3';
     -- a unit may be occupied by now: none is claimed before its cluster has reported it again
-    update units set state = 'inactive', held = false, since = now() where state = 'available';
-    update units set object_version = 0;
+    update units set state = 'inactive', since = now() where state = 'available';
+    update units set held = false, object_version = 0;
     update units set wake_at = now(), lease_owner = null, lease_until = null, failures = 0
     where coalesce(lease_until, wake_at) is not null;
     delete from comparisons;
