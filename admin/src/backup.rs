@@ -87,7 +87,8 @@ impl Manifest {
     /// Reads the manifest of a backup, and verifies the dump.
     pub(crate) fn verified(folder: &Path) -> anyhow::Result<Self> {
         let file = folder.join(MANIFEST);
-        let text = std::fs::read(&file).with_context(|| format!("{} is not a complete backup", folder.display()))?;
+        let text =
+            std::fs::read(&file).with_context(|| format!("{} is not a complete backup", folder.display()))?;
         let manifest: Self = serde_json::from_slice(&text)?;
         ensure!(manifest.format == FORMAT, "format {} of the backup is not known", manifest.format);
         let (bytes, sha256) = digest(&folder.join(DUMP))?;

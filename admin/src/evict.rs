@@ -75,7 +75,11 @@ async fn unknown<'a>(conn: &mut PgConnection, page: &'a [GpuUnit]) -> sqlx::Resu
         manager.is_some_and(|manager| manager == names::MANAGED_BY_STOCK)
     };
     // an instance that exists and has not claimed the unit is removed by its reconciler
-    Ok(page.iter().filter(is_ours).filter(|unit| named(unit).is_some_and(|id| !known.contains(&id))).collect())
+    Ok(page
+        .iter()
+        .filter(is_ours)
+        .filter(|unit| named(unit).is_some_and(|id| !known.contains(&id)))
+        .collect())
 }
 
 /// Removes the instance from exactly this version of the unit, as the gpu service does.

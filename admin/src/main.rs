@@ -4,7 +4,9 @@
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::{Context, ensure};
-use atelier_admin::{Config, Gateway, administrator, adopt, backup, bundle, check, drain, evict, restore, rotate};
+use atelier_admin::{
+    Config, Gateway, administrator, adopt, backup, bundle, check, drain, evict, restore, rotate,
+};
 use clap::{Parser, Subcommand};
 use ids::StorageId;
 use jiff::Timestamp;
@@ -140,7 +142,9 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         }
         Command::Restore { folder, replace } => {
             match restore::restore(&config, &folder, replace, now).await? {
-                restore::Restored::Ready => println!("restored; start the services, then `atelier-admin check`"),
+                restore::Restored::Ready => {
+                    println!("restored; start the services, then `atelier-admin check`")
+                }
                 restore::Restored::NeedsMigrations => println!(
                     "restored; the backup is of an earlier release: run `migrate` of each service, then \
                      `atelier-admin after-restore`. Until then no service can connect."

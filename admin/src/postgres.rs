@@ -23,7 +23,8 @@ pub(crate) async fn run(
         .env("PGPASSWORD", login.password.expose_secret())
         .stdin(Stdio::null());
     let output = command.output().await;
-    let output = output.with_context(|| format!("cannot run {program}: install Postgres's client programs"))?;
+    let output =
+        output.with_context(|| format!("cannot run {program}: install Postgres's client programs"))?;
     if !output.status.success() {
         bail!("{program} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     }

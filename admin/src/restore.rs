@@ -30,7 +30,12 @@ pub enum Restored {
 ///
 /// # Errors
 /// If the backup is damaged or of a later release, the database has schemas, or a service is connected.
-pub async fn restore(config: &Config, folder: &Path, replace: bool, now: Timestamp) -> anyhow::Result<Restored> {
+pub async fn restore(
+    config: &Config,
+    folder: &Path,
+    replace: bool,
+    now: Timestamp,
+) -> anyhow::Result<Restored> {
     let manifest = Manifest::verified(folder)?;
     let age = schemas::compare(&manifest.migrations)?;
     let (login, target) = (config.database.superuser()?, config.database.target()?);

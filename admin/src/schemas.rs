@@ -28,10 +28,11 @@ pub(crate) type Migrations = BTreeMap<String, Vec<Applied>>;
 /// Returns the schemas that exist.
 pub(crate) async fn existing(conn: &mut PgConnection) -> sqlx::Result<Vec<&'static str>> {
     let names: Vec<&str> = SCHEMAS.iter().map(|(name, _)| *name).collect();
-    let found: Vec<String> = sqlx::query_scalar("select nspname::text from pg_namespace where nspname = any($1)")
-        .bind(&names)
-        .fetch_all(conn)
-        .await?;
+    let found: Vec<String> =
+        sqlx::query_scalar("select nspname::text from pg_namespace where nspname = any($1)")
+            .bind(&names)
+            .fetch_all(conn)
+            .await?;
     Ok(names.into_iter().filter(|name| found.iter().any(|found| found == name)).collect())
 }
 

@@ -24,8 +24,12 @@ const LOG_BYTES: u64 = 2 * 1024 * 1024;
 /// How long a process may take to answer.
 const PROCESS: Duration = Duration::from_secs(5);
 /// Queues, with the service that has them.
-const QUEUES: [(&str, &str); 4] =
-    [("gpu", "gpu.instances"), ("gpu", "gpu.budgets"), ("stock", "stock.units"), ("storage", "storage.storages")];
+const QUEUES: [(&str, &str); 4] = [
+    ("gpu", "gpu.instances"),
+    ("gpu", "gpu.budgets"),
+    ("stock", "stock.units"),
+    ("storage", "storage.storages"),
+];
 
 /// What goes into a bundle.
 #[derive(Debug, Clone, Default)]
@@ -84,8 +88,10 @@ type Entries = Vec<(String, String)>;
 fn configurations(redactor: &mut Redactor, files: &[PathBuf]) -> anyhow::Result<Entries> {
     let mut entries = Vec::new();
     for file in files {
-        let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-        let value: Value = toml::from_str(&text).with_context(|| format!("{} is not TOML", file.display()))?;
+        let text =
+            std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let value: Value =
+            toml::from_str(&text).with_context(|| format!("{} is not TOML", file.display()))?;
         entries.push((format!("configuration/{}.json", stem(file)), pretty(&redactor.configuration(value))));
     }
     Ok(entries)
@@ -130,7 +136,10 @@ async fn answer(url: &str, path: &str) -> String {
 }
 
 /// What `read` finds in the database, or the error.
-async fn database(config: &Config, read: impl AsyncFnOnce(&mut PgConnection) -> anyhow::Result<Value>) -> Value {
+async fn database(
+    config: &Config,
+    read: impl AsyncFnOnce(&mut PgConnection) -> anyhow::Result<Value>,
+) -> Value {
     let read = async {
         let mut conn = config.database.connect(&config.database.reader()?).await?;
         read(&mut conn).await

@@ -9,10 +9,38 @@ use serde_json::{Map, Value};
 const MASK: &str = "[redacted]";
 /// Keys of a configuration whose text is shown, unless it looks like a secret. The values of all others are not.
 const SHOWN: [&str; 32] = [
-    "listen", "metrics_listen", "url", "endpoint", "public_endpoint", "public_url", "jwks_url", "issuer", "audience",
-    "region", "name", "id", "domain", "scheme", "host", "kubeconfig", "context", "cluster", "bucket", "rp_id",
-    "origins", "level", "identity", "stock", "storage", "gpu", "datacenter", "memberships", "role", "tenant",
-    "identity_claim", "just_in_time",
+    "listen",
+    "metrics_listen",
+    "url",
+    "endpoint",
+    "public_endpoint",
+    "public_url",
+    "jwks_url",
+    "issuer",
+    "audience",
+    "region",
+    "name",
+    "id",
+    "domain",
+    "scheme",
+    "host",
+    "kubeconfig",
+    "context",
+    "cluster",
+    "bucket",
+    "rp_id",
+    "origins",
+    "level",
+    "identity",
+    "stock",
+    "storage",
+    "gpu",
+    "datacenter",
+    "memberships",
+    "role",
+    "tenant",
+    "identity_claim",
+    "just_in_time",
 ];
 /// Shorter texts are not taken for secrets wherever they occur.
 const MIN_SECRET: usize = 6;
@@ -152,7 +180,18 @@ mod tests {
         ] {
             let text = redactor.text(&format!("before {secret} after"));
             assert!(text.contains(MASK) && text.starts_with("before "), "{text}");
-            for part in ["c2lnbmF0dXJl", "5NFkXq", "0123456789ABC", "abcdefgh", "=abcdef", "hunter2", "abc123", "MIIB", "word", "aGFzaA"] {
+            for part in [
+                "c2lnbmF0dXJl",
+                "5NFkXq",
+                "0123456789ABC",
+                "abcdefgh",
+                "=abcdef",
+                "hunter2",
+                "abc123",
+                "MIIB",
+                "word",
+                "aGFzaA",
+            ] {
                 assert!(!text.contains(part), "{text}");
             }
         }

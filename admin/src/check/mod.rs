@@ -14,10 +14,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use crds::Clusters;
 use jiff::Timestamp;
-use kube::{
-    Api, Resource,
-    api::ListParams,
-};
+use kube::{Api, Resource, api::ListParams};
 use serde::{Serialize, de::DeserializeOwned};
 use sqlx::PgConnection;
 
@@ -59,7 +56,10 @@ pub fn action(invariant: &str) -> &'static str {
 
 /// Each invariant with what to do about a violation.
 pub static ACTIONS: &[(&str, &str)] = &[
-    ("claim-without-instance", "Stop the instance; if it does not exist, report it: the unit is lost to others."),
+    (
+        "claim-without-instance",
+        "Stop the instance; if it does not exist, report it: the unit is lost to others.",
+    ),
     ("instance-without-claim", "Stop and start the instance."),
     ("stock-counts", "Report it: starts may be refused although units are free."),
     ("unit-places", "Report it: the list of units is wrong."),
@@ -72,13 +72,28 @@ pub static ACTIONS: &[(&str, &str)] = &[
     ("attachments", "Delete the instance, or stop and start it."),
     ("tenants", "See docs/BACKUP.md: a tenant was lost in a restore."),
     ("audit-log", "See the runbook AuditLogBroken."),
-    ("unit-objects", "The stock service repairs it within minutes; if not, see the runbook StockDisagreement."),
+    (
+        "unit-objects",
+        "The stock service repairs it within minutes; if not, see the runbook StockDisagreement.",
+    ),
     ("unit-occupants", "If the instance does not exist any more, remove it: `atelier-admin evict`."),
     ("instance-in-two-units", "Report it. `atelier-admin evict` removes an instance that does not exist."),
-    ("instance-pods", "The operator deletes it within a minute; if not, see the runbook OperatorReconcilesFailing."),
-    ("volume-objects", "If it has no row, bring it back: `atelier-admin adopt-storage`. Otherwise it was lost."),
-    ("volume-claims", "The operator creates it again; a claim without a resource has to be looked at by hand."),
-    ("tenant-namespaces", "If the tenant was deleted: `kubectl delete namespace`, after a look at what is in it."),
+    (
+        "instance-pods",
+        "The operator deletes it within a minute; if not, see the runbook OperatorReconcilesFailing.",
+    ),
+    (
+        "volume-objects",
+        "If it has no row, bring it back: `atelier-admin adopt-storage`. Otherwise it was lost.",
+    ),
+    (
+        "volume-claims",
+        "The operator creates it again; a claim without a resource has to be looked at by hand.",
+    ),
+    (
+        "tenant-namespaces",
+        "If the tenant was deleted: `kubectl delete namespace`, after a look at what is in it.",
+    ),
     ("buckets", "If it has no row, bring it back: `atelier-admin adopt-storage`. Otherwise it was lost."),
     ("bucket-users", "Delete the user with `radosgw-admin user rm`; it owns no bucket of the platform."),
     ("bucket-keys", "The storage service removes keys without a record; users create new ones."),
@@ -96,9 +111,8 @@ pub async fn run(config: &Config, grace: Duration) -> anyhow::Result<Vec<Finding
     }
     tokio::time::sleep(grace).await;
     let second = look(config, grace).await?;
-    let same = |one: &Finding, other: &Finding| {
-        (one.invariant, &one.subject) == (other.invariant, &other.subject)
-    };
+    let same =
+        |one: &Finding, other: &Finding| (one.invariant, &one.subject) == (other.invariant, &other.subject);
     Ok(second.into_iter().filter(|found| first.iter().any(|before| same(before, found))).collect())
 }
 
@@ -196,7 +210,10 @@ mod tests {
     fn each_invariant_is_documented() {
         let document = include_str!("../../../docs/INVARIANTS.md");
         for (invariant, _) in ACTIONS {
-            assert!(document.contains(&format!("| `{invariant}` |")), "{invariant} is not in docs/INVARIANTS.md");
+            assert!(
+                document.contains(&format!("| `{invariant}` |")),
+                "{invariant} is not in docs/INVARIANTS.md"
+            );
         }
         let documented = document.lines().filter(|line| line.starts_with("| `")).count();
         assert_eq!(documented, ACTIONS.len(), "docs/INVARIANTS.md has others");

@@ -39,12 +39,11 @@ async fn check_user(
     seen: &mut HashSet<StorageId>,
     findings: &mut Vec<Finding>,
 ) -> anyhow::Result<()> {
-    let rows: Vec<(StorageId, TenantId)> = sqlx::query_as(
-        "select id, tenant_id from storage.storages where kind = 'bucket' and tenant_id = $1",
-    )
-    .bind(tenant)
-    .fetch_all(&mut *conn)
-    .await?;
+    let rows: Vec<(StorageId, TenantId)> =
+        sqlx::query_as("select id, tenant_id from storage.storages where kind = 'bucket' and tenant_id = $1")
+            .bind(tenant)
+            .fetch_all(&mut *conn)
+            .await?;
     let rows: BTreeMap<StorageId, TenantId> = rows.into_iter().collect();
     let mut owned = 0;
     for bucket in inventory.buckets_of(tenant).await? {
@@ -69,10 +68,11 @@ async fn check_user(
             since: None,
         });
     }
-    let recorded: Vec<String> = sqlx::query_scalar("select access_key_id from storage.credentials where tenant_id = $1")
-        .bind(tenant)
-        .fetch_all(&mut *conn)
-        .await?;
+    let recorded: Vec<String> =
+        sqlx::query_scalar("select access_key_id from storage.credentials where tenant_id = $1")
+            .bind(tenant)
+            .fetch_all(&mut *conn)
+            .await?;
     let active: Vec<String> = sqlx::query_scalar(
         "select access_key_id from storage.credentials where tenant_id = $1 and state = 'active'",
     )

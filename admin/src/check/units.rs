@@ -47,7 +47,8 @@ pub(super) async fn check(
     let mut pages = Pages::new(Api::<GpuUnit>::all(client.clone()), Some(&selector));
     let mut seen = HashSet::new();
     while let Some(page) = pages.next().await? {
-        let ids: Vec<UnitId> = page.iter().filter_map(|object| UnitId::from_k8s_name(&object.name_any()).ok()).collect();
+        let ids: Vec<UnitId> =
+            page.iter().filter_map(|object| UnitId::from_k8s_name(&object.name_any()).ok()).collect();
         let rows = rows(conn, &ids).await?;
         seen.extend(ids);
         let named: Vec<InstanceId> = page.iter().filter_map(occupant).collect();
@@ -134,11 +135,13 @@ async fn missing(
         .await?;
         let Some((last, ..)) = rows.last() else { return Ok(()) };
         after = Some(*last);
-        findings.extend(rows.iter().filter(|(id, ..)| !seen.contains(id)).map(|(id, state, since)| Finding {
-            invariant: "unit-objects",
-            subject: format!("{cluster}/{}", id.k8s_name()),
-            detail: format!("does not exist, and its unit is {state}"),
-            since: Some(since.to_jiff()),
+        findings.extend(rows.iter().filter(|(id, ..)| !seen.contains(id)).map(|(id, state, since)| {
+            Finding {
+                invariant: "unit-objects",
+                subject: format!("{cluster}/{}", id.k8s_name()),
+                detail: format!("does not exist, and its unit is {state}"),
+                since: Some(since.to_jiff()),
+            }
         }));
     }
 }

@@ -86,11 +86,13 @@ async fn missing(
         .await?;
         let Some((last, ..)) = rows.last() else { return Ok(()) };
         after = Some(*last);
-        findings.extend(rows.iter().filter(|(id, ..)| !seen.contains_key(id)).map(|(id, state, since)| Finding {
-            invariant: "volume-objects",
-            subject: format!("{cluster}/{}", id.k8s_name()),
-            detail: format!("does not exist, and its storage is {state}"),
-            since: Some(since.to_jiff()),
+        findings.extend(rows.iter().filter(|(id, ..)| !seen.contains_key(id)).map(|(id, state, since)| {
+            Finding {
+                invariant: "volume-objects",
+                subject: format!("{cluster}/{}", id.k8s_name()),
+                detail: format!("does not exist, and its storage is {state}"),
+                since: Some(since.to_jiff()),
+            }
         }));
     }
 }

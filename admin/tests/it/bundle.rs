@@ -57,15 +57,15 @@ async fn a_bundle_has_what_helps_and_no_secret() {
         .route("/readyz", get(|| async { "waiting for identity\n" }))
         .route("/metrics", get(move || async move { metrics }));
     let url = testkit::serve(process).await;
-    world.config.bundle.processes = [("gpu".to_owned(), url), ("dead".to_owned(), "http://127.0.0.1:1".to_owned())].into();
-    world.execute("insert into stock.comparisons (cluster, started_at) values ('main', now()); analyze").await;
+    world.config.bundle.processes =
+        [("gpu".to_owned(), url), ("dead".to_owned(), "http://127.0.0.1:1".to_owned())].into();
+    world
+        .execute("insert into stock.comparisons (cluster, started_at) values ('main', now()); analyze")
+        .await;
 
     let archive = folder.path().join("bundle.tar.gz");
-    let request = Request {
-        configurations: vec![configuration],
-        logs: Some(logs),
-        grace: std::time::Duration::ZERO,
-    };
+    let request =
+        Request { configurations: vec![configuration], logs: Some(logs), grace: std::time::Duration::ZERO };
     bundle::bundle(&world.config, &archive, &request, Timestamp::now()).await.unwrap();
     let files = files(&archive);
     for (file, part) in [

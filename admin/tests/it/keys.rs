@@ -46,11 +46,13 @@ async fn everything_is_encrypted_under_the_first_key_and_a_second_run_finds_noth
     let user = UserId::new();
     let of_identity = Cipher::new("identity", &[key("old", "A")]).unwrap();
     let secret = of_identity.encrypt(b"totp", &format!("totp {user}")).unwrap();
-    sqlx::query("insert into identity.users (id, email, display_name, password_hash) values ($1, 'a@b.c', 'a', '')")
-        .bind(user)
-        .execute(&mut conn)
-        .await
-        .unwrap();
+    sqlx::query(
+        "insert into identity.users (id, email, display_name, password_hash) values ($1, 'a@b.c', 'a', '')",
+    )
+    .bind(user)
+    .execute(&mut conn)
+    .await
+    .unwrap();
     sqlx::query("insert into identity.totp_factors (user_id, wrapped_by, secret) values ($1, $2, $3)")
         .bind(user)
         .bind(secret.key_id)
@@ -64,8 +66,7 @@ async fn everything_is_encrypted_under_the_first_key_and_a_second_run_finds_noth
     world.config.encryption_keys = [("gpu".to_owned(), vec![key("new", "E")])].into();
     let error = rotate::rotate(&world.config).await.unwrap_err();
     assert!(format!("{error:#}").contains("\"old\" is not configured"), "{error:#}");
-    world.config.encryption_keys =
-        [("gpu".to_owned(), keys.clone()), ("identity".to_owned(), keys)].into();
+    world.config.encryption_keys = [("gpu".to_owned(), keys.clone()), ("identity".to_owned(), keys)].into();
     let rotated = |gpu, identity| {
         vec![Rotated { service: "gpu", rows: gpu }, Rotated { service: "identity", rows: identity }]
     };

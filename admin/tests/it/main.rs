@@ -1,5 +1,9 @@
 //! The commands on real databases.
-#![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a failed assertion is the point of a test, which runs on the real clock"
+)]
 
 mod administrator;
 mod bundle;

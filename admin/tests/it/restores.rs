@@ -35,7 +35,8 @@ async fn a_backup_is_restored_into_another_database_and_prepared() {
     assert_eq!(target.count("select count(*) from gpu.feed_cursors").await, 0);
     assert!(target.count("select last from gpu.event_logs").await > now.as_millisecond() - 1000);
     assert_eq!(target.count("select count(*) from gpu.restores").await, 1);
-    let connect = "select count(*) from unnest(array['app', 'worker']) role, unnest(array['gpu', 'stock']) service
+    let connect =
+        "select count(*) from unnest(array['app', 'worker']) role, unnest(array['gpu', 'stock']) service
         where has_database_privilege('atelier_' || service || '_' || role, current_database(), 'connect')";
     assert_eq!(target.count(connect).await, 4);
     assert_eq!(check::run(&target.config, Duration::ZERO).await.unwrap(), []);
@@ -63,7 +64,8 @@ async fn a_backup_of_a_later_release_is_refused_and_one_of_an_earlier_release_wa
     let restored = restore::restore(&target.config, &older, false, Timestamp::now()).await.unwrap();
     assert!(matches!(restored, restore::Restored::NeedsMigrations));
     // until it is prepared, no service can connect
-    let connect = "select has_database_privilege('atelier_gpu_worker', current_database(), 'connect')::int::bigint";
+    let connect =
+        "select has_database_privilege('atelier_gpu_worker', current_database(), 'connect')::int::bigint";
     assert_eq!(target.count(connect).await, 0);
     let unprepared = restore::prepare(&target.config, Timestamp::now()).await.unwrap_err();
     assert!(unprepared.to_string().contains("migrations are missing"), "{unprepared}");
@@ -150,13 +152,11 @@ async fn each_violation_is_found() {
         assert!(found.iter().any(|found| found.invariant == *invariant), "{invariant} is not in {found:#?}");
     }
     // the role that checks cannot write
-    let mut conn = sqlx::Connection::connect(&format!(
-        "{}?user=atelier_reader&password=test",
-        world.db.url()
-    ))
-    .await
-    .map(|conn: sqlx::PgConnection| conn)
-    .unwrap();
+    let mut conn =
+        sqlx::Connection::connect(&format!("{}?user=atelier_reader&password=test", world.db.url()))
+            .await
+            .map(|conn: sqlx::PgConnection| conn)
+            .unwrap();
     let written = sqlx::query("set default_transaction_read_only = off").execute(&mut conn).await;
     written.unwrap();
     let refused = sqlx::query("delete from gpu.runs").execute(&mut conn).await.unwrap_err();

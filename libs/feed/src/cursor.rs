@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn a_cursor_is_read_back() {
-        for text in ["", "795:799:795,797", "7:7:", "7:9:7~9:12:11~42", "~9:12:~0", "17!7:9:7", "17!~9:12:~0"] {
+        for text in ["", "795:799:795,797", "7:7:", "7:9:7~9:12:11~42", "~9:12:~0", "17!7:9:7", "17!~9:12:~0"]
+        {
             assert_eq!(text.parse::<Cursor>().unwrap().to_string(), text);
         }
         assert_eq!("".parse(), Ok(Cursor::default()));

@@ -286,8 +286,7 @@ impl Platform {
     }
 
     fn gpu_config(&self) -> atelier_gpu::Config {
-        let endpoint =
-            |url: &str| Endpoint { url: url.parse().unwrap(), token: service_token("gpu").into() };
+        let endpoint = |url: &str| Endpoint { url: url.parse().unwrap(), token: service_token("gpu").into() };
         atelier_gpu::Config {
             listen: ([127, 0, 0, 1], 0).into(),
             database: self.gpu_database.clone(),

@@ -48,7 +48,8 @@ impl Tenant {
     }
 
     async fn act(&mut self, id: &str, action: &str, body: Option<Value>) {
-        Self::accepted(&mut self.instances, Method::POST, &format!("/v1/instances/{id}/{action}"), body).await;
+        Self::accepted(&mut self.instances, Method::POST, &format!("/v1/instances/{id}/{action}"), body)
+            .await;
     }
 
     async fn instance(&mut self, id: &str) -> Value {
@@ -135,7 +136,11 @@ impl Billing {
             for value in values {
                 let intervals = self.intervals(field, value);
                 for pair in intervals.windows(2) {
-                    assert!(pair[0].1 <= pair[1].0, "{value} is billed twice: {intervals:?} {:#?}", self.runs);
+                    assert!(
+                        pair[0].1 <= pair[1].0,
+                        "{value} is billed twice: {intervals:?} {:#?}",
+                        self.runs
+                    );
                 }
             }
         }
@@ -204,8 +209,12 @@ async fn an_old_database_and_a_cluster_that_moved_on_agree_again() {
     tenant.act(&stopped_later, "stop", None).await;
     tenant.reaches(&stopped_later, "stopped").await;
     tenant.delete(&deleted_later).await;
-    Tenant::accepted(&mut tenant.instances, Method::DELETE, &format!("/v1/instances/{held}/hold"), None).await;
-    within(SETTLE, "the hold has ended", async || tenant.instance(&held).await["hold"].is_null().then_some(())).await;
+    Tenant::accepted(&mut tenant.instances, Method::DELETE, &format!("/v1/instances/{held}/hold"), None)
+        .await;
+    within(SETTLE, "the hold has ended", async || {
+        tenant.instance(&held).await["hold"].is_null().then_some(())
+    })
+    .await;
     tenant.act(&restarted_later, "stop", None).await;
     tenant.reaches(&restarted_later, "stopped").await;
     tenant.act(&restarted_later, "start", None).await;

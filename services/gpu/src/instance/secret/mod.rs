@@ -17,5 +17,5 @@ pub use model::SecretRef;
 pub(super) use model::{
     Identity, NewSecret, check_change, check_names, check_new, encrypt, list, optional_list,
 };
-pub use renew::reencrypt;
 pub use object::{Progress, SecretChange, SecretObject, TrackedSecret};
+pub use renew::reencrypt;
