@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use atelier_admin::{backup, check, restore};
 use jiff::Timestamp;
+use sqlx::{Connection, PgConnection};
 
 use crate::world::World;
 
@@ -152,11 +153,8 @@ async fn each_violation_is_found() {
         assert!(found.iter().any(|found| found.invariant == *invariant), "{invariant} is not in {found:#?}");
     }
     // the role that checks cannot write
-    let mut conn =
-        sqlx::Connection::connect(&format!("{}?user=atelier_reader&password=test", world.db.url()))
-            .await
-            .map(|conn: sqlx::PgConnection| conn)
-            .unwrap();
+    let reader = format!("{}?user=atelier_reader&password=test", world.db.url());
+    let mut conn = PgConnection::connect(&reader).await.unwrap();
     let written = sqlx::query("set default_transaction_read_only = off").execute(&mut conn).await;
     written.unwrap();
     let refused = sqlx::query("delete from gpu.runs").execute(&mut conn).await.unwrap_err();
