@@ -105,9 +105,14 @@ fn running_roles(schemas: &[&str]) -> Vec<String> {
     roles
 }
 
+/// The roles that run migrations.
+fn owners(schemas: &[&str]) -> Vec<String> {
+    schemas.iter().map(|schema| format!("atelier_{schema}_owner")).collect()
+}
+
 async fn refuse_missing_roles(conn: &mut PgConnection, schemas: &[&str]) -> anyhow::Result<()> {
     let mut roles = running_roles(schemas);
-    roles.extend(schemas.iter().map(|schema| format!("atelier_{schema}_owner")));
+    roles.extend(owners(schemas));
     let missing: Vec<String> = sqlx::query_scalar(
         "select name from unnest($1::text[]) as name where not exists (select from pg_roles where rolname = name)
          order by name",
@@ -124,6 +129,9 @@ async fn refuse_missing_roles(conn: &mut PgConnection, schemas: &[&str]) -> anyh
 /// Forbids the services to connect, and refuses to go on while one is connected.
 async fn lock_out(conn: &mut PgConnection, target: &Target, schemas: &[&str]) -> anyhow::Result<()> {
     let roles = running_roles(schemas);
+    // as atelier-provision leaves a database: otherwise everyone may connect
+    change_connect(&mut *conn, "revoke", "from", &["public".to_owned()]).await?;
+    change_connect(&mut *conn, "grant", "to", &owners(schemas)).await?;
     change_connect(&mut *conn, "revoke", "from", &roles).await?;
     let connected: i64 =
         sqlx::query_scalar("select count(*) from pg_stat_activity where datname = $1 and usename = any($2)")
