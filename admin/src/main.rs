@@ -141,15 +141,14 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             println!("{}: {} bytes, as of {:.0}", folder.display(), manifest.bytes, manifest.taken_at);
         }
         Command::Restore { folder, replace } => {
-            match restore::restore(&config, &folder, replace, now).await? {
-                restore::Restored::Ready => {
-                    println!("restored; start the services, then `atelier-admin check`")
+            let next = match restore::restore(&config, &folder, replace, now).await? {
+                restore::Restored::Ready => "start the services, then `atelier-admin check`",
+                restore::Restored::NeedsMigrations => {
+                    "the backup is of an earlier release: run `migrate` of each service, then `atelier-admin \
+                     after-restore`. Until then no service can connect."
                 }
-                restore::Restored::NeedsMigrations => println!(
-                    "restored; the backup is of an earlier release: run `migrate` of each service, then \
-                     `atelier-admin after-restore`. Until then no service can connect."
-                ),
-            }
+            };
+            println!("restored; {next}");
         }
         Command::AfterRestore => {
             restore::prepare(&config, now).await?;
