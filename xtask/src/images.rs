@@ -23,7 +23,8 @@ struct Image {
     check: &'static [&'static str],
 }
 
-static IMAGES: [Image; 8] = [
+static IMAGES: [Image; 9] = [
+    Image { name: "admin", programs: &["atelier-admin"], check: &["--version"] },
     Image { name: "provision", programs: &["atelier-provision"], check: &["--version"] },
     Image { name: "gateway", programs: &["atelier-gateway"], check: &["openapi"] },
     Image { name: "identity", programs: &["atelier-identity"], check: &["openapi"] },

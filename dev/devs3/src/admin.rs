@@ -78,6 +78,7 @@ impl S3Route for Route {
             ("DELETE", "/admin/user") => self.0.remove_user(&query),
             ("PUT", "/admin/bucket") if query.has("quota") => self.0.bucket_quota(&query),
             (_, "/admin/bucket") if query.has_any(&["quota", "index", "object", "policy"]) => unknown(),
+            ("GET", "/admin/metadata/user") => self.0.list_users(&query),
             ("GET", "/admin/bucket") => self.0.show_bucket(&query),
             ("DELETE", "/admin/bucket") => self.0.purge_bucket(&query),
             _ => unknown(),
@@ -210,6 +211,23 @@ impl Store {
             Ok(user)
         })?;
         Ok(Some(user_body(&user)))
+    }
+
+    /// Names in pages. RGW's marker is opaque; here it is the last name.
+    fn list_users(&self, query: &Query) -> Answer {
+        let limit = query.number("max-entries")?.and_then(|limit| usize::try_from(limit).ok());
+        let document = self.state.read();
+        let mut names: Vec<&String> = document.users.keys().collect();
+        names.sort();
+        let Some(limit) = limit else { return Ok(Some(json!(names))) };
+        names.retain(|name| query.text("marker").is_none_or(|after| name.as_str() > after));
+        let truncated = names.len() > limit;
+        names.truncate(limit);
+        let mut body = json!({ "keys": names, "truncated": truncated, "count": names.len() });
+        if truncated {
+            body["marker"] = json!(names.last());
+        }
+        Ok(Some(body))
     }
 
     fn show_user(&self, query: &Query) -> Answer {

@@ -83,16 +83,16 @@ pub struct AuditVerification {
     /// Entries.
     entries: i64,
     /// Entries that were changed, inserted or deleted, at most 100.
-    broken: Vec<BrokenEntry>,
+    pub broken: Vec<BrokenEntry>,
 }
 
 /// An entry that does not fit its chain.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct BrokenEntry {
     /// The tenant; null for the platform.
-    tenant_id: Option<TenantId>,
+    pub tenant_id: Option<TenantId>,
     /// Position in the log.
-    number: i64,
+    pub number: i64,
 }
 
 /// The text of an entry.

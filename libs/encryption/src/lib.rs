@@ -71,6 +71,20 @@ impl Cipher {
         Ok(Self { keys })
     }
 
+    /// Id of the key that encrypts.
+    #[must_use]
+    pub fn current_key(&self) -> &str {
+        self.keys.first().map_or("", |key| &key.id)
+    }
+
+    /// Decrypts, and encrypts under the first key.
+    ///
+    /// # Errors
+    /// As [`Self::decrypt`].
+    pub fn renew(&self, encrypted: &Encrypted, context: &str) -> anyhow::Result<Encrypted> {
+        self.encrypt(&self.decrypt(encrypted, context)?, context)
+    }
+
     /// Encrypts `secret`. Decryption needs the same `context`.
     ///
     /// # Errors
@@ -142,6 +156,11 @@ mod tests {
         let rotated = Cipher::new("test", &[key("b", 2), key("a", 1)]).unwrap();
         assert_eq!(rotated.decrypt(&encrypted, "here").unwrap(), b"secret");
         assert_eq!(rotated.encrypt(b"x", "").unwrap().key_id, "b");
+        let renewed = rotated.renew(&encrypted, "here").unwrap();
+        assert_eq!((rotated.current_key(), renewed.key_id.as_str()), ("b", "b"));
+        let without_old = Cipher::new("test", &[key("b", 2)]).unwrap();
+        assert_eq!(without_old.decrypt(&renewed, "here").unwrap(), b"secret");
+        assert!(without_old.renew(&encrypted, "here").is_err());
     }
 
     /// What replicas of earlier releases have encrypted is decrypted.

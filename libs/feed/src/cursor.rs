@@ -47,10 +47,24 @@ impl FromStr for Snapshot {
 /// A position in a feed. The default is its beginning.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cursor {
+    /// The newest restore of the database before the read; 0 if there was none. Transactions of other epochs cannot be
+    /// compared with those of this one.
+    pub(crate) epoch: i64,
     /// What has been read completely.
     pub(crate) read: Option<Snapshot>,
     /// The page after it that has been read in part.
     pub(crate) partial: Option<Partial>,
+}
+
+impl Cursor {
+    /// The beginning of the feed in an epoch.
+    pub(crate) fn beginning(epoch: i64) -> Self {
+        Self { epoch, read: None, partial: None }
+    }
+
+    pub(crate) fn is_beginning(&self) -> bool {
+        self.read.is_none() && self.partial.is_none()
+    }
 }
 
 /// A read that needs more than one page: rows visible in `upto`, as far as `last`.
@@ -62,6 +76,9 @@ pub(crate) struct Partial {
 
 impl fmt::Display for Cursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.epoch != 0 && !self.is_beginning() {
+            write!(f, "{}!", self.epoch)?;
+        }
         f.write_str(self.read.as_ref().map_or("", Snapshot::as_str))?;
         match &self.partial {
             Some(Partial { upto, last }) => write!(f, "~{}~{last}", upto.as_str()),
@@ -74,6 +91,13 @@ impl FromStr for Cursor {
     type Err = InvalidCursor;
 
     fn from_str(text: &str) -> Result<Self, InvalidCursor> {
+        let (epoch, text) = match text.split_once('!') {
+            Some((epoch, rest)) if !rest.is_empty() => {
+                (epoch.parse().ok().filter(|epoch| *epoch > 0).ok_or(InvalidCursor)?, rest)
+            }
+            Some(_) => return Err(InvalidCursor),
+            None => (0, text),
+        };
         let mut parts = text.split('~');
         let read = match parts.next() {
             None | Some("") => None,
@@ -86,7 +110,7 @@ impl FromStr for Cursor {
             }
             _ => return Err(InvalidCursor),
         };
-        Ok(Self { read, partial })
+        Ok(Self { epoch, read, partial })
     }
 }
 
@@ -96,7 +120,8 @@ mod tests {
 
     #[test]
     fn a_cursor_is_read_back() {
-        for text in ["", "795:799:795,797", "7:7:", "7:9:7~9:12:11~42", "~9:12:~0"] {
+        for text in ["", "795:799:795,797", "7:7:", "7:9:7~9:12:11~42", "~9:12:~0", "17!7:9:7", "17!~9:12:~0"]
+        {
             assert_eq!(text.parse::<Cursor>().unwrap().to_string(), text);
         }
         assert_eq!("".parse(), Ok(Cursor::default()));
@@ -117,6 +142,10 @@ mod tests {
             "7:9:~7:9:",
             "7:9:~7:9:~x",
             "7:9:~7:9:~1~2",
+            "17!",
+            "0!7:7:",
+            "-1!7:7:",
+            "x!7:7:",
         ] {
             assert_eq!(text.parse::<Cursor>(), Err(InvalidCursor), "{text}");
         }

@@ -1,12 +1,12 @@
 //! Serving an outbox to readers that wait for changes.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use db::Db;
 use serde::de::DeserializeOwned;
 use service::Workers;
 use tokio::{
-    sync::watch,
+    sync::{OnceCell, watch},
     time::{Instant, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
@@ -36,13 +36,15 @@ pub struct Feed {
     outbox: Outbox,
     db: Db,
     published: watch::Sender<()>,
+    /// No process runs while its database is restored.
+    epoch: Arc<OnceCell<i64>>,
 }
 
 impl Feed {
     /// The feed of `outbox` for this process.
     #[must_use]
     pub fn new(db: &Db, outbox: Outbox) -> Self {
-        Self { outbox, db: db.clone(), published: watch::Sender::new(()) }
+        Self { outbox, db: db.clone(), published: watch::Sender::new(()), epoch: Arc::default() }
     }
 
     /// Starts the worker `<name>.listen`, which wakes waiting readers.
@@ -69,8 +71,17 @@ impl Feed {
         self.published.send_replace(());
     }
 
+    async fn epoch(&self) -> sqlx::Result<i64> {
+        let read = async || {
+            let mut tx = self.db.worker().await?;
+            Outbox::epoch(&mut tx).await
+        };
+        self.epoch.get_or_try_init(read).await.copied()
+    }
+
     /// Returns the changes after the cursor, as soon as there are any. Empty when the wait ends. A reader at the beginning
-    /// does not wait: it needs to know that it has read everything.
+    /// does not wait: it needs to know that it has read everything. A cursor that was handed out before the database was
+    /// restored from a backup counts as the beginning.
     ///
     /// # Errors
     /// If the database fails.
@@ -81,14 +92,15 @@ impl Feed {
     ) -> sqlx::Result<Changes<T>> {
         let deadline = Instant::now() + wait.at_most;
         let mut published = self.published.subscribe();
+        let epoch = self.epoch().await?;
+        let after = if after.epoch == epoch { after.clone() } else { Cursor::beginning(epoch) };
         loop {
             published.mark_unchanged();
             let mut tx = self.db.worker().await?;
-            let changes = self.outbox.read(&mut tx, after, PAGE).await?;
+            let changes = self.outbox.read(&mut tx, &after, PAGE).await?;
             drop(tx);
-            let is_first = *after == Cursor::default();
-            if !changes.items.is_empty() || is_first || Instant::now() >= deadline || wait.stop.is_cancelled()
-            {
+            let is_over = Instant::now() >= deadline || wait.stop.is_cancelled();
+            if !changes.items.is_empty() || after.is_beginning() || is_over {
                 return Ok(changes);
             }
             let next = deadline.min(Instant::now() + POLL);

@@ -8,6 +8,7 @@
 //! at      timestamptz not null default clock_timestamp(),
 //! payload jsonb not null
 //! ```
+//! and its schema has a table `restores (epoch bigint primary key)`, written by a restore from a backup.
 //! Serial ids commit out of order, so "rows after the last id" would lose rows. A cursor is instead the snapshot of the
 //! last read: the next read returns the rows that it could not see. No row is lost or returned twice, and a long
 //! transaction elsewhere delays only its own rows. Changes of one object arrive in order if its row is locked before the

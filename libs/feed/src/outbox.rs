@@ -130,12 +130,21 @@ impl Outbox {
             .and_then(|row| row.snapshot.parse().ok())
             .ok_or_else(|| decode("no snapshot".into()))?;
         let complete = items.len() < usize::try_from(limit).unwrap_or(usize::MAX);
+        let epoch = after.epoch;
         let next = if complete {
-            Cursor { read: Some(snapshot), partial: None }
+            Cursor { epoch, read: Some(snapshot), partial: None }
         } else {
-            Cursor { read: after.read.clone(), partial: Some(Partial { upto: snapshot, last }) }
+            Cursor { epoch, read: after.read.clone(), partial: Some(Partial { upto: snapshot, last }) }
         };
         Ok(Changes { items, next_cursor: next.to_string(), complete })
+    }
+
+    /// Returns the epoch of the schema: the newest restore of its database, 0 if there was none.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub(crate) async fn epoch(conn: &mut PgConnection) -> sqlx::Result<i64> {
+        sqlx::query_scalar("select coalesce(max(epoch), 0) from restores").fetch_one(conn).await
     }
 
     /// Deletes at most `limit` changes that are older than `age`. Returns their number.

@@ -19,7 +19,8 @@ async fn database() -> (TestDb, Db) {
     let schema = "create table events (id bigint generated always as identity primary key,
             xact xid8 not null default pg_current_xact_id(), at timestamptz not null default clock_timestamp(),
             payload jsonb not null);
-        create index events_xact on events (xact)";
+        create index events_xact on events (xact);
+        create table restores (epoch bigint primary key)";
     let migration =
         Migration::new(1, Cow::Borrowed("events"), MigrationType::Simple, SqlStr::from_static(schema), false);
     let database = TestDb::new().await;
@@ -129,4 +130,23 @@ async fn old_changes_are_deleted() {
     assert_eq!(OUTBOX.delete_old(&mut tx, Duration::from_secs(3600), 10).await.unwrap(), 1);
     tx.commit().await.unwrap();
     assert_eq!(values(&read(&db, "", 10).await), [3]);
+}
+
+/// A cursor of another server may be ahead of all transactions of this one: it would hide what is published.
+#[tokio::test]
+async fn a_cursor_from_before_a_restore_counts_as_the_beginning() {
+    let (_database, db) = database().await;
+    publish(&db, &[1]).await;
+    let mut tx = db.worker().await.unwrap();
+    sqlx::query("insert into restores values (1700000000)").execute(&mut *tx).await.unwrap();
+    tx.commit().await.unwrap();
+    let feed = Feed::new(&db, OUTBOX);
+    let wait = Wait { at_most: Duration::ZERO, stop: CancellationToken::new() };
+    for lost in ["900000:900000:", "1600000000!900000:900000:", "1600000000!~900000:900000:~7"] {
+        let changes: Changes<i32> = feed.changes(&lost.parse().unwrap(), &wait).await.unwrap();
+        assert_eq!(values(&changes), [1], "{lost}");
+        assert!(changes.next_cursor.starts_with("1700000000!"), "{}", changes.next_cursor);
+        let next: Changes<i32> = feed.changes(&changes.next_cursor.parse().unwrap(), &wait).await.unwrap();
+        assert_eq!(values(&next), [0; 0]);
+    }
 }

@@ -43,6 +43,14 @@ fn derive(words: &[&str]) -> Uuid {
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
+/// Returns a UUIDv7 of a time since 1970 whose random bits are a hash of `words`.
+fn derive_at(time: std::time::Duration, words: &[&str]) -> Uuid {
+    let mut random = [0; 10];
+    random.copy_from_slice(&derive(words).as_bytes()[..10]);
+    let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+}
+
 macro_rules! ids {
     ($(#[doc = $doc:literal] $name:ident = $prefix:literal;)*) => {$(
         #[doc = $doc]
@@ -65,6 +73,12 @@ macro_rules! ids {
             #[must_use]
             pub fn derived(words: &[&str]) -> Self {
                 Self(derive(words))
+            }
+
+            /// Returns the id derived from `words` and a time since 1970, always the same. It sorts by this time.
+            #[must_use]
+            pub fn derived_at(time: std::time::Duration, words: &[&str]) -> Self {
+                Self(derive_at(time, words))
             }
 
             /// Returns the id with this stored UUID.
@@ -181,6 +195,17 @@ macro_rules! ids {
                 assert_eq!(id, UserId::derived(&["https://issuer", "alice"]));
                 assert_ne!(id, UserId::derived(&["https://issuera", "lice"]));
                 assert_eq!(id.to_string().parse(), Ok(id));
+            }
+
+            #[test]
+            fn an_id_derived_at_a_time_is_stable_and_sorts_by_it() {
+                let at = |seconds, words: &[&str]| {
+                    RunId::derived_at(std::time::Duration::from_secs(seconds), words)
+                };
+                assert_eq!(at(1_700_000_000, &["a", "1"]), at(1_700_000_000, &["a", "1"]));
+                assert_ne!(at(1_700_000_000, &["a", "1"]), at(1_700_000_000, &["a", "2"]));
+                assert!(at(1_700_000_000, &["z"]) < at(1_700_000_001, &["a"]));
+                assert_eq!(at(1_700_000_000, &["a"]).made_at(), Some(std::time::Duration::from_secs(1_700_000_000)));
             }
 
             #[test]

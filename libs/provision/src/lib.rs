@@ -8,7 +8,10 @@ use figment::{
 };
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
-use sqlx::{AssertSqlSafe, Connection, PgConnection, postgres::PgConnectOptions};
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Postgres, Transaction, postgres::PgConnectOptions};
+
+/// Name of the role that reads all rows and writes nothing.
+pub const READER: &str = "atelier_reader";
 
 /// The passwords of a service's three roles.
 #[derive(Debug, Clone, Deserialize)]
@@ -34,6 +37,9 @@ pub struct Config {
     pub password: SecretString,
     /// Passwords of each service's roles, by the service's name.
     pub passwords: BTreeMap<String, Passwords>,
+    /// Password of the role `atelier_reader`, for `atelier-admin`. Without one the role is not created.
+    #[serde(default)]
+    pub reader_password: Option<SecretString>,
 }
 
 impl Config {
@@ -61,6 +67,9 @@ impl Config {
         for (service, passwords) in &self.passwords {
             provision(&mut admin, service, passwords).await?;
         }
+        if let Some(password) = &self.reader_password {
+            provision_reader(&mut admin, password).await?;
+        }
         admin.close().await?;
         Ok(())
     }
@@ -75,33 +84,11 @@ pub async fn provision(admin: &mut PgConnection, service: &str, passwords: &Pass
         !service.is_empty() && service.bytes().all(|b| b.is_ascii_lowercase()),
         "invalid service name {service:?}"
     );
-    let mut tx = admin.begin().await?;
-    // two runs in two databases must not change the same role at the same time: roles belong to the server, advisory
-    // locks to one database
-    sqlx::query("lock table pg_catalog.pg_authid in share row exclusive mode").execute(&mut *tx).await?;
+    let mut tx = begin(admin).await?;
     for (role, password) in
         [("owner", &passwords.owner), ("app", &passwords.app), ("worker", &passwords.worker)]
     {
-        let name = format!("atelier_{service}_{role}");
-        let exists: bool = sqlx::query_scalar("select exists(select from pg_roles where rolname = $1)")
-            .bind(&name)
-            .fetch_one(&mut *tx)
-            .await?;
-        if !exists {
-            execute(&mut tx, format!("create role {name}")).await?;
-        }
-        let quoted: String = sqlx::query_scalar("select quote_literal($1)")
-            .bind(password.expose_secret())
-            .fetch_one(&mut *tx)
-            .await?;
-        execute(
-            &mut tx,
-            format!(
-                "alter role {name} login nosuperuser nocreatedb nocreaterole nobypassrls noinherit \
-                 password {quoted}"
-            ),
-        )
-        .await?;
+        create_role(&mut tx, &format!("atelier_{service}_{role}"), "nobypassrls noinherit", password).await?;
     }
     let database: String =
         sqlx::query_scalar("select quote_ident(current_database())").fetch_one(&mut *tx).await?;
@@ -126,6 +113,59 @@ pub async fn provision(admin: &mut PgConnection, service: &str, passwords: &Pass
     }
     tx.commit().await?;
     Ok(())
+}
+
+/// Creates the role `atelier_reader`, which reads all rows of all services and writes nothing: for backups and for the
+/// verification of invariants. Repeatable.
+///
+/// # Errors
+/// If a statement fails.
+pub async fn provision_reader(admin: &mut PgConnection, password: &SecretString) -> anyhow::Result<()> {
+    let mut tx = begin(admin).await?;
+    create_role(&mut tx, READER, "bypassrls inherit", password).await?;
+    let database: String =
+        sqlx::query_scalar("select quote_ident(current_database())").fetch_one(&mut *tx).await?;
+    for statement in [
+        format!("grant pg_read_all_data to {READER}"),
+        format!("alter role {READER} set default_transaction_read_only = on"),
+        format!("grant connect on database {database} to {READER}"),
+    ] {
+        execute(&mut tx, statement).await?;
+    }
+    tx.commit().await?;
+    Ok(())
+}
+
+/// Begins a transaction that creates roles.
+async fn begin(admin: &mut PgConnection) -> sqlx::Result<Transaction<'_, Postgres>> {
+    let mut tx = admin.begin().await?;
+    // two runs in two databases must not change the same role at the same time: roles belong to the server, advisory
+    // locks to one database
+    sqlx::query("lock table pg_catalog.pg_authid in share row exclusive mode").execute(&mut *tx).await?;
+    Ok(tx)
+}
+
+/// Creates a role that signs in with a password, or changes it to be so.
+async fn create_role(
+    conn: &mut PgConnection,
+    name: &str,
+    attributes: &str,
+    password: &SecretString,
+) -> sqlx::Result<()> {
+    let exists: bool = sqlx::query_scalar("select exists(select from pg_roles where rolname = $1)")
+        .bind(name)
+        .fetch_one(&mut *conn)
+        .await?;
+    if !exists {
+        execute(conn, format!("create role {name}")).await?;
+    }
+    let quoted: String = sqlx::query_scalar("select quote_literal($1)")
+        .bind(password.expose_secret())
+        .fetch_one(&mut *conn)
+        .await?;
+    let statement =
+        format!("alter role {name} login nosuperuser nocreatedb nocreaterole {attributes} password {quoted}");
+    execute(conn, statement).await
 }
 
 /// Runs a statement built from a checked service name and quoted values.

@@ -58,7 +58,7 @@ impl TestDb {
         provision(&mut admin, service, &passwords).await.unwrap();
         admin.close().await.unwrap();
         let config = DbConfig {
-            url: format!("postgres://{}:{}/{}", self.admin.get_host(), self.admin.get_port(), self.name),
+            url: self.url(),
             app_password: password(),
             worker_password: password(),
             owner_password: Some(password()),
@@ -66,6 +66,25 @@ impl TestDb {
         };
         config.migrate(service, migrations).await.unwrap();
         config
+    }
+
+    /// `postgres://host:port/database` of the database.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("postgres://{}:{}/{}", self.admin.get_host(), self.admin.get_port(), self.name)
+    }
+
+    /// Name of a superuser, who needs no password.
+    #[must_use]
+    pub fn superuser(&self) -> &str {
+        self.admin.get_username()
+    }
+
+    /// Creates the role of `atelier-admin` that reads everything. Its password is `test`.
+    pub async fn reader(&self) {
+        let mut admin = self.admin().await;
+        provision::provision_reader(&mut admin, &SecretString::from("test")).await.unwrap();
+        admin.close().await.unwrap();
     }
 
     /// As [`Self::service`], and opens the pools.

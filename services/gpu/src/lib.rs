@@ -48,6 +48,8 @@ pub use config::{
     PrometheusConfig, SshConfig, StreamsConfig, TerminalConfig,
 };
 
+pub use instance::reencrypt;
+
 /// The service's name: of its schema, its roles and its workers.
 pub const NAME: &str = "gpu";
 

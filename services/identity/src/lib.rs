@@ -39,8 +39,27 @@ pub use config::{
     SessionConfig, SigningConfig,
 };
 
+pub use user::{Administrator, PutAdministrator, put_administrator};
+
 /// Name of the service, its schema, its roles and its workers.
 pub const NAME: &str = "identity";
 
 /// The migrations of the schema.
 pub static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/identity");
+
+/// Encrypts secrets under the first key that are not: up to `limit` of each kind, in one transaction. Returns how many. For an
+/// administrator of the database, whose search path is this service's schema.
+///
+/// # Errors
+/// If one cannot be decrypted with the configured keys.
+pub async fn reencrypt(
+    conn: &mut sqlx::PgConnection,
+    cipher: &encryption::Cipher,
+    limit: i64,
+) -> anyhow::Result<u64> {
+    let mut tx = sqlx::Connection::begin(conn).await?;
+    let factors = totp::reencrypt(&mut tx, cipher, limit).await?;
+    let keys = signing_key::reencrypt(&mut tx, cipher, limit).await?;
+    tx.commit().await?;
+    Ok(factors + keys)
+}

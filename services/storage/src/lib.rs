@@ -7,12 +7,14 @@
 //! - [`credential`]: access keys of buckets;
 //! - [`operation`]: the records of long-running actions;
 //! - [`tenant`]: what the suspension or end of a tenant means for its storages;
+//! - [`adoption`]: what an operator's program needs;
 //! - [`reconcile`]: brings volumes (`GpuStorage` resources of a cluster) and buckets (of the object store) to their
 //!   desired state.
 //!
 //! A request records the desired state; the reconciler carries it out. Nothing here mounts, reads or writes a
 //! tenant's files.
 
+mod adoption;
 mod app;
 mod attachment;
 mod audit_log;
@@ -31,6 +33,7 @@ mod tenant;
 
 use sqlx::migrate::Migrator;
 
+pub use adoption::{AdoptedVolume, Adoption, Inventory, Names, adopt};
 pub use app::{App, metrics, openapi, serve};
 pub use config::{Config, LimitsConfig, ObjectStoreConfig, ReconcileConfig};
 pub use faults::Faults;

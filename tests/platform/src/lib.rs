@@ -1,5 +1,5 @@
-//! The platform in one process, for tests of what its services guarantee together: replicas of the real stock and gpu
-//! services, the real operator, a development cluster and Postgres. Every replica can be killed.
+//! The platform in one process, for tests of what its services guarantee together: replicas of the real stock, gpu
+//! and storage services, the real operator, a development cluster and object store, and Postgres. Every replica can be killed.
 
 #![expect(
     clippy::missing_panics_doc,
@@ -16,5 +16,5 @@ mod replica;
 
 pub use balancer::Balancer;
 pub use evidence::{Evidence, RunEvidence};
-pub use platform::{LARGE, NODES, Platform, SMALL};
+pub use platform::{BUCKET, LARGE, NODES, Platform, SMALL, VOLUME};
 pub use replica::Replica;

@@ -1,4 +1,4 @@
-//! The platform of a test: three gpu replicas, two stock replicas, an operator, a cluster.
+//! The platform of a test: three gpu replicas, two stock replicas, a storage service, an operator, a cluster, an object store.
 
 use std::path::PathBuf;
 
@@ -11,6 +11,7 @@ use atelier_operator::{
     settings::Settings,
 };
 use atelier_stock::StockConfig;
+use atelier_storage::{LimitsConfig, ObjectStoreConfig, ReconcileConfig};
 use auth::Role;
 use clients::Endpoint;
 use crds::ClusterConfig;
@@ -30,12 +31,19 @@ use crate::{Balancer, Evidence, Replica, queue_order};
 pub const SMALL: &str = "small";
 /// Specification with two GPUs, of which there is one unit.
 pub const LARGE: &str = "large";
+/// Specification of volumes.
+pub const VOLUME: &str = "ssd";
+/// Specification of buckets.
+pub const BUCKET: &str = "archive";
 /// Nodes with four GPUs each: two of them have room for all units. They run no processes: pods are ready at once.
 pub const NODES: [&str; 3] = ["node-0", "node-1", "node-2"];
 
 const GPU_REPLICAS: usize = 3;
 const STOCK_REPLICAS: usize = 2;
 const CLUSTER: &str = "main";
+const DATACENTER: &str = "dc";
+const OBJECTS_KEY: &str = "ADMIN";
+const OBJECTS_SECRET: &str = "admin-secret";
 
 /// A replica that serves requests behind a balancer.
 struct Serving {
@@ -50,12 +58,16 @@ pub struct Platform {
     cluster: devcluster::Cluster,
     kube: kube::Client,
     evidence: Evidence,
+    objects: devs3::Server,
     stock: Balancer,
     gpu: Balancer,
+    storage: Balancer,
     stock_database: DbConfig,
     gpu_database: DbConfig,
+    storage_database: DbConfig,
     stock_replicas: Vec<Serving>,
     gpu_replicas: Vec<Serving>,
+    storage_replica: Option<Serving>,
     operator: Option<Replica>,
     _folder: tempfile::TempDir,
 }
@@ -70,6 +82,16 @@ impl Platform {
         let db = TestDb::new().await;
         let stock_database = db.service(atelier_stock::NAME, &atelier_stock::MIGRATIONS).await;
         let gpu_database = db.service(atelier_gpu::NAME, &atelier_gpu::MIGRATIONS).await;
+        let storage_database = db.service(atelier_storage::NAME, &atelier_storage::MIGRATIONS).await;
+        let objects = devs3::start(devs3::Config {
+            listen: ([127, 0, 0, 1], 0).into(),
+            data_dir: folder.path().join("objects"),
+            admin_access_key: OBJECTS_KEY.into(),
+            admin_secret_key: OBJECTS_SECRET.into(),
+            region: "default".into(),
+        })
+        .await
+        .unwrap();
         let mut conn = db.admin().await;
         sqlx::raw_sql(queue_order::INSTALL).execute(&mut conn).await.unwrap();
         conn.close().await.unwrap();
@@ -79,24 +101,93 @@ impl Platform {
             evidence: Evidence::record(&kube),
             cluster,
             kube,
+            objects,
             stock: Balancer::start().await,
             gpu: Balancer::start().await,
+            storage: Balancer::start().await,
             stock_database,
             gpu_database,
+            storage_database,
             stock_replicas: Vec::new(),
             gpu_replicas: Vec::new(),
+            storage_replica: None,
             operator: None,
             _folder: folder,
         };
-        for n in 0..STOCK_REPLICAS {
-            platform.restart_stock(n).await;
-        }
-        for n in 0..GPU_REPLICAS {
-            platform.restart_gpu(n).await;
-        }
+        platform.start_services().await;
         platform.restart_operator().await;
         platform.add_stock().await;
         platform
+    }
+
+    /// Starts all replicas of the services.
+    pub async fn start_services(&mut self) {
+        for n in 0..STOCK_REPLICAS {
+            self.restart_stock(n).await;
+        }
+        self.restart_storage().await;
+        for n in 0..GPU_REPLICAS {
+            self.restart_gpu(n).await;
+        }
+    }
+
+    /// Kills all replicas of the services. The cluster goes on.
+    pub fn stop_services(&mut self) {
+        for (balancer, replicas) in
+            [(&self.stock, &mut self.stock_replicas), (&self.gpu, &mut self.gpu_replicas)]
+        {
+            replicas.drain(..).for_each(|serving| balancer.remove(&serving.base));
+        }
+        if let Some(serving) = self.storage_replica.take() {
+            self.storage.remove(&serving.base);
+        }
+    }
+
+    /// The database of all services.
+    #[must_use]
+    pub fn db(&self) -> &TestDb {
+        &self.db
+    }
+
+    /// The configuration of `atelier-admin` for this platform.
+    pub async fn admin_config(&self) -> atelier_admin::Config {
+        self.db.reader().await;
+        atelier_admin::Config {
+            database: atelier_admin::config::Database {
+                url: self.db.url(),
+                reader_password: Some("test".into()),
+                superuser: Some(atelier_admin::config::Login {
+                    user: self.db.superuser().to_owned(),
+                    password: "".into(),
+                }),
+            },
+            clusters: self.clusters(),
+            object_store: Some(self.object_store()),
+            encryption_keys: [].into(),
+            bundle: atelier_admin::config::BundleConfig::default(),
+        }
+    }
+
+    /// A client of the gpu service with the token of another service.
+    #[must_use]
+    pub fn gpu_for_services(&self) -> Client {
+        Client::new(self.gpu.url()).token(&service_token("test"))
+    }
+
+    /// Base URL of the storage service.
+    #[must_use]
+    pub fn storage_url(&self) -> &str {
+        self.storage.url()
+    }
+
+    fn object_store(&self) -> ObjectStoreConfig {
+        ObjectStoreConfig {
+            endpoint: self.objects.endpoint.clone(),
+            public_endpoint: None,
+            access_key: OBJECTS_KEY.into(),
+            secret_key: OBJECTS_SECRET.into(),
+            region: "default".into(),
+        }
     }
 
     /// What the cluster did.
@@ -163,14 +254,40 @@ impl Platform {
         put(&mut self.stock_replicas, n, Serving { replica: Some(replica), base });
     }
 
-    /// Kills a replica of the gpu service, and starts another.
-    pub async fn restart_gpu(&mut self, n: usize) {
-        if let Some(old) = self.gpu_replicas.get_mut(n) {
-            self.gpu.remove(&old.base);
-            drop(old.replica.take());
+    /// Kills the storage service, and starts another.
+    pub async fn restart_storage(&mut self) {
+        if let Some(old) = self.storage_replica.take() {
+            self.storage.remove(&old.base);
         }
-        let stock = Endpoint { url: self.stock.url().parse().unwrap(), token: service_token("gpu").into() };
-        let config = atelier_gpu::Config {
+        let config = atelier_storage::Config {
+            listen: ([127, 0, 0, 1], 0).into(),
+            database: self.storage_database.clone(),
+            auth: self.issuer.config(),
+            callers: callers(),
+            clusters: self.clusters(),
+            datacenters: [(DATACENTER.to_owned(), CLUSTER.to_owned())].into(),
+            object_store: Some(self.object_store()),
+            limits: LimitsConfig::default(),
+            audit: audit::RetentionConfig::default(),
+            telemetry: None,
+            reconcile: ReconcileConfig { lease_seconds: 2, compare_seconds: 2, ..ReconcileConfig::default() },
+        };
+        let (replica, base) = Replica::start(move |process| {
+            async move {
+                let app = atelier_storage::App::new(config, process).unwrap();
+                app.start_workers();
+                testkit::serve(app.router()).await
+            }
+            .boxed()
+        })
+        .await;
+        self.storage.add(&base);
+        self.storage_replica = Some(Serving { replica: Some(replica), base });
+    }
+
+    fn gpu_config(&self) -> atelier_gpu::Config {
+        let endpoint = |url: &str| Endpoint { url: url.parse().unwrap(), token: service_token("gpu").into() };
+        atelier_gpu::Config {
             listen: ([127, 0, 0, 1], 0).into(),
             database: self.gpu_database.clone(),
             auth: self.issuer.config(),
@@ -179,10 +296,9 @@ impl Platform {
                 id: "1".into(),
                 key: "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=".into(),
             }],
-            // instances of this platform have no storages
-            storage: stock.clone(),
+            storage: endpoint(self.storage.url()),
             identity: None,
-            stock,
+            stock: endpoint(self.stock.url()),
             apps: Apps { scheme: "http".into(), domain: "localhost".into(), port: None },
             clusters: self.clusters(),
             terminal: TerminalConfig::default(),
@@ -197,7 +313,37 @@ impl Platform {
             audit: audit::RetentionConfig::default(),
             telemetry: None,
             monitoring: MonitoringConfig::default(),
-        };
+        }
+    }
+
+    /// Compares the meter with the histories of the cluster for a while, as each replica does every few minutes.
+    pub async fn compare_usage(&self) {
+        let config = self.gpu_config();
+        let (_replica, ()) = Replica::start(move |process| {
+            async move {
+                let app = atelier_gpu::App::new(config, process).unwrap();
+                app.start_workers();
+                let _ = testkit::serve(app.router()).await;
+                // until the replica has listed the units, it compares nothing
+                for _ in 0..50 {
+                    if app.compare_usage().await.unwrap() > 0 {
+                        return;
+                    }
+                    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                }
+            }
+            .boxed()
+        })
+        .await;
+    }
+
+    /// Kills a replica of the gpu service, and starts another.
+    pub async fn restart_gpu(&mut self, n: usize) {
+        if let Some(old) = self.gpu_replicas.get_mut(n) {
+            self.gpu.remove(&old.base);
+            drop(old.replica.take());
+        }
+        let config = self.gpu_config();
         let (replica, base) = Replica::start(move |process| {
             async move {
                 let app = atelier_gpu::App::new(config, process).unwrap();
@@ -263,11 +409,11 @@ impl Platform {
 
     async fn add_stock(&self) {
         let stock = Client::new(self.stock.url()).token(&self.issuer.admin());
-        let datacenter = json!({ "name": "dc", "region": "uk", "cluster": CLUSTER });
+        let datacenter = json!({ "name": DATACENTER, "region": "uk", "cluster": CLUSTER });
         let _ = stock.post("/v1/datacenters", datacenter).await.expect(201);
         for (name, gpus, count) in [(SMALL, 1, 4), (LARGE, 2, 1)] {
             let _ = stock.post("/v1/gpu-specs", spec(name, gpus)).await.expect(201);
-            let body = json!({ "gpu_spec": name, "datacenter": "dc", "count": count });
+            let body = json!({ "gpu_spec": name, "datacenter": DATACENTER, "count": count });
             let _ = stock.post("/v1/stock/additions", body).await.expect(202);
         }
         eventually("the units are available", async || {
@@ -277,6 +423,12 @@ impl Platform {
         .await;
         let gpu = Client::new(self.gpu.url()).token(&self.issuer.admin());
         let _ = gpu.post("/v1/services", service()).await.expect(201);
+        let storage = Client::new(self.storage.url()).token(&self.issuer.admin());
+        for (name, kind) in [(VOLUME, "volume"), (BUCKET, "bucket")] {
+            let spec = json!({ "name": name, "kind": kind, "min_size_gib": 1, "max_size_gib": 100,
+                "price_per_gib_month": "0.10", "currency": "EUR" });
+            let _ = storage.post("/v1/storage-specs", spec).await.expect(201);
+        }
     }
 }
 
@@ -320,6 +472,7 @@ fn service() -> Value {
         "template": {
             "image": "shell:1",
             "ports": [{ "port": 7860, "is_public": true, "is_probe": true }],
+            "storage_mount_path": "/workspace/storage",
             "start_timeout_seconds": 60,
         },
     })

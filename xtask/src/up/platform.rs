@@ -122,6 +122,9 @@ impl Platform {
             let passwords = provision::Passwords { owner: password(), app: password(), worker: password() };
             provision::provision(&mut admin, service, &passwords).await?;
         }
+        provision::provision_reader(&mut admin, &password()).await?;
+        let settings = settings::admin(&self.config, &self.datacenters, &self.data, &self.secrets);
+        super::secrets::write_private(&self.config_file("admin"), settings.as_bytes())?;
         admin.close().await?;
         let migrations = STATEFUL.map(|service| {
             let text = self.settings(service);

@@ -185,6 +185,43 @@ fn clusters(datacenters: &[Datacenter], data: &Path) -> String {
     datacenters.iter().map(cluster).collect::<Vec<_>>().join("\n")
 }
 
+/// `atelier-admin`. The superuser of a Postgres that `up` has started.
+pub(crate) fn admin(config: &Config, datacenters: &[Datacenter], data: &Path, secrets: &Secrets) -> String {
+    format!(
+        r#"[database]
+url = "postgres://127.0.0.1:{postgres}/{DATABASE}"
+reader_password = "{reader}"
+
+[database.superuser]
+user = "postgres"
+password = "{superuser}"
+
+[object_store]
+endpoint = "http://127.0.0.1:{objects}"
+access_key = "{access}"
+secret_key = "{secret}"
+
+[[encryption_keys.identity]]
+id = "1"
+key = "{identity}"
+
+[[encryption_keys.gpu]]
+id = "1"
+key = "{gpu}"
+
+{clusters}"#,
+        postgres = config.ports.postgres,
+        reader = secrets.database_password,
+        superuser = secrets.postgres_password,
+        objects = config.ports.object_store,
+        access = secrets.object_store_access_key,
+        secret = secrets.object_store_secret_key,
+        identity = secrets.encryption_key,
+        gpu = secrets.gpu_encryption_key,
+        clusters = clusters(datacenters, data),
+    )
+}
+
 fn identity(config: &Config, secrets: &Secrets) -> String {
     format!(
         r#"listen = "127.0.0.1:{port}"

@@ -330,6 +330,7 @@ impl NewInstance {
             state: State::Pending { reason: None, wait: self.wait, held: None, left: None },
             attempt: 1,
             restart: 0,
+            restored_attempt: None,
             attached: BTreeMap::new(),
             detaching: Vec::new(),
             secrets: Vec::new(),

@@ -145,6 +145,9 @@ fn keep_running(instance: &Instance, observation: &Observation, pod: Option<&Pod
     if let Some(ended) = new_runs(instance, unit) {
         return Step::Record(Event::RunsEnded(ended));
     }
+    if instance.is_restored() {
+        return settle_restored(instance, unit);
+    }
     let name = instance.id.k8s_name();
     if let Some(failure) = unit.failure_of(&name, instance.attempt) {
         return Step::Record(Event::Failed(failure));
@@ -175,6 +178,21 @@ fn keep_running(instance: &Instance, observation: &Observation, pod: Option<&Pod
         (_, Some(reported)) => Step::Record(Event::BecameReady(reported)),
         (Some(_), None) => Step::Record(Event::BecameUnready(unit.reason())),
         (None, None) => Step::Wait(unit.reason()),
+    }
+}
+
+/// The next step for an instance of a restored database, by what the cluster has: it continues in the start that is there.
+/// One that is not there is stopped, as it may have been since the backup.
+fn settle_restored(instance: &Instance, unit: &Unit) -> Step {
+    match &unit.desired {
+        Some(desired) if desired.name == instance.id.k8s_name() => {
+            let (attempt, restart) = (desired.attempt, desired.restart);
+            Step::Record(Event::FoundAfterRestore { attempt, restart })
+        }
+        _ => fail(
+            ReasonCode::Restored,
+            "The platform was restored from a backup, and the instance did not run any more. Start it again.",
+        ),
     }
 }
 

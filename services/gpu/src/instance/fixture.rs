@@ -90,6 +90,7 @@ pub(crate) fn instance(state: State) -> Instance {
         state,
         attempt: 2,
         restart: 3,
+        restored_attempt: None,
         attached: BTreeMap::new(),
         detaching: vec![],
         secrets: vec![],

@@ -44,7 +44,7 @@ pub use parts::{
 pub use port::PublicPort;
 pub use reason::{Reason, ReasonCode};
 pub use reconcile::Reconciler;
-pub use secret::{Progress, SecretChange, SecretObject, SecretRef, TrackedSecret};
+pub use secret::{Progress, SecretChange, SecretObject, SecretRef, TrackedSecret, reencrypt};
 pub use state::{InstanceState, State};
 pub use store::QUEUE;
 pub(crate) use view::InstanceView;

@@ -82,6 +82,13 @@ pub enum Event {
     HeldUnitTaken,
     /// A step with one of its Secrets.
     Secret(SecretChange),
+    /// The database was restored from a backup, and its cluster has it in its unit, in this start and restart.
+    FoundAfterRestore {
+        /// Number of the start.
+        attempt: i64,
+        /// Number of the restart.
+        restart: i64,
+    },
 }
 
 /// A command that the state does not allow.
@@ -163,6 +170,8 @@ pub struct Instance {
     pub attempt: i64,
     /// Number of requested restarts.
     pub restart: i64,
+    /// The start in which it had a unit when the database was restored, until its cluster has it in this unit again.
+    pub restored_attempt: Option<i64>,
     /// Its storages that the current start has attached.
     pub attached: BTreeMap<StorageId, AttachedStorage>,
     /// Storages that were removed from the order and may still be attached.
@@ -202,6 +211,12 @@ impl Instance {
             message: reason.map(|reason| reason.message.clone()),
             ..OperationProgress::default()
         }
+    }
+
+    /// Returns whether its records are older than what its cluster has.
+    #[must_use]
+    pub fn is_restored(&self) -> bool {
+        self.restored_attempt == Some(self.attempt)
     }
 
     /// Returns whether one of its storages cannot be mounted in this cluster.
@@ -408,6 +423,13 @@ impl Instance {
                 }
                 let left = Some(claim.clone());
                 self.state = State::Pending { reason: Some(reason), wait: true, held: None, left };
+            }
+            (
+                Event::FoundAfterRestore { attempt, restart },
+                State::Starting { .. } | State::Running { .. },
+            ) => {
+                (self.attempt, self.restart) = (attempt, restart);
+                self.restored_attempt = None;
             }
             (Event::Released, State::Pending { left: left @ Some(_), .. }) => {
                 *left = None;

@@ -32,6 +32,8 @@ pub enum ReasonCode {
     RemovedFromUnit,
     /// No unit of the specification is free. The instance waits in the queue.
     Queued,
+    /// The platform was restored from a backup, and the instance did not run any more. Start it again.
+    Restored,
     /// A secret of the instance cannot be decrypted. Write all of them again.
     SecretUnreadable,
     /// No unit of the specification is free.

@@ -78,8 +78,8 @@ pub(super) async fn correct(
     .map(|done| done.rows_affected() == 1)
 }
 
-/// Adds a run that the meter has missed, at the price of the nearest start of the instance in this unit. Returns false if
-/// there is none, or the run is known.
+/// Adds a run that the meter has missed, at the price of the nearest start of the instance in this unit, or else of the
+/// nearest start of another. Returns false if there is none, or the run is known.
 pub(super) async fn add_missed(
     conn: &mut PgConnection,
     unit: UnitId,
@@ -89,11 +89,14 @@ pub(super) async fn add_missed(
     sqlx::query!(
         "insert into runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at,
              confirmed_at, ended_at, end_reason, cluster, datacenter, correction)
-         select $1, tenant_id, instance_id, $4, unit_id, price_per_hour, currency, $5, $6, $6, $7, cluster, datacenter, $8
-         from runs where instance_id = $2 and unit_id = $3 and kind = 'running'
-         order by abs(attempt - $4), id limit 1
+         select $1, i.tenant_id, i.id, $4, r.unit_id, r.price_per_hour, r.currency, $5, $6, $6, $7, r.cluster, r.datacenter, $8
+         from instances i cross join lateral (
+             select * from runs where unit_id = $3 and kind = 'running'
+             order by instance_id = i.id desc, case when instance_id = i.id then abs(attempt - $4) end,
+                 abs(extract(epoch from started_at - $5)), id limit 1) r
+         where i.id = $2
          on conflict (instance_id, attempt, started_at) do nothing",
-        RunId::new() as RunId,
+        run.key.id(missed.instance) as RunId,
         missed.instance as InstanceId,
         unit as UnitId,
         run.key.attempt,

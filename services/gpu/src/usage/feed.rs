@@ -26,7 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 pub(crate) struct UsageRecord {
     /// Run id.
     run_id: RunId,
-    /// 1, 2, 3 and so on for each run.
+    /// Grows with each change of the run, from 1. After the database was restored, it is higher than all before.
     version: i32,
     /// What was used.
     kind: UsageKind,

@@ -1,5 +1,6 @@
 //! Metered runs: which are open and closed, and what they cost. Pure.
 
+use ids::{InstanceId, RunId};
 use jiff::Timestamp;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,16 @@ pub struct RunKey {
     pub attempt: i64,
     /// When it began, in whole seconds.
     pub since: Timestamp,
+}
+
+impl RunKey {
+    /// Returns the id of this run of the instance. It is the same in a database that was restored to a time before the run:
+    /// no run is charged as two.
+    #[must_use]
+    pub fn id(self, instance: InstanceId) -> RunId {
+        let since = self.since.duration_since(Timestamp::UNIX_EPOCH).unsigned_abs();
+        RunId::derived_at(since, &[&instance.to_string(), &self.attempt.to_string()])
+    }
 }
 
 /// Why a run ended.

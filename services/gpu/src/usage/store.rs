@@ -127,7 +127,7 @@ async fn upsert(
                  confirmed_at = greatest(runs.confirmed_at, excluded.confirmed_at),
                  end_reason = coalesce(excluded.end_reason, runs.end_reason)
              where runs.kind = 'running'",
-        RunId::new() as RunId,
+        key.id(instance) as RunId,
         billing.tenant as TenantId,
         instance as InstanceId,
         key.attempt,
@@ -181,7 +181,7 @@ async fn open_hold(
              confirmed_at, cluster, datacenter, kind)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, 'held')
          on conflict (instance_id, attempt, started_at) do nothing",
-        RunId::new() as RunId,
+        key.id(instance) as RunId,
         billing.tenant as TenantId,
         instance as InstanceId,
         key.attempt,

@@ -93,6 +93,7 @@ impl World {
                     state: State::Pending { reason: None, wait: false, held: None, left: None },
                     attempt: 1,
                     restart: 0,
+                    restored_attempt: None,
                     attached: BTreeMap::new(),
                     detaching: vec![],
                     secrets: match n {

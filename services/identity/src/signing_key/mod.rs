@@ -5,7 +5,9 @@ mod generate;
 mod http;
 mod model;
 mod reconcile;
+mod renew;
 mod store;
 
 pub(crate) use http::routes;
 pub(crate) use reconcile::run;
+pub(crate) use renew::reencrypt;

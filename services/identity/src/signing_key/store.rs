@@ -119,3 +119,36 @@ pub(super) async fn insert(conn: &mut PgConnection, key: &StoredKey) -> sqlx::Re
 pub(super) async fn delete(conn: &mut PgConnection, id: SigningKeyId) -> sqlx::Result<()> {
     sqlx::query!("delete from signing_keys where id = $1", id as SigningKeyId).execute(conn).await.map(drop)
 }
+
+/// Returns up to `limit` private keys that are encrypted under another key, locked until the transaction ends.
+pub(super) async fn lock_stale(
+    conn: &mut PgConnection,
+    current_key: &str,
+    limit: i64,
+) -> sqlx::Result<Vec<(SigningKeyId, Encrypted)>> {
+    let rows = sqlx::query!(
+        "select id, wrapped_by, private_key from signing_keys where wrapped_by <> $1
+         order by id limit $2 for update",
+        current_key,
+        limit,
+    );
+    let rows = rows.fetch_all(conn).await?.into_iter();
+    Ok(rows.map(|row| (row.id, Encrypted { key_id: row.wrapped_by, bytes: row.private_key })).collect())
+}
+
+/// Replaces an encrypted private key by the same one under another key.
+pub(super) async fn renew(
+    conn: &mut PgConnection,
+    id: SigningKeyId,
+    private_key: &Encrypted,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update signing_keys set wrapped_by = $2, private_key = $3 where id = $1",
+        id as SigningKeyId,
+        private_key.key_id,
+        private_key.bytes,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}

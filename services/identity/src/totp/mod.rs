@@ -5,7 +5,9 @@ mod changes;
 mod check;
 mod http;
 mod model;
+mod renew;
 mod store;
 
 pub(crate) use check::{SecondFactor, check};
 pub(crate) use http::routes;
+pub(crate) use renew::{forget, reencrypt};

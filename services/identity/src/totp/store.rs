@@ -115,3 +115,32 @@ pub(super) async fn delete(conn: &mut PgConnection, user: UserId) -> sqlx::Resul
         .await
         .map(|done| done.rows_affected() == 1)
 }
+
+/// Returns up to `limit` secrets that are encrypted under another key, locked until the transaction ends.
+pub(super) async fn lock_stale(
+    conn: &mut PgConnection,
+    current_key: &str,
+    limit: i64,
+) -> sqlx::Result<Vec<(UserId, Encrypted)>> {
+    let rows = sqlx::query!(
+        r#"select user_id as "user_id: UserId", wrapped_by, secret from totp_factors where wrapped_by <> $1
+         order by user_id limit $2 for update"#,
+        current_key,
+        limit,
+    );
+    let rows = rows.fetch_all(conn).await?.into_iter();
+    Ok(rows.map(|row| (row.user_id, Encrypted { key_id: row.wrapped_by, bytes: row.secret })).collect())
+}
+
+/// Replaces an encrypted secret by the same one under another key.
+pub(super) async fn renew(conn: &mut PgConnection, user: UserId, secret: &Encrypted) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update totp_factors set wrapped_by = $2, secret = $3 where user_id = $1",
+        user as UserId,
+        secret.key_id,
+        secret.bytes,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}

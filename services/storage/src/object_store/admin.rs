@@ -38,6 +38,14 @@ struct User {
 }
 
 #[derive(Deserialize)]
+struct UserPage {
+    keys: Vec<String>,
+    truncated: bool,
+    #[serde(default)]
+    marker: Option<String>,
+}
+
+#[derive(Deserialize)]
 struct BucketInfo {
     owner: String,
     bucket_quota: Quota,
@@ -125,8 +133,22 @@ impl ObjectStore {
         self.admin(Method::DELETE, "user", &[("uid", uid)], SHORT).await.map(drop)
     }
 
+    /// Returns names of users after a position, and the next position unless they were the last.
+    pub(crate) async fn users(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<(Vec<String>, Option<String>), Error> {
+        let limit = limit.to_string();
+        let mut query = vec![("max-entries", limit.as_str())];
+        query.extend(after.map(|after| ("marker", after)));
+        let page: UserPage = read(self.admin(Method::GET, "metadata/user", &query, SHORT).await?)?;
+        let next = page.marker.filter(|_| page.truncated);
+        Ok((page.keys, next))
+    }
+
     /// Returns the names of a user's buckets; none if the user does not exist.
-    pub(super) async fn buckets_of(&self, uid: &str) -> Result<Vec<String>, Error> {
+    pub(crate) async fn buckets_of(&self, uid: &str) -> Result<Vec<String>, Error> {
         match self.admin(Method::GET, "bucket", &[("uid", uid)], SHORT).await {
             Err(error) if error.is(&Code::NoSuchUser) => Ok(Vec::new()),
             listed => read(listed?),

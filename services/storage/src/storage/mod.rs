@@ -17,9 +17,10 @@ pub(crate) use change::delete_unused;
 #[cfg(test)]
 pub(crate) use model::tests;
 pub(crate) use model::{AttachmentMode, Phase, Storage, StorageState};
+pub(crate) use place::Place;
 pub(crate) use reason::{Reason, ReasonCode};
 pub(crate) use store::{
-    Finding, QUEUE, count, delete_row, exist, find, find_any, has_other_buckets, lock, record,
+    Finding, Order, QUEUE, count, delete_row, exist, find, find_any, has_other_buckets, insert, lock, record,
 };
 
 /// The routes of tenants and of administrators.

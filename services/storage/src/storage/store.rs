@@ -206,18 +206,18 @@ pub(crate) async fn count(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Re
 }
 
 /// A storage to insert.
-pub(super) struct Order<'a> {
-    pub(super) id: StorageId,
-    pub(super) tenant: TenantId,
-    pub(super) name: &'a str,
-    pub(super) spec: &'a StorageSpec,
-    pub(super) size_gib: i64,
-    pub(super) place: Option<&'a Place>,
-    pub(super) operation: OperationId,
+pub(crate) struct Order<'a> {
+    pub(crate) id: StorageId,
+    pub(crate) tenant: TenantId,
+    pub(crate) name: &'a str,
+    pub(crate) spec: &'a StorageSpec,
+    pub(crate) size_gib: i64,
+    pub(crate) place: Option<&'a Place>,
+    pub(crate) operation: OperationId,
 }
 
 /// Inserts a storage, due for a reconcile. False if the name is taken.
-pub(super) async fn insert(conn: &mut PgConnection, order: &Order<'_>) -> sqlx::Result<bool> {
+pub(crate) async fn insert(conn: &mut PgConnection, order: &Order<'_>) -> sqlx::Result<bool> {
     let done = sqlx::query!(
         "insert into storages (id, tenant_id, name, spec_id, kind, size_gib, cluster, datacenter, storage_class,
                                access_mode, price_per_gib_month, currency, state, operation_id, wake_at)

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
 mod audit;
+mod drain;
 mod fuzz;
 mod health;
 mod matrix;

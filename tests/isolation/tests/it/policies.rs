@@ -93,8 +93,9 @@ pub(crate) async fn faults(conn: &mut PgConnection, rows: &Rows) -> Vec<String> 
             }
         }
     }
+    // the reader of `atelier-admin` reads everything, and no service has its password
     let roles =
-        "select rolname::text from pg_roles r where rolname like 'atelier\\_%' and (rolsuper or rolbypassrls
+        "select rolname::text from pg_roles r where rolname like 'atelier\\_%' and rolname <> 'atelier_reader' and (rolsuper or rolbypassrls
                      or exists(select from pg_auth_members m where m.member = r.oid)
                      or rolname like '%\\_app' and exists(select from pg_class c where c.relowner = r.oid))";
     for role in sqlx::query_scalar::<_, String>(roles).fetch_all(conn).await.unwrap() {

@@ -1,6 +1,11 @@
 //! The services together.
 
-#![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a failed assertion is the point of a test, which runs on the real clock"
+)]
 
 mod model;
+mod restore;
 mod users;

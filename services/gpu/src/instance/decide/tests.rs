@@ -120,6 +120,37 @@ fn a_removed_storage_is_detached_while_no_container_can_use_it() {
     }
 }
 
+/// Whatever was recorded: what the cluster has decides, and nothing is started that its user may have stopped.
+#[test]
+fn after_a_restore_an_instance_continues_where_it_is_and_is_stopped_where_it_is_not() {
+    let restored = |mut instance: Instance| {
+        instance.restored_attempt = Some(instance.attempt);
+        instance
+    };
+    let occupied = |instance: &Instance, attempt, restart| Unit {
+        desired: Some(DesiredInstance { attempt, restart, ..desired(instance) }),
+        ..idle_unit()
+    };
+    for instance in [restored(starting()), restored(running())] {
+        let (attempt, restart) = (instance.attempt + 3, instance.restart + 1);
+        let found = Event::FoundAfterRestore { attempt, restart };
+        assert_eq!(step(&instance, occupied(&instance, attempt, restart)), Step::Record(found.clone()));
+        let mut continued = instance.clone();
+        continued.on(found).unwrap();
+        assert_eq!((continued.attempt, continued.restart), (attempt, restart));
+        assert!(!continued.is_restored());
+
+        let stopped = ("failed", Some(ReasonCode::Restored));
+        assert_eq!(outline(&step(&instance, idle_unit())), stopped, "its unit is empty");
+        assert_eq!(outline(&step(&instance, occupied(&running(), 1, 0))), stopped, "its unit is another's");
+        assert!(step(&instance, idle_unit()).needs_confirmation());
+    }
+    // a later start is not affected
+    let mut later = restored(running());
+    later.attempt += 1;
+    assert_eq!(outline(&step(&later, idle_unit())).0, "removed");
+}
+
 #[test]
 fn a_stray_unit_is_vacated_first_in_every_state() {
     let strays = ["unit-8", "unit-9"].map(|name| UnitRef { cluster: "uk-2".into(), name: name.into() });

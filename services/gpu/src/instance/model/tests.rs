@@ -153,6 +153,10 @@ fn events_that_do_not_fit_the_state_are_errors_and_change_nothing() {
         (Event::BecameReady(pod()), [false, true, true, false, false, false, false]),
         (Event::BecameUnready(None), [false, false, true, false, false, false, false]),
         (Event::RemovedFromUnit, [false, false, true, false, false, false, false]),
+        (
+            Event::FoundAfterRestore { attempt: 9, restart: 1 },
+            [false, true, true, false, false, false, false],
+        ),
         (Event::Failed(failure()), [true, true, true, false, false, false, false]),
         (Event::StoppedByPlatform(failure()), [true, true, true, false, false, false, false]),
         (Event::Released, [false, false, false, true, false, true, false]),

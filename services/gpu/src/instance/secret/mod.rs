@@ -8,6 +8,7 @@ mod carry_out;
 mod detect;
 mod model;
 mod object;
+mod renew;
 pub(super) mod store;
 
 pub(super) use carry_out::Values;
@@ -17,3 +18,4 @@ pub(super) use model::{
     Identity, NewSecret, check_change, check_names, check_new, encrypt, list, optional_list,
 };
 pub use object::{Progress, SecretChange, SecretObject, TrackedSecret};
+pub use renew::reencrypt;

@@ -58,3 +58,51 @@ pub(super) async fn read(
     let rows = rows.fetch_all(conn).await?.into_iter();
     Ok(rows.map(|row| (row.name, Encrypted { key_id: row.key_id, bytes: row.ciphertext })).collect())
 }
+
+/// An encrypted value, and what it belongs to.
+pub(super) struct StoredSecret {
+    pub(super) instance: InstanceId,
+    pub(super) tenant: TenantId,
+    pub(super) name: String,
+    pub(super) value: Encrypted,
+}
+
+/// Returns up to `limit` secrets that are encrypted under another key, locked until the transaction ends.
+pub(super) async fn lock_stale(
+    conn: &mut PgConnection,
+    current_key: &str,
+    limit: i64,
+) -> sqlx::Result<Vec<StoredSecret>> {
+    let rows = sqlx::query!(
+        "select instance_id, name, tenant_id, key_id, ciphertext from instance_secrets where key_id <> $1
+         order by instance_id, name limit $2 for update",
+        current_key,
+        limit,
+    );
+    let stored = rows.fetch_all(conn).await?.into_iter().map(|row| StoredSecret {
+        instance: row.instance_id,
+        tenant: row.tenant_id,
+        name: row.name,
+        value: Encrypted { key_id: row.key_id, bytes: row.ciphertext },
+    });
+    Ok(stored.collect())
+}
+
+/// Replaces an encrypted value by the same one under another key.
+pub(super) async fn renew(
+    conn: &mut PgConnection,
+    instance: InstanceId,
+    name: &str,
+    value: &Encrypted,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update instance_secrets set key_id = $3, ciphertext = $4 where instance_id = $1 and name = $2",
+        instance as InstanceId,
+        name,
+        value.key_id,
+        value.bytes,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}

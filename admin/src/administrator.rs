@@ -1,0 +1,20 @@
+//! `administrator`: creates the first administrator, or lets one in again who cannot sign in.
+
+use atelier_identity::{Administrator, PutAdministrator};
+use secrecy::SecretString;
+
+use crate::Config;
+
+/// Creates an administrator with this address and password. A user who has the address becomes an administrator with this
+/// password, without a second factor, and is signed out everywhere.
+///
+/// # Errors
+/// If the address or the password is not valid, or the database fails.
+pub async fn put(config: &Config, email: &str, password: SecretString) -> anyhow::Result<PutAdministrator> {
+    let mut conn = config.database.connect(&config.database.superuser()?).await?;
+    sqlx::query("select set_config('search_path', $1, false)")
+        .bind(atelier_identity::NAME)
+        .execute(&mut conn)
+        .await?;
+    atelier_identity::put_administrator(&mut conn, &Administrator { email: email.to_owned(), password }).await
+}

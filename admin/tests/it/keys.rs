@@ -1,0 +1,86 @@
+//! Rotation of encryption keys.
+
+use atelier_admin::rotate::{self, Rotated};
+use encryption::{Cipher, Encrypted, EncryptionKey};
+use ids::{InstanceId, TenantId, UserId};
+use sqlx::Connection;
+
+use crate::world::World;
+
+fn key(id: &str, digit: &str) -> EncryptionKey {
+    EncryptionKey { id: id.to_owned(), key: format!("{}=", digit.repeat(43)).into() }
+}
+
+#[tokio::test]
+async fn everything_is_encrypted_under_the_first_key_and_a_second_run_finds_nothing() {
+    let mut world = World::new().await;
+    let old = Cipher::new("gpu", &[key("old", "A")]).unwrap();
+    let (tenant, instance) = (TenantId::new(), InstanceId::new());
+    let mut conn = world.db.admin().await;
+    sqlx::query(
+        "insert into gpu.instances (id, tenant_id, name, spec, phase, attempt, restart, meter, operation_id, operation_kind)
+         values ($1, $2, 'i', '{}', '{\"state\": \"stopped\"}', 1, 0, '{}', gen_random_uuid(), 'create')",
+    )
+    .bind(instance)
+    .bind(tenant)
+    .execute(&mut conn)
+    .await
+    .unwrap();
+    // more than a page
+    for n in 0..450 {
+        let name = format!("NAME_{n}");
+        let Encrypted { key_id, bytes } =
+            old.encrypt(b"value", &format!("{tenant} {instance} {name}")).unwrap();
+        sqlx::query(
+            "insert into gpu.instance_secrets (instance_id, name, tenant_id, key_id, ciphertext) values ($1, $2, $3, $4, $5)",
+        )
+        .bind(instance)
+        .bind(name)
+        .bind(tenant)
+        .bind(key_id)
+        .bind(bytes)
+        .execute(&mut conn)
+        .await
+        .unwrap();
+    }
+    let user = UserId::new();
+    let of_identity = Cipher::new("identity", &[key("old", "A")]).unwrap();
+    let secret = of_identity.encrypt(b"totp", &format!("totp {user}")).unwrap();
+    sqlx::query(
+        "insert into identity.users (id, email, display_name, password_hash) values ($1, 'a@b.c', 'a', '')",
+    )
+    .bind(user)
+    .execute(&mut conn)
+    .await
+    .unwrap();
+    sqlx::query("insert into identity.totp_factors (user_id, wrapped_by, secret) values ($1, $2, $3)")
+        .bind(user)
+        .bind(secret.key_id)
+        .bind(secret.bytes)
+        .execute(&mut conn)
+        .await
+        .unwrap();
+    conn.close().await.unwrap();
+
+    let keys = vec![key("new", "E"), key("old", "A")];
+    world.config.encryption_keys = [("gpu".to_owned(), vec![key("new", "E")])].into();
+    let error = rotate::rotate(&world.config).await.unwrap_err();
+    assert!(format!("{error:#}").contains("\"old\" is not configured"), "{error:#}");
+    world.config.encryption_keys = [("gpu".to_owned(), keys.clone()), ("identity".to_owned(), keys)].into();
+    let rotated = |gpu, identity| {
+        vec![Rotated { service: "gpu", rows: gpu }, Rotated { service: "identity", rows: identity }]
+    };
+    assert_eq!(rotate::rotate(&world.config).await.unwrap(), rotated(450, 1));
+    assert_eq!(rotate::rotate(&world.config).await.unwrap(), rotated(0, 0));
+
+    // the old key can be removed
+    let mut conn = world.db.admin().await;
+    let (key_id, bytes): (String, Vec<u8>) =
+        sqlx::query_as("select key_id, ciphertext from gpu.instance_secrets where name = 'NAME_449'")
+            .fetch_one(&mut conn)
+            .await
+            .unwrap();
+    let new = Cipher::new("gpu", &[key("new", "E")]).unwrap();
+    let context = format!("{tenant} {instance} NAME_449");
+    assert_eq!(new.decrypt(&Encrypted { key_id, bytes }, &context).unwrap(), b"value");
+}

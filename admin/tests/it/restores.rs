@@ -1,0 +1,162 @@
+//! Backup and restore without services, and violations of the invariants of rows.
+
+use std::time::Duration;
+
+use atelier_admin::{backup, check, restore};
+use jiff::Timestamp;
+use sqlx::{Connection, PgConnection};
+
+use crate::world::World;
+
+#[tokio::test]
+async fn a_backup_is_restored_into_another_database_and_prepared() {
+    let source = World::new().await;
+    source
+        .execute(
+            "insert into identity.tenants (id, name) values (gen_random_uuid(), 'studio');
+             insert into identity.revocations (xact, payload) values ('900000000', '{}');
+             insert into gpu.event_logs (tenant_id, last) values (gen_random_uuid(), 7);
+             insert into gpu.feed_cursors (feed, cursor) values ('stock.grants', '900000000:900000000:')",
+        )
+        .await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("backup");
+    backup::backup(&source.config, &path).await.unwrap();
+    let again = backup::backup(&source.config, &path).await.unwrap_err();
+    assert!(again.to_string().contains("not empty"), "{again}");
+
+    let target = World::empty().await;
+    let now = Timestamp::now();
+    let restored = restore::restore(&target.config, &path, false, now).await.unwrap();
+    assert!(matches!(restored, restore::Restored::Ready));
+    assert_eq!(target.count("select count(*) from identity.tenants where name = 'studio'").await, 1);
+    // what was published is visible, whatever the number of its transaction was
+    let hidden = "select count(*) from identity.revocations where not pg_visible_in_snapshot(xact, pg_current_snapshot())";
+    assert_eq!((source.count(hidden).await, target.count(hidden).await), (1, 0));
+    assert_eq!(target.count("select count(*) from gpu.feed_cursors").await, 0);
+    assert!(target.count("select last from gpu.event_logs").await > now.as_millisecond() - 1000);
+    assert_eq!(target.count("select count(*) from gpu.restores").await, 1);
+    let connect =
+        "select count(*) from unnest(array['app', 'worker']) role, unnest(array['gpu', 'stock']) service
+        where has_database_privilege('atelier_' || service || '_' || role, current_database(), 'connect')";
+    assert_eq!(target.count(connect).await, 4);
+    assert_eq!(check::run(&target.config, Duration::ZERO).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_backup_of_a_later_release_is_refused_and_one_of_an_earlier_release_waits_for_its_migrations() {
+    let source = World::new().await;
+    source.execute("delete from gpu._sqlx_migrations where version = 25").await;
+    let folder = tempfile::tempdir().unwrap();
+    let older = folder.path().join("older");
+    backup::backup(&source.config, &older).await.unwrap();
+    source
+        .execute(
+            "insert into gpu._sqlx_migrations (version, description, success, checksum, execution_time)
+             values (9999, 'later', true, '', 0)",
+        )
+        .await;
+    let newer = folder.path().join("newer");
+    backup::backup(&source.config, &newer).await.unwrap();
+
+    let target = World::empty().await;
+    let refused = restore::restore(&target.config, &newer, false, Timestamp::now()).await.unwrap_err();
+    assert!(refused.to_string().contains("newer than this program"), "{refused}");
+    let restored = restore::restore(&target.config, &older, false, Timestamp::now()).await.unwrap();
+    assert!(matches!(restored, restore::Restored::NeedsMigrations));
+    // until it is prepared, no service can connect
+    let connect =
+        "select has_database_privilege('atelier_gpu_worker', current_database(), 'connect')::int::bigint";
+    assert_eq!(target.count(connect).await, 0);
+    let unprepared = restore::prepare(&target.config, Timestamp::now()).await.unwrap_err();
+    assert!(unprepared.to_string().contains("migrations are missing"), "{unprepared}");
+    assert_eq!(target.count(connect).await, 0);
+}
+
+/// Each statement breaks one invariant.
+const VIOLATIONS: &[(&str, &str)] = &[
+    (
+        "claim-without-instance",
+        "update stock.units set state = 'used', holder_instance = gen_random_uuid(), holder_tenant = gen_random_uuid(),
+             holder_since = now()",
+    ),
+    ("stock-counts", "update stock.stock_counts set inactive = inactive + 1"),
+    ("unit-places", "delete from stock.unit_places"),
+    (
+        "queue-entries",
+        "insert into stock.queue_entries (instance_id, tenant_id, gpu_spec_id, priority, turn, attempt)
+         select gen_random_uuid(), gen_random_uuid(), id, 0, 1, 1 from stock.gpu_specs",
+    ),
+    ("queues", "update stock.units set wake_at = now() - interval '1 hour'"),
+    (
+        "instance-without-claim",
+        "update gpu.instances set phase = jsonb_build_object('state', 'running', 'claim',
+             jsonb_build_object('unit_id', (select 'unit_' || replace(id::text, '-', '') from stock.units), 'unit_name', 'u'))",
+    ),
+    (
+        "runs-open",
+        "insert into gpu.runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at)
+         select gen_random_uuid(), tenant_id, id, 1, gen_random_uuid(), 1, 'EUR', now(), now() from gpu.instances",
+    ),
+    (
+        "runs-overlap",
+        "insert into gpu.runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at, ended_at)
+         select gen_random_uuid(), tenant_id, id, n, gen_random_uuid(), 1, 'EUR', now() - n * interval '1 minute', now(), now()
+         from gpu.instances, generate_series(2, 3) n",
+    ),
+    ("usage-totals", "update gpu.usage_totals set seconds = seconds + 1"),
+    ("usage-records", "delete from gpu.usage_records where version = 1 and run_id in (select id from gpu.runs order by id limit 1)"),
+    ("tenants", "update gpu.instances set tenant_id = gen_random_uuid()"),
+    (
+        "attachments",
+        "insert into storage.attachments (storage_id, instance_id, tenant_id, mode)
+         select id, gen_random_uuid(), tenant_id, 'read_write' from storage.storages",
+    ),
+    (
+        "audit-log",
+        "alter table gpu.audit_entries disable trigger all; update gpu.audit_entries set entry = '{}'",
+    ),
+];
+
+#[tokio::test]
+async fn each_violation_is_found() {
+    let world = World::new().await;
+    world
+        .execute(
+            "insert into identity.tenants (id, name) values ('00000000-0000-7000-8000-000000000001', 'studio');
+             insert into stock.datacenters (id, name, region, cluster) values (gen_random_uuid(), 'dc', 'uk', 'main');
+             insert into stock.gpu_specs (id, name, gpu_model, gpu_count, gpu_cores, video_memory_mib, cpu_millis, memory_mib,
+                 disk_gib, allocation, price_per_hour, currency)
+             values (gen_random_uuid(), 'small', 'x', 1, 1, 1, 1, 1, 1, '{}', 1, 'EUR');
+             insert into stock.units (id, gpu_spec_id, datacenter_id, state)
+             select gen_random_uuid(), s.id, d.id, 'inactive' from stock.gpu_specs s, stock.datacenters d;
+             insert into storage.storage_specs (id, name, kind, min_size_gib, max_size_gib, price_per_gib_month, currency, access_mode)
+             values (gen_random_uuid(), 'ssd', 'volume', 1, 10, 1, 'EUR', 'read_write_many');
+             insert into storage.storages (id, tenant_id, name, spec_id, kind, size_gib, cluster, datacenter, access_mode,
+                 price_per_gib_month, currency, state, operation_id, wake_at)
+             select gen_random_uuid(), '00000000-0000-7000-8000-000000000001', 's', id, 'volume', 1, 'main', 'dc', 'read_write_many',
+                 1, 'EUR', 'available', gen_random_uuid(), null from storage.storage_specs;
+             insert into gpu.instances (id, tenant_id, name, spec, phase, attempt, restart, meter, operation_id, operation_kind)
+             values (gen_random_uuid(), '00000000-0000-7000-8000-000000000001', 'i', '{}',
+                 '{\"state\": \"stopped\"}', 1, 0, '{\"open\": null}', gen_random_uuid(), 'create');
+             insert into gpu.runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at, ended_at)
+             select gen_random_uuid(), tenant_id, id, 1, gen_random_uuid(), 1, 'EUR', now() - interval '1 hour',
+                 now() - interval '50 minutes', now() - interval '50 minutes' from gpu.instances;
+             set search_path = gpu;
+             select audit_append('{\"operation\": \"x\"}', '{}')",
+        )
+        .await;
+    assert_eq!(check::run(&world.config, Duration::ZERO).await.unwrap(), [], "nothing is broken yet");
+    for (invariant, statement) in VIOLATIONS {
+        world.execute(statement).await;
+        let found = check::run(&world.config, Duration::ZERO).await.unwrap();
+        assert!(found.iter().any(|found| found.invariant == *invariant), "{invariant} is not in {found:#?}");
+    }
+    // the role that checks cannot write
+    let reader = format!("{}?user=atelier_reader&password=test", world.db.url());
+    let mut conn = PgConnection::connect(&reader).await.unwrap();
+    let written = sqlx::query("set default_transaction_read_only = off").execute(&mut conn).await;
+    written.unwrap();
+    let refused = sqlx::query("delete from gpu.runs").execute(&mut conn).await.unwrap_err();
+    assert!(refused.to_string().contains("permission denied"), "{refused}");
+}

@@ -1,0 +1,69 @@
+//! An administrator from the operators' program, with which a platform gets its first one, or one who cannot sign in any more
+//! gets in again.
+
+use anyhow::Context;
+use secrecy::SecretString;
+use sqlx::{Connection, PgConnection};
+
+use super::{
+    model::{check_email, default_display_name},
+    store,
+};
+use crate::{
+    password::{self, Hasher},
+    session::{self, EndReason},
+    totp,
+};
+
+/// Who is to be an administrator.
+#[derive(Debug)]
+pub struct Administrator {
+    /// E-mail address to sign in with.
+    pub email: String,
+    /// Password.
+    pub password: SecretString,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PutAdministrator {
+    /// There was no user with the address.
+    Created,
+    /// The user has this password now and no second factor, and was signed out everywhere.
+    Reset,
+}
+
+/// Makes a user an administrator with this password. For an administrator of the database, whose search path is this service's
+/// schema.
+///
+/// # Errors
+/// If the address or the password is not valid, or the database fails.
+pub async fn put_administrator(
+    conn: &mut PgConnection,
+    administrator: &Administrator,
+) -> anyhow::Result<PutAdministrator> {
+    let Administrator { email, password } = administrator;
+    check_email("/email", email)?;
+    password::check("/password", password, email)?;
+    let hash = Hasher::new(1)?.permit().await?.hash(password.clone()).await?;
+    let mut tx = conn.begin().await?;
+    store::lock_admins(&mut tx).await?;
+    let name = default_display_name(email);
+    if store::insert(&mut tx, email, name, true, &hash, true).await?.is_some() {
+        tx.commit().await?;
+        return Ok(PutAdministrator::Created);
+    }
+    let account = store::find_account(&mut tx, email).await?.context("the user was deleted meanwhile")?;
+    let user = store::lock(&mut tx, account.id).await?.context("the user was deleted meanwhile")?;
+    let update = store::Update {
+        admin: Some(true),
+        disabled: Some(false),
+        password_hash: Some(&hash),
+        ..store::Update::default()
+    };
+    store::update(&mut tx, user.id, user.generation, &update).await?;
+    totp::forget(&mut tx, user.id).await?;
+    session::end_all(&mut tx, user.id, None, EndReason::PasswordChanged).await?;
+    tx.commit().await?;
+    Ok(PutAdministrator::Reset)
+}
