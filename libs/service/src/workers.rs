@@ -333,7 +333,7 @@ async fn recovered(worker: &Worker) {
 const MAX_DELAY: Duration = Duration::from_secs(30);
 
 /// Seconds since 1970.
-fn now() -> f64 {
+pub(crate) fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
