@@ -8,6 +8,7 @@ mod check;
 mod config;
 mod demo;
 mod deployment;
+mod drill;
 mod generate;
 mod http;
 mod images;
@@ -43,6 +44,8 @@ enum Command {
     Demo(demo::Args),
     /// Send requests for minutes while instances come and go and gateways are restarted
     Soak(soak::Args),
+    /// Inject faults into a platform of its own, and show who is woken, what users see and how it heals
+    Drill(drill::Args),
     /// Verify the audit logs of a running platform, and print them as one
     Audit(audit::Args),
     /// Run all tests on a Postgres and a Ceph RGW
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
             Command::Up(args) => up::run(args).await,
             Command::Demo(args) => demo::run(args).await,
             Command::Soak(args) => soak::run(args).await,
+            Command::Drill(args) => drill::run(args).await,
             Command::Audit(args) => audit::run(args).await,
             Command::Test(args) => test::run(args).await,
             Command::Check(args) => check::run(args).await,

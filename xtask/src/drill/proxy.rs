@@ -41,7 +41,8 @@ pub(super) enum Fault {
 }
 
 const GONE: &str = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version","reason":"Expired","code":410}"#;
-const OVER_QUOTA: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Error><Code>QuotaExceeded</Code></Error>";
+const OVER_QUOTA: &str =
+    "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Error><Code>QuotaExceeded</Code></Error>";
 const ERROR: &str = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"internal error","reason":"InternalError","code":500}"#;
 
 #[derive(Debug)]

@@ -3,11 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use anyhow::Context;
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
+use nix::unistd::Pid;
 use tokio::{process::Command, sync::watch};
 
 /// Control of one process.
@@ -41,14 +37,6 @@ impl Control {
 
     pub(crate) fn runs(&self, pid: Option<Pid>) {
         self.pid.set(pid);
-    }
-
-    /// Sends a signal to the process.
-    ///
-    /// # Errors
-    /// If it does not run.
-    pub(crate) fn signal(&self, signal: Signal) -> anyhow::Result<()> {
-        Ok(kill(self.pid().context("the process does not run")?, signal)?)
     }
 
     /// Keeps the process from being restarted, or no longer does.

@@ -23,11 +23,21 @@ pub(crate) struct Gateway {
 pub(crate) fn gateways(config: &Config, count: usize) -> Vec<Gateway> {
     let ports = &config.ports;
     if count < 2 {
-        return vec![Gateway { name: "gateway", port: ports.gateway, metrics_port: ports.gateway_metrics, tls: None }];
+        return vec![Gateway {
+            name: "gateway",
+            port: ports.gateway,
+            metrics_port: ports.gateway_metrics,
+            tls: None,
+        }];
     }
     vec![
         Gateway { name: "gateway-1", port: ports.gateway_1, metrics_port: ports.gateway_metrics, tls: None },
-        Gateway { name: "gateway-2", port: ports.gateway_2, metrics_port: ports.gateway_2_metrics, tls: None },
+        Gateway {
+            name: "gateway-2",
+            port: ports.gateway_2,
+            metrics_port: ports.gateway_2_metrics,
+            tls: None,
+        },
     ]
 }
 

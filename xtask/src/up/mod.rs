@@ -151,8 +151,7 @@ pub(crate) async fn start_for_drill(
     let (tls, port, metrics_port) = drilled.tls;
     gateways.push(gateways::Gateway { name: "gateway-3", port, metrics_port, tls: Some(tls) });
     let secrets = Secrets::load_or_create(&data)?;
-    let mut platform =
-        platform::Platform::new(config, datacenters, gateways, &data, programs, secrets)?;
+    let mut platform = platform::Platform::new(config, datacenters, gateways, &data, programs, secrets)?;
     platform.reach_through(drilled.postgres, drilled.object_store);
     if let Err(error) = bring_up(&mut platform, &bin).await {
         platform.stop().await;
