@@ -413,7 +413,10 @@ impl Injected {
                 },
                 Action::KeyRotation => loop {
                     let admin = world.administrator().await?;
-                    admin.send(Method::POST, "/v1/signing-keys/rotate", None, None).await?;
+                    let asked = admin.send(Method::POST, "/v1/signing-keys/rotate", None, None).await?;
+                    // 409 while the last rotation is under way
+                    anyhow::ensure!(matches!(asked.status, 202 | 409), "no rotation: {}", asked.text);
+                    world.users.sign_in().await;
                     tokio::time::sleep(Duration::from_secs(3)).await;
                 },
                 _ => std::future::pending::<anyhow::Result<()>>().await,

@@ -49,6 +49,9 @@ pub(crate) struct Args {
     /// Only simulate a healthy month, which must page nobody, and troubles, each of which must page
     #[arg(long)]
     month: bool,
+    /// Days of the simulation
+    #[arg(long, default_value_t = month::MONTH, value_parser = clap::value_parser!(i64).range(1..))]
+    days: i64,
     /// Seed of the simulation
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -62,8 +65,8 @@ const PROMISE: Duration = Duration::from_secs(30);
 /// Longest time that a fault lasts: a late alert is still seen.
 const LONGEST: Duration = Duration::from_secs(45);
 /// How long a fault lasts at least, and one that wakes nobody.
-const SHORTEST: Duration = Duration::from_secs(12);
-const UNNOTICED: Duration = Duration::from_secs(20);
+const SHORTEST: Duration = Duration::from_secs(10);
+const UNNOTICED: Duration = Duration::from_secs(16);
 /// Time to heal after the end of a fault, and how long a slower one is awaited.
 const HEALING: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -80,7 +83,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let consent = Consent::new(args.yes);
     packages::prometheus(consent).await?;
     if args.month {
-        return month::run(month::MONTH, args.seed, consent).await;
+        return month::run(args.days, args.seed, consent).await;
     }
     for name in &args.only {
         ensure!(FAULTS.iter().any(|fault| fault.name == name), "no fault {name}; see --list");
@@ -239,7 +242,7 @@ impl Bench<'_> {
         }
         // failures after the first successes count, too
         let settled = Instant::now();
-        while settled.elapsed() < Duration::from_secs(4) {
+        while settled.elapsed() < Duration::from_secs(3) {
             watch.look().await?;
             tokio::time::sleep(Duration::from_millis(500)).await;
         }

@@ -181,6 +181,11 @@ pub(super) fn list() {
 
 /// The last lines, and an error unless everything was as it should be.
 pub(super) fn summary(rows: &[Row]) -> anyhow::Result<()> {
+    println!();
+    heading();
+    for row in rows {
+        println!("{row}");
+    }
     let injected: Vec<&Injected> = rows.iter().filter_map(Row::injected).collect();
     let expected = injected.iter().filter(|row| matches!(row.expects, Expects::Page(..))).count();
     let count = |is: fn(&Injected) -> bool| injected.iter().filter(|row| is(row)).count();

@@ -179,7 +179,8 @@ impl Users {
         }
     }
 
-    async fn sign_in(&self) {
+    /// Signs the designer in again.
+    pub(super) async fn sign_in(&self) {
         let designer = self.designer();
         if let Ok(signed_in) = designer.sign_in(&self.access.designer).await {
             *self.designer.borrow_mut() = signed_in;
@@ -211,10 +212,21 @@ impl Users {
         }
     }
 
-    /// One request of a user, who repeats what fails.
+    /// One request of a user.
     async fn ask(&self, method: Method, path: &str, body: Option<Value>, expected: u16) -> Option<Answer> {
+        self.ask_once(method, path, body, expected, uuid::Uuid::new_v4()).await
+    }
+
+    async fn ask_once(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+        expected: u16,
+        key: uuid::Uuid,
+    ) -> Option<Answer> {
         let begun = Instant::now();
-        let answer = self.designer().send(method, path, None, body).await;
+        let answer = self.designer().send_once(method, path, None, body, key).await;
         match answer {
             Ok(answer) if answer.status == expected => {
                 self.answered(begun);
@@ -282,7 +294,7 @@ impl Users {
             "name": format!("{NAME}-guest"), "gpu_spec": self.spec,
             "service": "stable-diffusion-webui", "version": "1.6",
         });
-        let made = self.ask(Method::POST, "/v1/instances", Some(body), 202).await.context("not made")?.body;
+        let made = self.repeat(Method::POST, "/v1/instances", Some(body), 202).await?;
         let id = text(&made, "id")?;
         let path = format!("/v1/instances/{id}");
         let started = self.wait(&path, "running").await;
@@ -291,10 +303,10 @@ impl Users {
             seen.start = seen.start.max(begun.elapsed());
         }
         if started.is_ok() {
-            self.repeat(Method::POST, &format!("{path}/stop"), 202).await?;
+            self.repeat(Method::POST, &format!("{path}/stop"), None, 202).await?;
             self.wait(&path, "stopped").await?;
         }
-        self.repeat(Method::DELETE, &path, 202).await?;
+        self.repeat(Method::DELETE, &path, None, 202).await?;
         self.wait(&path, "gone").await?;
         started
     }
@@ -313,21 +325,29 @@ impl Users {
     async fn fill(&self) -> anyhow::Result<()> {
         let name = format!("{NAME}-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]);
         let body = json!({ "name": name, "storage_spec": "archive", "size_gib": 1 });
-        let made = self.ask(Method::POST, "/v1/storages", Some(body), 202).await.context("not made")?.body;
+        let made = self.repeat(Method::POST, "/v1/storages", Some(body), 202).await?;
         let path = format!("/v1/storages/{}", text(&made, "id")?);
         self.wait(&path, "available").await?;
-        self.repeat(Method::DELETE, &path, 202).await?;
+        self.repeat(Method::DELETE, &path, None, 202).await?;
         self.wait(&path, "gone").await
     }
 
     /// Repeats a request until it is accepted.
-    async fn repeat(&self, method: Method, path: &str, expected: u16) -> anyhow::Result<()> {
-        let begun = Instant::now();
-        while self.ask(method.clone(), path, None, expected).await.is_none() {
+    async fn repeat(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+        expected: u16,
+    ) -> anyhow::Result<Value> {
+        let (begun, key) = (Instant::now(), uuid::Uuid::new_v4());
+        loop {
+            if let Some(answer) = self.ask_once(method.clone(), path, body.clone(), expected, key).await {
+                return Ok(answer.body);
+            }
             ensure!(begun.elapsed() < PATIENCE, "{path} is not accepted");
             tokio::time::sleep(Duration::from_millis(500)).await;
         }
-        Ok(())
     }
 
     /// Waits until a resource has a state, or is gone.

@@ -70,7 +70,7 @@ address_request_burst = 100000
         format!(
             r#"listen = "127.0.0.1:{port}"
 metrics_listen = "127.0.0.1:{metrics}"
-public_url = "http://localhost:{public}"
+public_url = "{scheme}://localhost:{public}"
 gpu_token = "{token}"
 {behind_balancer}
 [[cookie_keys]]
@@ -97,6 +97,7 @@ storage = "http://127.0.0.1:{storage}"
             stock = ports.stock,
             gpu = ports.gpu,
             storage = ports.storage,
+            scheme = if tls.is_some() { "https" } else { "http" },
             tls = tls.unwrap_or_default(),
             auth = revocable(config, &secrets.gateway_token),
         )

@@ -153,6 +153,7 @@ pub(crate) async fn start_for_drill(
     let secrets = Secrets::load_or_create(&data)?;
     let mut platform = platform::Platform::new(config, datacenters, gateways, &data, programs, secrets)?;
     platform.reach_through(drilled.postgres, drilled.object_store);
+    platform.rotate_soon();
     if let Err(error) = bring_up(&mut platform, &bin).await {
         platform.stop().await;
         return Err(error);

@@ -33,6 +33,7 @@ pub(crate) struct Platform {
     pub(crate) config: Config,
     /// The same, with the ports at which the services reach Postgres and the object store.
     endpoints: Config,
+    rotates_soon: bool,
     pub(crate) datacenters: Vec<Datacenter>,
     gateways: Vec<Gateway>,
     pub(crate) data: PathBuf,
@@ -58,6 +59,7 @@ impl Platform {
     ) -> anyhow::Result<Self> {
         Ok(Self {
             endpoints: config.clone(),
+            rotates_soon: false,
             config,
             datacenters,
             gateways,
@@ -74,6 +76,11 @@ impl Platform {
     pub(crate) fn reach_through(&mut self, postgres: u16, object_store: u16) {
         self.endpoints.ports.postgres = postgres;
         self.endpoints.ports.object_store = object_store;
+    }
+
+    /// Lets a new signing key sign after seconds instead of minutes.
+    pub(crate) fn rotate_soon(&mut self) {
+        self.rotates_soon = true;
     }
 
     /// Control of a process, by name.
@@ -215,7 +222,12 @@ impl Platform {
     }
 
     fn settings(&self, service: &str) -> String {
-        settings::service(service, &self.endpoints, &self.datacenters, &self.data, &self.secrets)
+        let mut text =
+            settings::service(service, &self.endpoints, &self.datacenters, &self.data, &self.secrets);
+        if service == "identity" && self.rotates_soon {
+            text.push_str("\n[signing]\npublish_before_seconds = 6\npoll_seconds = 2\n");
+        }
+        text
     }
 
     /// The second datacenter, for the demo.
