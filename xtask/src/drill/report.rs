@@ -208,3 +208,41 @@ pub(super) fn summary(rows: &[Row]) -> anyhow::Result<()> {
     );
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn woken(alert: &str, severity: &str, job: &str, seconds: u64) -> Woken {
+        let labels = vec![("job".to_owned(), job.to_owned())];
+        let firing = Firing { alert: alert.to_owned(), severity: severity.to_owned(), labels };
+        Woken { firing, after: Duration::from_secs(seconds) }
+    }
+
+    fn row(fired: &[Woken], seen: &Seen) -> Box<Injected> {
+        let fault = FAULTS.iter().find(|fault| fault.name == "gpu-hung").unwrap();
+        match Row::new(fault, fired, seen, Vec::new()).outcome {
+            Outcome::Injected(row) => row,
+            Outcome::NotInjected(reason) => panic!("{reason}"),
+        }
+    }
+
+    #[test]
+    fn a_fault_is_named_by_its_own_page_in_time() {
+        let unseen = Seen::default();
+        assert!(row(&[woken("ServiceUnavailable", "page", "atelier-gpu", 29)], &unseen).is_named());
+        assert!(!row(&[woken("ServiceUnavailable", "page", "atelier-gpu", 31)], &unseen).is_named());
+        let of_another = row(&[woken("ServiceUnavailable", "page", "atelier-stock", 5)], &unseen);
+        assert!(!of_another.is_named());
+        assert_eq!(of_another.false_pages, ["ServiceUnavailable(atelier-stock) 5 s"]);
+    }
+
+    #[test]
+    fn an_alert_on_an_objective_is_no_false_page_if_users_saw_failures() {
+        let fired = [woken("ApiErrors", "page", "atelier-gateway", 20), woken("WorkerFailing", "ticket", "j", 20)];
+        let unseen = row(&fired, &Seen::default());
+        assert_eq!((unseen.false_pages.len(), unseen.symptoms.len(), unseen.tickets.len()), (1, 0, 1));
+        let seen = row(&fired, &Seen { requests: 9, failed: 1, ..Seen::default() });
+        assert_eq!((seen.false_pages.len(), seen.symptoms.len(), seen.tickets.len()), (0, 1, 1));
+    }
+}
