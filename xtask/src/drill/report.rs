@@ -239,7 +239,8 @@ mod tests {
 
     #[test]
     fn an_alert_on_an_objective_is_no_false_page_if_users_saw_failures() {
-        let fired = [woken("ApiErrors", "page", "atelier-gateway", 20), woken("WorkerFailing", "ticket", "j", 20)];
+        let fired =
+            [woken("ApiErrors", "page", "atelier-gateway", 20), woken("WorkerFailing", "ticket", "j", 20)];
         let unseen = row(&fired, &Seen::default());
         assert_eq!((unseen.false_pages.len(), unseen.symptoms.len(), unseen.tickets.len()), (1, 0, 1));
         let seen = row(&fired, &Seen { requests: 9, failed: 1, ..Seen::default() });

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -57,10 +57,10 @@ pub(super) struct Seen {
     /// The longest time from the order of an instance until it ran.
     pub(super) start: Duration,
     /// When the last failure was seen.
-    last_failure: Option<Instant>,
+    pub(super) last_failure: Option<Instant>,
     /// When each kind of act that began after [`Users::mark`] first succeeded.
-    succeeded: BTreeMap<Act, Instant>,
-    mark: Option<Instant>,
+    pub(super) succeeded: BTreeMap<Act, Instant>,
+    pub(super) mark: Option<Instant>,
 }
 
 impl Seen {
