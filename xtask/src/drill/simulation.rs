@@ -41,7 +41,8 @@ pub(super) const TROUBLES: [Trouble; 17] = [
     Trouble { alert: "PostgresUnavailable", minutes: 3 },
     Trouble { alert: "QueueNotServed", minutes: 4 },
     Trouble { alert: "ReconcilesStuck", minutes: 6 },
-    Trouble { alert: "ServiceUnavailable", minutes: 3 },
+    // series that end without a marker are found for 5 minutes more
+    Trouble { alert: "ServiceUnavailable", minutes: 8 },
 ];
 
 /// How much happens.
