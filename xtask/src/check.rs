@@ -6,7 +6,9 @@ use anyhow::bail;
 use tokio::process::Command;
 
 use crate::{
-    deployment, generate, migrations, observe,
+    deployment,
+    drill::month,
+    generate, migrations, observe,
     packages::{self, Consent},
     queries,
 };
@@ -33,6 +35,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     step("list of metrics", observe::metrics::run(&generate::Args::check())).await?;
     step("alert rules, runbooks, dashboards", observe::alerts::run(observe::alerts::Args { yes: args.yes }))
         .await?;
+    step("simulated days", month::run(month::SHORT, 1, consent)).await?;
     step("chart and compose file", deployment::check(consent)).await
 }
 

@@ -8,6 +8,7 @@ mod check;
 mod config;
 mod demo;
 mod deployment;
+mod drill;
 mod generate;
 mod http;
 mod images;
@@ -47,6 +48,8 @@ enum Command {
     Soak(soak::Args),
     /// Bring a platform of a previous commit to this version under load
     Upgrade(upgrade::Args),
+    /// Inject faults into a platform of its own, and show who is woken, what users see and how it heals
+    Drill(drill::Args),
     /// Verify the audit logs of a running platform, and print them as one
     Audit(audit::Args),
     /// Run all tests on a Postgres and a Ceph RGW
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
             Command::Demo(args) => demo::run(args).await,
             Command::Soak(args) => soak::run(args).await,
             Command::Upgrade(args) => upgrade::run(args).await,
+            Command::Drill(args) => drill::run(args).await,
             Command::Audit(args) => audit::run(args).await,
             Command::Test(args) => test::run(args).await,
             Command::Check(args) => check::run(args).await,

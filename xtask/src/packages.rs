@@ -150,6 +150,28 @@ pub(crate) async fn promtool(consent: Consent) -> anyhow::Result<()> {
     apt(consent, &["prometheus"]).await
 }
 
+/// Makes sure of Prometheus with `promtool`. Debian and Ubuntu only.
+pub(crate) async fn prometheus(consent: Consent) -> anyhow::Result<()> {
+    if on_path("prometheus").is_some() && on_path("promtool").is_some() {
+        return Ok(());
+    }
+    if !apt_works() {
+        bail!("Prometheus is required, and can be installed with apt only");
+    }
+    apt(consent, &["prometheus"]).await
+}
+
+/// The library that changes the clock of a process, where Debian installs it.
+pub(crate) const FAKETIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1";
+
+/// Makes sure of libfaketime, if it can be installed. Returns whether it is there.
+pub(crate) async fn faketime(consent: Consent) -> anyhow::Result<bool> {
+    if !Path::new(FAKETIME).exists() && apt_works() {
+        apt(consent, &["libfaketime"]).await?;
+    }
+    Ok(Path::new(FAKETIME).exists())
+}
+
 /// Makes sure of HAProxy.
 pub(crate) async fn haproxy(consent: Consent) -> anyhow::Result<()> {
     if on_path("haproxy").is_some() {

@@ -5,6 +5,7 @@ use std::{
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     process::Stdio,
+    rc::Rc,
     time::Duration,
 };
 
@@ -16,8 +17,13 @@ use nix::{
 };
 use sqlx::{Connection, PgConnection, postgres::PgConnectOptions};
 
-use crate::process::{self, Running};
+use crate::{
+    process::{self, Running},
+    up::control::Control,
+};
 
+/// Pause before a server that ended is started again.
+const RESTART: Duration = Duration::from_millis(500);
 /// Longest time to start or stop on a slow disk: recovery reads every file, a shutdown writes a checkpoint.
 const SLOW: Duration = Duration::from_secs(300);
 
@@ -25,9 +31,21 @@ const SLOW: Duration = Duration::from_secs(300);
 #[derive(Debug)]
 pub(crate) struct Postgres {
     pub(crate) process: Running,
+    pub(crate) control: Rc<Control>,
+    server: Server,
+    password: String,
+}
+
+/// How the server is started.
+#[derive(Debug)]
+struct Server {
+    program: PathBuf,
+    user: Option<(Uid, Gid)>,
+    folder: PathBuf,
     log: PathBuf,
     port: u16,
-    password: String,
+    fsync: bool,
+    max_connections: u32,
 }
 
 /// How to run it.
@@ -126,25 +144,38 @@ impl Postgres {
         if !data.exists() {
             initialize(options, &folder, &data, user).await?;
         }
-        let mut command = process::command(options.bin.join("postgres"), Signal::SIGINT);
-        process::unprivileged(&mut command, user);
-        let log = folder.join("postgres.log");
-        let out = std::fs::File::create(&log)?;
-        command
-            .arg("-D")
-            .arg(&data)
-            .args(["-p", &options.port.to_string()])
-            .args(["-c", "listen_addresses=127.0.0.1", "-c", "shared_buffers=64MB"])
-            .args(["-c", &format!("max_connections={}", options.max_connections)])
-            .args(["-c", &format!("fsync={}", if options.fsync { "on" } else { "off" })])
-            // TCP only: the path of a socket would be too long in some folders
-            .args(["-c", "unix_socket_directories="])
-            .current_dir(&folder)
-            .stdin(Stdio::null())
-            .stdout(out.try_clone()?)
-            .stderr(out);
-        let process = Running::spawn("postgres", command)?;
-        Ok(Self { process, log, port: options.port, password: options.password.to_owned() })
+        let server = Server {
+            program: options.bin.join("postgres"),
+            user,
+            log: folder.join("postgres.log"),
+            folder,
+            port: options.port,
+            fsync: options.fsync,
+            max_connections: options.max_connections,
+        };
+        let out = std::fs::File::create(&server.log)?;
+        let process = server.spawn(out)?;
+        let control = Rc::<Control>::default();
+        control.runs(Some(process.pid()));
+        Ok(Self { process, control, server, password: options.password.to_owned() })
+    }
+
+    /// Starts the server again whenever it ends. Returns why that is not possible.
+    pub(crate) async fn keep_up(&mut self) -> anyhow::Error {
+        loop {
+            let how = self.process.ended().await;
+            self.control.runs(None);
+            println!("  postgres ended ({how}); restarting it");
+            // as long as processes of the last server use the shared memory, the next one ends at once
+            tokio::time::sleep(RESTART).await;
+            self.control.released().await;
+            let started = self.server.append().and_then(|log| self.server.spawn(log));
+            match started {
+                Ok(process) => self.process = process,
+                Err(error) => return error,
+            }
+            self.control.runs(Some(self.process.pid()));
+        }
     }
 
     /// Waits until it answers.
@@ -152,7 +183,7 @@ impl Postgres {
         let connect = self.admin();
         process::until("Postgres answers", SLOW, async || {
             if let Some(how) = self.process.has_ended() {
-                let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+                let log = std::fs::read_to_string(&self.server.log).unwrap_or_default();
                 bail!("Postgres ended ({how}):\n{log}");
             }
             match PgConnection::connect_with(&connect).await {
@@ -173,7 +204,7 @@ impl Postgres {
     pub(crate) fn admin(&self) -> PgConnectOptions {
         PgConnectOptions::new_without_pgpass()
             .host("127.0.0.1")
-            .port(self.port)
+            .port(self.server.port)
             .username("postgres")
             .password(&self.password)
             .database("postgres")
@@ -186,12 +217,37 @@ impl Postgres {
 
     /// URL of a superuser for a database.
     pub(crate) fn url(&self, database: &str) -> String {
-        format!("postgres://postgres:{}@127.0.0.1:{}/{database}", self.password, self.port)
+        format!("postgres://postgres:{}@127.0.0.1:{}/{database}", self.password, self.server.port)
     }
 
     pub(crate) async fn stop(self) {
         // SIGINT: fast shutdown
         self.process.stop(Signal::SIGINT, Duration::from_secs(20)).await;
+    }
+}
+
+impl Server {
+    fn append(&self) -> anyhow::Result<std::fs::File> {
+        Ok(std::fs::OpenOptions::new().append(true).create(true).open(&self.log)?)
+    }
+
+    fn spawn(&self, log: std::fs::File) -> anyhow::Result<Running> {
+        let mut command = process::command(&self.program, Signal::SIGINT);
+        process::unprivileged(&mut command, self.user);
+        command
+            .arg("-D")
+            .arg(self.folder.join(DATA))
+            .args(["-p", &self.port.to_string()])
+            .args(["-c", "listen_addresses=127.0.0.1", "-c", "shared_buffers=64MB"])
+            .args(["-c", &format!("max_connections={}", self.max_connections)])
+            .args(["-c", &format!("fsync={}", if self.fsync { "on" } else { "off" })])
+            // TCP only: the path of a socket would be too long in some folders
+            .args(["-c", "unix_socket_directories="])
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        Running::spawn("postgres", command)
     }
 }
 

@@ -33,6 +33,9 @@ use crate::metrics::{Pool, PoolMetrics};
 /// A transaction on the service's schema.
 pub type Tx = Transaction<'static, Postgres>;
 
+/// How long Postgres may take to answer a readiness check.
+const PING_TIMEOUT: Duration = Duration::from_millis(1500);
+
 /// Connection settings of a service's schema: one database, three roles.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -193,7 +196,10 @@ impl Db {
     /// # Errors
     /// If it does not.
     pub async fn ping(&self) -> sqlx::Result<()> {
-        sqlx::query("select 1").execute(&self.app).await.map(drop)
+        let asked = sqlx::query("select 1").execute(&self.app);
+        let answer = tokio::time::timeout(PING_TIMEOUT, asked).await;
+        self.metrics.answered(matches!(answer, Ok(Ok(_))));
+        answer.map_or(Err(sqlx::Error::PoolTimedOut), |answer| answer.map(drop))
     }
 
     /// Begins a transaction, in a task of its own: sqlx 0.9 returns a connection to the pool with an open transaction if a

@@ -55,6 +55,7 @@ struct Inner {
     waiting: Family<PoolLabels, Gauge>,
     waited: Family<PoolLabels, Histogram>,
     timeouts: Family<PoolLabels, Counter>,
+    answers: Gauge,
     of: [Waits; 2],
 }
 
@@ -79,13 +80,13 @@ impl Default for PoolMetrics {
                 timeouts: timeouts.get_or_create_owned(&labels),
             }
         });
-        Self(Arc::new(Inner { waiting, waited, timeouts, of }))
+        Self(Arc::new(Inner { waiting, waited, timeouts, answers: Gauge::default(), of }))
     }
 }
 
 impl PoolMetrics {
     pub(crate) fn register(&self, registry: &mut Registrar<'_>, pools: &[(Pool, &PgPool)]) {
-        let Inner { waiting, waited, timeouts, .. } = &*self.0;
+        let Inner { waiting, waited, timeouts, answers, .. } = &*self.0;
         let sizes = Sizes(pools.iter().map(|(pool, connections)| (*pool, (*connections).clone())).collect());
         registry.register_gauges(&[CONNECTIONS], &["pool", "state"], Used(sizes.clone()));
         registry.register_gauges(&[LIMIT], &["pool"], Limits(sizes));
@@ -107,6 +108,17 @@ impl PoolMetrics {
             &["pool"],
             timeouts.clone(),
         );
+        registry.register(
+            "db_client_answers",
+            "1 if Postgres answered the last readiness check, else 0",
+            &[],
+            answers.clone(),
+        );
+    }
+
+    /// Whether Postgres answered a readiness check.
+    pub(crate) fn answered(&self, answers: bool) {
+        self.0.answers.set(answers.into());
     }
 
     /// Waits for a transaction of this pool.

@@ -3,7 +3,7 @@
 use std::{
     any::{Any, TypeId},
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicU64},
     time::Duration,
 };
 
@@ -97,6 +97,7 @@ pub struct Metrics {
     inner: Arc<Mutex<Inner>>,
     requests: Family<RequestLabels, Histogram>,
     ready: Gauge,
+    clock: Gauge<f64, AtomicU64>,
 }
 
 #[derive(Debug, Default)]
@@ -116,6 +117,7 @@ impl Default for Metrics {
     fn default() -> Self {
         let requests = Family::<RequestLabels, Histogram>::new_with_constructor(|| Histogram::new(BUCKETS));
         let ready = Gauge::default();
+        let clock = Gauge::<f64, AtomicU64>::default();
         let mut inner = Inner::default();
         inner.register(|registry| {
             registry.register(
@@ -130,8 +132,14 @@ impl Default for Metrics {
                 &[],
                 ready.clone(),
             );
+            registry.register(
+                "service_clock_seconds",
+                "Time by the clock of the process when the metrics are scraped, in seconds since 1970",
+                &[],
+                clock.clone(),
+            );
         });
-        Self { inner: Arc::new(Mutex::new(inner)), requests, ready }
+        Self { inner: Arc::new(Mutex::new(inner)), requests, ready, clock }
     }
 }
 
@@ -174,6 +182,7 @@ impl Metrics {
 
     pub(crate) fn set_ready(&self, ready: bool) {
         self.ready.set(ready.into());
+        self.clock.set(crate::workers::now());
     }
 
     /// All metrics in OpenMetrics text format.

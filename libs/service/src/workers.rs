@@ -27,6 +27,9 @@ use crate::{
 const RECOVERED: Duration = Duration::from_secs(60);
 /// Failures in a row after which the process is not ready.
 const NOT_READY: u32 = 3;
+/// A worker that ran this long no longer keeps the process from being ready. After an outage of Postgres all replicas wait
+/// for this, so that it must be short.
+const READY_AGAIN: Duration = Duration::from_secs(5);
 /// A worker that has not recovered for this long makes the process unhealthy, so that it is restarted.
 const UNHEALTHY: Duration = Duration::from_secs(300);
 
@@ -383,19 +386,18 @@ impl State {
 
 /// Clears the record of failures once the worker has run for a while. Never completes.
 async fn recovered(worker: &Worker) {
-    tokio::time::sleep(RECOVERED).await;
-    {
-        let mut state = lock(&worker.state);
-        state.failures_in_a_row = 0;
-        state.failing_since = None;
-    }
+    tokio::time::sleep(READY_AGAIN).await;
+    lock(&worker.state).failures_in_a_row = 0;
+    tokio::time::sleep(RECOVERED - READY_AGAIN).await;
+    lock(&worker.state).failing_since = None;
     std::future::pending::<()>().await;
 }
 
-const MAX_DELAY: Duration = Duration::from_secs(30);
+/// The longest backoff: what the platform waits for at most once an outage has ended.
+const MAX_DELAY: Duration = Duration::from_secs(10);
 
 /// Seconds since 1970.
-fn now() -> f64 {
+pub(crate) fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
@@ -463,8 +465,8 @@ mod tests {
         assert_eq!(workers.status("fragile"), Some((true, 3)));
         assert!(workers.ready().unwrap_err().contains("fragile"), "three failures in a row");
         assert_eq!(workers.healthy(), Ok(()));
-        tokio::time::sleep(RECOVERED + Duration::from_millis(1)).await;
-        assert_eq!(workers.ready(), Ok(()), "it has recovered");
+        tokio::time::sleep(READY_AGAIN + Duration::from_millis(1)).await;
+        assert_eq!(workers.ready(), Ok(()), "it has been running");
         shutdown.begin();
         shutdown.finish().await;
     }

@@ -10,8 +10,8 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, attachment, audit_log, config::Config, credential, faults::Faults, operation, quota, reconcile,
-    state::AppState, storage, storage_spec, tenant,
+    NAME, attachment, audit_log, config::Config, credential, faults::Faults, object_store, operation, quota,
+    reconcile, state::AppState, storage, storage_spec, tenant,
 };
 
 /// Period of the clean-up workers.
@@ -66,6 +66,7 @@ impl App {
     pub fn start_workers(&self) {
         self.state.auth().verifier.start(&self.process.workers, NAME);
         reconcile::start(&self.state, &self.process);
+        object_store::answers::start(&self.state, &self.process);
         self.state.config.audit.start(&self.state.db, &self.process, NAME);
         let db = self.state.db.clone();
         self.process.workers.spawn_periodic("storage.idempotency_keys", CLEAN_UP_PERIOD, move || {
@@ -97,6 +98,7 @@ pub fn metrics() -> Metrics {
     db::describe_metrics(&process.metrics);
     audit::register_metrics(&process.metrics);
     reconcile::register(&process.metrics);
+    object_store::answers::register(&process.metrics);
     process.metrics
 }
 

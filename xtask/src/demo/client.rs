@@ -59,12 +59,24 @@ impl Api {
         etag: Option<&str>,
         body: Option<Value>,
     ) -> anyhow::Result<Answer> {
+        self.send_once(method, path, etag, body, Uuid::new_v4()).await
+    }
+
+    /// As [`Self::send`]. A request that is repeated with the same key has no second effect.
+    pub(crate) async fn send_once(
+        &self,
+        method: Method,
+        path: &str,
+        etag: Option<&str>,
+        body: Option<Value>,
+        key: Uuid,
+    ) -> anyhow::Result<Answer> {
         let mut request = self.http.request(method.clone(), format!("{}{path}", self.base));
         if let Some(token) = &self.token {
             request = request.bearer_auth(token);
         }
         if method != Method::GET {
-            request = request.header("idempotency-key", Uuid::new_v4().to_string());
+            request = request.header("idempotency-key", key.to_string());
         }
         if let Some(etag) = etag {
             request = request.header("if-match", etag);

@@ -14,7 +14,7 @@ use tokio::process::Command;
 use super::{metrics, promql};
 use crate::packages::{self, Consent};
 
-const RULES: &str = "deploy/helm/atelier/rules";
+pub(crate) const RULES: &str = "deploy/helm/atelier/rules";
 const TESTS: &str = "deploy/prometheus/tests";
 const RUNBOOKS: &str = "docs/runbooks";
 const DASHBOARDS: &str = "deploy/grafana";
@@ -40,15 +40,42 @@ struct Group {
     rules: Vec<Rule>,
 }
 
+/// A rule of the shipped files.
 #[derive(Debug, Deserialize)]
-struct Rule {
-    alert: Option<String>,
-    record: Option<String>,
-    expr: String,
+pub(crate) struct Rule {
+    pub(crate) alert: Option<String>,
+    pub(crate) record: Option<String>,
+    pub(crate) expr: String,
+    #[serde(default, rename = "for")]
+    pub(crate) lasting: Option<String>,
     #[serde(default)]
     labels: BTreeMap<String, String>,
     #[serde(default)]
     annotations: BTreeMap<String, String>,
+}
+
+impl Rule {
+    /// Severity of an alert.
+    pub(crate) fn severity(&self) -> Option<&str> {
+        self.labels.get("severity").map(String::as_str)
+    }
+}
+
+/// All shipped rules.
+pub(crate) fn rules() -> anyhow::Result<Vec<Rule>> {
+    read_rules(&files(RULES, "yaml")?)
+}
+
+/// The queries of the shipped dashboards, each with the name of its file.
+pub(crate) fn dashboard_queries() -> anyhow::Result<Vec<(String, String)>> {
+    let mut all = Vec::new();
+    for file in files(DASHBOARDS, "json")? {
+        let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
+        let mut queries = Vec::new();
+        find_queries(&dashboard, &mut queries);
+        all.extend(queries.into_iter().map(|query| (file_name(&file), query.to_owned())));
+    }
+    Ok(all)
 }
 
 #[derive(Debug, Deserialize)]
@@ -193,7 +220,7 @@ fn check_runbooks(rules: &[Rule], faults: &mut Vec<String>) -> anyhow::Result<()
         .collect();
     for rule in rules {
         let Some(alert) = &rule.alert else { continue };
-        if !matches!(rule.labels.get("severity").map(String::as_str), Some("page" | "ticket")) {
+        if !matches!(rule.severity(), Some("page" | "ticket")) {
             faults.push(format!("{alert}: the severity must be page or ticket"));
         }
         if !rule.annotations.contains_key("summary") {

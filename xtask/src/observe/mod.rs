@@ -2,4 +2,4 @@
 
 pub(crate) mod alerts;
 pub(crate) mod metrics;
-mod promql;
+pub(crate) mod promql;

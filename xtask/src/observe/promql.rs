@@ -8,7 +8,13 @@ const OPERATORS: [&str; 6] = ["and", "or", "unless", "offset", "bool", "atan2"];
 
 /// Returns the names of the metrics that a query selects.
 pub(crate) fn metrics(query: &str) -> BTreeSet<String> {
-    let mut metrics = BTreeSet::new();
+    let name = |selector: String| selector.split('{').next().unwrap_or_default().to_owned();
+    selectors(query).into_iter().map(name).collect()
+}
+
+/// Returns the instant selectors of a query: metrics with their matchers, without ranges.
+pub(crate) fn selectors(query: &str) -> BTreeSet<String> {
+    let mut selectors = BTreeSet::new();
     let mut rest = query;
     while let Some(c) = rest.chars().next() {
         if is_word(c) {
@@ -21,7 +27,9 @@ pub(crate) fn metrics(query: &str) -> BTreeSet<String> {
                 && !word.starts_with(|c: char| c.is_ascii_digit())
                 && !OPERATORS.contains(&word)
             {
-                metrics.insert(word.to_owned());
+                let matchers =
+                    if rest.starts_with('{') { &rest[..rest.len() - after(rest, '}').len()] } else { "" };
+                selectors.insert(format!("{word}{matchers}"));
             }
         } else {
             rest = match c {
@@ -32,7 +40,7 @@ pub(crate) fn metrics(query: &str) -> BTreeSet<String> {
             };
         }
     }
-    metrics
+    selectors
 }
 
 /// Whether what follows a word shows that it is a function or an aggregation.
@@ -51,7 +59,13 @@ fn after(text: &str, end: char) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::metrics;
+    use super::{metrics, selectors};
+
+    #[test]
+    fn selectors_keep_their_matchers() {
+        let found = selectors(r#"sum(rate(a_total{b="c", d=~"e|f"}[5m])) > 2 * b_total and on (x) c"#);
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), [r#"a_total{b="c", d=~"e|f"}"#, "b_total", "c"]);
+    }
 
     #[test]
     fn functions_labels_and_numbers_are_no_metrics() {

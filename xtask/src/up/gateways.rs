@@ -1,5 +1,7 @@
 //! The gateway, or two of them behind HAProxy.
 
+use std::path::PathBuf;
+
 use super::{
     secrets::Secrets,
     settings::{Datacenter, revocable},
@@ -10,23 +12,35 @@ use crate::config::Config;
 pub(crate) const BALANCER: &str = "balancer";
 
 /// A gateway.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Gateway {
     /// Name of the process.
     pub(crate) name: &'static str,
     pub(crate) port: u16,
     pub(crate) metrics_port: u16,
+    /// Folder of `tls.crt` and `tls.key`: serves HTTPS, and is not behind the balancer.
+    pub(crate) tls: Option<PathBuf>,
 }
 
 /// One gateway on the public port, or two for a balancer on the public port.
 pub(crate) fn gateways(config: &Config, count: usize) -> Vec<Gateway> {
     let ports = &config.ports;
     if count < 2 {
-        return vec![Gateway { name: "gateway", port: ports.gateway, metrics_port: ports.gateway_metrics }];
+        return vec![Gateway {
+            name: "gateway",
+            port: ports.gateway,
+            metrics_port: ports.gateway_metrics,
+            tls: None,
+        }];
     }
     vec![
-        Gateway { name: "gateway-1", port: ports.gateway_1, metrics_port: ports.gateway_metrics },
-        Gateway { name: "gateway-2", port: ports.gateway_2, metrics_port: ports.gateway_2_metrics },
+        Gateway { name: "gateway-1", port: ports.gateway_1, metrics_port: ports.gateway_metrics, tls: None },
+        Gateway {
+            name: "gateway-2",
+            port: ports.gateway_2,
+            metrics_port: ports.gateway_2_metrics,
+            tls: None,
+        },
     ]
 }
 
@@ -47,7 +61,13 @@ impl Gateway {
     /// The configuration file.
     pub(crate) fn settings(&self, config: &Config, secrets: &Secrets, modules: &str) -> String {
         let ports = &config.ports;
-        let behind_balancer = if self.port == ports.gateway {
+        let tls = self.tls.as_ref().map(|folder| {
+            let folder = folder.display();
+            format!(
+                "[[tls.certificates]]\ncertificate = \"{folder}/tls.crt\"\nkey = \"{folder}/tls.key\"\n\n"
+            )
+        });
+        let behind_balancer = if self.port == ports.gateway || tls.is_some() {
             "drain_seconds = 0\n"
         } else {
             // all requests come from this machine, and a load test is not to be limited
@@ -66,7 +86,7 @@ address_request_burst = 100000
         format!(
             r#"listen = "127.0.0.1:{port}"
 metrics_listen = "127.0.0.1:{metrics}"
-public_url = "http://localhost:{public}"
+public_url = "{scheme}://localhost:{public}"
 gpu_token = "{token}"
 {modules}{behind_balancer}
 [[cookie_keys]]
@@ -82,7 +102,7 @@ stock = "http://127.0.0.1:{stock}"
 gpu = "http://127.0.0.1:{gpu}"
 storage = "http://127.0.0.1:{storage}"
 
-{auth}"#,
+{tls}{auth}"#,
             port = self.port,
             metrics = self.metrics_port,
             public = ports.gateway,
@@ -93,6 +113,8 @@ storage = "http://127.0.0.1:{storage}"
             stock = ports.stock,
             gpu = ports.gpu,
             storage = ports.storage,
+            scheme = if tls.is_some() { "https" } else { "http" },
+            tls = tls.unwrap_or_default(),
             auth = revocable(config, &secrets.gateway_token),
         )
     }
@@ -103,6 +125,7 @@ storage = "http://127.0.0.1:{storage}"
 pub(crate) fn balancer(config: &Config, gateways: &[Gateway]) -> String {
     let servers: String = gateways
         .iter()
+        .filter(|gateway| gateway.tls.is_none())
         .map(|Gateway { name, port, .. }| {
             format!("    server {name} 127.0.0.1:{port} send-proxy-v2 check check-send-proxy\n")
         })

@@ -1,5 +1,6 @@
 //! `cargo xtask up`: starts the whole platform in order, keeps it running, and stops it in order.
 
+pub(crate) mod control;
 pub(crate) mod gateways;
 pub(crate) mod platform;
 pub(crate) mod secrets;
@@ -113,6 +114,51 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     platform.stop().await;
     println!("stopped; the data stays in {}", data.display());
     ended
+}
+
+/// Where the platform of a drill differs from that of `up`.
+pub(crate) struct Drilled {
+    /// Ports at which its programs reach Postgres, the object store and the cluster.
+    pub(crate) postgres: u16,
+    pub(crate) object_store: u16,
+    pub(crate) cluster: u16,
+    /// A third gateway, which serves HTTPS: folder of its certificate, port, port of its metrics.
+    pub(crate) tls: (PathBuf, u16, u16),
+}
+
+/// Starts a platform with two gateways and two nodes in a data folder of its own, which is emptied before. Also returns
+/// a lock on that folder.
+pub(crate) async fn start_for_drill(
+    mut config: Config,
+    consent: Consent,
+    drilled: Drilled,
+) -> anyhow::Result<(platform::Platform, Flock<std::fs::File>)> {
+    let data = config.data();
+    let lock = lock(&data)?;
+    let postgres = data.join("postgres");
+    crate::postgres::end_leftover(&postgres).await?;
+    clear(&data)?;
+    config.otlp = None;
+    let bin = packages::postgres(consent, &data.join("postgresql")).await?;
+    packages::haproxy(consent).await?;
+    println!("building");
+    let programs = crate::build::programs().await?;
+    let mut datacenters = settings::datacenters(&config, 1, None);
+    datacenters[0].through = Some(drilled.cluster);
+    datacenters[0].nodes = &["node-1", "node-2"];
+    let mut gateways = gateways::gateways(&config, 2);
+    config.ports.check_free(&crate::root().join("atelier.toml"), 1, gateways.len())?;
+    let (tls, port, metrics_port) = drilled.tls;
+    gateways.push(gateways::Gateway { name: "gateway-3", port, metrics_port, tls: Some(tls) });
+    let secrets = Secrets::load_or_create(&data)?;
+    let mut platform = platform::Platform::new(config, datacenters, gateways, &data, programs, secrets)?;
+    platform.reach_through(drilled.postgres, drilled.object_store);
+    platform.rotate_soon();
+    if let Err(error) = bring_up(&mut platform, &bin).await {
+        platform.stop().await;
+        return Err(error);
+    }
+    Ok((platform, lock))
 }
 
 async fn bring_up(platform: &mut platform::Platform, postgres_bin: &Path) -> anyhow::Result<()> {

@@ -2,6 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
+    rc::Rc,
     time::{Duration, Instant},
 };
 
@@ -11,6 +12,7 @@ use secrecy::SecretString;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use super::{
+    control::Control,
     gateways::{self, Gateway},
     secrets::Secrets,
     settings::{self, Datacenter},
@@ -29,6 +31,9 @@ pub(crate) const STATEFUL: [&str; 4] = ["identity", "stock", "storage", "gpu"];
 /// Everything that `up` runs.
 pub(crate) struct Platform {
     pub(crate) config: Config,
+    /// The same, with the ports at which the services reach Postgres and the object store.
+    endpoints: Config,
+    rotates_soon: bool,
     pub(crate) datacenters: Vec<Datacenter>,
     gateways: Vec<Gateway>,
     pub(crate) data: PathBuf,
@@ -53,6 +58,8 @@ impl Platform {
         secrets: Secrets,
     ) -> anyhow::Result<Self> {
         Ok(Self {
+            endpoints: config.clone(),
+            rotates_soon: false,
             config,
             datacenters,
             gateways,
@@ -63,6 +70,30 @@ impl Platform {
             processes: Vec::new(),
             http: crate::http::client()?,
         })
+    }
+
+    /// Lets the services reach Postgres and the object store on other ports than their own.
+    pub(crate) fn reach_through(&mut self, postgres: u16, object_store: u16) {
+        self.endpoints.ports.postgres = postgres;
+        self.endpoints.ports.object_store = object_store;
+    }
+
+    /// Lets a new signing key sign after seconds instead of minutes.
+    pub(crate) fn rotate_soon(&mut self) {
+        self.rotates_soon = true;
+    }
+
+    /// Control of a process, by name.
+    pub(crate) fn control(&self, name: &str) -> Option<Rc<Control>> {
+        if name == "postgres" {
+            return self.postgres.as_ref().map(|postgres| Rc::clone(&postgres.control));
+        }
+        self.processes.iter().find(|process| process.name() == name).map(Supervised::control)
+    }
+
+    /// Connection options of a superuser for the platform's database.
+    pub(crate) fn database(&self) -> Option<sqlx::postgres::PgConnectOptions> {
+        Some(self.postgres.as_ref()?.admin().database(settings::DATABASE))
     }
 
     /// Starts Postgres, the cluster and the object store.
@@ -105,6 +136,9 @@ impl Platform {
     /// Creates roles and schemas, runs the migrations, and installs the custom resources.
     pub(crate) async fn migrate(&mut self) -> anyhow::Result<()> {
         let begun = Instant::now();
+        for datacenter in &self.datacenters {
+            settings::write_clients_kubeconfig(datacenter, &self.data)?;
+        }
         let postgres = self.postgres.as_ref().context("Postgres is not up")?;
         let mut admin = PgConnection::connect_with(&postgres.admin()).await?;
         let exists: bool = sqlx::query_scalar("select exists(select from pg_database where datname = $1)")
@@ -192,7 +226,12 @@ impl Platform {
     }
 
     fn settings(&self, service: &str) -> String {
-        settings::service(service, &self.config, &self.datacenters, &self.data, &self.secrets)
+        let mut text =
+            settings::service(service, &self.endpoints, &self.datacenters, &self.data, &self.secrets);
+        if service == "identity" && self.rotates_soon {
+            text.push_str("\n[signing]\npublish_before_seconds = 6\npoll_seconds = 2\n");
+        }
+        text
     }
 
     /// The second datacenter, for the demo.
@@ -275,7 +314,7 @@ impl Platform {
         tokio::select! {
             () = interrupted => Ok(()),
             () = supervise::keep_up(&mut self.processes) => Ok(()),
-            how = postgres.process.ended() => bail!("Postgres ended ({how})"),
+            error = postgres.keep_up() => Err(error),
         }
     }
 

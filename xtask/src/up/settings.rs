@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
+
 use super::secrets::Secrets;
 use crate::config::Config;
 
@@ -19,9 +21,11 @@ pub(crate) struct Datacenter {
     pub(crate) operator_port: u16,
     /// A cluster that others run: its kubeconfig. None for a development cluster of this platform.
     pub(crate) kubeconfig: Option<PathBuf>,
+    /// Port on which the platform's programs reach its cluster, if it is not the cluster's own.
+    pub(crate) through: Option<u16>,
     /// Folder of the cluster in the data folder.
     folder: &'static str,
-    node: &'static str,
+    pub(crate) nodes: &'static [&'static str],
 }
 
 /// The first `count` datacenters, the first of them on the cluster of `kubeconfig` if there is one.
@@ -33,8 +37,9 @@ pub(crate) fn datacenters(config: &Config, count: usize, kubeconfig: Option<Path
         cluster_port: config.ports.cluster,
         operator_port: config.ports.operator,
         kubeconfig,
+        through: None,
         folder: "cluster",
-        node: "node-1",
+        nodes: &["node-1"],
     };
     let second = Datacenter {
         name: "dev-2",
@@ -43,28 +48,21 @@ pub(crate) fn datacenters(config: &Config, count: usize, kubeconfig: Option<Path
         cluster_port: config.ports.cluster_2,
         operator_port: config.ports.operator_2,
         kubeconfig: None,
+        through: None,
         folder: "cluster-2",
-        node: "node-2",
+        nodes: &["node-2"],
     };
     [first, second].into_iter().take(count).collect()
 }
 
-/// The development cluster of a datacenter, with one node.
+/// The development cluster of a datacenter.
 pub(crate) fn cluster(datacenter: &Datacenter, data: &Path, programs: &Path) -> String {
+    let nodes: String = datacenter.nodes.iter().map(|node| self::node(node, datacenter.name)).collect();
     format!(
         r#"listen = "127.0.0.1:{port}"
 data_dir = "{data}/{folder}"
 
-[[nodes]]
-name = "{node}"
-cpu = "128"
-memory = "512Gi"
-ephemeral_storage = "4Ti"
-pods = 500
-extended = {{ "nvidia.com/gpu" = 32 }}
-labels = {{ "atelier.dev/datacenter" = "{name}" }}
-
-# the operator's placeholders
+{nodes}# the operator's placeholders
 [[images]]
 pattern = "registry.k8s.io/pause:*"
 
@@ -74,10 +72,23 @@ entrypoint = ["{programs}/atelier-webui"]
 "#,
         port = datacenter.cluster_port,
         folder = datacenter.folder,
-        node = datacenter.node,
-        name = datacenter.name,
         data = data.display(),
         programs = programs.display(),
+    )
+}
+
+fn node(name: &str, datacenter: &str) -> String {
+    format!(
+        r#"[[nodes]]
+name = "{name}"
+cpu = "128"
+memory = "512Gi"
+ephemeral_storage = "4Ti"
+pods = 500
+extended = {{ "nvidia.com/gpu" = 32 }}
+labels = {{ "atelier.dev/datacenter" = "{datacenter}" }}
+
+"#
     )
 }
 
@@ -177,9 +188,37 @@ pub(crate) fn kubeconfig(datacenter: &Datacenter, data: &Path) -> PathBuf {
     datacenter.kubeconfig.clone().unwrap_or_else(|| data.join(datacenter.folder).join("kubeconfig"))
 }
 
+/// The kubeconfig of the platform's programs.
+fn clients_kubeconfig(datacenter: &Datacenter, data: &Path) -> PathBuf {
+    match datacenter.through {
+        Some(_) => data.join(format!("config/{}.kubeconfig", datacenter.cluster)),
+        None => kubeconfig(datacenter, data),
+    }
+}
+
+/// Writes the kubeconfig of the platform's programs, if it is not that of the cluster.
+pub(crate) fn write_clients_kubeconfig(datacenter: &Datacenter, data: &Path) -> anyhow::Result<()> {
+    let Some(port) = datacenter.through else { return Ok(()) };
+    let token = administrators_token(datacenter, data)?;
+    let text = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters:\n- name: c\n  cluster:\n    \
+         server: http://127.0.0.1:{port}\ncontexts:\n- name: c\n  context:\n    cluster: c\n    user: u\n\
+         users:\n- name: u\n  user:\n    token: {token}\n"
+    );
+    super::secrets::write_private(&clients_kubeconfig(datacenter, data), text.as_bytes())
+}
+
+/// The token of a development cluster's administrator.
+pub(crate) fn administrators_token(datacenter: &Datacenter, data: &Path) -> anyhow::Result<String> {
+    let text = std::fs::read_to_string(kubeconfig(datacenter, data))?;
+    let read: serde_yaml_ng::Value = serde_yaml_ng::from_str(&text)?;
+    let token = read["users"][0]["user"]["token"].as_str();
+    Ok(token.context("no token in the kubeconfig of the cluster")?.to_owned())
+}
+
 fn clusters(datacenters: &[Datacenter], data: &Path) -> String {
     let cluster = |datacenter: &Datacenter| {
-        let file = kubeconfig(datacenter, data);
+        let file = clients_kubeconfig(datacenter, data);
         format!("[clusters.{}]\nkubeconfig = \"{}\"\n", datacenter.name, file.display())
     };
     datacenters.iter().map(cluster).collect::<Vec<_>>().join("\n")
@@ -362,7 +401,7 @@ identity = "operator-1"
 scripts = "{token}"
 "#,
         port = datacenter.operator_port,
-        kubeconfig = kubeconfig(datacenter, data).display(),
+        kubeconfig = clients_kubeconfig(datacenter, data).display(),
         token = secrets.operator_token,
     )
 }

@@ -1,6 +1,6 @@
 //! Restarts processes that end, with backoff.
 
-use std::{process::Stdio, time::Duration};
+use std::{process::Stdio, rc::Rc, time::Duration};
 
 use futures::future::select_all;
 use nix::sys::signal::Signal;
@@ -9,6 +9,7 @@ use tokio::{
     signal::unix::{SignalKind, signal},
 };
 
+use super::control::Control;
 use crate::process::Running;
 
 /// The backoff grows from 0.1 s to this.
@@ -20,6 +21,7 @@ pub(crate) struct Supervised {
     command: Box<dyn Fn() -> anyhow::Result<Command>>,
     running: Option<Running>,
     backoff: Duration,
+    control: Rc<Control>,
 }
 
 impl Supervised {
@@ -29,12 +31,18 @@ impl Supervised {
         command: impl Fn() -> anyhow::Result<Command> + 'static,
     ) -> anyhow::Result<Self> {
         let running = Running::spawn(name, command()?)?;
+        let control = Rc::<Control>::default();
+        control.runs(Some(running.pid()));
         let backoff = Duration::from_millis(100);
-        Ok(Self { name, command: Box::new(command), running: Some(running), backoff })
+        Ok(Self { name, command: Box::new(command), running: Some(running), backoff, control })
     }
 
     pub(crate) fn name(&self) -> &'static str {
         self.name
+    }
+
+    pub(crate) fn control(&self) -> Rc<Control> {
+        Rc::clone(&self.control)
     }
 
     /// The process, unless it is waiting for its restart.
@@ -54,6 +62,7 @@ impl Supervised {
                 let begun = tokio::time::Instant::now();
                 let how = running.ended().await;
                 self.running = None;
+                self.control.runs(None);
                 println!("  {} ended ({how}); restarting it", self.name);
                 if begun.elapsed() > LONGEST_BACKOFF {
                     self.backoff = Duration::from_millis(100);
@@ -61,8 +70,13 @@ impl Supervised {
             }
             tokio::time::sleep(self.backoff).await;
             self.backoff = (self.backoff * 2).min(LONGEST_BACKOFF);
-            match (self.command)().and_then(|command| Running::spawn(self.name, command)) {
-                Ok(running) => self.running = Some(running),
+            self.control.released().await;
+            let command = (self.command)().and_then(|command| self.control.adjust(command));
+            match command.and_then(|command| Running::spawn(self.name, command)) {
+                Ok(running) => {
+                    self.control.runs(Some(running.pid()));
+                    self.running = Some(running);
+                }
                 Err(error) => println!("  cannot start {}: {error:#}", self.name),
             }
         }

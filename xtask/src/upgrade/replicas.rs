@@ -89,7 +89,7 @@ impl Kind {
 
 fn gateway(slot: u16) -> Gateway {
     let port = Kind::Gateway.port(slot);
-    Gateway { name: GATEWAYS[usize::from(slot)], port, metrics_port: port + 5 }
+    Gateway { name: GATEWAYS[usize::from(slot)], port, metrics_port: port + 5, tls: None }
 }
 
 /// The configuration of HAProxy for all slots. Those without a replica are down.

@@ -4,6 +4,7 @@
 //! access key of its own. Every call can be repeated.
 
 mod admin;
+pub(crate) mod answers;
 mod error;
 mod s3;
 
@@ -73,6 +74,12 @@ pub(crate) fn user_of(tenant: TenantId) -> String {
 impl ObjectStore {
     pub(crate) fn new(config: ObjectStoreConfig, http: reqwest::Client) -> Self {
         Self { s3: s3::client(&config), config, http }
+    }
+
+    /// Whether it answers a request. An error is an answer only if others can be served.
+    pub(crate) async fn answers(&self, timeout: Duration) -> bool {
+        let asked = self.http.get(&self.config.endpoint).timeout(timeout).send().await;
+        asked.is_ok_and(|answer| !answer.status().is_server_error())
     }
 
     /// Creates the tenant's user unless it exists, and returns the platform's key of it.
