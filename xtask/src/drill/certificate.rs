@@ -10,7 +10,7 @@ pub(super) fn write(folder: &Path, ends: SignedDuration) -> anyhow::Result<()> {
     let key = KeyPair::generate()?;
     let mut parameters = CertificateParams::new(vec!["localhost".to_owned()])?;
     parameters.not_before = rcgen::date_time_ymd(2020, 1, 1);
-    let end = super::faults::until(ends)?.to_zoned(TimeZone::UTC);
+    let end = super::inject::until(ends)?.to_zoned(TimeZone::UTC);
     // whole days: the day before for an end in the past
     let day = u8::try_from(end.day())?;
     parameters.not_after = rcgen::date_time_ymd(i32::from(end.year()), u8::try_from(end.month())?, day);

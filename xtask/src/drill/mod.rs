@@ -4,6 +4,7 @@
 
 mod certificate;
 mod faults;
+mod inject;
 mod invariants;
 pub(crate) mod month;
 mod prometheus;
@@ -28,7 +29,8 @@ use crate::{
     packages::{self, Consent},
     up::{self, Drilled, platform::Platform},
 };
-use faults::{Action, Expects, FAULTS, Fault, Injected};
+use faults::{Action, Expects, FAULTS, Fault};
+use inject::Injected;
 use prometheus::{Firing, Prometheus, Target};
 use report::{Row, Woken};
 use simulation::{Simulation, Traffic};
@@ -179,7 +181,7 @@ impl Bench<'_> {
     /// A Prometheus that knows six healthy hours and has scraped the platform.
     async fn prometheus(&self) -> anyhow::Result<Prometheus> {
         let folder = prometheus::fresh(&self.folder)?;
-        let now = faults::until(SignedDuration::ZERO)?.as_second();
+        let now = inject::until(SignedDuration::ZERO)?.as_second();
         let past = Simulation::of_the_past(1, TRAFFIC).samples(now - PAST, now - simulation::STEP);
         prometheus::load(&folder, &past).await?;
         let prometheus = Prometheus::start(&folder, self.targets).await?;

@@ -273,17 +273,17 @@ impl Simulation {
         for replica in self.live_replicas("stock", minute) {
             let labels = format!("job=\"atelier-stock\",instance=\"{replica}\"");
             // one replica may miss an answer
-            let answers = !trouble("ClusterSilent") && !(replica == "a" && self.random.random_bool(0.0005));
-            self.gauge(at, format!("stock_cluster_answers{{{labels},cluster=\"{CLUSTER}\"}}"), bit(answers));
+            let fails = trouble("ClusterSilent") || replica == "a" && self.random.random_bool(0.0005);
+            self.gauge(at, format!("stock_cluster_answers{{{labels},cluster=\"{CLUSTER}\"}}"), bit(!fails));
             let unserved = trouble("QueueNotServed") || self.random.random_bool(0.002);
             self.gauge(at, format!("stock_unserved_queues{{{labels}}}"), bit(unserved));
         }
         for replica in self.live_replicas("gpu", minute) {
             let labels = format!("job=\"atelier-gpu\",instance=\"{replica}\",cluster=\"{CLUSTER}\"");
-            let connected = !trouble("ClusterWatchDisconnected")
-                && !trouble("ClusterSilent")
-                && !(replica == "b" && self.random.random_bool(0.002));
-            self.gauge(at, format!("cluster_watch_connected{{{labels}}}"), bit(connected));
+            let broken = trouble("ClusterWatchDisconnected")
+                || trouble("ClusterSilent")
+                || replica == "b" && self.random.random_bool(0.002);
+            self.gauge(at, format!("cluster_watch_connected{{{labels}}}"), bit(!broken));
         }
         let live = self.live_replicas("operator", minute);
         for replica in &live {
@@ -293,9 +293,8 @@ impl Simulation {
         }
         for replica in self.live_replicas("storage", minute) {
             let labels = format!("job=\"atelier-storage\",instance=\"{replica}\"");
-            let answers =
-                !trouble("ObjectStoreUnreachable") && !(replica == "a" && self.random.random_bool(0.001));
-            self.gauge(at, format!("storage_object_store_answers{{{labels}}}"), bit(answers));
+            let fails = trouble("ObjectStoreUnreachable") || replica == "a" && self.random.random_bool(0.001);
+            self.gauge(at, format!("storage_object_store_answers{{{labels}}}"), bit(!fails));
             let refuses = trouble("ObjectStoreFailing");
             let changed = if refuses { 0.0 } else { self.about(2.0) };
             let failed = if refuses { 3.0 } else { self.part(changed, 0.01) };
