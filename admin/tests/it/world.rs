@@ -30,11 +30,12 @@ impl World {
 
     async fn on(db: TestDb) -> Self {
         db.reader().await;
+        let (user, password) = db.superuser();
         let config = Config {
             database: Database {
                 url: db.url(),
                 reader_password: Some("test".into()),
-                superuser: Some(Login { user: db.superuser().to_owned(), password: "".into() }),
+                superuser: Some(Login { user, password }),
             },
             clusters: [].into(),
             object_store: None,

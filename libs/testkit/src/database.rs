@@ -3,7 +3,9 @@
 use db::{Db, DbConfig};
 use provision::{Passwords, provision};
 use secrecy::SecretString;
-use sqlx::{AssertSqlSafe, Connection, PgConnection, migrate::Migrator, postgres::PgConnectOptions};
+use sqlx::{
+    AssertSqlSafe, ConnectOptions, Connection, PgConnection, migrate::Migrator, postgres::PgConnectOptions,
+};
 use uuid::Uuid;
 
 /// A new database, with the roles of the requested services. `Drop` removes it.
@@ -74,10 +76,11 @@ impl TestDb {
         format!("postgres://{}:{}/{}", self.admin.get_host(), self.admin.get_port(), self.name)
     }
 
-    /// Name of a superuser, who needs no password.
+    /// Name and password of a superuser.
     #[must_use]
-    pub fn superuser(&self) -> &str {
-        self.admin.get_username()
+    pub fn superuser(&self) -> (String, SecretString) {
+        let url = self.admin.to_url_lossy();
+        (url.username().to_owned(), url.password().unwrap_or_default().into())
     }
 
     /// Creates the role of `atelier-admin` that reads everything. Its password is `test`.

@@ -8,25 +8,24 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that fails must say so and stop")]
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::HashSet,
     net::SocketAddr,
     path::{Path, PathBuf},
     process::Command,
     time::{Duration, Instant},
 };
 
-use atelier_stock::{App, Config, MIGRATIONS, NAME, StockConfig};
+use atelier_stock::App;
 use clap::Parser;
-use db::DbConfig;
 use ids::{DatacenterId, GpuSpecId, InstanceId};
-use provision::{Passwords, provision};
-use secrecy::SecretString;
-use sqlx::{AssertSqlSafe, Connection, PgConnection, postgres::PgConnectOptions};
-use testkit::{callers, service_token};
+use sqlx::{PgConnection, postgres::PgConnectOptions};
+use testkit::service_token;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
 };
+
+mod setup;
 
 const DATABASE: &str = "bench_claims";
 const TENANT: &str = "ten_01939f0a7c3d7e6b8a1f4f0d5c2b1a00";
@@ -87,7 +86,13 @@ async fn bench(args: &Args) {
     let url =
         std::env::var("BENCH_POSTGRES").expect("BENCH_POSTGRES: run it with `cargo xtask bench claims`");
     let admin: PgConnectOptions = url.parse().unwrap();
-    let (mut conn, config) = prepare(&admin, args).await;
+    let auth = serde_json::from_str(r#"{"issuer":"http://bench"}"#).unwrap();
+    let (mut conn, config) = setup::fresh(&admin, DATABASE, auth).await;
+    let fsync: String = sqlx::query_scalar("show fsync").fetch_one(&mut conn).await.unwrap();
+    println!(
+        "{} units, {} clients, {} rounds of {} s, fsync {fsync}",
+        args.units, args.clients, args.rounds, args.seconds
+    );
     let (spec, _) = catalogue(&mut conn, args.units).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -141,43 +146,6 @@ async fn bench(args: &Args) {
         per_s / best
     );
     assert_eq!(double, 0, "a unit was given to two instances");
-}
-
-async fn prepare(admin: &PgConnectOptions, args: &Args) -> (PgConnection, Config) {
-    let mut conn = PgConnection::connect_with(admin).await.unwrap();
-    for statement in
-        [format!("drop database if exists {DATABASE} with (force)"), format!("create database {DATABASE}")]
-    {
-        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut conn).await.unwrap();
-    }
-    let mut conn = PgConnection::connect_with(&admin.clone().database(DATABASE)).await.unwrap();
-    let fsync: String = sqlx::query_scalar("show fsync").fetch_one(&mut conn).await.unwrap();
-    println!(
-        "{} units, {} clients, {} rounds of {} s, fsync {fsync}",
-        args.units, args.clients, args.rounds, args.seconds
-    );
-    let password = || SecretString::from("bench");
-    let passwords = Passwords { owner: password(), app: password(), worker: password() };
-    provision(&mut conn, NAME, &passwords).await.unwrap();
-    let database = DbConfig {
-        url: format!("postgres://{}:{}/{DATABASE}", admin.get_host(), admin.get_port()),
-        app_password: password(),
-        worker_password: password(),
-        owner_password: Some(password()),
-        max_connections: 10,
-    };
-    database.migrate(NAME, &MIGRATIONS).await.unwrap();
-    let config = Config {
-        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-        database,
-        auth: serde_json::from_str(r#"{"issuer":"http://bench"}"#).unwrap(),
-        callers: callers(),
-        clusters: BTreeMap::new(),
-        stock: StockConfig::default(),
-        audit: audit::RetentionConfig::default(),
-        telemetry: None,
-    };
-    (conn, config)
 }
 
 /// The hot specification's units, and as many for pgbench in a table with what a claim needs and no more.

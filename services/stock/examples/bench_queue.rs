@@ -6,19 +6,18 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that fails must say so and stop")]
 
-use std::{collections::BTreeMap, net::SocketAddr, time::Instant};
+use std::time::Instant;
 
-use atelier_stock::{App, Config, MIGRATIONS, NAME, StockConfig};
+use atelier_stock::App;
 use clap::Parser;
-use db::DbConfig;
 use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId};
-use provision::{Passwords, provision};
 use reqwest::Client;
-use secrecy::SecretString;
 use serde_json::{Value, json};
-use sqlx::{AssertSqlSafe, Connection, PgConnection, postgres::PgConnectOptions};
-use testkit::{callers, service_token};
+use sqlx::PgConnection;
+use testkit::service_token;
 use tokio::sync::mpsc;
+
+mod setup;
 
 const DATABASE: &str = "bench_queue";
 
@@ -54,7 +53,8 @@ async fn main() {
 
 /// Returns the milliseconds of each release, sorted.
 async fn measure(url: &str, waiting: i64, releases: usize) -> Vec<f64> {
-    let (mut conn, config) = prepare(&url.parse().unwrap()).await;
+    let auth = serde_json::from_str(r#"{"issuer":"http://bench"}"#).unwrap();
+    let (mut conn, config) = setup::fresh(&url.parse().unwrap(), DATABASE, auth).await;
     let (spec, mut holder) = catalogue(&mut conn, waiting).await;
     let process = service::Process::default();
     let app = App::new(config, process.clone()).unwrap();
@@ -105,38 +105,6 @@ async fn follow(http: Client, base: String, grants: mpsc::UnboundedSender<Instan
         }
         page["next_cursor"].as_str().unwrap().clone_into(&mut cursor);
     }
-}
-
-async fn prepare(admin: &PgConnectOptions) -> (PgConnection, Config) {
-    let mut conn = PgConnection::connect_with(admin).await.unwrap();
-    for statement in
-        [format!("drop database if exists {DATABASE} with (force)"), format!("create database {DATABASE}")]
-    {
-        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut conn).await.unwrap();
-    }
-    let mut conn = PgConnection::connect_with(&admin.clone().database(DATABASE)).await.unwrap();
-    let password = || SecretString::from("bench");
-    let passwords = Passwords { owner: password(), app: password(), worker: password() };
-    provision(&mut conn, NAME, &passwords).await.unwrap();
-    let database = DbConfig {
-        url: format!("postgres://{}:{}/{DATABASE}", admin.get_host(), admin.get_port()),
-        app_password: password(),
-        worker_password: password(),
-        owner_password: Some(password()),
-        max_connections: 10,
-    };
-    database.migrate(NAME, &MIGRATIONS).await.unwrap();
-    let config = Config {
-        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-        database,
-        auth: serde_json::from_str(r#"{"issuer":"http://bench"}"#).unwrap(),
-        callers: callers(),
-        clusters: BTreeMap::new(),
-        stock: StockConfig::default(),
-        audit: audit::RetentionConfig::default(),
-        telemetry: None,
-    };
-    (conn, config)
 }
 
 /// A specification with one unit, which an instance holds, and for which instances of a tenth as many tenants wait.

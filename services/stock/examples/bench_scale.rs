@@ -7,8 +7,6 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that fails must say so and stop")]
 
 use std::{
-    collections::BTreeMap,
-    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -16,14 +14,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use atelier_stock::{App, Config, MIGRATIONS, NAME, StockConfig};
+use atelier_stock::App;
 use clap::Parser;
-use db::DbConfig;
 use ids::{GpuSpecId, InstanceId, TenantId};
-use provision::{Passwords, provision};
-use secrecy::SecretString;
-use sqlx::{AssertSqlSafe, Connection, PgConnection, postgres::PgConnectOptions};
-use testkit::{Client, Issuer, callers};
+use sqlx::{PgConnection, postgres::PgConnectOptions};
+use testkit::{Client, Issuer};
+
+mod setup;
 
 const DATABASE: &str = "bench_scale";
 /// GPU specifications; units are spread over them.
@@ -104,7 +101,7 @@ async fn main() {
 
 async fn measure(admin: &PgConnectOptions, args: &Args, datacenters: i32, users: i32) -> Figures {
     let issuer = Issuer::start().await;
-    let (mut conn, config) = prepare(admin, &issuer).await;
+    let (mut conn, config) = setup::fresh(admin, DATABASE, issuer.config()).await;
     let begun = Instant::now();
     let specs = seed(&mut conn, datacenters, args.units, users).await;
     let seed_seconds = begun.elapsed().as_secs_f64();
@@ -170,38 +167,6 @@ async fn measure(admin: &PgConnectOptions, args: &Args, datacenters: i32, users:
         stock: percentiles(lists),
         database_mib: number(&mut conn, "select pg_database_size(current_database()) / 1048576").await,
     }
-}
-
-async fn prepare(admin: &PgConnectOptions, issuer: &Issuer) -> (PgConnection, Config) {
-    let mut conn = PgConnection::connect_with(admin).await.unwrap();
-    for statement in
-        [format!("drop database if exists {DATABASE} with (force)"), format!("create database {DATABASE}")]
-    {
-        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut conn).await.unwrap();
-    }
-    let mut conn = PgConnection::connect_with(&admin.clone().database(DATABASE)).await.unwrap();
-    let password = || SecretString::from("bench");
-    let passwords = Passwords { owner: password(), app: password(), worker: password() };
-    provision(&mut conn, NAME, &passwords).await.unwrap();
-    let database = DbConfig {
-        url: format!("postgres://{}:{}/{DATABASE}", admin.get_host(), admin.get_port()),
-        app_password: password(),
-        worker_password: password(),
-        owner_password: Some(password()),
-        max_connections: 10,
-    };
-    database.migrate(NAME, &MIGRATIONS).await.unwrap();
-    let config = Config {
-        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
-        database,
-        auth: issuer.config(),
-        callers: callers(),
-        clusters: BTreeMap::new(),
-        stock: StockConfig::default(),
-        audit: audit::RetentionConfig::default(),
-        telemetry: None,
-    };
-    (conn, config)
 }
 
 /// Datacenters, specifications, and units of which four fifths are used; each user held one before.

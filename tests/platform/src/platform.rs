@@ -1,6 +1,6 @@
 //! The platform of a test: three gpu replicas, two stock replicas, a storage service, an operator, a cluster, an object store.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use atelier_gpu::{
     Apps, BudgetsConfig, EventsConfig, HoldsConfig, IdleConfig, MonitoringConfig, StreamsConfig,
@@ -152,14 +152,12 @@ impl Platform {
     /// The configuration of `atelier-admin` for this platform.
     pub async fn admin_config(&self) -> atelier_admin::Config {
         self.db.reader().await;
+        let (user, password) = self.db.superuser();
         atelier_admin::Config {
             database: atelier_admin::config::Database {
                 url: self.db.url(),
                 reader_password: Some("test".into()),
-                superuser: Some(atelier_admin::config::Login {
-                    user: self.db.superuser().to_owned(),
-                    password: "".into(),
-                }),
+                superuser: Some(atelier_admin::config::Login { user, password }),
             },
             clusters: self.clusters(),
             object_store: Some(self.object_store()),
@@ -316,8 +314,8 @@ impl Platform {
         }
     }
 
-    /// Compares the meter with the histories of the cluster for a while, as each replica does every few minutes.
-    pub async fn compare_usage(&self) {
+    /// Compares the meter with the histories of the cluster until it is corrected, as each replica does every few minutes.
+    pub async fn correct_usage(&self) {
         let config = self.gpu_config();
         let (_replica, ()) = Replica::start(move |process| {
             async move {
@@ -325,11 +323,10 @@ impl Platform {
                 app.start_workers();
                 let _ = testkit::serve(app.router()).await;
                 // until the replica has listed the units, it compares nothing
-                for _ in 0..50 {
-                    if app.compare_usage().await.unwrap() > 0 {
-                        return;
-                    }
-                    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                let begun = tokio::time::Instant::now();
+                while app.compare_usage().await.unwrap() == 0 {
+                    assert!(begun.elapsed() < Duration::from_secs(30), "the meter was not corrected");
+                    tokio::time::sleep(Duration::from_millis(100)).await;
                 }
             }
             .boxed()
@@ -365,7 +362,7 @@ impl Platform {
         let options = Options {
             identity: uuid::Uuid::new_v4().to_string(),
             concurrency: 16,
-            lease: LeaseSettings { duration: std::time::Duration::from_secs(1), ..LeaseSettings::default() },
+            lease: LeaseSettings { duration: Duration::from_secs(1), ..LeaseSettings::default() },
             clock: Timestamp::now,
             hook: None,
             tracer: service::Tracer::default(),

@@ -4,7 +4,7 @@ use std::{future::poll_fn, pin::pin, task::Poll};
 
 use atelier_gpu::App;
 use ids::InstanceId;
-use serde_json::json;
+use serde_json::{Value, json};
 use service::Process;
 use testkit::eventually;
 
@@ -176,12 +176,11 @@ async fn life_with_holds(world: &World, times: usize) -> bool {
     let usage = world.usage(id).await;
     let runs: Vec<_> = usage["items"].as_array().unwrap().iter().collect();
     assert!(runs.iter().all(|run| !run["ended_at"].is_null()), "{usage}");
-    let kinds: Vec<_> = runs.iter().map(|run| run["kind"].as_str().unwrap()).collect();
-    assert_eq!(kinds, ["held", "running", "held", "running"], "each once");
-    assert_eq!(
-        (&runs[0]["end_reason"], &runs[2]["end_reason"]),
-        (&json!("expired"), &json!("instance_started"))
-    );
+    let (held, ran): (Vec<&Value>, Vec<_>) = runs.into_iter().partition(|run| run["kind"] == json!("held"));
+    // runs that begin in the same second are in no order
+    let mut ends: Vec<_> = held.iter().map(|run| run["end_reason"].as_str().unwrap()).collect();
+    ends.sort_unstable();
+    assert_eq!((ends.as_slice(), ran.len()), (["expired", "instance_started"].as_slice(), 2), "each once");
 
     let _ = world.member().delete(&format!("/v1/instances/{id}")).await.expect(202);
     cut |= !crash(world, id, times).await;
