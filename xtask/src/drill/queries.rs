@@ -11,7 +11,7 @@ use crate::observe::{alerts, promql};
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// Queries and selectors without series on a platform that works, and why.
-const EMPTY: [(&str, &str); 5] = [
+const EMPTY: [(&str, &str); 11] = [
     ("sum by (alertname, severity) (ALERTS{alertstate=\"firing\"})", "no alert is firing"),
     ("sum by (job, worker, cause) (increase(worker_failures_total[5m])) > 0", "no worker has failed"),
     (
@@ -23,6 +23,15 @@ const EMPTY: [(&str, &str); 5] = [
         "no request has failed",
     ),
     ("worker_failures_total{job=~\"atelier-.+\"}", "no worker has failed"),
+    (
+        "sum(rate(gateway_shared_limits_failures_total[$__rate_interval]))",
+        "the gateways of a drill share no limits",
+    ),
+    ("gateway_shared_limits_failures_total", "the gateways of a drill share no limits"),
+    ("sum by (result) (rate(ssh_log_ins_total[$__rate_interval]))", "no user logs in by SSH"),
+    ("sum by (kind) (rate(operator_refused_writes_total[$__rate_interval]))", "no write was refused"),
+    ("sum by (kind) (increase(operator_watch_failures_total[5m]))", "no watch has failed"),
+    ("operator_reconciles_total{outcome!=\"ok\"}", "no reconcile has failed"),
 ];
 
 pub(super) async fn check(prometheus: &Prometheus) -> anyhow::Result<()> {
