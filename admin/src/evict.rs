@@ -1,5 +1,5 @@
 //! `evict`: removes instances from units that name them, if no service knows the instance. After a restore, they are those that
-//! were created after the backup: nobody can reach, stop or pay for them. Their volumes stay.
+//! were created after the backup: without a record they can be neither reached, stopped nor billed. Their volumes stay.
 
 use crds::{Clusters, GpuUnit, names};
 use ids::InstanceId;

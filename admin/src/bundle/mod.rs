@@ -1,4 +1,4 @@
-//! `support-bundle`: what somebody who helps needs to see, and no secret.
+//! `support-bundle`: an archive for support, without secrets.
 
 mod redact;
 

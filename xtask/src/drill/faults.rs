@@ -1,4 +1,4 @@
-//! The faults, and what of each wakes whom.
+//! The faults, and which alert has to page for each.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub(super) struct Fault {
     pub(super) action: Action,
 }
 
-/// Who is woken.
+/// Which alert has to page.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Expects {
     /// This alert, which is a page, within 30 s, with this label if any.
@@ -62,7 +62,7 @@ pub(super) enum Action {
     Certificate,
     /// The signing key is rotated again and again.
     KeyRotation,
-    /// An object in the cluster that nobody knows.
+    /// An object in the cluster without a record in the database.
     PoisonUnit,
     /// A row that cannot be reconciled.
     PoisonRow,
@@ -293,7 +293,7 @@ pub(super) const FAULTS: &[Fault] = &[
     ),
     fault(
         "poison-unit",
-        "a unit in the cluster that nobody knows",
+        "a unit in the cluster without a record in the database",
         Expects::Nobody("ticket StockDisagreement"),
         Action::PoisonUnit,
     ),

@@ -1,5 +1,5 @@
 //! `cargo xtask drill`: starts a platform of its own and a Prometheus with the shipped rules, injects one fault after the
-//! other while users are at work, and prints for each who was woken, what users saw, and how it healed. Ends with the line
+//! other while users are at work, and prints for each which alert paged, what users saw, and how it healed. Ends with the line
 //! `drill: faults=… named=… healed=… false_pages=…`. See docs/DRILLS.md.
 
 mod certificate;
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     /// Only check that each query of dashboards and rules finds series while the platform is used
     #[arg(long)]
     queries: bool,
-    /// Only simulate a healthy month, which must page nobody, and troubles, each of which must page
+    /// Only simulate a healthy month, which must not page, and troubles, each of which must page
     #[arg(long)]
     month: bool,
     /// Days of the simulation
@@ -66,7 +66,7 @@ pub(crate) struct Args {
 const PROMISE: Duration = Duration::from_secs(30);
 /// Longest time that a fault lasts: a late alert is still seen.
 const LONGEST: Duration = Duration::from_secs(45);
-/// How long a fault lasts at least, and one that wakes nobody.
+/// Shortest time that a fault lasts, and how long one lasts that does not page.
 const SHORTEST: Duration = Duration::from_secs(10);
 const UNNOTICED: Duration = Duration::from_secs(16);
 /// Time to heal after the end of a fault, and how long a slower one is awaited.

@@ -1,4 +1,4 @@
-//! `cargo xtask drill --month`: a simulated month pages nobody, and each trouble in another one pages.
+//! `cargo xtask drill --month`: a simulated healthy month does not page, and each trouble in another one does.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -164,7 +164,7 @@ impl fmt::Display for Row {
 }
 
 pub(super) fn heading() {
-    println!("| fault | woken | what users saw | healed after | invariants |\n|---|---|---|---|---|");
+    println!("| fault | paged | what users saw | healed after | invariants |\n|---|---|---|---|---|");
 }
 
 /// All faults with what they do and who is expected to be woken.
@@ -193,7 +193,7 @@ pub(super) fn summary(rows: &[Row]) -> anyhow::Result<()> {
     let false_pages: usize = injected.iter().map(|row| row.false_pages.len()).sum();
     let violated = count(|row| !row.violations.is_empty());
     println!(
-        "\n{} faults injected, {} not injected; of {expected} that have to page {named} paged within {} s; {} wake nobody \
+        "\n{} faults injected, {} not injected; of {expected} that have to page {named} paged within {} s; {} are tolerated \
          by design; invariants violated after {violated}\n",
         injected.len(),
         rows.len() - injected.len(),
