@@ -317,19 +317,19 @@ impl Platform {
     /// Compares the meter with the histories of the cluster until it is corrected, as each replica does every few minutes.
     pub async fn correct_usage(&self) {
         let config = self.gpu_config();
-        let (_replica, ()) = Replica::start(move |process| {
+        let (_replica, app) = Replica::start(move |process| {
             async move {
                 let app = atelier_gpu::App::new(config, process).unwrap();
                 app.start_workers();
                 let _ = testkit::serve(app.router()).await;
-                // until the replica has listed the units, it compares nothing
-                let begun = tokio::time::Instant::now();
-                while app.compare_usage().await.unwrap() == 0 {
-                    assert!(begun.elapsed() < Duration::from_secs(30), "the meter was not corrected");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
+                app
             }
             .boxed()
+        })
+        .await;
+        // until the replica has listed the units, it compares nothing
+        testkit::eventually("the meter is corrected", async || {
+            (app.compare_usage().await.unwrap() > 0).then_some(())
         })
         .await;
     }
