@@ -2,11 +2,24 @@
 # configure.sh FOLDER [DATA…]: writes the configuration of every container of docker-compose.yml into a folder, and gives the
 # data folders to the user of the containers. Secrets are random, made once, and kept
 # there: nothing in the repository is secret. Needs a POSIX shell, od and base64.
+# Variables: COMPOSE_PROFILES, whose `ceph` selects the object store; GATEWAY_PORT, the port of the gateway for users.
 set -eu
 umask 077
 out=$1
 shift
 mkdir -p "$out"
+
+case ",${COMPOSE_PROFILES:-}," in
+  *,ceph,*) store=ceph store_port=8088 ;;
+  *) store=objects store_port=8087 ;;
+esac
+# Buckets are in one store only: another one would not have them.
+if [ -e "$out/object-store" ] && [ "$(cat "$out/object-store")" != $store ]; then
+  echo "the object store was chosen at the first start: $(cat "$out/object-store"), not $store" >&2
+  echo "set COMPOSE_PROFILES as it was then, or delete everything: docker compose down --volumes" >&2
+  exit 1
+fi
+printf '%s' $store >"$out/object-store"
 
 # A word of letters and digits that begins with a letter: no configuration takes it for a number.
 word() { printf 's%s' "$(head -c "$1" /dev/urandom | od -An -v -tx1 | tr -d ' \n')"; }
@@ -37,7 +50,8 @@ secret gpu_key key
 # shellcheck disable=SC1090
 . "$secrets"
 
-public_url=http://localhost:8080
+gateway_port=${GATEWAY_PORT:-8080}
+public_url=http://localhost:$gateway_port
 
 # The schema of a service: name, passwords of its roles.
 database() {
@@ -61,6 +75,16 @@ jwks_url = "http://identity:8080/.well-known/jwks.json"
 [auth.revocations]
 url = "http://identity:8080"
 token = "$1"
+
+END
+}
+
+# Traces. Without the profile `observe` no collector answers, and spans are dropped.
+telemetry() {
+  cat <<END
+[telemetry]
+endpoint = "http://otel:4317"
+sample_ratio = 1.0
 
 END
 }
@@ -107,6 +131,7 @@ stock = "$stock_token"
 storage = "$storage_token"
 
 END
+  telemetry
   database "$identity_owner_password" "$identity_app_password" "$identity_worker_password"
 } >"$out/identity.toml"
 
@@ -122,6 +147,7 @@ gpu = "$gpu_token"
 
 END
   auth "$stock_token"
+  telemetry
   database "$stock_owner_password" "$stock_app_password" "$stock_worker_password"
 } >"$out/stock.toml"
 
@@ -133,8 +159,8 @@ listen = "0.0.0.0:8080"
 kubeconfig = "/config/kubeconfig"
 
 [object_store]
-endpoint = "http://objects:8087"
-public_endpoint = "http://localhost:8087"
+endpoint = "http://$store:$store_port"
+public_endpoint = "http://localhost:$store_port"
 access_key = "$object_store_access_key"
 secret_key = "$object_store_secret_key"
 
@@ -144,6 +170,7 @@ identity = "$identity_token"
 
 END
   auth "$storage_token"
+  telemetry
   database "$storage_owner_password" "$storage_app_password" "$storage_worker_password"
 } >"$out/storage.toml"
 
@@ -170,7 +197,7 @@ token = "$gpu_token"
 [apps]
 scheme = "http"
 domain = "localhost"
-port = 8080
+port = $gateway_port
 
 [ssh]
 listen = "0.0.0.0:8093"
@@ -181,7 +208,7 @@ url = "http://identity:8080"
 token = "$gpu_token"
 
 [log_archive]
-endpoint = "http://objects:8087"
+endpoint = "http://$store:$store_port"
 bucket = "atelier-logs"
 access_key = "$object_store_access_key"
 secret_key = "$object_store_secret_key"
@@ -195,10 +222,12 @@ identity = "$identity_token"
 
 END
   auth "$gpu_token"
+  telemetry
   database "$gpu_owner_password" "$gpu_app_password" "$gpu_worker_password"
 } >"$out/gpu.toml"
 
-cat >"$out/operator.toml" <<END
+{
+  cat <<END
 listen = "0.0.0.0:8080"
 kubeconfig = "/config/kubeconfig"
 # a fixed identity takes its own lease again after a crash
@@ -206,9 +235,12 @@ identity = "operator-1"
 
 [callers]
 scripts = "$operator_token"
-END
 
-# The gateway shares the network of the cluster, where pods have addresses of the loopback interface.
+END
+  telemetry
+} >"$out/operator.toml"
+
+# The gateway and the cluster share a network, in which pods have addresses of the loopback interface.
 {
   cat <<END
 listen = "0.0.0.0:8080"
@@ -234,6 +266,7 @@ storage = "http://storage:8080"
 operator-dev-1 = ["http://operator:8080"]
 
 END
+  telemetry
   auth "$gateway_token"
 } >"$out/gateway.toml"
 
@@ -287,6 +320,8 @@ admin_secret_key = "$object_store_secret_key"
 region = "default"
 END
 
+printf 'access_key=%s\nsecret_key=%s\n' "$object_store_access_key" "$object_store_secret_key" >"$out/ceph-keys"
+
 cat >"$out/demo.json" <<END
 {
   "gateway": "$public_url",
@@ -302,7 +337,7 @@ printf 'requirepass %s\nsave ""\nappendonly no\nmaxmemory 64mb\n' "$valkey_passw
 # Each container's user; 472 is Grafana's, 999 Valkey's and Postgres'.
 if [ "$(id -u)" = 0 ]; then
   chmod 711 "$out"
-  chown 65532:65532 "$out"/*.toml "$out/kubeconfig"
+  chown 65532:65532 "$out"/*.toml "$out/kubeconfig" "$out/ceph-keys" "$out/object-store"
   chown 472 "$out/grafana-password"
   chown 999 "$out/valkey.conf" "$out/postgres-password"
   for data in "$@"; do chown 65532:65532 "$data"; done
