@@ -27,10 +27,9 @@ pub(crate) async fn check(consent: Consent) -> anyhow::Result<()> {
         println!("  not checked: the chart (no helm)");
     }
     if packages::docker_compose(consent).await? {
-        let profiles: [&[&str]; 2] = [&[], &["--profile", "observe"]];
-        for profile in profiles {
+        for profiles in ["", "observe", "ceph", "ceph,observe"] {
             let mut compose = Command::new("docker-compose");
-            compose.current_dir(crate::root()).args(profile).args(["config", "--quiet"]);
+            compose.current_dir(crate::root()).env("COMPOSE_PROFILES", profiles).args(["config", "--quiet"]);
             crate::process::run("docker-compose config", compose).await?;
         }
     } else {
