@@ -11,7 +11,9 @@ conf=$data/ceph.conf
 answers() {
   exec 3<>"/dev/tcp/127.0.0.1/$port" || return
   printf 'GET / HTTP/1.0\r\n\r\n' >&3
-  head -n 1 <&3 | grep -q ' 200 '
+  read -r status <&3
+  cat <&3 >/dev/null
+  [[ $status = *' 200 '* ]]
 }
 
 [ "$1" = serve ] || { answers 2>/dev/null; exit; }
@@ -38,7 +40,7 @@ run_dir = /tmp
 admin_socket = /tmp/\$name.\$pid.asok
 crash_dir = /tmp
 log_to_file = false
-log_to_stderr = true
+log_to_stderr = false
 err_to_stderr = true
 mon_cluster_log_to_file = false
 # one disk: one copy of everything, in few placement groups
@@ -53,6 +55,9 @@ mon_max_pg_per_osd = 1000
 # by default a monitor stops at 5 % of free disk
 mon_data_avail_crit = 1
 mon_data_avail_warn = 2
+# do not wait to batch changes
+paxos_propose_interval = 0.02
+paxos_min_wait = 0.01
 
 [mon]
 mon_data = $data/mon
@@ -68,6 +73,8 @@ osd_class_load_list = *
 osd_class_default_list = *
 
 [client]
+# what was sent before the OSD was up is sent again after this time
+objecter_tick_interval = 0.1
 rgw_data = /tmp
 rgw_frontends = beast endpoint=0.0.0.0:$port
 rgw_thread_pool_size = 64

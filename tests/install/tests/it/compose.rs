@@ -111,7 +111,10 @@ fn what_stays_up_has_a_health_check_and_no_privileges() {
     for (name, service) in services {
         let image = service["image"].as_str().unwrap();
         let stays = service["restart"] == "unless-stopped";
-        assert!(!stays || service["healthcheck"].is_object() || without.contains(&name.as_str()), "{name} has no health check");
+        assert!(
+            !stays || service["healthcheck"].is_object() || without.contains(&name.as_str()),
+            "{name} has no health check"
+        );
         if image.starts_with("atelier/") {
             assert_eq!(service["user"], "65532:65532", "{name}");
             assert_eq!(service["cap_drop"][0], "ALL", "{name}");
@@ -264,6 +267,10 @@ fn each_service_exports_its_traces_to_the_collector() {
     configure(folder.path());
     let configurations = configurations(folder.path());
     for service in ["gateway", "identity", "stock", "storage", "gpu", "operator"] {
-        assert_eq!(configurations[service]["telemetry"]["endpoint"], format!("http://otel:{port}"), "{service}");
+        assert_eq!(
+            configurations[service]["telemetry"]["endpoint"],
+            format!("http://otel:{port}"),
+            "{service}"
+        );
     }
 }
