@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use jiff::{SignedDuration, Timestamp};
 use nix::sys::signal::{Signal, kill};
 use reqwest::Method;
@@ -83,7 +83,7 @@ impl Injected {
             Action::PoisonUnit => self.create_unit(world).await?,
             Action::PoisonRow => self.poison_row(world).await?,
             Action::Slow(_) | Action::KeyRotation => {}
-            Action::Not(reason) => anyhow::bail!("not injected: {reason}"),
+            Action::Not(reason) => bail!("not injected: {reason}"),
         }
         Ok(())
     }
@@ -160,22 +160,23 @@ impl Injected {
     }
 
     /// Takes all connections of Postgres, those of the services included.
+    /// Takes connections until the services have none.
     async fn take_connections(&mut self, world: &World) -> anyhow::Result<()> {
         let mut database = world.database().await?;
-        // those that are open are lost one after the other as they are taken
-        for _ in 0..10 {
-            let end = "select pg_terminate_backend(pid) from pg_stat_activity where usename like 'atelier%'";
-            sqlx::query(end).execute(&mut database).await?;
-            let options: PgConnectOptions = world.superuser();
-            let taken = (0..80).map(|_| PgConnection::connect_with(&options));
-            for connection in futures::future::join_all(taken).await {
-                self.connections.extend(connection.ok());
+        let theirs = "select pg_terminate_backend(pid) from pg_stat_activity where usename like 'atelier%'";
+        let options: PgConnectOptions = world.superuser();
+        for _ in 0..20 {
+            // between its end and the taking of its slot, a service may have connected again
+            let ended = sqlx::query(theirs).execute(&mut database).await?.rows_affected();
+            let taken =
+                futures::future::join_all((0..80).map(|_| PgConnection::connect_with(&options))).await;
+            let taken: Vec<PgConnection> = taken.into_iter().flatten().collect();
+            if ended == 0 && taken.is_empty() {
+                return Ok(());
             }
-            if PgConnection::connect_with(&options).await.is_err() {
-                break;
-            }
+            self.connections.extend(taken);
         }
-        Ok(())
+        bail!("the services connect again and again")
     }
 
     async fn switch_node(&self, world: &World, action: &str) -> anyhow::Result<()> {

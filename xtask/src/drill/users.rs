@@ -18,9 +18,9 @@ use crate::demo::{
     instance, stock,
 };
 
-/// Readers of the API, each with a request every [`READ`].
-const READERS: usize = 5;
-const READ: Duration = Duration::from_millis(500);
+/// Readers of the API, each with a request every [`READ`]: more than a service has connections to Postgres.
+const READERS: u32 = 20;
+const READ: Duration = Duration::from_secs(2);
 /// Time between two requests to an instance.
 const PAGE: Duration = Duration::from_millis(300);
 /// Time between two changes of a bucket, and of an instance.
@@ -246,8 +246,10 @@ impl Users {
         }
     }
 
-    async fn read(&self, reader: usize) {
-        let mut n = reader;
+    async fn read(&self, reader: u32) {
+        let mut n = reader as usize;
+        // not all at once
+        tokio::time::sleep(READ * reader / READERS).await;
         loop {
             n += 1;
             let begun = Instant::now();

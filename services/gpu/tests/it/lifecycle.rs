@@ -222,8 +222,9 @@ async fn an_instance_whose_node_is_lost_is_started_in_another_unit() {
     assert_eq!(waiting.str("reason"), "node_lost");
     assert!(world.neighbours.claim_of(id).is_some(), "released while it may still run");
     world.operator.status(&unit, json!({})).await;
-    world.brought_up(id).await;
-    assert_ne!(world.unit_of(id).await, unit);
+    let other = world.unit_of(id).await;
+    assert_ne!(other, unit);
+    world.operator.ready_since(&other, 160).await;
     let running = world.in_state(id, "running").await;
     assert_eq!((running.str("url"), running.str("on_node_loss")), (url.as_str(), "restart"));
     assert_eq!(world.neighbours.claims(), 1);
