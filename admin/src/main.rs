@@ -1,12 +1,15 @@
 //! `atelier-admin`: for the operators of a platform.
 #![expect(clippy::print_stdout, reason = "a command-line program talks to its user")]
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{
+    fmt::Write as _, os::unix::fs::MetadataExt as _, path::PathBuf, process::ExitCode, time::Duration,
+};
 
 use anyhow::{Context, ensure};
 use atelier_admin::{
     Config, Gateway, administrator, adopt, backup, bundle, check, drain, evict, restore, rotate,
 };
+use atelier_identity::SigningKeyStart;
 use clap::{Parser, Subcommand};
 use ids::StorageId;
 use jiff::Timestamp;
@@ -62,8 +65,12 @@ enum Command {
     },
     /// Create an administrator, or reset the password of one; the password is read from standard input
     Administrator { email: String },
-    /// Encrypt everything under the first of the configured keys
-    RotateKeys,
+    /// Encrypt everything under the first of the configured keys; list the keys that sign access tokens
+    RotateKeys {
+        /// Also request the next key that signs access tokens
+        #[arg(long)]
+        signing_keys: bool,
+    },
     /// Let a datacenter take no new instances, and wait until it is empty
     Drain {
         /// Name or id of the datacenter
@@ -167,14 +174,10 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             println!("{} {done}", unknown.len());
         }
         Command::Administrator { email } => {
-            let done = administrator::put(&config, &email, password()?).await?;
+            let done = administrator::put(&config, &email, password()?, &operator()).await?;
             println!("{email}: {done:?}");
         }
-        Command::RotateKeys => {
-            for done in rotate::rotate(&config).await? {
-                println!("{}: {} encrypted anew", done.service, done.rows);
-            }
-        }
+        Command::RotateKeys { signing_keys } => rotate_keys(&config, signing_keys, now).await?,
         Command::SupportBundle { file, configurations, logs } => {
             let request = bundle::Request { configurations, logs, grace: Duration::from_secs(10) };
             bundle::bundle(&config, &file, &request, now).await?;
@@ -183,6 +186,44 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Drain { .. } => {}
     }
     Ok(ExitCode::SUCCESS)
+}
+
+async fn rotate_keys(config: &Config, signing_keys: bool, now: Timestamp) -> anyhow::Result<()> {
+    if !(signing_keys && config.encryption_keys.is_empty()) {
+        for done in rotate::rotate(config).await? {
+            println!("{}: {} encrypted anew", done.service, done.rows);
+        }
+    }
+    let published = if signing_keys {
+        let done = rotate::rotate_signing_keys(config, &operator(), now).await?;
+        match done.requested {
+            Some(id) => println!("identity: the signing key {id} is requested"),
+            None => println!("identity: the next signing key is requested or published already"),
+        }
+        done.published
+    } else {
+        rotate::signing_keys(config).await?
+    };
+    for SigningKeyStart { id, active_from } in published {
+        println!("identity: the signing key {id} signs from {active_from:.0} on");
+    }
+    Ok(())
+}
+
+/// The user of the operating system who runs the program, for the audit log. The names are those of the environment.
+fn operator() -> String {
+    let name = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
+    let mut text = "user of the operating system".to_owned();
+    if let Ok(process) = std::fs::metadata("/proc/self") {
+        let _ = write!(text, ", id {}", process.uid());
+    }
+    if let Some(user) = name("USER").or_else(|| name("LOGNAME")) {
+        let _ = write!(text, ", {user}");
+    }
+    if let Some(user) = name("SUDO_USER") {
+        let _ = write!(text, ", by sudo of {user}");
+    }
+    text
 }
 
 /// Reads a password from standard input: it appears neither in the list of processes nor on the screen.

@@ -1,14 +1,47 @@
-//! `rotate-keys`: what is encrypted under other keys is encrypted under the first one, so that the others can be removed from the
-//! configuration. Services run meanwhile.
+//! `rotate-keys` (docs/KEYS.md): what is encrypted under other keys is encrypted under the first one, so that the others can be
+//! removed from the configuration; and the next key that signs access tokens. Services run meanwhile.
 
 use anyhow::Context;
+use atelier_identity::SigningKeyStart;
 use encryption::Cipher;
+use ids::SigningKeyId;
+use jiff::Timestamp;
 use sqlx::PgConnection;
 
 use crate::Config;
 
 /// Rows that are written in one transaction.
 const PAGE: i64 = 200;
+
+/// The keys of the identity service that sign access tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SigningKeys {
+    /// Those that are published, in the order in which they sign.
+    pub published: Vec<SigningKeyStart>,
+    /// The one that was requested now; none while the next one is requested or published already.
+    pub requested: Option<SigningKeyId>,
+}
+
+/// Returns the keys that sign access tokens.
+///
+/// # Errors
+/// If the database fails.
+pub async fn signing_keys(config: &Config) -> anyhow::Result<Vec<SigningKeyStart>> {
+    let mut conn = schema(config, atelier_identity::NAME).await?;
+    Ok(atelier_identity::signing_keys(&mut conn).await?)
+}
+
+/// Requests the next key that signs access tokens, for the audit log on behalf of `by`. A running identity service generates it
+/// within seconds, publishes it, and signs with it when all services know it; tokens of the former key are valid until they
+/// expire.
+///
+/// # Errors
+/// If the database fails.
+pub async fn rotate_signing_keys(config: &Config, by: &str, now: Timestamp) -> anyhow::Result<SigningKeys> {
+    let mut conn = schema(config, atelier_identity::NAME).await?;
+    let requested = atelier_identity::request_signing_key(&mut conn, by, now).await?;
+    Ok(SigningKeys { published: atelier_identity::signing_keys(&mut conn).await?, requested })
+}
 
 /// How many rows of a service were encrypted anew.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,11 +59,9 @@ pub struct Rotated {
 /// If no keys are configured, or a row cannot be decrypted with any of them.
 pub async fn rotate(config: &Config) -> anyhow::Result<Vec<Rotated>> {
     anyhow::ensure!(!config.encryption_keys.is_empty(), "encryption_keys is not configured");
-    let login = config.database.superuser()?;
     let mut done = Vec::new();
     for (service, keys) in &config.encryption_keys {
-        let mut conn = config.database.connect(&login).await?;
-        sqlx::query("select set_config('search_path', $1, false)").bind(service).execute(&mut conn).await?;
+        let mut conn = schema(config, service).await?;
         let (service, rows) = match service.as_str() {
             atelier_gpu::NAME => {
                 let cipher = Cipher::new(atelier_gpu::NAME, keys)?;
@@ -45,6 +76,13 @@ pub async fn rotate(config: &Config) -> anyhow::Result<Vec<Rotated>> {
         done.push(Rotated { service, rows: rows.with_context(|| format!("rows of {service}"))? });
     }
     Ok(done)
+}
+
+/// A superuser's connection to the schema of a service.
+async fn schema(config: &Config, service: &str) -> anyhow::Result<PgConnection> {
+    let mut conn = config.database.connect(&config.database.superuser()?).await?;
+    sqlx::query("select set_config('search_path', $1, false)").bind(service).execute(&mut conn).await?;
+    Ok(conn)
 }
 
 async fn all(

@@ -16,7 +16,7 @@ use crds::Clusters;
 use jiff::Timestamp;
 use kube::{Api, Resource, api::ListParams};
 use serde::{Serialize, de::DeserializeOwned};
-use sqlx::PgConnection;
+use sqlx::{Decode, Encode, PgConnection, Postgres, Type};
 
 use crate::Config;
 
@@ -184,6 +184,38 @@ where
         let token = page.metadata.continue_.filter(|token| !token.is_empty());
         self.params = token.map(|token| params.continue_token(&token));
         Ok(Some(page.items))
+    }
+}
+
+/// What a query of rows returns: a row's id, a text, and since when it is so.
+type Row<I> = (I, String, jiff_sqlx::Timestamp);
+
+/// Rows of a cluster that a query returns page by page. Its parameters are the name of the cluster, the id after which a page
+/// begins (null for the first), and the size of a page; its order is that of ids.
+struct Rows<'c, I> {
+    sql: &'static str,
+    cluster: &'c str,
+    after: Option<I>,
+}
+
+impl<'c, I> Rows<'c, I>
+where
+    I: Copy + Send + Unpin + Type<Postgres> + for<'q> Encode<'q, Postgres> + for<'r> Decode<'r, Postgres>,
+{
+    fn new(sql: &'static str, cluster: &'c str) -> Self {
+        Self { sql, cluster, after: None }
+    }
+
+    /// Returns the next page; empty after the last.
+    async fn next(&mut self, conn: &mut PgConnection) -> sqlx::Result<Vec<Row<I>>> {
+        let page: Vec<Row<I>> = sqlx::query_as(self.sql)
+            .bind(self.cluster)
+            .bind(self.after)
+            .bind(i64::from(PAGE))
+            .fetch_all(conn)
+            .await?;
+        self.after = page.last().map(|(id, ..)| *id).or(self.after);
+        Ok(page)
     }
 }
 

@@ -4,11 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use crds::{GpuUnit, names};
 use ids::{InstanceId, UnitId};
-use jiff_sqlx::Timestamp;
 use kube::{Api, ResourceExt};
 use sqlx::PgConnection;
 
-use super::{Finding, PAGE, Pages, created};
+use super::{Finding, Pages, Rows, created};
 
 /// The units that name each instance, in all clusters.
 #[derive(Debug, Default)]
@@ -121,21 +120,16 @@ async fn missing(
     seen: &HashSet<UnitId>,
     findings: &mut Vec<Finding>,
 ) -> anyhow::Result<()> {
-    let mut after = None::<UnitId>;
+    let units = "select u.id, u.state, u.since from stock.units u join stock.datacenters d on d.id = u.datacenter_id
+        where d.cluster = $1 and u.state in ('available', 'inactive', 'used') and ($2::uuid is null or u.id > $2)
+        order by u.id limit $3";
+    let mut rows = Rows::<UnitId>::new(units, cluster);
     loop {
-        let rows: Vec<(UnitId, String, Timestamp)> = sqlx::query_as(
-            "select u.id, u.state, u.since from stock.units u join stock.datacenters d on d.id = u.datacenter_id
-             where d.cluster = $1 and u.state in ('available', 'inactive', 'used') and ($2::uuid is null or u.id > $2)
-             order by u.id limit $3",
-        )
-        .bind(cluster)
-        .bind(after)
-        .bind(i64::from(PAGE))
-        .fetch_all(&mut *conn)
-        .await?;
-        let Some((last, ..)) = rows.last() else { return Ok(()) };
-        after = Some(*last);
-        findings.extend(rows.iter().filter(|(id, ..)| !seen.contains(id)).map(|(id, state, since)| {
+        let page = rows.next(conn).await?;
+        if page.is_empty() {
+            return Ok(());
+        }
+        findings.extend(page.iter().filter(|(id, ..)| !seen.contains(id)).map(|(id, state, since)| {
             Finding {
                 invariant: "unit-objects",
                 subject: format!("{cluster}/{}", id.k8s_name()),
@@ -153,20 +147,15 @@ async fn absent(
     occupants: &Occupants,
     findings: &mut Vec<Finding>,
 ) -> anyhow::Result<()> {
-    let mut after = None::<InstanceId>;
+    let running = "select id, phase #>> '{claim,unit_name}', updated_at from gpu.instances
+        where state = 'running' and cluster = $1 and ($2::uuid is null or id > $2) order by id limit $3";
+    let mut rows = Rows::<InstanceId>::new(running, cluster);
     loop {
-        let rows: Vec<(InstanceId, String, Timestamp)> = sqlx::query_as(
-            "select id, phase #>> '{claim,unit_name}', updated_at from gpu.instances
-             where state = 'running' and cluster = $1 and ($2::uuid is null or id > $2) order by id limit $3",
-        )
-        .bind(cluster)
-        .bind(after)
-        .bind(i64::from(PAGE))
-        .fetch_all(&mut *conn)
-        .await?;
-        let Some((last, ..)) = rows.last() else { return Ok(()) };
-        after = Some(*last);
-        for (id, unit, since) in &rows {
+        let page = rows.next(conn).await?;
+        if page.is_empty() {
+            return Ok(());
+        }
+        for (id, unit, since) in &page {
             let subject = format!("{cluster}/{unit}");
             if !occupants.names(&subject, *id) {
                 findings.push(Finding {

@@ -4,12 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use crds::{GpuStorage, StoragePhase, names};
 use ids::{StorageId, TenantId};
-use jiff_sqlx::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, PersistentVolumeClaim};
 use kube::{Api, ResourceExt};
 use sqlx::PgConnection;
 
-use super::{Finding, PAGE, Pages, created};
+use super::{Finding, Pages, Rows, created};
 use crate::schemas;
 
 pub(super) async fn check(
@@ -72,21 +71,16 @@ async fn missing(
     seen: &HashMap<StorageId, bool>,
     findings: &mut Vec<Finding>,
 ) -> anyhow::Result<()> {
-    let mut after = None::<StorageId>;
+    let volumes = "select id, state, updated_at from storage.storages
+        where cluster = $1 and state in ('available', 'resizing') and ($2::uuid is null or id > $2)
+        order by id limit $3";
+    let mut rows = Rows::<StorageId>::new(volumes, cluster);
     loop {
-        let rows: Vec<(StorageId, String, Timestamp)> = sqlx::query_as(
-            "select id, state, updated_at from storage.storages
-             where cluster = $1 and state in ('available', 'resizing') and ($2::uuid is null or id > $2)
-             order by id limit $3",
-        )
-        .bind(cluster)
-        .bind(after)
-        .bind(i64::from(PAGE))
-        .fetch_all(&mut *conn)
-        .await?;
-        let Some((last, ..)) = rows.last() else { return Ok(()) };
-        after = Some(*last);
-        findings.extend(rows.iter().filter(|(id, ..)| !seen.contains_key(id)).map(|(id, state, since)| {
+        let page = rows.next(conn).await?;
+        if page.is_empty() {
+            return Ok(());
+        }
+        findings.extend(page.iter().filter(|(id, ..)| !seen.contains_key(id)).map(|(id, state, since)| {
             Finding {
                 invariant: "volume-objects",
                 subject: format!("{cluster}/{}", id.k8s_name()),

@@ -3,6 +3,7 @@
 use atelier_admin::rotate::{self, Rotated};
 use encryption::{Cipher, Encrypted, EncryptionKey};
 use ids::{InstanceId, TenantId, UserId};
+use jiff::{SignedDuration, Timestamp};
 use sqlx::Connection;
 
 use crate::world::World;
@@ -83,4 +84,41 @@ async fn everything_is_encrypted_under_the_first_key_and_a_second_run_finds_noth
     let new = Cipher::new("gpu", &[key("new", "E")]).unwrap();
     let context = format!("{tenant} {instance} NAME_449");
     assert_eq!(new.decrypt(&Encrypted { key_id, bytes }, &context).unwrap(), b"value");
+}
+
+#[tokio::test]
+async fn the_next_signing_key_is_requested_once_at_a_time_and_recorded() {
+    let world = World::new().await;
+    let now: Timestamp = "2026-11-23T12:00:00Z".parse().unwrap();
+    world
+        .execute(
+            "insert into identity.signing_keys (id, public_jwk, wrapped_by, private_key, active_from)
+             values (gen_random_uuid(), '{}', '1', '', '2026-11-01T00:00:00Z')",
+        )
+        .await;
+    let [active] = rotate::signing_keys(&world.config).await.unwrap().try_into().unwrap();
+    let rotate = async |now| rotate::rotate_signing_keys(&world.config, "ann", now).await.unwrap();
+    let done = rotate(now).await;
+    assert_eq!(done.published, [active]);
+    let requests = "select count(*) from identity.signing_key_requests";
+    assert_eq!((done.requested.is_some(), world.count(requests).await), (true, 1));
+    let recorded = "select count(*) from identity.audit_entries
+        where entry::jsonb ->> 'operation' = 'atelier-admin rotate-keys'";
+    assert_eq!(world.count(recorded).await, 1);
+
+    // while it is requested, and while it is published and does not sign yet
+    assert_eq!(rotate(now).await.requested, None);
+    world
+        .execute(
+            "with request as (delete from identity.signing_key_requests returning key_id)
+             insert into identity.signing_keys (id, public_jwk, wrapped_by, private_key, active_from)
+             select key_id, '{}', '1', '', '2026-11-23T12:10:00Z' from request",
+        )
+        .await;
+    let published = rotate(now).await;
+    assert_eq!((published.requested, published.published.len()), (None, 2));
+    assert_eq!(Some(published.published[1].id), done.requested);
+    let later = rotate(now + SignedDuration::from_mins(10)).await;
+    assert!(later.requested.is_some());
+    assert_eq!(world.count(recorded).await, 2);
 }

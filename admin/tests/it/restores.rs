@@ -73,6 +73,70 @@ async fn a_backup_of_a_later_release_is_refused_and_one_of_an_earlier_release_wa
     assert_eq!(target.count(connect).await, 0);
 }
 
+/// What services and consumers of usage have seen since the backup is overtaken, and nothing that ran is taken for running.
+#[tokio::test]
+async fn restored_instances_and_runs_are_behind_nothing_that_others_know() {
+    let world = World::new().await;
+    world
+        .execute(
+            "insert into gpu.instances (id, tenant_id, name, spec, phase, attempt, restart, meter, operation_id, operation_kind,
+                 lease_owner, lease_until)
+             select gen_random_uuid(), '00000000-0000-7000-8000-000000000001', state, '{}',
+                 jsonb_build_object('state', state, 'hold', 1), 7, 0, '{}', gen_random_uuid(), 'create',
+                 gen_random_uuid(), now() + interval '1 hour'
+             from unnest(array['stopped', 'starting', 'running']) state;
+             insert into gpu.runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at,
+                 ended_at, kind)
+             select gen_random_uuid(), tenant_id, id, n, gen_random_uuid(), 1, 'EUR', now() - interval '1 hour',
+                 now() - interval '50 minutes', case n when 1 then now() - interval '50 minutes' end,
+                 case n when 3 then 'held' else 'running' end
+             from gpu.instances, generate_series(1, 3) n where name = 'running';
+             insert into gpu.events (xact, tenant_id, sequence, instance_id, type, payload)
+             select '900000000', tenant_id, 1, id, 'instance.created', '{}' from gpu.instances where name = 'running';
+             insert into gpu.route_changes (xact, payload) values ('900000000', '{}');
+             update gpu.usage_records set xact = '900000000'",
+        )
+        .await;
+    let now = Timestamp::now();
+    restore::prepare(&world.config, now).await.unwrap();
+
+    let true_of = async |condition: &'static str| world.count(condition).await;
+    // a start that was made after the backup has another number
+    assert_eq!(true_of("select attempt from gpu.instances where name = 'stopped'").await, 1007);
+    // what ran is decided by what its cluster has of the start that is recorded
+    let guarded = "select count(*) from gpu.instances where attempt = 7 and restored_attempt = 7";
+    assert_eq!(true_of(guarded).await, 2);
+    assert_eq!(true_of("select count(*) from gpu.instances where phase ? 'hold'").await, 0);
+    let due = "select count(*) from gpu.instances where lease_until is null and wake_at <= now()";
+    assert_eq!(true_of(due).await, 3);
+    // a hold ends where it was confirmed last; a run goes on
+    let held =
+        "select count(*) from gpu.runs where attempt = 3 and ended_at = confirmed_at and hold_end = 'unseen'";
+    assert_eq!(true_of(held).await, 1);
+    assert_eq!(true_of("select count(*) from gpu.runs where attempt = 2 and ended_at is null").await, 1);
+    // versions are above all that were published in the century until the restore, a hundred a minute
+    let lowest = (now.as_second() - 1_735_689_600) / 60 * 100;
+    assert_eq!(true_of("select version::bigint from gpu.runs where attempt = 3").await, lowest + 1);
+    world
+        .execute(
+            "update gpu.runs set ended_at = now() where attempt = 2;
+             insert into gpu.runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at)
+             select gen_random_uuid(), tenant_id, id, 4, gen_random_uuid(), 1, 'EUR', now(), now() from gpu.instances
+             where name = 'running'",
+        )
+        .await;
+    let above = "select min(version)::bigint from gpu.runs where attempt in (2, 4)";
+    assert_eq!(true_of(above).await, lowest + 1);
+    // what was published is visible, whatever the numbers of its transactions were
+    let hidden = "select (select count(*) from gpu.events where xact > pg_current_xact_id())
+        + (select count(*) from gpu.route_changes where xact > pg_current_xact_id())
+        + (select count(*) from gpu.usage_records where xact > pg_current_xact_id())";
+    assert_eq!(true_of(hidden).await, 0);
+    // a second preparation changes nothing that services have done since
+    restore::prepare(&world.config, now).await.unwrap();
+    assert_eq!(true_of("select count(*) from gpu.restores").await, 1);
+}
+
 /// Each statement breaks one invariant.
 const VIOLATIONS: &[(&str, &str)] = &[
     (

@@ -62,6 +62,22 @@ impl Request {
         }
     }
 
+    /// A command of a program of the platform's operators, or an action of a service by its configuration: no request, and no
+    /// user of the platform. `program` is recorded as the service, `by`, such as a user of the operating system, beside the
+    /// chain, as user agents are.
+    #[must_use]
+    pub fn of_program(program: &str, command: &str, path: String, by: Option<&str>) -> Self {
+        let by = by.map(|by| by.chars().take(MAX_USER_AGENT).collect());
+        Self {
+            actor: Some(Actor { is_admin: true, service: Some(program.to_owned()), ..Actor::default() }),
+            operation: format!("{program} {command}"),
+            path,
+            address: None,
+            user_agent: by,
+            request_id: None,
+        }
+    }
+
     /// The request of a user who has just signed in, and has sent no token.
     #[must_use]
     pub fn by(&self, actor: Actor) -> Self {

@@ -3,7 +3,8 @@
 //! The key is stored in the transaction of its effect, with a hash of the request and the response, so either both
 //! exist or neither does, even after a crash. A missing key is 400, a key whose first request is in progress 409, a
 //! key that was used for another request 422; the same request gets the stored response, marked
-//! `Idempotency-Replayed: true`. A failed request stores no key.
+//! `Idempotency-Replayed: true`. A failed request stores no key. If the connection to the database is lost during the commit,
+//! the answer is 503, and the same request with the same key is safe: it finds the key, or nothing of the first.
 //!
 //! Each service's schema has the table (see any `migrations/*/0001_*.sql`):
 //! ```sql
@@ -176,7 +177,7 @@ impl IdempotencyKey {
         // ends the transaction before the response is sent, so that the key can be used again at once
         match self.carry_out(&mut tx, &scope.to_string(), body, effect).await {
             Ok(reply) => {
-                tx.commit().await?;
+                tx.commit().await.map_err(outcome_unknown)?;
                 Ok(reply)
             }
             Err(problem) => {
@@ -227,6 +228,17 @@ impl IdempotencyKey {
         hasher.update(serde_json::to_vec(body).map_err(Problem::internal)?);
         Ok(hasher.finalize().to_vec())
     }
+}
+
+/// The commit was sent and not confirmed: either all of the write has taken effect, with its key, or nothing. The same
+/// request with the same key then gets the stored response, or carries out the write.
+fn outcome_unknown(error: sqlx::Error) -> Problem {
+    let mut problem = Problem::from(error);
+    if problem.is(ProblemType::Unavailable) {
+        "The database did not confirm the write, which may have taken effect."
+            .clone_into(&mut problem.detail);
+    }
+    problem
 }
 
 /// Deletes up to `limit` keys older than a day, the time for which a repeated request is recognized. Called

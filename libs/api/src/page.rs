@@ -1,13 +1,21 @@
 //! Lists: a bounded page and a cursor to the next, in a stable order.
 
+use std::{
+    fmt::Display,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::problem::Problem;
+use crate::{error_chain::ErrorChain, problem::Problem};
 
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 200;
+
+/// Rows of this process that lists left out.
+static UNREADABLE: AtomicU64 = AtomicU64::new(0);
 
 /// One page of a list.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -16,13 +24,61 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// Send it as `cursor` to get the next page; null at the end.
     pub next_cursor: Option<String>,
+    /// Ids of items of this page that exist and whose stored records cannot be read; absent if there are none. Report them to
+    /// an administrator of the platform.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<String>,
 }
 
 impl<T> Page<T> {
+    /// A page that is not followed by another.
+    #[must_use]
+    pub fn last(items: Vec<T>) -> Self {
+        Self { items, next_cursor: None, unreadable: Vec::new() }
+    }
+
     /// Converts the items.
     pub fn map<U>(self, f: impl FnMut(T) -> U) -> Page<U> {
-        Page { items: self.items.into_iter().map(f).collect(), next_cursor: self.next_cursor }
+        let Self { items, next_cursor, unreadable } = self;
+        Page { items: items.into_iter().map(f).collect(), next_cursor, unreadable }
     }
+
+    /// Returns the page without its items, and these: a page of ids whose rows are read one by one with [`Self::add`],
+    /// because one of them cannot be decoded ([`is_unreadable`]) and would hide the others.
+    #[must_use]
+    pub fn split<U>(self) -> (Page<U>, Vec<T>) {
+        let Self { items, next_cursor, unreadable } = self;
+        (Page { items: Vec::new(), next_cursor, unreadable }, items)
+    }
+
+    /// Adds the row with this id. One that cannot be decoded is left out, named, logged and counted.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub fn add(&mut self, id: impl Display, row: sqlx::Result<Option<T>>) -> sqlx::Result<()> {
+        match row {
+            Err(error) if is_unreadable(&error) => {
+                tracing::error!(%id, cause = %ErrorChain(&error), "stored record cannot be read");
+                UNREADABLE.fetch_add(1, Ordering::Relaxed);
+                self.unreadable.push(id.to_string());
+            }
+            // a row may be deleted between the two reads
+            row => self.items.extend(row?),
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether a stored row cannot be decoded: it was written by a later release, or by hand.
+#[must_use]
+pub fn is_unreadable(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_))
+}
+
+/// Returns how many rows lists of this process have left out.
+#[must_use]
+pub fn unreadable_rows() -> u64 {
+    UNREADABLE.load(Ordering::Relaxed)
 }
 
 /// The query parameters `limit` and `cursor` of every list.
@@ -81,7 +137,7 @@ impl<K: Serialize> PageRequest<K> {
         let more = rows.len() > limit;
         rows.truncate(limit);
         let next_cursor = if more { rows.last().map(|row| Cursor::encode(&key(row))) } else { None };
-        Page { items: rows, next_cursor }
+        Page { items: rows, next_cursor, unreadable: Vec::new() }
     }
 }
 

@@ -98,9 +98,20 @@ async fn an_error_of_the_database_is_the_problem_that_it_means() {
         ("22021", ProblemType::BadRequest),
         ("22P05", ProblemType::BadRequest),
         ("22008", ProblemType::BadRequest),
+        ("08006", ProblemType::Unavailable),
+        ("08P01", ProblemType::Unavailable),
+        ("25006", ProblemType::Unavailable),
+        ("25P03", ProblemType::Unavailable),
+        ("28P01", ProblemType::Unavailable),
+        ("3D000", ProblemType::Unavailable),
         ("40001", ProblemType::Unavailable),
         ("53300", ProblemType::Unavailable),
         ("57014", ProblemType::Unavailable),
+        ("57P01", ProblemType::Unavailable),
+        ("57P02", ProblemType::Unavailable),
+        ("57P03", ProblemType::Unavailable),
+        ("58030", ProblemType::Unavailable),
+        ("25P02", ProblemType::Internal),
         ("42P01", ProblemType::Internal),
         ("23505", ProblemType::Internal),
     ] {
@@ -112,8 +123,21 @@ async fn an_error_of_the_database_is_the_problem_that_it_means() {
         let has_cause = std::error::Error::source(&problem).is_some();
         assert_eq!(has_cause, expected != ProblemType::BadRequest, "{code}");
     }
-    let unavailable = Problem::from(sqlx::Error::PoolTimedOut);
-    assert!(unavailable.is(ProblemType::Unavailable) && !unavailable.is(ProblemType::Internal));
+    for (error, expected) in [
+        (sqlx::Error::PoolTimedOut, ProblemType::Unavailable),
+        (sqlx::Error::PoolClosed, ProblemType::Unavailable),
+        (sqlx::Error::BeginFailed, ProblemType::Unavailable),
+        (sqlx::Error::WorkerCrashed, ProblemType::Unavailable),
+        (sqlx::Error::Protocol("unexpected response from SSLRequest: 0x45".into()), ProblemType::Unavailable),
+        (sqlx::Error::Tls("the peer closed".into()), ProblemType::Unavailable),
+        (std::io::Error::from(std::io::ErrorKind::UnexpectedEof).into(), ProblemType::Unavailable),
+        (sqlx::Error::Decode("no such state".into()), ProblemType::Unreadable),
+        (sqlx::Error::RowNotFound, ProblemType::Internal),
+    ] {
+        let text = error.to_string();
+        let problem = Problem::from(error);
+        assert!(problem.is(expected), "{text}: {problem}");
+    }
 }
 
 #[tokio::test]

@@ -43,17 +43,18 @@ pub struct AuditEntry {
     number: i64,
     /// Time.
     at: Timestamp,
-    /// The user; null for a service on its own.
+    /// The user; null for a service on its own, and for a program of the platform's operators.
     user_id: Option<UserId>,
     /// The session of the user's token.
     session_id: Option<SessionId>,
     /// The API key that the user sent, or null.
     api_key_id: Option<ApiKeyId>,
-    /// Whether the user acted as a platform administrator.
+    /// Whether it was done as a platform administrator.
     is_admin: bool,
-    /// The service that sent the request, in that of the user or on its own; null if the gateway forwarded it.
+    /// The service that sent the request, in that of the user or on its own; null if the gateway forwarded it. Also
+    /// `atelier-admin`, the program of the platform's operators.
     service: Option<String>,
-    /// Method and path template.
+    /// Method and path template, or a program and its command.
     #[schema(example = "POST /v1/instances/{id}/stop")]
     operation: String,
     /// Path of the request.
@@ -69,7 +70,7 @@ pub struct AuditEntry {
     request_id: Option<String>,
     /// Address of the client.
     address: Option<String>,
-    /// User agent of the client.
+    /// User agent of the client; of a program, who ran it.
     user_agent: Option<String>,
     /// SHA-256 of the hash of the entry before, followed by this entry; in hexadecimal.
     hash: String,

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     path::PathBuf,
+    pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -19,6 +20,9 @@ const CONNECT: Duration = Duration::from_secs(5);
 const WRITE: Duration = Duration::from_secs(30);
 /// Longer than a healthy watch can be silent: the API server ends each watch earlier.
 const READ: Duration = Duration::from_secs(330);
+
+/// What [`Clusters::checks`] does for a cluster.
+pub type Check = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
 /// How to reach a cluster.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -111,6 +115,18 @@ impl Clusters {
     /// Returns the names of the clusters, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
+    }
+
+    /// Returns a check for each cluster, by its name: see [`Self::answers`].
+    pub fn checks(&self) -> impl Iterator<Item = (&str, impl Fn() -> Check + Send + Sync + 'static)> {
+        self.names().map(move |name| {
+            let (clusters, own) = (self.clone(), name.to_owned());
+            let check = move || -> Check {
+                let (clusters, own) = (clusters.clone(), own.clone());
+                Box::pin(async move { clusters.answers(&own).await })
+            };
+            (name, check)
+        })
     }
 
     /// Returns whether a cluster of this name is configured.

@@ -30,7 +30,7 @@ use api::{Operation, OperationProgress, problem::ProblemDetails};
 use ids::{OperationId, TenantId};
 use sqlx::PgConnection;
 
-pub use store::{cancel_open, find, finish, list, open_trace, prune, record_trace, report};
+pub use store::{Requests, cancel_open, find, finish, list, prune, record_trace, report, requests};
 
 /// An operation to record.
 #[derive(Debug, Clone)]

@@ -70,18 +70,34 @@ pub async fn record_trace(conn: &mut PgConnection, id: OperationId) -> sqlx::Res
     .map(drop)
 }
 
-/// Returns the position of the request that asked for an open operation, if its trace is recorded.
+/// Positions of the requests behind an open operation, those of which the trace is recorded.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Requests {
+    /// The one that asked for the operation.
+    pub asked: Option<TraceContext>,
+    /// The one that asked for the operation before it on the same target, which it continues, undoes or supersedes.
+    pub before: Option<TraceContext>,
+}
+
+/// Returns the requests behind an open operation.
 ///
 /// # Errors
 /// If the database fails.
-pub async fn open_trace(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<Option<TraceContext>> {
-    let recorded = sqlx::query_scalar!(
-        "select traceparent from operations where id = $1 and finished_at is null",
+pub async fn requests(conn: &mut PgConnection, id: OperationId) -> sqlx::Result<Requests> {
+    let recorded = sqlx::query!(
+        "select o.traceparent as asked,
+             (select e.traceparent from operations e where e.target = o.target and e.id < o.id
+              order by e.id desc limit 1) as before
+         from operations o where o.id = $1 and o.finished_at is null",
         id as OperationId,
     )
     .fetch_optional(conn)
     .await?;
-    Ok(recorded.flatten().and_then(|text| TraceContext::parse(&text)))
+    let position = |text: Option<String>| TraceContext::parse(&text?);
+    Ok(recorded.map_or_else(Requests::default, |row| Requests {
+        asked: position(row.asked),
+        before: position(row.before),
+    }))
 }
 
 /// Records the progress of an open operation and that it runs. Writes nothing if that is recorded already.

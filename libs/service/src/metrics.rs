@@ -10,8 +10,8 @@ use std::{
 use axum::http::Method;
 use prometheus_client::{
     collector::Collector,
-    encoding::{EncodeLabelSet, text::encode},
-    metrics::{MetricType, family::Family, gauge::Gauge, histogram::Histogram},
+    encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder, text::encode},
+    metrics::{MetricType, counter::ConstCounter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::{Metric, Registry},
 };
 use serde::Serialize;
@@ -24,6 +24,20 @@ struct RequestLabels {
     method: String,
     route: String,
     status: u16,
+}
+
+/// Rows that lists have left out, which libs/api counts.
+#[derive(Debug)]
+struct UnreadableRows;
+
+impl EncodeMetric for UnreadableRows {
+    fn encode(&self, encoder: MetricEncoder<'_>) -> Result<(), std::fmt::Error> {
+        ConstCounter::new(api::page::unreadable_rows()).encode(encoder)
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Counter
+    }
 }
 
 /// A metric as `docs/METRICS.md` lists it.
@@ -125,6 +139,12 @@ impl Default for Metrics {
                 "Duration of HTTP server requests",
                 &["method", "route", "status"],
                 requests.clone(),
+            );
+            registry.register(
+                "list_unreadable_rows",
+                "Rows that lists left out because they cannot be decoded",
+                &[],
+                UnreadableRows,
             );
             registry.register(
                 "service_ready",

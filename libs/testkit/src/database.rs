@@ -1,5 +1,7 @@
 //! A separate database for each test, on the Postgres that `cargo xtask test` started.
 
+use std::net::SocketAddr;
+
 use db::{Db, DbConfig};
 use provision::{Passwords, provision};
 use secrecy::SecretString;
@@ -8,11 +10,15 @@ use sqlx::{
 };
 use uuid::Uuid;
 
+use crate::DatabaseProxy;
+
 /// A new database, with the roles of the requested services. `Drop` removes it.
 #[derive(Debug)]
 pub struct TestDb {
     name: String,
     admin: PgConnectOptions,
+    /// Where services connect to, if not to Postgres itself.
+    address: Option<SocketAddr>,
     runtime: tokio::runtime::Handle,
 }
 
@@ -31,7 +37,20 @@ impl TestDb {
         let mut conn = PgConnection::connect_with(&admin).await.unwrap();
         sqlx::raw_sql(AssertSqlSafe(format!("create database {name}"))).execute(&mut conn).await.unwrap();
         conn.close().await.unwrap();
-        Self { name, admin, runtime: tokio::runtime::Handle::current() }
+        Self { name, admin, address: None, runtime: tokio::runtime::Handle::current() }
+    }
+
+    /// From here on the configurations of services have the address of this proxy. Connections of the test do not use it.
+    #[must_use]
+    pub fn behind(mut self, proxy: &DatabaseProxy) -> Self {
+        self.address = Some(proxy.address());
+        self
+    }
+
+    /// The address of Postgres.
+    #[must_use]
+    pub fn upstream(&self) -> String {
+        format!("{}:{}", self.admin.get_host(), self.admin.get_port())
     }
 
     /// A superuser's connection to the database, which sees what services must not see.
@@ -73,7 +92,8 @@ impl TestDb {
     /// `postgres://host:port/database` of the database.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("postgres://{}:{}/{}", self.admin.get_host(), self.admin.get_port(), self.name)
+        let address = self.address.map_or_else(|| self.upstream(), |address| address.to_string());
+        format!("postgres://{address}/{}", self.name)
     }
 
     /// Name and password of a superuser.

@@ -10,6 +10,7 @@
 mod client;
 mod collector;
 mod database;
+mod database_proxy;
 mod issuer;
 pub mod metrics;
 mod wait;
@@ -17,6 +18,7 @@ mod wait;
 pub use client::{Client, Response};
 pub use collector::{Collector, ReceivedSpan};
 pub use database::TestDb;
+pub use database_proxy::DatabaseProxy;
 pub use issuer::Issuer;
 pub use wait::{eventually, within};
 

@@ -1,6 +1,7 @@
 //! W3C Trace Context: the trace that a request belongs to, on every hop. <https://www.w3.org/TR/trace-context/>
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use opentelemetry::trace::{SpanContext, TraceFlags, TraceState};
 use uuid::Uuid;
 
 /// The header that names the trace.
@@ -37,8 +38,9 @@ impl TraceContext {
         Self { sampled, ..self }
     }
 
-    pub(crate) fn ids(&self) -> (u128, u64) {
-        (self.trace, self.span)
+    pub(crate) fn remote(self) -> SpanContext {
+        let flags = if self.sampled { TraceFlags::SAMPLED } else { TraceFlags::NOT_SAMPLED };
+        SpanContext::new(self.trace.into(), self.span.into(), flags, true, TraceState::NONE)
     }
 
     /// Reads the headers of a request. Removes `tracestate` if it does not go on.

@@ -72,6 +72,13 @@ impl Span {
         }
     }
 
+    /// Links it to a position in this or another trace: an earlier request that it also follows from.
+    pub fn link(&mut self, to: TraceContext) {
+        if let Some(span) = &mut self.recorded {
+            span.add_link(to.remote(), Vec::new());
+        }
+    }
+
     /// Marks it as failed. `kind` has few values: the details are in the log.
     pub fn fail(&mut self, kind: &str) {
         if let Some(span) = &mut self.recorded {

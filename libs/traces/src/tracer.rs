@@ -6,10 +6,7 @@ use anyhow::Context as _;
 use http::{HeaderMap, Method};
 use opentelemetry::{
     Context, KeyValue,
-    trace::{
-        Link, Span as _, SpanBuilder, SpanContext, SpanKind, TraceContextExt, TraceFlags, TraceState,
-        Tracer as _, TracerProvider,
-    },
+    trace::{Link, Span as _, SpanBuilder, SpanKind, TraceContextExt, Tracer as _, TracerProvider},
 };
 use opentelemetry_otlp::{
     SpanExporter, WithExportConfig, WithTonicConfig, tonic_types::transport::ClientTlsConfig,
@@ -128,7 +125,7 @@ impl Tracer {
         if !request.map_or_else(|| self.chosen(), |request| request.is_sampled()) {
             return self.unrecorded(request, false);
         }
-        let links = request.map(|request| Link::with_context(remote(request)));
+        let links = request.map(|request| Link::with_context(request.remote()));
         let builder = SpanBuilder::from_name(name).with_kind(SpanKind::Consumer);
         self.begin(request, builder.with_links(links.into_iter().collect()))
     }
@@ -137,7 +134,7 @@ impl Tracer {
     pub(crate) fn begin(&self, parent: Option<TraceContext>, builder: SpanBuilder) -> Span {
         let Some(inner) = &self.0 else { return Span::none() };
         let above = match parent {
-            Some(parent) => Context::new().with_remote_span_context(remote(parent)),
+            Some(parent) => Context::new().with_remote_span_context(parent.remote()),
             None => Context::new(),
         };
         let span = inner.tracer.build_with_context(builder, &above);
@@ -162,10 +159,4 @@ impl Tracer {
         // the two highest bits are those of a UUID's variant
         self.0.as_ref().is_some_and(|inner| (Uuid::new_v4().as_u64_pair().1 << 2) < inner.threshold)
     }
-}
-
-fn remote(context: TraceContext) -> SpanContext {
-    let flags = if context.is_sampled() { TraceFlags::SAMPLED } else { TraceFlags::NOT_SAMPLED };
-    let (trace, span) = context.ids();
-    SpanContext::new(trace.into(), span.into(), flags, true, TraceState::NONE)
 }

@@ -39,7 +39,11 @@ pub use config::{
     SessionConfig, SigningConfig,
 };
 
+pub use signing_key::{SigningKeyStart, request_signing_key, signing_keys};
 pub use user::{Administrator, PutAdministrator, put_administrator};
+
+/// The program of the platform's operators, as the audit log names it.
+const OPERATORS_PROGRAM: &str = "atelier-admin";
 
 /// Name of the service, its schema, its roles and its workers.
 pub const NAME: &str = "identity";

@@ -56,12 +56,8 @@ impl AppState {
     /// Adds what the service calls to the dependencies of the process.
     pub(crate) fn report_to(&self, health: &Health) {
         self.auth.verifier.report_to(health);
-        for cluster in self.clusters.names() {
-            let (clusters, name) = (self.clusters.clone(), cluster.to_owned());
-            health.depends_on(format!("cluster:{cluster}"), DependencyKind::Cluster, move || {
-                let (clusters, name) = (clusters.clone(), name.clone());
-                async move { clusters.answers(&name).await }
-            });
+        for (cluster, check) in self.clusters.checks() {
+            health.depends_on(format!("cluster:{cluster}"), DependencyKind::Cluster, check);
         }
     }
 }

@@ -130,6 +130,15 @@ async fn a_start_is_one_trace_from_the_gateway_to_the_pod() {
     };
     let stop = eventually("the stop is exported", stops).await;
     assert_ne!(stop.trace, TRACE);
+    // its reconciles continue the stop, and are linked to the start that they undo
+    let started = spans.iter().find(|span| is(span, "gpu", "server", "POST /v1/instances")).unwrap();
+    let reconciled = async || {
+        let of_stop = collector.trace(&stop.trace);
+        of_stop.into_iter().find(|span| is(span, "gpu", "consumer", "reconcile instance"))
+    };
+    let reconciled = eventually("the reconcile of the stop is exported", reconciled).await;
+    assert_eq!(reconciled.parent, stop.id);
+    assert_eq!(reconciled.links, [stop.id, started.id.clone()]);
 
     // of all that was traced
     let all = format!("{:?}", collector.spans());

@@ -92,7 +92,7 @@ fn common_problems(path: &str, operation: &Value) -> Vec<ProblemType> {
     let needs = |scheme: &str| security.iter().any(|one| !one[scheme].is_null());
     let body = !operation["requestBody"].is_null();
     let groups: [(bool, &[P]); 9] = [
-        (true, &[P::BadRequest, P::Internal, P::Unavailable]),
+        (true, &[P::BadRequest, P::Internal, P::Unreadable, P::Unavailable]),
         // the gateway's own
         (!needs("service_token"), &[P::TooManyRequests, P::Overloaded, P::NoAnswer]),
         (

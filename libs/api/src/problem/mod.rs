@@ -166,19 +166,35 @@ impl std::error::Error for Problem {
     }
 }
 
+/// Classes of SQLSTATE, and single codes, with which Postgres says that it does not carry out statements at present:
+/// connection exceptions; a read-only server, as after a failover; sessions and transactions that lasted too long; roles and
+/// databases that it does not have yet; transactions rolled back; insufficient resources; operator intervention, such as a
+/// shutdown or a crash; errors of its operating system.
+const UNAVAILABLE: [&str; 10] = ["08", "25006", "25P03", "25P04", "28", "3D", "40", "53", "57", "58"];
+
 impl From<sqlx::Error> for Problem {
     fn from(error: sqlx::Error) -> Self {
         Arc::new(error).into()
     }
 }
 
-/// A database error that several requests share.
+/// A database error that several requests share. The only mapping of database errors to problems: whatever happens to a
+/// connection is 503, so that clients retry, and what a retry does not change is 500.
 impl From<Arc<sqlx::Error>> for Problem {
     fn from(error: Arc<sqlx::Error>) -> Self {
+        use sqlx::Error::{
+            BeginFailed, ColumnDecode, Decode, Io, PoolClosed, PoolTimedOut, Protocol, Tls, WorkerCrashed,
+        };
+
         let code = error.as_database_error().and_then(|cause| cause.code()).unwrap_or_default();
         match (&*error, code.as_ref()) {
-            (sqlx::Error::PoolTimedOut | sqlx::Error::Io(_) | sqlx::Error::PoolClosed, _) => {
+            // a server that ends in the middle of a message, or of the handshake, is a protocol error
+            (Io(_) | Tls(_) | Protocol(_) | PoolTimedOut | PoolClosed | BeginFailed | WorkerCrashed, _) => {
                 Self::unavailable("The database", error)
+            }
+            // not 503, which clients repeat for ever: the row stays as it is until somebody repairs it
+            (ColumnDecode { .. } | Decode(_), _) => {
+                Self::new(ProblemType::Unreadable, "The stored record cannot be read.").caused_by(error)
             }
             // U+0000, which JSON and URLs can carry and Postgres cannot store, as text or in jsonb
             (_, "22021" | "22P05") => {
@@ -187,8 +203,7 @@ impl From<Arc<sqlx::Error>> for Problem {
             }
             // a time in a forged cursor, outside the range of Postgres
             (_, "22008") => Self::bad_request("A time in the request is out of range."),
-            // by class: transaction rolled back, insufficient resources, operator intervention
-            (_, code) if ["40", "53", "57"].iter().any(|class| code.starts_with(class)) => {
+            (_, code) if UNAVAILABLE.iter().any(|class| code.starts_with(class)) => {
                 Self::unavailable("The database", error)
             }
             _ => Self::internal(error),

@@ -124,6 +124,8 @@ problems! {
     // the platform itself
     Internal = INTERNAL_SERVER_ERROR "internal", "Internal error",
         "Send the request again with the same Idempotency-Key. If it fails again, report the `x-request-id`.";
+    Unreadable = INTERNAL_SERVER_ERROR "unreadable", "Stored record cannot be read",
+        "Report the id of the resource and the `x-request-id` to an administrator of the platform. Until the record is repaired, repeating the request does not help. Other resources are not affected.";
     Unavailable = SERVICE_UNAVAILABLE "unavailable", "Service unavailable",
         "Retry in a few seconds with the same Idempotency-Key.";
     NoAnswer = GATEWAY_TIMEOUT "no-answer", "No response in time",

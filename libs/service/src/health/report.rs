@@ -130,7 +130,7 @@ pub struct Report {
     pub reason: Option<String>,
     /// The version of the program.
     pub version: String,
-    /// The revision of the source code; null if the build did not say it.
+    /// The revision of the source code; null in a build for development, which does not say it.
     pub revision: Option<String>,
     /// When the process started.
     pub started_at: Timestamp,

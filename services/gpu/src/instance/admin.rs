@@ -69,8 +69,7 @@ async fn list_platform_instances(
 ) -> Result<Json<Page<PlatformInstanceView>>, Problem> {
     let request = PageParams { limit: query.limit, cursor: query.cursor }.request()?;
     let mut tx = app.db.admin().await?;
-    let rows = store::list_all(&mut tx, query.tenant_id, query.state, request.after, request.rows()).await?;
-    let page = request.page(rows, |instance| instance.id);
+    let page = store::page_of_all(&mut tx, query.tenant_id, query.state, &request).await?;
     drop(tx);
     let mut page = page.map(|instance| PlatformInstanceView::of(&instance, &app));
     queue::add_places(&app, &subject, page.items.iter_mut().map(|view| &mut view.instance)).await;

@@ -69,9 +69,8 @@ async fn list_instances(
     let request = PageParams { limit: query.limit, cursor: query.cursor }.request()?;
     let filter = Filter { state: query.state, name_prefix: query.name.as_deref() };
     let mut tx = app.db.tenant(member.tenant).await?;
-    let rows = store::list(&mut tx, member.tenant, &filter, request.after, request.rows()).await?;
+    let page = store::page(&mut tx, member.tenant, &filter, &request).await?;
     drop(tx);
-    let page = request.page(rows, |instance| instance.id);
     let mut page = page.map(|instance| InstanceView::of(&instance, &app.config.apps));
     queue::add_places(&app, &subject, &mut page.items).await;
     Ok(Json(page))

@@ -15,8 +15,8 @@ use db::{
 use encryption::Cipher;
 use ids::InstanceId;
 use jiff::Timestamp;
+use operations::Requests;
 use service::{Metrics, Tracer};
-use traces::TraceContext;
 
 use super::{
     actions::{Actions, Blocked, blocked_write, internal_error},
@@ -195,8 +195,9 @@ impl Reconciler {
     /// # Errors
     /// If a step did not complete; it has to be retried.
     pub async fn reconcile(&self, leased: Leased<InstanceId>) -> anyhow::Result<Outcome> {
-        let Some((stored, request)) = self.read(leased.key).await? else { return Ok(Outcome::Done) };
-        let mut span = self.tracer.reconcile("reconcile instance", request);
+        let Some((stored, requests)) = self.read(leased.key).await? else { return Ok(Outcome::Done) };
+        let mut span = self.tracer.reconcile("reconcile instance", requests.asked);
+        requests.before.into_iter().for_each(|before| span.link(before));
         span.set("atelier.instance.id", &leased.key);
         span.run(Box::pin(self.carry_out(stored, leased))).await
     }
@@ -281,16 +282,16 @@ impl Reconciler {
         Ok(decide(instance, &observation, &[], false, (self.clock)()))
     }
 
-    /// Returns an instance, and the position of the request that asked for its open operation, if that is recorded.
-    async fn read(&self, id: InstanceId) -> sqlx::Result<Option<(Instance, Option<TraceContext>)>> {
+    /// Returns an instance, and the requests behind its open operation.
+    async fn read(&self, id: InstanceId) -> sqlx::Result<Option<(Instance, Requests)>> {
         let mut tx = self.db.worker().await?;
         let Some(instance) = store::read(&mut tx, id).await? else { return Ok(None) };
-        let request = match self.tracer.is_on() {
-            true => operations::open_trace(&mut tx, instance.operation.id).await?,
-            false => None,
+        let requests = match self.tracer.is_on() {
+            true => operations::requests(&mut tx, instance.operation.id).await?,
+            false => Requests::default(),
         };
         tx.commit().await?;
-        Ok(Some((instance, request)))
+        Ok(Some((instance, requests)))
     }
 
     async fn commit(&self, tx: Tx, draft: &mut Draft) -> sqlx::Result<()> {

@@ -193,6 +193,17 @@ mod tests {
         assert_eq!(amount(315_360_000, price("1000")), price("87600000"));
     }
 
+    /// A database that was restored finds a run of its clusters again: whoever bills replaces it, and does not add it.
+    #[test]
+    fn a_run_that_is_found_again_has_its_former_id() {
+        let [instance, other] = [InstanceId::new(), InstanceId::new()];
+        let id = key(2, 100).id(instance);
+        assert_eq!(key(2, 100).id(instance), id);
+        for another in [key(2, 100).id(other), key(3, 100).id(instance), key(2, 101).id(instance)] {
+            assert_ne!(another, id);
+        }
+    }
+
     #[test]
     fn the_meter_knows_the_runs_up_to_the_one_it_closed_last() {
         let meter = Meter { closed: Some((key(2, 100), at(160))), ..Meter::default() };

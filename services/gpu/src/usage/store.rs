@@ -198,7 +198,7 @@ async fn open_hold(
 }
 
 fn without_unit() -> sqlx::Error {
-    sqlx::Error::Protocol("a run without a unit and its price cannot be metered".to_owned())
+    sqlx::Error::Decode("a run without a unit and its price cannot be metered".into())
 }
 
 /// Confirms the open runs of this kind of these instances: their clusters report them as going on now.

@@ -43,5 +43,6 @@ mod ssh_files;
 mod ssh_keys;
 mod streams;
 mod tenants;
+mod unreadable;
 mod usage;
 mod workers;

@@ -140,7 +140,7 @@ async fn list_signing_keys(
     let mut tx = state.db.platform().await?;
     let keys = store::public(&mut tx).await?;
     tx.commit().await?;
-    Ok(api::Json(Page { items: shown(&state, &keys), next_cursor: None }))
+    Ok(api::Json(Page::last(shown(&state, &keys))))
 }
 
 /// Requests the next key now. It appears in `/v1/signing-keys` with the returned id within seconds, is published at once

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use api::audit;
+use axum::http::StatusCode;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{model::default_display_name, store};
-use crate::{config::BootstrapAdmin, error::Error, state::AppState};
+use crate::{NAME, config::BootstrapAdmin, error::Error, state::AppState};
 
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -40,7 +43,13 @@ async fn create(state: &AppState, admin: &BootstrapAdmin) -> Result<(), Error> {
     if store::count_admins(&mut tx).await? == 0 {
         let name = default_display_name(&admin.email);
         match store::insert(&mut tx, &admin.email, name, true, &hash, true).await? {
-            Some(user) => tracing::info!(user.id = %user.id, "first administrator created"),
+            Some(user) => {
+                let path = format!("/v1/users/{}", user.id);
+                audit::Request::of_program(NAME, "bootstrap_admin", path.clone(), None)
+                    .record(&mut tx, StatusCode::CREATED, Some(&path), &json!({ "email": "", "admin": true }))
+                    .await?;
+                tracing::info!(user.id = %user.id, "first administrator created");
+            }
             None => tracing::error!("bootstrap_admin.email belongs to a user who is not an administrator"),
         }
     }

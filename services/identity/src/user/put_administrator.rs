@@ -2,7 +2,11 @@
 //! gets in again.
 
 use anyhow::Context;
+use api::audit;
+use axum::http::StatusCode;
+use ids::UserId;
 use secrecy::SecretString;
+use serde_json::json;
 use sqlx::{Connection, PgConnection};
 
 use super::{
@@ -10,6 +14,7 @@ use super::{
     store,
 };
 use crate::{
+    OPERATORS_PROGRAM as PROGRAM,
     password::{self, Hasher},
     session::{self, EndReason},
     totp,
@@ -33,14 +38,15 @@ pub enum PutAdministrator {
     Reset,
 }
 
-/// Makes a user an administrator with this password. For an administrator of the database, whose search path is this service's
-/// schema.
+/// Makes a user an administrator with this password, and records it in the platform's audit log. For an administrator of the
+/// database, whose search path is this service's schema. `by` is who runs the program.
 ///
 /// # Errors
 /// If the address or the password is not valid, or the database fails.
 pub async fn put_administrator(
     conn: &mut PgConnection,
     administrator: &Administrator,
+    by: &str,
 ) -> anyhow::Result<PutAdministrator> {
     let Administrator { email, password } = administrator;
     check_email("/email", email)?;
@@ -49,7 +55,8 @@ pub async fn put_administrator(
     let mut tx = conn.begin().await?;
     store::lock_admins(&mut tx).await?;
     let name = default_display_name(email);
-    if store::insert(&mut tx, email, name, true, &hash, true).await?.is_some() {
+    if let Some(user) = store::insert(&mut tx, email, name, true, &hash, true).await? {
+        record(&mut tx, user.id, PutAdministrator::Created, by).await?;
         tx.commit().await?;
         return Ok(PutAdministrator::Created);
     }
@@ -64,6 +71,16 @@ pub async fn put_administrator(
     store::update(&mut tx, user.id, user.generation, &update).await?;
     totp::forget(&mut tx, user.id).await?;
     session::end_all(&mut tx, user.id, None, EndReason::PasswordChanged).await?;
+    record(&mut tx, user.id, PutAdministrator::Reset, by).await?;
     tx.commit().await?;
     Ok(PutAdministrator::Reset)
+}
+
+async fn record(conn: &mut PgConnection, user: UserId, done: PutAdministrator, by: &str) -> sqlx::Result<()> {
+    let path = format!("/v1/users/{user}");
+    let created = (done == PutAdministrator::Created).then_some(path.as_str());
+    let status = if created.is_some() { StatusCode::CREATED } else { StatusCode::OK };
+    audit::Request::of_program(PROGRAM, "administrator", path.clone(), Some(by))
+        .record(conn, status, created, &json!({ "email": "", "password": "", "admin": true }))
+        .await
 }

@@ -53,13 +53,13 @@ async fn list_stock_units(
     let mut filter = UnitFilter { state: query.state, ..UnitFilter::default() };
     if let Some(reference) = &query.gpu_spec {
         let Some(found) = gpu_spec::store::find_by_reference(&mut tx, reference).await? else {
-            return Ok(Json(Page { items: Vec::new(), next_cursor: None }));
+            return Ok(Json(Page::last(Vec::new())));
         };
         filter.gpu_spec = Some(found.id);
     }
     if let Some(reference) = &query.datacenter {
         let Some(found) = datacenter::store::find_by_reference(&mut tx, reference).await? else {
-            return Ok(Json(Page { items: Vec::new(), next_cursor: None }));
+            return Ok(Json(Page::last(Vec::new())));
         };
         filter.datacenter = Some(found.id);
     }

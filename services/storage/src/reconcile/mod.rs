@@ -17,7 +17,7 @@ use anyhow::ensure;
 use api::{ErrorChain, OperationProgress, Problem, ProblemType};
 use db::queue::{Leased, Outcome, Queue};
 use ids::StorageId;
-use operations::End;
+use operations::{End, Requests};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family},
@@ -102,12 +102,13 @@ impl Reconciler {
         let Some(storage) = storage::find_any(&mut tx, leased.key).await? else {
             return Ok(Outcome::Released);
         };
-        let request = match self.tracer.is_on() {
-            true => operations::open_trace(&mut tx, storage.operation_id).await?,
-            false => None,
+        let requests = match self.tracer.is_on() {
+            true => operations::requests(&mut tx, storage.operation_id).await?,
+            false => Requests::default(),
         };
         tx.commit().await?;
-        let mut span = self.tracer.reconcile("reconcile storage", request);
+        let mut span = self.tracer.reconcile("reconcile storage", requests.asked);
+        requests.before.into_iter().for_each(|before| span.link(before));
         span.set("atelier.storage.id", &storage.id);
         span.run(Box::pin(self.carry_out(leased, &storage))).await
     }

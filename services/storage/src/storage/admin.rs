@@ -84,8 +84,7 @@ async fn list_platform_storages(
 ) -> Result<Json<Page<PlatformStorageView>>, Problem> {
     let page = PageParams { limit: params.limit, cursor: params.cursor }.request()?;
     let mut tx = state.db.admin().await?;
-    let storages = store::list_all(&mut tx, params.tenant_id, params.state, page.after, page.rows()).await?;
-    let storages = page.page(storages, |storage| storage.id);
+    let storages = store::page_of_all(&mut tx, params.tenant_id, params.state, &page).await?;
     let ids: Vec<_> = storages.items.iter().map(|storage| storage.id).collect();
     let mut attachments = store::attachments_of_all(&mut tx, &ids).await?;
     Ok(Json(storages.map(|storage| PlatformStorageView::new(storage, &mut attachments, &state))))

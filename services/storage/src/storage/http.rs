@@ -79,8 +79,7 @@ async fn list_storages(
     let page = PageParams { limit: params.limit, cursor: params.cursor }.request()?;
     let filter = store::Filter { state: params.state, kind: params.kind };
     let mut tx = state.db.tenant(member.tenant).await?;
-    let storages = store::list(&mut tx, member.tenant, page.after, filter, page.rows()).await?;
-    let storages = page.page(storages, |storage| storage.id);
+    let storages = store::page(&mut tx, member.tenant, &page, filter).await?;
     let ids: Vec<_> = storages.items.iter().map(|storage| storage.id).collect();
     let mut attachments = store::attachments(&mut tx, member.tenant, &ids).await?;
     Ok(Json(storages.map(|storage| StorageView::new(storage, &mut attachments, objects(&state)))))

@@ -13,6 +13,7 @@ mod quotas;
 mod specs;
 mod subjects;
 mod tenants;
+mod unreadable;
 mod volumes;
 mod workers;
 mod world;

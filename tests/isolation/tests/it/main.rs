@@ -6,6 +6,7 @@ mod audit;
 mod drain;
 mod fuzz;
 mod health;
+mod lost_connections;
 mod matrix;
 mod policies;
 mod queries;

@@ -1,0 +1,86 @@
+//! Connections that Postgres ends, or that are cut in the middle of a message, while transactions are under way: each error says
+//! that the database is not available.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use api::{Problem, ProblemType};
+use atelier_db::{Db, DbConfig};
+use futures::future::join_all;
+use sqlx::migrate::Migrator;
+use testkit::{DatabaseProxy, TestDb};
+
+/// Transactions of each task, and tasks.
+const TRANSACTIONS: usize = 80;
+const TASKS: usize = 8;
+
+/// A transaction like those of requests: settings, prepared statements with many rows, a write, a commit.
+async fn transaction(db: &Db) -> sqlx::Result<()> {
+    let mut tx = db.admin().await?;
+    for rows in [3, 1, 300] {
+        let read: Vec<String> = sqlx::query_scalar("select repeat('x', 100) from generate_series(1, $1)")
+            .bind(rows)
+            .fetch_all(&mut *tx)
+            .await?;
+        assert_eq!(i64::try_from(read.len()).unwrap(), i64::from(rows));
+    }
+    let one: i32 = sqlx::query_scalar("select 1").fetch_one(&mut *tx).await?;
+    assert_eq!(one, 1);
+    tx.commit().await
+}
+
+/// Counts the errors of transactions, by kind, while `lose` ends connections again and again.
+async fn errors(db: &Db, lose: impl AsyncFn()) -> BTreeMap<String, usize> {
+    let work = join_all((0..TASKS).map(async |_| {
+        let mut errors = Vec::new();
+        for _ in 0..TRANSACTIONS {
+            errors.extend(transaction(db).await.err());
+        }
+        errors
+    }));
+    let losses = async {
+        loop {
+            lose().await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let errors = tokio::select! {
+        errors = work => errors,
+        () = losses => unreachable!("connections are lost until all is done"),
+    };
+    let mut kinds = BTreeMap::new();
+    for error in errors.into_iter().flatten() {
+        let kind = match error.as_database_error().and_then(|error| error.code()) {
+            Some(code) => code.into_owned(),
+            None => format!("{error:?}"),
+        };
+        let problem = Problem::from(error);
+        assert!(problem.is(ProblemType::Unavailable), "{kind}: {problem}");
+        *kinds.entry(kind).or_default() += 1;
+    }
+    kinds
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_of_a_terminated_connection_is_unavailable() {
+    let database = TestDb::new().await;
+    let (_, db) = database.open("stock", &Migrator::with_migrations(vec![])).await;
+    let admin = tokio::sync::Mutex::new(database.admin().await);
+    let errors = errors(&db, async || {
+        let terminate = "select count(pg_terminate_backend(pid)) from pg_stat_activity
+            where datname = current_database() and usename like 'atelier_%'";
+        let _: i64 = sqlx::query_scalar(terminate).fetch_one(&mut *admin.lock().await).await.unwrap();
+    })
+    .await;
+    assert!(errors.values().sum::<usize>() > 20, "{errors:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_of_a_cut_connection_is_unavailable() {
+    let database = TestDb::new().await;
+    let config = database.service("stock", &Migrator::with_migrations(vec![])).await;
+    let proxy = DatabaseProxy::start(database.upstream()).await;
+    let database = database.behind(&proxy);
+    let db = Db::connect("stock", &DbConfig { url: database.url(), ..config }).unwrap();
+    let errors = errors(&db, async || proxy.cut()).await;
+    assert!(errors.values().sum::<usize>() > 20, "{errors:#?}");
+}
