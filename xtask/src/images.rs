@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    os::unix::fs::symlink,
+    os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
 };
 
@@ -86,6 +86,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         .with_context(|| format!("{} is missing: install ca-certificates", authorities.display()))?;
     if images.iter().any(|image| [DEVELOPMENT, WEBUI].contains(&image.name)) {
         shell(&packages::busybox(consent).await?, &folder.join("bin"))?;
+        workspace(&folder.join("workspace"))?;
     }
     let program = packages::image_builder(consent).await?;
     let builder = Builder { program, revision: revision.unwrap_or_default(), postgres: args.postgres };
@@ -210,6 +211,16 @@ fn shell(busybox: &Path, folder: &Path) -> anyhow::Result<()> {
     let output = std::process::Command::new(busybox).arg("--list").output()?;
     for command in String::from_utf8(output.stdout)?.lines().filter(|&name| name != "busybox") {
         symlink("busybox", folder.join(command))?;
+    }
+    Ok(())
+}
+
+/// The working folder of the demo's service, which any user can write to.
+fn workspace(folder: &Path) -> anyhow::Result<()> {
+    let storage = folder.join("storage");
+    std::fs::create_dir_all(&storage)?;
+    for writable in [folder, &storage] {
+        std::fs::set_permissions(writable, std::fs::Permissions::from_mode(0o777))?;
     }
     Ok(())
 }
