@@ -101,7 +101,21 @@ impl Database {
             host: options.get_host().to_owned(),
             port: options.get_port(),
             database: database.to_owned(),
+            tls: self.tls()?,
         })
+    }
+
+    /// How the URL wants the connection to be secured, in the variables of Postgres' programs.
+    fn tls(&self) -> anyhow::Result<Vec<(&'static str, String)>> {
+        let url: url::Url = self.url.parse()?;
+        let variable = |key: &str| match key {
+            "sslmode" | "ssl-mode" => Some("PGSSLMODE"),
+            "sslrootcert" | "ssl-root-cert" | "ssl-ca" => Some("PGSSLROOTCERT"),
+            "sslcert" | "ssl-cert" => Some("PGSSLCERT"),
+            "sslkey" | "ssl-key" => Some("PGSSLKEY"),
+            _ => None,
+        };
+        Ok(url.query_pairs().filter_map(|(key, value)| Some((variable(&key)?, value.into_owned()))).collect())
     }
 }
 
@@ -111,4 +125,22 @@ pub(crate) struct Target {
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) database: String,
+    pub(crate) tls: Vec<(&'static str, String)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_of_postgres_secure_the_connection_as_the_url_says() {
+        let tls = |url: &str| {
+            Database { url: url.to_owned(), reader_password: None, superuser: None }.target().unwrap().tls
+        };
+        assert_eq!(tls("postgres://db:5432/atelier"), []);
+        let verified =
+            tls("postgres://db/atelier?sslmode=verify-full&sslrootcert=/etc/atelier/postgres/ca.crt");
+        let expected = [("PGSSLMODE", "verify-full"), ("PGSSLROOTCERT", "/etc/atelier/postgres/ca.crt")];
+        assert_eq!(verified, expected.map(|(name, value)| (name, value.to_owned())));
+    }
 }

@@ -21,6 +21,7 @@ pub(crate) async fn run(
         .args(["--no-password", "--dbname", &target.database])
         .args(arguments)
         .env("PGPASSWORD", login.password.expose_secret())
+        .envs(target.tls.iter().map(|(name, value)| (*name, value)))
         .stdin(Stdio::null());
     let output = command.output().await;
     let output =

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    os::unix::fs::symlink,
+    os::unix::fs::{PermissionsExt, symlink},
     path::{Path, PathBuf},
 };
 
@@ -15,6 +15,9 @@ use crate::{
     process,
 };
 
+/// The variable by which programs are built with the commit that they are made of.
+const REVISION: &str = "ATELIER_BUILD_REVISION";
+
 /// An image, the programs in it, and the one that is tried.
 struct Image {
     name: &'static str,
@@ -23,7 +26,7 @@ struct Image {
     check: &'static [&'static str],
 }
 
-static IMAGES: [Image; 9] = [
+static IMAGES: [Image; 11] = [
     Image { name: "admin", programs: &["atelier-admin"], check: &["--version"] },
     Image { name: "provision", programs: &["atelier-provision"], check: &["--version"] },
     Image { name: "gateway", programs: &["atelier-gateway"], check: &["openapi"] },
@@ -32,18 +35,24 @@ static IMAGES: [Image; 9] = [
     Image { name: "storage", programs: &["atelier-storage"], check: &["openapi"] },
     Image { name: "gpu", programs: &["atelier-gpu"], check: &["openapi"] },
     Image { name: "operator", programs: &["atelier-operator"], check: &["crds"] },
+    Image { name: BACKUP, programs: &["atelier-admin"], check: &["--version"] },
+    Image { name: WEBUI, programs: &["atelier-webui"], check: &["--version"] },
     Image {
         name: DEVELOPMENT,
         programs: &["atelier-devcluster", "atelier-devs3", "atelier-webui"],
         check: &["-c", "atelier-devcluster --version && atelier-devs3 --version && atelier-webui --version"],
     },
 ];
-/// The image of the development cluster and object store: the only one with a shell.
+/// The image of the development cluster and object store, whose programs are commands of its shell.
 const DEVELOPMENT: &str = "development";
+/// The service of the demo. As the one before, it has a shell.
+const WEBUI: &str = "webui";
+/// The only image with a base image, which has to be fetched: it is built only if it is named.
+const BACKUP: &str = "backup";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only the image of this service; may be repeated
+    /// Only the image of this service; may be repeated. `backup` is built only if it is named
     #[arg(long = "service")]
     services: Vec<String>,
     /// Images are REPOSITORY/SERVICE:TAG
@@ -51,6 +60,9 @@ pub(crate) struct Args {
     repository: String,
     #[arg(long, default_value = "dev")]
     tag: String,
+    /// The image of Postgres that `backup` is based on: of the server's version or later
+    #[arg(long, default_value = "docker.io/library/postgres:17")]
+    postgres: String,
     /// Build the programs, and no image
     #[arg(long)]
     programs_only: bool,
@@ -64,21 +76,24 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let consent = Consent::new(args.yes);
     let folder = crate::root().join("target/images");
     std::fs::create_dir_all(&folder)?;
-    build(&images, &folder).await?;
+    let revision = revision().await;
+    build(&images, &folder, revision.as_deref()).await?;
     if args.programs_only {
         return Ok(());
     }
     let authorities = Path::new("/etc/ssl/certs/ca-certificates.crt");
     std::fs::copy(authorities, folder.join("ca-certificates.crt"))
         .with_context(|| format!("{} is missing: install ca-certificates", authorities.display()))?;
-    if images.iter().any(|image| image.name == DEVELOPMENT) {
+    if images.iter().any(|image| [DEVELOPMENT, WEBUI].contains(&image.name)) {
         shell(&packages::busybox(consent).await?, &folder.join("bin"))?;
+        workspace(&folder.join("workspace"))?;
     }
-    let builder = Builder { program: packages::image_builder(consent).await?, revision: revision().await };
+    let program = packages::image_builder(consent).await?;
+    let builder = Builder { program, revision: revision.unwrap_or_default(), postgres: args.postgres };
     for image in images {
         let tag = format!("{}/{}:{}", args.repository, image.name, args.tag);
         builder.build(image.name, &tag).await?;
-        builder.try_out(&tag, image.check).await?;
+        builder.try_out(image, &tag).await?;
         println!("  built {tag}");
     }
     Ok(())
@@ -90,15 +105,19 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Image>> {
     }
     Ok(IMAGES
         .iter()
-        .filter(|image| names.is_empty() || names.iter().any(|name| name == image.name))
+        .filter(|image| {
+            if names.is_empty() { image.name != BACKUP } else { names.iter().any(|name| name == image.name) }
+        })
         .collect())
 }
 
 /// Builds static programs, and copies them with their bills of materials to `folder`.
-async fn build(images: &[&Image], folder: &Path) -> anyhow::Result<()> {
+async fn build(images: &[&Image], folder: &Path, revision: Option<&str>) -> anyhow::Result<()> {
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let mut cargo = Command::new("cargo");
     cargo.current_dir(crate::root()).env("RUSTFLAGS", "-C target-feature=+crt-static");
+    // /v1/platform/health says it
+    cargo.env(REVISION, revision.unwrap_or_default());
     // with --target, procedural macros are built without the flag
     cargo.args(["build", "--release", "--locked", "--workspace", "--target", &target]);
     let programs: Vec<&str> = images.iter().flat_map(|image| image.programs.iter().copied()).collect();
@@ -196,19 +215,31 @@ fn shell(busybox: &Path, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The commit that is built.
-async fn revision() -> String {
-    let output = Command::new("git").current_dir(crate::root()).args(["rev-parse", "HEAD"]).output().await;
-    match output {
-        Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
-        _ => "unknown".to_owned(),
+/// The working folder of the demo's service, which any user can write to.
+fn workspace(folder: &Path) -> anyhow::Result<()> {
+    let storage = folder.join("storage");
+    std::fs::create_dir_all(&storage)?;
+    for writable in [folder, &storage] {
+        std::fs::set_permissions(writable, std::fs::Permissions::from_mode(0o777))?;
     }
+    Ok(())
+}
+
+/// The commit that is built: as the environment says, for a source without its repository, or git.
+async fn revision() -> Option<String> {
+    if let Ok(given) = std::env::var(REVISION) {
+        return Some(given);
+    }
+    let git = Command::new("git").current_dir(crate::root()).args(["rev-parse", "HEAD"]).output().await;
+    let output = git.ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// docker or buildah.
 struct Builder {
     program: &'static str,
     revision: String,
+    postgres: String,
 }
 
 impl Builder {
@@ -225,12 +256,14 @@ impl Builder {
         command.args(["--file", "deploy/images/Containerfile", "--target", image, "--tag", tag]);
         command.args(["--build-arg", "PROGRAMS=prebuilt", "--build-arg"]);
         command.arg(format!("VERSION={}", env!("CARGO_PKG_VERSION")));
-        command.arg("--build-arg").arg(format!("REVISION={}", self.revision)).arg(".");
+        command.arg("--build-arg").arg(format!("REVISION={}", self.revision));
+        command.arg("--build-arg").arg(format!("POSTGRES={}", self.postgres)).arg(".");
         process::run(&format!("the build of {tag}"), command).await
     }
 
     /// Runs the program in its image: it finds everything that it needs there.
-    async fn try_out(&self, tag: &str, arguments: &[&str]) -> anyhow::Result<()> {
+    async fn try_out(&self, image: &Image, tag: &str) -> anyhow::Result<()> {
+        let arguments = image.check;
         let what = format!("{} in {tag}", arguments.join(" "));
         if self.program == "docker" {
             let mut command =
@@ -242,7 +275,7 @@ impl Builder {
         let made = self.command(&["from", tag]).output().await?;
         ensure!(made.status.success(), "buildah from {tag}: {}", String::from_utf8_lossy(&made.stderr));
         let container = String::from_utf8(made.stdout)?.trim().to_owned();
-        let entrypoint = if tag.contains(DEVELOPMENT) { "/bin/sh" } else { "/atelier" };
+        let entrypoint = if image.name == DEVELOPMENT { "/bin/sh" } else { "/atelier" };
         let mut command = self.command(&["run", "--isolation", "chroot", &container, "--", entrypoint]);
         command.args(arguments);
         let ran = process::run(&what, command).await;
@@ -284,10 +317,21 @@ mod tests {
     }
 
     #[test]
+    fn an_image_with_a_base_image_is_built_only_if_it_is_named() {
+        let names = |of: &[&str]| -> Vec<_> {
+            let of: Vec<_> = of.iter().map(|&name| name.to_owned()).collect();
+            chosen(&of).unwrap().iter().map(|image| image.name).collect()
+        };
+        assert_eq!(names(&[]).len(), IMAGES.len() - 1);
+        assert!(!names(&[]).contains(&BACKUP));
+        assert_eq!(names(&[BACKUP]), [BACKUP]);
+    }
+
+    #[test]
     fn each_image_is_a_stage_of_the_containerfile() {
         let file = std::fs::read_to_string(crate::root().join("deploy/images/Containerfile")).unwrap();
         for image in &IMAGES {
-            assert!(file.contains(&format!("FROM base AS {}\n", image.name)), "{}", image.name);
+            assert!(file.contains(&format!(" AS {}\n", image.name)), "{}", image.name);
             for program in image.programs {
                 assert!(file.contains(&format!("/programs/{program}")), "{program}");
             }

@@ -33,6 +33,9 @@ const READY_AGAIN: Duration = Duration::from_secs(5);
 /// A worker that has not recovered for this long makes the process unhealthy, so that it is restarted.
 const UNHEALTHY: Duration = Duration::from_secs(300);
 
+/// Longest pause after a round that failed. The module is degraded until a round succeeds.
+const RETRY: Duration = Duration::from_secs(30);
+
 /// The result of one round of a periodic worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Round {
@@ -182,7 +185,7 @@ impl Workers {
     }
 
     /// Runs `round` at once and then every `period` until shutdown; the pause is skipped after [`Round::More`].
-    /// A round that returns an error is logged, counted and repeated after `period`.
+    /// A round that returns an error is logged, counted and repeated after `period`, but after 30 s at the latest.
     ///
     /// # Panics
     /// If a worker of this name exists.
@@ -218,7 +221,7 @@ impl Workers {
                             inner.count(&label, "error");
                             rounds.round_failed(&error);
                             tracing::warn!(worker = label, error = format!("{error:#}"), "round failed");
-                            period
+                            period.min(RETRY)
                         }
                     };
                     token.run_until_cancelled(tokio::time::sleep(pause)).await;
@@ -520,8 +523,8 @@ mod tests {
         });
         tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(rounds.load(Ordering::SeqCst), 3);
-        tokio::time::sleep(period).await;
-        assert_eq!(rounds.load(Ordering::SeqCst), 4);
+        tokio::time::sleep(RETRY).await;
+        assert_eq!(rounds.load(Ordering::SeqCst), 4, "it does not wait for the next period");
         assert_eq!(workers.status("sweep"), Some((true, 0)), "a failed round is no failed worker");
         let text = metrics.text();
         assert!(text.contains("worker_failures_total{worker=\"sweep\",cause=\"error\"} 1"), "{text}");

@@ -19,7 +19,8 @@ use hyper_util::rt::TokioIo;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::{net::TcpStream, time::Instant};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// The longest of two attempts to connect, each with a lookup of the name.
+const ATTEMPT: Duration = Duration::from_secs(1);
 /// Time without a byte after which an upstream is probed.
 const PROBE_AFTER: Duration = Duration::from_secs(60);
 /// Below the five seconds after which common servers close an idle connection.
@@ -74,7 +75,7 @@ impl Pool {
     /// # Errors
     /// If the address accepts none within two seconds.
     pub(crate) async fn connect(&self, authority: &str) -> io::Result<Connection> {
-        let stream = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(authority)).await??;
+        let stream = twice(|| TcpStream::connect(authority)).await?;
         stream.set_nodelay(true)?;
         SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(PROBE_AFTER))?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
@@ -105,6 +106,15 @@ impl Pool {
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Vec<Idle>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Repeats an attempt that fails or takes too long. Nothing was sent; a lost packet of a lookup takes the resolver 5 s, and
+/// the next connection to a Service may lead to another replica.
+async fn twice<T, F: Future<Output = io::Result<T>>>(attempt: impl Fn() -> F) -> io::Result<T> {
+    if let Ok(Ok(done)) = tokio::time::timeout(ATTEMPT, attempt()).await {
+        return Ok(done);
+    }
+    tokio::time::timeout(ATTEMPT, attempt()).await?
 }
 
 impl Connection {
@@ -194,5 +204,38 @@ impl HttpBody for UpstreamBody {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_attempted_twice_within_two_seconds() {
+        let connected = async |answers: [Option<io::Result<u32>>; 2]| {
+            let (attempts, answers) = (AtomicU32::new(0), Mutex::new(answers.into_iter()));
+            let begun = Instant::now();
+            let result = twice(|| {
+                attempts.fetch_add(1, Ordering::SeqCst);
+                let answer = answers.lock().unwrap().next().flatten();
+                async {
+                    match answer {
+                        Some(answer) => answer,
+                        None => std::future::pending().await,
+                    }
+                }
+            })
+            .await;
+            (result.map_err(|error| error.kind()), attempts.into_inner(), begun.elapsed().as_secs())
+        };
+        let refused = || Some(Err(io::ErrorKind::ConnectionRefused.into()));
+        assert_eq!(connected([Some(Ok(7)), None]).await, (Ok(7), 1, 0));
+        assert_eq!(connected([refused(), Some(Ok(7))]).await, (Ok(7), 2, 0));
+        assert_eq!(connected([None, Some(Ok(7))]).await, (Ok(7), 2, 1));
+        assert_eq!(connected([None, None]).await, (Err(io::ErrorKind::TimedOut), 2, 2));
+        assert_eq!(connected([refused(), refused()]).await, (Err(io::ErrorKind::ConnectionRefused), 2, 0));
     }
 }

@@ -44,7 +44,7 @@ pub struct Chart {
     pub objects: Vec<Value>,
 }
 
-/// A program that the chart runs: of a Deployment or a Job.
+/// A program that the chart runs: of a Deployment, a Job or a `CronJob`.
 #[derive(Debug)]
 pub struct Pod<'a> {
     /// Kind and name of what it belongs to.
@@ -74,10 +74,15 @@ impl Chart {
     /// The programs.
     #[must_use]
     pub fn pods(&self) -> Vec<Pod<'_>> {
-        let owners = self.of_kind("Deployment").chain(self.of_kind("Job"));
+        let owners = ["Deployment", "Job", "CronJob"].into_iter().flat_map(|kind| self.of_kind(kind));
         owners
             .map(|owner| {
-                let template = &owner["spec"]["template"];
+                let spec = if owner["kind"] == "CronJob" {
+                    &owner["spec"]["jobTemplate"]["spec"]
+                } else {
+                    &owner["spec"]
+                };
+                let template = &spec["template"];
                 let containers = template["spec"]["containers"].as_array().unwrap();
                 assert_eq!(containers.len(), 1);
                 let image = containers[0]["image"].as_str().unwrap();
@@ -144,6 +149,7 @@ pub fn sample_secret(key: &str) -> &'static str {
         "owner-password"
         | "app-password"
         | "worker-password"
+        | "reader-password"
         | "bootstrap-admin-password"
         | "access-key"
         | "secret-key"

@@ -31,6 +31,7 @@ pub fn read(service: &str, file: &Path) -> anyhow::Result<Value> {
         "storage" => drop(load::<atelier_storage::Config>(some)?),
         "gpu" => drop(load::<atelier_gpu::Config>(some)?),
         "operator" => drop(load::<atelier_operator::Config>(some)?),
+        "backup" => drop(load::<atelier_admin::config::Config>(some)?),
         "provision" => drop(provision::Config::load(some)?),
         "devcluster" => drop(devcluster::Config::read(file)?),
         "devs3" => drop(load::<devs3::Config>(some)?),

@@ -18,10 +18,15 @@ pub(crate) async fn datacenter(admin: &Api) -> anyhow::Result<String> {
     Ok(text(all.first().context("there is no datacenter")?, "name")?.to_owned())
 }
 
+/// As large as the smallest of the catalogue, which the cluster can hold.
 pub(crate) async fn create_spec(admin: &Api, name: &str) -> anyhow::Result<String> {
+    let known = admin.list("/v1/gpu-specs").await?;
+    let smallest = known.iter().min_by_key(|spec| spec["memory_mib"].as_u64());
+    let smallest = smallest.context("there is no specification")?;
     let spec = json!({
         "name": name, "gpu_model": "NVIDIA-GeForce-RTX-3080", "gpu_count": 1, "gpu_cores": 8704,
-        "video_memory_mib": 10_240, "cpu_millis": 4000, "memory_mib": 8192, "disk_gib": 50,
+        "video_memory_mib": 10_240, "cpu_millis": smallest["cpu_millis"],
+        "memory_mib": smallest["memory_mib"], "disk_gib": smallest["disk_gib"],
         "price_per_hour": "0.2", "hold_price_fraction": "0.25", "currency": "USD",
         "allocation": { "kind": "device", "resource": "nvidia.com/gpu" },
     });

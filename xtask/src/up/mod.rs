@@ -41,6 +41,8 @@ pub(crate) struct Args {
     /// priority classes are installed, which needs an administrator's rights; its pods must be reachable from here
     #[arg(long, conflicts_with = "datacenters")]
     kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    suited: seed::Suited,
     /// Number of gateways; two are behind HAProxy
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     gateways: u8,
@@ -60,13 +62,15 @@ pub(crate) struct SeedArgs {
     /// Name of its cluster in the configuration of the services
     #[arg(long, default_value = "dev-1")]
     cluster: String,
+    #[command(flatten)]
+    suited: seed::Suited,
 }
 
 /// Creates the demo data through the public API.
 pub(crate) async fn seed(args: SeedArgs) -> anyhow::Result<()> {
     let access = Access::read(&args.access)?;
     let admin = Api::new(&access.gateway)?.sign_in(&access.administrator).await?;
-    seed::seed(&admin, &access, &[(&args.datacenter, &args.cluster)]).await
+    seed::seed(&admin, &access, &[(&args.datacenter, &args.cluster)], &args.suited).await
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
@@ -100,7 +104,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let interrupted = supervise::interrupted()?;
     tokio::pin!(interrupted);
     let up = tokio::select! {
-        up = bring_up(&mut platform, &bin) => up,
+        up = bring_up(&mut platform, &bin, &args.suited) => up,
         () = &mut interrupted => Err(anyhow::anyhow!("interrupted")),
     };
     if let Err(error) = up {
@@ -154,14 +158,18 @@ pub(crate) async fn start_for_drill(
     let mut platform = platform::Platform::new(config, datacenters, gateways, &data, programs, secrets)?;
     platform.reach_through(drilled.postgres, drilled.object_store);
     platform.rotate_soon();
-    if let Err(error) = bring_up(&mut platform, &bin).await {
+    if let Err(error) = bring_up(&mut platform, &bin, &seed::Suited::default()).await {
         platform.stop().await;
         return Err(error);
     }
     Ok((platform, lock))
 }
 
-async fn bring_up(platform: &mut platform::Platform, postgres_bin: &Path) -> anyhow::Result<()> {
+async fn bring_up(
+    platform: &mut platform::Platform,
+    postgres_bin: &Path,
+    suited: &seed::Suited,
+) -> anyhow::Result<()> {
     platform.start_foundations(postgres_bin).await?;
     platform.migrate().await?;
     platform.start_services().await?;
@@ -170,7 +178,7 @@ async fn bring_up(platform: &mut platform::Platform, postgres_bin: &Path) -> any
     match Api::new(&access.gateway)?.sign_in(&access.administrator).await {
         Ok(admin) => {
             let names: Vec<_> = platform.datacenters.iter().map(|one| (one.name, one.name)).collect();
-            seed::seed(&admin, &access, &names).await?;
+            seed::seed(&admin, &access, &names, suited).await?;
         }
         // for example after a change of the password, once the platform has been up
         Err(error) if file.exists() => println!("  the demo data was not checked: {error:#}"),

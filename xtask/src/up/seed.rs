@@ -12,14 +12,31 @@ use crate::demo::{
 
 const TENANT: &str = "atelier-studio";
 
+/// How the demo data suits the cluster.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct Suited {
+    /// Image of the demo's service, for a cluster that pulls images: that of `cargo xtask images --service webui`
+    #[arg(long, value_name = "IMAGE")]
+    webui: Option<String>,
+    /// Specifications for one small node, as of kind and k3s: units of 250 millicores and 512 MiB, volumes of the access
+    /// mode ReadWriteOnce
+    #[arg(long)]
+    small: bool,
+}
+
 /// `datacenters`: name and cluster.
-pub(crate) async fn seed(admin: &Api, access: &Access, datacenters: &[(&str, &str)]) -> anyhow::Result<()> {
+pub(crate) async fn seed(
+    admin: &Api,
+    access: &Access,
+    datacenters: &[(&str, &str)],
+    suited: &Suited,
+) -> anyhow::Result<()> {
     let begun = Instant::now();
     for (name, cluster) in datacenters {
         let body = json!({ "name": name, "region": "local", "cluster": cluster });
         ensure(admin, "/v1/datacenters", name, body).await?;
     }
-    for spec in gpu_specs() {
+    for spec in gpu_specs(suited.small) {
         let name = text(&spec, "name")?.to_owned();
         ensure(admin, "/v1/gpu-specs", &name, spec).await?;
         let stock = admin.list(&format!("/v1/stock?spec_name={name}")).await?;
@@ -30,12 +47,12 @@ pub(crate) async fn seed(admin: &Api, access: &Access, datacenters: &[(&str, &st
             }
         }
     }
-    for spec in storage_specs() {
+    for spec in storage_specs(suited.small) {
         let name = text(&spec, "name")?.to_owned();
         ensure(admin, "/v1/storage-specs", &name, spec).await?;
     }
     let existing = admin.list("/v1/services").await?;
-    for image in catalogue() {
+    for image in catalogue(suited.webui.as_deref()) {
         let same =
             |other: &&Value| (&other["service"], &other["version"]) == (&image["service"], &image["version"]);
         if existing.iter().find(same).is_none() {
@@ -75,12 +92,13 @@ async fn designer(admin: &Api, access: &Access) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn gpu_specs() -> [Value; 2] {
+fn gpu_specs(small: bool) -> [Value; 2] {
     let spec = |name, model, cores, video_memory, cpus: u32, memory: u32, price| {
+        let (cpu, memory, disk) = if small { (250, 512, 1) } else { (cpus * 1000, memory, 50) };
         json!({
             "name": name, "gpu_model": model, "gpu_count": 1, "gpu_cores": cores,
-            "video_memory_mib": video_memory, "cpu_millis": cpus * 1000, "memory_mib": memory,
-            "disk_gib": 50, "price_per_hour": price, "currency": "USD",
+            "video_memory_mib": video_memory, "cpu_millis": cpu, "memory_mib": memory,
+            "disk_gib": disk, "price_per_hour": price, "currency": "USD",
             "allocation": { "kind": "device", "resource": "nvidia.com/gpu" },
         })
     };
@@ -90,18 +108,20 @@ fn gpu_specs() -> [Value; 2] {
     ]
 }
 
-fn storage_specs() -> [Value; 2] {
+fn storage_specs(small: bool) -> [Value; 2] {
+    let access_mode = if small { "read_write_once" } else { "read_write_many" };
     [
         json!({ "name": "ssd", "kind": "volume", "min_size_gib": 1, "max_size_gib": 2048,
-                "price_per_gib_month": "0.1", "currency": "USD" }),
+                "price_per_gib_month": "0.1", "currency": "USD", "access_mode": access_mode }),
         json!({ "name": "archive", "kind": "bucket", "min_size_gib": 1, "max_size_gib": 10_240,
                 "price_per_gib_month": "0.02", "currency": "USD" }),
     ]
 }
 
 /// Two versions of the WebUI, both of them the stand-in that draws on the CPU.
-fn catalogue() -> [Value; 2] {
+fn catalogue(image: Option<&str>) -> [Value; 2] {
     ["1.6", "1.10"].map(|version| {
+        let image = image.map_or_else(|| format!("atelier/webui:{version}"), str::to_owned);
         json!({
             "service": "stable-diffusion-webui", "version": version,
             "description": format!("Stand-in for Stable Diffusion WebUI {version} that needs no GPU"),
@@ -110,7 +130,7 @@ fn catalogue() -> [Value; 2] {
                         "url": "https://github.com/AUTOMATIC1111/stable-diffusion-webui" }],
             "recommended": version == "1.10",
             "template": {
-                "image": format!("atelier/webui:{version}"),
+                "image": image,
                 "ports": [{ "port": 7860, "protocol": "TCP", "is_public": true, "is_probe": true,
                             "base_url": "/internal/ping" }],
                 "env": [{ "name": "SD_VERSION", "value": version }],

@@ -126,7 +126,7 @@ async fn upgrade(
     let access = up::access(&replicas.platform.config, &replicas.platform.secrets);
     let admin = Api::new(&access.gateway)?.sign_in(&access.administrator).await?;
     let names: Vec<_> = replicas.platform.datacenters.iter().map(|one| (one.name, one.name)).collect();
-    up::seed::seed(&admin, &access, &names).await?;
+    up::seed::seed(&admin, &access, &names, &up::seed::Suited::default()).await?;
     println!("{} is up", previous.revision);
 
     let outcome = under_load(replicas, programs, &access, rate).await?;

@@ -12,6 +12,11 @@ metadata:
 spec:
   {{- if not (dig "autoscaling" "enabled" false $values) }}
   replicas: {{ $values.replicas }}
+  {{- else }}
+  {{- /* those that the autoscaler has chosen: without the field, a Deployment that had it goes back to one */}}
+  {{- with lookup "apps/v1" "Deployment" .root.Release.Namespace (printf "atelier-%s" .name) }}
+  replicas: {{ .spec.replicas }}
+  {{- end }}
   {{- end }}
   strategy:
     rollingUpdate:

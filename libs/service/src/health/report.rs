@@ -190,7 +190,9 @@ impl Report {
             state,
             reason,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            revision: option_env!("ATELIER_BUILD_REVISION").map(str::to_owned),
+            revision: option_env!("ATELIER_BUILD_REVISION")
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned),
             started_at,
             lag_seconds,
             last_error,

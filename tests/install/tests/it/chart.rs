@@ -64,6 +64,8 @@ fn values_that_the_chart_does_not_know_are_refused() {
         "clusters.uk-1.kubeconfig=secret",
         // needs publicUrl to begin with https
         "gateway.tls.enabled=true",
+        // needs database.provision.existingReaderSecret
+        "backup.enabled=true",
     ] {
         let Some(chart) = rendered("default", &["--set", wrong]) else { return };
         assert!(chart.is_err(), "{wrong}");
@@ -200,6 +202,8 @@ fn what_is_optional_is_there_when_it_is_asked_for() {
     for name in ["atelier-gateway", "atelier-gpu"] {
         assert!(full.named("Deployment", name).unwrap()["spec"]["replicas"].is_null(), "{name}");
     }
+    let backups = full.named("CronJob", "atelier-backup").unwrap();
+    assert!(backups.to_string().contains(r#""claimName":"atelier-backups""#), "{backups}");
     // the definitions outlive the release: with them all units would go
     for definition in full.of_kind("CustomResourceDefinition") {
         assert_eq!(definition["metadata"]["annotations"]["helm.sh/resource-policy"], "keep");
