@@ -5,8 +5,8 @@ use secrecy::SecretString;
 
 use crate::Config;
 
-/// Creates an administrator with this address and password, for the audit log on behalf of `by`. A user who has the address becomes an administrator with this
-/// password, without a second factor, and is signed out everywhere.
+/// Creates an administrator with this address and password, for the audit log on behalf of `by`. A user who has the address
+/// becomes an administrator with this password, without a second factor, and is signed out everywhere.
 ///
 /// # Errors
 /// If the address or the password is not valid, or the database fails.

@@ -1,5 +1,5 @@
-//! `rotate-keys`: the next key that signs access tokens, and encryption keys (docs/KEYS.md): what is encrypted under other keys is encrypted under the first one, so that the others can be removed from the
-//! configuration. Services run meanwhile.
+//! `rotate-keys` (docs/KEYS.md): what is encrypted under other keys is encrypted under the first one, so that the others can be
+//! removed from the configuration; and the next key that signs access tokens. Services run meanwhile.
 
 use anyhow::Context;
 use atelier_identity::SigningKeyStart;

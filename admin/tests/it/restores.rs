@@ -110,7 +110,8 @@ async fn restored_instances_and_runs_are_behind_nothing_that_others_know() {
     let due = "select count(*) from gpu.instances where lease_until is null and wake_at <= now()";
     assert_eq!(true_of(due).await, 3);
     // a hold ends where it was confirmed last; a run goes on
-    let held = "select count(*) from gpu.runs where attempt = 3 and ended_at = confirmed_at and hold_end = 'unseen'";
+    let held =
+        "select count(*) from gpu.runs where attempt = 3 and ended_at = confirmed_at and hold_end = 'unseen'";
     assert_eq!(true_of(held).await, 1);
     assert_eq!(true_of("select count(*) from gpu.runs where attempt = 2 and ended_at is null").await, 1);
     // versions are above all that were published in the century until the restore, a hundred a minute

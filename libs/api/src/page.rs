@@ -76,6 +76,7 @@ pub fn is_unreadable(error: &sqlx::Error) -> bool {
 }
 
 /// Returns how many rows lists of this process have left out.
+#[must_use]
 pub fn unreadable_rows() -> u64 {
     UNREADABLE.load(Ordering::Relaxed)
 }

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use axum::{Json, Router, routing::get};
+use axum::{Json, Router, http::StatusCode, routing::get};
 use serde_json::{Value, json};
 use service::{Front, Process, health::DependencyKind};
 use testkit::{Client, eventually};
@@ -97,6 +97,8 @@ async fn each_module_has_the_state_of_its_replicas_and_no_secret_is_shown() {
         (Some("stock"), Some(env!("CARGO_PKG_VERSION")))
     );
     assert_eq!(report["dependencies"][0]["state"], "ok");
+    let time = |text: &Value| -> jiff::Timestamp { text.as_str().unwrap().parse().unwrap() };
+    assert!(time(&health["checked_at"]) >= time(&report["started_at"]), "{health}");
 
     answers.store(false, Ordering::SeqCst);
     let health = eventually("the lost dependency is seen", async || {
@@ -118,6 +120,42 @@ async fn each_module_has_the_state_of_its_replicas_and_no_secret_is_shown() {
         (stock["state"] == "ok" && stock["last_error"]["message"].is_string()).then_some(())
     })
     .await;
+}
+
+/// A replica that answers `/statusz` with this.
+async fn answering(status: StatusCode, body: String) -> Url {
+    let routes = Router::new().route("/statusz", get(move || async move { (status, body) }));
+    testkit::serve(routes).await.parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_replica_with_a_useless_answer_is_unreachable_and_hides_no_other() {
+    let well = replica("storage", &Arc::new(AtomicBool::new(true))).await;
+    let report = Client::new(well.as_str().trim_end_matches('/')).get("/statusz").await.expect(200).text;
+    let large = format!("{report}{}", " ".repeat(5 * 1024 * 1024));
+    // both addresses of the name are those of one replica
+    let by_name = format!("http://localhost:{}", well.port().unwrap()).parse().unwrap();
+    let modules = [
+        ("identity", vec![answering(StatusCode::INTERNAL_SERVER_ERROR, report).await, well]),
+        ("stock", vec![answering(StatusCode::OK, large).await]),
+        ("gpu", vec![answering(StatusCode::OK, "{}".to_owned()).await]),
+        ("storage", vec![by_name]),
+    ];
+    let platform = Platform::with(|config| {
+        config.modules = modules.map(|(name, urls)| (name.to_owned(), urls)).into();
+    })
+    .await;
+    let health = admin(&platform).get(PATH).await.expect(200).body;
+    let errors = |name: &str| -> Vec<Value> {
+        let replicas = module(&health, name)["replicas"].as_array().unwrap();
+        replicas.iter().map(|replica| replica["error"].clone()).collect()
+    };
+    assert_eq!(module(&health, "identity")["state"], "degraded", "{health}");
+    let refused = json!("the replica answers 500 Internal Server Error");
+    assert!(errors("identity").contains(&refused) && errors("identity").contains(&Value::Null), "{health}");
+    assert_eq!(errors("stock"), [json!("the report is too large")]);
+    assert_eq!(errors("gpu"), [json!("the report cannot be read")]);
+    assert_eq!((errors("storage"), &module(&health, "storage")["state"]), (vec![Value::Null], &json!("ok")));
 }
 
 #[tokio::test]

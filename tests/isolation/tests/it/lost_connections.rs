@@ -27,7 +27,7 @@ const ROUNDS: usize = 12;
 const READERS: usize = 4;
 /// Writes of each kind.
 const WRITES: usize = 12;
-const BETWEEN_LOSSES: Duration = Duration::from_millis(20);
+const BETWEEN_LOSSES: Duration = Duration::from_millis(100);
 
 /// What was answered, by status and type.
 type Answers = BTreeMap<String, usize>;
@@ -147,7 +147,7 @@ async fn requests_whose_connection_postgres_terminates_are_answered_503() {
         let _: i64 = sqlx::query_scalar(terminate).fetch_one(&mut *conn.lock().await).await.unwrap();
     })
     .await;
-    assert!(answers.get("503 unavailable").is_some_and(|times| *times > 20), "{answers:?}");
+    assert!(answers.get("503 unavailable").is_some_and(|times| *times > 5), "{answers:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -156,5 +156,5 @@ async fn requests_whose_connection_to_postgres_is_cut_are_answered_503() {
     let proxy = DatabaseProxy::start(db.upstream()).await;
     let platform = Platform::on(Arc::new(db.behind(&proxy))).await;
     let answers = use_while(&platform, async || proxy.cut()).await;
-    assert!(answers.get("503 unavailable").is_some_and(|times| *times > 20), "{answers:?}");
+    assert!(answers.get("503 unavailable").is_some_and(|times| *times > 5), "{answers:?}");
 }
