@@ -99,6 +99,8 @@ async fn each_module_has_the_state_of_its_replicas_and_no_secret_is_shown() {
         (Some("stock"), Some(env!("CARGO_PKG_VERSION")))
     );
     assert_eq!(report["dependencies"][0]["state"], "ok");
+    let time = |text: &Value| -> jiff::Timestamp { text.as_str().unwrap().parse().unwrap() };
+    assert!(time(&health["checked_at"]) >= time(&report["started_at"]), "{health}");
 
     answers.store(false, Ordering::SeqCst);
     let health = eventually("the lost dependency is seen", async || {
