@@ -22,7 +22,7 @@ const WRITE: Duration = Duration::from_secs(30);
 const READ: Duration = Duration::from_secs(330);
 
 /// What [`Clusters::checks`] does for a cluster.
-pub type Check = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+type Check = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
 /// How to reach a cluster.
 #[derive(Debug, Clone, Default, Deserialize)]

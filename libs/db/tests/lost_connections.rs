@@ -21,7 +21,7 @@ async fn transaction(db: &Db) -> sqlx::Result<()> {
             .bind(rows)
             .fetch_all(&mut *tx)
             .await?;
-        assert_eq!(i64::try_from(read.len()).unwrap(), i64::from(rows));
+        assert_eq!(i64::try_from(read.len()), Ok(i64::from(rows)));
     }
     let one: i32 = sqlx::query_scalar("select 1").fetch_one(&mut *tx).await?;
     assert_eq!(one, 1);
