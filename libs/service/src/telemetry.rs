@@ -4,8 +4,8 @@ use tracing_subscriber::{EnvFilter, layer::SubscriberExt, util::SubscriberInitEx
 
 /// Starts logging for this process, panics included. `RUST_LOG` filters (default `info`).
 pub fn init() {
-    let filter =
-        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,sqlx=warn,tower=warn,kube_runtime=error"));
+    let filter = EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| EnvFilter::new("info,sqlx=warn,tower=warn,kube_runtime=error"));
     let json = tracing_subscriber::fmt::layer()
         .json()
         .flatten_event(true)
