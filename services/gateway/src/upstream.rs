@@ -221,7 +221,7 @@ mod tests {
             let result = twice(|| {
                 attempts.fetch_add(1, Ordering::SeqCst);
                 let answer = answers.lock().unwrap().next().flatten();
-                async {
+                async move {
                     match answer {
                         Some(answer) => answer,
                         None => std::future::pending().await,
