@@ -24,9 +24,9 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// Send it as `cursor` to get the next page; null at the end.
     pub next_cursor: Option<String>,
-    /// Ids of items of this page that exist and whose stored records cannot be read; absent if there are none. Report them to
-    /// an administrator of the platform.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Ids of items of this page that exist and whose stored records cannot be read. Report them to an administrator of the
+    /// platform.
+    #[serde(default)]
     pub unreadable: Vec<String>,
 }
 

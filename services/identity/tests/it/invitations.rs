@@ -81,7 +81,7 @@ async fn an_invited_person_accepts_and_acts_for_the_tenant() {
     assert_eq!((invited.str("email"), invited.str("role")), ("ada@X.test", "member"));
     assert_eq!(invited.str("invited_by"), studio.owner);
     let open = studio.as_owner.get(&studio.path()).await.expect(200);
-    assert_eq!(open.body, json!({ "items": [invited.body], "next_cursor": null }));
+    assert_eq!(open.body, json!({ "items": [invited.body], "next_cursor": null, "unreadable": [] }));
 
     let list = received(&ada).await;
     let expected = json!([{

@@ -17,7 +17,10 @@ async fn the_list_of_stock_is_filtered_and_paged() {
         let _ = replica.datacenter(name).await;
     }
     let user = world.user(&replica, Role::Viewer);
-    assert_eq!(user.get("/v1/stock").await.expect(200).body, json!({ "items": [], "next_cursor": null }));
+    assert_eq!(
+        user.get("/v1/stock").await.expect(200).body,
+        json!({ "items": [], "next_cursor": null, "unreadable": [] })
+    );
 
     world.units("3080-small-4-1", "uk-1", 40).await;
     world.units("3080-small-4-1", "de-1", 1).await;

@@ -27,7 +27,8 @@ const ROUNDS: usize = 12;
 const READERS: usize = 4;
 /// Writes of each kind.
 const WRITES: usize = 12;
-const BETWEEN_LOSSES: Duration = Duration::from_millis(100);
+/// Each time between two losses is longer by this: on a slow machine, too, every write is carried out in the end.
+const LONGER: Duration = Duration::from_millis(40);
 
 /// What was answered, by status and type.
 type Answers = BTreeMap<String, usize>;
@@ -109,9 +110,9 @@ async fn use_while(platform: &Platform, lose: impl AsyncFn()) -> Answers {
         .boxed_local(),
     ];
     let losses = async {
-        loop {
+        for losses in 1.. {
             lose().await;
-            tokio::time::sleep(BETWEEN_LOSSES).await;
+            tokio::time::sleep(LONGER * losses).await;
         }
     };
     let answers = tokio::select! {
