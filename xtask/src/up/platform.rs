@@ -33,7 +33,7 @@ pub(crate) struct Platform {
     pub(crate) config: Config,
     /// The same, with the ports at which the services reach Postgres and the object store.
     endpoints: Config,
-    is_drilled: bool,
+    rotates_soon: bool,
     pub(crate) datacenters: Vec<Datacenter>,
     gateways: Vec<Gateway>,
     pub(crate) data: PathBuf,
@@ -59,7 +59,7 @@ impl Platform {
     ) -> anyhow::Result<Self> {
         Ok(Self {
             endpoints: config.clone(),
-            is_drilled: false,
+            rotates_soon: false,
             config,
             datacenters,
             gateways,
@@ -78,10 +78,9 @@ impl Platform {
         self.endpoints.ports.object_store = object_store;
     }
 
-    /// Lets a new signing key sign after seconds instead of minutes, and the gpu service have fewer connections to Postgres
-    /// than two gateways send requests at least (4 each), so that its pool can be exhausted.
-    pub(crate) fn prepare_for_drill(&mut self) {
-        self.is_drilled = true;
+    /// Lets a new signing key sign after seconds instead of minutes.
+    pub(crate) fn rotate_soon(&mut self) {
+        self.rotates_soon = true;
     }
 
     /// Control of a process, by name.
@@ -229,14 +228,10 @@ impl Platform {
     fn settings(&self, service: &str) -> String {
         let mut text =
             settings::service(service, &self.endpoints, &self.datacenters, &self.data, &self.secrets);
-        match service {
-            "identity" if self.is_drilled => {
-                text.push_str("\n[signing]\npublish_before_seconds = 6\npoll_seconds = 2\n");
-                text
-            }
-            "gpu" if self.is_drilled => text.replace("[database]\n", "[database]\nmax_connections = 6\n"),
-            _ => text,
+        if service == "identity" && self.rotates_soon {
+            text.push_str("\n[signing]\npublish_before_seconds = 6\npoll_seconds = 2\n");
         }
+        text
     }
 
     /// The second datacenter, for the demo.
