@@ -1,17 +1,20 @@
 //! Connections that Postgres ends, or that are cut in the middle of a message, while transactions are under way: each error says
 //! that the database is not available.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use api::{Problem, ProblemType};
 use atelier_db::{Db, DbConfig};
 use futures::future::join_all;
 use sqlx::migrate::Migrator;
 use testkit::{DatabaseProxy, TestDb};
+use tokio::sync::watch;
 
 /// Transactions of each task, and tasks.
 const TRANSACTIONS: usize = 80;
 const TASKS: usize = 8;
+/// Transactions that end between two losses: more than are under way, so that some succeed.
+const BETWEEN_LOSSES: usize = 10;
 
 /// A transaction like those of requests: settings, prepared statements with many rows, a write, a commit.
 async fn transaction(db: &Db) -> sqlx::Result<()> {
@@ -30,17 +33,20 @@ async fn transaction(db: &Db) -> sqlx::Result<()> {
 
 /// Counts the errors of transactions, by kind, while `lose` ends connections again and again.
 async fn errors(db: &Db, lose: impl AsyncFn()) -> BTreeMap<String, usize> {
+    let ended = watch::Sender::new(0);
     let work = join_all((0..TASKS).map(async |_| {
         let mut errors = Vec::new();
         for _ in 0..TRANSACTIONS {
             errors.extend(transaction(db).await.err());
+            ended.send_modify(|ended| *ended += 1);
         }
         errors
     }));
     let losses = async {
-        loop {
+        let mut ended = ended.subscribe();
+        for loss in 1.. {
+            let _ = ended.wait_for(|ended| *ended >= loss * BETWEEN_LOSSES).await;
             lose().await;
-            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
     let errors = tokio::select! {

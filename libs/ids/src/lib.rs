@@ -43,10 +43,12 @@ fn derive(words: &[&str]) -> Uuid {
     uuid::Builder::from_custom_bytes(bytes).into_uuid()
 }
 
-/// Returns a UUIDv7 of a time since 1970 whose random bits are a hash of `words`.
-fn derive_at(time: std::time::Duration, words: &[&str]) -> Uuid {
+/// Returns a UUIDv7 of a time since 1970: a counter of 12 bits (RFC 9562, 6.2), then bits of a hash of `words`.
+fn derive_at(time: std::time::Duration, counter: u64, words: &[&str]) -> Uuid {
     let mut random = [0; 10];
     random.copy_from_slice(&derive(words).as_bytes()[..10]);
+    let [.., high, low] = (counter & 0xfff).to_be_bytes();
+    (random[0], random[1]) = (high, low);
     let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
 }
@@ -75,10 +77,11 @@ macro_rules! ids {
                 Self(derive(words))
             }
 
-            /// Returns the id derived from `words` and a time since 1970, always the same. It sorts by this time.
+            /// Returns the id derived from a time since 1970, a counter and `words`, always the same. It sorts by the time
+            /// in milliseconds, then by the counter's last 12 bits.
             #[must_use]
-            pub fn derived_at(time: std::time::Duration, words: &[&str]) -> Self {
-                Self(derive_at(time, words))
+            pub fn derived_at(time: std::time::Duration, counter: u64, words: &[&str]) -> Self {
+                Self(derive_at(time, counter, words))
             }
 
             /// Returns the id with this stored UUID.
@@ -199,13 +202,17 @@ macro_rules! ids {
 
             #[test]
             fn an_id_derived_at_a_time_is_stable_and_sorts_by_it() {
-                let at = |seconds, words: &[&str]| {
-                    RunId::derived_at(std::time::Duration::from_secs(seconds), words)
-                };
-                assert_eq!(at(1_700_000_000, &["a", "1"]), at(1_700_000_000, &["a", "1"]));
-                assert_ne!(at(1_700_000_000, &["a", "1"]), at(1_700_000_000, &["a", "2"]));
-                assert!(at(1_700_000_000, &["z"]) < at(1_700_000_001, &["a"]));
-                assert_eq!(at(1_700_000_000, &["a"]).made_at(), Some(std::time::Duration::from_secs(1_700_000_000)));
+                let second = std::time::Duration::from_secs(1_700_000_000);
+                let at = |time, counter, word| RunId::derived_at(time, counter, &[word]);
+                assert_eq!(at(second, 1, "a"), at(second, 1, "a"));
+                assert_ne!(at(second, 1, "a"), at(second, 1, "b"));
+                let later = second + std::time::Duration::from_secs(1);
+                for word in ["a", "b", "c", "d", "e", "f", "g", "h"] {
+                    assert!(at(second, 4095, word) < at(later, 0, "z"));
+                    assert!((0..4095).all(|n| at(second, n, word) < at(second, n + 1, "z")));
+                }
+                assert_eq!(at(second, 7, "a").made_at(), Some(second));
+                assert_eq!(at(second, 7, "a").to_string().parse(), Ok(at(second, 7, "a")));
             }
 
             #[test]

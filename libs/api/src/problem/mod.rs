@@ -192,7 +192,7 @@ impl From<Arc<sqlx::Error>> for Problem {
             (Io(_) | Tls(_) | Protocol(_) | PoolTimedOut | PoolClosed | BeginFailed | WorkerCrashed, _) => {
                 Self::unavailable("The database", error)
             }
-            // not 503, which clients repeat for ever: the row stays as it is until somebody repairs it
+            // not 503: a retry does not help before an administrator has repaired the row
             (ColumnDecode { .. } | Decode(_), _) => {
                 Self::new(ProblemType::Unreadable, "The stored record cannot be read.").caused_by(error)
             }

@@ -30,12 +30,16 @@ pub struct RunKey {
 }
 
 impl RunKey {
-    /// Returns the id of this run of the instance. It is the same in a database that was restored to a time before the run:
-    /// no run is charged as two.
+    /// Returns the id of this run of the instance. It sorts by the second, then by the attempt. It is the same in a database
+    /// that was restored to a time before the run: no run is charged as two.
     #[must_use]
     pub fn id(self, instance: InstanceId) -> RunId {
         let since = self.since.duration_since(Timestamp::UNIX_EPOCH).unsigned_abs();
-        RunId::derived_at(since, &[&instance.to_string(), &self.attempt.to_string()])
+        RunId::derived_at(
+            since,
+            self.attempt.unsigned_abs(),
+            &[&instance.to_string(), &self.attempt.to_string()],
+        )
     }
 }
 
@@ -202,6 +206,13 @@ mod tests {
         for another in [key(2, 100).id(other), key(3, 100).id(instance), key(2, 101).id(instance)] {
             assert_ne!(another, id);
         }
+    }
+
+    #[test]
+    fn runs_of_one_second_sort_by_their_attempts() {
+        let instance = InstanceId::new();
+        let ids: Vec<_> = (1..50).map(|attempt| key(attempt, 100).id(instance)).collect();
+        assert!(ids.is_sorted());
     }
 
     #[test]

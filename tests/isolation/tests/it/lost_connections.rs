@@ -1,12 +1,13 @@
 //! Connections to Postgres that are lost in the middle of requests: the platform is not available for a moment, and says so.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use atelier_isolation_tests::{PASSWORD, Person, Platform};
 use futures::{FutureExt as _, future::join_all};
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Client, DatabaseProxy, Response, TestDb, eventually};
+use tokio::sync::watch;
 use uuid::Uuid;
 
 /// Requests of each reader: several tables of each service.
@@ -27,13 +28,13 @@ const ROUNDS: usize = 12;
 const READERS: usize = 4;
 /// Writes of each kind.
 const WRITES: usize = 12;
-/// Each time between two losses is longer by this: on a slow machine, too, every write is carried out in the end.
-const LONGER: Duration = Duration::from_millis(40);
+/// Answers between two losses: more than requests are under way, so that some succeed.
+const BETWEEN_LOSSES: usize = 20;
 
 /// What was answered, by status and type.
 type Answers = BTreeMap<String, usize>;
 
-fn count(answers: &mut Answers, request: &str, answer: &Response) {
+fn count(answers: &mut Answers, all: &watch::Sender<usize>, request: &str, answer: &Response) {
     let kind = answer.body["type"].as_str().and_then(|kind| kind.rsplit('/').next());
     let kind = kind.map_or_else(|| answer.status.to_string(), |kind| format!("{} {kind}", answer.status));
     match answer.status {
@@ -46,26 +47,32 @@ fn count(answers: &mut Answers, request: &str, answer: &Response) {
         ),
     }
     *answers.entry(kind).or_default() += 1;
+    all.send_modify(|all| *all += 1);
 }
 
 /// Reads as a member of a tenant.
-async fn read(client: Client) -> Answers {
+async fn read(client: Client, all: &watch::Sender<usize>) -> Answers {
     let mut answers = Answers::new();
     for path in READS.iter().cycle().take(ROUNDS * READS.len()) {
         let answer = client.get(path).await;
-        count(&mut answers, path, &answer);
+        count(&mut answers, all, path, &answer);
     }
     answers
 }
 
 /// Creates `WRITES` resources, each with one key, which is repeated until the outcome is known.
-async fn write(client: Client, path: &'static str, body: impl Fn(usize) -> Value) -> Answers {
+async fn write(
+    client: Client,
+    all: &watch::Sender<usize>,
+    path: &'static str,
+    body: impl Fn(usize) -> Value,
+) -> Answers {
     let mut answers = Answers::new();
     for number in 0..WRITES {
         let (body, client) = (body(number), client.key(&Uuid::new_v4().to_string()));
         eventually("the write is carried out", async || {
             let answer = client.send(Method::POST, path, &body).await;
-            count(&mut answers, path, &answer);
+            count(&mut answers, all, path, &answer);
             (answer.status < 300).then_some(())
         })
         .await;
@@ -82,37 +89,42 @@ async fn use_while(platform: &Platform, lose: impl AsyncFn()) -> Answers {
         let _ = member.get(path).await.expect(200);
     }
     let admin = &platform.admin;
-    let readers = (0..READERS).map(|_| read(member.clone()).boxed_local());
+    let all = watch::Sender::new(0);
+    let readers = (0..READERS).map(|_| read(member.clone(), &all).boxed_local());
     let writers = [
-        write(admin.clone(), "/v1/tenants", |n| json!({ "name": format!("tenant-{n}") })).boxed_local(),
+        write(admin.clone(), &all, "/v1/tenants", |n| json!({ "name": format!("tenant-{n}") })).boxed_local(),
         write(
             admin.clone(),
+            &all,
             "/v1/datacenters",
             |n| json!({ "name": format!("dc-{n}"), "region": "uk", "cluster": "main" }),
         )
         .boxed_local(),
-        write(admin.clone(), "/v1/storage-specs", |n| {
+        write(admin.clone(), &all, "/v1/storage-specs", |n| {
             json!({ "name": format!("spec-{n}"), "kind": "bucket", "min_size_gib": 1, "max_size_gib": 100,
                 "price_per_gib_month": "0.10", "currency": "EUR" })
         })
         .boxed_local(),
         write(
             member.clone(),
+            &all,
             "/v1/storages",
             |n| json!({ "name": format!("bucket-{n}"), "storage_spec": "archive", "size_gib": 1 }),
         )
         .boxed_local(),
         write(
             platform.gateway.clone(),
+            &all,
             "/v1/sessions",
             |_| json!({ "email": person.email, "password": PASSWORD, "tenant_id": person.tenant }),
         )
         .boxed_local(),
     ];
     let losses = async {
-        for losses in 1.. {
+        let mut all = all.subscribe();
+        for loss in 1.. {
+            let _ = all.wait_for(|all| *all >= loss * BETWEEN_LOSSES).await;
             lose().await;
-            tokio::time::sleep(LONGER * losses).await;
         }
     };
     let answers = tokio::select! {
