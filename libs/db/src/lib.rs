@@ -10,6 +10,7 @@
 
 pub mod lease;
 mod metrics;
+mod notifications;
 pub mod queue;
 
 use std::time::Duration;
@@ -24,11 +25,14 @@ use service::{
 use sqlx::{
     Connection, PgConnection, PgPool, Postgres, Transaction,
     migrate::Migrator,
-    postgres::{PgConnectOptions, PgListener, PgPoolOptions},
+    postgres::{PgConnectOptions, PgPoolOptions},
 };
 
-pub use crate::metrics::describe as describe_metrics;
-use crate::metrics::{Pool, PoolMetrics};
+pub use crate::{metrics::describe as describe_metrics, notifications::Notifications};
+use crate::{
+    metrics::{Pool, PoolMetrics},
+    notifications::Listener,
+};
 
 /// A transaction on the service's schema.
 pub type Tx = Transaction<'static, Postgres>;
@@ -49,7 +53,7 @@ pub struct DbConfig {
     /// Password of the role `owner`; needed by `migrate` only.
     #[serde(default)]
     pub owner_password: Option<SecretString>,
-    /// Largest number of connections of each pool.
+    /// Largest number of connections of each pool. One more, or two for a moment, listens to notifications.
     #[serde(default = "default_connections")]
     pub max_connections: u32,
 }
@@ -96,6 +100,7 @@ impl DbConfig {
 pub struct Db {
     app: PgPool,
     worker: PgPool,
+    listener: Listener,
     metrics: PoolMetrics,
 }
 
@@ -115,6 +120,8 @@ impl Db {
         Ok(Self {
             app: pool("app", &config.app_password, config.max_connections)?,
             worker: pool("worker", &config.worker_password, config.max_connections)?,
+            // a second one while a lost one is closed
+            listener: Listener::new(pool("worker", &config.worker_password, 2)?),
             metrics: PoolMetrics::default(),
         })
     }
@@ -181,14 +188,13 @@ impl Db {
         self.begin(Pool::Worker).await
     }
 
-    /// Listens to notifications on `channel`, on a connection of the worker role.
+    /// Listens to notifications on `channel`. All that a process listens to share one connection of the worker role, which
+    /// is none of the pool's.
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn listen(&self, channel: &str) -> sqlx::Result<PgListener> {
-        let mut listener = PgListener::connect_with(&self.worker).await?;
-        listener.listen(channel).await?;
-        Ok(listener)
+    pub async fn listen(&self, channel: &'static str) -> sqlx::Result<Notifications> {
+        self.listener.listen(channel).await
     }
 
     /// Checks that the database answers.
@@ -217,6 +223,7 @@ impl Db {
 
     /// Closes the pools once open transactions have ended.
     pub async fn close(&self) {
+        self.listener.close().await;
         self.app.close().await;
         self.worker.close().await;
     }

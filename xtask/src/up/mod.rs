@@ -157,7 +157,7 @@ pub(crate) async fn start_for_drill(
     let secrets = Secrets::load_or_create(&data)?;
     let mut platform = platform::Platform::new(config, datacenters, gateways, &data, programs, secrets)?;
     platform.reach_through(drilled.postgres, drilled.object_store);
-    platform.rotate_soon();
+    platform.prepare_for_drill();
     if let Err(error) = bring_up(&mut platform, &bin, &seed::Suited::default()).await {
         platform.stop().await;
         return Err(error);

@@ -33,7 +33,7 @@ pub(crate) struct Platform {
     pub(crate) config: Config,
     /// The same, with the ports at which the services reach Postgres and the object store.
     endpoints: Config,
-    rotates_soon: bool,
+    is_drilled: bool,
     pub(crate) datacenters: Vec<Datacenter>,
     gateways: Vec<Gateway>,
     pub(crate) data: PathBuf,
@@ -59,7 +59,7 @@ impl Platform {
     ) -> anyhow::Result<Self> {
         Ok(Self {
             endpoints: config.clone(),
-            rotates_soon: false,
+            is_drilled: false,
             config,
             datacenters,
             gateways,
@@ -78,9 +78,10 @@ impl Platform {
         self.endpoints.ports.object_store = object_store;
     }
 
-    /// Lets a new signing key sign after seconds instead of minutes.
-    pub(crate) fn rotate_soon(&mut self) {
-        self.rotates_soon = true;
+    /// Lets a new signing key sign after seconds instead of minutes, and the gpu service have fewer connections to Postgres
+    /// than two gateways send requests at least (4 each), so that its pool can be exhausted.
+    pub(crate) fn prepare_for_drill(&mut self) {
+        self.is_drilled = true;
     }
 
     /// Control of a process, by name.
@@ -228,10 +229,14 @@ impl Platform {
     fn settings(&self, service: &str) -> String {
         let mut text =
             settings::service(service, &self.endpoints, &self.datacenters, &self.data, &self.secrets);
-        if service == "identity" && self.rotates_soon {
-            text.push_str("\n[signing]\npublish_before_seconds = 6\npoll_seconds = 2\n");
+        match service {
+            "identity" if self.is_drilled => {
+                text.push_str("\n[signing]\npublish_before_seconds = 6\npoll_seconds = 2\n");
+                text
+            }
+            "gpu" if self.is_drilled => text.replace("[database]\n", "[database]\nmax_connections = 6\n"),
+            _ => text,
         }
-        text
     }
 
     /// The second datacenter, for the demo.

@@ -99,9 +99,9 @@ impl Hub {
         // for what was written before there was a connection
         self.all_due();
         loop {
-            match listener.try_recv().await?.map(|notification| notification.payload().parse()) {
+            match listener.recv().await?.map(|payload| payload.parse()) {
                 Some(Ok(tenant)) => self.mark_due(tenant),
-                // the connection was lost, and notifications with it
+                // notifications may have been lost
                 None | Some(Err(_)) => self.all_due(),
             }
         }
