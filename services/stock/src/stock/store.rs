@@ -19,7 +19,8 @@ pub(crate) struct After<'a> {
 }
 
 /// Returns the stock by names of specification and datacenter, after `after`. The numbers are kept, not counted: a row
-/// costs the same with ten units and with a hundred thousand.
+/// costs the same with ten units and with a hundred thousand. Specifications are read in the order of their names until
+/// there are `limit` rows.
 pub(crate) async fn list(
     conn: &mut PgConnection,
     name_prefix: &str,
@@ -29,18 +30,20 @@ pub(crate) async fn list(
 ) -> sqlx::Result<Vec<StockRow>> {
     let rows = sqlx::query_as!(
         Row,
-        r#"select s.id as gpu_spec_id, d.id as datacenter_id, d.name as datacenter_name, d.state as datacenter_state,
+        r#"select s.id as gpu_spec_id, c.datacenter_id, c.name as datacenter_name, c.state as datacenter_state,
              c.available as "available!", c.inactive as "inactive!", c.used as "used!"
          from gpu_specs s
          cross join lateral (
-             select datacenter_id, sum(available)::bigint as available, sum(inactive)::bigint as inactive,
-                    sum(used)::bigint as used
-             from stock_counts where gpu_spec_id = s.id group by datacenter_id
-             having sum(available + inactive + used) > 0) c
-         join datacenters d on d.id = c.datacenter_id
-         where s.name >= $1 and s.name < $1 || '~' and s.name >= $2 and (s.name, d.name) > ($2, $3)
-           and ($4::text is null or d.name = $4 or d.id = $5)
-         order by s.name, d.name limit $6"#,
+             select d.id as datacenter_id, d.name, d.state, n.available, n.inactive, n.used
+             from datacenters d
+             cross join lateral (
+                 select sum(available)::bigint as available, sum(inactive)::bigint as inactive, sum(used)::bigint as used
+                 from stock_counts where gpu_spec_id = s.id and datacenter_id = d.id) n
+             where (s.name, d.name) > ($2, $3) and ($4::text is null or d.name = $4 or d.id = $5)
+               and n.available + n.inactive + n.used > 0
+             order by d.name limit $6) c
+         where s.name >= $1 and s.name < $1 || '~' and s.name >= $2
+         order by s.name, c.name limit $6"#,
         name_prefix,
         after.gpu_spec,
         after.datacenter,
