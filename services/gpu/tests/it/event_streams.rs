@@ -375,7 +375,7 @@ async fn waiting_streams_share_one_listener_and_one_reader() {
     }
     let mut admin = world.db.admin().await;
     let listening = "select count(*) from pg_stat_activity
-        where datname = current_database() and query ilike 'listen%atelier_gpu_events%'";
+        where datname = current_database() and usename like 'atelier_%' and query ilike 'listen%'";
     let listening: i64 = sqlx::query_scalar(listening).fetch_one(&mut admin).await.unwrap();
     assert_eq!(listening, 1);
     let begun = Instant::now();
@@ -388,7 +388,7 @@ async fn waiting_streams_share_one_listener_and_one_reader() {
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     // a lost connection of the listener loses no event
     let cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity
-        where datname = current_database() and query ilike 'listen%atelier_gpu_events%'";
+        where datname = current_database() and usename like 'atelier_%' and query ilike 'listen%'";
     sqlx::query(cut).execute(&mut admin).await.unwrap();
     for tenant in &tenants[..3] {
         let _ = world.user(*tenant, Role::Member).post("/v1/instances", World::order()).await.expect(202);
