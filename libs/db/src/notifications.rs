@@ -20,7 +20,7 @@ enum Heard {
 }
 
 /// A channel to listen to, and where its notifications are asked for.
-type Request = (&'static str, oneshot::Sender<sqlx::Result<broadcast::Receiver<Heard>>>);
+type Request = (&'static str, oneshot::Sender<broadcast::Receiver<Heard>>);
 
 /// The connection, made when it is first needed. Clones share it.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ impl Listener {
         let (answer, receiver) = oneshot::channel();
         // if the connection ends meanwhile, the request is dropped
         let _ = requests.send((channel, answer)).await;
-        receiver.await.unwrap_or(Err(sqlx::Error::WorkerCrashed)).map(Notifications)
+        receiver.await.map(Notifications).map_err(|_| sqlx::Error::WorkerCrashed)
     }
 
     pub(crate) async fn close(&self) {
@@ -92,12 +92,13 @@ async fn run(pool: PgPool, mut connection: PgListener, mut requests: mpsc::Recei
         tokio::select! {
             request = requests.recv() => {
                 let Some((channel, answer)) = request else { return };
-                if !channels.contains_key(channel) && let Err(error) = connection.listen(channel).await {
-                    let _ = answer.send(Err(sqlx::Error::WorkerCrashed));
+                let is_heard = channels.contains_key(channel);
+                let heard = channels.entry(channel).or_insert_with(|| broadcast::Sender::new(UNREAD)).subscribe();
+                let listening = if is_heard { Ok(()) } else { connection.listen(channel).await };
+                let _ = answer.send(heard);
+                if let Err(error) = listening {
                     break error;
                 }
-                let channel = channels.entry(channel).or_insert_with(|| broadcast::Sender::new(UNREAD));
-                let _ = answer.send(Ok(channel.subscribe()));
             }
             heard = connection.try_recv() => match heard {
                 Ok(Some(heard)) => {
@@ -116,6 +117,8 @@ async fn run(pool: PgPool, mut connection: PgListener, mut requests: mpsc::Recei
             },
         }
     };
+    // a subscriber that is told may listen again at once, on a new connection
+    drop(requests);
     tell(&channels, &Heard::Failed(Arc::new(error)));
 }
 
