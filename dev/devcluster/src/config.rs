@@ -35,6 +35,10 @@ pub struct Config {
     /// Milliseconds from the return of the API server to the first heartbeats.
     #[serde(default = "default_reconnect_ms")]
     pub reconnect_ms: u64,
+    /// Time for which a new quota has limits but no usage, and pods are refused, in milliseconds; with 0, both come at once.
+    /// A count that fails once in Kubernetes has this effect.
+    #[serde(default = "default_quota_count_ms")]
+    pub quota_count_ms: u64,
     /// Milliseconds from the first failed pull of an image to the second. The pause doubles up to 30 times this.
     #[serde(default = "default_pull_backoff_ms")]
     pub pull_backoff_ms: u64,
@@ -115,6 +119,9 @@ fn default_node_grace_seconds() -> u64 {
 fn default_reconnect_ms() -> u64 {
     1000
 }
+fn default_quota_count_ms() -> u64 {
+    50
+}
 fn default_pull_backoff_ms() -> u64 {
     10_000
 }
@@ -132,6 +139,7 @@ impl Config {
             eviction_seconds: default_eviction_seconds(),
             node_grace_seconds: default_node_grace_seconds(),
             reconnect_ms: default_reconnect_ms(),
+            quota_count_ms: default_quota_count_ms(),
             pull_backoff_ms: default_pull_backoff_ms(),
         }
     }

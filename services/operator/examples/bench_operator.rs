@@ -78,6 +78,8 @@ async fn measure(args: &Args) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut config = devcluster::Config::new(folder.path());
     config.journal = false;
+    // as in Kubernetes, unless a count fails
+    config.quota_count_ms = 0;
     let nodes = u64::try_from(args.units)?.div_ceil(GPUS_PER_NODE) + 1;
     config.nodes = (0..nodes)
         .map(|n| {

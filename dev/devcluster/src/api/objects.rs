@@ -101,7 +101,8 @@ pub(crate) fn list(
     let limit = usize::try_from(query.number("limit")?.unwrap_or(0)).unwrap_or(0);
     let asked = query.get("resourceVersion").unwrap_or("");
     let start = query.get("continue").filter(|t| !t.is_empty()).map(read_token).transpose()?;
-    let (items, rv, more) = {
+    // selected without the lock, which all other requests wait for
+    let (all, rv): (Vec<Arc<Object>>, u64) = {
         let tx = hub.store.lock();
         let now = tx.rv();
         if !asked.is_empty() {
@@ -124,15 +125,12 @@ pub(crate) fn list(
             }
             None => tx.list(&resource.id, &target.namespace),
         };
-        let mut hits = all.filter(|o| selector.matches(&o.value));
-        let items: Vec<Arc<Object>> = if limit == 0 {
-            hits.by_ref().cloned().collect()
-        } else {
-            hits.by_ref().take(limit).cloned().collect()
-        };
-        let more = limit > 0 && hits.next().is_some();
-        (items, start.map_or(now, |(rv, _)| rv), more)
+        (all.cloned().collect(), start.map_or(now, |(rv, _)| rv))
     };
+    let mut hits = all.into_iter().filter(|object| selector.matches(&object.value));
+    let items: Vec<Arc<Object>> =
+        if limit == 0 { hits.by_ref().collect() } else { hits.by_ref().take(limit).collect() };
+    let more = limit > 0 && hits.next().is_some();
     let mut meta = json!({ "resourceVersion": rv.to_string() });
     if let (true, Some(last)) = (more, items.last()) {
         meta["continue"] = URL_SAFE_NO_PAD.encode(json!([rv, last.key()]).to_string()).into();

@@ -1,6 +1,6 @@
 //! The status of resource quotas: what they limit and what is used. Admission counts exactly, but, as in Kubernetes, by
-//! the limits of the status: before its first count, a quota limits nothing. Between the two writes of a first count,
-//! the usage is unknown and no pod is admitted; in Kubernetes, this happens while a count fails.
+//! the limits of the status: before its first count, a quota limits nothing. Between the two writes of a first count
+//! (`quota_count_ms`), the usage is unknown and no pod is admitted; in Kubernetes, this happens while a count fails.
 
 use crate::admission::quota;
 use crate::faults::Part;
@@ -15,10 +15,9 @@ use std::time::Duration;
 
 const QUOTAS: &str = "resourcequotas";
 const CONTROLLER: &str = "resourcequota-controller";
-/// Time from the first to the second write of a first count.
-const COUNTING: Duration = Duration::from_millis(50);
 
 pub(crate) async fn run(hub: Arc<Hub>) {
+    let counting = Duration::from_millis(hub.config.quota_count_ms);
     let mut feed = hub.store.feed(&[QUOTAS, "pods", "persistentvolumeclaims", "configmaps", "secrets"]);
     while let Some(event) = hub.stop.run_until_cancelled(hub.faults.next(&Part::Controllers, &mut feed)).await
     {
@@ -29,11 +28,11 @@ pub(crate) async fn run(hub: Arc<Hub>) {
             namespaces.iter().flat_map(|namespace| tx.list(QUOTAS, namespace).cloned()).collect()
         };
         let new = |quota: &Arc<Object>| quota.value["status"]["hard"].is_null();
-        for quota in quotas.iter().filter(|quota| new(quota)) {
-            isolated("quotas", quota, || count(&hub, quota, false));
-        }
-        if quotas.iter().any(new) {
-            tokio::time::sleep(COUNTING).await;
+        if !counting.is_zero() && quotas.iter().any(new) {
+            for quota in quotas.iter().filter(|quota| new(quota)) {
+                isolated("quotas", quota, || count(&hub, quota, false));
+            }
+            tokio::time::sleep(counting).await;
         }
         for quota in &quotas {
             isolated("quotas", quota, || count(&hub, quota, true));

@@ -101,7 +101,7 @@ impl Selector {
     }
 
     pub(crate) fn matches(&self, object: &Value) -> bool {
-        let labels = &object["metadata"]["labels"];
+        let labels = if self.labels.is_empty() { &Value::Null } else { &object["metadata"]["labels"] };
         self.labels.iter().all(|l| match l {
             Label::In(k, v) => labels[k].as_str().is_some_and(|x| v.iter().any(|y| y == x)),
             Label::NotIn(k, v) => !labels[k].as_str().is_some_and(|x| v.iter().any(|y| y == x)),
@@ -109,13 +109,12 @@ impl Selector {
             Label::Absent(k) => !labels[k].is_string(),
         }) && self.fields.iter().all(|f| {
             let found = f.path.iter().fold(object, |v, p| &v[p]);
-            let text = match found {
-                Value::String(s) => s.clone(),
-                Value::Null => String::new(),
-                other => other.to_string(),
+            let is_same = match found {
+                Value::String(text) => *text == f.value,
+                Value::Null => matches!(f.value.as_str(), "" | "false"),
+                other => other.to_string() == f.value,
             };
-            let wanted = if f.value == "false" && found.is_null() { "" } else { f.value.as_str() };
-            (text == wanted) == f.equal
+            is_same == f.equal
         })
     }
 }

@@ -122,7 +122,11 @@ impl Applier {
                 404 => Err(WriteError::Conflict),
                 _ => Err(WriteError::Api(kube::Error::Api(status))),
             },
-            other => other.map(drop),
+            Ok(_) => {
+                self.cache.mark_bound(&unit.name_any(), &pod.namespace, &pod.name, node);
+                Ok(())
+            }
+            Err(error) => Err(error),
         }
     }
 

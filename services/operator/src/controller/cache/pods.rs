@@ -33,6 +33,16 @@ impl Cache {
         }
     }
 
+    /// Marks a pod as bound by this process. A bound pod keeps its node, so no older event reverts that.
+    pub(crate) fn mark_bound(&self, unit: &str, namespace: &str, name: &str, node: &str) {
+        let mut inner = self.write();
+        let Some(slot) = inner.slots.get_mut(unit) else { return };
+        let mut pods = slot.pods.iter_mut();
+        if let Some(known) = pods.find(|known| known.namespace == namespace && known.name == name) {
+            Arc::make_mut(known).node = Some(node.to_owned());
+        }
+    }
+
     fn put_observed_pod(&self, mut observed: ObservedPod, watched: bool) -> Vec<Key> {
         let unit = observed.unit.clone();
         let mut inner = self.write();
@@ -47,6 +57,7 @@ impl Cache {
             Some(known) if is_known(Some(&known.version), Some(&observed.version)) => return Vec::new(),
             Some(known) => {
                 observed.deleting |= known.deleting;
+                observed.node = observed.node.or_else(|| known.node.clone());
                 // a new version alone is no news
                 Arc::make_mut(known).version.clone_from(&observed.version);
                 if **known == observed {
@@ -132,23 +143,38 @@ mod tests {
 
     use super::*;
 
+    fn pod(version: &str, node: Option<&str>) -> Pod {
+        let labels = json!({(names::LABEL_UNIT): "u", (names::LABEL_ROLE): names::ROLE_PLACEHOLDER});
+        let metadata = json!({
+            "namespace": "n", "name": "p", "uid": "1", "resourceVersion": version, "labels": labels,
+        });
+        serde_json::from_value(json!({"metadata": metadata, "spec": {"nodeName": node, "containers": []}}))
+            .unwrap()
+    }
+
     #[test]
     fn a_deletion_of_our_own_counts_at_once_and_no_older_event_takes_it_back() {
-        let pod = |node: Option<&str>| -> Pod {
-            let labels = json!({(names::LABEL_UNIT): "u", (names::LABEL_ROLE): names::ROLE_PLACEHOLDER});
-            let metadata = json!({"namespace": "n", "name": "p", "uid": "1", "labels": labels});
-            serde_json::from_value(
-                json!({"metadata": metadata, "spec": {"nodeName": node, "containers": []}}),
-            )
-            .unwrap()
-        };
         let cache = Cache::default();
-        cache.put_pod(&pod(None));
+        cache.put_pod(&pod("1", None));
         cache.mark_deleting("u", "1");
         assert!(cache.pods("u")[0].deleting);
         // it was bound just before its deletion
-        cache.put_pod(&pod(Some("a")));
+        cache.put_pod(&pod("2", Some("a")));
         let known = cache.pods("u");
         assert_eq!((known[0].node.as_deref(), known[0].deleting), (Some("a"), true));
+    }
+
+    #[test]
+    fn a_binding_of_our_own_counts_at_once_and_no_older_event_takes_it_back() {
+        let cache = Cache::default();
+        cache.put_pod(&pod("1", None));
+        cache.mark_bound("u", "n", "another", "a");
+        assert_eq!(cache.pods("u")[0].node, None);
+        cache.mark_bound("u", "n", "p", "a");
+        assert_eq!(cache.pods("u")[0].node.as_deref(), Some("a"));
+        // it was nominated just before its binding
+        cache.put_pod(&pod("2", None));
+        let known = cache.pods("u");
+        assert_eq!((known[0].node.as_deref(), known[0].version.as_str()), (Some("a"), "2"));
     }
 }
