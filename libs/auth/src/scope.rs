@@ -39,6 +39,10 @@ scopes! {
     StoragesRead = "storages:read";
     /// Creates, changes and deletes storages and access keys.
     StoragesWrite = "storages:write";
+    /// Reads jobs and their results.
+    JobsRead = "jobs:read";
+    /// Submits and cancels jobs.
+    JobsWrite = "jobs:write";
     /// Reads GPU specifications, services, storage specifications and datacenters.
     CatalogueRead = "catalogue:read";
     /// Reads usage, quota and budget.
@@ -69,6 +73,7 @@ impl Scope {
         match self {
             Self::InstancesRead => &[Self::InstancesWrite],
             Self::StoragesRead => &[Self::StoragesWrite],
+            Self::JobsRead => &[Self::JobsWrite],
             // every order names what is in the catalogue
             Self::CatalogueRead => &[
                 Self::InstancesRead,
@@ -157,8 +162,8 @@ impl FromStr for Scope {
 const OPERATIONS: &[(&str, Scope, Scope)] = {
     use Scope::{
         AccountRead, AccountWrite, ApiKeysRead, ApiKeysWrite, AuditRead, CatalogueRead, InstancesRead,
-        InstancesWrite, MembersRead, MembersWrite, PlatformRead, PlatformWrite, StoragesRead, StoragesWrite,
-        UsageRead,
+        InstancesWrite, JobsRead, JobsWrite, MembersRead, MembersWrite, PlatformRead, PlatformWrite,
+        StoragesRead, StoragesWrite, UsageRead,
     };
     &[
         // a shell, although the WebSocket begins with GET
@@ -174,6 +179,7 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("storages", StoragesRead, StoragesWrite),
         ("storage-operations", StoragesRead, StoragesWrite),
         ("storage-quota", StoragesRead, StoragesWrite),
+        ("jobs", JobsRead, JobsWrite),
         ("datacenters", CatalogueRead, PlatformWrite),
         ("gpu-specs", CatalogueRead, PlatformWrite),
         ("services", CatalogueRead, PlatformWrite),
@@ -185,6 +191,7 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("audit", AuditRead, PlatformWrite),
         ("instance-audit", AuditRead, PlatformWrite),
         ("storage-audit", AuditRead, PlatformWrite),
+        ("job-audit", AuditRead, PlatformWrite),
         ("tenants/*/members", MembersRead, MembersWrite),
         ("tenants/*/invitations", MembersRead, MembersWrite),
         ("tenants", MembersRead, PlatformWrite),
@@ -204,6 +211,8 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("platform-storage-audit", PlatformRead, PlatformWrite),
         ("platform-budgets", PlatformRead, PlatformWrite),
         ("platform-instances", PlatformRead, PlatformWrite),
+        ("platform-job-audit", PlatformRead, PlatformWrite),
+        ("platform-pools", PlatformRead, PlatformWrite),
         ("platform-quotas", PlatformRead, PlatformWrite),
         ("platform-ssh-sessions", PlatformRead, PlatformWrite),
         ("platform-storage-quotas", PlatformRead, PlatformWrite),

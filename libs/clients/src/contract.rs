@@ -182,5 +182,6 @@ pub fn calls() -> Vec<Call> {
         ),
         put_tenant("gpu"),
         put_tenant("storage"),
+        put_tenant("jobs"),
     ]
 }

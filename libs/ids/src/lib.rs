@@ -269,4 +269,14 @@ ids! {
     SshSessionId = "sshs";
     /// Terminal id: one command with a terminal in an instance.
     TerminalId = "term";
+    /// Job id.
+    JobId = "job";
+    /// Pool id: workers of one kind with one scheduler.
+    PoolId = "pool";
+    /// Worker id: a unit that runs jobs.
+    WorkerId = "work";
+    /// Model id: what a worker has to load for a job.
+    ModelId = "mdl";
+    /// Artifact id: an output of a job.
+    ArtifactId = "art";
 }

@@ -26,7 +26,7 @@ pub use wait::{eventually, within};
 pub const SERVICE_TOKEN: &str = "test-service-token-0123456789abcdef";
 
 /// Services of the platform.
-pub const SERVICES: [&str; 5] = ["gateway", "gpu", "identity", "stock", "storage"];
+pub const SERVICES: [&str; 6] = ["gateway", "gpu", "identity", "jobs", "stock", "storage"];
 
 /// The token of a service of the platform.
 #[must_use]

@@ -304,6 +304,17 @@ problems! {
     TooManyCredentials = CONFLICT "too-many-credentials", "Too many credentials",
         "Delete credentials that are not in use.";
 
+    // jobs
+    NoPool = CONFLICT "no-pool", "No pool runs the application",
+        "Ask an administrator of the platform to create a pool with workers.";
+    JobEnded = CONFLICT "job-ended", "Job has ended",
+        "Submit a new job.",
+        { state: string "State of the job." };
+    AttemptNotYours = CONFLICT "attempt-not-yours", "Attempt belongs to another worker or session",
+        "Stop the attempt and drop its results; register again if the session has ended.";
+    WorkerBusy = CONFLICT "worker-busy", "Worker runs a job",
+        "Wait until the job has ended, or cancel it.";
+
     // the Operator API
     OperationIdReused = UNPROCESSABLE_ENTITY "operation-id-reused", "operationID belongs to another request",
         "Use a new operationID for a new request, and repeat a request unchanged.";

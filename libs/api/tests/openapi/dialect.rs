@@ -8,11 +8,11 @@ use serde_json::Value;
 use crate::documents::{documents, object, resolved, root};
 
 /// First words of operation ids.
-const VERBS: [&str; 36] = [
+const VERBS: [&str; 37] = [
     "add", "attach", "change", "claim", "create", "delete", "detach", "end", "find", "get", "list", "open",
     "put", "quote", "redeem", "refresh", "release", "remove", "reset", "restart", "rotate", "scan", "set",
     "start", "stop", "stream", "transfer", "update", "watch", "resize", "replace", "accept", "decline",
-    "withdraw", "postpone", "report",
+    "withdraw", "postpone", "report", "cancel",
 ];
 
 /// Returns what departs from the dialect.

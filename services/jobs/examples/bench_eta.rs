@@ -1,0 +1,123 @@
+//! Whether forecasts come true: when jobs start, beside the range that was forecast and beside position × mean time.
+//!
+//! Run it with `cargo xtask bench jobs-eta`. Jobs that arrive later are not foreseen: the second figures are with arrivals
+//! that need about a quarter of the workers.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use atelier_jobs::schedule::{
+    Decision, Estimate, Event, Job, JobId, Millis, Outlook, Pool, Settings, Simulation, Step,
+};
+use support::{MINUTE, Random, SECOND, START, job, pool, shape, with_model};
+
+mod support;
+
+const WORLDS: u64 = 20;
+const WORKERS: u64 = 16;
+const JOBS: u64 = 400;
+const DRAWS: u64 = 16;
+const LOAD: Millis = 20 * SECOND;
+
+/// A duration of a log-normal distribution with these quantiles.
+fn drawn(random: &mut Random, run: Estimate) -> Millis {
+    let normal = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
+    let ratio = run.p90 as f64 / run.p50 as f64;
+    (run.p50 as f64 * ratio.powf(normal / 1.281_6)) as Millis
+}
+
+fn ask(random: &mut Random, id: u64, now: Millis) -> Job {
+    let p50 = SECOND * [8, 15, 30, 60][random.below(4) as usize];
+    let run = Estimate { p50, p90: p50 * 2 };
+    let mut shape = with_model(shape(random.below(10), run), random.below(12).min(random.below(12)), LOAD);
+    if random.below(40) == 0 {
+        shape.gang = 4;
+    }
+    job(id, &Arc::new(shape), now)
+}
+
+/// What came true of a forecast.
+#[derive(Debug, Default)]
+struct Truth {
+    inside: u64,
+    jobs: u64,
+    errors: Vec<f64>,
+    baseline: Vec<f64>,
+}
+
+fn world(seed: u64, arrivals: bool, truth: &mut Truth) {
+    let mut random = Random(seed);
+    let mut pool: Pool = pool(WORKERS, Settings::default());
+    for id in 0..JOBS {
+        pool.apply(Event::Submitted(ask(&mut random, id, START)), START).expect("a new job");
+    }
+    pool.round(START);
+    let forecast = pool.forecast(START, 120 * MINUTE, DRAWS, seed);
+    let mean = 28.0 * 1.2 * 1_000.0;
+    let mut durations = Random(seed ^ 0xffff);
+    let mut world = Simulation::new(pool, START, |job: &Job| drawn(&mut durations, job.shape.run));
+    let mut starts: BTreeMap<JobId, Millis> = BTreeMap::new();
+    let (mut now, mut id) = (START, JOBS);
+    let mut arrival = if arrivals { START + 5 * SECOND } else { Millis::MAX };
+    while now < START + 60 * MINUTE && starts.len() < JOBS as usize {
+        if now >= arrival {
+            id += 1;
+            world.now = now;
+            world.apply(Event::Submitted(ask(&mut random, id, now)));
+            arrival = now + random.below(2 * 10 * SECOND);
+        }
+        for step in world.step(now) {
+            if let Step::Decided(Decision::Start { job, .. }) = step
+                && job.0 < u128::from(JOBS)
+            {
+                starts.entry(job).or_insert(now);
+            }
+        }
+        now = world.next().map_or(arrival, |next| next.min(arrival)).max(now + 1);
+    }
+    for (job, Outlook { position, start, .. }) in forecast.jobs {
+        let (Some(began), Some(start)) = (starts.get(&job), start) else { continue };
+        let wait = began - START;
+        if wait < MINUTE {
+            continue;
+        }
+        truth.jobs += 1;
+        truth.inside += u64::from((start.p10..=start.p90).contains(began));
+        truth.errors.push((start.p50 as f64 - *began as f64).abs() / wait as f64);
+        let naive = position as f64 * mean / WORKERS as f64;
+        truth.baseline.push((naive - wait as f64).abs() / wait as f64);
+    }
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+/// Coverage, median error of the forecast and of the baseline.
+fn measure(arrivals: bool) -> (f64, f64, f64) {
+    let mut truth = Truth::default();
+    (1..=WORLDS).for_each(|seed| world(seed, arrivals, &mut truth));
+    let coverage = truth.inside as f64 / truth.jobs.max(1) as f64;
+    let (error, baseline) = (median(&mut truth.errors), median(&mut truth.baseline));
+    println!("{} jobs that waited for more than a minute, in {WORLDS} pools of {WORKERS} units", truth.jobs);
+    println!("  start within p10 and p90 of {DRAWS} courses: {:.1} %", coverage * 100.0);
+    println!(
+        "  median error of the wait: {:.1} %; position x mean time: {:.1} %",
+        error * 100.0,
+        baseline * 100.0
+    );
+    (coverage, error, baseline)
+}
+
+fn main() {
+    println!("no more jobs arrive:");
+    let (closed, closed_error, _) = measure(false);
+    println!("more jobs arrive:");
+    let (coverage, error, baseline) = measure(true);
+    println!(
+        "jobs-eta: coverage={coverage:.3} median_error={error:.3} baseline_error={baseline:.3} \
+         coverage_closed={closed:.3} median_error_closed={closed_error:.3}"
+    );
+}

@@ -1,0 +1,147 @@
+//! The wiring: routes, document, workers.
+
+use std::time::Duration;
+
+use api::openapi::{Info, finish};
+use auth::HasAuth;
+use axum::Router;
+use jiff::Timestamp;
+use service::{Front, Metrics, Process, Round};
+use utoipa::{OpenApi as _, openapi::OpenApi};
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::{NAME, attempt, audit_log, config::Config, dispatch, job, pool, state::AppState, tenant, worker};
+
+/// Period of the clean-up workers.
+const CLEAN_UP_PERIOD: Duration = Duration::from_secs(600);
+/// Rows that a clean-up worker deletes in one transaction, at most.
+const CLEAN_UP_BATCH: u32 = 10_000;
+
+/// The service, assembled.
+pub struct App {
+    state: AppState,
+    process: Process,
+}
+
+impl App {
+    /// The service with this configuration. The database need not answer yet.
+    ///
+    /// # Errors
+    /// If the configuration is not valid.
+    #[expect(clippy::disallowed_methods, reason = "the clock of the process")]
+    pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
+        let process = process.traced(NAME, config.telemetry.as_ref())?;
+        let state = AppState::new(config, Timestamp::now, process.shutdown.token())?;
+        state.db.register(&process.metrics);
+        state.report_to(&process.health);
+        Ok(Self { state, process })
+    }
+
+    /// All routes, with health and metrics.
+    pub fn router(&self) -> Router {
+        let (routes, _) = routes().split_for_parts();
+        self.front().serve(routes.with_state(self.state.clone()))
+    }
+
+    /// The routes of the listener for workers.
+    pub fn worker_router(&self) -> Router {
+        let routes = worker::door_routes().merge(attempt::routes());
+        let routes = routes
+            .fallback(api::problem::no_such_route)
+            .method_not_allowed_fallback(api::problem::no_such_method);
+        let front = self.front();
+        front.wrap(routes.with_state(self.state.clone())).merge(front.health_routes())
+    }
+
+    fn front(&self) -> Front {
+        let (db, verifier) = (self.state.db.clone(), self.state.auth().verifier.clone());
+        let ready = move || {
+            let (db, revocations) = (db.clone(), verifier.revocations().ready());
+            async move {
+                db.ping().await.map_err(|_| "waiting for the database".to_owned())?;
+                revocations
+            }
+        };
+        Front::new(&self.process, ready)
+    }
+
+    /// Starts the background workers. They end with the process.
+    pub fn start_workers(&self) {
+        self.state.auth().verifier.start(&self.process.workers, NAME);
+        self.state.config.audit.start(&self.state.db, &self.process, NAME);
+        dispatch::start(&self.state, &self.process);
+        let (db, days) = (self.state.db.clone(), self.state.config.ended.days.get().into());
+        self.process.workers.spawn_periodic("jobs.ended", CLEAN_UP_PERIOD, move || {
+            let db = db.clone();
+            async move {
+                let mut tx = db.worker().await?;
+                let deleted = job::delete_ended(&mut tx, days, CLEAN_UP_BATCH.into()).await?;
+                tx.commit().await?;
+                Ok(Round::of(deleted, CLEAN_UP_BATCH.into()))
+            }
+        });
+        let db = self.state.db.clone();
+        self.process.workers.spawn_periodic("jobs.idempotency_keys", CLEAN_UP_PERIOD, move || {
+            let db = db.clone();
+            async move {
+                let mut tx = db.worker().await?;
+                let deleted = api::idempotency::forget_old(&mut tx, CLEAN_UP_BATCH.into()).await?;
+                tx.commit().await?;
+                Ok(Round::of(deleted, CLEAN_UP_BATCH.into()))
+            }
+        });
+    }
+}
+
+/// The metrics of the process, for their description.
+#[must_use]
+pub fn metrics() -> Metrics {
+    let process = Process::default();
+    db::describe_metrics(&process.metrics);
+    audit::register_metrics(&process.metrics);
+    process.metrics
+}
+
+/// Serves until the process shuts down.
+///
+/// # Errors
+/// If the configuration is not valid or an address cannot be bound.
+pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
+    let (listen, worker_listen) = (config.listen, config.worker_listen);
+    let shutdown = process.shutdown.clone();
+    let app = App::new(config, process)?;
+    app.start_workers();
+    let (public, workers) = (app.router(), app.worker_router());
+    tokio::try_join!(
+        service::serve(listen, public, &shutdown),
+        service::serve(worker_listen, workers, &shutdown),
+    )?;
+    Ok(())
+}
+
+fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::with_openapi(Tags::openapi())
+        .merge(job::routes())
+        .merge(pool::routes())
+        .merge(worker::routes())
+        .merge(tenant::routes())
+        .merge(audit_log::routes())
+}
+
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    tags(
+        (name = "jobs", description = "Generation as tasks on GPUs"),
+        (name = "pools", description = "GPUs that run jobs, for administrators"),
+        (name = "audit", description = "Who changed what, and who signed in"),
+        (name = "internal", description = "For the other services of the platform"),
+    )
+)]
+struct Tags;
+
+/// The service's OpenAPI document.
+#[must_use]
+pub fn openapi() -> OpenApi {
+    let info = Info { title: "Atelier jobs", description: "Generation as tasks on the GPUs of pools." };
+    finish(routes().into_openapi(), info)
+}

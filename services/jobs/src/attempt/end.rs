@@ -1,0 +1,81 @@
+//! The end of an attempt: job, attempt, worker and results change in one transaction.
+
+use ids::JobId;
+use jiff::Timestamp;
+use sqlx::PgConnection;
+
+use super::{
+    model::{self, AttemptState, End, Policy},
+    store,
+};
+use crate::{
+    error::Error,
+    job::{self, Fence, JobState, Status},
+    worker::store::{Held, free},
+};
+
+/// An output of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Artifact {
+    pub(crate) name: String,
+    pub(crate) content_type: String,
+    pub(crate) sha256: Vec<u8>,
+    pub(crate) bytes: i64,
+}
+
+/// Ends the attempt of a locked worker. Returns the state of its job.
+///
+/// # Errors
+/// [`Error::NotYours`] if the worker does not run it, or it is not the latest one of its job.
+pub(crate) async fn end(
+    conn: &mut PgConnection,
+    worker: &Held,
+    job: JobId,
+    number: i32,
+    how: &End,
+    policy: &Policy,
+    now: Timestamp,
+) -> Result<JobState, Error> {
+    if worker.current != Some((job, number)) {
+        return Err(Error::NotYours);
+    }
+    let (job, counts) = job::lock_for_attempt(conn, job).await?.ok_or(Error::NotYours)?;
+    let fence = Fence { attempt: number, worker: worker.id };
+    let ended = model::end(&job.status, fence, how, counts, policy, now)?;
+    let problem = match (&ended.status, how) {
+        (Status::Failed(problem), _) | (_, End::Failed { problem, .. }) => Some(problem),
+        _ => None,
+    };
+    store::close(conn, job.id, number, ended.attempt, problem).await?;
+    free(conn, worker.id, job.id).await?;
+    job::record_end(conn, &job, &ended.status, ended.failures, ended.preemptions).await?;
+    Ok(ended.status.state())
+}
+
+/// Ends the attempt with its results. Returns the state of the job: `cancelled` if that came before.
+///
+/// # Errors
+/// [`Error::NotYours`] if the worker does not run it, unless exactly this attempt has succeeded before.
+pub(super) async fn complete(
+    conn: &mut PgConnection,
+    worker: &Held,
+    job: JobId,
+    number: i32,
+    artifacts: &[Artifact],
+    policy: &Policy,
+    now: Timestamp,
+) -> Result<JobState, Error> {
+    if worker.current != Some((job, number)) {
+        // the answer to the first call may have been lost
+        return match store::state(conn, job, number, worker.id).await? {
+            Some(AttemptState::Succeeded) => Ok(JobState::Succeeded),
+            Some(AttemptState::Cancelled) => Ok(JobState::Cancelled),
+            _ => Err(Error::NotYours),
+        };
+    }
+    let state = end(conn, worker, job, number, &End::Completed, policy, now).await?;
+    if state == JobState::Succeeded {
+        store::insert_artifacts(conn, job, number, artifacts).await?;
+    }
+    Ok(state)
+}

@@ -1,0 +1,280 @@
+//! The listener for workers: polls, progress and ends of attempts. A call proves the worker by its token, and names the
+//! session and the attempt, which fence it.
+
+use std::time::Duration;
+
+use api::{Checks, Json, Path, Problem};
+use axum::{Router, extract::State, routing::post};
+use ids::JobId;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sqlx::PgConnection;
+use tokio::time::{Instant, timeout_at};
+
+use super::{
+    end::{self, Artifact},
+    model::{self, End, Policy},
+    poll::{self, AttemptRef, Instruction},
+    store::{self, Progress},
+};
+use crate::{
+    error::Error,
+    job::{self, Fence, JobProblem, JobState, Phase},
+    state::AppState,
+    worker::WorkerCaller,
+};
+
+/// Longest poll.
+const MAX_WAIT: u32 = 20;
+/// How often an open poll looks by itself: assignments of other replicas.
+const LOOK: Duration = Duration::from_millis(200);
+/// Artifacts of an attempt, at most.
+const MAX_ARTIFACTS: usize = 64;
+
+pub(crate) fn routes() -> Router<AppState> {
+    Router::new()
+        .route("/worker/v1/poll", post(poll))
+        .route("/worker/v1/attempts/{job}/{number}/progress", post(progress))
+        .route("/worker/v1/attempts/{job}/{number}/complete", post(complete))
+        .route("/worker/v1/attempts/{job}/{number}/fail", post(fail))
+        .route("/worker/v1/attempts/{job}/{number}/leave", post(leave))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PollRequest {
+    session: i64,
+    /// What the worker runs.
+    #[serde(default)]
+    running: Option<AttemptRef>,
+    #[serde(default)]
+    wait_seconds: u32,
+}
+
+#[derive(Debug, Serialize)]
+struct PollAnswer {
+    instruction: Option<Instruction>,
+}
+
+/// Returns what the worker is to do, as soon as there is something. A poll that was answered and lost gets the same answer
+/// again.
+async fn poll(
+    State(state): State<AppState>,
+    worker: WorkerCaller,
+    Json(request): Json<PollRequest>,
+) -> Result<Json<PollAnswer>, Problem> {
+    let mut checks = Checks::default();
+    checks.within("/wait_seconds", request.wait_seconds, 0, MAX_WAIT);
+    checks.finish()?;
+    let deadline = Instant::now() + Duration::from_secs(request.wait_seconds.into());
+    let policy = Policy::of(&state.config.scheduler);
+    let mut assigned = state.assigned.subscribe();
+    let (mut touched, heartbeat) = (None::<Instant>, state.config.scheduler.silent() / 5);
+    loop {
+        assigned.mark_unchanged();
+        let mut tx = state.db.worker().await?;
+        let mut instruction = None;
+        // most looks find nothing, and write nothing
+        let is_silent = touched.is_none_or(|at| at.elapsed() >= heartbeat);
+        if is_silent || poll::is_due(&mut tx, worker.0, request.running).await? {
+            let held = worker.touch(&mut tx, request.session).await?;
+            instruction = poll::next(&mut tx, &held, request.running, &policy, (state.clock)()).await?;
+            tx.commit().await?;
+            touched = Some(Instant::now());
+        } else {
+            drop(tx);
+        }
+        let is_over = Instant::now() >= deadline || state.stop.is_cancelled();
+        if instruction.is_some() || is_over {
+            return Ok(Json(PollAnswer { instruction }));
+        }
+        tokio::select! {
+            () = state.stop.cancelled() => {}
+            // the sender lives as long as the state
+            _ = timeout_at(deadline.min(Instant::now() + LOOK), assigned.changed()) => {}
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProgressReport {
+    session: i64,
+    phase: Phase,
+    #[serde(default)]
+    step: u16,
+    #[serde(default)]
+    steps: u16,
+}
+
+#[derive(Debug, Serialize)]
+struct ProgressAnswer {
+    /// `cancelling` tells the worker to stop.
+    state: JobState,
+    leave_by: Option<Timestamp>,
+}
+
+/// Stores how far the attempt is. The first report begins it.
+async fn progress(
+    State(state): State<AppState>,
+    worker: WorkerCaller,
+    Path((job, number)): Path<(JobId, i32)>,
+    Json(report): Json<ProgressReport>,
+) -> Result<Json<ProgressAnswer>, Problem> {
+    let mut tx = state.db.worker().await?;
+    let held = worker.touch(&mut tx, report.session).await?;
+    if held.current != Some((job, number)) {
+        return Err(Error::NotYours.into());
+    }
+    let fence = Fence { attempt: number, worker: worker.0 };
+    let answer = begin(&mut tx, job, fence).await?;
+    let progress = Progress { phase: report.phase, step: report.step.into(), steps: report.steps.into() };
+    store::put_progress(&mut tx, job, number, &progress).await?;
+    tx.commit().await?;
+    Ok(Json(answer))
+}
+
+async fn begin(conn: &mut PgConnection, id: JobId, fence: Fence) -> Result<ProgressAnswer, Error> {
+    let (job, leave_by) = job::find_open(conn, id).await?.ok_or(Error::NotYours)?;
+    let mut status = model::begin(&job.status, fence)?;
+    if status != job.status {
+        let (job, _) = job::lock_for_attempt(conn, id).await?.ok_or(Error::NotYours)?;
+        // it may have been cancelled before it was locked
+        status = model::begin(&job.status, fence)?;
+        if status != job.status {
+            job::record_begin(conn, &job, &status).await?;
+            store::begin(conn, id, fence.attempt).await?;
+        }
+    }
+    Ok(ProgressAnswer { state: status.state(), leave_by })
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ArtifactReport {
+    name: String,
+    content_type: String,
+    /// In hexadecimal.
+    sha256: String,
+    bytes: i64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Completion {
+    session: i64,
+    artifacts: Vec<ArtifactReport>,
+}
+
+#[derive(Debug, Serialize)]
+struct EndAnswer {
+    /// The state of the job.
+    state: JobState,
+}
+
+impl Completion {
+    fn read(&self) -> Result<Vec<Artifact>, Problem> {
+        let mut checks = Checks::default();
+        checks.within("/artifacts", self.artifacts.len(), 0, MAX_ARTIFACTS);
+        let mut read: Vec<Artifact> = Vec::new();
+        for (n, artifact) in self.artifacts.iter().enumerate() {
+            let at = |member: &str| format!("/artifacts/{n}/{member}");
+            let ArtifactReport { name, content_type, .. } = artifact;
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+            let is_name = name.chars().all(is_plain) && !name.starts_with('.');
+            checks.length(&at("name"), name, 100);
+            checks.require(is_name, at("name"), "must be letters, digits, . _ and -");
+            checks.require(read.iter().all(|other| other.name != *name), at("name"), "duplicate name");
+            checks.length(&at("content_type"), content_type, 100);
+            checks.require(content_type.is_ascii(), at("content_type"), "must be ASCII");
+            checks.within(&at("bytes"), artifact.bytes, 0, i64::MAX);
+            let sha256 = hex::decode(&artifact.sha256).unwrap_or_default();
+            checks.require(sha256.len() == 32, at("sha256"), "must be 64 hexadecimal digits");
+            read.push(Artifact {
+                name: name.clone(),
+                content_type: content_type.clone(),
+                sha256,
+                bytes: artifact.bytes,
+            });
+        }
+        checks.finish()?;
+        Ok(read)
+    }
+}
+
+/// Ends the attempt with its results. Can be repeated.
+async fn complete(
+    State(state): State<AppState>,
+    worker: WorkerCaller,
+    Path((job, number)): Path<(JobId, i32)>,
+    Json(completion): Json<Completion>,
+) -> Result<Json<EndAnswer>, Problem> {
+    let artifacts = completion.read()?;
+    let policy = Policy::of(&state.config.scheduler);
+    let mut tx = state.db.worker().await?;
+    let held = worker.touch(&mut tx, completion.session).await?;
+    let ended = end::complete(&mut tx, &held, job, number, &artifacts, &policy, (state.clock)()).await?;
+    tx.commit().await?;
+    state.submitted.send_replace(());
+    Ok(Json(EndAnswer { state: ended }))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Failure {
+    session: i64,
+    code: String,
+    message: String,
+    retryable: bool,
+}
+
+/// Ends the attempt without results.
+async fn fail(
+    State(state): State<AppState>,
+    worker: WorkerCaller,
+    Path((job, number)): Path<(JobId, i32)>,
+    Json(failure): Json<Failure>,
+) -> Result<Json<EndAnswer>, Problem> {
+    let mut checks = Checks::default();
+    checks.name("/code", &failure.code);
+    checks.length("/message", &failure.message, 1_000);
+    checks.require(!failure.message.contains('\0'), "/message", "must not contain NUL");
+    checks.finish()?;
+    let problem = JobProblem { code: failure.code, message: failure.message };
+    let how = End::Failed { problem, retryable: failure.retryable };
+    end_attempt(&state, worker, AttemptRef { job_id: job, attempt: number }, failure.session, &how).await
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Leaving {
+    session: i64,
+}
+
+/// Ends the attempt because it was told to stop, or the worker ends.
+async fn leave(
+    State(state): State<AppState>,
+    worker: WorkerCaller,
+    Path((job, number)): Path<(JobId, i32)>,
+    Json(leaving): Json<Leaving>,
+) -> Result<Json<EndAnswer>, Problem> {
+    let attempt = AttemptRef { job_id: job, attempt: number };
+    end_attempt(&state, worker, attempt, leaving.session, &End::Left).await
+}
+
+async fn end_attempt(
+    state: &AppState,
+    worker: WorkerCaller,
+    attempt: AttemptRef,
+    session: i64,
+    how: &End,
+) -> Result<Json<EndAnswer>, Problem> {
+    let policy = Policy::of(&state.config.scheduler);
+    let mut tx = state.db.worker().await?;
+    let held = worker.touch(&mut tx, session).await?;
+    let AttemptRef { job_id, attempt } = attempt;
+    let ended = end::end(&mut tx, &held, job_id, attempt, how, &policy, (state.clock)()).await?;
+    tx.commit().await?;
+    state.submitted.send_replace(());
+    Ok(Json(EndAnswer { state: ended }))
+}

@@ -1,0 +1,12 @@
+//! Attempts: tries of jobs on workers. Only the latest one of a job counts, and only if its worker's session is the latest.
+
+mod end;
+mod http;
+mod model;
+mod poll;
+mod store;
+
+pub(crate) use end::end;
+pub(crate) use http::routes;
+pub(crate) use model::{AttemptState, Counts, End, Policy};
+pub(crate) use store::{Opened, open};

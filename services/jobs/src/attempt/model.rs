@@ -1,0 +1,274 @@
+//! How attempts end, and what follows for their job. Pure.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    config::SchedulerConfig,
+    error::Error,
+    job::{Fence, JobProblem, QueuedReason, Status},
+};
+
+/// Attempts of a job that may fail or be lost.
+const MAX_FAILURES: i16 = 3;
+
+/// State of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub(crate) enum AttemptState {
+    /// It may still succeed.
+    Open,
+    /// Its results are the job's.
+    Succeeded,
+    /// It ended without results.
+    Failed,
+    /// Its worker was lost.
+    Lost,
+    /// It left its worker for another job.
+    Preempted,
+    /// The job was cancelled.
+    Cancelled,
+}
+
+/// How an attempt ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum End {
+    /// With results.
+    Completed,
+    /// Without; another attempt may succeed if it is retryable.
+    Failed { problem: JobProblem, retryable: bool },
+    /// Its worker is gone.
+    Lost,
+    /// It left its worker because it was told to.
+    Left,
+}
+
+/// When a job is tried again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Policy {
+    /// Delay after the first failure; three times as long after the second.
+    retry: SignedDuration,
+}
+
+impl Policy {
+    pub(crate) fn of(config: &SchedulerConfig) -> Self {
+        Self { retry: SignedDuration::from_millis(config.retry_ms.into()) }
+    }
+
+    fn delay(self, failures: i16) -> SignedDuration {
+        let factor = 3i32.saturating_pow(u32::from(failures.max(1).unsigned_abs()) - 1);
+        self.retry.saturating_mul(factor)
+    }
+}
+
+/// The counts of a job that decide about another attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) failures: i16,
+    pub(crate) preemptions: i16,
+    /// It was told to leave.
+    pub(crate) is_leaving: bool,
+}
+
+/// What follows from the end of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Ended {
+    pub(super) status: Status,
+    pub(super) attempt: AttemptState,
+    pub(super) failures: i16,
+    pub(super) preemptions: i16,
+}
+
+/// The job's status after its attempt has ended.
+///
+/// # Errors
+/// [`Error::NotYours`] if the attempt is not the latest one, or has ended.
+pub(super) fn end(
+    status: &Status,
+    fence: Fence,
+    end: &End,
+    counts: Counts,
+    policy: &Policy,
+    now: Timestamp,
+) -> Result<Ended, Error> {
+    if status.fence() != Some(fence) {
+        return Err(Error::NotYours);
+    }
+    let Counts { failures, preemptions, is_leaving } = counts;
+    let ended = |status, attempt| Ended { status, attempt, failures, preemptions };
+    if matches!(status, Status::Cancelling(_)) {
+        return Ok(ended(Status::Cancelled, AttemptState::Cancelled));
+    }
+    let again = |reason, attempt, problem: JobProblem| {
+        let failures = failures + 1;
+        let status = if failures >= MAX_FAILURES {
+            Status::Failed(problem)
+        } else {
+            Status::Queued { reason: Some(reason), not_before: now.checked_add(policy.delay(failures)).ok() }
+        };
+        Ended { status, attempt, failures, preemptions }
+    };
+    Ok(match end {
+        End::Completed => ended(Status::Succeeded, AttemptState::Succeeded),
+        End::Failed { problem, retryable: false } => {
+            ended(Status::Failed(problem.clone()), AttemptState::Failed)
+        }
+        End::Failed { problem, retryable: true } => {
+            again(QueuedReason::Retry, AttemptState::Failed, problem.clone())
+        }
+        End::Left if is_leaving => Ended {
+            status: Status::Queued { reason: Some(QueuedReason::Preempted), not_before: None },
+            attempt: AttemptState::Preempted,
+            failures,
+            preemptions: preemptions.saturating_add(1),
+        },
+        End::Lost | End::Left => {
+            let problem = JobProblem {
+                code: "worker-lost".to_owned(),
+                message: "The workers of all attempts were lost.".to_owned(),
+            };
+            again(QueuedReason::WorkerLost, AttemptState::Lost, problem)
+        }
+    })
+}
+
+/// The job's status when the worker has begun.
+///
+/// # Errors
+/// [`Error::NotYours`] if the attempt is not the latest one, or has ended.
+pub(super) fn begin(status: &Status, fence: Fence) -> Result<Status, Error> {
+    match status {
+        Status::Assigned(held) | Status::Running(held) if *held == fence => Ok(Status::Running(fence)),
+        Status::Cancelling(held) if *held == fence => Ok(Status::Cancelling(fence)),
+        _ => Err(Error::NotYours),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ids::WorkerId;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const POLICY: Policy = Policy { retry: SignedDuration::from_secs(5) };
+
+    fn problem() -> JobProblem {
+        JobProblem { code: "engine-failed".into(), message: String::new() }
+    }
+
+    fn ends() -> [End; 5] {
+        [
+            End::Completed,
+            End::Failed { problem: problem(), retryable: false },
+            End::Failed { problem: problem(), retryable: true },
+            End::Lost,
+            End::Left,
+        ]
+    }
+
+    fn counts(failures: i16) -> Counts {
+        Counts { failures, preemptions: 0, is_leaving: false }
+    }
+
+    #[test]
+    fn only_the_latest_attempt_ends_its_job() {
+        let fence = Fence { attempt: 2, worker: WorkerId::new() };
+        for foreign in [Fence { attempt: 1, ..fence }, Fence { worker: WorkerId::new(), ..fence }] {
+            for how in ends() {
+                let refused =
+                    end(&Status::Running(fence), foreign, &how, counts(0), &POLICY, Timestamp::UNIX_EPOCH);
+                assert!(matches!(refused, Err(Error::NotYours)), "{how:?}");
+            }
+            assert!(matches!(begin(&Status::Running(fence), foreign), Err(Error::NotYours)));
+        }
+        for ended in [Status::Succeeded, Status::Cancelled, Status::Expired, Status::Failed(problem())] {
+            let refused = end(&ended, fence, &End::Completed, counts(0), &POLICY, Timestamp::UNIX_EPOCH);
+            assert!(matches!(refused, Err(Error::NotYours)));
+        }
+    }
+
+    #[test]
+    fn a_cancelled_job_has_no_results_however_its_attempt_ends() {
+        let fence = Fence { attempt: 1, worker: WorkerId::new() };
+        for how in ends() {
+            let ended =
+                end(&Status::Cancelling(fence), fence, &how, counts(2), &POLICY, Timestamp::UNIX_EPOCH)
+                    .unwrap();
+            assert_eq!((ended.status, ended.attempt), (Status::Cancelled, AttemptState::Cancelled));
+        }
+    }
+
+    #[test]
+    fn failures_delay_and_the_third_is_the_last() {
+        let fence = Fence { attempt: 1, worker: WorkerId::new() };
+        let how = End::Failed { problem: problem(), retryable: true };
+        let after = |failures| {
+            end(&Status::Running(fence), fence, &how, counts(failures), &POLICY, Timestamp::UNIX_EPOCH)
+                .unwrap()
+                .status
+        };
+        let again = |seconds| Status::Queued {
+            reason: Some(QueuedReason::Retry),
+            not_before: Some(Timestamp::from_second(seconds).unwrap()),
+        };
+        assert_eq!((after(0), after(1), after(2)), (again(5), again(15), Status::Failed(problem())));
+    }
+
+    #[test]
+    fn leaving_counts_as_a_preemption_only_if_it_was_told_to() {
+        let fence = Fence { attempt: 1, worker: WorkerId::new() };
+        let leave = |is_leaving| {
+            let counts = Counts { failures: 1, preemptions: 1, is_leaving };
+            end(&Status::Running(fence), fence, &End::Left, counts, &POLICY, Timestamp::UNIX_EPOCH).unwrap()
+        };
+        let told = leave(true);
+        assert_eq!((told.attempt, told.failures, told.preemptions), (AttemptState::Preempted, 1, 2));
+        let by_itself = leave(false);
+        assert_eq!(
+            (by_itself.attempt, by_itself.failures, by_itself.preemptions),
+            (AttemptState::Lost, 2, 1)
+        );
+    }
+
+    proptest! {
+        /// However calls of several attempts interleave, at most one attempt's results count, and an ended job stays as
+        /// it is.
+        #[test]
+        fn at_most_one_attempt_counts(calls in prop::collection::vec((0usize..7, 1i32..5, 0usize..2), 1..60)) {
+            let workers = [WorkerId::new(), WorkerId::new()];
+            let mut status = Status::Queued { reason: None, not_before: None };
+            let (mut number, mut held, mut failures, mut counted) = (0, workers[0], 0, 0);
+            for (call, attempt, worker) in calls {
+                // what the scheduler does
+                if let Status::Queued { .. } = status {
+                    number += 1;
+                    held = workers[worker];
+                    status = Status::Assigned(Fence { attempt: number, worker: held });
+                }
+                let before = status.clone();
+                let fence = Fence { attempt, worker: workers[worker] };
+                if call == 5 {
+                    if let Ok(next) = begin(&status, fence) {
+                        status = next;
+                    }
+                } else if call == 6 {
+                    if let Some(fence) = status.fence() {
+                        status = Status::Cancelling(fence);
+                    }
+                } else if let Ok(ended) =
+                    end(&status, fence, &ends()[call], counts(failures), &POLICY, Timestamp::UNIX_EPOCH)
+                {
+                    prop_assert_eq!(before.fence(), Some(fence));
+                    prop_assert_eq!((number, held), (attempt, workers[worker]));
+                    counted += i32::from(ended.attempt == AttemptState::Succeeded);
+                    (status, failures) = (ended.status, ended.failures);
+                }
+                if before.is_ended() {
+                    prop_assert_eq!(&before, &status);
+                }
+                prop_assert!(counted <= 1);
+                prop_assert!(failures <= MAX_FAILURES);
+            }
+        }
+    }
+}

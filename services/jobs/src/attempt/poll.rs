@@ -1,0 +1,112 @@
+//! What a worker is to do next.
+
+use ids::{JobId, WorkerId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sqlx::PgConnection;
+
+use super::{
+    end::end,
+    model::{End, Policy},
+    store,
+};
+use crate::{
+    error::Error,
+    job::{self, Status},
+    worker::store::Held,
+};
+
+/// An attempt, as workers name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AttemptRef {
+    pub(super) job_id: JobId,
+    pub(super) attempt: i32,
+}
+
+/// Why a worker has to stop an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum StopReason {
+    /// The job was cancelled. Report the end with `fail` or `leave`.
+    Cancelled,
+    /// Another job is owed the worker. Report the end with `leave`.
+    Preempted,
+    /// The attempt is not the worker's any more. Report nothing.
+    NotYours,
+}
+
+/// What a worker is to do.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Instruction {
+    /// Run this attempt.
+    Work {
+        job_id: JobId,
+        attempt: i32,
+        application: String,
+        method: String,
+        model: Option<ids::ModelId>,
+        parameters: Value,
+    },
+    /// Stop this attempt.
+    Stop { job_id: JobId, attempt: i32, reason: StopReason, leave_by: Option<Timestamp> },
+}
+
+/// Whether there may be something to do for a worker that runs `running`.
+pub(super) async fn is_due(
+    conn: &mut PgConnection,
+    worker: WorkerId,
+    running: Option<AttemptRef>,
+) -> sqlx::Result<bool> {
+    let current = store::current(conn, worker).await?;
+    Ok(match current {
+        None => running.is_some(),
+        Some(current) => {
+            let same = AttemptRef { job_id: current.job, attempt: current.attempt };
+            running != Some(same) || current.is_stopping
+        }
+    })
+}
+
+/// Returns what a locked worker that runs `running` is to do; none if it goes on.
+pub(super) async fn next(
+    conn: &mut PgConnection,
+    worker: &Held,
+    running: Option<AttemptRef>,
+    policy: &Policy,
+    now: Timestamp,
+) -> Result<Option<Instruction>, Error> {
+    let current = worker.current.map(|(job_id, attempt)| AttemptRef { job_id, attempt });
+    if let Some(other) = running.filter(|_| running != current) {
+        return Ok(Some(stop(other, StopReason::NotYours, None)));
+    }
+    let Some(current) = current else { return Ok(None) };
+    let (job, leave_by) = job::find_open(conn, current.job_id).await?.ok_or(Error::NotYours)?;
+    if running.is_some() {
+        return Ok(match (&job.status, leave_by) {
+            (Status::Cancelling(_), _) => Some(stop(current, StopReason::Cancelled, None)),
+            (_, Some(by)) => Some(stop(current, StopReason::Preempted, Some(by))),
+            _ => None,
+        });
+    }
+    if leave_by.is_some() || matches!(job.status, Status::Cancelling(_)) {
+        // it has not begun: there is nothing to stop
+        end(conn, worker, current.job_id, current.attempt, &End::Left, policy, now).await?;
+        return Ok(None);
+    }
+    let inputs = store::inputs(conn, current.job_id).await?;
+    Ok(Some(Instruction::Work {
+        job_id: current.job_id,
+        attempt: current.attempt,
+        application: inputs.application,
+        method: inputs.method,
+        model: inputs.model,
+        parameters: inputs.parameters,
+    }))
+}
+
+fn stop(attempt: AttemptRef, reason: StopReason, leave_by: Option<Timestamp>) -> Instruction {
+    Instruction::Stop { job_id: attempt.job_id, attempt: attempt.attempt, reason, leave_by }
+}

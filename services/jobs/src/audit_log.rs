@@ -1,0 +1,12 @@
+//! The audit log of this service: `/v1/job-audit` and `/v1/platform-job-audit`.
+
+audit::log_routes! {
+    crate::state::AppState;
+    /// Lists who submitted and cancelled jobs of the tenant, newest first. For owners.
+    tenant list_job_audit_entries = "/v1/job-audit";
+    /// Lists who submitted and cancelled jobs of a tenant, or changed pools, newest first. For administrators.
+    platform list_platform_job_audit_entries = "/v1/platform-job-audit";
+    /// Verifies the hash chains of the audit log: reads all entries, and returns those that were changed. For
+    /// administrators.
+    verification get_platform_job_audit_verification = "/v1/platform-job-audit/verification";
+}

@@ -1,0 +1,108 @@
+//! The configuration file.
+
+use std::{net::SocketAddr, num::NonZeroU16, time::Duration};
+
+use auth::{AuthConfig, Callers};
+use db::DbConfig;
+use serde::Deserialize;
+
+/// The service's configuration.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Address to listen on.
+    pub listen: SocketAddr,
+    /// Address to listen on for workers. Only they need to reach it.
+    pub worker_listen: SocketAddr,
+    /// The service's schema.
+    pub database: DbConfig,
+    /// Whose access tokens are accepted.
+    pub auth: AuthConfig,
+    /// Services that may call internal operations: name → token.
+    #[serde(default)]
+    pub callers: Callers,
+    /// Jobs that have ended.
+    #[serde(default)]
+    pub ended: EndedConfig,
+    /// Scheduling, and when workers are lost.
+    #[serde(default)]
+    pub scheduler: SchedulerConfig,
+    /// How long entries of the audit log are kept.
+    #[serde(default)]
+    pub audit: audit::RetentionConfig,
+    /// Where spans are exported to.
+    #[serde(default)]
+    pub telemetry: Option<service::TelemetryConfig>,
+}
+
+/// Jobs that have ended.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct EndedConfig {
+    /// Days for which they are kept, with their attempts (default 90).
+    pub days: NonZeroU16,
+}
+
+impl Default for EndedConfig {
+    fn default() -> Self {
+        Self { days: const { NonZeroU16::new(90).unwrap() } }
+    }
+}
+
+/// Times of the scheduler, in milliseconds.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SchedulerConfig {
+    /// How long the lease of a pool's scheduler lasts unless it is renewed. After a crash nothing is assigned for this
+    /// long (default 3000).
+    pub lease_ms: u32,
+    /// How often the scheduler reads what has changed (default 100).
+    pub poll_ms: u32,
+    /// A worker that is silent for this long gets no new job (default 10000).
+    pub silent_ms: u32,
+    /// A worker that is silent for this long is lost, and its job is tried again (default 45000).
+    pub lost_ms: u32,
+    /// Time for an attempt to leave its worker when it is told to; then the worker counts as lost (default 30000).
+    pub leave_ms: u32,
+    /// Delay before the second attempt of a job that has failed, three times as long before the third (default 5000).
+    pub retry_ms: u32,
+}
+
+impl Default for SchedulerConfig {
+    fn default() -> Self {
+        Self {
+            lease_ms: 3_000,
+            poll_ms: 100,
+            silent_ms: 10_000,
+            lost_ms: 45_000,
+            leave_ms: 30_000,
+            retry_ms: 5_000,
+        }
+    }
+}
+
+impl SchedulerConfig {
+    pub(crate) fn lease(&self) -> Duration {
+        millis(self.lease_ms)
+    }
+
+    pub(crate) fn poll(&self) -> Duration {
+        millis(self.poll_ms)
+    }
+
+    pub(crate) fn silent(&self) -> Duration {
+        millis(self.silent_ms)
+    }
+
+    pub(crate) fn lost(&self) -> Duration {
+        millis(self.lost_ms)
+    }
+
+    pub(crate) fn leave(&self) -> Duration {
+        millis(self.leave_ms)
+    }
+}
+
+fn millis(configured: u32) -> Duration {
+    Duration::from_millis(configured.max(1).into())
+}

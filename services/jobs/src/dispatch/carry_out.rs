@@ -1,0 +1,99 @@
+//! Decisions as changes of rows: one transaction for those of a round, fenced by the epoch of the leader.
+
+use std::time::Duration;
+
+use ids::{JobId, WorkerId};
+use sqlx::{Connection as _, PgConnection};
+
+use super::{
+    rows::{self, job_id, worker_id, worker_key},
+    store,
+    world::World,
+};
+use crate::{
+    attempt::{self, Opened},
+    schedule::{Decision, Millis},
+    worker::store::{Assignment, assign},
+};
+
+/// Jobs and workers whose rows did not allow a decision: they have changed since they were read.
+#[derive(Debug, Default)]
+pub(super) struct Dropped {
+    pub(super) jobs: Vec<JobId>,
+    pub(super) workers: Vec<WorkerId>,
+}
+
+/// Carries decisions out in a transaction.
+pub(super) async fn carry_out(
+    conn: &mut PgConnection,
+    world: &World,
+    decisions: &[Decision],
+    leave: Duration,
+    now: Millis,
+) -> sqlx::Result<Dropped> {
+    let mut dropped = Dropped::default();
+    for decision in decisions {
+        match decision {
+            Decision::Start { job, workers, .. } => {
+                // gangs are not submitted
+                let Some(worker) = workers.first() else { continue };
+                let (job, worker) = (job_id(*job), worker_id(*worker));
+                if !start(conn, world, job, worker, now).await? {
+                    dropped.jobs.push(job);
+                    dropped.workers.push(worker);
+                }
+            }
+            Decision::Preempt { job, .. } => {
+                let job = job_id(*job);
+                if !store::tell_to_leave(conn, job, leave).await? {
+                    dropped.jobs.push(job);
+                }
+            }
+            Decision::Expire { job } => {
+                store::expire(conn, job_id(*job)).await?;
+            }
+            Decision::Promote { job } => store::promote(conn, job_id(*job)).await?,
+            // jobs have no gangs and groups, and pools no lent units
+            Decision::Reserve { .. }
+            | Decision::Bind { .. }
+            | Decision::Unbind { .. }
+            | Decision::Lend { .. }
+            | Decision::Return { .. } => {}
+        }
+    }
+    Ok(dropped)
+}
+
+/// Assigns a job to a worker. False if one of them has changed; then nothing is.
+async fn start(
+    conn: &mut PgConnection,
+    world: &World,
+    job: JobId,
+    worker: WorkerId,
+    now: Millis,
+) -> sqlx::Result<bool> {
+    let Some(decided) = world.pool.worker(worker_key(worker)) else { return Ok(false) };
+    let mut savepoint = conn.begin().await?;
+    let assigned = async {
+        let Some(number) = store::assign(&mut savepoint, job, worker).await? else { return Ok(false) };
+        let given = Assignment {
+            worker,
+            job,
+            attempt: number,
+            model: decided.model.map(|model| ids::ModelId::from_uuid(uuid::Uuid::from_u128(model.0))),
+            quantum_end: rows::timestamp(decided.quantum_end),
+            busy_until: rows::timestamp(decided.busy_until),
+        };
+        let Some(gpu_spec) = assign(&mut savepoint, &given).await? else { return Ok(false) };
+        let opened = Opened { job, worker, gpu_spec: &gpu_spec, number, at: rows::timestamp(now) };
+        attempt::open(&mut savepoint, &opened).await?;
+        Ok::<bool, sqlx::Error>(true)
+    };
+    let is_assigned = assigned.await?;
+    if is_assigned {
+        savepoint.commit().await?;
+    } else {
+        savepoint.rollback().await?;
+    }
+    Ok(is_assigned)
+}

@@ -1,0 +1,163 @@
+//! Changed rows as events of [`crate::schedule`]. A row is compared with the pool, so a change that is read twice, or late,
+//! does nothing.
+
+use std::collections::BTreeSet;
+
+use ids::{JobId, WorkerId};
+use sqlx::PgConnection;
+
+use super::{
+    rows::{self, job_key, worker_key},
+    store::{self, JobRow, WorkerRow},
+    world::World,
+};
+use crate::{
+    job::{JobState, QueuedReason},
+    pool::{Changed, PoolChange},
+    schedule::{Ending, Event, Millis, Refused, State, WorkerState},
+};
+
+/// Changes that are read at a time.
+const PAGE: u32 = 500;
+
+/// The pool has to be loaded again.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SyncError {
+    /// A job is with another worker than the pool says.
+    #[error("the pool does not agree with the row of {0}")]
+    Disagrees(JobId),
+    /// The pool refuses an event.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    #[error(transparent)]
+    Database(#[from] sqlx::Error),
+}
+
+impl World {
+    /// Reads what has changed. Returns whether that is all.
+    pub(super) async fn follow(&mut self, conn: &mut PgConnection, now: Millis) -> Result<bool, SyncError> {
+        let read = store::CHANGES.read::<PoolChange>(conn, &self.cursor, PAGE).await?;
+        let own = read.items.iter().map(|item| item.change).filter(|change| change.pool == self.id);
+        let changed: BTreeSet<Changed> = own.map(|change| change.changed).collect();
+        let jobs: Vec<JobId> = changed
+            .iter()
+            .filter_map(|one| match one {
+                Changed::Job(id) => Some(*id),
+                Changed::Worker(_) => None,
+            })
+            .collect();
+        let workers: Vec<WorkerId> = changed
+            .iter()
+            .filter_map(|one| match one {
+                Changed::Worker(id) => Some(*id),
+                Changed::Job(_) => None,
+            })
+            .collect();
+        self.compare(conn, &jobs, &workers, now).await?;
+        let next = read
+            .next_cursor
+            .parse()
+            .map_err(|error: feed::InvalidCursor| SyncError::Database(sqlx::Error::Decode(error.into())))?;
+        self.cursor = next;
+        Ok(read.complete)
+    }
+
+    /// Compares these rows with the pool. Jobs first: a worker that is gone has left its job.
+    pub(super) async fn compare(
+        &mut self,
+        conn: &mut PgConnection,
+        jobs: &[JobId],
+        workers: &[WorkerId],
+        now: Millis,
+    ) -> Result<(), SyncError> {
+        if !jobs.is_empty() {
+            for row in store::jobs(conn, jobs).await? {
+                self.compare_job(&row, now)?;
+            }
+        }
+        if !workers.is_empty() {
+            let ready = store::workers(conn, workers).await?;
+            for id in workers {
+                self.compare_worker(*id, ready.iter().find(|row| row.id == *id), now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn compare_job(&mut self, row: &JobRow, now: Millis) -> Result<(), SyncError> {
+        let key = job_key(row.id);
+        let known = self.pool.job(key).map(|entry| &entry.state);
+        let event = match (row.state, known) {
+            (JobState::Queued, None) => Event::Submitted(rows::job(row, &self.specs, &self.estimates)),
+            (JobState::Queued, Some(State::Running(_))) => Event::Ended(key, again(row, now)),
+            (JobState::Queued, Some(State::Queued { .. } | State::Delayed)) => return Ok(()),
+            (
+                JobState::Assigned | JobState::Running | JobState::Cancelling,
+                Some(State::Running(attempt)),
+            ) => {
+                let same = row.worker_id.map(worker_key) == attempt.workers.first().copied();
+                return if same { Ok(()) } else { Err(SyncError::Disagrees(row.id)) };
+            }
+            (JobState::Assigned | JobState::Running | JobState::Cancelling, _) => {
+                return Err(SyncError::Disagrees(row.id));
+            }
+            (_, None) => return Ok(()),
+            (_, Some(State::Running(_))) => {
+                if let Some(seconds) = row.seconds {
+                    self.estimates.record(&row.class, seconds);
+                }
+                Event::Ended(key, Ending::Done)
+            }
+            (_, Some(State::Queued { .. } | State::Delayed)) => Event::Cancelled(key),
+        };
+        Ok(self.pool.apply(event, now)?)
+    }
+
+    fn compare_worker(
+        &mut self,
+        id: WorkerId,
+        row: Option<&WorkerRow>,
+        now: Millis,
+    ) -> Result<(), SyncError> {
+        let known = self.sessions.get(&id).copied();
+        if known.is_some() && row.map(|row| row.session) != known {
+            self.pool.apply(Event::WorkerRemoved(worker_key(id)), now)?;
+            self.sessions.remove(&id);
+            self.silent.remove(&id);
+        }
+        if let Some(row) = row
+            && !self.sessions.contains_key(&id)
+        {
+            if let Some(job) = row.current_job {
+                return Err(SyncError::Disagrees(job));
+            }
+            self.pool.apply(Event::WorkerAdded(rows::worker(row)), now)?;
+            self.sessions.insert(id, row.session);
+        }
+        Ok(())
+    }
+
+    /// Gives no jobs to silent workers, until they are heard of again.
+    pub(super) fn cordon(&mut self, silent: BTreeSet<WorkerId>, now: Millis) -> Result<(), SyncError> {
+        let known: BTreeSet<WorkerId> =
+            silent.into_iter().filter(|id| self.sessions.contains_key(id)).collect();
+        for id in known.symmetric_difference(&self.silent) {
+            let key = worker_key(*id);
+            let is_closed = self.pool.worker(key).is_some_and(|worker| worker.state != WorkerState::Ready);
+            if is_closed != known.contains(id) {
+                self.pool.apply(Event::WorkerCordoned(key, known.contains(id)), now)?;
+            }
+        }
+        self.silent = known;
+        Ok(())
+    }
+}
+
+/// How the attempt of a job that is queued again has ended.
+fn again(row: &JobRow, now: Millis) -> Ending {
+    match (row.reason, row.not_before) {
+        (Some(QueuedReason::Preempted), _) => Ending::Preempted,
+        (_, Some(at)) => Ending::Retry { not_before: rows::millis(at.to_jiff()) },
+        (_, None) => Ending::Retry { not_before: now },
+    }
+}

@@ -1,0 +1,164 @@
+//! One pool, led by this process while it has the lease.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use anyhow::Context as _;
+use api::ErrorChain;
+use db::{Tx, lease};
+use ids::PoolId;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::{carry_out::carry_out, lost, rows::millis, store, world::World};
+use crate::state::AppState;
+
+/// How often lost and silent workers are looked for.
+const HEARTBEATS: Duration = Duration::from_millis(500);
+/// How often use and slices are stored. After a crash, use of this time is forgotten.
+const ACCOUNTS: Duration = Duration::from_secs(5);
+
+/// Leads the pool whenever its lease is free, until `stop`.
+pub(super) async fn run(state: &AppState, pool: PoolId, stop: &CancellationToken) -> anyhow::Result<()> {
+    let me = uuid::Uuid::new_v4();
+    while !stop.is_cancelled() {
+        let requested = Instant::now();
+        let time = state.config.scheduler.lease();
+        let mut tx = state.db.worker().await?;
+        let epoch = store::lead(&mut tx, pool, me, time).await?;
+        tx.commit().await?;
+        if let Some(epoch) = epoch {
+            let leader = Leader { state, pool, epoch };
+            let work = stop.run_until_cancelled(leader.lead());
+            match lease::hold(requested, time, || leader.renew(), work).await {
+                Some(Some(ended)) => {
+                    if let Err(error) = ended {
+                        let cause = ErrorChain(&*error);
+                        tracing::error!(pool.id = %pool, %cause, "scheduling of a pool starts again");
+                    }
+                    leader.release().await?;
+                }
+                Some(None) => return leader.release().await,
+                None => tracing::warn!(pool.id = %pool, "lease of a pool lost"),
+            }
+        }
+        let _ = stop.run_until_cancelled(sleep(time / 3)).await;
+    }
+    Ok(())
+}
+
+struct Leader<'a> {
+    state: &'a AppState,
+    pool: PoolId,
+    epoch: i64,
+}
+
+impl Leader<'_> {
+    async fn renew(&self) -> sqlx::Result<bool> {
+        let mut tx = self.state.db.worker().await?;
+        let held = store::renew(&mut tx, self.pool, self.epoch, self.state.config.scheduler.lease()).await?;
+        tx.commit().await?;
+        Ok(held)
+    }
+
+    async fn release(&self) -> anyhow::Result<()> {
+        let mut tx = self.state.db.worker().await?;
+        store::release(&mut tx, self.pool, self.epoch).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// A transaction that no later leader's precedes. None if there is a later leader.
+    async fn fenced(&self) -> sqlx::Result<Option<Tx>> {
+        let mut tx = self.state.db.worker().await?;
+        Ok(store::fence(&mut tx, self.pool, self.epoch).await?.then_some(tx))
+    }
+
+    /// Schedules until there is a later leader, or the pool is gone. Any failure leads to a new start: the pool contains
+    /// what may not have been stored.
+    async fn lead(&self) -> anyhow::Result<()> {
+        let (state, config) = (self.state, &self.state.config.scheduler);
+        let mut tx = state.db.worker().await?;
+        let loaded = World::load(&mut tx, self.pool, (state.clock)()).await?;
+        drop(tx);
+        let Some(mut world) = loaded else { return Ok(()) };
+        tracing::info!(pool.id = %self.pool, epoch = self.epoch, jobs = world.jobs, "leading a pool");
+        let mut submitted = state.submitted.subscribe();
+        let (mut looked, mut stored) = (None::<Instant>, Instant::now());
+        loop {
+            submitted.mark_unchanged();
+            if looked.is_none_or(|at| at.elapsed() >= HEARTBEATS) {
+                looked = Some(Instant::now());
+                if !self.look_after_workers(&mut world).await? {
+                    return Ok(());
+                }
+            }
+            let mut tx = state.db.worker().await?;
+            let is_current = world.follow(&mut tx, millis((state.clock)())).await?;
+            drop(tx);
+            if !is_current {
+                continue;
+            }
+            if !self.round(&mut world).await? {
+                return Ok(());
+            }
+            if stored.elapsed() >= ACCOUNTS {
+                stored = Instant::now();
+                if !self.store_accounts(&mut world).await? {
+                    return Ok(());
+                }
+            }
+            // the sender lives as long as the state
+            let _ = timeout(config.poll(), submitted.changed()).await;
+        }
+    }
+
+    /// Ends the sessions of lost workers and cordons silent ones. False if there is a later leader.
+    async fn look_after_workers(&self, world: &mut World) -> anyhow::Result<bool> {
+        let (state, config) = (self.state, &self.state.config.scheduler);
+        let mut tx = state.db.worker().await?;
+        let silent = store::silent_workers(&mut tx, self.pool, config.silent()).await?;
+        let lost = lost::find(&mut tx, self.pool, config).await?;
+        drop(tx);
+        if !lost.is_empty() {
+            let Some(mut tx) = self.fenced().await? else { return Ok(false) };
+            lost::end_sessions(&mut tx, &lost, config, (state.clock)()).await?;
+            tx.commit().await?;
+        }
+        let silent: BTreeSet<_> = silent.into_iter().collect();
+        world.cordon(silent, millis((state.clock)())).context("silent workers")?;
+        Ok(true)
+    }
+
+    /// One round of decisions. False if there is a later leader.
+    async fn round(&self, world: &mut World) -> anyhow::Result<bool> {
+        let state = self.state;
+        let now = millis((state.clock)());
+        let decisions = world.pool.round(now);
+        if decisions.is_empty() {
+            return Ok(true);
+        }
+        let Some(mut tx) = self.fenced().await? else { return Ok(false) };
+        let leave = state.config.scheduler.leave();
+        let dropped = carry_out(&mut tx, world, &decisions, leave, now).await?;
+        tx.commit().await?;
+        state.assigned.send_replace(());
+        if !dropped.jobs.is_empty() {
+            let mut tx = state.db.worker().await?;
+            world.compare(&mut tx, &dropped.jobs, &dropped.workers, now).await?;
+        }
+        Ok(true)
+    }
+
+    /// Stores what has changed of use and slices. False if there is a later leader.
+    async fn store_accounts(&self, world: &mut World) -> anyhow::Result<bool> {
+        let accounts = world.accounts();
+        if accounts == world.stored {
+            return Ok(true);
+        }
+        let Some(mut tx) = self.fenced().await? else { return Ok(false) };
+        store::put_uses(&mut tx, self.pool, &accounts.uses).await?;
+        store::put_slices(&mut tx, &accounts.slices).await?;
+        tx.commit().await?;
+        world.stored = accounts;
+        Ok(true)
+    }
+}

@@ -1,0 +1,47 @@
+//! Workers that are lost: silent for too long, or with a job that does not leave. Their attempts are tried again, and their
+//! sessions end, so that what they still report does not count.
+
+use std::collections::BTreeSet;
+
+use ids::{PoolId, WorkerId};
+use jiff::Timestamp;
+use sqlx::PgConnection;
+
+use super::store;
+use crate::{
+    attempt::Policy,
+    config::SchedulerConfig,
+    error::Error,
+    worker::{WorkerState, end_session, store::lock},
+};
+
+/// Returns workers that seem to be lost.
+pub(super) async fn find(
+    conn: &mut PgConnection,
+    pool: PoolId,
+    config: &SchedulerConfig,
+) -> sqlx::Result<BTreeSet<WorkerId>> {
+    let mut lost: BTreeSet<WorkerId> =
+        store::silent_workers(conn, pool, config.lost()).await?.into_iter().collect();
+    lost.extend(store::overdue_workers(conn, pool).await?);
+    Ok(lost)
+}
+
+/// Ends the sessions of those workers that are lost, in a transaction that is fenced.
+pub(super) async fn end_sessions(
+    conn: &mut PgConnection,
+    lost: &BTreeSet<WorkerId>,
+    config: &SchedulerConfig,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let policy = Policy::of(config);
+    for id in lost {
+        let Some(worker) = lock(conn, *id).await? else { continue };
+        // it may have been heard of before it was locked
+        if store::is_lost(conn, *id, config.lost()).await? {
+            tracing::warn!(worker.id = %id, "worker lost");
+            end_session(conn, &worker, WorkerState::Offline, &policy, now).await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! Rows as facts of [`crate::schedule`].
+
+use std::sync::Arc;
+
+use ids::{GpuSpecId, JobId, TenantId, WorkerId};
+use jiff::Timestamp;
+
+use super::{
+    estimates::Estimates,
+    store::{JobRow, WorkerRow},
+};
+use crate::{
+    job::{self, JobState},
+    schedule::{self, Attempt, Entry, Job, Millis, NodeId, Shape, Slice, SpecId, State, Tenure, Worker},
+};
+
+/// Duration of loading a model.
+const LOAD: Millis = 20_000;
+
+pub(super) fn millis(at: Timestamp) -> Millis {
+    Millis::try_from(at.as_millisecond()).unwrap_or_default()
+}
+
+fn of(at: Option<jiff_sqlx::Timestamp>) -> Option<Millis> {
+    at.map(|at| millis(at.to_jiff()))
+}
+
+pub(super) fn timestamp(at: Millis) -> Timestamp {
+    i64::try_from(at).ok().and_then(|at| Timestamp::from_millisecond(at).ok()).unwrap_or(Timestamp::MAX)
+}
+
+pub(super) fn job_key(id: JobId) -> schedule::JobId {
+    schedule::JobId(id.uuid().as_u128())
+}
+
+pub(super) fn job_id(key: schedule::JobId) -> JobId {
+    JobId::from_uuid(uuid::Uuid::from_u128(key.0))
+}
+
+pub(super) fn worker_key(id: WorkerId) -> schedule::WorkerId {
+    schedule::WorkerId(id.uuid().as_u128())
+}
+
+pub(super) fn worker_id(key: schedule::WorkerId) -> WorkerId {
+    WorkerId::from_uuid(uuid::Uuid::from_u128(key.0))
+}
+
+pub(super) fn tenant_key(id: TenantId) -> schedule::TenantId {
+    schedule::TenantId(id.uuid().as_u128())
+}
+
+pub(super) fn tenant_id(key: schedule::TenantId) -> TenantId {
+    TenantId::from_uuid(uuid::Uuid::from_u128(key.0))
+}
+
+pub(super) fn spec_key(name: &str) -> SpecId {
+    SpecId(GpuSpecId::derived(&["gpu_spec", name]).uuid().as_u128())
+}
+
+fn node_key(name: &str) -> NodeId {
+    NodeId(GpuSpecId::derived(&["node", name]).uuid().as_u128())
+}
+
+fn level(level: job::Level) -> schedule::Level {
+    match level {
+        job::Level::Urgent => schedule::Level::Urgent,
+        job::Level::Ordinary => schedule::Level::Ordinary,
+        job::Level::Background => schedule::Level::Background,
+    }
+}
+
+/// The job of a row, in a pool with these specifications.
+pub(super) fn job(row: &JobRow, specs: &[SpecId], estimates: &Estimates) -> Job {
+    let shape = Shape {
+        tenant: tenant_key(row.tenant_id),
+        level: level(row.level),
+        specs: specs.to_vec(),
+        model: row.model.map(|model| schedule::ModelId(model.uuid().as_u128())),
+        load: LOAD,
+        run: estimates.get(&row.class),
+        gang: 1,
+        same_node: false,
+        group: None,
+        checkpoints: false,
+        firm_only: false,
+    };
+    Job {
+        id: job_key(row.id),
+        shape: Arc::new(shape),
+        priority: u8::try_from(row.priority).unwrap_or(5),
+        submitted: millis(row.created_at),
+        not_before: of(row.not_before).unwrap_or_default(),
+        deadline: of(row.deadline),
+        preemptions: u8::try_from(row.preemptions).unwrap_or(u8::MAX),
+        recalls: 0,
+    }
+}
+
+/// The open job of a row. None if it has ended, or its worker is not in the pool.
+pub(super) fn entry(
+    row: &JobRow,
+    job: Job,
+    worker_spec: impl Fn(WorkerId) -> Option<SpecId>,
+    now: Millis,
+) -> Option<Entry> {
+    let state = match row.state {
+        JobState::Queued if job.not_before > now => State::Delayed,
+        JobState::Queued => State::Queued { since: millis(row.queued_at) },
+        JobState::Assigned | JobState::Running | JobState::Cancelling => {
+            let worker = row.worker_id?;
+            let started = of(row.assigned_at).unwrap_or(now);
+            State::Running(Attempt {
+                spec: worker_spec(worker)?,
+                workers: vec![worker_key(worker)],
+                started,
+                loading: 0,
+                checkpoint: started,
+                slice: slice(row, now),
+                leaving: row.leave_by.is_some(),
+            })
+        }
+        JobState::Succeeded | JobState::Failed | JobState::Cancelled | JobState::Expired => return None,
+    };
+    Some(Entry { job, state })
+}
+
+/// The stored slice, or an empty one: the next is charged at once.
+fn slice(row: &JobRow, now: Millis) -> Slice {
+    let stored = || {
+        let charge = row.slice_charge.as_ref()?.parse().ok()?;
+        Some(Slice { from: of(row.slice_from)?, until: of(row.slice_until)?, charge })
+    };
+    stored().unwrap_or(Slice { from: now, until: now, charge: 0 })
+}
+
+/// The worker of a row.
+pub(super) fn worker(row: &WorkerRow) -> Worker {
+    let mut worker = Worker::new(
+        worker_key(row.id),
+        node_key(&row.node),
+        spec_key(&row.gpu_spec),
+        Tenure::Firm,
+        millis(row.idle_since),
+    );
+    worker.model = row.model.map(|model| schedule::ModelId(model.uuid().as_u128()));
+    worker.quantum_end = of(row.quantum_end).unwrap_or_default();
+    worker.busy_until = of(row.busy_until).unwrap_or_default();
+    worker.current = row.current_job.map(job_key);
+    worker
+}

@@ -1,0 +1,362 @@
+//! SQL of the scheduler.
+
+use std::time::Duration;
+
+use feed::{Cursor, Outbox};
+use ids::{JobId, ModelId, PoolId, TenantId, WorkerId};
+use jiff::Timestamp;
+use sqlx::PgConnection;
+
+use crate::job::{JobState, Level, QueuedReason};
+
+/// What has changed in pools. Read by every leader, without notifications.
+pub(super) const CHANGES: Outbox = Outbox { table: "pool_changes", channel: "pool_changes" };
+
+pub(super) async fn pools(conn: &mut PgConnection) -> sqlx::Result<Vec<PoolId>> {
+    sqlx::query_scalar!("select id from pools order by id").fetch_all(conn).await
+}
+
+/// Takes the lease of a pool, if it is free or this process's own. Returns the new epoch.
+pub(super) async fn lead(
+    conn: &mut PgConnection,
+    pool: PoolId,
+    leader: uuid::Uuid,
+    lease: Duration,
+) -> sqlx::Result<Option<i64>> {
+    sqlx::query_scalar!(
+        "update pools
+         set leader = $2, leader_until = clock_timestamp() + make_interval(secs => $3), epoch = epoch + 1
+         where id = $1 and (leader is null or leader = $2 or leader_until < clock_timestamp())
+         returning epoch",
+        pool as PoolId,
+        leader,
+        lease.as_secs_f64(),
+    )
+    .fetch_optional(conn)
+    .await
+}
+
+/// Extends the lease. False if there is a later epoch.
+pub(super) async fn renew(
+    conn: &mut PgConnection,
+    pool: PoolId,
+    epoch: i64,
+    lease: Duration,
+) -> sqlx::Result<bool> {
+    let done = sqlx::query!(
+        "update pools set leader_until = clock_timestamp() + make_interval(secs => $3)
+         where id = $1 and epoch = $2",
+        pool as PoolId,
+        epoch,
+        lease.as_secs_f64(),
+    );
+    Ok(done.execute(conn).await?.rows_affected() == 1)
+}
+
+/// Gives the lease up.
+pub(super) async fn release(conn: &mut PgConnection, pool: PoolId, epoch: i64) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update pools set leader = null, leader_until = null where id = $1 and epoch = $2",
+        pool as PoolId,
+        epoch,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Keeps the epoch until the transaction ends: another leader begins after it. False if there is a later epoch.
+pub(super) async fn fence(conn: &mut PgConnection, pool: PoolId, epoch: i64) -> sqlx::Result<bool> {
+    let found = sqlx::query_scalar!(
+        "select epoch from pools where id = $1 and epoch = $2 for share",
+        pool as PoolId,
+        epoch,
+    );
+    Ok(found.fetch_optional(conn).await?.is_some())
+}
+
+/// Lets all statements of the transaction read the state of one moment. The first statement.
+pub(super) async fn at_one_moment(conn: &mut PgConnection) -> sqlx::Result<()> {
+    sqlx::query("set transaction isolation level repeatable read, read only").execute(conn).await.map(drop)
+}
+
+/// Returns the position in the feed of changes: what commits later is after it.
+pub(super) async fn position(conn: &mut PgConnection) -> sqlx::Result<Cursor> {
+    let text = sqlx::query_scalar!(r#"select pg_current_snapshot()::text as "snapshot!""#);
+    let text = text.fetch_one(conn).await?;
+    text.parse().map_err(|error: feed::InvalidCursor| sqlx::Error::Decode(error.into()))
+}
+
+/// Returns the names of a pool's GPU specifications; none if the pool is gone.
+pub(super) async fn gpu_specs(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Option<Vec<String>>> {
+    sqlx::query_scalar!("select gpu_specs from pools where id = $1", pool as PoolId)
+        .fetch_optional(conn)
+        .await
+}
+
+/// A job, as far as scheduling knows it.
+#[derive(Debug, Clone)]
+pub(super) struct JobRow {
+    pub(super) id: JobId,
+    pub(super) tenant_id: TenantId,
+    pub(super) level: Level,
+    pub(super) priority: i16,
+    pub(super) model: Option<ModelId>,
+    pub(super) class: String,
+    pub(super) state: JobState,
+    pub(super) worker_id: Option<WorkerId>,
+    pub(super) reason: Option<QueuedReason>,
+    pub(super) not_before: Option<jiff_sqlx::Timestamp>,
+    pub(super) deadline: Option<jiff_sqlx::Timestamp>,
+    pub(super) preemptions: i16,
+    pub(super) leave_by: Option<jiff_sqlx::Timestamp>,
+    pub(super) created_at: Timestamp,
+    pub(super) queued_at: Timestamp,
+    // of the open attempt
+    pub(super) assigned_at: Option<jiff_sqlx::Timestamp>,
+    pub(super) slice_from: Option<jiff_sqlx::Timestamp>,
+    pub(super) slice_until: Option<jiff_sqlx::Timestamp>,
+    pub(super) slice_charge: Option<String>,
+    /// How long the successful attempt ran.
+    pub(super) seconds: Option<f64>,
+}
+
+/// Selects jobs. A macro, as the text of a checked query is a literal.
+macro_rules! select_jobs {
+    ($rest:literal, $($arguments:tt)*) => {
+        sqlx::query_as!(
+            JobRow,
+            r#"select j.id, j.tenant_id, j.level, j.priority, j.model, j.class, j.state, j.worker_id, j.reason,
+                      j.not_before, j.deadline, j.preemptions, j.leave_by, j.created_at, j.queued_at,
+                      a.assigned_at as "assigned_at?", a.slice_from as "slice_from?", a.slice_until as "slice_until?",
+                      a.slice_charge as "slice_charge?",
+                      case when a.state = 'succeeded'
+                           then extract(epoch from a.ended_at - coalesce(a.begun_at, a.assigned_at))::float8
+                      end as "seconds?"
+               from jobs j left join attempts a on a.job_id = j.id and a.number = j.attempt "# + $rest,
+            $($arguments)*
+        )
+    };
+}
+
+/// Returns the open jobs of a pool.
+pub(super) async fn open_jobs(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<JobRow>> {
+    select_jobs!("where j.pool_id = $1 and j.ended_at is null order by j.id", pool as PoolId)
+        .fetch_all(conn)
+        .await
+}
+
+/// Returns these jobs.
+pub(super) async fn jobs(conn: &mut PgConnection, ids: &[JobId]) -> sqlx::Result<Vec<JobRow>> {
+    select_jobs!("where j.id = any($1) order by j.id", ids as &[JobId]).fetch_all(conn).await
+}
+
+/// A ready worker.
+#[derive(Debug, Clone)]
+pub(super) struct WorkerRow {
+    pub(super) id: WorkerId,
+    pub(super) gpu_spec: String,
+    pub(super) node: String,
+    pub(super) session: i64,
+    pub(super) model: Option<ModelId>,
+    pub(super) quantum_end: Option<jiff_sqlx::Timestamp>,
+    pub(super) busy_until: Option<jiff_sqlx::Timestamp>,
+    pub(super) idle_since: Timestamp,
+    pub(super) current_job: Option<JobId>,
+}
+
+/// Returns the ready workers of a pool.
+pub(super) async fn ready_workers(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<WorkerRow>> {
+    sqlx::query_as!(
+        WorkerRow,
+        "select id, gpu_spec, node, session, model, quantum_end, busy_until, idle_since, current_job
+         from workers where pool_id = $1 and state = 'ready' order by id",
+        pool as PoolId,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Returns those of these workers that are ready.
+pub(super) async fn workers(conn: &mut PgConnection, ids: &[WorkerId]) -> sqlx::Result<Vec<WorkerRow>> {
+    sqlx::query_as!(
+        WorkerRow,
+        "select id, gpu_spec, node, session, model, quantum_end, busy_until, idle_since, current_job
+         from workers where id = any($1) and state = 'ready' order by id",
+        ids as &[WorkerId],
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Returns the ready workers of a pool that have been silent for this long.
+pub(super) async fn silent_workers(
+    conn: &mut PgConnection,
+    pool: PoolId,
+    time: Duration,
+) -> sqlx::Result<Vec<WorkerId>> {
+    sqlx::query_scalar!(
+        "select id from workers
+         where pool_id = $1 and state = 'ready' and last_seen_at < now() - make_interval(secs => $2)
+         order by id",
+        pool as PoolId,
+        time.as_secs_f64(),
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Returns the workers of a pool whose job has not left them in time.
+pub(super) async fn overdue_workers(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<WorkerId>> {
+    sqlx::query_scalar!(
+        "select w.id from workers w join jobs j on j.id = w.current_job
+         where w.pool_id = $1 and j.leave_by < now() order by w.id",
+        pool as PoolId,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Assigns a queued job. Returns the number of the attempt; none if the job is not queued any more.
+pub(super) async fn assign(
+    conn: &mut PgConnection,
+    job: JobId,
+    worker: WorkerId,
+) -> sqlx::Result<Option<i32>> {
+    sqlx::query_scalar!(
+        "update jobs
+         set state = 'assigned', attempt = attempt + 1, worker_id = $2, reason = null, not_before = null,
+             generation = generation + 1
+         where id = $1 and state = 'queued'
+         returning attempt",
+        job as JobId,
+        worker as WorkerId,
+    )
+    .fetch_optional(conn)
+    .await
+}
+
+/// Ends a queued job whose deadline has passed. False if it is not queued any more.
+pub(super) async fn expire(conn: &mut PgConnection, job: JobId) -> sqlx::Result<bool> {
+    let done = sqlx::query!(
+        "update jobs
+         set state = 'expired', ended_at = now(), reason = null, not_before = null, generation = generation + 1
+         where id = $1 and state = 'queued'",
+        job as JobId,
+    );
+    Ok(done.execute(conn).await?.rows_affected() == 1)
+}
+
+/// Makes a queued background job ordinary.
+pub(super) async fn promote(conn: &mut PgConnection, job: JobId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update jobs set level = 'ordinary', generation = generation + 1
+         where id = $1 and state = 'queued' and level = 'background'",
+        job as JobId,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Tells the attempt of a job to leave. False if none is open.
+pub(super) async fn tell_to_leave(conn: &mut PgConnection, job: JobId, time: Duration) -> sqlx::Result<bool> {
+    let done = sqlx::query!(
+        "update jobs
+         set leave_by = now() + make_interval(secs => $2), generation = generation + 1
+         where id = $1 and state in ('assigned', 'running') and leave_by is null",
+        job as JobId,
+        time.as_secs_f64(),
+    );
+    Ok(done.execute(conn).await?.rows_affected() == 1)
+}
+
+/// A tenant's use of a pool.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct UseRow {
+    pub(super) tenant_id: TenantId,
+    pub(super) used: String,
+    pub(super) epoch: i64,
+}
+
+pub(super) async fn uses(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<UseRow>> {
+    sqlx::query_as!(
+        UseRow,
+        "select tenant_id, use as used, epoch from pool_use where pool_id = $1 order by tenant_id",
+        pool as PoolId,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Stores what tenants have used.
+pub(super) async fn put_uses(conn: &mut PgConnection, pool: PoolId, uses: &[UseRow]) -> sqlx::Result<()> {
+    let tenants: Vec<TenantId> = uses.iter().map(|row| row.tenant_id).collect();
+    let used: Vec<String> = uses.iter().map(|row| row.used.clone()).collect();
+    let epochs: Vec<i64> = uses.iter().map(|row| row.epoch).collect();
+    sqlx::query!(
+        "insert into pool_use (pool_id, tenant_id, use, epoch)
+         select $1, * from unnest($2::uuid[], $3::text[], $4::bigint[])
+         on conflict (pool_id, tenant_id) do update set use = excluded.use, epoch = excluded.epoch",
+        pool as PoolId,
+        &tenants as &[TenantId],
+        &used,
+        &epochs,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// The part of an attempt that was charged last.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct SliceRow {
+    pub(super) job: JobId,
+    pub(super) from: Timestamp,
+    pub(super) until: Timestamp,
+    pub(super) charge: String,
+}
+
+/// Stores slices of open attempts.
+pub(super) async fn put_slices(conn: &mut PgConnection, slices: &[SliceRow]) -> sqlx::Result<()> {
+    let jobs: Vec<JobId> = slices.iter().map(|row| row.job).collect();
+    let from: Vec<jiff_sqlx::Timestamp> = slices.iter().map(|row| row.from.into()).collect();
+    let until: Vec<jiff_sqlx::Timestamp> = slices.iter().map(|row| row.until.into()).collect();
+    let charges: Vec<String> = slices.iter().map(|row| row.charge.clone()).collect();
+    sqlx::query!(
+        "update attempts a set slice_from = s.begin, slice_until = s.until, slice_charge = s.charge
+         from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[], $4::text[]) as s(job, begin, until, charge)
+         where a.job_id = s.job and a.state = 'open'",
+        &jobs as &[JobId],
+        &from as &[jiff_sqlx::Timestamp],
+        &until as &[jiff_sqlx::Timestamp],
+        &charges,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Returns classes and durations in seconds of the latest successful attempts, oldest first.
+pub(super) async fn durations(conn: &mut PgConnection, limit: i64) -> sqlx::Result<Vec<(String, f64)>> {
+    let rows = sqlx::query!(
+        r#"select class, extract(epoch from ended_at - coalesce(begun_at, assigned_at))::float8 as "seconds!"
+           from attempts where state = 'succeeded' order by ended_at desc limit $1"#,
+        limit,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().rev().map(|row| (row.class, row.seconds)).collect())
+}
+
+/// Whether a locked worker is lost: silent for this long, or its job has not left it in time.
+pub(super) async fn is_lost(conn: &mut PgConnection, id: WorkerId, time: Duration) -> sqlx::Result<bool> {
+    sqlx::query_scalar!(
+        r#"select w.last_seen_at < now() - make_interval(secs => $2)
+                  or exists (select from jobs j where j.id = w.current_job and j.leave_by < now()) as "lost!"
+           from workers w where w.id = $1 and w.state = 'ready'"#,
+        id as WorkerId,
+        time.as_secs_f64(),
+    )
+    .fetch_optional(conn)
+    .await
+    .map(|lost| lost.unwrap_or(false))
+}

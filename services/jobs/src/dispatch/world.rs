@@ -1,0 +1,131 @@
+//! A pool as the database has it, and what belongs to it besides.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use feed::Cursor;
+use ids::{PoolId, WorkerId};
+use sqlx::PgConnection;
+
+use super::{
+    estimates::Estimates,
+    rows::{self, millis, spec_key, tenant_key},
+    store,
+};
+use crate::schedule::{Pool, Settings, Share, Slice, Snapshot, Spec, SpecId, State, Tenant};
+
+/// Successful attempts that estimates are learned from.
+const DURATIONS: i64 = 10_000;
+
+/// What tenants have used, and what of their running attempts is charged.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Accounts {
+    pub(super) uses: Vec<store::UseRow>,
+    pub(super) slices: Vec<store::SliceRow>,
+}
+
+/// A pool, kept by changes of its rows.
+pub(super) struct World {
+    pub(super) id: PoolId,
+    pub(super) pool: Pool,
+    pub(super) specs: Vec<SpecId>,
+    /// Names of specifications.
+    pub(super) spec_names: BTreeMap<SpecId, String>,
+    /// Sessions of the workers in the pool.
+    pub(super) sessions: BTreeMap<WorkerId, i64>,
+    pub(super) estimates: Estimates,
+    /// Workers that get no jobs because they are silent.
+    pub(super) silent: BTreeSet<WorkerId>,
+    /// What was stored last.
+    pub(super) stored: Accounts,
+    /// What has been read of the changes.
+    pub(super) cursor: Cursor,
+    /// Number of jobs in the pool when it was loaded.
+    pub(super) jobs: usize,
+}
+
+impl World {
+    /// Reads a pool, in a transaction of its own kind: [`store::at_one_moment`]. None if it is gone.
+    pub(super) async fn load(
+        conn: &mut PgConnection,
+        id: PoolId,
+        now: jiff::Timestamp,
+    ) -> sqlx::Result<Option<Self>> {
+        store::at_one_moment(conn).await?;
+        let cursor = store::position(conn).await?;
+        let Some(names) = store::gpu_specs(conn, id).await? else { return Ok(None) };
+        let specs: Vec<SpecId> = names.iter().map(|name| spec_key(name)).collect();
+        let spec_names: BTreeMap<_, _> = specs.iter().copied().zip(names).collect();
+        let estimates = Estimates::of(store::durations(conn, DURATIONS).await?);
+        let uses = store::uses(conn, id).await?;
+        let job_rows = store::open_jobs(conn, id).await?;
+        let worker_rows = store::ready_workers(conn, id).await?;
+        let now = millis(now);
+        let worker_specs: BTreeMap<WorkerId, SpecId> =
+            worker_rows.iter().map(|row| (row.id, spec_key(&row.gpu_spec))).collect();
+        let jobs: Vec<_> = job_rows
+            .iter()
+            .filter_map(|row| {
+                let job = rows::job(row, &specs, &estimates);
+                rows::entry(row, job, |worker| worker_specs.get(&worker).copied(), now)
+            })
+            .collect();
+        let snapshot = Snapshot {
+            settings: Settings {
+                specs: specs.iter().map(|spec| (*spec, Spec::default())).collect(),
+                ..Settings::default()
+            },
+            tenants: tenants(&uses),
+            workers: worker_rows.iter().map(rows::worker).collect(),
+            epoch: uses.iter().filter_map(|row| u64::try_from(row.epoch).ok()).max().unwrap_or_default(),
+            jobs,
+            ..Snapshot::default()
+        };
+        let jobs = snapshot.jobs.len();
+        Ok(Some(Self {
+            id,
+            pool: Pool::restore(snapshot),
+            specs,
+            spec_names,
+            sessions: worker_rows.iter().map(|row| (row.id, row.session)).collect(),
+            estimates,
+            silent: BTreeSet::new(),
+            stored: Accounts::default(),
+            cursor,
+            jobs,
+        }))
+    }
+
+    /// Use and slices as they are to be stored.
+    pub(super) fn accounts(&self) -> Accounts {
+        let Snapshot { tenants, jobs, epoch, .. } = self.pool.snapshot();
+        let epoch = i64::try_from(epoch).unwrap_or(i64::MAX);
+        let used = |tenant: Tenant| store::UseRow {
+            tenant_id: rows::tenant_id(tenant.id),
+            used: tenant.usage.to_string(),
+            epoch,
+        };
+        let running = jobs.into_iter().filter_map(|entry| match entry.state {
+            State::Running(attempt) => Some((entry.job.id, attempt.slice)),
+            _ => None,
+        });
+        let row = |(job, slice): (_, Slice)| store::SliceRow {
+            job: rows::job_id(job),
+            from: rows::timestamp(slice.from),
+            until: rows::timestamp(slice.until),
+            charge: slice.charge.to_string(),
+        };
+        Accounts { uses: tenants.into_iter().map(used).collect(), slices: running.map(row).collect() }
+    }
+}
+
+fn tenants(uses: &[store::UseRow]) -> Vec<Tenant> {
+    let latest = uses.iter().map(|row| row.epoch).max().unwrap_or_default();
+    // all rows of a pool are stored together; one of an earlier epoch has decayed to nothing
+    let current = uses.iter().filter(|row| row.epoch == latest);
+    let tenant = |row: &store::UseRow| Tenant {
+        id: tenant_key(row.tenant_id),
+        share: Share::default(),
+        usage: row.used.parse().unwrap_or_default(),
+    };
+    current.map(tenant).collect()
+}

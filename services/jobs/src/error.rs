@@ -1,0 +1,74 @@
+//! What can go wrong with a request, and the problem that the caller gets for it.
+
+use api::{FieldError, Problem, ProblemType};
+
+use crate::job::JobState;
+
+/// Why a request was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The resource does not exist, or belongs to another tenant.
+    #[error("not found")]
+    NotFound,
+    /// Fields of the request are not valid.
+    #[error("invalid fields: {0:?}")]
+    Invalid(Vec<FieldError>),
+    /// A resource of this kind has the name already.
+    #[error("the name of the {0} is taken")]
+    NameTaken(&'static str),
+    /// The tenant is suspended or being deleted.
+    #[error("the tenant is suspended")]
+    TenantSuspended,
+    /// No pool runs the application.
+    #[error("no pool runs the application")]
+    NoPool,
+    /// The job has ended in this state.
+    #[error("the job has ended: {0:?}")]
+    Ended(JobState),
+    /// The attempt or session is not the latest one.
+    #[error("the worker does not run this attempt")]
+    NotYours,
+    /// The worker has a job.
+    #[error("the worker has a job")]
+    WorkerBusy,
+    /// The database does not carry it out.
+    #[error(transparent)]
+    Database(#[from] sqlx::Error),
+}
+
+impl Error {
+    /// One field of the request is not valid.
+    pub(crate) fn invalid_field(pointer: &str, detail: impl Into<String>) -> Self {
+        Self::Invalid(vec![FieldError { pointer: pointer.to_owned(), detail: detail.into() }])
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NotFound => Self::not_found(),
+            Error::Invalid(errors) => Self::invalid(errors),
+            Error::NameTaken(kind) => {
+                Self::new(ProblemType::NameTaken, format!("Another {kind} has this name."))
+            }
+            Error::TenantSuspended => Self::new(
+                ProblemType::TenantSuspended,
+                "Nothing can be created while the tenant is suspended.",
+            ),
+            Error::NoPool => Self::new(ProblemType::NoPool, "No pool of GPUs runs jobs."),
+            Error::Ended(state) => Self::new(
+                ProblemType::JobEnded,
+                format!("The job has ended; its state is {}.", state.as_str()),
+            )
+            .with("state", state.as_str()),
+            Error::NotYours => Self::new(
+                ProblemType::AttemptNotYours,
+                "The attempt has ended, or another session of the worker or another worker runs the job.",
+            ),
+            Error::WorkerBusy => {
+                Self::new(ProblemType::WorkerBusy, "A worker that runs a job cannot be deleted.")
+            }
+            Error::Database(cause) => cause.into(),
+        }
+    }
+}

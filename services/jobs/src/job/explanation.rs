@@ -1,0 +1,134 @@
+//! Why a job waits, as JSON.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use ids::JobId;
+
+use super::model::JobState;
+use crate::schedule::{Explanation, Outlook, SpecId, Waiting};
+
+/// A GPU specification that would have room for the job.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct RoomElsewhere {
+    /// Name of the GPU specification.
+    #[schema(example = "3080-small-4-1")]
+    pub(crate) gpu_spec: String,
+    /// Idle workers.
+    #[schema(example = 1)]
+    pub(crate) idle: u32,
+}
+
+/// Why a job waits, and what would free it.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct JobExplanation {
+    /// Job id.
+    pub(crate) job_id: JobId,
+    /// Current state.
+    pub(crate) state: JobState,
+    /// The first rule that stops the job: `not_before`, `quota`, `no_unit`, `urgent_spent`, `behind_own`, `behind_share`,
+    /// `quantum` or `busy`. Null if the job does not wait.
+    #[schema(example = "busy")]
+    pub(crate) code: Option<String>,
+    /// The rule in a sentence for a person, or null.
+    #[schema(example = "All workers that fit are busy.")]
+    pub(crate) message: Option<String>,
+    /// When the rule is expected not to stop the job any more, or null.
+    pub(crate) until: Option<Timestamp>,
+    /// Position in the order of starts, from 1, if all jobs take their median time. Null if the job does not wait, or the
+    /// pool has too many jobs to tell.
+    #[schema(example = 3)]
+    pub(crate) position: Option<usize>,
+    /// When the job starts if all jobs take their median time and no more arrive. Null as for `position`.
+    pub(crate) expected_start: Option<Timestamp>,
+    /// Jobs of the tenant that go first.
+    #[schema(example = 2)]
+    pub(crate) ahead_of_own: usize,
+    /// Seconds since the job was last queued.
+    #[schema(example = 12)]
+    pub(crate) waited_seconds: u64,
+    /// Other GPU specifications that would have room.
+    pub(crate) elsewhere: Vec<RoomElsewhere>,
+}
+
+impl JobExplanation {
+    /// Of a job that does not wait.
+    pub(super) fn none(job_id: JobId, state: JobState) -> Self {
+        Self {
+            job_id,
+            state,
+            code: None,
+            message: None,
+            until: None,
+            position: None,
+            expected_start: None,
+            ahead_of_own: 0,
+            waited_seconds: 0,
+            elsewhere: Vec::new(),
+        }
+    }
+
+    pub(super) fn new(
+        job_id: JobId,
+        found: &Explanation,
+        outlook: Option<&Outlook>,
+        spec_names: &BTreeMap<SpecId, String>,
+    ) -> Self {
+        let room = |(spec, idle): &(SpecId, u32)| {
+            let gpu_spec = spec_names.get(spec)?.clone();
+            Some(RoomElsewhere { gpu_spec, idle: *idle })
+        };
+        Self {
+            job_id,
+            state: JobState::Queued,
+            code: Some(found.code().to_owned()),
+            message: Some(message(&found.waiting)),
+            until: until(&found.waiting).and_then(time),
+            position: outlook.map(|outlook| outlook.position),
+            expected_start: outlook.and_then(|outlook| time(outlook.start?.p50)),
+            ahead_of_own: found.ahead_of_own,
+            waited_seconds: found.waited / 1_000,
+            elsewhere: found.elsewhere.iter().filter_map(room).collect(),
+        }
+    }
+}
+
+fn time(millis: u64) -> Option<Timestamp> {
+    Timestamp::from_millisecond(i64::try_from(millis).ok()?).ok()
+}
+
+fn until(waiting: &Waiting) -> Option<u64> {
+    match waiting {
+        Waiting::NotBefore { at } | Waiting::Gathering { at, .. } => Some(*at),
+        Waiting::Reserved { until, .. } | Waiting::Quantum { until } => Some(*until),
+        Waiting::GroupNode { until, .. }
+        | Waiting::GroupsHoldAllNodes { until, .. }
+        | Waiting::Busy { until } => *until,
+        _ => None,
+    }
+}
+
+/// Names no other tenant.
+fn message(waiting: &Waiting) -> String {
+    match waiting {
+        Waiting::NotBefore { .. } => "The next attempt is delayed.".to_owned(),
+        Waiting::Quota { held, limit } => {
+            format!("The tenant's jobs run on {held} workers, and may run on {limit}.")
+        }
+        Waiting::NoUnit { .. } => "The pool has no worker that fits.".to_owned(),
+        Waiting::GroupNode { .. } => "The node of the group has no idle worker.".to_owned(),
+        Waiting::GroupsHoldAllNodes { .. } => "Other groups hold all nodes.".to_owned(),
+        Waiting::Reserved { .. } => "Idle workers are reserved for another job.".to_owned(),
+        Waiting::Gathering { .. } => "Workers are being reserved for the job.".to_owned(),
+        Waiting::UrgentSpent { held, allowance } => format!(
+            "Urgent jobs of the tenant run on {held} workers of {allowance}; further ones rank as ordinary."
+        ),
+        Waiting::BehindOwn { jobs } => format!("{jobs} jobs of the tenant go first."),
+        Waiting::BehindShare { .. } => "Other tenants have used less of their share.".to_owned(),
+        Waiting::Quantum { .. } => "Workers serve the model that they have loaded first.".to_owned(),
+        Waiting::Busy { .. } => "All workers that fit are busy.".to_owned(),
+    }
+}

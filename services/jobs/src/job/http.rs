@@ -1,0 +1,185 @@
+//! Jobs over HTTP.
+
+use api::{ETag, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use auth::Member;
+use axum::{extract::State, http::StatusCode};
+use ids::{JobId, TenantId};
+use serde::Deserialize;
+use sqlx::PgConnection;
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    change,
+    explanation::JobExplanation,
+    model::{Job, JobState, Kind, Level},
+    store,
+    view::{JobView, NewJob},
+};
+use crate::{error::Error, state::AppState};
+
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(list_jobs, create_job))
+        .routes(routes!(get_job))
+        .routes(routes!(cancel_job))
+        .routes(routes!(get_job_explanation))
+}
+
+async fn view(tx: &mut PgConnection, job: Job) -> sqlx::Result<JobView> {
+    let progress = store::progress(tx, job.tenant, &job).await?;
+    Ok(JobView::new(job, progress))
+}
+
+/// The job as it is in this transaction.
+async fn reply(tx: &mut PgConnection, tenant: TenantId, id: JobId) -> Result<Reply, Problem> {
+    let job = store::find(tx, tenant, id).await?.ok_or(Error::NotFound)?;
+    let generation = job.generation;
+    let reply = Reply::json(StatusCode::ACCEPTED, &view(tx, job).await?)?;
+    Ok(reply.etag(generation).location(format!("/v1/jobs/{id}")))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ListParams {
+    /// Maximum number of items.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+    /// `next_cursor` of the previous page.
+    cursor: Option<String>,
+    /// Only jobs in this state.
+    state: Option<JobState>,
+    /// Only jobs of this kind.
+    kind: Option<Kind>,
+    /// Only jobs of this level.
+    level: Option<Level>,
+    /// Only jobs of this application.
+    application: Option<String>,
+}
+
+/// Lists the jobs of the tenant, newest first.
+#[utoipa::path(
+    get, path = "/v1/jobs", operation_id = "list_jobs", tag = "jobs", params(ListParams),
+    responses((status = 200, description = "A page", body = Page<JobView>))
+)]
+async fn list_jobs(
+    State(state): State<AppState>,
+    member: Member,
+    Query(params): Query<ListParams>,
+) -> Result<Json<Page<JobView>>, Problem> {
+    let page = PageParams { limit: params.limit, cursor: params.cursor }.request()?;
+    let mut checks = api::Checks::default();
+    checks.text("application", params.application.as_deref());
+    checks.finish()?;
+    let filter = store::Filter {
+        state: params.state,
+        kind: params.kind,
+        level: params.level,
+        application: params.application,
+    };
+    let mut tx = state.db.tenant(member.tenant).await?;
+    let jobs = store::page(&mut tx, member.tenant, &page, &filter).await?;
+    let open = jobs.items.iter().filter(|job| job.status.fence().is_some());
+    let open: Vec<JobId> = open.map(|job| job.id).collect();
+    let mut progress = store::progress_of(&mut tx, member.tenant, &open).await?;
+    Ok(Json(jobs.map(|job| {
+        let progress = progress.remove(&(job.id, job.attempts));
+        JobView::new(job, progress)
+    })))
+}
+
+/// Submits a job.
+#[utoipa::path(
+    post, path = "/v1/jobs", operation_id = "create_job", tag = "jobs",
+    params(IdempotencyKey),
+    request_body = NewJob,
+    responses((status = 202, description = "The new job", body = JobView)),
+    extensions(("x-problems" = json!([ProblemType::NoPool, ProblemType::TenantSuspended])))
+)]
+async fn create_job(
+    State(state): State<AppState>,
+    member: Member,
+    key: IdempotencyKey,
+    Json(new): Json<NewJob>,
+) -> Result<Reply, Problem> {
+    member.writer()?;
+    let tenant = member.tenant;
+    let reply = key
+        .once(state.db.tenant(tenant).await?, tenant, &new, async |tx| {
+            let id = change::submit(tx, tenant, &new, (state.clock)()).await?;
+            reply(tx, tenant, id).await
+        })
+        .await?;
+    state.submitted.send_replace(());
+    Ok(reply)
+}
+
+/// Returns a job.
+#[utoipa::path(
+    get, path = "/v1/jobs/{id}", operation_id = "get_job", tag = "jobs",
+    params(("id" = JobId, Path, description = "Job id")),
+    responses((status = 200, description = "The job", body = JobView))
+)]
+async fn get_job(
+    State(state): State<AppState>,
+    member: Member,
+    Path(id): Path<JobId>,
+) -> Result<(ETag, Json<JobView>), Problem> {
+    let mut tx = state.db.tenant(member.tenant).await?;
+    let job = store::find(&mut tx, member.tenant, id).await?.ok_or(Error::NotFound)?;
+    Ok((ETag(job.generation), Json(view(&mut tx, job).await?)))
+}
+
+/// Cancels a job. One that waits has ended at once; the worker of one that runs is told to stop. A repeated cancellation
+/// changes nothing.
+#[utoipa::path(
+    post, path = "/v1/jobs/{id}/cancel", operation_id = "cancel_job", tag = "jobs",
+    params(("id" = JobId, Path, description = "Job id"), IdempotencyKey),
+    responses((status = 202, description = "The job, cancelled or being cancelled", body = JobView)),
+    extensions(("x-problems" = json!([ProblemType::JobEnded])))
+)]
+async fn cancel_job(
+    State(state): State<AppState>,
+    member: Member,
+    Path(id): Path<JobId>,
+    key: IdempotencyKey,
+) -> Result<Reply, Problem> {
+    member.writer()?;
+    let tenant = member.tenant;
+    let reply = key
+        .once(state.db.tenant(tenant).await?, tenant, &(), async |tx| {
+            let job = store::lock(tx, tenant, id).await?.ok_or(Error::NotFound)?;
+            change::cancel(tx, &job).await?;
+            reply(tx, tenant, id).await
+        })
+        .await?;
+    state.submitted.send_replace(());
+    state.assigned.send_replace(());
+    Ok(reply)
+}
+
+/// Explains why a job waits: the first rule that stops it, its position, and when it is expected to start.
+#[utoipa::path(
+    get, path = "/v1/jobs/{id}/explanation", operation_id = "get_job_explanation", tag = "jobs",
+    params(("id" = JobId, Path, description = "Job id")),
+    responses((status = 200, description = "The explanation", body = JobExplanation))
+)]
+async fn get_job_explanation(
+    State(state): State<AppState>,
+    member: Member,
+    Path(id): Path<JobId>,
+) -> Result<Json<JobExplanation>, Problem> {
+    let mut tx = state.db.tenant(member.tenant).await?;
+    let job = store::find(&mut tx, member.tenant, id).await?.ok_or(Error::NotFound)?;
+    drop(tx);
+    if job.status.state() != JobState::Queued {
+        return Ok(Json(JobExplanation::none(id, job.status.state())));
+    }
+    let found = state.views.explain(job.pool, id).await.map_err(Problem::internal)?;
+    Ok(Json(match found {
+        Some(found) => JobExplanation::new(id, &found.explanation, found.outlook.as_ref(), &found.spec_names),
+        // it has been assigned meanwhile
+        None => JobExplanation::none(id, job.status.state()),
+    }))
+}

@@ -1,0 +1,138 @@
+//! Jobs as JSON.
+
+use ids::JobId;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::model::{Job, JobProblem, JobState, Kind, Level, QueuedReason, Status};
+
+/// A new job.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewJob {
+    /// Name of the application.
+    #[schema(example = "stable-diffusion")]
+    pub(crate) application: String,
+    /// A method of the application.
+    #[schema(example = "txt2img")]
+    pub(crate) method: String,
+    /// Parameters of the method. Of `stable-diffusion.txt2img`: `prompt`, and optionally `negative_prompt`, `model`, `width`,
+    /// `height`, `steps`, `cfg_scale`, `seed` and `images`.
+    #[schema(value_type = Object, example = json!({ "prompt": "a fox in the snow", "steps": 20 }))]
+    pub(crate) parameters: Value,
+    /// Orders the jobs of a tenant, 9 first.
+    #[serde(default = "default_priority")]
+    #[schema(minimum = 0, maximum = 9, default = 5)]
+    pub(crate) priority: u8,
+    /// Level of the job. By default it follows from the priority: 0–2 `background`, 3–6 `ordinary`, 7–9 `urgent`.
+    #[serde(default)]
+    pub(crate) level: Option<Level>,
+    /// The job expires if it waits at that time. At most 30 days ahead.
+    #[serde(default)]
+    #[schema(example = "2026-12-01T08:00:00Z")]
+    pub(crate) deadline: Option<Timestamp>,
+}
+
+fn default_priority() -> u8 {
+    5
+}
+
+/// How far the latest attempt is.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = JobProgress)]
+pub(crate) struct ProgressView {
+    /// What the worker does.
+    pub(crate) phase: Phase,
+    /// Steps that are done.
+    #[schema(example = 12)]
+    pub(crate) step: i32,
+    /// Steps in all.
+    #[schema(example = 20)]
+    pub(crate) steps: i32,
+}
+
+/// What a worker does for a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+#[schema(as = JobPhase)]
+pub(crate) enum Phase {
+    /// Loads the model.
+    Loading,
+    /// Computes.
+    Working,
+    /// Uploads results.
+    Uploading,
+}
+
+/// A job: one request for work on GPUs.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Job)]
+pub(crate) struct JobView {
+    /// Job id.
+    pub(crate) id: JobId,
+    /// Name of the application.
+    #[schema(example = "stable-diffusion")]
+    pub(crate) application: String,
+    /// The method.
+    #[schema(example = "txt2img")]
+    pub(crate) method: String,
+    /// Kind of the job.
+    pub(crate) kind: Kind,
+    /// Level of the job.
+    pub(crate) level: Level,
+    /// Orders the jobs of a tenant, 9 first.
+    pub(crate) priority: u8,
+    /// Current state.
+    pub(crate) state: JobState,
+    /// Why the job is queued again, or null.
+    pub(crate) reason: Option<QueuedReason>,
+    /// The job does not start before this time, or null.
+    pub(crate) not_before: Option<Timestamp>,
+    /// The job expires if it waits at that time, or null.
+    pub(crate) deadline: Option<Timestamp>,
+    /// Number of attempts until now.
+    pub(crate) attempts: i32,
+    /// How far the latest attempt is, or null if none is open.
+    pub(crate) progress: Option<ProgressView>,
+    /// Why the job failed, or null.
+    pub(crate) problem: Option<JobProblem>,
+    /// Time of submission.
+    pub(crate) created_at: Timestamp,
+    /// When the first attempt began, or null.
+    pub(crate) started_at: Option<Timestamp>,
+    /// When the job ended, or null.
+    pub(crate) ended_at: Option<Timestamp>,
+}
+
+impl JobView {
+    pub(crate) fn new(job: Job, progress: Option<ProgressView>) -> Self {
+        let (reason, not_before) = match &job.status {
+            Status::Queued { reason, not_before } => (*reason, *not_before),
+            _ => (None, None),
+        };
+        Self {
+            progress: progress.filter(|_| job.status.fence().is_some()),
+            state: job.status.state(),
+            problem: match job.status {
+                Status::Failed(problem) => Some(problem),
+                _ => None,
+            },
+            reason,
+            not_before,
+            id: job.id,
+            application: job.application,
+            method: job.method,
+            kind: job.kind,
+            level: job.level,
+            priority: job.priority,
+            deadline: job.deadline,
+            attempts: job.attempts,
+            created_at: job.created_at,
+            started_at: job.started_at,
+            ended_at: job.ended_at,
+        }
+    }
+}

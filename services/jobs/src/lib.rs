@@ -1,0 +1,35 @@
+//! Jobs: generation, and later training, as tasks on the GPUs of pools.
+//!
+//! - [`application`]: what can be asked for, and its parameters;
+//! - [`job`]: jobs of tenants and their states;
+//! - [`attempt`]: tries of jobs on workers: the worker's side of a job;
+//! - [`worker`]: units that run jobs, and the listener for them;
+//! - [`pool`]: workers of one kind with one scheduler, for administrators;
+//! - [`schedule`]: which job runs where. No clock, no I/O and no randomness;
+//! - [`dispatch`]: the scheduler of a pool: turns rows into events of [`schedule`], and carries out its decisions;
+//! - [`tenant`]: what the suspension or end of a tenant means for its jobs.
+
+mod app;
+mod application;
+mod attempt;
+mod audit_log;
+mod config;
+mod dispatch;
+mod error;
+mod job;
+mod pool;
+pub mod schedule;
+mod state;
+mod tenant;
+mod worker;
+
+use sqlx::migrate::Migrator;
+
+pub use app::{App, metrics, openapi, serve};
+pub use config::{Config, EndedConfig, SchedulerConfig};
+
+/// Name of the service, its schema and its roles.
+pub const NAME: &str = "jobs";
+
+/// Migrations of the service's schema.
+pub static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/jobs");

@@ -1,0 +1,27 @@
+//! What the scheduler of a pool follows.
+
+use ids::{JobId, PoolId, WorkerId};
+use serde::{Deserialize, Serialize};
+use sqlx::{PgConnection, types::Json};
+
+/// A row that has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Changed {
+    Job(JobId),
+    Worker(WorkerId),
+}
+
+/// A row of a pool that has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PoolChange {
+    pub(crate) pool: PoolId,
+    pub(crate) changed: Changed,
+}
+
+/// Tells the scheduler of the pool when the transaction commits. Without a notification, which would make commits wait for
+/// each other: schedulers read often, and those of this process are woken.
+pub(crate) async fn publish(conn: &mut PgConnection, pool: PoolId, changed: &Changed) -> sqlx::Result<()> {
+    let change = Json(PoolChange { pool, changed: *changed });
+    sqlx::query!("insert into pool_changes (payload) values ($1)", change as _).execute(conn).await.map(drop)
+}

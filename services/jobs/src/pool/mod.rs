@@ -1,0 +1,10 @@
+//! Pools: workers of one kind with one scheduler. Administrators create them.
+
+mod changes;
+mod http;
+mod model;
+mod store;
+
+pub(crate) use changes::{Changed, PoolChange, publish};
+pub(crate) use http::routes;
+pub(crate) use store::{find, find_for_jobs};

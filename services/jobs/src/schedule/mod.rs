@@ -1,0 +1,41 @@
+//! The scheduling core of a pool: events in, explained decisions out. docs/SCHEDULING.md describes the rules.
+//!
+//! A [`Pool`] is built from a [`Snapshot`] and then kept by [`Pool::apply`]. [`Pool::round`] returns the decisions that
+//! follow, and the pool already contains them: the caller persists them, and restores the pool from the database if it
+//! cannot. All maps are ordered and all quantities are integers, so equal input gives equal decisions.
+//!
+//! No clock, I/O or randomness may enter: times are arguments, in milliseconds since 1970.
+
+mod capacity;
+mod decision;
+mod estimate;
+mod event;
+mod explanation;
+mod fleet;
+mod forecast;
+mod group;
+mod lending;
+mod model;
+mod order;
+mod placement;
+mod pool;
+mod preemption;
+mod queue;
+mod reservation;
+mod round;
+mod share;
+mod simulation;
+
+pub use capacity::{NodeCapacity, SpecCapacity};
+pub use decision::{Cause, Decision, Rule};
+pub use estimate::{Estimate, Histogram};
+pub use event::{Ending, Event, Refused};
+pub use explanation::{Explanation, Waiting};
+pub use forecast::{Forecast, Outlook, Quantiles};
+pub use model::{
+    Attempt, Entry, Group, GroupId, GroupMode, Job, JobId, Level, Millis, ModelId, NodeId, Reservation,
+    Settings, Shape, Share, Slice, Spec, SpecId, State, Tenant, TenantId, Tenure, Worker, WorkerId,
+    WorkerState,
+};
+pub use pool::{Pool, Snapshot};
+pub use simulation::{Simulation, Step};

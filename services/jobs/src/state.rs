@@ -1,0 +1,75 @@
+//! What handlers and workers share.
+
+use std::{ops::Deref, sync::Arc};
+
+use auth::{AuthState, HasAuth, Verifier};
+use db::Db;
+use jiff::Timestamp;
+use service::Health;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::{config::Config, dispatch::Views};
+
+/// The parts that handlers and workers share. Clones share them.
+#[derive(Clone)]
+pub(crate) struct AppState(Arc<Inner>);
+
+/// The fields of [`AppState`].
+pub(crate) struct Inner {
+    pub(crate) config: Config,
+    pub(crate) db: Db,
+    pub(crate) clock: fn() -> Timestamp,
+    /// Wakes the schedulers of this process before they look by themselves.
+    pub(crate) submitted: watch::Sender<()>,
+    /// Wakes the open polls of workers in this process.
+    pub(crate) assigned: watch::Sender<()>,
+    /// Ends open polls: the shutdown of the process.
+    pub(crate) stop: CancellationToken,
+    pub(crate) views: Views,
+    auth: AuthState,
+}
+
+impl AppState {
+    /// Opens pools and clients. The database need not answer yet.
+    pub(crate) fn new(
+        config: Config,
+        clock: fn() -> Timestamp,
+        stop: CancellationToken,
+    ) -> anyhow::Result<Self> {
+        let http = service::http_client()?;
+        let db = Db::connect(crate::NAME, &config.database)?;
+        Ok(Self(Arc::new(Inner {
+            views: Views::new(&db, clock),
+            db,
+            clock,
+            stop,
+            submitted: watch::Sender::new(()),
+            assigned: watch::Sender::new(()),
+            auth: AuthState {
+                verifier: Verifier::new(config.auth.clone(), http),
+                callers: Arc::new(config.callers.clone()),
+            },
+            config,
+        })))
+    }
+
+    /// Adds what the service calls to the dependencies of the process.
+    pub(crate) fn report_to(&self, health: &Health) {
+        self.auth.verifier.report_to(health);
+    }
+}
+
+impl Deref for AppState {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl HasAuth for AppState {
+    fn auth(&self) -> &AuthState {
+        &self.auth
+    }
+}

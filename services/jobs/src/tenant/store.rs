@@ -1,0 +1,62 @@
+//! SQL of the states of tenants.
+
+use ids::TenantId;
+use sqlx::PgConnection;
+
+use super::model::{TenantFate, TenantOrder};
+use crate::error::Error;
+
+/// Requires that the tenant is active, and stays so until the transaction ends.
+///
+/// # Errors
+/// If it is suspended or being deleted.
+pub(crate) async fn check_active(conn: &mut PgConnection, tenant: TenantId) -> Result<(), Error> {
+    sqlx::query!(
+        "select pg_advisory_xact_lock_shared(hashtextextended('tenant ' || $1, 0))",
+        tenant.to_string()
+    )
+    .execute(&mut *conn)
+    .await?;
+    match find(conn, tenant).await?.map(|order| order.state) {
+        None | Some(TenantFate::Active) => Ok(()),
+        Some(TenantFate::Suspended | TenantFate::Deleting) => Err(Error::TenantSuspended),
+    }
+}
+
+/// Returns the last order for the tenant.
+pub(super) async fn find(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<Option<TenantOrder>> {
+    sqlx::query_as!(
+        TenantOrder,
+        "select generation, state, delete_storages from tenants where id = $1",
+        tenant as TenantId,
+    )
+    .fetch_optional(conn)
+    .await
+}
+
+/// Records the order unless a later one is known, and returns the latest, and whether it is this one. Waits for requests that have seen the tenant
+/// active; those that follow see the new state. Time turns the order to delete a tenant into one to delete its storages.
+pub(super) async fn record(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    order: &TenantOrder,
+) -> sqlx::Result<(TenantOrder, bool)> {
+    sqlx::query!("select pg_advisory_xact_lock(hashtextextended('tenant ' || $1, 0))", tenant.to_string())
+        .execute(&mut *conn)
+        .await?;
+    let recorded = sqlx::query!(
+        "insert into tenants (id, generation, state, delete_storages) values ($1, $2, $3, $4)
+         on conflict (id) do update set generation = excluded.generation, state = excluded.state,
+             delete_storages = excluded.delete_storages, updated_at = now()
+         where tenants.generation < excluded.generation
+            or (tenants.generation = excluded.generation and excluded.delete_storages
+                and not tenants.delete_storages)",
+        tenant as TenantId,
+        order.generation,
+        order.state as TenantFate,
+        order.delete_storages,
+    )
+    .execute(&mut *conn)
+    .await?;
+    Ok((find(conn, tenant).await?.unwrap_or(*order), recorded.rows_affected() > 0))
+}

@@ -1,0 +1,45 @@
+//! Who calls the listener for workers.
+
+use api::Problem;
+use axum::{
+    extract::FromRequestParts,
+    http::{header, request::Parts},
+};
+use ids::WorkerId;
+
+use super::{
+    model::hash,
+    store::{self, Held},
+};
+use crate::{error::Error, state::AppState};
+
+/// A worker, identified by its token.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WorkerCaller(pub(crate) WorkerId);
+
+impl WorkerCaller {
+    /// Notes that the session's process is alive, and locks the worker.
+    ///
+    /// # Errors
+    /// [`Error::NotYours`] if the session has ended.
+    pub(crate) async fn touch(self, conn: &mut sqlx::PgConnection, session: i64) -> Result<Held, Error> {
+        store::touch(conn, self.0, session).await?.ok_or(Error::NotYours)
+    }
+
+    /// Locks the worker.
+    pub(super) async fn lock(self, conn: &mut sqlx::PgConnection) -> Result<Held, Error> {
+        store::lock(conn, self.0).await?.ok_or(Error::NotFound)
+    }
+}
+
+impl FromRequestParts<AppState> for WorkerCaller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &AppState) -> Result<Self, Problem> {
+        let unknown = || Problem::unauthenticated("The token of the worker is missing or unknown.");
+        let token = parts.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = token.and_then(|value| value.strip_prefix("Bearer ")).ok_or_else(unknown)?;
+        let mut tx = state.db.worker().await?;
+        store::find_by_token(&mut tx, &hash(token)).await?.map(Self).ok_or_else(unknown)
+    }
+}

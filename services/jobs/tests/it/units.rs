@@ -1,0 +1,199 @@
+//! Nodes, groups, units that come and go, lending.
+
+use atelier_jobs::schedule::{
+    Decision, Ending, Event, GroupId, GroupMode, JobId, NodeId, Spec, State, Tenure, Waiting, WorkerId,
+};
+
+use crate::{
+    invariants::check,
+    world::{MINUTE, OTHER, SECOND, SPEC, START, add, end, job, long, pool, started, submit, workers_of},
+};
+
+fn strict(group: u128) -> Option<(GroupId, GroupMode)> {
+    Some((GroupId(group), GroupMode::Strict))
+}
+
+#[test]
+fn a_single_job_goes_to_the_node_of_least_free_degree() {
+    let mut pool = pool(12);
+    submit(&mut pool, long(1, 1));
+    pool.round(START);
+    let first = workers_of(&pool, 1)[0] / 4;
+    for id in 2..5 {
+        submit(&mut pool, long(id, 1));
+        pool.round(START);
+        assert_eq!(workers_of(&pool, id)[0] / 4, first);
+    }
+    let capacity = pool.capacity();
+    assert_eq!(capacity[&NodeId(first)].free_degree, 0);
+    assert_eq!(capacity.values().map(|node| node.free_degree).sum::<u64>(), 2_000);
+    // so a gang on one node still fits
+    submit(&mut pool, job(9, 1, |_, shape| (shape.gang, shape.same_node) = (4, true)));
+    pool.round(START);
+    let nodes: Vec<u128> = workers_of(&pool, 9).into_iter().map(|worker| worker / 4).collect();
+    assert!(nodes.iter().all(|node| *node == nodes[0]));
+    check(&pool, START);
+}
+
+#[test]
+fn specifications_are_taken_in_the_order_of_the_job() {
+    let mut pool = pool(1);
+    add(&mut pool, 50, 50, OTHER, Tenure::Firm);
+    let ask = |id| job(id, 1, |_, shape| shape.specs = vec![OTHER, SPEC]);
+    submit(&mut pool, ask(1));
+    submit(&mut pool, ask(2));
+    pool.round(START);
+    assert_eq!((workers_of(&pool, 1), workers_of(&pool, 2)), (vec![50], vec![0]));
+}
+
+#[test]
+fn a_strict_group_holds_one_node() {
+    let mut pool = pool(8);
+    let ask = |id, group| job(id, 1, |_, shape| shape.group = strict(group));
+    for id in 0..6 {
+        submit(&mut pool, ask(id, 1));
+    }
+    submit(&mut pool, ask(10, 2));
+    submit(&mut pool, ask(11, 3));
+    let decisions = pool.round(START);
+    check(&pool, START);
+    let bound: Vec<_> =
+        decisions.iter().filter(|decision| matches!(decision, Decision::Bind { .. })).collect();
+    assert_eq!(bound.len(), 2, "{bound:?}");
+    assert_eq!(started(&decisions), [0, 1, 2, 3, 10]);
+    assert!(matches!(pool.explain(JobId(4), START).unwrap().waiting, Waiting::GroupNode { .. }));
+    let Waiting::GroupsHoldAllNodes { groups, .. } = pool.explain(JobId(11), START).unwrap().waiting else {
+        panic!("{:?}", pool.explain(JobId(11), START));
+    };
+    assert_eq!(groups, [GroupId(1), GroupId(2)]);
+    // jobs without a group may use such nodes
+    submit(&mut pool, job(20, 2, |_, _| {}));
+    assert_eq!(started(&pool.round(START)), [20]);
+    // ten minutes after its last job a group leaves its node
+    end(&mut pool, 10, START + SECOND);
+    assert_eq!(started(&pool.round(START + 10 * MINUTE)), []);
+    let decisions = pool.round(START + SECOND + 10 * MINUTE);
+    assert!(matches!(decisions[0], Decision::Unbind { group: GroupId(2), .. }), "{decisions:?}");
+    assert_eq!(started(&decisions), [11]);
+}
+
+#[test]
+fn a_group_leaves_a_lost_node_after_a_minute() {
+    let mut pool = pool(8);
+    submit(&mut pool, job(1, 1, |_, shape| shape.group = strict(1)));
+    pool.round(START);
+    let node = workers_of(&pool, 1)[0] / 4;
+    for worker in 0..4 {
+        pool.apply(Event::WorkerRemoved(WorkerId(node * 4 + worker)), START + SECOND).unwrap();
+    }
+    assert_eq!(pool.round(START + SECOND), [], "the job waits for its node");
+    let decisions = pool.round(START + MINUTE + SECOND);
+    assert!(matches!(decisions[0], Decision::Unbind { .. }), "{decisions:?}");
+    assert_eq!(started(&decisions), [1]);
+    check(&pool, START + MINUTE + SECOND);
+}
+
+#[test]
+fn a_group_that_prefers_its_node_may_leave_it() {
+    let mut pool = pool(8);
+    let ask = |id| job(id, 1, |_, shape| shape.group = Some((GroupId(1), GroupMode::Prefer)));
+    submit(&mut pool, ask(1));
+    pool.round(START);
+    let node = workers_of(&pool, 1)[0] / 4;
+    for id in 2..7 {
+        submit(&mut pool, ask(id));
+        pool.round(START);
+        let same = workers_of(&pool, id)[0] / 4 == node;
+        assert_eq!(same, id < 5, "job {id}");
+        if !same {
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_job_recalled_twice_runs_on_firm_units_only() {
+    let mut pool = pool(0);
+    add(&mut pool, 1, 1, SPEC, Tenure::Lent);
+    submit(&mut pool, long(1, 1));
+    for _ in 0..2 {
+        assert_eq!(started(&pool.round(START)), [1]);
+        pool.apply(Event::Ended(JobId(1), Ending::Recalled), START).unwrap();
+    }
+    assert_eq!(pool.round(START), []);
+    assert_eq!(
+        pool.explain(JobId(1), START).unwrap().waiting,
+        Waiting::NoUnit { specs: vec![SPEC], units: 1 }
+    );
+    add(&mut pool, 2, 1, SPEC, Tenure::Firm);
+    assert_eq!(started(&pool.round(START)), [1]);
+}
+
+#[test]
+fn a_recalled_worker_takes_no_more_jobs() {
+    let mut pool = pool(1);
+    submit(&mut pool, long(1, 1));
+    pool.round(START);
+    let worker = pool.worker(WorkerId(0)).unwrap().clone();
+    assert_eq!(pool.recall_rank(&worker, START), 3);
+    pool.apply(Event::WorkerRecalled(WorkerId(0), START + 15 * SECOND), START).unwrap();
+    pool.apply(Event::Ended(JobId(1), Ending::Recalled), START).unwrap();
+    assert_eq!(pool.round(START), []);
+    pool.apply(Event::WorkerRemoved(WorkerId(0)), START).unwrap();
+    add(&mut pool, 7, 1, SPEC, Tenure::Lent);
+    assert_eq!(started(&pool.round(START)), [1]);
+}
+
+#[test]
+fn a_lost_worker_brings_its_job_back() {
+    let mut pool = pool(2);
+    submit(&mut pool, job(1, 1, |_, shape| shape.gang = 2));
+    pool.round(START);
+    pool.apply(Event::WorkerRemoved(WorkerId(1)), START + 1).unwrap();
+    assert_eq!(pool.job(JobId(1)).unwrap().state, State::Queued { since: START + 1 });
+    assert_eq!(pool.worker(WorkerId(0)).unwrap().current, None);
+    assert_eq!(pool.round(START + 1), []);
+    add(&mut pool, 5, 0, SPEC, Tenure::Firm);
+    assert_eq!(started(&pool.round(START + 2)), [1]);
+}
+
+#[test]
+fn idle_stock_is_lent_but_not_what_is_held_back() {
+    let mut pool = pool(1);
+    let spec = Spec { idle_stock: 10, hold_back: 4, lent_limit: 5, ..Spec::default() };
+    pool.apply(Event::SpecSet(SPEC, spec), START).unwrap();
+    for id in 0..1_000 {
+        submit(&mut pool, job(id, 1, |_, _| {}));
+    }
+    let lends = |decisions: &[Decision]| -> Vec<Decision> {
+        decisions.iter().filter(|decision| matches!(decision, Decision::Lend { .. })).cloned().collect()
+    };
+    assert_eq!(lends(&pool.round(START)), [Decision::Lend { spec: SPEC, units: 5 }]);
+    assert_eq!(lends(&pool.round(START)), []);
+    pool.apply(Event::LendRefused(SPEC, 2), START).unwrap();
+    assert_eq!(lends(&pool.round(START)), [Decision::Lend { spec: SPEC, units: 2 }]);
+    let spec = Spec { idle_stock: 6, ..spec };
+    pool.apply(Event::LendRefused(SPEC, 5), START).unwrap();
+    pool.apply(Event::SpecSet(SPEC, spec), START).unwrap();
+    assert_eq!(lends(&pool.round(START)), [Decision::Lend { spec: SPEC, units: 2 }]);
+}
+
+#[test]
+fn lent_units_without_work_are_returned() {
+    let mut pool = pool(0);
+    let spec = Spec { idle_stock: 2, hold_back: 2, lent_limit: 5, ..Spec::default() };
+    pool.apply(Event::SpecSet(SPEC, spec), START).unwrap();
+    for worker in 0..3 {
+        add(&mut pool, worker, 1, SPEC, Tenure::Lent);
+    }
+    submit(&mut pool, long(1, 1));
+    assert_eq!(started(&pool.round(START)), [1]);
+    assert_eq!(pool.round(START + MINUTE), [], "kept warm");
+    // the hold-back lacks one
+    pool.apply(Event::SpecSet(SPEC, Spec { idle_stock: 1, ..spec }), START).unwrap();
+    assert_eq!(pool.round(START + MINUTE), [Decision::Return { worker: WorkerId(1) }]);
+    pool.apply(Event::SpecSet(SPEC, spec), START).unwrap();
+    pool.apply(Event::WorkerRemoved(WorkerId(1)), START + MINUTE).unwrap();
+    assert_eq!(pool.round(START + 5 * MINUTE), [Decision::Return { worker: WorkerId(2) }]);
+    check(&pool, START + 5 * MINUTE);
+}

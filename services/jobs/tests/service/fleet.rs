@@ -1,0 +1,113 @@
+//! Workers as their processes act.
+
+use serde_json::{Value, json};
+use testkit::{Client, Response, eventually};
+
+use crate::world::{Service, World};
+
+/// The process of a worker.
+pub(crate) struct Worker {
+    pub(crate) id: String,
+    token: String,
+    door: Client,
+    pub(crate) session: i64,
+}
+
+/// An attempt that a worker got.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Work {
+    pub(crate) job: String,
+    pub(crate) attempt: i64,
+}
+
+impl Worker {
+    /// Creates a worker of the pool. Its process has not registered.
+    pub(crate) async fn create(world: &World, service: &Service, pool: &str, name: &str) -> Self {
+        let body = json!({ "name": name, "gpu_spec": "small", "node": "node-1" });
+        let path = format!("/v1/platform-pools/{pool}/workers");
+        let made = world.admin(service).post(&path, body).await.expect(201);
+        let token = made.str("token").to_owned();
+        Self { id: made.str("id").to_owned(), door: service.door.token(&token), token, session: 0 }
+    }
+
+    /// The same process, by way of another replica.
+    pub(crate) fn through(&self, service: &Service) -> Self {
+        let (id, token) = (self.id.clone(), self.token.clone());
+        Self { id, door: service.door.token(&token), token, session: self.session }
+    }
+
+    /// Creates a worker, and registers its process.
+    pub(crate) async fn start(world: &World, service: &Service, pool: &str, name: &str) -> Self {
+        let mut worker = Self::create(world, service, pool, name).await;
+        worker.register().await;
+        worker
+    }
+
+    /// Begins a session.
+    pub(crate) async fn register(&mut self) {
+        let session = self.door.post("/worker/v1/register", Value::Null).await.expect(200);
+        assert_eq!(session.str("worker_id"), self.id);
+        self.session = session.body["session"].as_i64().unwrap();
+    }
+
+    pub(crate) async fn poll(&self, running: Option<&Work>, wait_seconds: u32) -> Response {
+        let running = running.map(|work| json!({ "job_id": work.job, "attempt": work.attempt }));
+        let body = json!({ "session": self.session, "running": running, "wait_seconds": wait_seconds });
+        self.door.post("/worker/v1/poll", body).await
+    }
+
+    /// Polls until there is work.
+    pub(crate) async fn work(&self) -> Work {
+        eventually("the worker gets a job", async || {
+            let answer = self.poll(None, 1).await.expect(200);
+            let work = &answer.body["instruction"]["work"];
+            let job = work["job_id"].as_str()?.to_owned();
+            assert_eq!(work["parameters"]["prompt"], "a fox");
+            Some(Work { job, attempt: work["attempt"].as_i64().unwrap() })
+        })
+        .await
+    }
+
+    /// Polls until the attempt is to be stopped. Returns why.
+    pub(crate) async fn stop(&self, running: &Work) -> String {
+        eventually("the worker is told to stop", async || {
+            let answer = self.poll(Some(running), 1).await.expect(200);
+            answer.body["instruction"]["stop"]["reason"].as_str().map(str::to_owned)
+        })
+        .await
+    }
+
+    async fn call(&self, work: &Work, what: &str, mut body: Value) -> Response {
+        body["session"] = json!(self.session);
+        let path = format!("/worker/v1/attempts/{}/{}/{what}", work.job, work.attempt);
+        self.door.post(&path, body).await
+    }
+
+    pub(crate) async fn progress(&self, work: &Work, step: u32) -> Response {
+        self.call(work, "progress", json!({ "phase": "working", "step": step, "steps": 20 })).await
+    }
+
+    pub(crate) async fn complete(&self, work: &Work) -> Response {
+        let picture =
+            json!({ "name": "0.png", "content_type": "image/png", "sha256": "00".repeat(32), "bytes": 3 });
+        self.call(work, "complete", json!({ "artifacts": [picture] })).await
+    }
+
+    pub(crate) async fn fail(&self, work: &Work, retryable: bool) -> Response {
+        let body = json!({ "code": "engine-failed", "message": "It broke.", "retryable": retryable });
+        self.call(work, "fail", body).await
+    }
+
+    pub(crate) async fn leave(&self, work: &Work) -> Response {
+        self.call(work, "leave", json!({})).await
+    }
+}
+
+/// Waits for a job's state.
+pub(crate) async fn reaches(member: &Client, job: &str, state: &str) -> Response {
+    eventually(&format!("the job is {state}"), async || {
+        let read = member.get(&format!("/v1/jobs/{job}")).await.expect(200);
+        (read.str("state") == state).then_some(read)
+    })
+    .await
+}

@@ -1,0 +1,14 @@
+//! The jobs service over HTTP. Each test has a database of its own.
+
+#![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
+
+mod attempts;
+mod database;
+mod fleet;
+mod isolation;
+mod jobs;
+mod pools;
+mod tenants;
+mod unreadable;
+mod workers;
+mod world;
