@@ -33,10 +33,10 @@ secret() {
   shift
   grep -q "^$wanted=" "$secrets" || printf '%s=%s\n' "$wanted" "$("$@")" >>"$secrets"
 }
-for name in identity stock storage gpu; do
+for name in identity stock storage gpu jobs; do
   for role in owner app worker; do secret "${name}_${role}_password" word 20; done
 done
-for name in gateway gpu identity stock storage operator cluster; do secret "${name}_token" word 20; done
+for name in gateway gpu identity stock storage jobs operator cluster; do secret "${name}_token" word 20; done
 secret postgres_password word 20
 secret valkey_password word 20
 secret grafana_password word 8
@@ -99,6 +99,7 @@ identity = { owner = "$identity_owner_password", app = "$identity_app_password",
 stock = { owner = "$stock_owner_password", app = "$stock_app_password", worker = "$stock_worker_password" }
 storage = { owner = "$storage_owner_password", app = "$storage_app_password", worker = "$storage_worker_password" }
 gpu = { owner = "$gpu_owner_password", app = "$gpu_app_password", worker = "$gpu_worker_password" }
+jobs = { owner = "$jobs_owner_password", app = "$jobs_app_password", worker = "$jobs_worker_password" }
 END
 
 {
@@ -120,6 +121,7 @@ password = "$administrator_password"
 [participants]
 gpu = { url = "http://gpu:8080", token = "$identity_token" }
 storage = { url = "http://storage:8080", token = "$identity_token" }
+jobs = { url = "http://jobs:8080", token = "$identity_token" }
 
 [auth]
 issuer = "$public_url"
@@ -129,6 +131,7 @@ gateway = "$gateway_token"
 gpu = "$gpu_token"
 stock = "$stock_token"
 storage = "$storage_token"
+jobs = "$jobs_token"
 
 END
   telemetry
@@ -229,6 +232,20 @@ END
 {
   cat <<END
 listen = "0.0.0.0:8080"
+worker_listen = "0.0.0.0:8097"
+
+[callers]
+identity = "$identity_token"
+
+END
+  auth "$jobs_token"
+  telemetry
+  database "$jobs_owner_password" "$jobs_app_password" "$jobs_worker_password"
+} >"$out/jobs.toml"
+
+{
+  cat <<END
+listen = "0.0.0.0:8080"
 kubeconfig = "/config/kubeconfig"
 # a fixed identity takes its own lease again after a crash
 identity = "operator-1"
@@ -261,6 +278,7 @@ identity = "http://identity:8080"
 stock = "http://stock:8080"
 gpu = "http://gpu:8080"
 storage = "http://storage:8080"
+jobs = "http://jobs:8080"
 
 [modules]
 operator-dev-1 = ["http://operator:8080"]

@@ -4,7 +4,7 @@
 use std::{env, fmt::Write, fs, path::Path};
 
 /// The services whose operations the gateway forwards, in the order of the merged document.
-const SERVICES: [&str; 4] = ["identity", "stock", "gpu", "storage"];
+const SERVICES: [&str; 5] = ["identity", "stock", "gpu", "storage", "jobs"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../openapi");

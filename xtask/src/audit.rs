@@ -12,11 +12,12 @@ use crate::{
 };
 
 /// The collections of the services' logs, for administrators.
-const LOGS: [(&str, &str); 4] = [
+const LOGS: [(&str, &str); 5] = [
     ("identity", "platform-audit"),
     ("stock", "platform-stock-audit"),
     ("gpu", "platform-instance-audit"),
     ("storage", "platform-storage-audit"),
+    ("jobs", "platform-job-audit"),
 ];
 /// An access token or API key of an administrator; the platform's own administrator if it is not set.
 const TOKEN: &str = "AUDIT_TOKEN";

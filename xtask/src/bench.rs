@@ -32,6 +32,14 @@ enum Bench {
     Instances,
     /// Claims with one datacenter and 10,000 users, and with 100 and 1,000,000
     Scale,
+    /// Rounds of the scheduling core with 100,000 queued jobs and 5,000 GPUs
+    JobsCore,
+    /// Requests for pictures replayed by the scheduling core and by simple schedulers
+    JobsReplay,
+    /// Shares, guarantees, and what tenants notice of one that sends 100,000 jobs
+    JobsFairness,
+    /// Forecasts of the scheduling core, and what became of them
+    JobsEta,
     /// 5,000 units: starts, API calls, steady state, memory
     Operator,
 }
@@ -43,6 +51,10 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         Bench::Scale => ("atelier-stock", "bench_scale"),
         Bench::Instances => ("atelier-gpu", "bench_instances"),
         Bench::Operator => ("atelier-operator", "bench_operator"),
+        Bench::JobsCore => ("atelier-jobs", "bench_schedule"),
+        Bench::JobsReplay => ("atelier-jobs", "bench_replay"),
+        Bench::JobsFairness => ("atelier-jobs", "bench_shares"),
+        Bench::JobsEta => ("atelier-jobs", "bench_eta"),
         Bench::Gateway => ("atelier-gateway", "bench_gateway"),
         Bench::Fairness => ("atelier-gateway", "bench_fairness"),
     };
@@ -57,7 +69,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
 
     let folder = std::env::temp_dir().join(format!("atelier-bench-{}", std::process::id()));
     let postgres = match args.name {
-        Bench::Operator => None,
+        Bench::Operator | Bench::JobsCore | Bench::JobsReplay | Bench::JobsFairness | Bench::JobsEta => None,
         Bench::Gateway => {
             packages::proxies(Consent::new(false)).await?;
             None

@@ -22,7 +22,7 @@ impl Args {
 }
 
 /// Services with an OpenAPI document.
-const SERVICES: [&str; 5] = ["stock", "gpu", "storage", "identity", "operator"];
+const SERVICES: [&str; 6] = ["stock", "gpu", "storage", "jobs", "identity", "operator"];
 
 /// `openapi/<service>.json`.
 pub(crate) async fn openapi(args: &Args) -> anyhow::Result<()> {

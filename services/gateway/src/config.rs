@@ -108,13 +108,15 @@ pub struct Services {
     pub gpu: Url,
     /// The storage service.
     pub storage: Url,
+    /// The jobs service.
+    pub jobs: Url,
 }
 
 impl Services {
     /// All of them, by name.
-    pub(crate) fn all(&self) -> [(&'static str, &Url); 4] {
-        let Self { identity, stock, gpu, storage } = self;
-        [("identity", identity), ("stock", stock), ("gpu", gpu), ("storage", storage)]
+    pub(crate) fn all(&self) -> [(&'static str, &Url); 5] {
+        let Self { identity, stock, gpu, storage, jobs } = self;
+        [("identity", identity), ("stock", stock), ("gpu", gpu), ("storage", storage), ("jobs", jobs)]
     }
 }
 

@@ -17,7 +17,7 @@ const REUSE: Duration = Duration::from_secs(1);
 /// The readiness of all services.
 pub(crate) struct Readiness {
     http: reqwest::Client,
-    services: [(&'static str, Url); 4],
+    services: [(&'static str, Url); 5],
     checked: Cache<(), Result<(), String>>,
 }
 

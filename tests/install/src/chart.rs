@@ -140,6 +140,7 @@ pub fn sample_secret(key: &str) -> &'static str {
         "identity" => "identity-token-0123456789abcdef012",
         "stock" => "stock-token-0123456789abcdef012345",
         "storage" => "storage-token-0123456789abcdef0123",
+        "jobs" => "jobs-token-0123456789abcdef0123456",
         "operator" => "operator-token-0123456789abcdef012",
         "cookie-keys" | "encryption-keys" => KEYS,
         "oidc-providers" => {

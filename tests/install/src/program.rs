@@ -29,6 +29,7 @@ pub fn read(service: &str, file: &Path) -> anyhow::Result<Value> {
         "identity" => drop(load::<atelier_identity::Config>(some)?),
         "stock" => drop(load::<atelier_stock::Config>(some)?),
         "storage" => drop(load::<atelier_storage::Config>(some)?),
+        "jobs" => drop(load::<atelier_jobs::Config>(some)?),
         "gpu" => drop(load::<atelier_gpu::Config>(some)?),
         "operator" => drop(load::<atelier_operator::Config>(some)?),
         "backup" => drop(load::<atelier_admin::config::Config>(some)?),

@@ -1,4 +1,4 @@
-//! The platform in one process, for tests of what separates tenants: the real identity, stock, gpu and storage services
+//! The platform in one process, for tests of what separates tenants: the real identity, stock, gpu, storage and jobs services
 //! behind the real gateway, the real operator, a development cluster, an object store and Postgres. Two tenants own one
 //! of everything; requests are generated from the OpenAPI document that the gateway serves.
 //!
@@ -28,5 +28,5 @@ pub use platform::{PASSWORD, Platform};
 pub use predicates::predicates;
 pub use requests::{Caller, Filled, Which, send};
 pub use rights::Right;
-pub use rows::{Rows, audited, changes, rows_in, rows_of};
+pub use rows::{Rows, SCHEMAS, audited, changes, rows_in, rows_of};
 pub use tenant::{Person, Tenant, two_tenants};

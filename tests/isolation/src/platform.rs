@@ -8,6 +8,7 @@ use atelier_gpu::{
     SshConfig, StreamsConfig, TerminalConfig,
 };
 use atelier_identity::{BootstrapAdmin, PasskeyConfig, PasswordConfig, SessionConfig, SigningConfig};
+use atelier_jobs::{EndedConfig, SchedulerConfig};
 use atelier_operator::{
     controller::{self, Metrics, Options, election::LeaseSettings},
     settings::Settings,
@@ -168,8 +169,24 @@ impl Platform {
             app.start_workers();
             Service::start(atelier_gpu::NAME, app.router(), &atelier_gpu::openapi()).await
         };
+        let jobs = {
+            let config = atelier_jobs::Config {
+                listen: localhost(),
+                worker_listen: localhost(),
+                database: db.service(atelier_jobs::NAME, &atelier_jobs::MIGRATIONS).await,
+                auth: auth(atelier_jobs::NAME),
+                callers: callers(),
+                ended: EndedConfig::default(),
+                scheduler: SchedulerConfig::default(),
+                audit: audit::RetentionConfig::default(),
+                telemetry: telemetry.clone(),
+            };
+            let app = atelier_jobs::App::new(config, Process::default()).unwrap();
+            app.start_workers();
+            Service::start(atelier_jobs::NAME, app.router(), &atelier_jobs::openapi()).await
+        };
         let auth = auth("gateway");
-        let services = vec![identity, stock, gpu, storage];
+        let services = vec![identity, stock, gpu, storage, jobs];
         let gateway = start_gateway(&services, auth, telemetry).await;
         let admin = gateway.token(sign_in_administrator(&gateway).await.str("access_token"));
         let forge = Forge::new(&db, &encryption_keys()).await;
@@ -240,6 +257,11 @@ impl Platform {
                 "price_per_gib_month": "0.10", "currency": "EUR" });
             let _ = admin.post("/v1/storage-specs", spec).await.expect(201);
         }
+        let pool = json!({ "name": "generation", "gpu_specs": ["3080-small-4-1"] });
+        let pool = admin.post("/v1/platform-pools", pool).await.expect(201).str("id").to_owned();
+        // its process never registers
+        let worker = json!({ "name": "first", "gpu_spec": "3080-small-4-1", "node": "node-1" });
+        let _ = admin.post(&format!("/v1/platform-pools/{pool}/workers"), worker).await.expect(201);
         eventually("the units are available", async || {
             let mut conn = self.db.admin().await;
             let available = "select count(*) from stock.units where state = 'available'";
@@ -364,6 +386,7 @@ async fn start_gateway(services: &[Service], auth: AuthConfig, telemetry: Option
             stock: url(atelier_stock::NAME),
             gpu: url(atelier_gpu::NAME),
             storage: url(atelier_storage::NAME),
+            jobs: url(atelier_jobs::NAME),
         },
         gpu_token: service_token("gateway").into(),
         cookie_keys: vec![CookieKey {

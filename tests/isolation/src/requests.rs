@@ -38,6 +38,11 @@ fn overridden(operation: &str) -> Value {
         "create_storage_spec" => {
             json!({ "name": "$unique", "currency": "EUR", "min_size_gib": 1, "max_size_gib": 9 })
         }
+        "create_job" => json!({
+            "application": "stable-diffusion", "method": "txt2img", "parameters": { "prompt": "a fox" }, "deadline": "$in_an_hour",
+        }),
+        "create_platform_pool" => json!({ "name": "$unique" }),
+        "create_platform_worker" => json!({ "name": "$unique", "gpu_spec": "3080-small-4-1" }),
         "create_storage" => json!({ "name": "$unique", "storage_spec": "archive", "size_gib": 1 }),
         _ => json!({}),
     }

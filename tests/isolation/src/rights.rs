@@ -36,7 +36,7 @@ const OF_ADMINISTRATORS: [&str; 5] =
     ["list_tenants", "create_tenant", "update_tenant", "delete_tenant", "add_member"];
 
 /// Operations for owners.
-const OF_OWNERS: [&str; 8] = [
+const OF_OWNERS: [&str; 9] = [
     "list_invitations",
     "create_invitation",
     "withdraw_invitation",
@@ -45,6 +45,7 @@ const OF_OWNERS: [&str; 8] = [
     "list_audit_entries",
     "list_instance_audit_entries",
     "list_storage_audit_entries",
+    "list_job_audit_entries",
 ];
 
 /// Writes that change only what belongs to the caller, or nothing.

@@ -6,8 +6,11 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use testkit::TestDb;
 use uuid::Uuid;
 
+/// The services with a schema.
+pub const SCHEMAS: [&str; 5] = ["identity", "stock", "gpu", "storage", "jobs"];
+
 /// Columns that change without a request: leases and schedules of workers, and what they measure.
-const VOLATILE: [&str; 12] = [
+const VOLATILE: [&str; 15] = [
     "lease_owner",
     "lease_until",
     "wake_at",
@@ -20,10 +23,14 @@ const VOLATILE: [&str; 12] = [
     "looked_at",
     "confirmed_at",
     "next_at",
+    "leader",
+    "leader_until",
+    "epoch",
 ];
 
-/// Tables that workers write: samples of running instances, their idle times, and tickets, which expire.
-const MEASURED: [&str; 7] = [
+/// Tables that workers write: samples of running instances, their idle times, tickets, which expire, and what schedulers of
+/// jobs follow and charge.
+const MEASURED: [&str; 9] = [
     "tickets",
     "instance_samples",
     "instance_sample_averages",
@@ -31,6 +38,8 @@ const MEASURED: [&str; 7] = [
     "idle_watches",
     "instance_logs",
     "allowances",
+    "pool_changes",
+    "pool_use",
 ];
 
 /// Rows by table.
@@ -56,9 +65,9 @@ pub async fn rows_of(db: &TestDb, ids: &[Uuid]) -> Rows {
 pub async fn rows_in(db: &TestDb, ids: &[Uuid], except: &[&str]) -> Rows {
     let mut conn: PgConnection = db.admin().await;
     let tables = "select format('%I.%I', table_schema, table_name) from information_schema.tables
-                  where table_schema in ('identity', 'stock', 'gpu', 'storage') and table_type = 'BASE TABLE'
-                  and table_name <> all($1)";
-    let tables: Vec<String> = sqlx::query_scalar(tables).bind(except).fetch_all(&mut conn).await.unwrap();
+                  where table_schema = any($2) and table_type = 'BASE TABLE' and table_name <> all($1)";
+    let tables: Vec<String> =
+        sqlx::query_scalar(tables).bind(except).bind(SCHEMAS.as_slice()).fetch_all(&mut conn).await.unwrap();
     let forms: Vec<String> =
         ids.iter().flat_map(|id| [id.hyphenated().to_string(), id.simple().to_string()]).collect();
     let mut rows = Rows::new();
@@ -77,9 +86,9 @@ pub async fn rows_in(db: &TestDb, ids: &[Uuid], except: &[&str]) -> Rows {
 /// How many entries the audit logs of all services have.
 pub async fn audited(db: &TestDb) -> i64 {
     let mut conn = db.admin().await;
-    let entries = "select (select count(*) from identity.audit_entries) + (select count(*) from stock.audit_entries)
-                       + (select count(*) from gpu.audit_entries) + (select count(*) from storage.audit_entries)";
-    let entries = sqlx::query_scalar(entries).fetch_one(&mut conn).await.unwrap();
+    let counts = SCHEMAS.map(|schema| format!("(select count(*) from {schema}.audit_entries)"));
+    let entries = format!("select {}", counts.join(" + "));
+    let entries = sqlx::query_scalar(AssertSqlSafe(entries)).fetch_one(&mut conn).await.unwrap();
     conn.close().await.unwrap();
     entries
 }

@@ -191,6 +191,12 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
     let (passkey, account) =
         (first(&client, "/v1/me/passkeys").await, first(&client, "/v1/me/linked-accounts").await);
 
+    let job =
+        json!({ "application": "stable-diffusion", "method": "txt2img", "parameters": { "prompt": name } });
+    let job = client.post("/v1/jobs", job).await.expect(202).str("id").to_owned();
+    let pool = first(admin, "/v1/platform-pools").await;
+    let worker = first(admin, &format!("/v1/platform-pools/{pool}/workers")).await;
+
     let terminal = Terminal::open(&client, &owner.token, &format!("{path}/terminal?command=cat")).await;
 
     let units = admin.get(&format!("/v1/stock-units?datacenter={DATACENTER}")).await.expect(200).body;
@@ -224,6 +230,9 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
         ("spec", vec![first(admin, "/v1/gpu-specs").await]),
         ("img", vec![first(admin, "/v1/services").await]),
         ("sspec", vec![first(admin, "/v1/storage-specs").await]),
+        ("job", vec![job]),
+        ("pool", vec![pool]),
+        ("work", vec![worker]),
         ("get_datacenter.id", vec![DATACENTER.to_owned()]),
         ("get_storage_spec.id", vec![first(admin, "/v1/storage-specs").await]),
     ]);

@@ -166,6 +166,7 @@ fn targets(config: &Config, tls_metrics: u16) -> Vec<Target> {
         target("atelier-stock", ports.stock),
         target("atelier-storage", ports.storage),
         target("atelier-gpu", ports.gpu),
+        target("atelier-jobs", ports.jobs),
         Target { job: "atelier-operator", port: ports.operator, cluster: Some("dev-1") },
     ]
 }

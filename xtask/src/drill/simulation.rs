@@ -10,9 +10,9 @@ pub(super) const STEP: i64 = 60;
 const DAY: i64 = 86_400;
 
 /// Services with two replicas and a schema in Postgres.
-const STATEFUL: [&str; 4] = ["identity", "stock", "gpu", "storage"];
+const STATEFUL: [&str; 5] = ["identity", "stock", "gpu", "storage", "jobs"];
 /// All programs, each with two replicas.
-const ALL: [&str; 6] = ["gateway", "identity", "stock", "gpu", "storage", "operator"];
+const ALL: [&str; 7] = ["gateway", "identity", "stock", "gpu", "storage", "jobs", "operator"];
 const REPLICAS: [&str; 2] = ["a", "b"];
 const CLUSTER: &str = "uk-1";
 

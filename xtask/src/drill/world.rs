@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The processes that a fault may concern.
-pub(super) const PROCESSES: [&str; 12] = [
+pub(super) const PROCESSES: [&str; 13] = [
     "postgres",
     "devcluster",
     "devs3",
@@ -31,6 +31,7 @@ pub(super) const PROCESSES: [&str; 12] = [
     "stock",
     "storage",
     "gpu",
+    "jobs",
     "operator",
     "gateway-1",
     "gateway-2",

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::generate::{self, Args};
 
 /// Services with metrics, in the order of the document.
-const SERVICES: [&str; 6] = ["gateway", "identity", "stock", "gpu", "storage", "operator"];
+const SERVICES: [&str; 7] = ["gateway", "identity", "stock", "gpu", "storage", "jobs", "operator"];
 
 /// Each label with its values: the number of series must not grow with what users create.
 const LABELS: [(&str, &str); 18] = [

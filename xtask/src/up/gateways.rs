@@ -101,6 +101,7 @@ identity = "http://127.0.0.1:{identity}"
 stock = "http://127.0.0.1:{stock}"
 gpu = "http://127.0.0.1:{gpu}"
 storage = "http://127.0.0.1:{storage}"
+jobs = "http://127.0.0.1:{jobs}"
 
 {tls}{auth}"#,
             port = self.port,
@@ -113,6 +114,7 @@ storage = "http://127.0.0.1:{storage}"
             stock = ports.stock,
             gpu = ports.gpu,
             storage = ports.storage,
+            jobs = ports.jobs,
             scheme = if tls.is_some() { "https" } else { "http" },
             tls = tls.unwrap_or_default(),
             auth = revocable(config, &secrets.gateway_token),

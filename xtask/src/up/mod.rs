@@ -171,7 +171,7 @@ async fn bring_up(
     suited: &seed::Suited,
 ) -> anyhow::Result<()> {
     platform.start_foundations(postgres_bin).await?;
-    platform.migrate().await?;
+    platform.migrate(&platform::STATEFUL).await?;
     platform.start_services().await?;
     let access = Access { second: platform.second(), ..access(&platform.config, &platform.secrets) };
     let file = platform.data.join(Access::FILE);

@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Services with a schema in Postgres.
-pub(crate) const STATEFUL: [&str; 4] = ["identity", "stock", "storage", "gpu"];
+pub(crate) const STATEFUL: [&str; 5] = ["identity", "stock", "storage", "gpu", "jobs"];
 
 /// Everything that `up` runs.
 pub(crate) struct Platform {
@@ -135,7 +135,7 @@ impl Platform {
     }
 
     /// Creates roles and schemas, runs the migrations, and installs the custom resources.
-    pub(crate) async fn migrate(&mut self) -> anyhow::Result<()> {
+    pub(crate) async fn migrate(&mut self, services: &[&'static str]) -> anyhow::Result<()> {
         let begun = Instant::now();
         for datacenter in &self.datacenters {
             settings::write_clients_kubeconfig(datacenter, &self.data)?;
@@ -153,7 +153,7 @@ impl Platform {
         admin.close().await?;
         let mut admin = PgConnection::connect_with(&postgres.admin().database(settings::DATABASE)).await?;
         let password = || SecretString::from(self.secrets.database_password.clone());
-        for service in STATEFUL {
+        for service in services {
             let passwords = provision::Passwords { owner: password(), app: password(), worker: password() };
             provision::provision(&mut admin, service, &passwords).await?;
         }
@@ -161,7 +161,7 @@ impl Platform {
         let settings = settings::admin(&self.config, &self.datacenters, &self.data, &self.secrets);
         super::secrets::write_private(&self.config_file("admin"), settings.as_bytes())?;
         admin.close().await?;
-        let migrations = STATEFUL.map(|service| {
+        let migrations = services.iter().map(|service| {
             let text = self.settings(service);
             let file = self.config_file(service);
             let program = self.programs.join(format!("atelier-{service}"));
@@ -200,7 +200,7 @@ impl Platform {
             let text = settings::operator(&datacenter, &self.data, &self.secrets);
             self.start("operator", datacenter.operator, &text)?;
         }
-        for service in ["identity", "stock", "storage", "gpu"] {
+        for service in ["identity", "stock", "storage", "gpu", "jobs"] {
             self.start(service, service, &self.settings(service))?;
         }
         let modules = gateways::modules(&self.datacenters, &self.gateways);
@@ -218,6 +218,7 @@ impl Platform {
             ("stock", ports.stock),
             ("storage", ports.storage),
             ("gpu", ports.gpu),
+            ("jobs", ports.jobs),
             (self.gateways[0].name, ports.gateway),
         ]) {
             self.wait_for(service, &format!("http://127.0.0.1:{port}/readyz")).await?;

@@ -25,7 +25,10 @@ pub(crate) struct Secrets {
     /// Service token of storage, for identity.
     #[serde(default = "token")]
     pub(crate) storage_token: String,
-    /// Service token of identity, for gpu and storage.
+    /// Service token of jobs, for identity.
+    #[serde(default = "token")]
+    pub(crate) jobs_token: String,
+    /// Service token of identity, for gpu, storage and jobs.
     #[serde(default = "token")]
     pub(crate) identity_token: String,
     /// For scripts that use the Operator API.
@@ -75,6 +78,7 @@ impl Secrets {
             gateway_token: token(),
             stock_token: token(),
             storage_token: token(),
+            jobs_token: token(),
             identity_token: token(),
             operator_token: token(),
             cookie_key: key(),

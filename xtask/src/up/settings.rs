@@ -125,6 +125,7 @@ pub(crate) fn service(
                 ("gpu", &secrets.gpu_token),
                 ("stock", &secrets.stock_token),
                 ("storage", &secrets.storage_token),
+                ("jobs", &secrets.jobs_token),
             ],
         ),
         "stock" => with_callers(&stock(config, clusters, secrets), &[("gpu", &secrets.gpu_token)]),
@@ -132,6 +133,7 @@ pub(crate) fn service(
             &storage(config, clusters, secrets),
             &[("gpu", &secrets.gpu_token), ("identity", &secrets.identity_token)],
         ),
+        "jobs" => with_callers(&jobs(config, secrets), &[("identity", &secrets.identity_token)]),
         "gpu" => with_callers(
             &gpu(config, clusters, secrets),
             &[("gateway", &secrets.gateway_token), ("identity", &secrets.identity_token)],
@@ -280,6 +282,7 @@ password = "{password}"
 [participants]
 gpu = {{ url = "http://127.0.0.1:{gpu}", token = "{token}" }}
 storage = {{ url = "http://127.0.0.1:{storage}", token = "{token}" }}
+jobs = {{ url = "http://127.0.0.1:{jobs}", token = "{token}" }}
 
 {database}
 {auth}"#,
@@ -287,6 +290,7 @@ storage = {{ url = "http://127.0.0.1:{storage}", token = "{token}" }}
         gateway = config.ports.gateway,
         gpu = config.ports.gpu,
         storage = config.ports.storage,
+        jobs = config.ports.jobs,
         token = secrets.identity_token,
         key = secrets.encryption_key,
         email = super::ADMINISTRATOR,
@@ -327,6 +331,20 @@ secret_key = "{secret}"
         secret = secrets.object_store_secret_key,
         database = database(config, secrets),
         auth = revocable(config, &secrets.storage_token),
+    )
+}
+
+fn jobs(config: &Config, secrets: &Secrets) -> String {
+    format!(
+        r#"listen = "127.0.0.1:{port}"
+worker_listen = "127.0.0.1:{workers}"
+
+{database}
+{auth}"#,
+        port = config.ports.jobs,
+        workers = config.ports.jobs_workers,
+        database = database(config, secrets),
+        auth = revocable(config, &secrets.jobs_token),
     )
 }
 

@@ -31,7 +31,12 @@ use crate::{
         instances::Instances,
         load::{Load, Seen},
     },
-    up::{self, gateways, platform::Platform, secrets::Secrets, settings},
+    up::{
+        self, gateways,
+        platform::{Platform, STATEFUL},
+        secrets::Secrets,
+        settings,
+    },
 };
 use pods::Cluster;
 use replicas::{Kind, Replicas};
@@ -116,9 +121,10 @@ async fn upgrade(
 ) -> anyhow::Result<()> {
     replicas.platform.start_foundations(postgres).await?;
     previous.programs.clone_into(&mut replicas.platform.programs);
-    replicas.platform.migrate().await?;
+    let services: Vec<_> = STATEFUL.into_iter().filter(|service| previous.has(service)).collect();
+    replicas.platform.migrate(&services).await?;
     replicas.start_balancer()?;
-    for kind in Kind::all() {
+    for kind in Kind::all().into_iter().filter(|kind| previous.has(kind.program())) {
         for slot in [0, 1] {
             replicas.start(kind, slot).await?;
         }
@@ -129,7 +135,7 @@ async fn upgrade(
     up::seed::seed(&admin, &access, &names, &up::seed::Suited::default()).await?;
     println!("{} is up", previous.revision);
 
-    let outcome = under_load(replicas, programs, &access, rate).await?;
+    let outcome = under_load(replicas, previous, programs, &access, rate).await?;
     let Outcome { requests, failed, instances, lost } = outcome;
     println!(
         "upgrade: from={} to={} requests={requests} failed={failed} instances={instances} lost={lost}",
@@ -143,6 +149,7 @@ async fn upgrade(
 
 async fn under_load(
     replicas: &mut Replicas,
+    previous: &Previous,
     programs: &Path,
     access: &Access,
     rate: f64,
@@ -158,7 +165,7 @@ async fn under_load(
     let coming = Instances::prepare(&admin).await?;
     let load = Load::new(access, Arc::clone(&seen), coming.open()).await?;
     let rolling = async {
-        let done = roll_over(replicas, programs, &seen).await;
+        let done = roll_over(replicas, previous, programs, &seen).await;
         ended.store(true, Ordering::Relaxed);
         done
     };
@@ -218,7 +225,12 @@ async fn start_kept(admin: &Api, access: &Access) -> anyhow::Result<Vec<String>>
 }
 
 /// Migrates the schema, then replaces all replicas.
-async fn roll_over(replicas: &mut Replicas, programs: &Path, seen: &Seen) -> anyhow::Result<()> {
+async fn roll_over(
+    replicas: &mut Replicas,
+    previous: &Previous,
+    programs: &Path,
+    seen: &Seen,
+) -> anyhow::Result<()> {
     let begun = Instant::now();
     let report = |what: &str| {
         let (requests, failed) = (seen.requests(), seen.failed());
@@ -230,14 +242,16 @@ async fn roll_over(replicas: &mut Replicas, programs: &Path, seen: &Seen) -> any
     tokio::time::sleep(BESIDE).await;
     report("load on the old version");
     programs.clone_into(&mut replicas.platform.programs);
-    replicas.platform.migrate().await?;
+    replicas.platform.migrate(&STATEFUL).await?;
     report("schema migrated");
     tokio::time::sleep(BESIDE).await;
     report("old version on the new schema");
     for kind in Kind::all() {
         for (old, new) in [(0, 2), (1, 3)] {
             replicas.start(kind, new).await?;
-            replicas.stop(kind, old).await?;
+            if previous.has(kind.program()) {
+                replicas.stop(kind, old).await?;
+            }
         }
         report(&format!("{} replaced", kind.program()));
     }

@@ -22,11 +22,12 @@ use crate::{
 type Names = [&'static str; 4];
 
 /// Services in the order in which they are replaced: those that are called before those that call them.
-pub(super) const SERVICES: [(&str, Names); 4] = [
+pub(super) const SERVICES: [(&str, Names); 5] = [
     ("identity", ["identity-1", "identity-2", "identity-3", "identity-4"]),
     ("stock", ["stock-1", "stock-2", "stock-3", "stock-4"]),
     ("storage", ["storage-1", "storage-2", "storage-3", "storage-4"]),
     ("gpu", ["gpu-1", "gpu-2", "gpu-3", "gpu-4"]),
+    ("jobs", ["jobs-1", "jobs-2", "jobs-3", "jobs-4"]),
 ];
 const GATEWAYS: Names = ["gateway-1", "gateway-2", "gateway-3", "gateway-4"];
 const OPERATORS: Names = ["operator-1", "operator-2", "operator-3", "operator-4"];
@@ -76,12 +77,12 @@ impl Kind {
                 .position(|(known, _)| *known == name)
                 .and_then(|n| n.try_into().ok())
                 .unwrap_or(0),
-            Self::Gateway => 4,
-            Self::Operator => 5,
+            Self::Gateway => 5,
+            Self::Operator => 6,
         }
     }
 
-    /// The port of the replica in this slot; a second one (metrics, SSH) is five further.
+    /// The port of the replica in this slot; a second one (metrics, SSH, workers) is five further.
     fn port(self, slot: u16) -> u16 {
         FIRST_PORT + self.number() * 10 + slot
     }
@@ -120,6 +121,7 @@ fn port_of(ports: &Ports, service: &str) -> u16 {
         "identity" => ports.identity,
         "stock" => ports.stock,
         "storage" => ports.storage,
+        "jobs" => ports.jobs,
         _ => ports.gpu,
     }
 }
@@ -153,6 +155,7 @@ impl Replicas {
                     "identity" => config.ports.identity = port,
                     "stock" => config.ports.stock = port,
                     "storage" => config.ports.storage = port,
+                    "jobs" => (config.ports.jobs, config.ports.jobs_workers) = (port, port + 5),
                     _ => (config.ports.gpu, config.ports.ssh) = (port, port + 5),
                 }
                 settings::service(name, &config, &platform.datacenters, &platform.data, &platform.secrets)

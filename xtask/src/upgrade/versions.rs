@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 use tokio::process::Command;
 
 /// What is replaced by an upgrade.
-pub(super) const PROGRAMS: [&str; 6] = ["identity", "stock", "storage", "gpu", "gateway", "operator"];
+const PROGRAMS: [&str; 7] = ["identity", "stock", "storage", "gpu", "jobs", "gateway", "operator"];
 
 /// The previous version.
 pub(super) struct Previous {
@@ -17,6 +17,13 @@ pub(super) struct Previous {
     pub(super) revision: String,
     /// Folder of its programs.
     pub(super) programs: PathBuf,
+}
+
+impl Previous {
+    /// Whether that version has the program.
+    pub(super) fn has(&self, program: &str) -> bool {
+        self.programs.join(format!("atelier-{program}")).exists()
+    }
 }
 
 /// The commit before the last one on the main line that changed the schema.
@@ -35,11 +42,15 @@ pub(super) async fn build(from: Option<String>, folder: &Path) -> anyhow::Result
     };
     let revision = git(&["rev-parse", "--short=12", &format!("{from}^{{commit}}")]).await?;
     let programs = folder.join(format!("programs-{revision}"));
-    if PROGRAMS.iter().all(|name| programs.join(format!("atelier-{name}")).exists()) {
-        return Ok(Previous { revision, programs });
-    }
     let tree = folder.join("tree");
     unpack(&revision, &tree).await?;
+    // a service that came later is not in that version
+    let names: Vec<_> =
+        PROGRAMS.into_iter().filter(|name| tree.join("services").join(name).exists()).collect();
+    if names.iter().all(|name| programs.join(format!("atelier-{name}")).exists()) {
+        std::fs::remove_dir_all(&tree)?;
+        return Ok(Previous { revision, programs });
+    }
     println!("building {revision} (the first time takes minutes)");
     let target = crate::root().join("target");
     let mut cargo = Command::new("cargo");
@@ -48,7 +59,7 @@ pub(super) async fn build(from: Option<String>, folder: &Path) -> anyhow::Result
     let built = cargo.args(["build", "--workspace", "--bins", "--quiet"]).status().await?;
     ensure!(built.success(), "the build of {revision} failed");
     std::fs::create_dir_all(&programs)?;
-    for name in PROGRAMS {
+    for name in names {
         let program = format!("atelier-{name}");
         std::fs::copy(target.join("debug").join(&program), programs.join(&program))
             .with_context(|| format!("{revision} has no {program}"))?;

@@ -20,7 +20,7 @@ const GAUGES: [(&str, &str); 4] = [
 
 /// The gates of all services. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Gates([Gate; 4]);
+pub(crate) struct Gates([Gate; 5]);
 
 impl Gates {
     pub(super) fn of(&self, service: Service) -> &Gate {

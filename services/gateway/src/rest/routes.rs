@@ -12,10 +12,11 @@ pub(super) enum Service {
     Stock,
     Gpu,
     Storage,
+    Jobs,
 }
 
 impl Service {
-    pub(super) const ALL: [Self; 4] = [Self::Identity, Self::Stock, Self::Gpu, Self::Storage];
+    pub(super) const ALL: [Self; 5] = [Self::Identity, Self::Stock, Self::Gpu, Self::Storage, Self::Jobs];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -23,6 +24,7 @@ impl Service {
             Self::Stock => "stock",
             Self::Gpu => "gpu",
             Self::Storage => "storage",
+            Self::Jobs => "jobs",
         }
     }
 
@@ -32,6 +34,7 @@ impl Service {
             Self::Stock => &services.stock,
             Self::Gpu => &services.gpu,
             Self::Storage => &services.storage,
+            Self::Jobs => &services.jobs,
         }
     }
 }
@@ -66,7 +69,7 @@ impl Address {
 }
 
 /// The addresses of the services.
-pub(super) struct Addresses([Address; 4]);
+pub(super) struct Addresses([Address; 5]);
 
 impl Addresses {
     pub(super) fn new(services: &Services) -> Self {
@@ -97,7 +100,7 @@ pub(super) struct Route {
 }
 
 /// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 41] = [
+const COLLECTIONS: [(&str, Service); 45] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
     ("tenants", Service::Identity),
@@ -139,6 +142,10 @@ const COLLECTIONS: [(&str, Service); 41] = [
     ("platform-storage-audit", Service::Storage),
     ("storage-quota", Service::Storage),
     ("platform-storage-quotas", Service::Storage),
+    ("jobs", Service::Jobs),
+    ("job-audit", Service::Jobs),
+    ("platform-job-audit", Service::Jobs),
+    ("platform-pools", Service::Jobs),
 ];
 
 /// Returns the route of a request. The path must be unambiguous.

@@ -261,6 +261,7 @@ impl Platform {
                 stock: url(service("stock", &world)).await,
                 gpu: url(service("gpu", &world).merge(internal)).await,
                 storage: url(service("storage", &world)).await,
+                jobs: url(service("jobs", &world)).await,
             },
             gpu_token: GPU_TOKEN.into(),
             cookie_keys: vec![CookieKey {

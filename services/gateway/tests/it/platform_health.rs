@@ -82,7 +82,13 @@ async fn each_module_has_the_state_of_its_replicas_and_no_secret_is_shown() {
         .collect();
     assert_eq!(
         states[1..],
-        [("gpu", "unreachable"), ("identity", "ok"), ("stock", "ok"), ("storage", "unreachable")]
+        [
+            ("gpu", "unreachable"),
+            ("identity", "ok"),
+            ("jobs", "unreachable"),
+            ("stock", "ok"),
+            ("storage", "unreachable"),
+        ]
     );
     // its own services are stand-ins
     assert_eq!(states[0].0, "gateway");

@@ -20,6 +20,7 @@ async fn each_part_of_the_api_reaches_its_service() {
         ("/v1/instances", "gpu"),
         ("/v1/services", "gpu"),
         ("/v1/storages/stor_x", "storage"),
+        ("/v1/jobs/job_x", "jobs"),
         ("/v1/tenants", "identity"),
         ("/v1/me", "identity"),
     ] {
@@ -165,7 +166,7 @@ async fn the_gateway_is_ready_while_a_service_is() {
         (answer.status == 503).then_some(answer.text)
     })
     .await;
-    assert_eq!(text, "waiting for identity, stock, gpu, storage\n");
+    assert_eq!(text, "waiting for identity, stock, gpu, storage, jobs\n");
     platform.world.not_ready.store(false, Ordering::SeqCst);
     platform.ready().await;
     let platform =

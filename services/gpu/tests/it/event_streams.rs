@@ -68,7 +68,13 @@ async fn gateway(world: &World, limits: Limits) -> (String, Process) {
         public_url: format!("http://{address}").parse().unwrap(),
         apps: GatewayApps::default(),
         auth: world.issuer.config(),
-        services: Services { identity: gpu.clone(), stock: gpu.clone(), gpu: gpu.clone(), storage: gpu },
+        services: Services {
+            identity: gpu.clone(),
+            stock: gpu.clone(),
+            gpu: gpu.clone(),
+            storage: gpu.clone(),
+            jobs: gpu,
+        },
         gpu_token: testkit::service_token("gateway").into(),
         cookie_keys: vec![CookieKey {
             id: "first".to_owned(),

@@ -192,7 +192,7 @@ fn what_is_optional_is_there_when_it_is_asked_for() {
     };
     let scaled = BTreeSet::from(["atelier-gateway", "atelier-gpu"].map(str::to_owned));
     assert_eq!(names("HorizontalPodAutoscaler"), scaled);
-    assert_eq!(names("ServiceMonitor").len(), 6);
+    assert_eq!(names("ServiceMonitor").len(), 7);
     let rules = std::fs::read_dir(root().join("deploy/helm/atelier/rules")).unwrap();
     let files = rules.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|e| e == "yaml"));
     assert_eq!(names("PrometheusRule").len(), files.count());

@@ -10,12 +10,13 @@ use atelier_install_tests::{callers_are_known, program, root};
 use serde_json::Value;
 
 /// Services, and the files that they are started with.
-const PROGRAMS: [(&str, &str); 9] = [
+const PROGRAMS: [(&str, &str); 10] = [
     ("gateway", "gateway"),
     ("identity", "identity"),
     ("stock", "stock"),
     ("storage", "storage"),
     ("gpu", "gpu"),
+    ("jobs", "jobs"),
     ("operator", "operator"),
     ("provision", "provision"),
     ("devcluster", "cluster"),
@@ -191,7 +192,7 @@ fn another_port_of_the_gateway_is_in_each_url() {
     for (service, field) in [("gateway", "public_url"), ("identity", "public_url")] {
         assert_eq!(configurations[service][field], "http://localhost:18080", "{service}");
     }
-    for service in ["gateway", "identity", "stock", "storage", "gpu"] {
+    for service in ["gateway", "identity", "stock", "storage", "gpu", "jobs"] {
         assert_eq!(configurations[service]["auth"]["issuer"], "http://localhost:18080", "{service}");
     }
     assert_eq!(configurations["gpu"]["apps"]["port"], 18080);
@@ -227,7 +228,7 @@ fn prometheus_scrapes_each_service() {
         assert_eq!(target["labels"]["job"], format!("atelier-{host}"));
         scraped.insert(host.to_owned());
     }
-    let services = ["gateway", "identity", "stock", "storage", "gpu", "operator"];
+    let services = ["gateway", "identity", "stock", "storage", "gpu", "jobs", "operator"];
     assert_eq!(scraped, services.map(str::to_owned).into());
 }
 
@@ -266,7 +267,7 @@ fn each_service_exports_its_traces_to_the_collector() {
     let folder = tempfile::tempdir().unwrap();
     configure(folder.path());
     let configurations = configurations(folder.path());
-    for service in ["gateway", "identity", "stock", "storage", "gpu", "operator"] {
+    for service in ["gateway", "identity", "stock", "storage", "gpu", "jobs", "operator"] {
         assert_eq!(
             configurations[service]["telemetry"]["endpoint"],
             format!("http://otel:{port}"),

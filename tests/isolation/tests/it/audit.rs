@@ -9,11 +9,12 @@ use sqlx::{AssertSqlSafe, Connection};
 use testkit::Client;
 
 /// Services and their collections.
-const LOGS: [(&str, &str); 4] = [
+const LOGS: [(&str, &str); 5] = [
     ("identity", "platform-audit"),
     ("stock", "platform-stock-audit"),
     ("gpu", "platform-instance-audit"),
     ("storage", "platform-storage-audit"),
+    ("jobs", "platform-job-audit"),
 ];
 
 /// Writes of one tenant at a time.

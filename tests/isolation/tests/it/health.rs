@@ -13,12 +13,13 @@ async fn all_modules_report_and_none_shows_a_secret() {
     .await;
     let modules = answer.body["modules"].as_array().unwrap();
     let names: Vec<_> = modules.iter().map(|module| module["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["gateway", "gpu", "identity", "stock", "storage"]);
+    assert_eq!(names, ["gateway", "gpu", "identity", "jobs", "stock", "storage"]);
     for (module, dependencies) in [
         (1, vec!["cluster:main", "identity", "object_store", "postgres", "stock", "storage"]),
         (2, vec!["postgres"]),
-        (3, vec!["cluster:main", "identity", "postgres"]),
-        (4, vec!["cluster:main", "identity", "object_store", "postgres"]),
+        (3, vec!["identity", "postgres"]),
+        (4, vec!["cluster:main", "identity", "postgres"]),
+        (5, vec!["cluster:main", "identity", "object_store", "postgres"]),
     ] {
         let report = &modules[module]["replicas"][0]["report"];
         let named = |one: &serde_json::Value| one["name"].as_str().unwrap().to_owned();

@@ -10,8 +10,18 @@ use reqwest::Method;
 use uuid::Uuid;
 
 /// Kinds of ids that belong to the platform: there is no foreign one.
-const OF_THE_PLATFORM: [&str; 8] =
-    ["unit", "dc", "spec", "img", "sspec", "provider", "get_datacenter.id", "get_storage_spec.id"];
+const OF_THE_PLATFORM: [&str; 10] = [
+    "unit",
+    "dc",
+    "spec",
+    "img",
+    "sspec",
+    "pool",
+    "work",
+    "provider",
+    "get_datacenter.id",
+    "get_storage_spec.id",
+];
 
 /// Operations that need what another program makes: an OpenID provider, an authenticator. Their effects are shown in the
 /// tests of the identity service.
@@ -25,7 +35,8 @@ const OF_OTHER_PROGRAMS: [&str; 6] = [
 ];
 
 /// Operations that end what others need, in the order in which they are sent, after all others.
-const LAST: [&str; 8] = [
+const LAST: [&str; 9] = [
+    "delete_platform_worker",
     "remove_member",
     "delete_user",
     "delete_gpu_spec",

@@ -7,15 +7,13 @@
 
 use std::{path::Path, sync::Arc};
 
-use atelier_isolation_tests::{Platform, Tenant, predicates, rows_in, rows_of, two_tenants};
+use atelier_isolation_tests::{Platform, SCHEMAS, Tenant, predicates, rows_in, rows_of, two_tenants};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, ValueRef, error::DatabaseError};
 use testkit::TestDb;
 use uuid::Uuid;
 
 use crate::policies;
-
-const SCHEMAS: [&str; 4] = ["identity", "stock", "gpu", "storage"];
 
 /// Executions of a statement with different parameters, until one shows the other tenant's rows to a superuser.
 const ATTEMPTS: usize = 300;

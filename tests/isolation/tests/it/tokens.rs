@@ -37,8 +37,13 @@ pub(crate) async fn revoked(platform: &Platform, tenant: &Tenant) -> Vec<(&'stat
     let _ = platform.admin.patch(&format!("/v1/users/{}", disabled.id), "*", disable).await.expect(200);
     let tokens =
         vec![("signed out", ended), ("removed from the tenant", removed.token), ("disabled", disabled.token)];
-    let known =
-        [("identity", "/v1/me"), ("stock", "/v1/stock"), ("gpu", "/v1/quota"), ("storage", "/v1/storages")];
+    let known = [
+        ("identity", "/v1/me"),
+        ("stock", "/v1/stock"),
+        ("gpu", "/v1/quota"),
+        ("storage", "/v1/storages"),
+        ("jobs", "/v1/jobs"),
+    ];
     for (service, path) in known {
         let service = platform.services.iter().find(|one| one.name == service).unwrap();
         for ((name, token), client) in
