@@ -220,10 +220,6 @@ create table pool_changes (
     payload jsonb       not null
 );
 create index pool_changes_xact on pool_changes (xact);
-alter table pool_changes enable row level security;
-alter table pool_changes force row level security;
-create policy app on pool_changes for insert to atelier_jobs_app with check (true);
-create policy worker on pool_changes to atelier_jobs_worker using (true) with check (true);
 revoke select, update, delete on pool_changes from atelier_jobs_app;
 
 -- Who did what, with which result: one chain of entries per tenant, and one for the platform (the zero id). The function

@@ -112,7 +112,7 @@ impl Selector {
             let is_same = match found {
                 Value::String(text) => *text == f.value,
                 Value::Null => matches!(f.value.as_str(), "" | "false"),
-                other => other.to_string() == f.value,
+                other => f.value == format!("{other}"),
             };
             is_same == f.equal
         })
