@@ -153,7 +153,9 @@ async fn each_due_row_is_reconciled_once_by_one_of_the_replicas() {
     let replicas: Vec<_> = (0..3)
         .map(|_| {
             let seen = Arc::clone(&seen);
-            world.replica(Settings { concurrency: 8, ..World::settings() }, move |leased| {
+            // a busy machine must not let a lease expire here
+            let lease = Duration::from_secs(30);
+            world.replica(Settings { concurrency: 8, lease, ..World::settings() }, move |leased| {
                 *seen.lock().unwrap().entry(leased.key).or_default() += 1;
                 async { Ok(Outcome::Done) }
             })

@@ -120,17 +120,17 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// The start of a new run in a ready pod: not before the end of the last one, and not in the second in which that
-    /// began, since attempt and start identify a run.
+    /// The start of a new run in a ready pod: not before the end of the last one, and not in the second in which an
+    /// earlier run of the attempt began, since attempt and start identify a run.
     fn new_run(&self, wanted: &Instance, ready: &ObservedPod) -> Option<Time> {
         let since = ready.ready_since?;
         let last_run = self.plan.status.last_run.as_ref().filter(|run| run.instance_id == wanted.id);
-        let earliest = last_run.map_or(since, |run| {
-            run.ended_at
-                .0
-                .max(run.running_since.0.saturating_add(SignedDuration::from_secs(1)).unwrap_or(since))
-        });
-        Some(whole_seconds(since.max(earliest)))
+        let Some(run) = last_run else { return Some(whole_seconds(since)) };
+        let since = since.max(run.ended_at.0);
+        let apart =
+            if run.attempt == wanted.attempt { SignedDuration::from_secs(1) } else { SignedDuration::ZERO };
+        let taken = run.running_since.0.saturating_add(apart).unwrap_or(since);
+        Some(whole_seconds(since.max(taken)))
     }
 }
 

@@ -129,6 +129,18 @@ fn two_runs_of_an_attempt_do_not_begin_in_the_same_second() {
 }
 
 #[test]
+fn a_run_of_the_next_attempt_may_begin_in_the_same_second() {
+    let mut status = planned(&with_status(unit(true), running_status()), &snapshot(vec![])).status;
+    let last = status.last_run.as_mut().unwrap();
+    last.ended_at = last.running_since.clone();
+    last.attempt -= 1;
+    let began = last.running_since.0;
+    let again = ObservedPod { ready_since: Some(began), ..ready_pod() };
+    let plan = planned(&with_status(unit(true), status), &snapshot(vec![again]));
+    assert_eq!(plan.status.instance.unwrap().running_since.unwrap().0, began);
+}
+
+#[test]
 fn an_instance_that_only_its_pod_tells_of_is_reported() {
     let plan = planned(&unit(false), &snapshot(vec![ready_pod()]));
     let own = plan.status.instance.unwrap();
