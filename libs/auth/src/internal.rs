@@ -35,6 +35,7 @@ impl InternalRule {
 
 const GATEWAY: Option<&[&str]> = Some(&["gateway"]);
 const GPU: Option<&[&str]> = Some(&["gpu"]);
+const JOBS: Option<&[&str]> = Some(&["jobs"]);
 const IDENTITY: Option<&[&str]> = Some(&["identity"]);
 /// Feeds for every service, and what services of the operator of the platform call (accounting, notifications).
 const ALL: Option<&[&str]> = None;
@@ -44,6 +45,7 @@ const OPERATIONS: &[(&str, Option<&[&str]>, Subject)] = &[
     ("revocations", ALL, Subject::None),
     ("token-exchanges", GATEWAY, Subject::None),
     ("tenants/*/members", GPU, Subject::None),
+    ("tenants/*/output-bucket", JOBS, Subject::None),
     ("tenants", IDENTITY, Subject::None),
     ("routes", GATEWAY, Subject::None),
     ("route-changes", GATEWAY, Subject::None),
@@ -61,6 +63,7 @@ const OPERATIONS: &[(&str, Option<&[&str]>, Subject)] = &[
     ("queue", GPU, Subject::Optional(Scope::InstancesRead)),
     ("claims/*", GPU, Subject::None),
     ("claims", GPU, Subject::Optional(Scope::InstancesWrite)),
+    ("buckets", JOBS, Subject::None),
     // the order that mounts a storage reads it
     ("storages/*/attachments", GPU, Subject::Optional(Scope::StoragesRead)),
 ];

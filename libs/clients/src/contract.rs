@@ -49,6 +49,14 @@ pub struct Call {
     storage::AttachRequest,
     storage::Attachment,
     storage::StorageKind,
+    storage::StorageState,
+    storage::OutputBucket,
+    storage::UrlKind,
+    storage::UrlRequest<'_>,
+    storage::SignedUrl,
+    storage::BucketObject,
+    storage::Objects,
+    storage::Deletion,
     gpu::Route,
     gpu::RouteChange,
     gpu::PublishedRouteChange,
@@ -94,6 +102,7 @@ pub fn calls() -> Vec<Call> {
         call(service, "put", "/internal/v1/tenants/{id}", request, response)
     };
     let claim = "/internal/v1/claims/{instance_id}";
+    let objects = "/internal/v1/buckets/{id}/objects";
     let attachment = "/internal/v1/storages/{id}/attachments/{instance_id}";
     vec![
         call(
@@ -134,6 +143,22 @@ pub fn calls() -> Vec<Call> {
             schema::<storage::Attachment>(),
         ),
         call("storage", "delete", attachment, None, None),
+        call(
+            "storage",
+            "put",
+            "/internal/v1/tenants/{id}/output-bucket",
+            None,
+            schema::<storage::OutputBucket>(),
+        ),
+        call(
+            "storage",
+            "post",
+            "/internal/v1/buckets/{id}/urls",
+            schema::<storage::UrlRequest<'_>>(),
+            schema::<storage::SignedUrl>(),
+        ),
+        call("storage", "get", objects, None, schema::<storage::Objects>()),
+        call("storage", "delete", objects, None, schema::<storage::Deletion>()),
         call("gpu", "get", "/internal/v1/routes/{host_label}", None, schema::<gpu::Route>()),
         call("gpu", "get", "/internal/v1/route-changes", None, schema::<gpu::RouteChanges>()),
         call(

@@ -1,4 +1,4 @@
-//! The storage service, as the gpu service calls it.
+//! The storage service, as the gpu and jobs services call it.
 
 use ids::{InstanceId, StorageId, TenantId};
 use reqwest::Method;
@@ -81,6 +81,88 @@ pub struct NewStorage {
     pub datacenter: Option<String>,
 }
 
+/// State of a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StorageState {
+    /// Being created.
+    Pending,
+    /// Ready for use.
+    Available,
+    /// Growing; it can be used meanwhile.
+    Resizing,
+    /// It could not be created, or is lost.
+    Failed,
+    /// Being deleted.
+    Deleting,
+}
+
+/// The bucket for outputs of a tenant's jobs.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct OutputBucket {
+    /// Storage id of the bucket.
+    pub id: StorageId,
+    /// Its state.
+    pub state: StorageState,
+}
+
+/// What a signed URL allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UrlKind {
+    /// One PUT of exactly these bytes.
+    Upload,
+    /// GET, as a file.
+    Download,
+}
+
+/// A URL to sign.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct UrlRequest<'a> {
+    /// Owner of the bucket.
+    pub tenant_id: TenantId,
+    /// What it allows.
+    pub kind: UrlKind,
+    /// Name of the object, below `jobs/`.
+    pub object: &'a str,
+    /// Media type of the object.
+    pub content_type: &'a str,
+    /// Size of the object.
+    pub bytes: i64,
+}
+
+/// A URL with a signature.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct SignedUrl {
+    /// The URL.
+    pub url: String,
+    /// Until when it can be used.
+    pub expires_at: jiff::Timestamp,
+}
+
+/// An object of a bucket.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct BucketObject {
+    /// Its name.
+    pub name: String,
+    /// Its size.
+    pub bytes: i64,
+}
+
+/// Objects of a bucket.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct Objects {
+    /// The first 1,000, by name.
+    pub items: Vec<BucketObject>,
+}
+
+/// How far a deletion is.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+pub struct Deletion {
+    /// Whether nothing is left.
+    pub done: bool,
+}
+
 /// Client of the storage service.
 #[derive(Debug, Clone)]
 pub struct Client(Peer);
@@ -145,6 +227,49 @@ impl Client {
         let key = crate::http::new_key();
         self.0.call(Method::DELETE, &path(storage, instance), Some(&key), NO_BODY).await
     }
+
+    /// Returns the bucket for outputs of a tenant's jobs, and orders it if there is none. Idempotent.
+    ///
+    /// # Errors
+    /// Returns the problems of the operation, or the errors of every call.
+    pub async fn output_bucket(&self, tenant: TenantId) -> Result<OutputBucket, Error> {
+        let path = format!("/internal/v1/tenants/{tenant}/output-bucket");
+        self.0.call(Method::PUT, &path, None, NO_BODY).await
+    }
+
+    /// Signs a URL for one object of a bucket.
+    ///
+    /// # Errors
+    /// Returns the problems of the operation, or the errors of every call.
+    pub async fn sign_url(&self, bucket: StorageId, request: &UrlRequest<'_>) -> Result<SignedUrl, Error> {
+        self.0.call(Method::POST, &format!("/internal/v1/buckets/{bucket}/urls"), None, Some(request)).await
+    }
+
+    /// Returns objects of a bucket, 1,000 at most.
+    ///
+    /// # Errors
+    /// Returns the problems of the operation, or the errors of every call.
+    pub async fn objects(&self, bucket: StorageId, tenant: TenantId, prefix: &str) -> Result<Objects, Error> {
+        self.0.call(Method::GET, &objects(bucket, tenant, prefix), None, NO_BODY).await
+    }
+
+    /// Deletes objects of a bucket. Repeat the call until it is done.
+    ///
+    /// # Errors
+    /// Returns the problems of the operation, or the errors of every call.
+    pub async fn delete_objects(
+        &self,
+        bucket: StorageId,
+        tenant: TenantId,
+        prefix: &str,
+    ) -> Result<Deletion, Error> {
+        self.0.call(Method::DELETE, &objects(bucket, tenant, prefix), None, NO_BODY).await
+    }
+}
+
+fn objects(bucket: StorageId, tenant: TenantId, prefix: &str) -> String {
+    let prefix = crate::http::query_value(prefix);
+    format!("/internal/v1/buckets/{bucket}/objects?tenant_id={tenant}&prefix={prefix}")
 }
 
 fn path(storage: StorageId, instance: InstanceId) -> String {

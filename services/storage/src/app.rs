@@ -10,8 +10,8 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, attachment, audit_log, config::Config, credential, faults::Faults, object_store, operation, quota,
-    reconcile, state::AppState, storage, storage_spec, tenant,
+    NAME, attachment, audit_log, config::Config, credential, faults::Faults, object, object_store, operation,
+    quota, reconcile, state::AppState, storage, storage_spec, tenant,
 };
 
 /// Period of the clean-up workers.
@@ -121,6 +121,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(operation::routes())
         .merge(quota::routes())
         .merge(attachment::routes())
+        .merge(object::routes())
         .merge(tenant::routes())
         .merge(audit_log::routes())
 }

@@ -41,6 +41,9 @@ pub(crate) enum Error {
     /// No object store is configured.
     #[error("no object store is configured")]
     NoObjectStore,
+    /// No specification of buckets is active.
+    #[error("no specification of buckets is active")]
+    NoBucketSpec,
     /// Only buckets have credentials.
     #[error("the storage is not a bucket")]
     NotABucket,
@@ -107,6 +110,9 @@ impl From<Error> for Problem {
                 ProblemType::NoObjectStore,
                 "Buckets need an object store, and this platform is configured without one.",
             ),
+            Error::NoBucketSpec => {
+                Self::new(ProblemType::NoBucketSpec, "There is no storage specification for new buckets.")
+            }
             Error::NotABucket => Self::new(
                 ProblemType::NotABucket,
                 "A volume has no credentials; it is used by mounting it in an instance.",

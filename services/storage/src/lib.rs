@@ -22,6 +22,7 @@ mod config;
 mod credential;
 mod error;
 mod faults;
+mod object;
 mod object_store;
 mod operation;
 mod quota;

@@ -299,6 +299,8 @@ problems! {
         "List /v1/storage-specs?state=active and choose another.";
     NoObjectStore = CONFLICT "no-object-store", "No object store configured",
         "Create a volume, or ask an administrator to configure an object store.";
+    NoBucketSpec = CONFLICT "no-bucket-spec", "No specification of buckets",
+        "Ask an administrator to create a storage specification of the kind `bucket`.";
     NotABucket = CONFLICT "not-a-bucket", "Storage is not a bucket",
         "Mount a volume in an instance. Only buckets have credentials.";
     TooManyCredentials = CONFLICT "too-many-credentials", "Too many credentials",
@@ -312,6 +314,11 @@ problems! {
         { state: string "State of the job." };
     AttemptNotYours = CONFLICT "attempt-not-yours", "Attempt belongs to another worker or session",
         "Stop the attempt and drop its results; register again if the session has ended.";
+    UploadMissing = CONFLICT "upload-missing", "Result was not uploaded",
+        "Request a URL for each result, upload it, and repeat the call.",
+        { names: array "Names of the results that are missing, or have another size." };
+    ArtifactGone = GONE "artifact-gone", "Content of the artifact is gone",
+        "Submit the job again.";
     WorkerBusy = CONFLICT "worker-busy", "Worker runs a job",
         "Wait until the job has ended, or cancel it.";
 

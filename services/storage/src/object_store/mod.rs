@@ -16,6 +16,7 @@ use rand::RngExt as _;
 use crate::config::ObjectStoreConfig;
 
 pub(crate) use error::{Code, Error};
+pub(crate) use s3::{Access, Object};
 
 /// Prefix of the access keys with which the platform itself acts for a tenant.
 const PLATFORM_KEY: &str = "ATPLATFORM";
@@ -101,6 +102,14 @@ impl ObjectStore {
         let key = KeyPair::random(PLATFORM_KEY);
         self.put_key(&uid, &key).await?;
         Ok(key)
+    }
+
+    /// Returns the platform's key of the tenant's user; none if there is no such user.
+    pub(crate) async fn platform_key(&self, tenant: TenantId) -> Result<Option<KeyPair>, Error> {
+        match self.user_keys(&user_of(tenant)).await {
+            Err(error) if error.is(&Code::NoSuchUser) => Ok(None),
+            keys => Ok(keys?.into_iter().find(|key| key.access.starts_with(PLATFORM_KEY))),
+        }
     }
 
     /// Returns the access keys of credentials that the tenant's user has.

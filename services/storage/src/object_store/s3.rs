@@ -10,10 +10,13 @@ use aws_sdk_s3::{
         timeout::TimeoutConfig,
     },
     error::{ProvideErrorMetadata, SdkError},
+    presigning::PresigningConfig,
     types::{Delete, EncodingType, ObjectIdentifier},
 };
 use futures::{StreamExt as _, TryFutureExt as _, TryStreamExt as _, stream};
 use percent_encoding::percent_decode_str;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::{Code, Error, KeyPair, ObjectStore};
 use crate::config::ObjectStoreConfig;
@@ -38,6 +41,25 @@ pub(super) fn client(config: &ObjectStoreConfig) -> Client {
             .timeout_config(timeouts)
             .build(),
     )
+}
+
+/// An object of a bucket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = BucketObject)]
+pub(crate) struct Object {
+    /// Its name.
+    #[schema(example = "jobs/job_0195b0c2/1/0.png")]
+    pub(crate) name: String,
+    /// Its size.
+    pub(crate) bytes: i64,
+}
+
+/// What a signed URL allows.
+pub(crate) enum Access {
+    /// A PUT of exactly so many bytes.
+    Upload { content_type: String, bytes: i64 },
+    /// GET, as a file.
+    Download { content_type: String, file_name: String },
 }
 
 fn as_user(key: &KeyPair) -> Builder {
@@ -88,9 +110,9 @@ impl ObjectStore {
         let started = Instant::now();
         let mut before = Vec::new();
         loop {
-            let objects = match self.object_names(key, bucket).await {
+            let objects: Vec<String> = match self.objects(key, bucket, None).await {
                 Err(error) if error.is(&Code::NoSuchBucket) => return Ok(true),
-                listed => listed?,
+                listed => listed?.into_iter().map(|object| object.name).collect(),
             };
             // if the deletion of a page has no effect, the removal of the bucket deletes its objects
             if objects.is_empty() || objects == before {
@@ -104,15 +126,57 @@ impl ObjectStore {
         }
     }
 
-    /// Returns the names of a page of objects.
-    async fn object_names(&self, key: &KeyPair, bucket: &str) -> Result<Vec<String>, Error> {
+    /// Returns a page of objects, by name: those whose names begin with `prefix`.
+    pub(crate) async fn objects(
+        &self,
+        key: &KeyPair,
+        bucket: &str,
+        prefix: Option<&str>,
+    ) -> Result<Vec<Object>, Error> {
         // unencoded, names with control characters would make the response unreadable
-        let call = self.s3.list_objects_v2().bucket(bucket).encoding_type(EncodingType::Url).max_keys(1000);
+        let call = self.s3.list_objects_v2().bucket(bucket).set_prefix(prefix.map(str::to_owned));
+        let call = call.encoding_type(EncodingType::Url).max_keys(1000);
         let page = call.customize().config_override(as_user(key)).send().await.map_err(refused)?;
-        Ok(page.contents().iter().filter_map(|object| decoded(object.key()?)).collect())
+        let object = |object: &aws_sdk_s3::types::Object| {
+            Some(Object { name: decoded(object.key()?)?, bytes: object.size().unwrap_or_default() })
+        };
+        Ok(page.contents().iter().filter_map(object).collect())
     }
 
-    async fn delete_objects(&self, key: &KeyPair, bucket: &str, names: &[String]) -> Result<(), Error> {
+    /// Returns a URL by which anybody can access one object for a time, at the address for users.
+    pub(crate) async fn sign_url(
+        &self,
+        key: &KeyPair,
+        bucket: &str,
+        object: &str,
+        access: Access,
+        lifetime: Duration,
+    ) -> Result<String, Error> {
+        let signing = PresigningConfig::expires_in(lifetime).map_err(Error::unavailable)?;
+        let user = as_user(key).endpoint_url(self.config.public());
+        let signed = match access {
+            Access::Upload { content_type, bytes } => {
+                let call = self.s3.put_object().bucket(bucket).key(object);
+                let call = call.content_type(content_type).content_length(bytes);
+                call.customize().config_override(user).presigned(signing).await.map_err(Error::unavailable)
+            }
+            Access::Download { content_type, file_name } => {
+                let call =
+                    self.s3.get_object().bucket(bucket).key(object).response_content_type(content_type);
+                let call = call.response_content_disposition(format!("attachment; filename=\"{file_name}\""));
+                call.customize().config_override(user).presigned(signing).await.map_err(Error::unavailable)
+            }
+        };
+        Ok(signed?.uri().to_owned())
+    }
+
+    /// Deletes objects.
+    pub(crate) async fn delete_objects(
+        &self,
+        key: &KeyPair,
+        bucket: &str,
+        names: &[String],
+    ) -> Result<(), Error> {
         let addressable = names.iter().filter(|name| is_addressable(name));
         let (together, alone): (Vec<_>, Vec<_>) = addressable.partition(|name| is_plain(name));
         let deletions: Vec<_> = alone

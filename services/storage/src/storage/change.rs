@@ -18,6 +18,11 @@ use crate::{
     storage_spec, tenant,
 };
 
+/// Name of the bucket for outputs of jobs.
+const OUTPUT_NAME: &str = "job-outputs";
+/// Its size, if the specification has it.
+const OUTPUT_GIB: i64 = 10;
+
 /// What a change has started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Changed {
@@ -48,6 +53,40 @@ pub(super) async fn create(
     let order =
         Order { id, tenant: owner, name: &new.name, spec: &spec, size_gib, place: place.as_ref(), operation };
     if store::insert(conn, &order).await? { Ok(id) } else { Err(Error::NameTaken("storage")) }
+}
+
+/// Id of the bucket for outputs of the tenant's jobs: a tenant has one at most.
+pub(crate) fn output_bucket_id(owner: TenantId) -> StorageId {
+    StorageId::derived(&["output bucket", &owner.to_string()])
+}
+
+/// Creates the bucket for outputs of the tenant's jobs, of the cheapest specification. False if it has been created
+/// meanwhile.
+pub(crate) async fn create_output_bucket(
+    conn: &mut PgConnection,
+    config: &Config,
+    owner: TenantId,
+) -> Result<bool, Error> {
+    tenant::check_active(conn, owner).await?;
+    let spec = storage_spec::find_cheapest_bucket(conn).await?.ok_or(Error::NoBucketSpec)?;
+    let size_gib = OUTPUT_GIB.clamp(spec.min_size_gib, spec.max_size_gib);
+    let id = output_bucket_id(owner);
+    // one request of the tenant at a time comes further
+    let quota = quota::check(conn, &config.limits, owner, Usage { storages: 1, gib: size_gib }).await;
+    if store::find(conn, owner, id).await?.is_some() {
+        return Ok(false);
+    }
+    quota?;
+    let operation = operation::start(conn, owner, id, OperationKind::Create).await?;
+    // the tenant may have another storage of this name
+    let suffix = id.uuid().simple().to_string();
+    for name in [OUTPUT_NAME, &format!("{OUTPUT_NAME}-{}", &suffix[..8])] {
+        let order = Order { id, tenant: owner, name, spec: &spec, size_gib, place: None, operation };
+        if store::insert(conn, &order).await? {
+            return Ok(true);
+        }
+    }
+    Err(Error::NameTaken("storage"))
 }
 
 /// Renames a locked storage, and makes it grow.

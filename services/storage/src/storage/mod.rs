@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::state::AppState;
 
-pub(crate) use change::delete_unused;
+pub(crate) use change::{create_output_bucket, delete_unused, output_bucket_id};
 #[cfg(test)]
 pub(crate) use model::tests;
 pub(crate) use model::{AttachmentMode, Phase, Storage, StorageState};

@@ -6,4 +6,4 @@ mod store;
 
 pub(crate) use http::routes;
 pub(crate) use model::{AccessMode, Kind, SpecState, StorageSpec};
-pub(crate) use store::{find, find_for_use};
+pub(crate) use store::{find, find_cheapest_bucket, find_for_use};

@@ -61,6 +61,18 @@ pub(crate) async fn find_for_use(
     .await
 }
 
+/// Returns the cheapest active specification of buckets, for creating one: it does not change before the end of the
+/// transaction.
+pub(crate) async fn find_cheapest_bucket(conn: &mut PgConnection) -> sqlx::Result<Option<StorageSpec>> {
+    select_specs!(
+        "where kind = $1 and state = $2 order by price_per_gib_month, id limit 1 for share",
+        Kind::Bucket as Kind,
+        SpecState::Active as SpecState
+    )
+    .fetch_optional(conn)
+    .await
+}
+
 /// Which specifications a list shows.
 pub(super) struct Filter<'a> {
     pub(super) name_prefix: Option<&'a str>,

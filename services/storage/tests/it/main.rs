@@ -9,6 +9,7 @@ mod buckets;
 mod isolation;
 mod kills;
 mod migrations;
+mod objects;
 mod quotas;
 mod specs;
 mod subjects;

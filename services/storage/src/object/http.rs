@@ -1,0 +1,253 @@
+//! `/internal/v1/buckets` and the bucket for outputs of jobs. All calls can be repeated without an Idempotency-Key.
+
+use std::time::Duration;
+
+use api::{Checks, Json, Path, Problem, ProblemType, Query, audit};
+use auth::Caller;
+use axum::{extract::State, http::StatusCode};
+use ids::{StorageId, TenantId};
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::bucket;
+use crate::{
+    error::Error,
+    object_store::{Access, Object},
+    state::AppState,
+    storage::{self, StorageState},
+};
+
+/// How long a URL can be used.
+const URL_LIFETIME: Duration = Duration::from_secs(900);
+/// Prefix of all objects that services write. Others are the tenant's own.
+const PREFIX: &str = "jobs/";
+
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(put_output_bucket))
+        .routes(routes!(create_object_url))
+        .routes(routes!(find_objects, delete_objects))
+}
+
+/// The bucket for outputs of a tenant's jobs.
+#[derive(Debug, Serialize, ToSchema)]
+struct OutputBucket {
+    /// Storage id of the bucket.
+    id: StorageId,
+    /// Its state. It can be used when it is `available` or `resizing`.
+    state: StorageState,
+}
+
+/// Returns the bucket for outputs of a tenant's jobs, and orders it if there is none: the smallest that the cheapest
+/// specification of buckets has, from 10 GiB up. It is a storage of the tenant like any other.
+#[utoipa::path(
+    put, path = "/internal/v1/tenants/{id}/output-bucket", operation_id = "put_output_bucket", tag = "internal",
+    params(("id" = TenantId, Path, description = "Tenant id")),
+    responses((status = 200, description = "The bucket", body = OutputBucket)),
+    extensions(("x-problems" = json!([
+        ProblemType::NoObjectStore, ProblemType::NoBucketSpec, ProblemType::QuotaExceeded,
+        ProblemType::TenantSuspended,
+    ])))
+)]
+async fn put_output_bucket(
+    State(state): State<AppState>,
+    _: Caller,
+    audit: audit::Request,
+    Path(owner): Path<TenantId>,
+) -> Result<Json<OutputBucket>, Problem> {
+    let mut tx = state.db.tenant(owner).await?;
+    let id = storage::output_bucket_id(owner);
+    if let Some(storage) = storage::find(&mut tx, owner, id).await? {
+        return Ok(Json(OutputBucket { id, state: storage.phase.state() }));
+    }
+    if state.object_store.is_none() {
+        return Err(Error::NoObjectStore.into());
+    }
+    if storage::create_output_bucket(&mut tx, &state.config, owner).await? {
+        audit.record(&mut tx, StatusCode::OK, None, &()).await?;
+    }
+    tx.commit().await?;
+    Ok(Json(OutputBucket { id, state: StorageState::Pending }))
+}
+
+/// What a signed URL allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum UrlKind {
+    /// One PUT of exactly these bytes.
+    Upload,
+    /// GET, as a file with this name.
+    Download,
+}
+
+/// A URL to sign.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct UrlRequest {
+    /// Owner of the bucket. A bucket of another tenant is not found.
+    tenant_id: TenantId,
+    /// What it allows.
+    kind: UrlKind,
+    /// Name of the object, below `jobs/`.
+    #[schema(example = "jobs/job_0195b0c2/1/0.png")]
+    object: String,
+    /// Media type of the object.
+    #[schema(example = "image/png")]
+    content_type: String,
+    /// Size of the object.
+    #[schema(minimum = 0)]
+    bytes: i64,
+}
+
+/// A URL with a signature.
+#[derive(Debug, Serialize, ToSchema)]
+struct SignedUrl {
+    /// The URL. An upload sends the `content-type` and `content-length` of the request.
+    url: String,
+    /// Until when it can be used.
+    expires_at: Timestamp,
+}
+
+/// Signs a URL for one object of a bucket.
+#[utoipa::path(
+    post, path = "/internal/v1/buckets/{id}/urls", operation_id = "create_object_url", tag = "internal",
+    params(("id" = StorageId, Path, description = "Storage id of the bucket")),
+    request_body = UrlRequest,
+    responses((status = 200, description = "The URL", body = SignedUrl)),
+    extensions(("x-problems" = json!([
+        ProblemType::NotABucket, ProblemType::StorageNotAvailable, ProblemType::TenantSuspended,
+        ProblemType::NoObjectStore,
+    ])))
+)]
+async fn create_object_url(
+    State(state): State<AppState>,
+    _: Caller,
+    Path(id): Path<StorageId>,
+    Json(request): Json<UrlRequest>,
+) -> Result<Json<SignedUrl>, Problem> {
+    let mut checks = Checks::default();
+    check_name(&mut checks, "/object", &request.object);
+    checks.length("/content_type", &request.content_type, 100);
+    let visible = request.content_type.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+    checks.require(visible, "/content_type", "must be visible ASCII");
+    checks.within("/bytes", request.bytes, 0, i64::MAX);
+    checks.finish()?;
+    let bucket = bucket::open(&state, request.tenant_id, id).await?;
+    let access = match request.kind {
+        UrlKind::Upload => Access::Upload { content_type: request.content_type, bytes: request.bytes },
+        UrlKind::Download => {
+            let file_name = request.object.rsplit('/').next().unwrap_or_default();
+            Access::Download { content_type: request.content_type, file_name: file_name.to_owned() }
+        }
+    };
+    let signed =
+        bucket.objects.sign_url(&bucket.key, &bucket.name, &request.object, access, URL_LIFETIME).await;
+    let lifetime = SignedDuration::try_from(URL_LIFETIME).unwrap_or_default();
+    Ok(Json(SignedUrl { url: signed.map_err(Error::from)?, expires_at: now() + lifetime }))
+}
+
+#[expect(clippy::disallowed_methods, reason = "signatures have the time of the process")]
+fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Below {
+    /// Owner of the bucket. A bucket of another tenant is not found.
+    tenant_id: TenantId,
+    /// Beginning of the names, below `jobs/`. Ends in `/`.
+    prefix: String,
+}
+
+impl Below {
+    fn check(&self) -> Result<(), Problem> {
+        let mut checks = Checks::default();
+        check_name(&mut checks, "prefix", &self.prefix);
+        checks.require(self.prefix.ends_with('/'), "prefix", "must end in /");
+        checks.finish()
+    }
+}
+
+/// Names have only characters that are the same in a path, in XML and in a header.
+fn check_name(checks: &mut Checks, pointer: &str, name: &str) {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
+    let is_name =
+        name.len() <= 512 && name.chars().all(is_plain) && !name.contains("..") && !name.contains("//");
+    checks.require(
+        name.starts_with(PREFIX) && name.len() > PREFIX.len() && is_name,
+        pointer,
+        "must begin with jobs/ and have letters, digits, . _ - and /",
+    );
+}
+
+/// Objects of a bucket.
+#[derive(Debug, Serialize, ToSchema)]
+struct Objects {
+    /// The first 1,000, by name.
+    items: Vec<Object>,
+}
+
+/// Returns the objects of a bucket whose names begin with a prefix, 1,000 at most.
+#[utoipa::path(
+    get, path = "/internal/v1/buckets/{id}/objects", operation_id = "find_objects", tag = "internal",
+    params(("id" = StorageId, Path, description = "Storage id of the bucket"), Below),
+    responses((status = 200, description = "The objects", body = Objects)),
+    extensions(("x-problems" = json!([
+        ProblemType::NotABucket, ProblemType::StorageNotAvailable, ProblemType::TenantSuspended,
+        ProblemType::NoObjectStore,
+    ])))
+)]
+async fn find_objects(
+    State(state): State<AppState>,
+    _: Caller,
+    Path(id): Path<StorageId>,
+    Query(below): Query<Below>,
+) -> Result<Json<Objects>, Problem> {
+    below.check()?;
+    let bucket = bucket::open(&state, below.tenant_id, id).await?;
+    let items = bucket.objects.objects(&bucket.key, &bucket.name, Some(&below.prefix)).await;
+    Ok(Json(Objects { items: items.map_err(Error::from)? }))
+}
+
+/// How far a deletion is.
+#[derive(Debug, Serialize, ToSchema)]
+struct Deletion {
+    /// Whether no such object is left. If not, repeat the call.
+    done: bool,
+}
+
+/// Deletes objects of a bucket whose names begin with a prefix. Repeat the call until it is done.
+#[utoipa::path(
+    delete, path = "/internal/v1/buckets/{id}/objects", operation_id = "delete_objects", tag = "internal",
+    params(("id" = StorageId, Path, description = "Storage id of the bucket"), Below),
+    responses((status = 200, description = "How far the deletion is", body = Deletion)),
+    extensions(("x-problems" = json!([
+        ProblemType::NotABucket, ProblemType::StorageNotAvailable, ProblemType::TenantSuspended,
+        ProblemType::NoObjectStore,
+    ])))
+)]
+async fn delete_objects(
+    State(state): State<AppState>,
+    _: Caller,
+    audit: audit::Request,
+    Path(id): Path<StorageId>,
+    Query(below): Query<Below>,
+) -> Result<Json<Deletion>, Problem> {
+    below.check()?;
+    let bucket = bucket::open(&state, below.tenant_id, id).await?;
+    let found =
+        bucket.objects.objects(&bucket.key, &bucket.name, Some(&below.prefix)).await.map_err(Error::from)?;
+    if found.is_empty() {
+        return Ok(Json(Deletion { done: true }));
+    }
+    let names: Vec<String> = found.into_iter().map(|object| object.name).collect();
+    bucket.objects.delete_objects(&bucket.key, &bucket.name, &names).await.map_err(Error::from)?;
+    let mut tx = state.db.tenant(below.tenant_id).await?;
+    audit.record(&mut tx, StatusCode::OK, None, &()).await?;
+    tx.commit().await?;
+    Ok(Json(Deletion { done: false }))
+}

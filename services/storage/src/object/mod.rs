@@ -1,0 +1,7 @@
+//! Objects in buckets of tenants, for services that read and write there for them: signed URLs, lists, deletions. The bytes
+//! go between the object store and whoever has the URL, not through this service.
+
+mod bucket;
+mod http;
+
+pub(crate) use http::routes;
