@@ -170,6 +170,7 @@ secret_key = "$object_store_secret_key"
 [callers]
 gpu = "$gpu_token"
 identity = "$identity_token"
+jobs = "$jobs_token"
 
 END
   auth "$storage_token"
@@ -233,6 +234,10 @@ END
   cat <<END
 listen = "0.0.0.0:8080"
 worker_listen = "0.0.0.0:8097"
+
+[storage]
+url = "http://storage:8080"
+token = "$jobs_token"
 
 [callers]
 identity = "$identity_token"

@@ -40,6 +40,8 @@ pub(crate) struct Ports {
     pub(crate) jobs: u16,
     /// For the workers of jobs.
     pub(crate) jobs_workers: u16,
+    /// The engine of the worker of jobs.
+    pub(crate) engine: u16,
     pub(crate) identity: u16,
     pub(crate) operator: u16,
     pub(crate) cluster: u16,
@@ -72,6 +74,7 @@ impl Default for Ports {
             storage: 8083,
             jobs: 8089,
             jobs_workers: 8097,
+            engine: 8098,
             identity: 8084,
             operator: 8085,
             cluster: 8086,
@@ -104,6 +107,7 @@ impl Ports {
             ("storage", self.storage),
             ("jobs", self.jobs),
             ("jobs_workers", self.jobs_workers),
+            ("engine", self.engine),
             ("identity", self.identity),
             ("operator", self.operator),
             ("cluster", self.cluster),

@@ -26,7 +26,7 @@ struct Image {
     check: &'static [&'static str],
 }
 
-static IMAGES: [Image; 12] = [
+static IMAGES: [Image; 13] = [
     Image { name: "admin", programs: &["atelier-admin"], check: &["--version"] },
     Image { name: "provision", programs: &["atelier-provision"], check: &["--version"] },
     Image { name: "gateway", programs: &["atelier-gateway"], check: &["openapi"] },
@@ -35,6 +35,7 @@ static IMAGES: [Image; 12] = [
     Image { name: "storage", programs: &["atelier-storage"], check: &["openapi"] },
     Image { name: "gpu", programs: &["atelier-gpu"], check: &["openapi"] },
     Image { name: "jobs", programs: &["atelier-jobs"], check: &["openapi"] },
+    Image { name: "runner", programs: &["atelier-runner"], check: &["--version"] },
     Image { name: "operator", programs: &["atelier-operator"], check: &["crds"] },
     Image { name: BACKUP, programs: &["atelier-admin"], check: &["--version"] },
     Image { name: WEBUI, programs: &["atelier-webui"], check: &["--version"] },

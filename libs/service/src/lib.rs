@@ -21,5 +21,6 @@ pub use http_client::http_client;
 pub use metrics::Metrics;
 pub use process::Process;
 pub use run::{Shutdown, serve};
+pub use telemetry::init as start_logging;
 pub use traces::{TelemetryConfig, Tracer};
 pub use workers::{Round, Workers};

@@ -10,10 +10,14 @@ use service::{Front, Metrics, Process, Round};
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::{NAME, attempt, audit_log, config::Config, dispatch, job, pool, state::AppState, tenant, worker};
+use crate::{
+    NAME, artifact, attempt, audit_log, config::Config, dispatch, job, pool, state::AppState, tenant, worker,
+};
 
 /// Period of the clean-up workers.
 const CLEAN_UP_PERIOD: Duration = Duration::from_secs(600);
+/// How often outputs are deleted that do not count.
+const SWEEP_PERIOD: Duration = Duration::from_secs(5);
 /// Rows that a clean-up worker deletes in one transaction, at most.
 const CLEAN_UP_BATCH: u32 = 10_000;
 
@@ -45,7 +49,7 @@ impl App {
 
     /// The routes of the listener for workers.
     pub fn worker_router(&self) -> Router {
-        let routes = worker::door_routes().merge(attempt::routes());
+        let routes = worker::door_routes().merge(attempt::routes()).merge(artifact::door_routes());
         let routes = routes
             .fallback(api::problem::no_such_route)
             .method_not_allowed_fallback(api::problem::no_such_method);
@@ -79,6 +83,11 @@ impl App {
                 tx.commit().await?;
                 Ok(Round::of(deleted, CLEAN_UP_BATCH.into()))
             }
+        });
+        let state = self.state.clone();
+        self.process.workers.spawn_periodic("jobs.outputs", SWEEP_PERIOD, move || {
+            let state = state.clone();
+            async move { artifact::sweep(&state).await }
         });
         let db = self.state.db.clone();
         self.process.workers.spawn_periodic("jobs.idempotency_keys", CLEAN_UP_PERIOD, move || {
@@ -122,6 +131,7 @@ pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
 fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(Tags::openapi())
         .merge(job::routes())
+        .merge(artifact::routes())
         .merge(pool::routes())
         .merge(worker::routes())
         .merge(tenant::routes())

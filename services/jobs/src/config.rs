@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, num::NonZeroU16, time::Duration};
 
 use auth::{AuthConfig, Callers};
+use clients::Endpoint;
 use db::DbConfig;
 use serde::Deserialize;
 
@@ -18,6 +19,8 @@ pub struct Config {
     pub database: DbConfig,
     /// Whose access tokens are accepted.
     pub auth: AuthConfig,
+    /// The storage service: outputs of jobs.
+    pub storage: Endpoint,
     /// Services that may call internal operations: name → token.
     #[serde(default)]
     pub callers: Callers,

@@ -31,6 +31,18 @@ pub(crate) enum Error {
     /// The worker has a job.
     #[error("the worker has a job")]
     WorkerBusy,
+    /// Results that the attempt has not uploaded.
+    #[error("not uploaded: {0:?}")]
+    UploadMissing(Vec<String>),
+    /// The bucket for outputs is being created or deleted.
+    #[error("the bucket for outputs is not ready")]
+    BucketNotReady,
+    /// The bucket of an artifact was deleted.
+    #[error("the content of the artifact is gone")]
+    ArtifactGone,
+    /// The storage service does not carry it out.
+    #[error(transparent)]
+    Storage(clients::Error),
     /// The database does not carry it out.
     #[error(transparent)]
     Database(#[from] sqlx::Error),
@@ -68,7 +80,39 @@ impl From<Error> for Problem {
             Error::WorkerBusy => {
                 Self::new(ProblemType::WorkerBusy, "A worker that runs a job cannot be deleted.")
             }
+            Error::UploadMissing(names) => Self::new(
+                ProblemType::UploadMissing,
+                format!("Not in the bucket, or of another size: {}.", names.join(", ")),
+            )
+            .with("names", names),
+            Error::BucketNotReady => {
+                Self::new(ProblemType::Unavailable, "The bucket for outputs is not ready yet.")
+            }
+            Error::ArtifactGone => Self::new(
+                ProblemType::ArtifactGone,
+                "The bucket with the content of the artifact was deleted.",
+            ),
+            Error::Storage(cause) => of_storage(cause),
             Error::Database(cause) => cause.into(),
         }
+    }
+}
+
+/// What the tenant can do something about is its problem; anything else is not.
+fn of_storage(error: clients::Error) -> Problem {
+    match error {
+        clients::Error::Problem(details)
+            if details.status == 409 || details.is(ProblemType::TenantSuspended) =>
+        {
+            match ProblemType::from_uri(&details.kind) {
+                Some(kind) => {
+                    let mut problem = Problem::new(kind, details.detail);
+                    problem.extra = details.extra;
+                    problem
+                }
+                None => Problem::unavailable("The storage service", details.detail),
+            }
+        }
+        other => Problem::unavailable("The storage service", other),
     }
 }

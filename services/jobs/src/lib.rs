@@ -11,6 +11,7 @@
 
 mod app;
 mod application;
+mod artifact;
 mod attempt;
 mod audit_log;
 mod config;

@@ -3,6 +3,7 @@
 use std::{ops::Deref, sync::Arc};
 
 use auth::{AuthState, HasAuth, Verifier};
+use clients::storage;
 use db::Db;
 use jiff::Timestamp;
 use service::Health;
@@ -27,6 +28,7 @@ pub(crate) struct Inner {
     /// Ends open polls: the shutdown of the process.
     pub(crate) stop: CancellationToken,
     pub(crate) views: Views,
+    pub(crate) storage: storage::Client,
     auth: AuthState,
 }
 
@@ -41,6 +43,7 @@ impl AppState {
         let db = Db::connect(crate::NAME, &config.database)?;
         Ok(Self(Arc::new(Inner {
             views: Views::new(&db, clock),
+            storage: storage::Client::new(http.clone(), config.storage.clone()),
             db,
             clock,
             stop,

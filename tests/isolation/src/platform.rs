@@ -175,6 +175,7 @@ impl Platform {
                 worker_listen: localhost(),
                 database: db.service(atelier_jobs::NAME, &atelier_jobs::MIGRATIONS).await,
                 auth: auth(atelier_jobs::NAME),
+                storage: storage.endpoint(atelier_jobs::NAME),
                 callers: callers(),
                 ended: EndedConfig::default(),
                 scheduler: SchedulerConfig::default(),

@@ -194,6 +194,7 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
     let job =
         json!({ "application": "stable-diffusion", "method": "txt2img", "parameters": { "prompt": name } });
     let job = client.post("/v1/jobs", job).await.expect(202).str("id").to_owned();
+    let artifact = insert_artifact(platform, &id, &job, &bucket).await;
     let pool = first(admin, "/v1/platform-pools").await;
     let worker = first(admin, &format!("/v1/platform-pools/{pool}/workers")).await;
 
@@ -231,6 +232,7 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
         ("img", vec![first(admin, "/v1/services").await]),
         ("sspec", vec![first(admin, "/v1/storage-specs").await]),
         ("job", vec![job]),
+        ("art", vec![artifact]),
         ("pool", vec![pool]),
         ("work", vec![worker]),
         ("get_datacenter.id", vec![DATACENTER.to_owned()]),
@@ -291,6 +293,25 @@ async fn insert_ways_to_sign_in(platform: &Platform, name: &str, user: &str) {
         .await
         .unwrap();
     conn.close().await.unwrap();
+}
+
+/// A result of a job, as its worker would have uploaded it into the bucket. Returns its id.
+async fn insert_artifact(platform: &Platform, tenant: &str, job: &str, bucket: &str) -> String {
+    let id = ids::ArtifactId::new();
+    let mut conn = platform.db.admin().await;
+    sqlx::query(
+        "insert into jobs.artifacts (id, job_id, attempt, tenant_id, name, content_type, sha256, bytes, storage_id)
+         values ($1, $2, 1, $3, '0.png', 'image/png', sha256(''), 0, $4)",
+    )
+    .bind(id)
+    .bind(job.parse::<ids::JobId>().unwrap())
+    .bind(tenant.parse::<ids::TenantId>().unwrap())
+    .bind(bucket.parse::<ids::StorageId>().unwrap())
+    .execute(&mut conn)
+    .await
+    .unwrap();
+    conn.close().await.unwrap();
+    id.to_string()
 }
 
 /// A connection over SSH that has ended. Pods of this cluster run no process to connect to.

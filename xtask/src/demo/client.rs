@@ -30,6 +30,7 @@ pub(crate) struct Api {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) etag: Option<String>,
+    pub(crate) location: Option<String>,
     pub(crate) body: Value,
     pub(crate) text: String,
 }
@@ -87,7 +88,8 @@ impl Api {
         let begun = Instant::now();
         let response = request.send().await?;
         let status = response.status().as_u16();
-        let etag = response.headers().get("etag").and_then(|v| v.to_str().ok()).map(str::to_owned);
+        let header = |name| response.headers().get(name).and_then(|v| v.to_str().ok()).map(str::to_owned);
+        let (etag, location) = (header("etag"), header("location"));
         let text = response.text().await?;
         let took = begun.elapsed().as_secs_f64() * 1000.0;
         let mut slowest = self.slowest.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,7 +97,7 @@ impl Api {
             *slowest = (took, format!("{method} {path}"));
         }
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Ok(Answer { status, etag, body, text })
+        Ok(Answer { status, etag, location, body, text })
     }
 
     /// The slowest call of all clients with the same origin.

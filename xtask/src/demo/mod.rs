@@ -6,6 +6,7 @@ pub(crate) mod client;
 mod hold;
 pub(crate) mod instance;
 mod isolation;
+mod job;
 mod order;
 mod queue;
 mod revocation;
@@ -43,6 +44,9 @@ pub(crate) struct Access {
     /// With `up --datacenters 2`.
     #[serde(default)]
     pub(crate) second: Option<Second>,
+    /// Whether there is a worker of jobs.
+    #[serde(default)]
+    pub(crate) has_worker: bool,
 }
 
 /// The second datacenter.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{
     Access, Steps,
     client::{Api, text},
-    hold, instance, isolation, order, queue, revocation, second, stock, storage, tenant_end, terminal,
+    hold, instance, isolation, job, order, queue, revocation, second, stock, storage, tenant_end, terminal,
     usage::{self, Ran},
 };
 
@@ -120,6 +120,12 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
     let granted = steps.step("  stops the first instance: the second one runs", hand_over).await?;
     steps.figure("release_to_grant_ms", format!("{granted:.0}"));
     steps.step("  deletes both", queue::clean_up(&admin, &designer, &contest)).await?;
+
+    if access.has_worker {
+        let submitted = steps.step("The designer orders a picture as a job", job::submit(&designer)).await?;
+        steps.step("  follows it until it has succeeded", job::follow(&designer, &submitted)).await?;
+        steps.step("  downloads the picture", job::download(&designer, &submitted)).await?;
+    }
 
     steps.step("The administrator removes the stock", stock::remove_stock(&admin, &spec)).await?;
     steps.step("  deletes the specification", stock::delete_spec(&admin, &spec_id)).await?;

@@ -7,6 +7,7 @@ pub(crate) mod secrets;
 pub(crate) mod seed;
 pub(crate) mod settings;
 mod supervise;
+mod worker;
 
 use std::{
     path::{Path, PathBuf},
@@ -179,6 +180,9 @@ async fn bring_up(
         Ok(admin) => {
             let names: Vec<_> = platform.datacenters.iter().map(|one| (one.name, one.name)).collect();
             seed::seed(&admin, &access, &names, suited).await?;
+            if !platform.is_drilled {
+                platform.start_worker(&worker::token(&admin, &platform.data).await?).await?;
+            }
         }
         // for example after a change of the password, once the platform has been up
         Err(error) if file.exists() => println!("  the demo data was not checked: {error:#}"),
@@ -220,6 +224,7 @@ pub(crate) fn access(config: &Config, secrets: &Secrets) -> Access {
             password: secrets.designer_password.clone(),
         },
         second: None,
+        has_worker: true,
     }
 }
 

@@ -33,7 +33,8 @@ pub(crate) struct Platform {
     pub(crate) config: Config,
     /// The same, with the ports at which the services reach Postgres and the object store.
     endpoints: Config,
-    is_drilled: bool,
+    /// Whether it is that of a drill, which has no worker of jobs.
+    pub(crate) is_drilled: bool,
     pub(crate) datacenters: Vec<Datacenter>,
     gateways: Vec<Gateway>,
     pub(crate) data: PathBuf,
@@ -279,6 +280,31 @@ impl Platform {
         if let Some(n) = self.processes.iter().position(|process| process.name() == name) {
             self.processes.remove(n).stop().await;
         }
+    }
+
+    /// Starts a worker of jobs that draws on the CPU: the stand-in of the WebUI as its engine, and the runner.
+    pub(crate) async fn start_worker(&mut self, token: &str) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        let (port, jobs) = (self.config.ports.engine, self.config.ports.jobs_workers);
+        let engine = self.programs.join("atelier-webui");
+        let (log, pictures) = (self.data.join("log/engine.log"), self.data.join("engine"));
+        self.processes.push(Supervised::start("engine", move || {
+            let mut command = process::command(&engine, Signal::SIGTERM);
+            command.arg("--port").arg(port.to_string()).arg("--output-dir").arg(&pictures);
+            logged(command, &log)
+        })?);
+        let runner = self.programs.join("atelier-runner");
+        let (log, token) = (self.data.join("log/runner.log"), token.to_owned());
+        self.processes.push(Supervised::start("runner", move || {
+            let mut command = process::command(&runner, Signal::SIGTERM);
+            command.env("ATELIER_JOBS_URL", format!("http://127.0.0.1:{jobs}"));
+            command.env("ATELIER_WORKER_TOKEN", &token);
+            command.env("ATELIER_ENGINE_URL", format!("http://127.0.0.1:{port}"));
+            logged(command, &log)
+        })?);
+        self.wait_for("engine", &format!("http://127.0.0.1:{port}/internal/ping")).await?;
+        print_time("worker of jobs", begun);
+        Ok(())
     }
 
     /// Starts HAProxy with this configuration.

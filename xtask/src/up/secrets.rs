@@ -25,7 +25,7 @@ pub(crate) struct Secrets {
     /// Service token of storage, for identity.
     #[serde(default = "token")]
     pub(crate) storage_token: String,
-    /// Service token of jobs, for identity.
+    /// Service token of jobs, for identity and storage.
     #[serde(default = "token")]
     pub(crate) jobs_token: String,
     /// Service token of identity, for gpu, storage and jobs.

@@ -12,6 +12,9 @@ use crate::demo::{
 
 const TENANT: &str = "atelier-studio";
 
+/// Names of the GPU specifications.
+pub(super) const GPU_SPECS: [&str; 2] = ["3080-small-4-1", "4090-small-8-1"];
+
 /// How the demo data suits the cluster.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Suited {
@@ -65,7 +68,7 @@ pub(crate) async fn seed(
 }
 
 /// Returns the object of this name, after creating it if necessary.
-async fn ensure(admin: &Api, collection: &str, name: &str, body: Value) -> anyhow::Result<Value> {
+pub(super) async fn ensure(admin: &Api, collection: &str, name: &str, body: Value) -> anyhow::Result<Value> {
     match admin.list(collection).await?.into_iter().find(|object| object["name"] == name) {
         Some(object) => Ok(object),
         None => admin.post(collection, body, 201).await,
@@ -103,8 +106,8 @@ fn gpu_specs(small: bool) -> [Value; 2] {
         })
     };
     [
-        spec("3080-small-4-1", "NVIDIA-GeForce-RTX-3080", 8704, 10_240, 4, 8192, "0.2"),
-        spec("4090-small-8-1", "NVIDIA-GeForce-RTX-4090", 16_384, 24_576, 8, 32_768, "0.6"),
+        spec(GPU_SPECS[0], "NVIDIA-GeForce-RTX-3080", 8704, 10_240, 4, 8192, "0.2"),
+        spec(GPU_SPECS[1], "NVIDIA-GeForce-RTX-4090", 16_384, 24_576, 8, 32_768, "0.6"),
     ]
 }
 

@@ -131,7 +131,11 @@ pub(crate) fn service(
         "stock" => with_callers(&stock(config, clusters, secrets), &[("gpu", &secrets.gpu_token)]),
         "storage" => with_callers(
             &storage(config, clusters, secrets),
-            &[("gpu", &secrets.gpu_token), ("identity", &secrets.identity_token)],
+            &[
+                ("gpu", &secrets.gpu_token),
+                ("identity", &secrets.identity_token),
+                ("jobs", &secrets.jobs_token),
+            ],
         ),
         "jobs" => with_callers(&jobs(config, secrets), &[("identity", &secrets.identity_token)]),
         "gpu" => with_callers(
@@ -339,10 +343,16 @@ fn jobs(config: &Config, secrets: &Secrets) -> String {
         r#"listen = "127.0.0.1:{port}"
 worker_listen = "127.0.0.1:{workers}"
 
+[storage]
+url = "http://127.0.0.1:{storage}"
+token = "{token}"
+
 {database}
 {auth}"#,
         port = config.ports.jobs,
         workers = config.ports.jobs_workers,
+        storage = config.ports.storage,
+        token = secrets.jobs_token,
         database = database(config, secrets),
         auth = revocable(config, &secrets.jobs_token),
     )

@@ -9,19 +9,11 @@ use super::{
     store,
 };
 use crate::{
+    artifact::{self, Artifact},
     error::Error,
     job::{self, Fence, JobState, Status},
     worker::store::{Held, free},
 };
-
-/// An output of an attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Artifact {
-    pub(crate) name: String,
-    pub(crate) content_type: String,
-    pub(crate) sha256: Vec<u8>,
-    pub(crate) bytes: i64,
-}
 
 /// Ends the attempt of a locked worker. Returns the state of its job.
 ///
@@ -47,6 +39,9 @@ pub(crate) async fn end(
         _ => None,
     };
     store::close(conn, job.id, number, ended.attempt, problem).await?;
+    if ended.attempt != AttemptState::Succeeded {
+        artifact::discard(conn, job.id, number).await?;
+    }
     free(conn, worker.id, job.id).await?;
     job::record_end(conn, &job, &ended.status, ended.failures, ended.preemptions).await?;
     Ok(ended.status.state())
@@ -75,7 +70,7 @@ pub(super) async fn complete(
     }
     let state = end(conn, worker, job, number, &End::Completed, policy, now).await?;
     if state == JobState::Succeeded {
-        store::insert_artifacts(conn, job, number, artifacts).await?;
+        artifact::insert(conn, job, number, artifacts).await?;
     }
     Ok(state)
 }

@@ -12,12 +12,13 @@ use sqlx::PgConnection;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    end::{self, Artifact},
+    end,
     model::{self, End, Policy},
     poll::{self, AttemptRef, Instruction},
     store::{self, Progress},
 };
 use crate::{
+    artifact,
     error::Error,
     job::{self, Fence, JobProblem, JobState, Phase},
     state::AppState,
@@ -28,8 +29,6 @@ use crate::{
 const MAX_WAIT: u32 = 20;
 /// How often an open poll looks by itself: assignments of other replicas.
 const LOOK: Duration = Duration::from_millis(200);
-/// Artifacts of an attempt, at most.
-const MAX_ARTIFACTS: usize = 64;
 
 pub(crate) fn routes() -> Router<AppState> {
     Router::new()
@@ -151,19 +150,9 @@ async fn begin(conn: &mut PgConnection, id: JobId, fence: Fence) -> Result<Progr
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ArtifactReport {
-    name: String,
-    content_type: String,
-    /// In hexadecimal.
-    sha256: String,
-    bytes: i64,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Completion {
     session: i64,
-    artifacts: Vec<ArtifactReport>,
+    artifacts: Vec<artifact::Report>,
 }
 
 #[derive(Debug, Serialize)]
@@ -172,44 +161,31 @@ struct EndAnswer {
     state: JobState,
 }
 
-impl Completion {
-    fn read(&self) -> Result<Vec<Artifact>, Problem> {
-        let mut checks = Checks::default();
-        checks.within("/artifacts", self.artifacts.len(), 0, MAX_ARTIFACTS);
-        let mut read: Vec<Artifact> = Vec::new();
-        for (n, artifact) in self.artifacts.iter().enumerate() {
-            let at = |member: &str| format!("/artifacts/{n}/{member}");
-            let ArtifactReport { name, content_type, .. } = artifact;
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-            let is_name = name.chars().all(is_plain) && !name.starts_with('.');
-            checks.length(&at("name"), name, 100);
-            checks.require(is_name, at("name"), "must be letters, digits, . _ and -");
-            checks.require(read.iter().all(|other| other.name != *name), at("name"), "duplicate name");
-            checks.length(&at("content_type"), content_type, 100);
-            checks.require(content_type.is_ascii(), at("content_type"), "must be ASCII");
-            checks.within(&at("bytes"), artifact.bytes, 0, i64::MAX);
-            let sha256 = hex::decode(&artifact.sha256).unwrap_or_default();
-            checks.require(sha256.len() == 32, at("sha256"), "must be 64 hexadecimal digits");
-            read.push(Artifact {
-                name: name.clone(),
-                content_type: content_type.clone(),
-                sha256,
-                bytes: artifact.bytes,
-            });
-        }
-        checks.finish()?;
-        Ok(read)
-    }
+/// Whether the worker runs the attempt.
+async fn is_open(
+    state: &AppState,
+    worker: WorkerCaller,
+    session: i64,
+    job: JobId,
+    number: i32,
+) -> Result<bool, Error> {
+    let mut tx = state.db.worker().await?;
+    let held = worker.touch(&mut tx, session).await?;
+    tx.commit().await?;
+    Ok(held.current == Some((job, number)))
 }
 
-/// Ends the attempt with its results. Can be repeated.
+/// Ends the attempt with its results, which were uploaded. Can be repeated.
 async fn complete(
     State(state): State<AppState>,
     worker: WorkerCaller,
     Path((job, number)): Path<(JobId, i32)>,
     Json(completion): Json<Completion>,
 ) -> Result<Json<EndAnswer>, Problem> {
-    let artifacts = completion.read()?;
+    let artifacts = artifact::read(&completion.artifacts)?;
+    if is_open(&state, worker, completion.session, job, number).await? {
+        artifact::check_uploaded(&state, job, number, &artifacts).await?;
+    }
     let policy = Policy::of(&state.config.scheduler);
     let mut tx = state.db.worker().await?;
     let held = worker.touch(&mut tx, completion.session).await?;

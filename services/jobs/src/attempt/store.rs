@@ -1,11 +1,11 @@
 //! The tables of attempts, progress and artifacts.
 
-use ids::{ArtifactId, JobId, ModelId, WorkerId};
+use ids::{JobId, ModelId, WorkerId};
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::{PgConnection, types::Json};
 
-use super::{end::Artifact, model::AttemptState};
+use super::model::AttemptState;
 use crate::job::{JobProblem, Phase};
 
 /// An attempt that begins.
@@ -111,31 +111,6 @@ pub(super) async fn put_progress(
     .execute(conn)
     .await
     .map(drop)
-}
-
-/// Inserts the results of a job.
-pub(super) async fn insert_artifacts(
-    conn: &mut PgConnection,
-    job: JobId,
-    number: i32,
-    artifacts: &[Artifact],
-) -> sqlx::Result<()> {
-    for artifact in artifacts {
-        sqlx::query!(
-            "insert into artifacts (id, job_id, attempt, tenant_id, name, content_type, sha256, bytes)
-             select $2, id, $3, tenant_id, $4, $5, $6, $7 from jobs where id = $1",
-            job as JobId,
-            ArtifactId::new() as ArtifactId,
-            number,
-            artifact.name,
-            artifact.content_type,
-            artifact.sha256,
-            artifact.bytes,
-        )
-        .execute(&mut *conn)
-        .await?;
-    }
-    Ok(())
 }
 
 /// What a worker needs to run a job.

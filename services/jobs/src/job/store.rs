@@ -90,7 +90,7 @@ macro_rules! select_jobs {
 }
 
 /// Returns the tenant's job.
-pub(super) async fn find(conn: &mut PgConnection, tenant: TenantId, id: JobId) -> sqlx::Result<Option<Job>> {
+pub(crate) async fn find(conn: &mut PgConnection, tenant: TenantId, id: JobId) -> sqlx::Result<Option<Job>> {
     select_jobs!("where tenant_id = $1 and id = $2", tenant as TenantId, id as JobId)
         .fetch_optional(conn)
         .await
@@ -382,11 +382,15 @@ pub(crate) async fn record_end(
 
 /// Deletes up to `most` jobs that ended more than `days` ago, with all that belongs to them. Returns how many.
 pub(crate) async fn delete_ended(conn: &mut PgConnection, days: i32, most: i64) -> sqlx::Result<u64> {
-    let done = sqlx::query!(
-        "delete from jobs where id in (
-             select id from jobs where ended_at < now() - make_interval(days => $1) order by ended_at limit $2)",
+    let done = sqlx::query_scalar!(
+        r#"with gone as (
+               delete from jobs where id in (
+                   select id from jobs where ended_at < now() - make_interval(days => $1) order by ended_at limit $2)
+               returning id),
+           swept as (update outputs o set delete_at = now() from gone where o.job_id = gone.id)
+           select count(*) as "count!" from gone"#,
         days,
         most,
     );
-    Ok(done.execute(conn).await?.rows_affected())
+    Ok(done.fetch_one(conn).await?.unsigned_abs())
 }

@@ -8,7 +8,7 @@ use crate::world::{Service, World};
 /// The process of a worker.
 pub(crate) struct Worker {
     pub(crate) id: String,
-    token: String,
+    pub(crate) token: String,
     door: Client,
     pub(crate) session: i64,
 }
@@ -87,10 +87,36 @@ impl Worker {
         self.call(work, "progress", json!({ "phase": "working", "step": step, "steps": 20 })).await
     }
 
+    /// Asks where a result of 3 bytes goes, until there is an answer.
+    pub(crate) async fn request_upload(&self, work: &Work, name: &str) -> Response {
+        let body = json!({ "name": name, "content_type": "image/png", "bytes": 3 });
+        eventually("the upload has an address", async || {
+            let answer = self.call(work, "uploads", body.clone()).await;
+            (answer.status < 500).then_some(answer)
+        })
+        .await
+    }
+
+    /// Uploads a result of 3 bytes.
+    pub(crate) async fn upload(&self, work: &Work, name: &str) {
+        let url = self.request_upload(work, name).await.expect(200).str("url").to_owned();
+        assert_eq!(put(&url, "abc").await, 200);
+    }
+
+    /// Ends the attempt with results of 3 bytes, uploaded or not.
+    pub(crate) async fn complete_with(&self, work: &Work, names: &[&str]) -> Response {
+        let picture = |name: &&str| json!({ "name": name, "content_type": "image/png", "sha256": "00".repeat(32), "bytes": 3 });
+        let artifacts: Vec<_> = names.iter().map(picture).collect();
+        self.call(work, "complete", json!({ "artifacts": artifacts })).await
+    }
+
+    /// Uploads a result, unless the attempt is not the worker's, and ends the attempt with it.
     pub(crate) async fn complete(&self, work: &Work) -> Response {
-        let picture =
-            json!({ "name": "0.png", "content_type": "image/png", "sha256": "00".repeat(32), "bytes": 3 });
-        self.call(work, "complete", json!({ "artifacts": [picture] })).await
+        let answer = self.request_upload(work, "0.png").await;
+        if answer.status == 200 {
+            assert_eq!(put(answer.str("url"), "abc").await, 200);
+        }
+        self.complete_with(work, &["0.png"]).await
     }
 
     pub(crate) async fn fail(&self, work: &Work, retryable: bool) -> Response {
@@ -101,6 +127,12 @@ impl Worker {
     pub(crate) async fn leave(&self, work: &Work) -> Response {
         self.call(work, "leave", json!({})).await
     }
+}
+
+/// Uploads to a signed URL. Returns the status.
+pub(crate) async fn put(url: &str, content: &'static str) -> u16 {
+    let put = reqwest::Client::new().put(url).header("content-type", "image/png").body(content);
+    put.send().await.unwrap().status().as_u16()
 }
 
 /// Waits for a job's state.

@@ -2,12 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
+mod artifacts;
 mod attempts;
 mod database;
 mod fleet;
 mod isolation;
 mod jobs;
 mod pools;
+mod runner;
 mod tenants;
 mod unreadable;
 mod workers;

@@ -1,7 +1,9 @@
 //! Everything around the service under test.
 
 use atelier_jobs::{App, Config, EndedConfig, MIGRATIONS, NAME, SchedulerConfig};
+use atelier_storage::{LimitsConfig, ObjectStoreConfig, ReconcileConfig};
 use auth::Role;
+use clients::Endpoint;
 use ids::TenantId;
 use serde_json::{Value, json};
 use service::Process;
@@ -12,6 +14,10 @@ pub(crate) struct World {
     pub(crate) db: TestDb,
     pub(crate) issuer: Issuer,
     pub(crate) config: Config,
+    /// The storage service.
+    pub(crate) storage: Client,
+    _objects: devs3::Server,
+    _folder: tempfile::TempDir,
 }
 
 /// A running replica of the service.
@@ -37,18 +43,25 @@ impl World {
 
     pub(crate) async fn on(db: TestDb) -> Self {
         let issuer = Issuer::start().await;
+        let folder = tempfile::tempdir().unwrap();
+        let objects = object_store(&folder).await;
+        let storage = storage(&db, &issuer, &objects).await;
         let config = Config {
             listen: "127.0.0.1:0".parse().unwrap(),
             worker_listen: "127.0.0.1:0".parse().unwrap(),
             database: db.service(NAME, &MIGRATIONS).await,
             auth: issuer.config(),
+            storage: Endpoint {
+                url: storage.base().parse().unwrap(),
+                token: testkit::service_token(NAME).into(),
+            },
             callers: testkit::callers(),
             ended: EndedConfig::default(),
             scheduler: SchedulerConfig::default(),
             audit: audit::RetentionConfig::default(),
             telemetry: None,
         };
-        Self { db, issuer, config }
+        Self { db, issuer, config, storage, _objects: objects, _folder: folder }
     }
 
     /// Starts a replica with its workers.
@@ -70,6 +83,48 @@ impl World {
     pub(crate) fn admin(&self, service: &Service) -> Client {
         service.client.token(&self.issuer.admin())
     }
+}
+
+async fn object_store(folder: &tempfile::TempDir) -> devs3::Server {
+    devs3::start(devs3::Config {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        data_dir: folder.path().join("objects"),
+        admin_access_key: "ADMIN".into(),
+        admin_secret_key: "admin-secret".into(),
+        region: "default".into(),
+    })
+    .await
+    .unwrap()
+}
+
+/// Starts the storage service, which has a specification of buckets.
+async fn storage(db: &TestDb, issuer: &Issuer, objects: &devs3::Server) -> Client {
+    let config = atelier_storage::Config {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        database: db.service(atelier_storage::NAME, &atelier_storage::MIGRATIONS).await,
+        auth: issuer.config(),
+        callers: testkit::callers(),
+        clusters: [].into(),
+        datacenters: [].into(),
+        object_store: Some(ObjectStoreConfig {
+            endpoint: objects.endpoint.clone(),
+            public_endpoint: None,
+            access_key: "ADMIN".into(),
+            secret_key: "admin-secret".into(),
+            region: "default".into(),
+        }),
+        limits: LimitsConfig::default(),
+        audit: audit::RetentionConfig::default(),
+        telemetry: None,
+        reconcile: ReconcileConfig::default(),
+    };
+    let app = atelier_storage::App::new(config, Process::default()).unwrap();
+    app.start_workers();
+    let storage = Client::new(&testkit::serve(app.router()).await);
+    let spec = json!({ "name": "object", "kind": "bucket", "min_size_gib": 1, "max_size_gib": 100,
+                       "price_per_gib_month": "0.01", "currency": "USD" });
+    let _ = storage.token(&issuer.admin()).post("/v1/storage-specs", spec).await.expect(201);
+    storage
 }
 
 /// Creates a pool. Returns its id.

@@ -1,0 +1,249 @@
+//! Calls of the jobs service's listener for workers (docs/JOBS.md).
+
+use std::time::Duration;
+
+use backon::{ExponentialBuilder, Retryable as _};
+use bytes::Bytes;
+use ids::JobId;
+use reqwest::{StatusCode, header};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value, json};
+use url::Url;
+
+/// Seconds for which a poll stays open.
+const WAIT_SECONDS: u32 = 20;
+/// Limit of a call, longer than a poll.
+const TIMEOUT: Duration = Duration::from_secs(40);
+/// How long a result is reported again while the service does not answer.
+const PERSISTENCE: Duration = Duration::from_secs(900);
+
+/// Why a call has no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The session has ended, or the attempt is not the worker's.
+    #[error("the session or attempt is not this worker's any more")]
+    NotYours,
+    /// The call was refused; a repetition would be, too.
+    #[error("{code}: {detail}")]
+    Refused { code: String, detail: String },
+    /// The service does not answer, or not properly.
+    #[error("the jobs service does not answer")]
+    Unavailable(#[source] anyhow::Error),
+}
+
+/// An attempt of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct Attempt {
+    pub(crate) job_id: JobId,
+    pub(crate) attempt: i32,
+}
+
+/// A job to run.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Work {
+    pub(crate) job_id: JobId,
+    pub(crate) attempt: i32,
+    pub(crate) application: String,
+    pub(crate) method: String,
+    pub(crate) parameters: Map<String, Value>,
+}
+
+/// Why an attempt has to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum StopReason {
+    Cancelled,
+    Preempted,
+    NotYours,
+}
+
+/// What the worker is to do.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Instruction {
+    Work(Work),
+    Stop { reason: StopReason },
+}
+
+/// What the engine and the runner do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Phase {
+    Loading,
+    Working,
+    Uploading,
+}
+
+/// How far an attempt is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Progress {
+    pub(crate) phase: Phase,
+    pub(crate) step: u32,
+    pub(crate) steps: u32,
+}
+
+/// A result that was uploaded.
+#[derive(Debug, Serialize)]
+pub(crate) struct Artifact {
+    pub(crate) name: String,
+    pub(crate) content_type: &'static str,
+    /// In hexadecimal.
+    pub(crate) sha256: String,
+    pub(crate) bytes: usize,
+}
+
+/// The listener.
+#[derive(Clone)]
+pub(crate) struct Door {
+    http: reqwest::Client,
+    base: Url,
+    token: SecretString,
+}
+
+impl Door {
+    pub(crate) fn new(http: reqwest::Client, base: Url, token: SecretString) -> Self {
+        Self { http, base, token }
+    }
+
+    /// Begins a session. What an earlier one runs is lost.
+    pub(crate) async fn register(&self) -> Result<Session, Error> {
+        #[derive(Deserialize)]
+        struct Answer {
+            session: i64,
+        }
+        let Answer { session } = self.call("register", &Value::Null).await?;
+        Ok(Session { door: self.clone(), number: session })
+    }
+
+    async fn call<T: DeserializeOwned>(&self, path: &str, body: &Value) -> Result<T, Error> {
+        let url = format!("{}/worker/v1/{path}", self.base.as_str().trim_end_matches('/'));
+        let request = self.http.post(url).timeout(TIMEOUT).bearer_auth(self.token.expose_secret());
+        let response = request.json(body).send().await.map_err(|error| Error::Unavailable(error.into()))?;
+        let status = response.status();
+        let text = response.bytes().await.map_err(|error| Error::Unavailable(error.into()))?;
+        if status.is_success() {
+            return serde_json::from_slice(&text).map_err(|error| Error::Unavailable(error.into()));
+        }
+        Err(refusal(status, &serde_json::from_slice(&text).unwrap_or_default()))
+    }
+}
+
+/// The error of an RFC 9457 problem.
+fn refusal(status: StatusCode, problem: &Value) -> Error {
+    let kind = problem["type"].as_str().unwrap_or_default();
+    let code = kind.rsplit('/').next().unwrap_or_default();
+    let detail = problem["detail"].as_str().unwrap_or_default();
+    match (status, code) {
+        (_, "attempt-not-yours") => Error::NotYours,
+        _ if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS => {
+            Error::Refused { code: code.to_owned(), detail: detail.to_owned() }
+        }
+        _ => Error::Unavailable(anyhow::anyhow!("{status} {code}: {detail}")),
+    }
+}
+
+/// A session of the worker.
+#[derive(Clone)]
+pub(crate) struct Session {
+    door: Door,
+    number: i64,
+}
+
+impl Session {
+    /// Waits for an instruction to a worker that runs `running`.
+    pub(crate) async fn poll(&self, running: Option<Attempt>) -> Result<Option<Instruction>, Error> {
+        #[derive(Deserialize)]
+        struct Answer {
+            instruction: Option<Instruction>,
+        }
+        let body = json!({ "session": self.number, "running": running, "wait_seconds": WAIT_SECONDS });
+        let Answer { instruction } = self.door.call("poll", &body).await?;
+        Ok(instruction)
+    }
+
+    /// Reports how far an attempt is.
+    pub(crate) async fn progress(&self, attempt: Attempt, progress: Progress) -> Result<(), Error> {
+        let Progress { phase, step, steps } = progress;
+        let body = json!({ "phase": phase, "step": step, "steps": steps });
+        self.of_attempt::<Value>(attempt, "progress", body).await.map(drop)
+    }
+
+    /// Uploads a result.
+    pub(crate) async fn upload(
+        &self,
+        attempt: Attempt,
+        artifact: &Artifact,
+        content: Vec<u8>,
+    ) -> Result<(), Error> {
+        let content = Bytes::from(content);
+        persist(|| self.upload_once(attempt, artifact, content.clone())).await
+    }
+
+    async fn upload_once(&self, attempt: Attempt, artifact: &Artifact, content: Bytes) -> Result<(), Error> {
+        #[derive(Deserialize)]
+        struct Answer {
+            url: String,
+        }
+        let Artifact { name, content_type, bytes, .. } = artifact;
+        let body = json!({ "name": name, "content_type": content_type, "bytes": bytes });
+        let Answer { url } = self.of_attempt(attempt, "uploads", body).await?;
+        let put = self.door.http.put(url).header(header::CONTENT_TYPE, *content_type);
+        let put = put.timeout(PERSISTENCE).body(content).send().await;
+        // the address holds a signature
+        let status = put.map_err(|error| Error::Unavailable(error.without_url().into()))?.status();
+        let failed = || Error::Unavailable(anyhow::anyhow!("the object store answers {status}"));
+        status.is_success().then_some(()).ok_or_else(failed)
+    }
+
+    /// Ends an attempt with its results.
+    pub(crate) async fn complete(&self, attempt: Attempt, artifacts: &[Artifact]) -> Result<(), Error> {
+        let body = json!({ "artifacts": artifacts });
+        persist(|| self.of_attempt::<Value>(attempt, "complete", body.clone())).await.map(drop)
+    }
+
+    /// Ends an attempt without results.
+    pub(crate) async fn fail(
+        &self,
+        attempt: Attempt,
+        code: &str,
+        message: &str,
+        is_retryable: bool,
+    ) -> Result<(), Error> {
+        let body = json!({ "code": code, "message": message, "retryable": is_retryable });
+        persist(|| self.of_attempt::<Value>(attempt, "fail", body.clone())).await.map(drop)
+    }
+
+    /// Ends an attempt that was told to stop, or whose process ends.
+    pub(crate) async fn leave(&self, attempt: Attempt) -> Result<(), Error> {
+        self.of_attempt::<Value>(attempt, "leave", json!({})).await.map(drop)
+    }
+
+    async fn of_attempt<T: DeserializeOwned>(
+        &self,
+        attempt: Attempt,
+        what: &str,
+        mut body: Value,
+    ) -> Result<T, Error> {
+        body["session"] = self.number.into();
+        let Attempt { job_id, attempt } = attempt;
+        self.door.call(&format!("attempts/{job_id}/{attempt}/{what}"), &body).await
+    }
+}
+
+/// Repeats a call while the service does not answer.
+async fn persist<T, R>(call: impl FnMut() -> R) -> Result<T, Error>
+where
+    R: Future<Output = Result<T, Error>>,
+{
+    let delays = ExponentialBuilder::default()
+        .with_min_delay(Duration::from_millis(200))
+        .with_max_delay(Duration::from_secs(10))
+        .with_jitter()
+        .without_max_times()
+        .with_total_delay(Some(PERSISTENCE));
+    call.retry(delays)
+        .when(|error| matches!(error, Error::Unavailable(_)))
+        .notify(|error, _| tracing::warn!(error = format!("{error:?}"), "repeating a call"))
+        .await
+}

@@ -1,0 +1,188 @@
+//! Stable Diffusion WebUI, by its API. It has one queue and one progress for all requests, so it gets one request at a time,
+//! and a caller that hangs up does not stop it.
+
+use std::time::Duration;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use url::Url;
+
+/// Longest generation.
+const LONGEST: Duration = Duration::from_secs(1_800);
+/// Limit of other calls.
+const SHORT: Duration = Duration::from_secs(10);
+/// The checkpoint that is loaded.
+const LOADED: &str = "default";
+
+/// Why the engine has no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    /// Another try, perhaps elsewhere, may succeed.
+    pub(crate) is_retryable: bool,
+}
+
+impl Failure {
+    fn of_engine(message: impl Into<String>) -> Self {
+        Self { code: "engine-failed", message: message.into(), is_retryable: true }
+    }
+
+    fn of_job(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), is_retryable: false }
+    }
+}
+
+/// The engine.
+#[derive(Clone)]
+pub(crate) struct WebUi {
+    http: reqwest::Client,
+    base: String,
+}
+
+/// What the engine does now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Steps {
+    pub(crate) step: u32,
+    pub(crate) steps: u32,
+}
+
+impl WebUi {
+    pub(crate) fn new(http: reqwest::Client, base: &Url) -> Self {
+        Self { http, base: base.as_str().trim_end_matches('/').to_owned() }
+    }
+
+    /// Whether it answers.
+    pub(crate) async fn is_ready(&self) -> bool {
+        self.get::<Value>("options").await.is_ok()
+    }
+
+    async fn get<T: serde::de::DeserializeOwned>(&self, path: &str) -> reqwest::Result<T> {
+        let url = format!("{}/sdapi/v1/{path}", self.base);
+        self.http.get(url).timeout(SHORT).send().await?.error_for_status()?.json().await
+    }
+
+    /// Makes pictures, as PNG.
+    pub(crate) async fn txt2img(&self, parameters: &Map<String, Value>) -> Result<Vec<Vec<u8>>, Failure> {
+        #[derive(Deserialize)]
+        struct Answer {
+            images: Vec<String>,
+        }
+        let mut body = request(parameters);
+        if let Some(model) = parameters.get("model").and_then(Value::as_str).filter(|model| *model != LOADED)
+        {
+            body["override_settings"] = json!({ "sd_model_checkpoint": self.checkpoint(model).await? });
+        }
+        let url = format!("{}/sdapi/v1/txt2img", self.base);
+        let lost = |error: reqwest::Error| Failure::of_engine(format!("The engine does not answer: {error}"));
+        let response = self.http.post(url).timeout(LONGEST).json(&body).send().await.map_err(lost)?;
+        let status = response.status();
+        let bytes = response.bytes().await.map_err(lost)?;
+        if !status.is_success() {
+            return Err(refused(status.as_u16(), &String::from_utf8_lossy(&bytes)));
+        }
+        let answer: Answer = serde_json::from_slice(&bytes)
+            .map_err(|error| Failure::of_engine(format!("The engine's answer cannot be read: {error}")))?;
+        let picture = |text: &String| BASE64.decode(text);
+        let pictures: Result<Vec<_>, _> = answer.images.iter().map(picture).collect();
+        match pictures {
+            Ok(pictures) if !pictures.is_empty() => Ok(pictures),
+            _ => Err(Failure::of_engine("The engine's answer has no pictures.")),
+        }
+    }
+
+    /// The title of a checkpoint.
+    async fn checkpoint(&self, name: &str) -> Result<String, Failure> {
+        #[derive(Deserialize)]
+        struct Checkpoint {
+            title: String,
+            model_name: String,
+        }
+        let all: Vec<Checkpoint> = self
+            .get("sd-models")
+            .await
+            .map_err(|error| Failure::of_engine(format!("The engine does not list its models: {error}")))?;
+        let found = all.into_iter().find(|one| one.model_name == name).map(|one| one.title);
+        found.ok_or_else(|| Failure::of_job("model-missing", format!("The worker has no model {name}.")))
+    }
+
+    /// How far it is; none if it works on nothing.
+    pub(crate) async fn steps(&self) -> Option<Steps> {
+        #[derive(Deserialize)]
+        struct Answer {
+            state: State,
+        }
+        #[derive(Deserialize)]
+        struct State {
+            job_count: i64,
+            job_no: u32,
+            sampling_step: u32,
+            sampling_steps: u32,
+        }
+        let Answer { state } = self.get("progress?skip_current_image=true").await.ok()?;
+        let count = u32::try_from(state.job_count).ok().filter(|count| *count > 0)?;
+        let steps = state.sampling_steps;
+        Some(Steps { step: state.job_no * steps + state.sampling_step, steps: count * steps })
+    }
+
+    /// Stops what it works on. It answers the open request with what it has.
+    pub(crate) async fn interrupt(&self) {
+        let url = format!("{}/sdapi/v1/interrupt", self.base);
+        if let Err(error) = self.http.post(url).timeout(SHORT).send().await {
+            tracing::warn!(%error, "cannot interrupt the engine");
+        }
+    }
+}
+
+/// The engine's request. A batch is made one picture after another, which needs the memory of one.
+fn request(parameters: &Map<String, Value>) -> Value {
+    let mut body = Map::new();
+    for name in ["prompt", "negative_prompt", "width", "height", "steps", "cfg_scale", "seed"] {
+        if let Some(value) = parameters.get(name) {
+            body.insert(name.to_owned(), value.clone());
+        }
+    }
+    body.insert("n_iter".to_owned(), parameters.get("images").cloned().unwrap_or_else(|| json!(1)));
+    body.insert("batch_size".to_owned(), json!(1));
+    body.insert("send_images".to_owned(), json!(true));
+    body.insert("save_images".to_owned(), json!(false));
+    Value::Object(body)
+}
+
+fn refused(status: u16, text: &str) -> Failure {
+    let text: String = text.chars().take(500).collect();
+    match status {
+        400..500 => {
+            Failure::of_job("invalid-parameters", format!("The engine refuses the parameters: {text}"))
+        }
+        _ if text.contains("OutOfMemoryError") => {
+            Failure { code: "out-of-memory", ..Failure::of_engine("The GPU has too little memory.") }
+        }
+        _ => Failure::of_engine(format!("The engine failed ({status}): {text}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_the_jobs_fault_and_a_failure_the_engines() {
+        assert_eq!(refused(422, "steps").code, "invalid-parameters");
+        assert!(!refused(404, "Sampler not found").is_retryable);
+        assert_eq!(refused(500, r#"{"error":"OutOfMemoryError"}"#).code, "out-of-memory");
+        let failed = refused(500, "x");
+        assert_eq!((failed.code, failed.is_retryable), ("engine-failed", true));
+    }
+
+    #[test]
+    fn pictures_are_made_one_after_another_and_not_kept() {
+        let parameters = json!({ "prompt": "a fox", "images": 3, "model": "default", "seed": 7 });
+        let body = request(parameters.as_object().unwrap());
+        assert_eq!(
+            body,
+            json!({ "prompt": "a fox", "seed": 7, "n_iter": 3, "batch_size": 1, "send_images": true, "save_images": false })
+        );
+    }
+}

@@ -1,0 +1,16 @@
+//! The process of a worker: polls the jobs service for work, runs it in the engine beside it, and uploads the results.
+//!
+//! ```text
+//!  runner::run ──► door (jobs service)        poll, progress, uploads, complete
+//!       └──► work ──► engine (WebUI's API)    one job at a time
+//!              └──► object store              PUT of each result, by a signed URL
+//! ```
+//!
+//! It connects to others only. It keeps nothing: a new process registers, and what the old one ran is lost.
+
+mod door;
+mod engine;
+mod runner;
+mod work;
+
+pub use runner::{Config, run};

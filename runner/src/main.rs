@@ -1,0 +1,42 @@
+//! The program: `atelier-runner`.
+
+use anyhow::Context as _;
+use atelier_runner::Config;
+use clap::Parser;
+use secrecy::SecretString;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+/// The process of a worker: runs jobs of the platform in an engine that listens beside it.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Args {
+    /// Base URL of the jobs service's listener for workers.
+    #[arg(long, env = "ATELIER_JOBS_URL")]
+    jobs_url: Url,
+    /// The token of the worker.
+    #[arg(long, env = "ATELIER_WORKER_TOKEN", hide_env_values = true)]
+    token: SecretString,
+    /// Base URL of a Stable Diffusion WebUI.
+    #[arg(long, env = "ATELIER_ENGINE_URL", default_value = "http://127.0.0.1:7860")]
+    engine_url: Url,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    service::start_logging();
+    let stop = CancellationToken::new();
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let stopped = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        stopped.cancel();
+    });
+    let config = Config { jobs_url: args.jobs_url, token: args.token, engine_url: args.engine_url };
+    atelier_runner::run(config, stop).await.context("runner")
+}

@@ -1,0 +1,181 @@
+//! One attempt: the engine works, its progress is reported, an open poll tells when to stop, and the results are uploaded.
+
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    door::{Artifact, Attempt, Error, Instruction, Phase, Progress, Session, StopReason, Work},
+    engine::{Failure, Steps, WebUi},
+};
+
+/// How often progress is read and reported.
+const REPORT: Duration = Duration::from_millis(500);
+/// Pause after a call that failed.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long an interrupted engine may take to answer.
+const INTERRUPTED: Duration = Duration::from_secs(20);
+
+/// How an attempt has ended for the runner.
+enum End {
+    /// The engine has results.
+    Made(Vec<Vec<u8>>),
+    /// It has none.
+    Failed(Failure),
+    /// The attempt was told to stop.
+    Stopped(StopReason),
+    /// The process ends.
+    Ending,
+}
+
+/// Runs an attempt to its end.
+///
+/// # Errors
+/// If the session has ended, or the end could not be reported.
+pub(crate) async fn run(
+    session: &Session,
+    engine: &WebUi,
+    work: Work,
+    stop: &CancellationToken,
+) -> Result<(), Error> {
+    let attempt = Attempt { job_id: work.job_id, attempt: work.attempt };
+    if (work.application.as_str(), work.method.as_str()) != ("stable-diffusion", "txt2img") {
+        let message = format!("The worker does not run {}.{}.", work.application, work.method);
+        return session.fail(attempt, "unknown-method", &message, false).await;
+    }
+    tracing::info!(job.id = %attempt.job_id, attempt.attempt, "attempt begins");
+    let end = compute(session, engine, attempt, &work, stop).await?;
+    match end {
+        End::Made(pictures) => tokio::select! {
+            done = deliver(session, attempt, pictures) => done,
+            reason = stopped(session, attempt) => left(session, attempt, reason?).await,
+            () = stop.cancelled() => session.leave(attempt).await,
+        },
+        End::Failed(Failure { code, message, is_retryable }) => {
+            tracing::warn!(job.id = %attempt.job_id, code, message, "attempt failed");
+            session.fail(attempt, code, &message, is_retryable).await
+        }
+        End::Stopped(reason) => left(session, attempt, reason).await,
+        End::Ending => session.leave(attempt).await,
+    }
+}
+
+async fn left(session: &Session, attempt: Attempt, reason: StopReason) -> Result<(), Error> {
+    tracing::info!(job.id = %attempt.job_id, ?reason, "attempt stopped");
+    match reason {
+        StopReason::Cancelled | StopReason::Preempted => session.leave(attempt).await,
+        StopReason::NotYours => Ok(()),
+    }
+}
+
+/// Lets the engine work until it is done or has to stop. An engine that has to stop is idle afterwards.
+async fn compute(
+    session: &Session,
+    engine: &WebUi,
+    attempt: Attempt,
+    work: &Work,
+    stop: &CancellationToken,
+) -> Result<End, Error> {
+    let making = engine.txt2img(&work.parameters);
+    tokio::pin!(making);
+    let end = tokio::select! {
+        made = &mut making => return Ok(made.map_or_else(End::Failed, End::Made)),
+        reason = stopped(session, attempt) => reason.map(End::Stopped),
+        lost = report(session, engine, attempt) => Err(lost),
+        () = stop.cancelled() => Ok(End::Ending),
+    };
+    // an interrupt that comes before the engine has begun has no effect
+    let idle = async {
+        loop {
+            engine.interrupt().await;
+            tokio::select! {
+                _ = &mut making => return,
+                () = sleep(REPORT) => {}
+            }
+        }
+    };
+    if tokio::time::timeout(INTERRUPTED, idle).await.is_err() {
+        tracing::warn!(job.id = %attempt.job_id, "the engine does not stop");
+    }
+    end
+}
+
+/// Waits until the attempt has to stop.
+async fn stopped(session: &Session, attempt: Attempt) -> Result<StopReason, Error> {
+    loop {
+        match session.poll(Some(attempt)).await {
+            Ok(Some(Instruction::Stop { reason })) => return Ok(reason),
+            Ok(Some(Instruction::Work(other))) => {
+                tracing::warn!(job.id = %other.job_id, "work for a worker that has some");
+                return Ok(StopReason::NotYours);
+            }
+            Ok(None) => {}
+            Err(Error::Unavailable(error)) => {
+                // it works on, and reports the end when the service is back
+                tracing::warn!(error = format!("{error:#}"), "cannot poll");
+                sleep(PAUSE).await;
+            }
+            Err(other) => return Err(other),
+        }
+    }
+}
+
+/// Reports progress whenever it changes, until the attempt is not the worker's any more.
+async fn report(session: &Session, engine: &WebUi, attempt: Attempt) -> Error {
+    let mut ticks = interval(REPORT);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut last = None;
+    loop {
+        ticks.tick().await;
+        let now = match engine.steps().await {
+            Some(Steps { step, steps }) => Progress { phase: Phase::Working, step, steps },
+            None => Progress { phase: Phase::Loading, step: 0, steps: 0 },
+        };
+        // the engine is idle for a moment after its last picture
+        if last == Some(now) || (last.is_some() && now.phase == Phase::Loading) {
+            continue;
+        }
+        match session.progress(attempt, now).await {
+            Ok(()) => last = Some(now),
+            Err(Error::Unavailable(error)) => {
+                tracing::warn!(error = format!("{error:#}"), "cannot report progress");
+            }
+            Err(other) => return other,
+        }
+    }
+}
+
+/// Uploads the results, and ends the attempt with them.
+async fn deliver(session: &Session, attempt: Attempt, pictures: Vec<Vec<u8>>) -> Result<(), Error> {
+    let uploading = Progress { phase: Phase::Uploading, step: 0, steps: 0 };
+    match session.progress(attempt, uploading).await {
+        Ok(()) | Err(Error::Unavailable(_)) => {}
+        Err(other) => return Err(other),
+    }
+    let mut artifacts = Vec::new();
+    for (n, picture) in pictures.into_iter().enumerate() {
+        let artifact = Artifact {
+            name: format!("{n}.png"),
+            content_type: "image/png",
+            sha256: hex::encode(Sha256::digest(&picture)),
+            bytes: picture.len(),
+        };
+        match session.upload(attempt, &artifact, picture).await {
+            // no space, say: the user can do something about it
+            Err(Error::Refused { code, detail }) => {
+                return session.fail(attempt, &code, &detail, false).await;
+            }
+            Err(Error::Unavailable(error)) => {
+                tracing::warn!(error = format!("{error:#}"), "cannot upload");
+                return session.fail(attempt, "upload-failed", "A result could not be uploaded.", true).await;
+            }
+            done => done?,
+        }
+        artifacts.push(artifact);
+    }
+    session.complete(attempt, &artifacts).await?;
+    tracing::info!(job.id = %attempt.job_id, artifacts = artifacts.len(), "attempt completed");
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! Results of jobs over HTTP.
+
+use api::{Json, Page, PageParams, Path, Problem, ProblemType, Query};
+use auth::Member;
+use axum::{
+    extract::State,
+    http::{StatusCode, header},
+    response::IntoResponse,
+};
+use clients::storage::{UrlKind, UrlRequest};
+use ids::{ArtifactId, JobId};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    model::{ArtifactView, folder},
+    store,
+};
+use crate::{error::Error, job, state::AppState};
+
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(list_job_artifacts)).routes(routes!(get_job_artifact_content))
+}
+
+/// Lists the results of a job, oldest first.
+#[utoipa::path(
+    get, path = "/v1/jobs/{id}/artifacts", operation_id = "list_job_artifacts", tag = "jobs",
+    params(("id" = JobId, Path, description = "Job id"), PageParams),
+    responses((status = 200, description = "A page", body = Page<ArtifactView>))
+)]
+async fn list_job_artifacts(
+    State(state): State<AppState>,
+    member: Member,
+    Path(id): Path<JobId>,
+    Query(params): Query<PageParams>,
+) -> Result<Json<Page<ArtifactView>>, Problem> {
+    let page = params.request()?;
+    let mut tx = state.db.tenant(member.tenant).await?;
+    job::find(&mut tx, member.tenant, id).await?.ok_or(Error::NotFound)?;
+    let artifacts = store::list(&mut tx, member.tenant, id, page.after, page.rows()).await?;
+    Ok(Json(page.page(artifacts, |artifact| artifact.id)))
+}
+
+/// Redirects to the content of a result. The address needs no token, and can be used for 15 minutes.
+#[utoipa::path(
+    get, path = "/v1/jobs/{id}/artifacts/{artifact_id}/content", operation_id = "get_job_artifact_content",
+    tag = "jobs",
+    params(
+        ("id" = JobId, Path, description = "Job id"),
+        ("artifact_id" = ArtifactId, Path, description = "Artifact id"),
+    ),
+    responses((
+        status = 307, description = "`Location` is the content",
+        headers(("Location" = String, description = "A signed URL in the object store")),
+    )),
+    extensions(("x-problems" = json!([
+        ProblemType::ArtifactGone, ProblemType::StorageNotAvailable, ProblemType::TenantSuspended,
+    ])))
+)]
+async fn get_job_artifact_content(
+    State(state): State<AppState>,
+    member: Member,
+    Path((job, id)): Path<(JobId, ArtifactId)>,
+) -> Result<impl IntoResponse, Problem> {
+    let mut tx = state.db.tenant(member.tenant).await?;
+    let content = store::content(&mut tx, member.tenant, job, id).await?.ok_or(Error::NotFound)?;
+    drop(tx);
+    let storage = content.storage.ok_or(Error::ArtifactGone)?;
+    let object = format!("{}{}", folder(job, content.attempt), content.name);
+    let request = UrlRequest {
+        tenant_id: member.tenant,
+        kind: UrlKind::Download,
+        object: &object,
+        content_type: &content.content_type,
+        bytes: content.bytes,
+    };
+    let signed = state.storage.sign_url(storage, &request).await.map_err(|error| match error {
+        missing if missing.is_not_found() => Error::ArtifactGone,
+        other => Error::Storage(other),
+    })?;
+    let headers = [(header::LOCATION, signed.url), (header::CACHE_CONTROL, "no-store".to_owned())];
+    Ok((StatusCode::TEMPORARY_REDIRECT, headers))
+}

@@ -1,0 +1,93 @@
+//! What an artifact is.
+
+use api::{Checks, Problem};
+use ids::{ArtifactId, JobId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Artifacts of an attempt, at most.
+const MAX_ARTIFACTS: usize = 64;
+/// Bytes of an artifact, at most: what one PUT can have.
+const MAX_BYTES: i64 = 5 << 30;
+
+/// An output of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Artifact {
+    pub(crate) name: String,
+    pub(crate) content_type: String,
+    pub(crate) sha256: Vec<u8>,
+    pub(crate) bytes: i64,
+}
+
+/// An output, as a worker reports it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Report {
+    name: String,
+    content_type: String,
+    /// In hexadecimal.
+    sha256: String,
+    bytes: i64,
+}
+
+/// Checks the outputs of an attempt.
+///
+/// # Errors
+/// Names all invalid fields, below `/artifacts`.
+pub(crate) fn read(reports: &[Report]) -> Result<Vec<Artifact>, Problem> {
+    let mut checks = Checks::default();
+    checks.within("/artifacts", reports.len(), 0, MAX_ARTIFACTS);
+    let mut read: Vec<Artifact> = Vec::new();
+    for (n, report) in reports.iter().enumerate() {
+        let at = format!("/artifacts/{n}");
+        let Report { name, content_type, bytes, .. } = report;
+        check(&mut checks, &at, name, content_type, *bytes);
+        let is_new = read.iter().all(|other| other.name != *name);
+        checks.require(is_new, format!("{at}/name"), "duplicate name");
+        let sha256 = hex::decode(&report.sha256).unwrap_or_default();
+        checks.require(sha256.len() == 32, format!("{at}/sha256"), "must be 64 hexadecimal digits");
+        read.push(Artifact { name: name.clone(), content_type: content_type.clone(), sha256, bytes: *bytes });
+    }
+    checks.finish()?;
+    Ok(read)
+}
+
+/// Checks what a worker says of an output.
+pub(super) fn check(checks: &mut Checks, at: &str, name: &str, content_type: &str, bytes: i64) {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    let is_name = name.chars().all(is_plain) && !name.starts_with('.') && !name.contains("..");
+    checks.length(&format!("{at}/name"), name, 100);
+    checks.require(is_name, format!("{at}/name"), "must be letters, digits, . _ and -");
+    let pointer = format!("{at}/content_type");
+    checks.length(&pointer, content_type, 100);
+    let is_visible = content_type.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+    checks.require(is_visible, pointer, "must be visible ASCII");
+    checks.within(&format!("{at}/bytes"), bytes, 0, MAX_BYTES);
+}
+
+/// Beginning of the names of an attempt's objects.
+pub(super) fn folder(job: JobId, attempt: i32) -> String {
+    format!("jobs/{job}/{attempt}/")
+}
+
+/// A result of a job.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = Artifact)]
+pub(super) struct ArtifactView {
+    /// Artifact id.
+    pub(super) id: ArtifactId,
+    /// Name, unique in the job.
+    #[schema(example = "0.png")]
+    pub(super) name: String,
+    /// Media type.
+    #[schema(example = "image/png")]
+    pub(super) content_type: String,
+    /// SHA-256 of the content as the worker computed it, in hexadecimal.
+    #[schema(example = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")]
+    pub(super) sha256: String,
+    /// Size in bytes.
+    pub(super) bytes: i64,
+    /// Time of creation.
+    pub(super) created_at: Timestamp,
+}

@@ -1,0 +1,174 @@
+//! The tables of artifacts and of outputs in object storage.
+
+use ids::{ArtifactId, JobId, StorageId, TenantId};
+use sqlx::PgConnection;
+
+use super::model::{Artifact, ArtifactView};
+
+/// How long the objects of an attempt are kept that does not count: longer than an upload URL can be used.
+const KEPT_MINUTES: i32 = 60;
+
+/// Where the objects of an attempt are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Output {
+    pub(super) job: JobId,
+    pub(super) attempt: i32,
+    pub(super) tenant: TenantId,
+    pub(super) storage: StorageId,
+}
+
+/// Returns where the objects of an attempt are; none if it has not begun to upload.
+pub(super) async fn output(
+    conn: &mut PgConnection,
+    job: JobId,
+    attempt: i32,
+) -> sqlx::Result<Option<Output>> {
+    sqlx::query_as!(
+        Output,
+        "select job_id as job, attempt, tenant_id as tenant, storage_id as storage from outputs
+         where job_id = $1 and attempt = $2",
+        job as JobId,
+        attempt,
+    )
+    .fetch_optional(conn)
+    .await
+}
+
+/// Records that an attempt begins to upload.
+pub(super) async fn insert_output(conn: &mut PgConnection, output: &Output) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into outputs (job_id, attempt, tenant_id, storage_id) values ($1, $2, $3, $4) on conflict do nothing",
+        output.job as JobId,
+        output.attempt,
+        output.tenant as TenantId,
+        output.storage as StorageId,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Has the objects of an attempt that does not count deleted.
+pub(crate) async fn discard(conn: &mut PgConnection, job: JobId, attempt: i32) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update outputs set delete_at = now() + make_interval(mins => $3) where job_id = $1 and attempt = $2",
+        job as JobId,
+        attempt,
+        KEPT_MINUTES,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Returns outputs that are to be deleted, those that are due longest first.
+pub(super) async fn due(conn: &mut PgConnection, limit: i64) -> sqlx::Result<Vec<Output>> {
+    sqlx::query_as!(
+        Output,
+        "select job_id as job, attempt, tenant_id as tenant, storage_id as storage from outputs
+         where delete_at <= now() order by delete_at limit $1",
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Puts the deletion of outputs off.
+pub(super) async fn postpone(conn: &mut PgConnection, output: &Output, seconds: i32) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update outputs set delete_at = now() + make_interval(secs => $3) where job_id = $1 and attempt = $2",
+        output.job as JobId,
+        output.attempt,
+        f64::from(seconds),
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Forgets outputs that were deleted.
+pub(super) async fn delete_output(conn: &mut PgConnection, output: &Output) -> sqlx::Result<()> {
+    sqlx::query!(
+        "delete from outputs where job_id = $1 and attempt = $2 and delete_at is not null",
+        output.job as JobId,
+        output.attempt,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Inserts the results of a job.
+pub(crate) async fn insert(
+    conn: &mut PgConnection,
+    job: JobId,
+    attempt: i32,
+    artifacts: &[Artifact],
+) -> sqlx::Result<()> {
+    for artifact in artifacts {
+        sqlx::query!(
+            "insert into artifacts (id, job_id, attempt, tenant_id, name, content_type, sha256, bytes, storage_id)
+             select $2, j.id, $3, j.tenant_id, $4, $5, $6, $7, o.storage_id
+             from jobs j left join outputs o on o.job_id = j.id and o.attempt = $3 where j.id = $1",
+            job as JobId,
+            ArtifactId::new() as ArtifactId,
+            attempt,
+            artifact.name,
+            artifact.content_type,
+            artifact.sha256,
+            artifact.bytes,
+        )
+        .execute(&mut *conn)
+        .await?;
+    }
+    Ok(())
+}
+
+/// Returns artifacts of the tenant's job after `after`, by id.
+pub(super) async fn list(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    job: JobId,
+    after: Option<ArtifactId>,
+    limit: i64,
+) -> sqlx::Result<Vec<ArtifactView>> {
+    sqlx::query_as!(
+        ArtifactView,
+        r#"select id, name, content_type, encode(sha256, 'hex') as "sha256!", bytes, created_at from artifacts
+           where tenant_id = $1 and job_id = $2 and ($3::uuid is null or id > $3) order by id limit $4"#,
+        tenant as TenantId,
+        job as JobId,
+        after as Option<ArtifactId>,
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Where the content of an artifact is.
+pub(super) struct Content {
+    pub(super) attempt: i32,
+    pub(super) name: String,
+    pub(super) content_type: String,
+    pub(super) bytes: i64,
+    pub(super) storage: Option<StorageId>,
+}
+
+/// Returns where the content of an artifact of the tenant's job is.
+pub(super) async fn content(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    job: JobId,
+    id: ArtifactId,
+) -> sqlx::Result<Option<Content>> {
+    sqlx::query_as!(
+        Content,
+        "select attempt, name, content_type, bytes, storage_id as storage from artifacts
+         where tenant_id = $1 and job_id = $2 and id = $3",
+        tenant as TenantId,
+        job as JobId,
+        id as ArtifactId,
+    )
+    .fetch_optional(conn)
+    .await
+}

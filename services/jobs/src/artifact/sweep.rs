@@ -1,0 +1,56 @@
+//! Deletes objects of attempts that do not count, and of jobs that were deleted.
+
+use anyhow::Context as _;
+use service::Round;
+
+use super::{
+    model::folder,
+    store::{self, Output},
+};
+use crate::state::AppState;
+
+/// Outputs deleted in one round.
+const BATCH: u32 = 50;
+/// Calls for one output in a round; each deletes up to 1,000 objects.
+const CALLS: usize = 5;
+/// Delay after a failure: one tenant's bucket must not hold up the others.
+const RETRY_SECONDS: i32 = 600;
+
+/// Deletes what is due.
+pub(crate) async fn round(state: &AppState) -> anyhow::Result<Round> {
+    let mut tx = state.db.worker().await?;
+    let due = store::due(&mut tx, BATCH.into()).await?;
+    tx.commit().await?;
+    for output in &due {
+        let deleted = delete(state, output).await;
+        let mut tx = state.db.worker().await?;
+        match deleted {
+            Ok(true) => store::delete_output(&mut tx, output).await?,
+            Ok(false) => store::postpone(&mut tx, output, 0).await?,
+            Err(error) => {
+                tracing::warn!(job.id = %output.job, output.attempt, error = format!("{error:#}"),
+                    "cannot delete outputs yet");
+                store::postpone(&mut tx, output, RETRY_SECONDS).await?;
+            }
+        }
+        tx.commit().await?;
+    }
+    Ok(Round::of(due.len() as u64, BATCH.into()))
+}
+
+/// Deletes objects of an attempt. Returns whether none is left.
+async fn delete(state: &AppState, output: &Output) -> anyhow::Result<bool> {
+    let folder = folder(output.job, output.attempt);
+    for _ in 0..CALLS {
+        match state.storage.delete_objects(output.storage, output.tenant, &folder).await {
+            // the bucket is gone, and they with it
+            Err(error) if error.is_not_found() => return Ok(true),
+            deletion => {
+                if deletion.context("storage")?.done {
+                    return Ok(true);
+                }
+            }
+        }
+    }
+    Ok(false)
+}

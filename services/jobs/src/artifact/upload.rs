@@ -1,0 +1,135 @@
+//! Uploads of workers: each result of an attempt gets a signed URL, and must be there when the attempt completes.
+
+use api::{Checks, Json, Path, Problem};
+use axum::{Router, extract::State, routing::post};
+use clients::storage::{StorageState, UrlKind, UrlRequest};
+use ids::{JobId, StorageId, TenantId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    model::{self, Artifact, folder},
+    store::{self, Output},
+};
+use crate::{error::Error, job, state::AppState, worker::WorkerCaller};
+
+pub(crate) fn routes() -> Router<AppState> {
+    Router::new().route("/worker/v1/attempts/{job}/{number}/uploads", post(create_upload))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewUpload {
+    session: i64,
+    name: String,
+    content_type: String,
+    bytes: i64,
+}
+
+/// Where one result goes: a PUT with the `content-type` and `content-length` of the request.
+#[derive(Debug, Serialize)]
+struct Upload {
+    url: String,
+    expires_at: Timestamp,
+}
+
+/// Returns a URL for one result of the attempt. Can be repeated.
+async fn create_upload(
+    State(state): State<AppState>,
+    worker: WorkerCaller,
+    Path((job, number)): Path<(JobId, i32)>,
+    Json(new): Json<NewUpload>,
+) -> Result<Json<Upload>, Problem> {
+    let mut checks = Checks::default();
+    model::check(&mut checks, "", &new.name, &new.content_type, new.bytes);
+    checks.finish()?;
+    let (tenant, known) = open_attempt(&state, worker, new.session, job, number).await?;
+    let storage = match known {
+        Some(storage) => storage,
+        None => {
+            let storage = bucket(&state, tenant).await?;
+            let mut tx = state.db.worker().await?;
+            // the objects of an attempt that has ended meanwhile would never be deleted
+            let held = worker.touch(&mut tx, new.session).await?;
+            if held.current != Some((job, number)) {
+                return Err(Error::NotYours.into());
+            }
+            store::insert_output(&mut tx, &Output { job, attempt: number, tenant, storage }).await?;
+            tx.commit().await?;
+            storage
+        }
+    };
+    let request = UrlRequest {
+        tenant_id: tenant,
+        kind: UrlKind::Upload,
+        object: &format!("{}{}", folder(job, number), new.name),
+        content_type: &new.content_type,
+        bytes: new.bytes,
+    };
+    let signed = state.storage.sign_url(storage, &request).await.map_err(Error::Storage)?;
+    Ok(Json(Upload { url: signed.url, expires_at: signed.expires_at }))
+}
+
+/// The tenant of an attempt that the worker runs, and the bucket to which it uploads already.
+async fn open_attempt(
+    state: &AppState,
+    worker: WorkerCaller,
+    session: i64,
+    job: JobId,
+    number: i32,
+) -> Result<(TenantId, Option<StorageId>), Error> {
+    let mut tx = state.db.worker().await?;
+    let held = worker.touch(&mut tx, session).await?;
+    if held.current != Some((job, number)) {
+        return Err(Error::NotYours);
+    }
+    let (found, _) = job::find_open(&mut tx, job).await?.ok_or(Error::NotYours)?;
+    let output = store::output(&mut tx, job, number).await?;
+    tx.commit().await?;
+    Ok((found.tenant, output.map(|output| output.storage)))
+}
+
+/// The bucket for outputs of the tenant's jobs.
+async fn bucket(state: &AppState, tenant: TenantId) -> Result<StorageId, Error> {
+    let bucket = state.storage.output_bucket(tenant).await.map_err(Error::Storage)?;
+    match bucket.state {
+        StorageState::Available | StorageState::Resizing => Ok(bucket.id),
+        StorageState::Pending | StorageState::Failed | StorageState::Deleting => Err(Error::BucketNotReady),
+    }
+}
+
+/// Checks that the results of an open attempt are in the bucket.
+///
+/// # Errors
+/// [`Error::UploadMissing`] names those that are not, or have another size.
+pub(crate) async fn check_uploaded(
+    state: &AppState,
+    job: JobId,
+    number: i32,
+    artifacts: &[Artifact],
+) -> Result<(), Error> {
+    if artifacts.is_empty() {
+        return Ok(());
+    }
+    let mut tx = state.db.worker().await?;
+    let output = store::output(&mut tx, job, number).await?;
+    drop(tx);
+    let folder = folder(job, number);
+    let objects = match output {
+        None => Vec::new(),
+        Some(output) => match state.storage.objects(output.storage, output.tenant, &folder).await {
+            Err(error) if error.is_not_found() => Vec::new(),
+            found => found.map_err(Error::Storage)?.items,
+        },
+    };
+    let is_there = |artifact: &&Artifact| {
+        let name = format!("{folder}{}", artifact.name);
+        objects.iter().any(|object| object.name == name && object.bytes == artifact.bytes)
+    };
+    let missing: Vec<String> = artifacts
+        .iter()
+        .filter(|artifact| !is_there(artifact))
+        .map(|artifact| artifact.name.clone())
+        .collect();
+    if missing.is_empty() { Ok(()) } else { Err(Error::UploadMissing(missing)) }
+}

@@ -1,0 +1,170 @@
+//! The runner, with the CPU stand-in of the WebUI as its engine.
+
+use atelier_runner::Config;
+use ids::TenantId;
+use serde_json::{Value, json};
+use testkit::{Client, eventually};
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    fleet::{Worker, reaches},
+    world::{Service, World, pool, submit},
+};
+
+/// A pool with one worker, whose process is the runner.
+struct Studio {
+    service: Service,
+    member: Client,
+    config: Config,
+    runner: Option<(CancellationToken, JoinHandle<anyhow::Result<()>>)>,
+    _world: World,
+    _folder: tempfile::TempDir,
+}
+
+impl Studio {
+    async fn new() -> Self {
+        let mut world = World::new().await;
+        world.config.scheduler.retry_ms = 1;
+        let service = world.start().await;
+        let pool = pool(&world.admin(&service)).await;
+        let member = world.member(&service, TenantId::new());
+        let worker = Worker::create(&world, &service, &pool, "first").await;
+        let folder = tempfile::tempdir().unwrap();
+        let config = Config {
+            jobs_url: service.door.base().parse().unwrap(),
+            token: worker.token.into(),
+            engine_url: engine(&folder).await.parse().unwrap(),
+        };
+        let mut studio = Self { service, member, config, runner: None, _world: world, _folder: folder };
+        studio.start();
+        studio
+    }
+
+    /// Starts a process of the worker.
+    fn start(&mut self) {
+        let stop = CancellationToken::new();
+        let running = tokio::spawn(atelier_runner::run(self.config.clone(), stop.clone()));
+        self.runner = Some((stop, running));
+    }
+
+    /// Ends the process as by `kill -9`.
+    fn kill(&mut self) {
+        self.runner.take().unwrap().1.abort();
+    }
+
+    /// Ends the process in an orderly way.
+    async fn stop(&mut self) {
+        let (stop, running) = self.runner.take().unwrap();
+        stop.cancel();
+        running.await.unwrap().unwrap();
+    }
+
+    /// Submits a job that takes long enough to be seen at work.
+    async fn long(&self) -> String {
+        let parameters =
+            json!({ "prompt": "a fox", "steps": 150, "width": 1024, "height": 1024, "images": 8 });
+        submit(&self.member, json!({ "parameters": parameters })).await.str("id").to_owned()
+    }
+
+    async fn is_working(&self, job: &str) {
+        eventually("the engine works on the job", async || {
+            let read = self.member.get(&format!("/v1/jobs/{job}")).await.expect(200);
+            (read.body["progress"]["step"].as_i64() > Some(0)).then_some(())
+        })
+        .await;
+    }
+
+    /// The contents of a job's results.
+    async fn pictures(&self, job: &str) -> Vec<Vec<u8>> {
+        let page = self.member.get(&format!("/v1/jobs/{job}/artifacts")).await.expect(200);
+        let mut pictures = Vec::new();
+        for artifact in page.body["items"].as_array().unwrap() {
+            let path = format!("/v1/jobs/{job}/artifacts/{}/content", artifact["id"].as_str().unwrap());
+            let redirect = self.member.get(&path).await.expect(307);
+            let content = reqwest::get(redirect.header("location").unwrap()).await.unwrap();
+            pictures.push(content.bytes().await.unwrap().to_vec());
+        }
+        pictures
+    }
+}
+
+/// Starts the stand-in. Returns its URL.
+async fn engine(folder: &tempfile::TempDir) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let config = atelier_webui::Config { output_dir: folder.path().join("outputs"), version: "1.6".into() };
+    tokio::spawn(atelier_webui::serve(config, listener, std::future::pending()));
+    format!("http://{address}")
+}
+
+/// Parameters of a small picture.
+fn small(prompt: &str, images: u32) -> Value {
+    json!({ "parameters": { "prompt": prompt, "steps": 4, "width": 64, "height": 64, "seed": 7, "images": images } })
+}
+
+#[tokio::test]
+async fn a_job_becomes_pictures() {
+    let mut studio = Studio::new().await;
+    let mut made = Vec::new();
+    for (prompt, images) in [("a fox", 2), ("a fox", 2), ("a boat", 1)] {
+        let job = submit(&studio.member, small(prompt, images)).await.str("id").to_owned();
+        reaches(&studio.member, &job, "succeeded").await;
+        made.push(studio.pictures(&job).await);
+    }
+    assert_eq!(made.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 1]);
+    assert!(made.iter().flatten().all(|picture| picture.starts_with(b"\x89PNG\r\n")));
+    assert!(made[0] == made[1], "the same seed makes the same pictures");
+    assert!(made[0][0] != made[0][1] && made[0][0] != made[2][0], "others differ");
+
+    let unknown = json!({ "parameters": { "prompt": "a fox", "model": "unknown" } });
+    let job = submit(&studio.member, unknown).await.str("id").to_owned();
+    let failed = reaches(&studio.member, &job, "failed").await;
+    assert_eq!(
+        (&failed.body["problem"]["code"], &failed.body["attempts"]),
+        (&json!("model-missing"), &json!(1))
+    );
+    studio.stop().await;
+    studio.service.stop().await;
+}
+
+#[tokio::test]
+async fn a_cancelled_job_leaves_the_engine_to_the_next() {
+    let mut studio = Studio::new().await;
+    let job = studio.long().await;
+    studio.is_working(&job).await;
+    let _ = studio.member.post(&format!("/v1/jobs/{job}/cancel"), Value::Null).await.expect(202);
+    reaches(&studio.member, &job, "cancelled").await;
+    assert_eq!(studio.pictures(&job).await.len(), 0);
+    let next = submit(&studio.member, small("a boat", 1)).await.str("id").to_owned();
+    reaches(&studio.member, &next, "succeeded").await;
+    assert_eq!(studio.pictures(&next).await.len(), 1);
+    studio.stop().await;
+    studio.service.stop().await;
+}
+
+#[tokio::test]
+async fn a_job_survives_the_end_of_its_workers_process() {
+    let mut studio = Studio::new().await;
+    let job = studio.long().await;
+    studio.is_working(&job).await;
+    // it leaves what it runs
+    studio.stop().await;
+    let left = reaches(&studio.member, &job, "queued").await;
+    assert_eq!((&left.body["reason"], &left.body["attempts"]), (&json!("worker_lost"), &json!(1)));
+    studio.start();
+    studio.is_working(&job).await;
+    // it cannot: its next process tells
+    studio.kill();
+    studio.start();
+    eventually("the third attempt has begun", async || {
+        let read = studio.member.get(&format!("/v1/jobs/{job}")).await.expect(200);
+        (read.body["attempts"] == 3).then_some(())
+    })
+    .await;
+    studio.is_working(&job).await;
+    let _ = studio.member.post(&format!("/v1/jobs/{job}/cancel"), Value::Null).await.expect(202);
+    reaches(&studio.member, &job, "cancelled").await;
+    studio.stop().await;
+    studio.service.stop().await;
+}
