@@ -180,6 +180,7 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("storage-operations", StoragesRead, StoragesWrite),
         ("storage-quota", StoragesRead, StoragesWrite),
         ("jobs", JobsRead, JobsWrite),
+        ("job-batches", JobsRead, JobsWrite),
         ("datacenters", CatalogueRead, PlatformWrite),
         ("gpu-specs", CatalogueRead, PlatformWrite),
         ("services", CatalogueRead, PlatformWrite),

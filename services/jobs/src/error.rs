@@ -2,6 +2,8 @@
 
 use api::{FieldError, Problem, ProblemType};
 
+use ids::JobId;
+
 use crate::job::JobState;
 
 /// Why a request was not carried out.
@@ -25,6 +27,12 @@ pub(crate) enum Error {
     /// The job has ended in this state.
     #[error("the job has ended: {0:?}")]
     Ended(JobState),
+    /// The job, in this state, does not wait any more.
+    #[error("the job does not wait: {0:?}")]
+    NotQueued(JobState),
+    /// The request number is that of this job, which was submitted otherwise or deleted.
+    #[error("the request number is that of {0}")]
+    ReqNoReused(JobId),
     /// The attempt or session is not the latest one.
     #[error("the worker does not run this attempt")]
     NotYours,
@@ -73,6 +81,16 @@ impl From<Error> for Problem {
                 format!("The job has ended; its state is {}.", state.as_str()),
             )
             .with("state", state.as_str()),
+            Error::NotQueued(state) => Self::new(
+                ProblemType::JobNotQueued,
+                format!("Only jobs that wait can be changed; its state is {}.", state.as_str()),
+            )
+            .with("state", state.as_str()),
+            Error::ReqNoReused(job) => Self::new(
+                ProblemType::ReqNoReused,
+                "A job with this `req_no` was submitted with other content, or was deleted.",
+            )
+            .with("job_id", job),
             Error::NotYours => Self::new(
                 ProblemType::AttemptNotYours,
                 "The attempt has ended, or another session of the worker or another worker runs the job.",

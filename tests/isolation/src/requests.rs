@@ -41,6 +41,10 @@ fn overridden(operation: &str) -> Value {
         "create_job" => json!({
             "application": "stable-diffusion", "method": "txt2img", "parameters": { "prompt": "a fox" }, "deadline": "$in_an_hour",
         }),
+        "create_job_batch" => json!({ "jobs": [{
+            "application": "stable-diffusion", "method": "txt2img", "parameters": { "prompt": "a fox" },
+        }] }),
+        "update_job" => json!({ "priority": 8, "deadline": "$in_an_hour" }),
         "create_platform_pool" => json!({ "name": "$unique" }),
         "create_platform_worker" => json!({ "name": "$unique", "gpu_spec": "3080-small-4-1" }),
         "create_storage" => json!({ "name": "$unique", "storage_spec": "archive", "size_gib": 1 }),

@@ -312,6 +312,12 @@ problems! {
     JobEnded = CONFLICT "job-ended", "Job has ended",
         "Submit a new job.",
         { state: string "State of the job." };
+    JobNotQueued = CONFLICT "job-not-queued", "Job does not wait",
+        "Cancel it and submit another.",
+        { state: string "State of the job." };
+    ReqNoReused = CONFLICT "req-no-reused", "Request number used for another job",
+        "Use a new `req_no` for each job. A repetition has the same content.",
+        { job_id: string "Id of the job that has the number." };
     AttemptNotYours = CONFLICT "attempt-not-yours", "Attempt belongs to another worker or session",
         "Stop the attempt and drop its results; register again if the session has ended.";
     UploadMissing = CONFLICT "upload-missing", "Result was not uploaded",

@@ -100,7 +100,7 @@ pub(super) struct Route {
 }
 
 /// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 45] = [
+const COLLECTIONS: [(&str, Service); 46] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
     ("tenants", Service::Identity),
@@ -143,6 +143,7 @@ const COLLECTIONS: [(&str, Service); 45] = [
     ("storage-quota", Service::Storage),
     ("platform-storage-quotas", Service::Storage),
     ("jobs", Service::Jobs),
+    ("job-batches", Service::Jobs),
     ("job-audit", Service::Jobs),
     ("platform-job-audit", Service::Jobs),
     ("platform-pools", Service::Jobs),

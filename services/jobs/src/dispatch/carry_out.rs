@@ -50,7 +50,10 @@ pub(super) async fn carry_out(
                 }
             }
             Decision::Expire { job } => {
-                store::expire(conn, job_id(*job)).await?;
+                let job = job_id(*job);
+                if !store::expire(conn, job, rows::timestamp(now)).await? {
+                    dropped.jobs.push(job);
+                }
             }
             Decision::Promote { job } => store::promote(conn, job_id(*job)).await?,
             // jobs have no gangs and groups, and pools no lent units

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     job::{JobState, QueuedReason},
     pool::{Changed, PoolChange},
-    schedule::{Ending, Event, Millis, Refused, State, WorkerState},
+    schedule::{Ending, Event, Job, Millis, Refused, State, WorkerState},
 };
 
 /// Changes that are read at a time.
@@ -90,7 +90,13 @@ impl World {
         let event = match (row.state, known) {
             (JobState::Queued, None) => Event::Submitted(rows::job(row, &self.specs, &self.estimates)),
             (JobState::Queued, Some(State::Running(_))) => Event::Ended(key, again(row, now)),
-            (JobState::Queued, Some(State::Queued { .. } | State::Delayed)) => return Ok(()),
+            (JobState::Queued, Some(State::Queued { .. } | State::Delayed)) => {
+                let job = rows::job(row, &self.specs, &self.estimates);
+                if self.pool.job(key).is_some_and(|entry| is_same(&entry.job, &job)) {
+                    return Ok(());
+                }
+                Event::Changed(job)
+            }
             (
                 JobState::Assigned | JobState::Running | JobState::Cancelling,
                 Some(State::Running(attempt)),
@@ -151,6 +157,12 @@ impl World {
         self.silent = known;
         Ok(())
     }
+}
+
+/// Whether nothing differs that a user can change while the job waits.
+fn is_same(known: &Job, job: &Job) -> bool {
+    let changeable = |job: &Job| (job.shape.level, job.priority, job.deadline);
+    changeable(known) == changeable(job)
 }
 
 /// How the attempt of a job that is queued again has ended.

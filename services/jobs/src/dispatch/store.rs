@@ -236,13 +236,14 @@ pub(super) async fn assign(
     .await
 }
 
-/// Ends a queued job whose deadline has passed. False if it is not queued any more.
-pub(super) async fn expire(conn: &mut PgConnection, job: JobId) -> sqlx::Result<bool> {
+/// Ends a queued job whose deadline has passed. False if it is not queued any more, or has another deadline.
+pub(super) async fn expire(conn: &mut PgConnection, job: JobId, now: Timestamp) -> sqlx::Result<bool> {
     let done = sqlx::query!(
         "update jobs
          set state = 'expired', ended_at = now(), reason = null, not_before = null, generation = generation + 1
-         where id = $1 and state = 'queued'",
+         where id = $1 and state = 'queued' and deadline <= $2",
         job as JobId,
+        jiff_sqlx::Timestamp::from(now) as _,
     );
     Ok(done.execute(conn).await?.rows_affected() == 1)
 }

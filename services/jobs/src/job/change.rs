@@ -1,39 +1,118 @@
-//! What tenants request: submit and cancel. Each runs in the transaction of its request.
+//! What tenants request: submit, change and cancel. Each runs in the transaction of its request.
+
+use std::collections::HashMap;
 
 use api::Checks;
 use ids::{JobId, TenantId};
 use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
 use sqlx::PgConnection;
+use uuid::Uuid;
 
 use super::{
-    model::{Job, Level},
-    store::{self, Submission},
-    view::NewJob,
+    model::{Job, JobState, Level},
+    store::{self, Number, Submission},
+    view::{JobChange, NewJob},
 };
 use crate::{application::Method, error::Error, pool, tenant};
 
 /// Furthest deadline.
 const MAX_DEADLINE: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// Submits a job.
+/// Submits a job. A repetition of a request number returns the job that has it.
 pub(super) async fn submit(
     conn: &mut PgConnection,
     owner: TenantId,
     new: &NewJob,
     now: Timestamp,
 ) -> Result<JobId, Error> {
+    let submitted = submit_all(conn, owner, std::slice::from_ref(new), now).await?;
+    submitted.into_iter().next().unwrap_or(Err(Error::NotFound))
+}
+
+/// Submits jobs, each by itself. Returns one result for each.
+///
+/// # Errors
+/// If the tenant cannot submit any.
+pub(super) async fn submit_all(
+    conn: &mut PgConnection,
+    owner: TenantId,
+    all: &[NewJob],
+    now: Timestamp,
+) -> Result<Vec<Result<JobId, Error>>, Error> {
+    tenant::check_active(conn, owner).await?;
+    let mut numbers = Numbers { owner, of_batch: HashMap::new() };
+    let (mut results, mut accepted) = (Vec::with_capacity(all.len()), Vec::new());
+    for new in all {
+        let submission = match read(new) {
+            Ok(submission) => submission,
+            Err(error) => {
+                results.push(Err(error));
+                continue;
+            }
+        };
+        let result = numbers.place(conn, &submission, now).await?;
+        if matches!(result, Ok(id) if id == submission.id) {
+            accepted.push(submission);
+        }
+        results.push(result);
+    }
+    if !accepted.is_empty() {
+        let pool = pool::find_for_jobs(conn).await?.ok_or(Error::NoPool)?;
+        store::insert(conn, owner, pool, &accepted).await?;
+    }
+    Ok(results)
+}
+
+/// The request numbers of a tenant.
+struct Numbers {
+    owner: TenantId,
+    /// Numbers that were taken for this batch, whose jobs have no rows yet.
+    of_batch: HashMap<Uuid, (JobId, Vec<u8>)>,
+}
+
+impl Numbers {
+    /// Returns the submission's own job, or that which has its request number.
+    async fn place(
+        &mut self,
+        conn: &mut PgConnection,
+        submission: &Submission<'_>,
+        now: Timestamp,
+    ) -> sqlx::Result<Result<JobId, Error>> {
+        let (id, in_time) = (submission.id, check_deadline(submission.deadline, now));
+        let Some(req_no) = submission.req_no else { return Ok(in_time.map(|()| id)) };
+        let content = content(submission);
+        let known = match self.of_batch.get(&req_no) {
+            Some((job, own)) if *own == content => Some(Number::Same(*job)),
+            Some((job, _)) => Some(Number::Other(*job)),
+            None => store::find_number(conn, self.owner, req_no, &content).await?,
+        };
+        let number = match (known, in_time) {
+            // a repetition may come when the deadline is over
+            (Some(number), _) => number,
+            (None, Err(late)) => return Ok(Err(late)),
+            (None, Ok(())) => store::take_number(conn, self.owner, req_no, id, &content).await?,
+        };
+        Ok(match number {
+            Number::New => {
+                self.of_batch.insert(req_no, (id, content));
+                Ok(id)
+            }
+            Number::Same(job) => Ok(job),
+            Number::Other(job) => Err(Error::ReqNoReused(job)),
+        })
+    }
+}
+
+/// Checks what does not depend on the time.
+fn read(new: &NewJob) -> Result<Submission<'_>, Error> {
     let method = Method::find(&new.application, &new.method).ok_or_else(|| {
         Error::invalid_field("/method", "no application has this method; there is stable-diffusion.txt2img")
     })?;
     let mut checks = Checks::default();
     checks.within("/priority", new.priority, 0, 9);
-    if let Some(deadline) = new.deadline {
-        let ahead = deadline.duration_since(now);
-        let valid = ahead > SignedDuration::ZERO && ahead <= MAX_DEADLINE;
-        checks.require(valid, "/deadline", "must be in the future, at most 30 days ahead");
-    }
-    let inputs = method.read(&new.parameters);
-    let inputs = match inputs {
+    let inputs = match method.read(&new.parameters) {
         Ok(inputs) => inputs,
         Err(errors) => {
             checks.extend(errors);
@@ -44,23 +123,59 @@ pub(super) async fn submit(
     if !errors.is_empty() {
         return Err(Error::Invalid(errors));
     }
-    tenant::check_active(conn, owner).await?;
-    let pool = pool::find_for_jobs(conn).await?.ok_or(Error::NoPool)?;
-    let id = JobId::new();
-    let submission = Submission {
-        id,
-        tenant: owner,
-        pool,
+    Ok(Submission {
+        id: JobId::new(),
         application: &new.application,
         method: &new.method,
         kind: method.kind(),
         level: new.level.unwrap_or_else(|| Level::of_priority(new.priority)),
         priority: new.priority,
         deadline: new.deadline,
-        inputs: &inputs,
-    };
-    store::insert(conn, &submission).await?;
-    Ok(id)
+        req_no: new.req_no,
+        inputs,
+    })
+}
+
+fn check_deadline(deadline: Option<Timestamp>, now: Timestamp) -> Result<(), Error> {
+    let ahead = deadline.map(|deadline| deadline.duration_since(now));
+    let valid = ahead.is_none_or(|ahead| ahead > SignedDuration::ZERO && ahead <= MAX_DEADLINE);
+    let refused = || Error::invalid_field("/deadline", "must be in the future, at most 30 days ahead");
+    valid.then_some(()).ok_or_else(refused)
+}
+
+/// The hash by which a repetition is recognized.
+fn content(submission: &Submission<'_>) -> Vec<u8> {
+    let Submission { application, method, level, priority, deadline, inputs, .. } = submission;
+    let content = json!([application, method, inputs.parameters, level, priority, deadline]);
+    Sha256::digest(content.to_string()).to_vec()
+}
+
+/// Changes a locked job that waits.
+pub(super) async fn update(
+    conn: &mut PgConnection,
+    job: &Job,
+    change: &JobChange,
+    now: Timestamp,
+) -> Result<(), Error> {
+    if job.status.is_ended() {
+        return Err(Error::Ended(job.status.state()));
+    }
+    if job.status.state() != JobState::Queued {
+        return Err(Error::NotQueued(job.status.state()));
+    }
+    let mut checks = Checks::default();
+    checks.within("/priority", change.priority.unwrap_or_default(), 0, 9);
+    let errors = checks.into_errors();
+    if !errors.is_empty() {
+        return Err(Error::Invalid(errors));
+    }
+    check_deadline(change.deadline, now)?;
+    let (priority, level) = (change.priority.unwrap_or(job.priority), change.level.unwrap_or(job.level));
+    let deadline = change.deadline.or(job.deadline);
+    if (priority, level, deadline) != (job.priority, job.level, job.deadline) {
+        store::update(conn, job, priority, level, deadline).await?;
+    }
+    Ok(())
 }
 
 /// Cancels a locked job: at once if it waits, else its worker is told.

@@ -1,6 +1,6 @@
 //! Jobs over HTTP.
 
-use api::{ETag, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::Member;
 use axum::{extract::State, http::StatusCode};
 use ids::{JobId, TenantId};
@@ -8,20 +8,25 @@ use serde::Deserialize;
 use sqlx::PgConnection;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
+use uuid::Uuid;
 
 use super::{
     change,
     explanation::JobExplanation,
     model::{Job, JobState, Kind, Level},
     store,
-    view::{JobView, NewJob},
+    view::{JobBatch, JobBatchItem, JobChange, JobView, NewJob, NewJobBatch},
 };
 use crate::{error::Error, state::AppState};
+
+/// Jobs of a batch, at most.
+const MAX_BATCH: usize = 1_000;
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list_jobs, create_job))
-        .routes(routes!(get_job))
+        .routes(routes!(create_job_batch))
+        .routes(routes!(get_job, update_job))
         .routes(routes!(cancel_job))
         .routes(routes!(get_job_explanation))
 }
@@ -32,11 +37,19 @@ async fn view(tx: &mut PgConnection, job: Job) -> sqlx::Result<JobView> {
 }
 
 /// The job as it is in this transaction.
-async fn reply(tx: &mut PgConnection, tenant: TenantId, id: JobId) -> Result<Reply, Problem> {
+async fn reply(
+    tx: &mut PgConnection,
+    tenant: TenantId,
+    id: JobId,
+    status: StatusCode,
+) -> Result<Reply, Problem> {
     let job = store::find(tx, tenant, id).await?.ok_or(Error::NotFound)?;
     let generation = job.generation;
-    let reply = Reply::json(StatusCode::ACCEPTED, &view(tx, job).await?)?;
-    Ok(reply.etag(generation).location(format!("/v1/jobs/{id}")))
+    let reply = Reply::json(status, &view(tx, job).await?)?.etag(generation);
+    Ok(match status {
+        StatusCode::ACCEPTED => reply.location(format!("/v1/jobs/{id}")),
+        _ => reply,
+    })
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -56,6 +69,8 @@ struct ListParams {
     level: Option<Level>,
     /// Only jobs of this application.
     application: Option<String>,
+    /// Only the job with this number of the client.
+    req_no: Option<Uuid>,
 }
 
 /// Lists the jobs of the tenant, newest first.
@@ -77,6 +92,7 @@ async fn list_jobs(
         kind: params.kind,
         level: params.level,
         application: params.application,
+        req_no: params.req_no,
     };
     let mut tx = state.db.tenant(member.tenant).await?;
     let jobs = store::page(&mut tx, member.tenant, &page, &filter).await?;
@@ -95,7 +111,9 @@ async fn list_jobs(
     params(IdempotencyKey),
     request_body = NewJob,
     responses((status = 202, description = "The new job", body = JobView)),
-    extensions(("x-problems" = json!([ProblemType::NoPool, ProblemType::TenantSuspended])))
+    extensions(("x-problems" = json!([
+        ProblemType::NoPool, ProblemType::TenantSuspended, ProblemType::ReqNoReused,
+    ])))
 )]
 async fn create_job(
     State(state): State<AppState>,
@@ -108,7 +126,45 @@ async fn create_job(
     let reply = key
         .once(state.db.tenant(tenant).await?, tenant, &new, async |tx| {
             let id = change::submit(tx, tenant, &new, (state.clock)()).await?;
-            reply(tx, tenant, id).await
+            reply(tx, tenant, id, StatusCode::ACCEPTED).await
+        })
+        .await?;
+    state.submitted.send_replace(());
+    Ok(reply)
+}
+
+/// Submits up to 1,000 jobs. Each is accepted or refused by itself.
+#[utoipa::path(
+    post, path = "/v1/job-batches", operation_id = "create_job_batch", tag = "jobs",
+    params(IdempotencyKey),
+    request_body = NewJobBatch,
+    responses((status = 202, description = "What became of each job", body = JobBatch)),
+    extensions(("x-problems" = json!([ProblemType::NoPool, ProblemType::TenantSuspended])))
+)]
+async fn create_job_batch(
+    State(state): State<AppState>,
+    member: Member,
+    key: IdempotencyKey,
+    Json(new): Json<NewJobBatch>,
+) -> Result<Reply, Problem> {
+    member.writer()?;
+    let mut checks = api::Checks::default();
+    checks.within("/jobs", new.jobs.len(), 1, MAX_BATCH);
+    checks.finish()?;
+    let tenant = member.tenant;
+    let reply = key
+        .once(state.db.tenant(tenant).await?, tenant, &new, async |tx| {
+            let results = change::submit_all(tx, tenant, &new.jobs, (state.clock)()).await?;
+            let ids: Vec<JobId> = results.iter().filter_map(|result| result.as_ref().ok()).copied().collect();
+            let jobs = store::find_all(tx, tenant, &ids).await?;
+            let item = |result: Result<JobId, Error>| match result {
+                Ok(id) => JobBatchItem {
+                    job: jobs.get(&id).map(|job| JobView::new(job.clone(), None)),
+                    problem: None,
+                },
+                Err(error) => JobBatchItem { job: None, problem: Some(Problem::from(error).into()) },
+            };
+            Reply::json(StatusCode::ACCEPTED, &JobBatch { items: results.into_iter().map(item).collect() })
         })
         .await?;
     state.submitted.send_replace(());
@@ -131,6 +187,36 @@ async fn get_job(
     Ok((ETag(job.generation), Json(view(&mut tx, job).await?)))
 }
 
+/// Changes a job that waits: its priority, level or deadline.
+#[utoipa::path(
+    patch, path = "/v1/jobs/{id}", operation_id = "update_job", tag = "jobs",
+    params(("id" = JobId, Path, description = "Job id"), IfMatch, IdempotencyKey),
+    request_body = JobChange,
+    responses((status = 200, description = "The changed job", body = JobView)),
+    extensions(("x-problems" = json!([ProblemType::JobNotQueued, ProblemType::JobEnded])))
+)]
+async fn update_job(
+    State(state): State<AppState>,
+    member: Member,
+    Path(id): Path<JobId>,
+    key: IdempotencyKey,
+    if_match: IfMatch,
+    Json(change): Json<JobChange>,
+) -> Result<Reply, Problem> {
+    member.writer()?;
+    let tenant = member.tenant;
+    let reply = key
+        .once(state.db.tenant(tenant).await?, tenant, &change, async |tx| {
+            let job = store::lock(tx, tenant, id).await?.ok_or(Error::NotFound)?;
+            if_match.check(job.generation)?;
+            change::update(tx, &job, &change, (state.clock)()).await?;
+            reply(tx, tenant, id, StatusCode::OK).await
+        })
+        .await?;
+    state.submitted.send_replace(());
+    Ok(reply)
+}
+
 /// Cancels a job. One that waits has ended at once; the worker of one that runs is told to stop. A repeated cancellation
 /// changes nothing.
 #[utoipa::path(
@@ -151,7 +237,7 @@ async fn cancel_job(
         .once(state.db.tenant(tenant).await?, tenant, &(), async |tx| {
             let job = store::lock(tx, tenant, id).await?.ok_or(Error::NotFound)?;
             change::cancel(tx, &job).await?;
-            reply(tx, tenant, id).await
+            reply(tx, tenant, id, StatusCode::ACCEPTED).await
         })
         .await?;
     state.submitted.send_replace(());

@@ -4,6 +4,7 @@ use ids::{JobId, PoolId, TenantId, WorkerId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 use crate::error::Error;
 
@@ -186,6 +187,8 @@ pub(crate) struct Job {
     /// Number of attempts.
     pub(crate) attempts: i32,
     pub(crate) deadline: Option<Timestamp>,
+    /// The client's number of the request.
+    pub(crate) req_no: Option<Uuid>,
     pub(crate) generation: i64,
     pub(crate) created_at: Timestamp,
     pub(crate) started_at: Option<Timestamp>,

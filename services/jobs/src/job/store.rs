@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use api::{Page, PageRequest, page::is_unreadable};
 use ids::{JobId, ModelId, PoolId, TenantId, WorkerId};
 use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
 use sqlx::{PgConnection, types::Json};
+use uuid::Uuid;
 
 use super::{
     model::{Fence, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status},
@@ -29,6 +32,7 @@ struct Row {
     problem: Option<Json<JobProblem>>,
     not_before: Option<jiff_sqlx::Timestamp>,
     deadline: Option<jiff_sqlx::Timestamp>,
+    req_no: Option<Uuid>,
     generation: i64,
     created_at: Timestamp,
     started_at: Option<jiff_sqlx::Timestamp>,
@@ -66,6 +70,7 @@ impl TryFrom<Row> for Job {
             status,
             attempts: row.attempt,
             deadline: jiff(row.deadline),
+            req_no: row.req_no,
             generation: row.generation,
             created_at: row.created_at,
             started_at: jiff(row.started_at),
@@ -80,7 +85,7 @@ macro_rules! select_jobs {
         sqlx::query_as!(
             Row,
             r#"select id, tenant_id, pool_id, application, method, kind, level, priority, state, attempt, worker_id, reason,
-                      problem as "problem: Json<JobProblem>", not_before, deadline, generation, created_at, started_at,
+                      problem as "problem: Json<JobProblem>", not_before, deadline, req_no, generation, created_at, started_at,
                       ended_at
                from jobs "# + $rest,
             $($arguments)*
@@ -153,6 +158,7 @@ pub(super) struct Filter {
     pub(super) kind: Option<Kind>,
     pub(super) level: Option<Level>,
     pub(super) application: Option<String>,
+    pub(super) req_no: Option<Uuid>,
 }
 
 /// Returns a page of the tenant's jobs, newest first. Rows that cannot be decoded are left out, and named.
@@ -172,13 +178,16 @@ pub(super) async fn page(
          where tenant_id = $1 and ($2::uuid is null or id < $2) and ($3::text is null or state = $3)
            and ($4::text is null or kind = $4) and ($5::text is null or level = $5)
            and ($6::text is null or application = $6)
-         order by id desc limit $7",
+           and ($7::uuid is null
+                or id = (select n.job_id from request_numbers n where n.tenant_id = $1 and n.req_no = $7))
+         order by id desc limit $8",
         tenant as TenantId,
         before as Option<JobId>,
         filter.state as Option<JobState>,
         filter.kind as Option<Kind>,
         filter.level as Option<Level>,
         filter.application,
+        filter.req_no,
         limit
     );
     let (mut page, ids) = request.page(ids.fetch_all(&mut *conn).await?, |id| *id).split();
@@ -199,13 +208,16 @@ async fn list(
         "where tenant_id = $1 and ($2::uuid is null or id < $2) and ($3::text is null or state = $3)
            and ($4::text is null or kind = $4) and ($5::text is null or level = $5)
            and ($6::text is null or application = $6)
-         order by id desc limit $7",
+           and ($7::uuid is null
+                or id = (select n.job_id from request_numbers n where n.tenant_id = $1 and n.req_no = $7))
+         order by id desc limit $8",
         tenant as TenantId,
         before as Option<JobId>,
         filter.state as Option<JobState>,
         filter.kind as Option<Kind>,
         filter.level as Option<Level>,
         filter.application,
+        filter.req_no,
         limit
     )
     .fetch_all(conn)
@@ -215,41 +227,160 @@ async fn list(
 /// A job to insert.
 pub(super) struct Submission<'a> {
     pub(super) id: JobId,
-    pub(super) tenant: TenantId,
-    pub(super) pool: PoolId,
     pub(super) application: &'a str,
     pub(super) method: &'a str,
     pub(super) kind: Kind,
     pub(super) level: Level,
     pub(super) priority: u8,
     pub(super) deadline: Option<Timestamp>,
-    pub(super) inputs: &'a Inputs,
+    pub(super) req_no: Option<Uuid>,
+    pub(super) inputs: Inputs,
 }
 
-/// Inserts a job, and tells the scheduler of its pool.
-pub(super) async fn insert(conn: &mut PgConnection, job: &Submission<'_>) -> sqlx::Result<()> {
+/// The columns of a job to insert.
+#[derive(Serialize)]
+struct NewRow<'a> {
+    id: Uuid,
+    application: &'a str,
+    method: &'a str,
+    kind: Kind,
+    level: Level,
+    priority: u8,
+    model: Option<Uuid>,
+    class: &'a str,
+    deadline: Option<Timestamp>,
+    req_no: Option<Uuid>,
+    parameters: &'a Value,
+    /// For the scheduler of the pool.
+    change: pool::PoolChange,
+}
+
+impl<'a> NewRow<'a> {
+    fn new(job: &'a Submission<'a>, pool: PoolId) -> Self {
+        Self {
+            id: job.id.uuid(),
+            application: job.application,
+            method: job.method,
+            kind: job.kind,
+            level: job.level,
+            priority: job.priority,
+            model: job.inputs.model.map(ModelId::uuid),
+            class: &job.inputs.class,
+            deadline: job.deadline,
+            req_no: job.req_no,
+            parameters: &job.inputs.parameters,
+            change: pool::PoolChange { pool, changed: pool::Changed::Job(job.id) },
+        }
+    }
+}
+
+/// Inserts jobs, and tells the scheduler of their pool: one statement, however many.
+pub(super) async fn insert(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    pool: PoolId,
+    jobs: &[Submission<'_>],
+) -> sqlx::Result<()> {
+    let rows = serde_json::to_value(jobs.iter().map(|job| NewRow::new(job, pool)).collect::<Vec<_>>());
     sqlx::query!(
-        "insert into jobs (id, tenant_id, pool_id, application, method, kind, level, priority, model, class, state, deadline)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'queued', $11)",
-        job.id as JobId,
-        job.tenant as TenantId,
-        job.pool as PoolId,
-        job.application,
-        job.method,
-        job.kind as Kind,
-        job.level as Level,
-        i16::from(job.priority),
-        job.inputs.model as Option<ModelId>,
-        job.inputs.class,
-        job.deadline.map(jiff_sqlx::Timestamp::from) as _,
+        "with added as materialized (
+             select * from jsonb_to_recordset($3) as added(
+                 id uuid, application text, method text, kind text, level text, priority smallint, model uuid, class text,
+                 deadline timestamptz, req_no uuid, parameters jsonb, change jsonb)),
+         inserted as (
+             insert into jobs (id, tenant_id, pool_id, application, method, kind, level, priority, model, class, state,
+                               deadline, req_no)
+             select id, $1, $2, application, method, kind, level, priority, model, class, 'queued', deadline, req_no
+             from added),
+         inputs as (
+             insert into job_inputs (job_id, tenant_id, parameters) select id, $1, parameters from added)
+         insert into pool_changes (payload) select change from added",
+        tenant as TenantId,
+        pool as PoolId,
+        rows.map_err(|error| sqlx::Error::Encode(error.into()))?,
     )
-    .execute(&mut *conn)
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Whom a request number belongs to.
+pub(super) enum Number {
+    /// The new job.
+    New,
+    /// A job with the same content.
+    Same(JobId),
+    /// A job with other content, or one that was deleted.
+    Other(JobId),
+}
+
+/// Takes a request number of the tenant for a new job. Waits for a concurrent request with the same number.
+pub(super) async fn take_number(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    req_no: Uuid,
+    job: JobId,
+    content: &[u8],
+) -> sqlx::Result<Number> {
+    let taken = sqlx::query!(
+        "insert into request_numbers (tenant_id, req_no, job_id, content) values ($1, $2, $3, $4)
+         on conflict do nothing",
+        tenant as TenantId,
+        req_no,
+        job as JobId,
+        content,
+    );
+    if taken.execute(&mut *conn).await?.rows_affected() == 1 {
+        return Ok(Number::New);
+    }
+    // none if it was rolled back just now, which a repetition of the request resolves
+    find_number(conn, tenant, req_no, content).await?.ok_or(sqlx::Error::RowNotFound)
+}
+
+/// Returns whom a request number of the tenant belongs to; none if it is free.
+pub(super) async fn find_number(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    req_no: Uuid,
+    content: &[u8],
+) -> sqlx::Result<Option<Number>> {
+    let found = sqlx::query!(
+        r#"select n.job_id, n.content = $3 and j.id is not null as "is_same!"
+           from request_numbers n left join jobs j on j.id = n.job_id where n.tenant_id = $1 and n.req_no = $2"#,
+        tenant as TenantId,
+        req_no,
+        content,
+    )
+    .fetch_optional(conn)
     .await?;
+    Ok(found
+        .map(|found| if found.is_same { Number::Same(found.job_id) } else { Number::Other(found.job_id) }))
+}
+
+/// Returns jobs of the tenant, by id.
+pub(super) async fn find_all(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    ids: &[JobId],
+) -> sqlx::Result<HashMap<JobId, Job>> {
+    let jobs = select_jobs!("where tenant_id = $1 and id = any($2)", tenant as TenantId, ids as &[JobId]);
+    Ok(jobs.fetch_all(conn).await?.into_iter().map(|job| (job.id, job)).collect())
+}
+
+/// Changes a locked job that waits, and tells the scheduler of its pool.
+pub(super) async fn update(
+    conn: &mut PgConnection,
+    job: &Job,
+    priority: u8,
+    level: Level,
+    deadline: Option<Timestamp>,
+) -> sqlx::Result<()> {
     sqlx::query!(
-        "insert into job_inputs (job_id, tenant_id, parameters) values ($1, $2, $3)",
+        "update jobs set priority = $2, level = $3, deadline = $4, generation = generation + 1 where id = $1",
         job.id as JobId,
-        job.tenant as TenantId,
-        job.inputs.parameters,
+        i16::from(priority),
+        level as Level,
+        deadline.map(jiff_sqlx::Timestamp::from) as _,
     )
     .execute(&mut *conn)
     .await?;

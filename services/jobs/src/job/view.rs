@@ -1,10 +1,12 @@
 //! Jobs as JSON.
 
+use api::ProblemDetails;
 use ids::JobId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 use super::model::{Job, JobProblem, JobState, Kind, Level, QueuedReason, Status};
 
@@ -27,6 +29,51 @@ pub(crate) struct NewJob {
     #[schema(minimum = 0, maximum = 9, default = 5)]
     pub(crate) priority: u8,
     /// Level of the job. By default it follows from the priority: 0–2 `background`, 3–6 `ordinary`, 7–9 `urgent`.
+    #[serde(default)]
+    pub(crate) level: Option<Level>,
+    /// The job expires if it waits at that time. At most 30 days ahead.
+    #[serde(default)]
+    #[schema(example = "2026-12-01T08:00:00Z")]
+    pub(crate) deadline: Option<Timestamp>,
+    /// The client's own number of this request: a UUID that the tenant uses once. A repetition with the same content
+    /// returns the same job, however late.
+    #[serde(default)]
+    pub(crate) req_no: Option<Uuid>,
+}
+
+/// Up to 1,000 jobs.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewJobBatch {
+    /// 1 to 1,000 jobs. Each is accepted or refused by itself.
+    pub(crate) jobs: Vec<NewJob>,
+}
+
+/// What became of a batch.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct JobBatch {
+    /// One item for each job, in the same order.
+    pub(crate) items: Vec<JobBatchItem>,
+}
+
+/// What became of one job of a batch: `job` or `problem` is null.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct JobBatchItem {
+    /// The new job, or null.
+    pub(crate) job: Option<JobView>,
+    /// Why it was refused, or null.
+    pub(crate) problem: Option<ProblemDetails>,
+}
+
+/// A change of a job that waits. Absent members stay as they are.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct JobChange {
+    /// Orders the jobs of a tenant, 9 first. The level stays as it is.
+    #[serde(default)]
+    #[schema(minimum = 0, maximum = 9, example = 8)]
+    pub(crate) priority: Option<u8>,
+    /// New level.
     #[serde(default)]
     pub(crate) level: Option<Level>,
     /// The job expires if it waits at that time. At most 30 days ahead.
@@ -93,6 +140,8 @@ pub(crate) struct JobView {
     pub(crate) not_before: Option<Timestamp>,
     /// The job expires if it waits at that time, or null.
     pub(crate) deadline: Option<Timestamp>,
+    /// The client's number of the request, or null.
+    pub(crate) req_no: Option<Uuid>,
     /// Number of attempts until now.
     pub(crate) attempts: i32,
     /// How far the latest attempt is, or null if none is open.
@@ -129,6 +178,7 @@ impl JobView {
             level: job.level,
             priority: job.priority,
             deadline: job.deadline,
+            req_no: job.req_no,
             attempts: job.attempts,
             created_at: job.created_at,
             started_at: job.started_at,

@@ -6,6 +6,7 @@ mod artifacts;
 mod attempts;
 mod database;
 mod fleet;
+mod intake;
 mod isolation;
 mod jobs;
 mod pools;

@@ -74,6 +74,12 @@ impl World {
         Service { client, door, process }
     }
 
+    /// A time from now.
+    #[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
+    pub(crate) fn in_seconds(&self, seconds: i64) -> jiff::Timestamp {
+        jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds)
+    }
+
     /// A member of a tenant.
     pub(crate) fn member(&self, service: &Service, tenant: TenantId) -> Client {
         service.client.token(&self.issuer.user(tenant, Role::Member))
