@@ -6,7 +6,8 @@
 //!              └──► object store              PUT of each result, by a signed URL
 //! ```
 //!
-//! It connects to others only. It keeps nothing: a new process registers, and what the old one ran is lost.
+//! It opens outbound connections only and stores no state: after a restart it registers again, and the attempt of the
+//! previous process is lost.
 
 mod door;
 mod engine;

@@ -20,9 +20,9 @@ const INTERRUPTED: Duration = Duration::from_secs(20);
 
 /// How an attempt has ended for the runner.
 enum End {
-    /// The engine has results.
+    /// The engine returned pictures.
     Made(Vec<Vec<u8>>),
-    /// It has none.
+    /// The engine failed.
     Failed(Failure),
     /// The attempt was told to stop.
     Stopped(StopReason),

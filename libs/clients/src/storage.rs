@@ -91,13 +91,13 @@ pub enum StorageState {
     Available,
     /// Growing; it can be used meanwhile.
     Resizing,
-    /// It could not be created, or is lost.
+    /// Creation failed, or the bucket is missing in the object store.
     Failed,
     /// Being deleted.
     Deleting,
 }
 
-/// The bucket for outputs of a tenant's jobs.
+/// The output bucket of a tenant's jobs.
 #[derive(Debug, Clone, Deserialize, ToSchema)]
 pub struct OutputBucket {
     /// Storage id of the bucket.
@@ -110,9 +110,9 @@ pub struct OutputBucket {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UrlKind {
-    /// One PUT of exactly these bytes.
+    /// PUT of exactly `bytes` bytes.
     Upload,
-    /// GET, as a file.
+    /// GET as an attachment.
     Download,
 }
 
@@ -228,7 +228,7 @@ impl Client {
         self.0.call(Method::DELETE, &path(storage, instance), Some(&key), NO_BODY).await
     }
 
-    /// Returns the bucket for outputs of a tenant's jobs, and orders it if there is none. Idempotent.
+    /// Returns the output bucket of the tenant's jobs, creating it if necessary. Idempotent.
     ///
     /// # Errors
     /// Returns the problems of the operation, or the errors of every call.

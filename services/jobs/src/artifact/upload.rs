@@ -50,10 +50,7 @@ async fn create_upload(
             let storage = bucket(&state, tenant).await?;
             let mut tx = state.db.worker().await?;
             // the objects of an attempt that has ended meanwhile would never be deleted
-            let held = worker.touch(&mut tx, new.session).await?;
-            if held.current != Some((job, number)) {
-                return Err(Error::NotYours.into());
-            }
+            worker.touch_running(&mut tx, new.session, (job, number)).await?;
             store::insert_output(&mut tx, &Output { job, attempt: number, tenant, storage }).await?;
             tx.commit().await?;
             storage
@@ -79,10 +76,7 @@ async fn open_attempt(
     number: i32,
 ) -> Result<(TenantId, Option<StorageId>), Error> {
     let mut tx = state.db.worker().await?;
-    let held = worker.touch(&mut tx, session).await?;
-    if held.current != Some((job, number)) {
-        return Err(Error::NotYours);
-    }
+    worker.touch_running(&mut tx, session, (job, number)).await?;
     let (found, _) = job::find_open(&mut tx, job).await?.ok_or(Error::NotYours)?;
     let output = store::output(&mut tx, job, number).await?;
     tx.commit().await?;

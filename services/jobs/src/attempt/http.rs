@@ -121,10 +121,7 @@ async fn progress(
     Json(report): Json<ProgressReport>,
 ) -> Result<Json<ProgressAnswer>, Problem> {
     let mut tx = state.db.worker().await?;
-    let held = worker.touch(&mut tx, report.session).await?;
-    if held.current != Some((job, number)) {
-        return Err(Error::NotYours.into());
-    }
+    worker.touch_running(&mut tx, report.session, (job, number)).await?;
     let fence = Fence { attempt: number, worker: worker.0 };
     let answer = begin(&mut tx, job, fence).await?;
     let progress = Progress { phase: report.phase, step: report.step.into(), steps: report.steps.into() };

@@ -5,7 +5,7 @@ use axum::{
     extract::FromRequestParts,
     http::{header, request::Parts},
 };
-use ids::WorkerId;
+use ids::{JobId, WorkerId};
 
 use super::{
     model::hash,
@@ -24,6 +24,20 @@ impl WorkerCaller {
     /// [`Error::NotYours`] if the session has ended.
     pub(crate) async fn touch(self, conn: &mut sqlx::PgConnection, session: i64) -> Result<Held, Error> {
         store::touch(conn, self.0, session).await?.ok_or(Error::NotYours)
+    }
+
+    /// As [`Self::touch`], for a call about an attempt.
+    ///
+    /// # Errors
+    /// [`Error::NotYours`] if the session has ended, or the worker does not run the attempt.
+    pub(crate) async fn touch_running(
+        self,
+        conn: &mut sqlx::PgConnection,
+        session: i64,
+        attempt: (JobId, i32),
+    ) -> Result<Held, Error> {
+        let held = self.touch(conn, session).await?;
+        if held.current == Some(attempt) { Ok(held) } else { Err(Error::NotYours) }
     }
 
     /// Locks the worker.

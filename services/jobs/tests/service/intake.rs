@@ -165,11 +165,32 @@ async fn a_job_that_waits_is_changed() {
     let same = patch(&member, &second, json!({ "priority": 9 })).await.expect(200);
     assert_eq!(same.header("etag"), changed.header("etag"), "nothing has changed");
 
-    // it does not expire, and goes first
+    // it does not expire
     let waits = patch(&member, &first, json!({ "deadline": world.in_seconds(2) })).await.expect(200);
     reaches(&member, waits.str("id"), "expired").await;
+    // nor does one whose new deadline the scheduler has not read yet
+    let unread = submit(&member, json!({ "deadline": world.in_seconds(1) })).await;
+    let mut conn = world.db.admin().await;
+    sqlx::query("update jobs.jobs set deadline = now() + interval '1 hour' where id = $1")
+        .bind(unread.str("id").parse::<ids::JobId>().unwrap())
+        .execute(&mut conn)
+        .await
+        .unwrap();
+    conn.close().await.unwrap();
+    let after = submit(&member, json!({ "deadline": world.in_seconds(2) })).await;
+    reaches(&member, after.str("id"), "expired").await;
+    let read = member.get(&format!("/v1/jobs/{}", unread.str("id"))).await.expect(200);
+    assert_eq!(read.str("state"), "queued");
+    let _ = member.post(&format!("/v1/jobs/{}/cancel", unread.str("id")), Value::Null).await.expect(202);
+    // the newest goes first
     let third = submit(&member, json!({})).await;
+    let urgent = submit(&member, json!({})).await;
+    let _ = patch(&member, &urgent, json!({ "priority": 8 })).await.expect(200);
+    let _ = patch(&member, &second, json!({ "priority": 6 })).await.expect(200);
     let worker = Worker::start(&world, &service, &pool, "first").await;
+    let work = worker.work().await;
+    assert_eq!(work.job, urgent.str("id"));
+    let _ = worker.complete(&work).await.expect(200);
     let work = worker.work().await;
     assert_eq!(work.job, second.str("id"));
     let refused = eventually("the change is refused", async || {

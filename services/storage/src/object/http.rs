@@ -1,4 +1,4 @@
-//! `/internal/v1/buckets` and the bucket for outputs of jobs. All calls can be repeated without an Idempotency-Key.
+//! `/internal/v1/buckets` and the output bucket of jobs. All calls are idempotent without an Idempotency-Key.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(find_objects, delete_objects))
 }
 
-/// The bucket for outputs of a tenant's jobs.
+/// The output bucket of a tenant's jobs.
 #[derive(Debug, Serialize, ToSchema)]
 struct OutputBucket {
     /// Storage id of the bucket.
@@ -40,8 +40,8 @@ struct OutputBucket {
     state: StorageState,
 }
 
-/// Returns the bucket for outputs of a tenant's jobs, and orders it if there is none: the smallest that the cheapest
-/// specification of buckets has, from 10 GiB up. It is a storage of the tenant like any other.
+/// Returns the output bucket of the tenant's jobs, creating it if necessary. A new bucket has the cheapest active
+/// specification and 10 GiB, or the nearest size of that specification. It is an ordinary storage of the tenant.
 #[utoipa::path(
     put, path = "/internal/v1/tenants/{id}/output-bucket", operation_id = "put_output_bucket", tag = "internal",
     params(("id" = TenantId, Path, description = "Tenant id")),
@@ -76,9 +76,9 @@ async fn put_output_bucket(
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum UrlKind {
-    /// One PUT of exactly these bytes.
+    /// PUT of exactly `bytes` bytes.
     Upload,
-    /// GET, as a file with this name.
+    /// GET as an attachment.
     Download,
 }
 

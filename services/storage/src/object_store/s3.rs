@@ -56,9 +56,9 @@ pub(crate) struct Object {
 
 /// What a signed URL allows.
 pub(crate) enum Access {
-    /// A PUT of exactly so many bytes.
+    /// PUT of exactly `bytes` bytes.
     Upload { content_type: String, bytes: i64 },
-    /// GET, as a file.
+    /// GET as an attachment.
     Download { content_type: String, file_name: String },
 }
 
