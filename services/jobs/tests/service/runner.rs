@@ -1,10 +1,20 @@
 //! The runner, with the CPU stand-in of the WebUI as its engine.
 
+use std::sync::Arc;
+
 use atelier_runner::Config;
+use axum::{
+    Json, Router,
+    routing::{get, post},
+};
 use ids::TenantId;
 use serde_json::{Value, json};
 use testkit::{Client, eventually};
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{
+    net::TcpListener,
+    sync::{Notify, watch},
+    task::JoinHandle,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -24,17 +34,22 @@ struct Studio {
 
 impl Studio {
     async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = engine(&folder).await;
+        Self::with_engine(&engine, folder).await
+    }
+
+    async fn with_engine(engine: &str, folder: tempfile::TempDir) -> Self {
         let mut world = World::new().await;
         world.config.scheduler.retry_ms = 1;
         let service = world.start().await;
         let pool = pool(&world.admin(&service)).await;
         let member = world.member(&service, TenantId::new());
         let worker = Worker::create(&world, &service, &pool, "first").await;
-        let folder = tempfile::tempdir().unwrap();
         let config = Config {
             jobs_url: service.door.base().parse().unwrap(),
             token: worker.token.into(),
-            engine_url: engine(&folder).await.parse().unwrap(),
+            engine_url: engine.parse().unwrap(),
         };
         let mut studio = Self { service, member, config, runner: None, _world: world, _folder: folder };
         studio.start();
@@ -139,6 +154,45 @@ async fn a_cancelled_job_leaves_the_engine_to_the_next() {
     let next = submit(&studio.member, small("a boat", 1)).await.str("id").to_owned();
     reaches(&studio.member, &next, "succeeded").await;
     assert_eq!(studio.pictures(&next).await.len(), 1);
+    studio.stop().await;
+    studio.service.stop().await;
+}
+
+/// An engine whose generations end only when they are interrupted. Returns its URL.
+async fn endless_engine() -> String {
+    let (works, stop) = (watch::Sender::new(false), Arc::new(Notify::new()));
+    let (working, interrupted) = (works.subscribe(), Arc::clone(&stop));
+    let progress = async move || {
+        let count = i32::from(*working.borrow());
+        Json(
+            json!({ "state": { "job_count": count, "job_no": 0, "sampling_step": 1, "sampling_steps": 20 } }),
+        )
+    };
+    let generate = async move || {
+        works.send_replace(true);
+        stop.notified().await;
+        works.send_replace(false);
+        Json(json!({ "images": [] }))
+    };
+    let router = Router::new()
+        .route("/sdapi/v1/options", get(async || Json(json!({}))))
+        .route("/sdapi/v1/progress", get(progress))
+        .route("/sdapi/v1/txt2img", post(generate))
+        .route("/sdapi/v1/interrupt", post(async move || interrupted.notify_waiters()));
+    testkit::serve(router).await
+}
+
+#[tokio::test]
+async fn a_cancelled_job_interrupts_the_engine() {
+    let engine = endless_engine().await;
+    let mut studio = Studio::with_engine(&engine, tempfile::tempdir().unwrap()).await;
+    let job = submit(&studio.member, json!({})).await.str("id").to_owned();
+    studio.is_working(&job).await;
+    let _ = studio.member.post(&format!("/v1/jobs/{job}/cancel"), Value::Null).await.expect(202);
+    reaches(&studio.member, &job, "cancelled").await;
+    let progress = reqwest::get(format!("{engine}/sdapi/v1/progress")).await.unwrap();
+    let progress: Value = serde_json::from_slice(&progress.bytes().await.unwrap()).unwrap();
+    assert_eq!(progress["state"]["job_count"], 0, "the engine still works");
     studio.stop().await;
     studio.service.stop().await;
 }
