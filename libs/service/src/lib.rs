@@ -11,6 +11,7 @@ mod http_client;
 pub mod metrics;
 mod process;
 pub mod run;
+pub mod streams;
 pub mod telemetry;
 pub mod workers;
 
@@ -21,6 +22,7 @@ pub use http_client::http_client;
 pub use metrics::Metrics;
 pub use process::Process;
 pub use run::{Shutdown, serve};
+pub use streams::{EventSender, Streams, event_stream, wants_stream};
 pub use telemetry::init as start_logging;
 pub use traces::{TelemetryConfig, Tracer};
 pub use workers::{Round, Workers};

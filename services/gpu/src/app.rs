@@ -15,7 +15,7 @@ use encryption::Cipher;
 use feed::Feed;
 use ids::{InstanceId, TenantId};
 use jiff::Timestamp;
-use service::{Front, Health, Metrics, Process, health::DependencyKind};
+use service::{Front, Health, Metrics, Process, Streams, health::DependencyKind};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
@@ -98,9 +98,8 @@ impl App {
             callers: Arc::new(config.callers.clone()),
         };
         let log_archive = config.log_archive.as_ref().map(|config| Arc::new(log::Archive::new(config, &db)));
-        let streams = access::limit::Streams::new(config.streams);
         let state = AppState {
-            streams,
+            streams: Streams::default(),
             activity: Tracker::default(),
             events: event::Hub::new(&db),
             usage: Feed::new(&db, usage::feed::OUTBOX),

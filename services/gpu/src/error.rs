@@ -46,12 +46,6 @@ pub(crate) enum Error {
     /// The log or terminal of the container is not available.
     #[error(transparent)]
     Pod(#[from] PodError),
-    /// The tenant has as many open streams of this kind as it may have, which is this many.
-    #[error("the tenant has {limit} open streams")]
-    TooManyStreams {
-        /// The limit.
-        limit: u32,
-    },
     /// The instance has as many share links as it may have, which is this many.
     #[error("the instance has {limit} share links")]
     TooManyShareLinks {
@@ -172,12 +166,6 @@ impl From<Error> for Problem {
                 Self::from(Error::NotRunning).with("message", message)
             }
             Error::Pod(cause) => Self::unavailable("The cluster", cause),
-            Error::TooManyStreams { limit } => Self::new(
-                ProblemType::TooManyStreams,
-                format!("This tenant may have {limit} of them open at a time."),
-            )
-            .with("limit", limit)
-            .with("retry_after", RETRY_STREAM),
             Error::TerminalSessionEnded => Self::new(
                 ProblemType::TerminalSessionEnded,
                 "The session has ended, or another replica of the service runs it.",
@@ -245,9 +233,6 @@ impl From<Exceeded> for Problem {
         }
     }
 }
-
-/// Seconds after which a refused stream can be tried again.
-const RETRY_STREAM: u32 = 5;
 
 fn participle(command: Command) -> &'static str {
     match command {

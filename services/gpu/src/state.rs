@@ -3,24 +3,32 @@
 use std::sync::Arc;
 
 use activity::Tracker;
-use auth::{AuthState, HasAuth};
+use api::Problem;
+use auth::{AuthState, HasAuth, Member, RightsEnd, rights_end};
 use clients::{identity, stock, storage};
 use db::Db;
 use encryption::Cipher;
 use feed::Feed;
+use ids::TenantId;
 use jiff::Timestamp;
+use service::{Streams, streams::Open};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    access::{limit::Streams, terminal::Sessions},
-    budget::Admission,
-    cluster::Clusters,
-    config::Config,
-    event::Hub,
-    log::Archive,
-    monitoring::Monitoring,
-    ssh,
+    access::terminal::Sessions, budget::Admission, cluster::Clusters, config::Config, event::Hub,
+    log::Archive, monitoring::Monitoring, ssh,
 };
+
+/// A kind of stream that a tenant opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum StreamKind {
+    Log,
+    Terminal,
+    Events,
+}
+
+/// An open stream of a tenant.
+pub(crate) type OpenStream = Open<(TenantId, StreamKind)>;
 
 /// What handlers share. Cheap to clone.
 #[derive(Clone)]
@@ -34,7 +42,7 @@ pub(crate) struct AppState {
     /// The identity service, where it is configured.
     pub(crate) identity: Option<identity::Client>,
     pub(crate) clusters: Clusters,
-    pub(crate) streams: Streams,
+    pub(crate) streams: Streams<(TenantId, StreamKind)>,
     pub(crate) events: Hub,
     /// The records of the meter, for other services.
     pub(crate) usage: Feed,
@@ -58,6 +66,29 @@ pub(crate) struct AppState {
 }
 
 impl AppState {
+    /// Counts a stream of the tenant until the result is dropped.
+    ///
+    /// # Errors
+    /// If the tenant has as many as it may have.
+    pub(crate) fn open_stream(&self, tenant: TenantId, kind: StreamKind) -> Result<OpenStream, Problem> {
+        let limits = &self.config.streams;
+        let limit = match kind {
+            StreamKind::Log => limits.logs_per_tenant,
+            StreamKind::Terminal => limits.terminals_per_tenant,
+            StreamKind::Events => limits.events_per_tenant,
+        };
+        self.streams.open((tenant, kind), limit)
+    }
+
+    /// Completes when a stream of the caller has to end.
+    pub(crate) fn rights_end(
+        &self,
+        member: &Member,
+        reconnects: bool,
+    ) -> impl Future<Output = RightsEnd> + Send + use<> {
+        rights_end(&self.auth.verifier, member, self.shutdown.clone(), (self.clock)(), reconnects)
+    }
+
     /// Whether allowances let an instance start, now.
     pub(crate) fn admission(&self) -> Admission {
         Admission { now: (self.clock)(), grace: self.config.budgets.outage_grace() }

@@ -11,7 +11,8 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, artifact, attempt, audit_log, config::Config, dispatch, job, pool, state::AppState, tenant, worker,
+    NAME, artifact, attempt, audit_log, config::Config, dispatch, event, job, pool, state::AppState, tenant,
+    worker,
 };
 
 /// Period of the clean-up workers.
@@ -74,6 +75,7 @@ impl App {
         self.state.auth().verifier.start(&self.process.workers, NAME);
         self.state.config.audit.start(&self.state.db, &self.process, NAME);
         dispatch::start(&self.state, &self.process);
+        self.state.watches.start(&self.process.workers);
         let (db, days) = (self.state.db.clone(), self.state.config.ended.days.get().into());
         self.process.workers.spawn_periodic("jobs.ended", CLEAN_UP_PERIOD, move || {
             let db = db.clone();
@@ -131,6 +133,7 @@ pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
 fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(Tags::openapi())
         .merge(job::routes())
+        .merge(event::routes())
         .merge(artifact::routes())
         .merge(pool::routes())
         .merge(worker::routes())

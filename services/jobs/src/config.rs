@@ -30,6 +30,9 @@ pub struct Config {
     /// Scheduling, and when workers are lost.
     #[serde(default)]
     pub scheduler: SchedulerConfig,
+    /// Streams of events.
+    #[serde(default)]
+    pub streams: StreamsConfig,
     /// How long entries of the audit log are kept.
     #[serde(default)]
     pub audit: audit::RetentionConfig,
@@ -49,6 +52,34 @@ pub struct EndedConfig {
 impl Default for EndedConfig {
     fn default() -> Self {
         Self { days: const { NonZeroU16::new(90).unwrap() } }
+    }
+}
+
+/// Limits of streams of events, in one replica.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct StreamsConfig {
+    /// Streams of a tenant that are open at a time (default 64).
+    pub per_tenant: u32,
+    /// Seconds after which a stream is closed whose client takes nothing (default 30).
+    pub slow_reader_seconds: u32,
+    /// Seconds between two signs of life of a stream in which nothing happens (default 15).
+    pub heartbeat_seconds: u32,
+}
+
+impl Default for StreamsConfig {
+    fn default() -> Self {
+        Self { per_tenant: 64, slow_reader_seconds: 30, heartbeat_seconds: 15 }
+    }
+}
+
+impl StreamsConfig {
+    pub(crate) fn slow_reader(&self) -> Duration {
+        Duration::from_secs(self.slow_reader_seconds.max(1).into())
+    }
+
+    pub(crate) fn heartbeat(&self) -> Duration {
+        Duration::from_secs(self.heartbeat_seconds.max(1).into())
     }
 }
 

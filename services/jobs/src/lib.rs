@@ -2,6 +2,7 @@
 //!
 //! - [`application`]: what can be asked for, and its parameters;
 //! - [`job`]: jobs of tenants and their states;
+//! - [`event`]: what happened to jobs;
 //! - [`attempt`]: tries of jobs on workers: the worker's side of a job;
 //! - [`worker`]: units that run jobs, and the listener for them;
 //! - [`pool`]: workers of one kind with one scheduler, for administrators;
@@ -17,6 +18,7 @@ mod audit_log;
 mod config;
 mod dispatch;
 mod error;
+mod event;
 mod job;
 mod pool;
 pub mod schedule;
@@ -27,7 +29,7 @@ mod worker;
 use sqlx::migrate::Migrator;
 
 pub use app::{App, metrics, openapi, serve};
-pub use config::{Config, EndedConfig, SchedulerConfig};
+pub use config::{Config, EndedConfig, SchedulerConfig, StreamsConfig};
 
 /// Name of the service, its schema and its roles.
 pub const NAME: &str = "jobs";

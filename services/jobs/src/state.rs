@@ -5,12 +5,13 @@ use std::{ops::Deref, sync::Arc};
 use auth::{AuthState, HasAuth, Verifier};
 use clients::storage;
 use db::Db;
+use ids::TenantId;
 use jiff::Timestamp;
-use service::Health;
+use service::{Health, Streams};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::{config::Config, dispatch::Views};
+use crate::{config::Config, dispatch::Views, event::Watches};
 
 /// The parts that handlers and workers share. Clones share them.
 #[derive(Clone)]
@@ -28,6 +29,10 @@ pub(crate) struct Inner {
     /// Ends open polls: the shutdown of the process.
     pub(crate) stop: CancellationToken,
     pub(crate) views: Views,
+    /// Jobs whose events are followed.
+    pub(crate) watches: Watches,
+    /// Streams of events.
+    pub(crate) streams: Streams<TenantId>,
     pub(crate) storage: storage::Client,
     auth: AuthState,
 }
@@ -43,6 +48,8 @@ impl AppState {
         let db = Db::connect(crate::NAME, &config.database)?;
         Ok(Self(Arc::new(Inner {
             views: Views::new(&db, clock),
+            watches: Watches::new(&db),
+            streams: Streams::default(),
             storage: storage::Client::new(http.clone(), config.storage.clone()),
             db,
             clock,

@@ -8,7 +8,7 @@ use atelier_gpu::{
     SshConfig, StreamsConfig, TerminalConfig,
 };
 use atelier_identity::{BootstrapAdmin, PasskeyConfig, PasswordConfig, SessionConfig, SigningConfig};
-use atelier_jobs::{EndedConfig, SchedulerConfig};
+use atelier_jobs::{EndedConfig, SchedulerConfig, StreamsConfig as JobStreamsConfig};
 use atelier_operator::{
     controller::{self, Metrics, Options, election::LeaseSettings},
     settings::Settings,
@@ -179,6 +179,7 @@ impl Platform {
                 callers: callers(),
                 ended: EndedConfig::default(),
                 scheduler: SchedulerConfig::default(),
+                streams: JobStreamsConfig::default(),
                 audit: audit::RetentionConfig::default(),
                 telemetry: telemetry.clone(),
             };

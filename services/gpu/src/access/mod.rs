@@ -1,7 +1,5 @@
-//! Access to a running instance: a terminal over a WebSocket, and how many streams a tenant may have open.
+//! Access to a running instance: a terminal over a WebSocket.
 
-pub(crate) mod limit;
-pub(crate) mod rights;
 pub(crate) mod terminal;
 
 use std::sync::Arc;

@@ -8,10 +8,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use feed::{Changes, FeedQuery};
-use http::header;
 use ids::InstanceId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use service::wants_stream;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -21,8 +21,6 @@ use super::{
     stream::{self, Start},
 };
 use crate::state::AppState;
-
-const EVENT_STREAM: &str = "text/event-stream";
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -163,17 +161,6 @@ async fn answer(
     Ok(Json(page.map(|event| event.view())).into_response())
 }
 
-/// Whether the client accepts a stream.
-pub(crate) fn wants_stream(headers: &HeaderMap) -> bool {
-    headers
-        .get_all(header::ACCEPT)
-        .iter()
-        .filter_map(|accept| accept.to_str().ok())
-        .flat_map(|accept| accept.split(','))
-        .filter_map(|range| range.split(';').next())
-        .any(|range| range.trim().eq_ignore_ascii_case(EVENT_STREAM))
-}
-
 /// Where the client wants a stream to begin.
 struct Position {
     last: LastEventId,
@@ -225,21 +212,6 @@ async fn list_event_feed(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_stream_is_for_those_who_accept_one() {
-        let accepts = |value: &str| {
-            wants_stream(&[(header::ACCEPT, value.parse().unwrap())].into_iter().collect::<HeaderMap>())
-        };
-        for stream in ["text/event-stream", "Text/Event-Stream;q=0.9", "application/json, text/event-stream"]
-        {
-            assert!(accepts(stream), "{stream}");
-        }
-        for list in ["*/*", "application/json", "text/*", "text/event-streams"] {
-            assert!(!accepts(list), "{list}");
-        }
-        assert!(!wants_stream(&HeaderMap::new()));
-    }
 
     #[test]
     fn the_last_event_comes_before_the_parameter() {

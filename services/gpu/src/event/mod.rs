@@ -20,6 +20,6 @@ pub use data::{
     Interrupted, Requested, ResumeCause, RunEnded, Started, StopCause, StopRequested, Stopped,
     StorageChanged, TerminalClosed, TerminalEnd, TerminalOpened, Updated,
 };
-pub(crate) use http::{routes, wants_stream};
+pub(crate) use http::routes;
 pub(crate) use hub::Hub;
 pub use model::{Actor, By, Detail, Entry, Event, EventType};

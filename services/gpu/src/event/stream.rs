@@ -5,37 +5,24 @@
 //! when the client takes nothing.
 
 use api::Problem;
-use auth::Member;
-use axum::{
-    body::{Body, Bytes},
-    response::{IntoResponse, Response},
-};
-use futures::stream;
-use http::{HeaderName, header};
+use auth::{Member, RightsEnd};
+use axum::response::Response;
 use ids::TenantId;
 use serde_json::Value;
-use tokio::{
-    sync::mpsc,
-    time::{Instant, timeout, timeout_at},
-};
+use service::{EventSender, event_stream, streams::Disconnected};
+use tokio::time::{Instant, timeout_at};
 
 use super::{
     hub::Subscription,
     store::{self, Extent, Filter, Recorded},
 };
 use crate::{
-    access::{
-        limit::{Kind, Open},
-        rights::{RightsEnd, rights_end},
-    },
     error::Error,
-    state::AppState,
+    state::{AppState, OpenStream, StreamKind},
 };
 
 /// Events read at a time.
 const PAGE: i64 = 100;
-/// Events on their way to the connection.
-const PENDING: usize = 16;
 /// Milliseconds after which a client connects again.
 const RETRY_MS: u32 = 1000;
 
@@ -72,6 +59,12 @@ enum End {
     Disconnected,
 }
 
+impl From<Disconnected> for End {
+    fn from(_: Disconnected) -> Self {
+        Self::Disconnected
+    }
+}
+
 impl End {
     fn comment(self) -> Option<&'static str> {
         match self {
@@ -94,8 +87,8 @@ pub(super) async fn open(
     let log = store::extent(&mut tx, member.tenant).await?;
     drop(tx);
     let position = start.position(log)?;
-    let open = app.streams.open(member.tenant, Kind::Events)?;
-    let (out, pending) = mpsc::channel(PENDING);
+    let open = app.open_stream(member.tenant, StreamKind::Events)?;
+    let (out, response) = event_stream(app.config.streams.slow_reader());
     let follower = Follower {
         events: app.events.subscribe(member.tenant),
         app: app.clone(),
@@ -105,18 +98,8 @@ pub(super) async fn open(
         told: position,
         out,
     };
-    tokio::spawn(follower.run(rights_end(app, member, true), open));
-    let body = stream::unfold(pending, |mut pending| async move {
-        pending.recv().await.map(|part| (Ok::<Bytes, std::convert::Infallible>(part), pending))
-    });
-    let headers = [
-        (header::CONTENT_TYPE, "text/event-stream"),
-        (header::CACHE_CONTROL, "no-store"),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // proxies that buffer responses by default
-        (HeaderName::from_static("x-accel-buffering"), "no"),
-    ];
-    Ok((headers, Body::from_stream(body)).into_response())
+    tokio::spawn(follower.run(app.rights_end(member, true), open));
+    Ok(response)
 }
 
 struct Follower {
@@ -128,11 +111,11 @@ struct Follower {
     position: i64,
     /// The last sequence number that the client was told.
     told: i64,
-    out: mpsc::Sender<Bytes>,
+    out: EventSender,
 }
 
 impl Follower {
-    async fn run(mut self, rights_end: impl Future<Output = RightsEnd>, open: Open) {
+    async fn run(mut self, rights_end: impl Future<Output = RightsEnd>, open: OpenStream) {
         let out = self.out.clone();
         let end = tokio::select! {
             biased;
@@ -141,16 +124,15 @@ impl Follower {
             end = self.follow() => end,
         };
         if let Some(comment) = end.comment() {
-            // a client that takes nothing misses it
-            let _ = out.try_send(Bytes::from(format!(": {comment}\n\n")));
+            out.close(comment);
         }
         drop(open);
     }
 
     async fn follow(&mut self) -> End {
         let begin = format!("retry: {RETRY_MS}\nid: {}\n\n", self.position);
-        if let Err(end) = self.send(begin).await {
-            return end;
+        if let Err(end) = self.out.send(begin).await {
+            return end.into();
         }
         loop {
             let caught_up = self.catch_up().await;
@@ -214,25 +196,14 @@ impl Follower {
 
     async fn send_event(&mut self, event: &Recorded) -> Result<(), End> {
         self.told = event.sequence;
-        self.send(message(event.sequence, &event.kind, &event.view())).await
+        Ok(self.out.send(message(event.sequence, &event.kind, &event.view())).await?)
     }
 
     /// Tells how far the log was followed, also if no event matches.
     async fn send_heartbeat(&mut self) -> Result<(), End> {
         let id = if self.told == self.position { String::new() } else { format!("id: {}\n", self.position) };
         self.told = self.position;
-        self.send(format!(":\n{id}\n")).await
-    }
-
-    async fn send(&self, text: String) -> Result<(), End> {
-        match timeout(self.app.config.streams.slow_reader(), self.out.send(Bytes::from(text))).await {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(_)) => Err(End::Disconnected),
-            Err(_) => {
-                tracing::info!(tenant.id = %self.tenant, "event stream closed: the client takes nothing");
-                Err(End::Disconnected)
-            }
-        }
+        Ok(self.out.send(format!(":\n{id}\n")).await?)
     }
 
     fn next_heartbeat(&self) -> Instant {

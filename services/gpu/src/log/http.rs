@@ -3,7 +3,7 @@
 use std::io;
 
 use api::{ErrorChain, Json, LastEventId, Page, PageParams, Path, Problem, ProblemType, Query};
-use auth::Member;
+use auth::{Member, RightsEnd};
 use axum::{
     body::{Body, Bytes},
     extract::State,
@@ -16,6 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use service::wants_stream;
 use tokio::sync::mpsc;
 use utoipa::{IntoParams, ToSchema};
 
@@ -26,15 +27,10 @@ use super::{
     store::{self, Log},
 };
 use crate::{
-    access::{
-        self,
-        limit::Kind,
-        rights::{RightsEnd, rights_end},
-    },
+    access,
     error::Error,
-    event::wants_stream,
     instance::{self, Instance},
-    state::AppState,
+    state::{AppState, StreamKind},
 };
 
 const DEFAULT_TAIL: i64 = 1000;
@@ -106,7 +102,7 @@ pub(crate) async fn get_instance_log(
 ) -> Result<Response, Problem> {
     let is_stream = wants_stream(&headers);
     let (selection, instance) = select(&app, &member, id, &query, last, is_stream).await?;
-    let open = app.streams.open(member.tenant, Kind::Log)?;
+    let open = app.open_stream(member.tenant, StreamKind::Log)?;
     let form = if is_stream {
         Form::Events { slow_reader: app.config.streams.slow_reader() }
     } else {
@@ -115,7 +111,7 @@ pub(crate) async fn get_instance_log(
     let (out, pending) = mpsc::channel(PENDING);
     let output = Output::new(form, selection.attempt, out.clone());
     let mut reader = prepare(&app, selection, &instance, output).await?;
-    let end = rights_end(&app, &member, is_stream);
+    let end = app.rights_end(&member, is_stream);
     tokio::spawn(async move {
         let end = tokio::select! {
             biased;

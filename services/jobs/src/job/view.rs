@@ -87,7 +87,7 @@ fn default_priority() -> u8 {
 }
 
 /// How far the latest attempt is.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = JobProgress)]
 pub(crate) struct ProgressView {
     /// What the worker does.

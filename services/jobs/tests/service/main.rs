@@ -5,6 +5,7 @@
 mod artifacts;
 mod attempts;
 mod database;
+mod events;
 mod fleet;
 mod intake;
 mod isolation;

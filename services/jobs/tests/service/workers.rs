@@ -18,6 +18,7 @@ async fn the_service_survives_a_panic_of_each_worker() {
             "jobs.audit",
             "jobs.changes",
             "jobs.ended",
+            "jobs.events",
             "jobs.idempotency_keys",
             "jobs.outputs",
             "jobs.revocations",

@@ -1,6 +1,6 @@
 //! Everything around the service under test.
 
-use atelier_jobs::{App, Config, EndedConfig, MIGRATIONS, NAME, SchedulerConfig};
+use atelier_jobs::{App, Config, EndedConfig, MIGRATIONS, NAME, SchedulerConfig, StreamsConfig};
 use atelier_storage::{LimitsConfig, ObjectStoreConfig, ReconcileConfig};
 use auth::Role;
 use clients::Endpoint;
@@ -58,6 +58,7 @@ impl World {
             callers: testkit::callers(),
             ended: EndedConfig::default(),
             scheduler: SchedulerConfig::default(),
+            streams: StreamsConfig::default(),
             audit: audit::RetentionConfig::default(),
             telemetry: None,
         };

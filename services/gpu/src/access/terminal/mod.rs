@@ -23,12 +23,12 @@ use tokio::sync::mpsc;
 
 pub(crate) use self::session::Sessions;
 use self::session::{Client, Owner, Session};
-use super::{Container, limit::Kind};
+use super::Container;
 use crate::{
     error::Error,
     event::{self, By, Detail, TerminalClosed, TerminalEnd, TerminalOpened},
     instance,
-    state::AppState,
+    state::{AppState, StreamKind},
 };
 
 /// Limit of words in a command.
@@ -167,7 +167,7 @@ async fn open(
     words: &[String],
     client_address: Option<String>,
 ) -> Result<mpsc::Sender<Client>, Problem> {
-    let open = (app.streams.open(owner.tenant, Kind::Terminal)?, app.activity.open(owner.instance));
+    let open = (app.open_stream(owner.tenant, StreamKind::Terminal)?, app.activity.open(owner.instance));
     let exec = container.cluster.exec(&container.pod, words).await.map_err(Error::from)?;
     let (session_id, opened_at) = (TerminalId::new(), (app.clock)());
     let opened = TerminalOpened { session_id, client_address };

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use auth::Member;
+use auth::{Member, RightsEnd};
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use futures::{
     FutureExt, SinkExt, StreamExt,
@@ -29,12 +29,7 @@ use tokio::{
 };
 
 use super::replay::Replay;
-use crate::{
-    access::rights::{RightsEnd, rights_end},
-    cluster::Exec,
-    event::TerminalEnd,
-    state::AppState,
-};
+use crate::{cluster::Exec, event::TerminalEnd, state::AppState};
 
 /// Bytes of output in one frame, at most.
 const CHUNK: usize = 16 * 1024;
@@ -74,7 +69,7 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) fn new(app: &AppState, member: &Member, socket: WebSocket, received: u64) -> Self {
-        Self { socket, received, rights: Box::pin(rights_end(app, member, false)) }
+        Self { socket, received, rights: Box::pin(app.rights_end(member, false)) }
     }
 }
 

@@ -2,23 +2,27 @@
 
 use std::time::Duration;
 
-use auth::Member;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
-use crate::state::AppState;
+use crate::{Member, Verifier};
 
 /// Why a stream has to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RightsEnd {
+pub enum RightsEnd {
+    /// The process shuts down.
     Shutdown,
+    /// The rights were revoked: sign-out, a removed membership, a suspended tenant.
     Revoked,
+    /// The token has expired.
     TokenExpired,
 }
 
 impl RightsEnd {
     /// Returns a sentence for the client.
-    pub(crate) fn comment(self) -> &'static str {
+    #[must_use]
+    pub fn comment(self) -> &'static str {
         match self {
             Self::Shutdown => "the service is restarting; connect again",
             Self::Revoked => "your rights have ended",
@@ -29,13 +33,15 @@ impl RightsEnd {
 
 /// Completes when shutdown begins, the caller's rights are revoked or, for clients that connect again by themselves
 /// (`reconnects`), the token expires.
-pub(crate) fn rights_end(
-    app: &AppState,
+pub fn rights_end(
+    verifier: &Verifier,
     member: &Member,
+    shutdown: CancellationToken,
+    now: Timestamp,
     reconnects: bool,
 ) -> impl Future<Output = RightsEnd> + Send + use<> {
-    let (shutdown, revocations) = (app.shutdown.clone(), app.auth.verifier.revocations().clone());
-    let (grant, expires_at, now) = (member.principal.grant(), member.principal.expires_at, (app.clock)());
+    let revocations = verifier.revocations().clone();
+    let (grant, expires_at) = (member.principal.grant(), member.principal.expires_at);
     async move {
         tokio::select! {
             () = shutdown.cancelled_owned() => RightsEnd::Shutdown,

@@ -1,0 +1,220 @@
+//! What happened to jobs, as lists and as streams.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use ids::TenantId;
+use serde_json::{Value, json};
+use testkit::{Client, eventually};
+
+use crate::{
+    fleet::{Worker, reaches},
+    world::{Service, World, pool, submit},
+};
+
+/// An open stream of events.
+struct Stream {
+    body: futures::stream::BoxStream<'static, reqwest::Result<Vec<u8>>>,
+    read: String,
+}
+
+/// A server-sent event: its id, type and data. A comment has the type `comment`.
+#[derive(Debug, Clone, PartialEq)]
+struct Message {
+    id: Option<i64>,
+    kind: String,
+    data: Value,
+}
+
+impl Stream {
+    /// Opens the stream of a job after the event with this id, once the tenant may have another.
+    async fn open(service: &Service, token: &str, job: &str, last: Option<i64>) -> Self {
+        let answer = eventually("a stream can be opened", async || {
+            let answer = request(service, token, job, last).await;
+            (answer.status() == 200).then_some(answer)
+        })
+        .await;
+        assert_eq!(answer.headers()["content-type"], "text/event-stream");
+        let body = answer.bytes_stream().map(|part| part.map(|bytes| bytes.to_vec())).boxed();
+        Self { body, read: String::new() }
+    }
+
+    /// Returns the next message; none at the end.
+    async fn next(&mut self) -> Option<Message> {
+        loop {
+            if let Some((block, rest)) = self.read.clone().split_once("\n\n") {
+                rest.clone_into(&mut self.read);
+                if let Some(message) = message(block) {
+                    return Some(message);
+                }
+                continue;
+            }
+            let part = tokio::time::timeout(Duration::from_secs(20), self.body.next());
+            let part = part.await.expect("something is sent")?.expect("the connection holds");
+            self.read.push_str(std::str::from_utf8(&part).unwrap());
+        }
+    }
+
+    /// Reads until a message of this type.
+    async fn until(&mut self, kind: &str) -> Vec<Message> {
+        let mut read = Vec::new();
+        while let Some(message) = self.next().await {
+            read.push(message.clone());
+            if message.kind == kind {
+                return read;
+            }
+        }
+        panic!("the stream ended before {kind}: {read:?}")
+    }
+}
+
+fn message(block: &str) -> Option<Message> {
+    let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
+    if let Some(comment) = field(": ") {
+        return Some(Message { id: None, kind: "comment".to_owned(), data: json!(comment) });
+    }
+    let data = serde_json::from_str(field("data: ")?).unwrap();
+    Some(Message {
+        id: field("id: ").map(|id| id.parse().unwrap()),
+        kind: field("event: ")?.to_owned(),
+        data,
+    })
+}
+
+async fn request(service: &Service, token: &str, job: &str, last: Option<i64>) -> reqwest::Response {
+    let url = format!("{}/v1/jobs/{job}/events", service.client.base());
+    let mut request =
+        reqwest::Client::new().get(url).bearer_auth(token).header("accept", "text/event-stream");
+    if let Some(last) = last {
+        request = request.header("last-event-id", last);
+    }
+    request.send().await.unwrap()
+}
+
+/// Returns the types of a job's events, oldest first, and checks their numbers.
+async fn kinds(member: &Client, job: &str) -> Vec<String> {
+    let list = member.get(&format!("/v1/jobs/{job}/events")).await.expect(200);
+    let mut items = list.body["items"].as_array().unwrap().clone();
+    items.reverse();
+    let numbers: Vec<_> = items.iter().map(|event| event["sequence"].as_i64().unwrap()).collect();
+    assert_eq!(numbers, (1..).take(items.len()).collect::<Vec<_>>());
+    items.iter().map(|event| event["type"].as_str().unwrap().to_owned()).collect()
+}
+
+fn of(messages: &[Message]) -> Vec<(Option<i64>, &str)> {
+    messages.iter().map(|message| (message.id, message.kind.as_str())).collect()
+}
+
+#[tokio::test]
+async fn a_stream_follows_a_job_to_its_end() {
+    let world = World::new().await;
+    let (service, other) = (world.start().await, world.start().await);
+    let pool = pool(&world.admin(&service)).await;
+    let tenant = TenantId::new();
+    let (member, token) = (world.member(&service, tenant), world.issuer.user(tenant, auth::Role::Viewer));
+    let job = submit(&member, json!({})).await.str("id").to_owned();
+    // the other replica learns of what happens in the first one
+    let mut stream = Stream::open(&other, &token, &job, None).await;
+    assert_eq!(of(&stream.until("job.submitted").await), [(Some(1), "job.submitted")]);
+    let worker = Worker::start(&world, &service, &pool, "first").await;
+    let work = worker.work().await;
+    let _ = worker.progress(&work, 3).await.expect(200);
+    let begun = stream.until("job.progress").await;
+    assert_eq!(of(&begun), [(Some(2), "job.assigned"), (Some(3), "job.started"), (None, "job.progress")]);
+    assert_eq!(begun[2].data, json!({ "phase": "working", "step": 3, "steps": 20 }));
+    assert_eq!((&begun[1].data["state"], &begun[1].data["attempts"]), (&json!("running"), &json!(1)));
+    let _ = worker.progress(&work, 7).await.expect(200);
+    assert_eq!(stream.until("job.progress").await[0].data["step"], 7);
+    let _ = worker.complete(&work).await.expect(200);
+    assert_eq!(of(&stream.until("job.succeeded").await), [(Some(4), "job.succeeded")]);
+    assert_eq!(stream.next().await.unwrap().data, "the job has ended");
+    assert_eq!(stream.next().await, None);
+    // on any replica it goes on after the last event, and tells that nothing can follow
+    let mut resumed = Stream::open(&service, &token, &job, Some(2)).await;
+    assert_eq!(
+        of(&resumed.until("job.succeeded").await),
+        [(Some(3), "job.started"), (Some(4), "job.succeeded")]
+    );
+    assert_eq!(request(&service, &token, &job, Some(4)).await.status(), 204);
+    assert_eq!(request(&service, &token, &job, Some(5)).await.status(), 422);
+}
+
+#[tokio::test]
+async fn each_change_of_a_job_is_an_event() {
+    let world = World::new().await;
+    let service = world.start().await;
+    let pool = pool(&world.admin(&service)).await;
+    let member = world.member(&service, TenantId::new());
+    let waiting = submit(&member, json!({})).await.str("id").to_owned();
+    let path = format!("/v1/jobs/{waiting}");
+    let change = json!({ "priority": 9 });
+    let _ = member.patch(&path, "*", change.clone()).await.expect(200);
+    // the same again changes nothing
+    let _ = member.patch(&path, "*", change).await.expect(200);
+    let _ = member.post(&format!("{path}/cancel"), Value::Null).await.expect(202);
+    let _ = member.post(&format!("{path}/cancel"), Value::Null).await.expect(202);
+    assert_eq!(kinds(&member, &waiting).await, ["job.submitted", "job.changed", "job.cancelled"]);
+
+    let late = submit(&member, json!({ "deadline": world.in_seconds(1) })).await.str("id").to_owned();
+    let _ = reaches(&member, &late, "expired").await;
+    assert_eq!(kinds(&member, &late).await, ["job.submitted", "job.expired"]);
+
+    let running = submit(&member, json!({})).await.str("id").to_owned();
+    let worker = Worker::start(&world, &service, &pool, "first").await;
+    let work = worker.work().await;
+    let _ = worker.progress(&work, 1).await.expect(200);
+    let _ = worker.fail(&work, true).await.expect(200);
+    let _ = member.post(&format!("/v1/jobs/{running}/cancel"), Value::Null).await.expect(202);
+    let expected = ["job.submitted", "job.assigned", "job.started", "job.requeued", "job.cancelled"];
+    assert_eq!(kinds(&member, &running).await, expected);
+    let requeued = member.get(&format!("/v1/jobs/{running}/events?type=job.requeued")).await.expect(200);
+    let event = &requeued.body["items"][0];
+    assert_eq!((&event["reason"], &event["state"]), (&json!("retry"), &json!("queued")));
+    assert!(event["not_before"].is_string());
+
+    let failing = submit(&member, json!({})).await.str("id").to_owned();
+    let work = worker.work().await;
+    let _ = worker.progress(&work, 1).await.expect(200);
+    let _ = worker.fail(&work, false).await.expect(200);
+    let failed = member.get(&format!("/v1/jobs/{failing}/events?limit=1")).await.expect(200);
+    assert_eq!(failed.body["items"][0]["problem"]["code"], "engine-failed");
+    let next = format!("/v1/jobs/{failing}/events?limit=1&cursor={}", failed.str("next_cursor"));
+    assert_eq!(member.get(&next).await.expect(200).body["items"][0]["type"], "job.started");
+
+    let stopped = submit(&member, json!({})).await.str("id").to_owned();
+    let work = worker.work().await;
+    let _ = member.post(&format!("/v1/jobs/{stopped}/cancel"), Value::Null).await.expect(202);
+    assert_eq!(worker.stop(&work).await, "cancelled");
+    let _ = worker.leave(&work).await.expect(200);
+    let expected = ["job.submitted", "job.assigned", "job.cancelling", "job.cancelled"];
+    assert_eq!(kinds(&member, &stopped).await, expected);
+}
+
+#[tokio::test]
+async fn events_and_their_streams_end_with_the_job() {
+    let mut world = World::new().await;
+    world.config.streams.per_tenant = 1;
+    let service = world.start().await;
+    let _ = pool(&world.admin(&service)).await;
+    let tenant = TenantId::new();
+    let (member, token) = (world.member(&service, tenant), world.issuer.user(tenant, auth::Role::Viewer));
+    let job = submit(&member, json!({})).await.str("id").to_owned();
+    let mut stream = Stream::open(&service, &token, &job, None).await;
+    let _ = stream.until("job.submitted").await;
+    assert_eq!(request(&service, &token, &job, None).await.status(), 429);
+    let foreign = world.member(&service, TenantId::new());
+    let _ = foreign.get(&format!("/v1/jobs/{job}/events")).await.expect(404);
+    let mut conn = world.db.admin().await;
+    sqlx::query("delete from jobs.jobs").execute(&mut conn).await.unwrap();
+    assert_eq!(stream.next().await.unwrap().data, "the job was deleted");
+    assert_eq!(stream.next().await, None);
+    let left: i64 =
+        sqlx::query_scalar("select count(*) from jobs.job_events").fetch_one(&mut conn).await.unwrap();
+    assert_eq!(left, 0);
+    // the place is free again
+    let next = submit(&member, json!({})).await.str("id").to_owned();
+    let mut last = Stream::open(&service, &token, &next, None).await;
+    let _ = last.until("job.submitted").await;
+    service.stop().await;
+    assert_eq!(last.next().await.unwrap().data, "the service is restarting; connect again");
+}
