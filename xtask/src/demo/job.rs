@@ -1,6 +1,6 @@
 //! A picture as a job, without an instance.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use reqwest::Method;
@@ -10,7 +10,6 @@ use super::client::{Api, text};
 
 /// Longest time from submission to the end.
 const LIMIT: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// Submits a job. Returns its id.
 pub(super) async fn submit(designer: &Api) -> anyhow::Result<String> {
@@ -20,18 +19,27 @@ pub(super) async fn submit(designer: &Api) -> anyhow::Result<String> {
     Ok(text(&job, "id")?.to_owned())
 }
 
-/// Waits until a job has succeeded.
+/// Follows the events of a job until it has succeeded.
 pub(super) async fn follow(designer: &Api, job: &str) -> anyhow::Result<()> {
-    let begun = Instant::now();
-    while begun.elapsed() < LIMIT {
-        let seen = designer.get(&format!("/v1/jobs/{job}")).await?;
-        match text(&seen, "state")? {
-            "succeeded" => return Ok(()),
-            "failed" | "cancelled" | "expired" => bail!("the job has no result: {seen}"),
-            _ => tokio::time::sleep(PAUSE).await,
+    let url = format!("{}/v1/jobs/{job}/events", designer.base);
+    let token = designer.token.as_deref().unwrap_or_default();
+    let request = reqwest::Client::new().get(url).bearer_auth(token).header("accept", "text/event-stream");
+    let mut events = request.send().await?.error_for_status()?;
+    let mut read = Vec::new();
+    let followed = tokio::time::timeout(LIMIT, async {
+        // the stream ends with the job
+        while let Some(part) = events.chunk().await? {
+            read.extend_from_slice(&part);
         }
-    }
-    bail!("the job does not end: {}", designer.get(&format!("/v1/jobs/{job}/explanation")).await?)
+        reqwest::Result::Ok(())
+    });
+    let is_over = followed.await.is_ok_and(|read| read.is_ok());
+    let read = String::from_utf8_lossy(&read);
+    let order = ["job.submitted", "job.assigned", "job.started", "job.succeeded"];
+    let positions: Vec<_> = order.iter().map(|kind| read.find(&format!("event: {kind}\n"))).collect();
+    let is_complete = positions.iter().all(Option::is_some) && positions.is_sorted();
+    ensure!(is_over && is_complete, "not the events of a job that succeeds: {read}");
+    Ok(())
 }
 
 /// Downloads the picture from the object store.
