@@ -11,8 +11,8 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, artifact, attempt, audit_log, config::Config, dispatch, event, job, pool, state::AppState, tenant,
-    worker,
+    NAME, artifact, attempt, audit_log, config::Config, dispatch, event, job, metrics::JobMetrics, pool,
+    state::AppState, tenant, worker,
 };
 
 /// Period of the clean-up workers.
@@ -36,7 +36,7 @@ impl App {
     #[expect(clippy::disallowed_methods, reason = "the clock of the process")]
     pub fn new(config: Config, process: Process) -> anyhow::Result<Self> {
         let process = process.traced(NAME, config.telemetry.as_ref())?;
-        let state = AppState::new(config, Timestamp::now, process.shutdown.token())?;
+        let state = AppState::new(config, Timestamp::now, process.shutdown.token(), &process.metrics)?;
         state.db.register(&process.metrics);
         state.report_to(&process.health);
         Ok(Self { state, process })
@@ -110,6 +110,7 @@ pub fn metrics() -> Metrics {
     let process = Process::default();
     db::describe_metrics(&process.metrics);
     audit::register_metrics(&process.metrics);
+    JobMetrics::register(&process.metrics);
     process.metrics
 }
 

@@ -20,6 +20,7 @@ mod dispatch;
 mod error;
 mod event;
 mod job;
+mod metrics;
 mod pool;
 pub mod schedule;
 mod state;

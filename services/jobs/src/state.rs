@@ -7,11 +7,11 @@ use clients::storage;
 use db::Db;
 use ids::TenantId;
 use jiff::Timestamp;
-use service::{Health, Streams};
+use service::{Health, Metrics, Streams};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::{config::Config, dispatch::Views, event::Watches};
+use crate::{config::Config, dispatch::Views, event::Watches, metrics::JobMetrics};
 
 /// The parts that handlers and workers share. Clones share them.
 #[derive(Clone)]
@@ -34,6 +34,7 @@ pub(crate) struct Inner {
     /// Streams of events.
     pub(crate) streams: Streams<TenantId>,
     pub(crate) storage: storage::Client,
+    pub(crate) metrics: JobMetrics,
     auth: AuthState,
 }
 
@@ -43,6 +44,7 @@ impl AppState {
         config: Config,
         clock: fn() -> Timestamp,
         stop: CancellationToken,
+        metrics: &Metrics,
     ) -> anyhow::Result<Self> {
         let http = service::http_client()?;
         let db = Db::connect(crate::NAME, &config.database)?;
@@ -51,6 +53,7 @@ impl AppState {
             watches: Watches::new(&db),
             streams: Streams::default(),
             storage: storage::Client::new(http.clone(), config.storage.clone()),
+            metrics: JobMetrics::register(metrics),
             db,
             clock,
             stop,

@@ -14,7 +14,7 @@ use crate::generate::{self, Args};
 const SERVICES: [&str; 7] = ["gateway", "identity", "stock", "gpu", "storage", "jobs", "operator"];
 
 /// Each label with its values: the number of series must not grow with what users create.
-const LABELS: [(&str, &str); 18] = [
+const LABELS: [(&str, &str); 19] = [
     ("cause", "`panic`, `error`, `returned`"),
     ("cluster", "configured clusters, one per datacenter"),
     ("datacenter", "datacenters, which administrators create"),
@@ -22,6 +22,7 @@ const LABELS: [(&str, &str); 18] = [
     ("file", "configured certificates"),
     ("gpu_spec", "GPU specifications, which administrators create"),
     ("kind", "named with the metric; of the operator's metrics, kinds of objects and actions"),
+    ("level", "`urgent`, `ordinary`, `background`"),
     ("method", "HTTP methods; `_OTHER` for those that are not in the standard"),
     ("outcome", "named with the metric"),
     ("pool", "`app` serves requests, `worker` the background workers"),

@@ -188,6 +188,7 @@ async fn complete(
     let held = worker.touch(&mut tx, completion.session).await?;
     let ended = end::complete(&mut tx, &held, job, number, &artifacts, &policy, (state.clock)()).await?;
     tx.commit().await?;
+    state.metrics.attempt_ended(ended);
     state.submitted.send_replace(());
     Ok(Json(EndAnswer { state: ended }))
 }
@@ -248,6 +249,7 @@ async fn end_attempt(
     let AttemptRef { job_id, attempt } = attempt;
     let ended = end::end(&mut tx, &held, job_id, attempt, how, &policy, (state.clock)()).await?;
     tx.commit().await?;
+    state.metrics.attempt_ended(ended);
     state.submitted.send_replace(());
     Ok(Json(EndAnswer { state: ended }))
 }

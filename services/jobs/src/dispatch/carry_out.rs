@@ -7,20 +7,24 @@ use sqlx::{Connection as _, PgConnection};
 
 use super::{
     rows::{self, job_id, worker_id, worker_key},
-    store,
+    store::{self, Assigned},
     world::World,
 };
 use crate::{
     attempt::{self, Opened},
+    job::Level,
     schedule::{Decision, Millis},
     worker::store::{Assignment, assign},
 };
 
-/// Jobs and workers whose rows did not allow a decision: they have changed since they were read.
+/// What became of decisions.
 #[derive(Debug, Default)]
-pub(super) struct Dropped {
-    pub(super) jobs: Vec<JobId>,
-    pub(super) workers: Vec<WorkerId>,
+pub(super) struct CarriedOut {
+    /// Jobs and workers whose rows did not allow a decision: they have changed since they were read.
+    pub(super) dropped_jobs: Vec<JobId>,
+    pub(super) dropped_workers: Vec<WorkerId>,
+    /// How long jobs waited for their first assignment, in seconds.
+    pub(super) waits: Vec<(Level, f64)>,
 }
 
 /// Carries decisions out in a transaction.
@@ -30,29 +34,35 @@ pub(super) async fn carry_out(
     decisions: &[Decision],
     leave: Duration,
     now: Millis,
-) -> sqlx::Result<Dropped> {
-    let mut dropped = Dropped::default();
+) -> sqlx::Result<CarriedOut> {
+    let mut done = CarriedOut::default();
     for decision in decisions {
         match decision {
             Decision::Start { job, workers, .. } => {
                 // gangs are not submitted
                 let Some(worker) = workers.first() else { continue };
                 let (job, worker) = (job_id(*job), worker_id(*worker));
-                if !start(conn, world, job, worker, now).await? {
-                    dropped.jobs.push(job);
-                    dropped.workers.push(worker);
+                match start(conn, world, job, worker, now).await? {
+                    Some(assigned) if assigned.attempt == 1 => {
+                        done.waits.push((assigned.level, assigned.waited));
+                    }
+                    Some(_) => {}
+                    None => {
+                        done.dropped_jobs.push(job);
+                        done.dropped_workers.push(worker);
+                    }
                 }
             }
             Decision::Preempt { job, .. } => {
                 let job = job_id(*job);
                 if !store::tell_to_leave(conn, job, leave).await? {
-                    dropped.jobs.push(job);
+                    done.dropped_jobs.push(job);
                 }
             }
             Decision::Expire { job } => {
                 let job = job_id(*job);
                 if !store::expire(conn, job, rows::timestamp(now)).await? {
-                    dropped.jobs.push(job);
+                    done.dropped_jobs.push(job);
                 }
             }
             Decision::Promote { job } => store::promote(conn, job_id(*job)).await?,
@@ -64,21 +74,22 @@ pub(super) async fn carry_out(
             | Decision::Return { .. } => {}
         }
     }
-    Ok(dropped)
+    Ok(done)
 }
 
-/// Assigns a job to a worker. False if one of them has changed; then nothing is.
+/// Assigns a job to a worker. None if one of them has changed; then nothing is.
 async fn start(
     conn: &mut PgConnection,
     world: &World,
     job: JobId,
     worker: WorkerId,
     now: Millis,
-) -> sqlx::Result<bool> {
-    let Some(decided) = world.pool.worker(worker_key(worker)) else { return Ok(false) };
+) -> sqlx::Result<Option<Assigned>> {
+    let Some(decided) = world.pool.worker(worker_key(worker)) else { return Ok(None) };
     let mut savepoint = conn.begin().await?;
     let assigned = async {
-        let Some(number) = store::assign(&mut savepoint, job, worker).await? else { return Ok(false) };
+        let Some(assigned) = store::assign(&mut savepoint, job, worker).await? else { return Ok(None) };
+        let number = assigned.attempt;
         let given = Assignment {
             worker,
             job,
@@ -87,16 +98,16 @@ async fn start(
             quantum_end: rows::timestamp(decided.quantum_end),
             busy_until: rows::timestamp(decided.busy_until),
         };
-        let Some(gpu_spec) = assign(&mut savepoint, &given).await? else { return Ok(false) };
+        let Some(gpu_spec) = assign(&mut savepoint, &given).await? else { return Ok(None) };
         let opened = Opened { job, worker, gpu_spec: &gpu_spec, number, at: rows::timestamp(now) };
         attempt::open(&mut savepoint, &opened).await?;
-        Ok::<bool, sqlx::Error>(true)
+        Ok::<_, sqlx::Error>(Some(assigned))
     };
-    let is_assigned = assigned.await?;
-    if is_assigned {
+    let assigned = assigned.await?;
+    if assigned.is_some() {
         savepoint.commit().await?;
     } else {
         savepoint.rollback().await?;
     }
-    Ok(is_assigned)
+    Ok(assigned)
 }

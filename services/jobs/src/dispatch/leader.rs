@@ -80,6 +80,7 @@ impl Leader<'_> {
         let loaded = World::load(&mut tx, self.pool, (state.clock)()).await?;
         drop(tx);
         let Some(mut world) = loaded else { return Ok(()) };
+        let _leading = state.metrics.leading();
         tracing::info!(pool.id = %self.pool, epoch = self.epoch, jobs = world.jobs, "leading a pool");
         let mut submitted = state.submitted.subscribe();
         let (mut looked, mut stored) = (None::<Instant>, Instant::now());
@@ -120,8 +121,9 @@ impl Leader<'_> {
         drop(tx);
         if !lost.is_empty() {
             let Some(mut tx) = self.fenced().await? else { return Ok(false) };
-            lost::end_sessions(&mut tx, &lost, config, (state.clock)()).await?;
+            let ended = lost::end_sessions(&mut tx, &lost, config, (state.clock)()).await?;
             tx.commit().await?;
+            (0..ended).for_each(|_| state.metrics.worker_lost());
         }
         let silent: BTreeSet<_> = silent.into_iter().collect();
         world.cordon(silent, millis((state.clock)())).context("silent workers")?;
@@ -138,12 +140,15 @@ impl Leader<'_> {
         }
         let Some(mut tx) = self.fenced().await? else { return Ok(false) };
         let leave = state.config.scheduler.leave();
-        let dropped = carry_out(&mut tx, world, &decisions, leave, now).await?;
+        let done = carry_out(&mut tx, world, &decisions, leave, now).await?;
         tx.commit().await?;
         state.assigned.send_replace(());
-        if !dropped.jobs.is_empty() {
+        for (level, seconds) in done.waits {
+            state.metrics.waited(level, seconds);
+        }
+        if !done.dropped_jobs.is_empty() {
             let mut tx = state.db.worker().await?;
-            world.compare(&mut tx, &dropped.jobs, &dropped.workers, now).await?;
+            world.compare(&mut tx, &done.dropped_jobs, &done.dropped_workers, now).await?;
         }
         Ok(true)
     }

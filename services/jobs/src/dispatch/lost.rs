@@ -27,21 +27,22 @@ pub(super) async fn find(
     Ok(lost)
 }
 
-/// Ends the sessions of those workers that are lost, in a transaction that is fenced.
+/// Ends the sessions of those workers that are lost, in a transaction that is fenced. Returns how many.
 pub(super) async fn end_sessions(
     conn: &mut PgConnection,
     lost: &BTreeSet<WorkerId>,
     config: &SchedulerConfig,
     now: Timestamp,
-) -> Result<(), Error> {
-    let policy = Policy::of(config);
+) -> Result<u32, Error> {
+    let (policy, mut ended) = (Policy::of(config), 0);
     for id in lost {
         let Some(worker) = lock(conn, *id).await? else { continue };
         // it may have been heard of before it was locked
         if store::is_lost(conn, *id, config.lost()).await? {
             tracing::warn!(worker.id = %id, "worker lost");
             end_session(conn, &worker, WorkerState::Offline, &policy, now).await?;
+            ended += 1;
         }
     }
-    Ok(())
+    Ok(ended)
 }

@@ -48,6 +48,7 @@ pub(crate) fn start(state: &AppState, process: &Process) {
             let mut tx = state.db.worker().await?;
             let pools = store::pools(&mut tx).await?;
             drop(tx);
+            state.metrics.pools(pools.len());
             let mut tasks = tasks.lock().unwrap_or_else(PoisonError::into_inner);
             tasks.retain(|pool, task| pools.contains(pool) && !task.is_finished());
             for pool in pools {

@@ -217,18 +217,28 @@ pub(super) async fn overdue_workers(conn: &mut PgConnection, pool: PoolId) -> sq
     .await
 }
 
-/// Assigns a queued job. Returns the number of the attempt; none if the job is not queued any more.
+/// An assigned job.
+pub(super) struct Assigned {
+    /// Number of the attempt.
+    pub(super) attempt: i32,
+    pub(super) level: Level,
+    /// Seconds since it was submitted, or its last attempt ended.
+    pub(super) waited: f64,
+}
+
+/// Assigns a queued job. None if it is not queued any more.
 pub(super) async fn assign(
     conn: &mut PgConnection,
     job: JobId,
     worker: WorkerId,
-) -> sqlx::Result<Option<i32>> {
-    sqlx::query_scalar!(
-        "update jobs
+) -> sqlx::Result<Option<Assigned>> {
+    sqlx::query_as!(
+        Assigned,
+        r#"update jobs
          set state = 'assigned', attempt = attempt + 1, worker_id = $2, reason = null, not_before = null,
              generation = generation + 1
          where id = $1 and state = 'queued'
-         returning attempt",
+         returning attempt, level, extract(epoch from now() - queued_at)::float8 as "waited!""#,
         job as JobId,
         worker as WorkerId,
     )

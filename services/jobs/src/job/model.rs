@@ -37,6 +37,15 @@ pub(crate) enum Level {
 }
 
 impl Level {
+    /// The name in JSON and labels.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Urgent => "urgent",
+            Self::Ordinary => "ordinary",
+            Self::Background => "background",
+        }
+    }
+
     /// Returns the level of a priority, where a request names no level.
     pub(super) fn of_priority(priority: u8) -> Self {
         match priority {

@@ -10,6 +10,7 @@ mod fleet;
 mod intake;
 mod isolation;
 mod jobs;
+mod metrics;
 mod pools;
 mod runner;
 mod tenants;
