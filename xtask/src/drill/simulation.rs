@@ -24,7 +24,7 @@ pub(super) struct Trouble {
 }
 
 /// One for each alert that pages.
-pub(super) const TROUBLES: [Trouble; 17] = [
+pub(super) const TROUBLES: [Trouble; 18] = [
     Trouble { alert: "ApiErrors", minutes: 20 },
     Trouble { alert: "ApiSlow", minutes: 30 },
     Trouble { alert: "AuditLogBroken", minutes: 5 },
@@ -34,6 +34,7 @@ pub(super) const TROUBLES: [Trouble; 17] = [
     Trouble { alert: "ClusterWatchDisconnected", minutes: 6 },
     Trouble { alert: "InstanceStartsFailing", minutes: 60 },
     Trouble { alert: "InstanceUrlsUnreachable", minutes: 30 },
+    Trouble { alert: "JobsNotScheduled", minutes: 3 },
     Trouble { alert: "ObjectStoreFailing", minutes: 30 },
     Trouble { alert: "ObjectStoreUnreachable", minutes: 3 },
     Trouble { alert: "OperatorNoLeader", minutes: 3 },
@@ -290,6 +291,13 @@ impl Simulation {
             let leads = live.first() == Some(replica) && !trouble("OperatorNoLeader");
             let labels = format!("job=\"atelier-operator\",instance=\"{replica}\",cluster=\"{CLUSTER}\"");
             self.gauge(at, format!("operator_leader{{{labels}}}"), bit(leads));
+        }
+        let live = self.live_replicas("jobs", minute);
+        for replica in &live {
+            let labels = format!("job=\"atelier-jobs\",instance=\"{replica}\"");
+            self.gauge(at, format!("jobs_pools{{{labels}}}"), 1.0);
+            let leads = live.first() == Some(replica) && !trouble("JobsNotScheduled");
+            self.gauge(at, format!("jobs_pools_led{{{labels}}}"), bit(leads));
         }
         for replica in self.live_replicas("storage", minute) {
             let labels = format!("job=\"atelier-storage\",instance=\"{replica}\"");
