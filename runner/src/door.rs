@@ -151,6 +151,11 @@ pub(crate) struct Session {
 }
 
 impl Session {
+    /// Ends the session, and the attempt that it runs.
+    pub(crate) async fn end(&self) -> Result<(), Error> {
+        self.door.call::<Value>("unregister", &json!({ "session": self.number })).await.map(drop)
+    }
+
     /// Waits for an instruction to a worker that runs `running`.
     pub(crate) async fn poll(&self, running: Option<Attempt>) -> Result<Option<Instruction>, Error> {
         #[derive(Deserialize)]
@@ -214,7 +219,7 @@ impl Session {
         persist(|| self.of_attempt::<Value>(attempt, "fail", body.clone())).await.map(drop)
     }
 
-    /// Ends an attempt that was told to stop, or whose process ends.
+    /// Ends an attempt that was told to stop.
     pub(crate) async fn leave(&self, attempt: Attempt) -> Result<(), Error> {
         self.of_attempt::<Value>(attempt, "leave", json!({})).await.map(drop)
     }

@@ -29,7 +29,7 @@ pub struct Config {
     pub engine_url: Url,
 }
 
-/// Runs jobs until `stop`. What it runs then is left, and tried again elsewhere.
+/// Runs jobs until `stop`, which ends the session. What it runs then is tried again elsewhere.
 ///
 /// # Errors
 /// If the worker's token is refused.
@@ -40,8 +40,13 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     let door = Door::new(http, config.jobs_url, config.token);
     while let Some(session) = stop.run_until_cancelled(begin(&engine, &door)).await {
         tracing::info!("session begun");
-        // it ends by itself, so that an attempt is left in an orderly way
-        if let Err(error) = serve(&session?, &engine, &stop).await {
+        let session = session?;
+        let served = serve(&session, &engine, &stop).await;
+        let ended = match served {
+            Ok(()) => session.end().await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = ended {
             tracing::warn!(error = format!("{error:#}"), "session ended");
             let _ = stop.run_until_cancelled(sleep(PAUSE)).await;
         }

@@ -26,7 +26,7 @@ enum End {
     Failed(Failure),
     /// The attempt was told to stop.
     Stopped(StopReason),
-    /// The process ends.
+    /// The process ends, and with it the session.
     Ending,
 }
 
@@ -51,14 +51,14 @@ pub(crate) async fn run(
         End::Made(pictures) => tokio::select! {
             done = deliver(session, attempt, pictures) => done,
             reason = stopped(session, attempt) => left(session, attempt, reason?).await,
-            () = stop.cancelled() => session.leave(attempt).await,
+            () = stop.cancelled() => Ok(()),
         },
         End::Failed(Failure { code, message, is_retryable }) => {
             tracing::warn!(job.id = %attempt.job_id, code, message, "attempt failed");
             session.fail(attempt, code, &message, is_retryable).await
         }
         End::Stopped(reason) => left(session, attempt, reason).await,
-        End::Ending => session.leave(attempt).await,
+        End::Ending => Ok(()),
     }
 }
 

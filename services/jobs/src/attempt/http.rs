@@ -225,7 +225,7 @@ struct Leaving {
     session: i64,
 }
 
-/// Ends the attempt because it was told to stop, or the worker ends.
+/// Ends the attempt because it was told to stop.
 async fn leave(
     State(state): State<AppState>,
     worker: WorkerCaller,

@@ -91,7 +91,6 @@ pub(crate) struct JobEvent {
     pub(crate) time: Timestamp,
     /// Type of the event.
     #[serde(rename = "type")]
-    #[schema(inline)]
     pub(crate) kind: EventType,
     /// The job.
     pub(crate) job_id: JobId,

@@ -1,15 +1,17 @@
-//! `POST /worker/v1/register`: a process of a worker begins.
+//! `POST /worker/v1/register` and `unregister`: a process of a worker begins, and ends.
 
 use api::{Json, Problem};
 use axum::{Router, extract::State, routing::post};
 use ids::WorkerId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{caller::WorkerCaller, model::WorkerState, session::end_session};
 use crate::{attempt::Policy, state::AppState};
 
 pub(crate) fn routes() -> Router<AppState> {
-    Router::new().route("/worker/v1/register", post(register))
+    Router::new()
+        .route("/worker/v1/register", post(register))
+        .route("/worker/v1/unregister", post(unregister))
 }
 
 /// A new session.
@@ -32,4 +34,28 @@ async fn register(State(state): State<AppState>, worker: WorkerCaller) -> Result
     state.submitted.send_replace(());
     let heartbeat_seconds = state.config.scheduler.silent().as_secs().div_ceil(3).max(1);
     Ok(Json(Session { worker_id: worker.0, session, heartbeat_seconds }))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SessionEnd {
+    session: i64,
+}
+
+#[derive(Debug, Serialize)]
+struct SessionEnded {}
+
+/// Ends a session: the worker gets no job until a process registers. What the session runs is lost, and tried again.
+async fn unregister(
+    State(state): State<AppState>,
+    worker: WorkerCaller,
+    Json(end): Json<SessionEnd>,
+) -> Result<Json<SessionEnded>, Problem> {
+    let policy = Policy::of(&state.config.scheduler);
+    let mut tx = state.db.worker().await?;
+    let held = worker.touch(&mut tx, end.session).await?;
+    end_session(&mut tx, &held, WorkerState::Offline, &policy, (state.clock)()).await?;
+    tx.commit().await?;
+    state.submitted.send_replace(());
+    Ok(Json(SessionEnded {}))
 }

@@ -329,3 +329,32 @@ async fn a_worker_whose_job_does_not_leave_is_lost() {
     assert_eq!(floor.worker.work().await.job, urgent);
     floor.service.stop().await;
 }
+
+#[tokio::test]
+async fn a_process_that_ends_leaves_no_job_behind_and_gets_none() {
+    let world = World::new().await;
+    let service = world.start().await;
+    let admin = world.admin(&service);
+    let pool = pool(&admin).await;
+    let member = world.member(&service, TenantId::new());
+    let job = submit(&member, json!({})).await.str("id").to_owned();
+    let mut first = Worker::start(&world, &service, &pool, "first").await;
+    let work = first.work().await;
+    let _ = first.unregister().await.expect(200);
+    let waits = reaches(&member, &job, "queued").await;
+    assert_eq!((&waits.body["reason"], &waits.body["attempts"]), (&json!("worker_lost"), &json!(1)));
+    let listed = admin.get(&format!("/v1/platform-pools/{pool}/workers")).await.expect(200);
+    assert_eq!(listed.body["items"][0]["state"], "offline");
+    for refused in
+        [first.unregister().await, first.poll(None, 0).await, first.complete_with(&work, &[]).await]
+    {
+        let _ = refused.expect_problem(409, "attempt-not-yours");
+    }
+    // another worker gets it, and the next process of the first one works again
+    let second = Worker::start(&world, &service, &pool, "second").await;
+    let again = second.work().await;
+    assert_eq!((again.job, again.attempt), (job, 2));
+    first.register().await;
+    let next = submit(&member, json!({})).await.str("id").to_owned();
+    assert_eq!(first.work().await.job, next);
+}

@@ -50,6 +50,11 @@ impl Worker {
         self.session = session.body["session"].as_i64().unwrap();
     }
 
+    /// Ends the session.
+    pub(crate) async fn unregister(&self) -> Response {
+        self.door.post("/worker/v1/unregister", json!({ "session": self.session })).await
+    }
+
     pub(crate) async fn poll(&self, running: Option<&Work>, wait_seconds: u32) -> Response {
         let running = running.map(|work| json!({ "job_id": work.job, "attempt": work.attempt }));
         let body = json!({ "session": self.session, "running": running, "wait_seconds": wait_seconds });
