@@ -6,8 +6,8 @@
 //!              └──► object store              PUT of each result, by a signed URL
 //! ```
 //!
-//! It opens outbound connections only and stores no state: after a restart it registers again, and the attempt of the
-//! previous process is lost.
+//! Stateless, with outbound connections only. A restarted process registers a new session; the attempt of the previous
+//! session counts as lost.
 
 mod door;
 mod engine;

@@ -7,75 +7,54 @@ use utoipa::ToSchema;
 
 use crate::job::{JobProblem, JobState, Level, QueuedReason};
 
-/// Type of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
-#[sqlx(type_name = "text")]
-#[schema(as = JobEventType)]
-pub(crate) enum EventType {
-    /// The job was submitted.
-    #[serde(rename = "job.submitted")]
-    #[sqlx(rename = "job.submitted")]
-    Submitted,
-    /// Its priority, level or deadline was changed while it waited.
-    #[serde(rename = "job.changed")]
-    #[sqlx(rename = "job.changed")]
-    Changed,
-    /// It has a worker. An attempt begins.
-    #[serde(rename = "job.assigned")]
-    #[sqlx(rename = "job.assigned")]
-    Assigned,
-    /// The worker runs it.
-    #[serde(rename = "job.started")]
-    #[sqlx(rename = "job.started")]
-    Started,
-    /// Its attempt was told to leave the worker, to which another job is entitled.
-    #[serde(rename = "job.preempting")]
-    #[sqlx(rename = "job.preempting")]
-    Preempting,
-    /// The attempt has ended, and the job waits for another: `reason` says why.
-    #[serde(rename = "job.requeued")]
-    #[sqlx(rename = "job.requeued")]
-    Requeued,
-    /// It was cancelled, and its worker is told to stop.
-    #[serde(rename = "job.cancelling")]
-    #[sqlx(rename = "job.cancelling")]
-    Cancelling,
-    /// It has ended with its results.
-    #[serde(rename = "job.succeeded")]
-    #[sqlx(rename = "job.succeeded")]
-    Succeeded,
-    /// It has ended without results: `problem` says why.
-    #[serde(rename = "job.failed")]
-    #[sqlx(rename = "job.failed")]
-    Failed,
-    /// It has ended because it was cancelled.
-    #[serde(rename = "job.cancelled")]
-    #[sqlx(rename = "job.cancelled")]
-    Cancelled,
-    /// Its deadline passed while it waited.
-    #[serde(rename = "job.expired")]
-    #[sqlx(rename = "job.expired")]
-    Expired,
+macro_rules! event_types {
+    ($($(#[doc = $doc:literal])+ $name:ident = $wire:literal;)+) => {
+        /// Type of an event.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
+        #[sqlx(type_name = "text")]
+        #[schema(as = JobEventType)]
+        pub(crate) enum EventType {
+            $($(#[doc = $doc])+ #[serde(rename = $wire)] #[sqlx(rename = $wire)] $name,)+
+        }
+
+        impl EventType {
+            #[cfg(test)]
+            const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// The name in JSON and of the server-sent event.
+            pub(super) fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $wire),+ }
+            }
+        }
+    };
+}
+
+event_types! {
+    /// Submitted.
+    Submitted = "job.submitted";
+    /// Priority, level or deadline changed while queued.
+    Changed = "job.changed";
+    /// Assigned to a worker: an attempt was created.
+    Assigned = "job.assigned";
+    /// The worker started the attempt.
+    Started = "job.started";
+    /// The attempt is being preempted by another job.
+    Preempting = "job.preempting";
+    /// Queued again after an attempt; `reason` says why.
+    Requeued = "job.requeued";
+    /// Cancellation requested while an attempt is open.
+    Cancelling = "job.cancelling";
+    /// Succeeded.
+    Succeeded = "job.succeeded";
+    /// Failed; `problem` says why.
+    Failed = "job.failed";
+    /// Cancelled.
+    Cancelled = "job.cancelled";
+    /// The deadline passed while queued.
+    Expired = "job.expired";
 }
 
 impl EventType {
-    /// The name in JSON and of the server-sent event.
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Submitted => "job.submitted",
-            Self::Changed => "job.changed",
-            Self::Assigned => "job.assigned",
-            Self::Started => "job.started",
-            Self::Preempting => "job.preempting",
-            Self::Requeued => "job.requeued",
-            Self::Cancelling => "job.cancelling",
-            Self::Succeeded => "job.succeeded",
-            Self::Failed => "job.failed",
-            Self::Cancelled => "job.cancelled",
-            Self::Expired => "job.expired",
-        }
-    }
-
     /// Whether no event follows.
     pub(super) fn is_last(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled | Self::Expired)
@@ -118,24 +97,10 @@ mod tests {
 
     use super::*;
 
-    const ALL: [EventType; 11] = [
-        EventType::Submitted,
-        EventType::Changed,
-        EventType::Assigned,
-        EventType::Started,
-        EventType::Preempting,
-        EventType::Requeued,
-        EventType::Cancelling,
-        EventType::Succeeded,
-        EventType::Failed,
-        EventType::Cancelled,
-        EventType::Expired,
-    ];
-
     #[test]
     fn types_have_one_name_and_are_documented() {
         let document = include_str!("../../../../docs/JOBS.md");
-        for kind in ALL {
+        for kind in EventType::ALL {
             assert_eq!(json!(kind), kind.as_str());
             assert!(document.contains(&format!("| `{}` |", kind.as_str())), "{kind:?} is not documented");
         }
