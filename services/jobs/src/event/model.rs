@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use crate::job::{JobProblem, JobState, Level, QueuedReason};
 
 macro_rules! event_types {
-    ($($(#[doc = $doc:literal])+ $name:ident = $wire:literal;)+) => {
+    ($($(#[doc = $doc:literal])+ $name:ident = $wire:tt;)+) => {
         /// Type of an event.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
         #[sqlx(type_name = "text")]
@@ -94,6 +94,7 @@ pub(crate) struct JobEvent {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use utoipa::PartialSchema as _;
 
     use super::*;
 
@@ -104,5 +105,6 @@ mod tests {
             assert_eq!(json!(kind), kind.as_str());
             assert!(document.contains(&format!("| `{}` |", kind.as_str())), "{kind:?} is not documented");
         }
+        assert_eq!(json!(EventType::schema())["enum"], json!(EventType::ALL));
     }
 }
