@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::jobs::{Made, Recipe};
 use crate::log::say;
+use crate::loras::Loras;
 use crate::state::AppState;
 use crate::{gallery, page, picture};
 
@@ -34,6 +35,8 @@ pub(crate) fn router(app: AppState) -> Router {
         .route("/sdapi/v1/options", get(options).post(set_options))
         .route("/sdapi/v1/sd-models", get(models))
         .route("/sdapi/v1/samplers", get(samplers))
+        .route("/sdapi/v1/loras", get(loras))
+        .route("/sdapi/v1/refresh-loras", post(refresh_loras))
         .route("/gallery", get(list))
         .route("/gallery/{name}", get(show))
         .route("/ws/progress", get(ws_progress))
@@ -112,7 +115,7 @@ impl Default for Txt2Img {
     }
 }
 
-fn recipe(request: &Txt2Img) -> Result<Recipe, Response> {
+fn recipe(request: &Txt2Img, loras: &Loras) -> Result<Recipe, Response> {
     let within = |field, value: u32, low: u32, high: u32| {
         if (low..=high).contains(&value) {
             return Ok(value);
@@ -130,8 +133,11 @@ fn recipe(request: &Txt2Img) -> Result<Recipe, Response> {
     if !request.cfg_scale.is_finite() {
         return Err(invalid("cfg_scale", "must be a number"));
     }
+    let (words, adapters) = loras.read(&request.prompt);
     let made = Recipe {
         prompt: request.prompt.clone(),
+        words,
+        adapters,
         negative_prompt: request.negative_prompt.clone(),
         seed: seed.min(u64::MAX / 2),
         steps: within("steps", request.steps, 1, 150)?,
@@ -171,7 +177,7 @@ async fn txt2img(State(app): State<AppState>, body: axum::body::Bytes) -> Respon
         Ok(request) => request,
         Err(error) => return invalid("body", &error.to_string()),
     };
-    let recipe = match recipe(&request) {
+    let recipe = match recipe(&request, &app.loras) {
         Ok(recipe) => recipe,
         Err(refusal) => return refusal,
     };
@@ -324,6 +330,20 @@ async fn models() -> Json<Value> {
 async fn samplers() -> Json<Value> {
     let all = SAMPLERS.map(|(name, alias)| json!({ "name": name, "aliases": [alias], "options": {} }));
     Json(Value::from(all.to_vec()))
+}
+
+async fn loras(State(app): State<AppState>) -> Json<Value> {
+    let all = app.loras.list().into_iter().map(
+        |(name, path, metadata)| json!({ "name": name, "alias": name, "path": path, "metadata": metadata }),
+    );
+    Json(all.collect())
+}
+
+async fn refresh_loras(State(app): State<AppState>) -> Response {
+    match tokio::task::spawn_blocking(move || app.loras.refresh()).await {
+        Ok(()) => Json(Value::Null).into_response(),
+        Err(error) => broken(&error.into()),
+    }
 }
 
 async fn index(State(app): State<AppState>) -> Html<String> {

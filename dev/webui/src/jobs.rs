@@ -1,11 +1,13 @@
 //! The job queue: one picture at a time, as with the queue lock of the real WebUI, and its progress.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use serde::Serialize;
 use tokio::sync::{Mutex, watch};
 
+use crate::adapter::Adapter;
 use crate::log::say;
 use crate::painter::Painter;
 
@@ -13,6 +15,10 @@ use crate::painter::Painter;
 #[derive(Debug, Clone)]
 pub(crate) struct Recipe {
     pub(crate) prompt: String,
+    /// The prompt without the names of adapters.
+    pub(crate) words: String,
+    /// Adapters with their weights.
+    pub(crate) adapters: Vec<(Arc<Adapter>, f32)>,
     pub(crate) negative_prompt: String,
     pub(crate) seed: u64,
     pub(crate) steps: u32,
@@ -39,7 +45,7 @@ pub(crate) struct Progress {
     pub(crate) state: State,
     /// A small preview as raw rows; encoded on request only.
     #[serde(skip)]
-    pub(crate) preview: Option<std::sync::Arc<(usize, usize, Vec<u8>)>>,
+    pub(crate) preview: Option<Arc<(usize, usize, Vec<u8>)>>,
 }
 
 /// The `state` object of the real API.
@@ -95,7 +101,7 @@ impl Jobs {
 
     /// Waits in the queue, then computes the pictures on a blocking thread. An interrupted job returns the pictures so
     /// far, as the real WebUI does. A disconnected caller does not stop the job.
-    pub(crate) async fn make(self: std::sync::Arc<Self>, recipe: Recipe) -> anyhow::Result<Vec<Made>> {
+    pub(crate) async fn make(self: Arc<Self>, recipe: Recipe) -> anyhow::Result<Vec<Made>> {
         let work = tokio::spawn(async move {
             let _turn = self.turn.lock().await;
             let jobs = self.clone();
@@ -113,13 +119,16 @@ impl Jobs {
         let mut made = Vec::new();
         for index in 0..count {
             let mut painter = Painter::new(
-                &recipe.prompt,
+                &recipe.words,
                 &recipe.negative_prompt,
                 recipe.seed + u64::from(index),
                 recipe.cfg_scale,
                 (recipe.width, recipe.height),
                 recipe.steps,
             );
+            for (adapter, weight) in &recipe.adapters {
+                painter.adapt(Arc::clone(adapter), *weight);
+            }
             let shrink = (recipe.width.max(recipe.height) / 192).max(1);
             let mut left = 1.0;
             for step in 0..recipe.steps {
@@ -142,7 +151,7 @@ impl Jobs {
                         sampling_steps: recipe.steps,
                         ..State::default()
                     },
-                    preview: Some(std::sync::Arc::new(painter.render(shrink, left))),
+                    preview: Some(Arc::new(painter.render(shrink, left))),
                 });
             }
             let (width, height, rgb) = painter.render(1, left);

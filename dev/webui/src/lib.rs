@@ -5,14 +5,18 @@
 //! instance (ports, probe, log, terminal, storage, streaming) can be shown and tested on any machine. It contains no
 //! model. Differences from the real WebUI are documented where they occur.
 
+pub mod adapter;
 mod api;
+pub mod fit;
 mod gallery;
 mod jobs;
 mod log;
+mod loras;
 mod page;
 mod painter;
 mod picture;
 mod state;
+pub mod trainer;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -23,6 +27,7 @@ use tokio::sync::watch;
 
 pub use gallery::Gallery;
 use log::say;
+use loras::Loras;
 use state::AppState;
 
 /// Configuration.
@@ -30,6 +35,8 @@ use state::AppState;
 pub struct Config {
     /// Folder for the pictures; created if it does not exist.
     pub output_dir: PathBuf,
+    /// Folder of adapters: `<name>.safetensors`.
+    pub lora_dir: Option<PathBuf>,
     /// Version of the WebUI that this process imitates, shown on the page and in infotexts.
     pub version: String,
 }
@@ -49,6 +56,7 @@ pub async fn serve(
         gallery: Gallery::open(config.output_dir)?,
         jobs: Arc::new(jobs::Jobs::new()),
         options: Arc::new(std::sync::Mutex::new(api::default_options())),
+        loras: Loras::open(config.lora_dir),
         version: config.version.into(),
         stopping,
     };

@@ -21,6 +21,9 @@ struct Args {
     /// Folder for the pictures, relative to the working directory unless absolute.
     #[arg(long, env = "SD_OUTPUT_DIR", default_value = "storage/outputs/txt2img-images")]
     output_dir: PathBuf,
+    /// Folder of adapters of the painter, `<name>.safetensors`.
+    #[arg(long, env = "SD_LORA_DIR")]
+    lora_dir: Option<PathBuf>,
     /// WebUI version to imitate.
     #[arg(long, env = "SD_VERSION", default_value = "1.6")]
     sd_version: String,
@@ -40,6 +43,10 @@ async fn main() -> anyhow::Result<()> {
             _ = interrupt.recv() => {}
         }
     };
-    let config = atelier_webui::Config { output_dir: args.output_dir, version: args.sd_version };
+    let config = atelier_webui::Config {
+        output_dir: args.output_dir,
+        lora_dir: args.lora_dir,
+        version: args.sd_version,
+    };
     atelier_webui::serve(config, listener, stop).await
 }

@@ -1,6 +1,10 @@
 //! Pictures from text: a height field that gains one layer of finer noise per step, lit and coloured by a palette that
 //! depends on the prompt. Pure: the same prompt, seed, size and steps always produce the same bytes.
 
+use std::sync::Arc;
+
+use crate::adapter::{Adapter, FEATURES};
+
 /// A picture that is being computed.
 pub(crate) struct Painter {
     width: usize,
@@ -15,6 +19,8 @@ pub(crate) struct Painter {
     weight: f32,
     /// The height of each hill's ridge at each column, nearest last; empty for silk.
     ridges: Vec<[f32; HILLS]>,
+    /// Adapters with their weights.
+    adapters: Vec<(Arc<Adapter>, f32)>,
 }
 
 /// The way a height field is drawn.
@@ -132,6 +138,7 @@ impl Painter {
             field: vec![0.0; width * height],
             weight: 0.0,
             ridges: Vec::new(),
+            adapters: Vec::new(),
         };
         painter.bend();
         if view {
@@ -190,10 +197,7 @@ impl Painter {
         let mut rgb = Vec::with_capacity(w * h * 3);
         for y in (0..self.height).step_by(every) {
             for x in (0..self.width).step_by(every) {
-                let colour = match self.scene {
-                    Scene::Silk => self.silk(x, y),
-                    Scene::Hills => self.hills(x, y),
-                };
+                let colour = self.adapted(x, y);
                 let dust = if grain > 0.0 {
                     unit(mix(self.seed ^ ((y * self.width + x) as u64))) - 0.5
                 } else {
@@ -206,6 +210,48 @@ impl Painter {
             }
         }
         (w, h, rgb)
+    }
+
+    /// Has an adapter change the colours. The weight 0 changes nothing.
+    pub(crate) fn adapt(&mut self, adapter: Arc<Adapter>, weight: f32) {
+        if weight != 0.0 {
+            self.adapters.push((adapter, weight));
+        }
+    }
+
+    /// The colour of a pixel without adapters, and its features: colour, height, slopes, phases of the height, and place.
+    pub(crate) fn pixel(&self, x: usize, y: usize) -> ([f32; 3], [f32; FEATURES]) {
+        let colour = self.frozen(x, y);
+        let height = self.at(x, y);
+        let size = self.width.min(self.height) as f32;
+        let slopes =
+            [self.at(x + 1, y) - height, self.at(x, y + 1) - height].map(|slope| slope * size * 0.05);
+        let phase = |octave: f32| (std::f32::consts::TAU * octave * height).sin_cos();
+        let ((s1, c1), (s2, c2), (s4, c4)) = (phase(1.0), phase(2.0), phase(4.0));
+        let (u, v) = (x as f32 / self.width as f32 - 0.5, y as f32 / self.height as f32 - 0.5);
+        let [r, g, b] = colour;
+        let [dx, dy] = slopes;
+        (colour, [1.0, r, g, b, height, dx, dy, dx.abs() + dy.abs(), s1, c1, s2, c2, s4, c4, u, v])
+    }
+
+    fn frozen(&self, x: usize, y: usize) -> [f32; 3] {
+        match self.scene {
+            Scene::Silk => self.silk(x, y),
+            Scene::Hills => self.hills(x, y),
+        }
+    }
+
+    fn adapted(&self, x: usize, y: usize) -> [f32; 3] {
+        if self.adapters.is_empty() {
+            return self.frozen(x, y);
+        }
+        let (mut colour, features) = self.pixel(x, y);
+        for (adapter, weight) in &self.adapters {
+            for (channel, change) in colour.iter_mut().zip(adapter.residual(&features)) {
+                *channel += weight * change;
+            }
+        }
+        colour
     }
 
     fn at(&self, x: usize, y: usize) -> f32 {
@@ -291,13 +337,13 @@ fn text_hash(text: &str) -> u64 {
 }
 
 /// The finalizer of splitmix64.
-fn mix(mut z: u64) -> u64 {
+pub(crate) fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
 
-fn unit(hash: u64) -> f32 {
+pub(crate) fn unit(hash: u64) -> f32 {
     (hash >> 40) as f32 / 16_777_216.0
 }

@@ -7,12 +7,14 @@ use tokio::sync::watch;
 
 use crate::gallery::Gallery;
 use crate::jobs::Jobs;
+use crate::loras::Loras;
 
 #[derive(Clone)]
 pub(crate) struct AppState {
     pub(crate) version: Arc<str>,
     pub(crate) gallery: Gallery,
     pub(crate) jobs: Arc<Jobs>,
+    pub(crate) loras: Loras,
     pub(crate) options: Arc<Mutex<Map<String, Value>>>,
     pub(crate) stopping: watch::Receiver<bool>,
 }

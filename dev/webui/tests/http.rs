@@ -25,6 +25,7 @@ impl Server {
         let (stop, stopped) = oneshot::channel();
         let config = atelier_webui::Config {
             output_dir: folder.path().join("outputs/txt2img-images"),
+            lora_dir: Some(folder.path().join("loras")),
             version: "1.6".into(),
         };
         let task = tokio::spawn(atelier_webui::serve(config, listener, async {
@@ -191,4 +192,49 @@ async fn a_stop_ends_the_picture_early_and_closes_the_sockets() {
             break;
         }
     }
+}
+
+/// An adapter that makes everything redder.
+fn red() -> Vec<u8> {
+    use atelier_webui::adapter::{Adapter, FEATURES};
+    let mut numbers = vec![0.0; Adapter::size(1)];
+    (numbers[0], numbers[FEATURES]) = (1.0, 0.4);
+    Adapter::new(1, numbers).unwrap().to_safetensors(&std::collections::BTreeMap::new()).unwrap()
+}
+
+#[tokio::test]
+async fn an_adapter_that_the_prompt_names_changes_the_picture() {
+    let server = Server::start().await;
+    let make = async |prompt: &str| {
+        let request =
+            json!({ "prompt": prompt, "seed": 42, "width": 64, "height": 64, "save_images": false });
+        let (status, body) = server.post("/sdapi/v1/txt2img", request).await;
+        assert_eq!(status, 200, "{body}");
+        let png = picture(&body);
+        let mut reader = png::Decoder::new(std::io::Cursor::new(&png)).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        reader.next_frame(&mut pixels).unwrap();
+        pixels
+    };
+    let plain = make("a fox").await;
+    assert_eq!(make("a fox <lora:red:1>").await, plain, "not there yet");
+    assert_eq!(server.get("/sdapi/v1/loras").await, json!([]));
+
+    let folder = server.folder.path().join("loras");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("red.safetensors"), red()).unwrap();
+    std::fs::write(folder.join("other.safetensors"), b"no adapter").unwrap();
+    assert_eq!(make("a fox <lora:red:1>").await, plain, "not read yet");
+    let refreshed = server.post("/sdapi/v1/refresh-loras", Value::Null).await;
+    assert_eq!(refreshed, (200, Value::Null));
+    let loras = server.get("/sdapi/v1/loras").await;
+    assert_eq!((loras.as_array().unwrap().len(), &loras[0]["name"]), (1, &json!("red")));
+    assert_eq!(loras[0]["metadata"]["base_model"], "atelier-cpu-stand-in");
+
+    let redder = make("a fox <lora:red:1>").await;
+    let sum =
+        |pixels: &[u8], channel| pixels.iter().skip(channel).step_by(3).map(|c| u64::from(*c)).sum::<u64>();
+    assert!(sum(&redder, 0) > sum(&plain, 0));
+    assert_eq!(sum(&redder, 1), sum(&plain, 1));
+    assert_eq!(make("a fox <lora:red:0>").await, plain, "the weight 0 changes nothing");
 }
