@@ -9,6 +9,7 @@ use reqwest::{StatusCode, header};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 use url::Url;
 
 /// Seconds for which a poll stays open.
@@ -81,6 +82,26 @@ pub(crate) struct Progress {
     pub(crate) phase: Phase,
     pub(crate) step: u32,
     pub(crate) steps: u32,
+}
+
+/// A file that an attempt needs.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Input {
+    /// Of the upload or model; the steps of a checkpoint.
+    pub(crate) id: Value,
+    pub(crate) name: String,
+    /// In hexadecimal, if it is known.
+    sha256: Option<String>,
+    url: String,
+}
+
+/// The files that an attempt needs.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Inputs {
+    pub(crate) uploads: Vec<Input>,
+    pub(crate) models: Vec<Input>,
+    /// The furthest first.
+    pub(crate) checkpoints: Vec<Input>,
 }
 
 /// A result that was uploaded.
@@ -193,12 +214,60 @@ impl Session {
         let Artifact { name, content_type, bytes, .. } = artifact;
         let body = json!({ "name": name, "content_type": content_type, "bytes": bytes });
         let Answer { url } = self.of_attempt(attempt, "uploads", body).await?;
-        let put = self.door.http.put(url).header(header::CONTENT_TYPE, *content_type);
+        self.put(&url, content_type, content).await
+    }
+
+    async fn put(&self, url: &str, content_type: &str, content: Bytes) -> Result<(), Error> {
+        let put = self.door.http.put(url).header(header::CONTENT_TYPE, content_type);
         let put = put.timeout(PERSISTENCE).body(content).send().await;
         // the address holds a signature
         let status = put.map_err(|error| Error::Unavailable(error.without_url().into()))?.status();
         let failed = || Error::Unavailable(anyhow::anyhow!("the object store answers {status}"));
         status.is_success().then_some(()).ok_or_else(failed)
+    }
+
+    /// Uploads a checkpoint. Not repeated: there will be another.
+    pub(crate) async fn checkpoint(
+        &self,
+        attempt: Attempt,
+        step: u32,
+        content: Vec<u8>,
+    ) -> Result<(), Error> {
+        #[derive(Deserialize)]
+        struct Answer {
+            url: String,
+        }
+        let sha256 = hex::encode(Sha256::digest(&content));
+        let body = json!({ "step": step, "sha256": sha256, "bytes": content.len() });
+        let Answer { url } = self.of_attempt(attempt, "checkpoints", body).await?;
+        self.put(&url, "application/octet-stream", content.into()).await
+    }
+
+    /// Returns where the files are that an attempt needs.
+    pub(crate) async fn inputs(&self, attempt: Attempt) -> Result<Inputs, Error> {
+        persist(|| self.of_attempt(attempt, "inputs", json!({}))).await
+    }
+
+    /// Downloads a file, and checks its hash.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if it is not there, or has other content.
+    pub(crate) async fn fetch(&self, input: &Input) -> Result<Bytes, Error> {
+        let content = persist(|| self.fetch_once(input)).await?;
+        let is_right =
+            input.sha256.as_ref().is_none_or(|hash| *hash == hex::encode(Sha256::digest(&content)));
+        let other = || missing(format!("{} has other content than was announced.", input.name));
+        is_right.then_some(content).ok_or_else(other)
+    }
+
+    async fn fetch_once(&self, input: &Input) -> Result<Bytes, Error> {
+        let lost = |error: reqwest::Error| Error::Unavailable(error.without_url().into());
+        let answer = self.door.http.get(&input.url).timeout(PERSISTENCE).send().await.map_err(lost)?;
+        match answer.status() {
+            StatusCode::NOT_FOUND => Err(missing(format!("{} is not there any more.", input.name))),
+            status if status.is_success() => answer.bytes().await.map_err(lost),
+            status => Err(Error::Unavailable(anyhow::anyhow!("the object store answers {status}"))),
+        }
     }
 
     /// Ends an attempt with its results.
@@ -234,6 +303,10 @@ impl Session {
         let Attempt { job_id, attempt } = attempt;
         self.door.call(&format!("attempts/{job_id}/{attempt}/{what}"), &body).await
     }
+}
+
+fn missing(detail: String) -> Error {
+    Error::Refused { code: "input-missing".to_owned(), detail }
 }
 
 /// Repeats a call while the service does not answer.

@@ -126,6 +126,12 @@ impl WebUi {
         Some(Steps { step: state.job_no * steps + state.sampling_step, steps: count * steps })
     }
 
+    /// Has it read its folder of adapters again.
+    pub(crate) async fn refresh_loras(&self) -> reqwest::Result<()> {
+        let url = format!("{}/sdapi/v1/refresh-loras", self.base);
+        self.http.post(url).timeout(LONGEST).send().await?.error_for_status().map(drop)
+    }
+
     /// Stops what it works on. It answers the open request with what it has.
     pub(crate) async fn interrupt(&self) {
         let url = format!("{}/sdapi/v1/interrupt", self.base);

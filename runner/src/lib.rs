@@ -2,8 +2,9 @@
 //!
 //! ```text
 //!  runner::run ──► door (jobs service)        poll, progress, uploads, complete
-//!       └──► work ──► engine (WebUI's API)    one job at a time
-//!              └──► object store              PUT of each result, by a signed URL
+//!       └──► work ──► engine (WebUI's API)    one job at a time; loras: models of tenants, laid beside it
+//!              ├──► train ──► trainer          a program by the contract of command engines, one process for a job
+//!              └──► object store              GET of each input and PUT of each result, by signed URLs
 //! ```
 //!
 //! Stateless, with outbound connections only. A restarted process registers a new session; the attempt of the previous
@@ -11,7 +12,10 @@
 
 mod door;
 mod engine;
+mod loras;
 mod runner;
+mod train;
 mod work;
 
 pub use runner::{Config, run};
+pub use train::Trainer;

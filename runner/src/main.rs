@@ -1,7 +1,9 @@
 //! The program: `atelier-runner`.
 
+use std::path::PathBuf;
+
 use anyhow::Context as _;
-use atelier_runner::Config;
+use atelier_runner::{Config, Trainer};
 use clap::Parser;
 use secrecy::SecretString;
 use tokio::signal::unix::{SignalKind, signal};
@@ -21,6 +23,12 @@ struct Args {
     /// Base URL of a Stable Diffusion WebUI.
     #[arg(long, env = "ATELIER_ENGINE_URL", default_value = "http://127.0.0.1:7860")]
     engine_url: Url,
+    /// The folder from which the WebUI loads adapters: models of tenants are laid there
+    #[arg(long, env = "ATELIER_LORA_DIR")]
+    lora_dir: Option<PathBuf>,
+    /// The program that trains and its arguments, by spaces
+    #[arg(long, env = "ATELIER_TRAINER_COMMAND")]
+    trainer_command: Option<String>,
 }
 
 #[tokio::main]
@@ -37,6 +45,12 @@ async fn main() -> anyhow::Result<()> {
         }
         stopped.cancel();
     });
-    let config = Config { jobs_url: args.jobs_url, token: args.token, engine_url: args.engine_url };
+    let config = Config {
+        jobs_url: args.jobs_url,
+        token: args.token,
+        engine_url: args.engine_url,
+        lora_dir: args.lora_dir,
+        trainer: args.trainer_command.as_deref().and_then(Trainer::from_words),
+    };
     atelier_runner::run(config, stop).await.context("runner")
 }

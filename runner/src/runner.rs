@@ -1,6 +1,6 @@
 //! The loop of a worker: sessions, and in each of them one job after another.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use reqwest::redirect::Policy;
 use secrecy::SecretString;
@@ -11,6 +11,7 @@ use url::Url;
 use crate::{
     door::{Door, Error, Instruction, Session},
     engine::WebUi,
+    train::Trainer,
     work,
 };
 
@@ -27,6 +28,17 @@ pub struct Config {
     pub token: SecretString,
     /// Base URL of a Stable Diffusion WebUI.
     pub engine_url: Url,
+    /// The folder of adapters of the WebUI. None if jobs cannot name models.
+    pub lora_dir: Option<PathBuf>,
+    /// The program that trains. None if the worker does not.
+    pub trainer: Option<Trainer>,
+}
+
+/// What works.
+pub(crate) struct Engine {
+    pub(crate) api: WebUi,
+    pub(crate) lora_dir: Option<PathBuf>,
+    pub(crate) trainer: Option<Trainer>,
 }
 
 /// Runs jobs until `stop`, which ends the session. What it runs then is tried again elsewhere.
@@ -36,7 +48,11 @@ pub struct Config {
 pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> {
     // without a limit on silence: a generation answers when it is done
     let http = reqwest::Client::builder().connect_timeout(CONNECT).redirect(Policy::none()).build()?;
-    let engine = WebUi::new(http.clone(), &config.engine_url);
+    let engine = Engine {
+        api: WebUi::new(http.clone(), &config.engine_url),
+        lora_dir: config.lora_dir,
+        trainer: config.trainer,
+    };
     let door = Door::new(http, config.jobs_url, config.token);
     while let Some(session) = stop.run_until_cancelled(begin(&engine, &door)).await {
         tracing::info!("session begun");
@@ -55,19 +71,19 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
 }
 
 /// Begins a session once the engine can work.
-async fn begin(engine: &WebUi, door: &Door) -> anyhow::Result<Session> {
+async fn begin(engine: &Engine, door: &Door) -> anyhow::Result<Session> {
     wait_for(engine).await;
     register(door).await
 }
 
 /// Waits until the engine answers, and is idle: a worker that is registered gets jobs.
-async fn wait_for(engine: &WebUi) {
-    while !engine.is_ready().await {
+async fn wait_for(engine: &Engine) {
+    while !engine.api.is_ready().await {
         sleep(PAUSE).await;
     }
     // it may work for a process that has ended
-    while engine.steps().await.is_some() {
-        engine.interrupt().await;
+    while engine.api.steps().await.is_some() {
+        engine.api.interrupt().await;
         sleep(PAUSE).await;
     }
 }
@@ -89,7 +105,7 @@ async fn register(door: &Door) -> anyhow::Result<Session> {
 ///
 /// # Errors
 /// If the session has ended, or the end of an attempt could not be reported.
-async fn serve(session: &Session, engine: &WebUi, stop: &CancellationToken) -> Result<(), Error> {
+async fn serve(session: &Session, engine: &Engine, stop: &CancellationToken) -> Result<(), Error> {
     loop {
         let polled = tokio::select! {
             polled = session.poll(None) => polled,

@@ -8,7 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     door::{Artifact, Attempt, Error, Instruction, Phase, Progress, Session, StopReason, Work},
-    engine::{Failure, Steps, WebUi},
+    engine::{Failure, Steps},
+    loras,
+    runner::Engine,
+    train,
 };
 
 /// How often progress is read and reported.
@@ -36,23 +39,49 @@ enum End {
 /// If the session has ended, or the end could not be reported.
 pub(crate) async fn run(
     session: &Session,
-    engine: &WebUi,
+    engine: &Engine,
     work: Work,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
     let attempt = Attempt { job_id: work.job_id, attempt: work.attempt };
-    if (work.application.as_str(), work.method.as_str()) != ("stable-diffusion", "txt2img") {
-        let message = format!("The worker does not run {}.{}.", work.application, work.method);
-        return session.fail(attempt, "unknown-method", &message, false).await;
-    }
     tracing::info!(job.id = %attempt.job_id, attempt.attempt, "attempt begins");
-    let end = compute(session, engine, attempt, &work, stop).await?;
-    match end {
-        End::Made(pictures) => tokio::select! {
-            done = deliver(session, attempt, pictures) => done,
-            reason = stopped(session, attempt) => left(session, attempt, reason?).await,
-            () = stop.cancelled() => Ok(()),
-        },
+    match (work.application.as_str(), work.method.as_str(), &engine.trainer) {
+        ("stable-diffusion", "txt2img", _) => generate(session, engine, attempt, work, stop).await,
+        ("dreambooth", "train", Some(trainer)) => train::run(session, trainer, attempt, &work, stop).await,
+        (application, method, _) => {
+            let message = format!("The worker does not run {application}.{method}.");
+            session.fail(attempt, "unknown-method", &message, false).await
+        }
+    }
+}
+
+async fn generate(
+    session: &Session,
+    engine: &Engine,
+    attempt: Attempt,
+    mut work: Work,
+    stop: &CancellationToken,
+) -> Result<(), Error> {
+    let placed = tokio::select! {
+        placed = loras::place(session, engine, attempt, &mut work.parameters) => placed,
+        reason = stopped(session, attempt) => return left(session, attempt, reason?).await,
+        () = stop.cancelled() => return Ok(()),
+    };
+    let end = match placed {
+        Ok(()) => compute(session, engine, attempt, &work, stop).await,
+        Err(error) => {
+            loras::clear(engine).await;
+            return cannot_begin(session, attempt, error).await;
+        }
+    };
+    loras::clear(engine).await;
+    match end? {
+        End::Made(pictures) => {
+            let output =
+                |(n, content)| Output { name: format!("{n}.png"), content_type: "image/png", content };
+            let outputs = pictures.into_iter().enumerate().map(output).collect();
+            deliver(session, attempt, outputs, stop).await
+        }
         End::Failed(Failure { code, message, is_retryable }) => {
             tracing::warn!(job.id = %attempt.job_id, code, message, "attempt failed");
             session.fail(attempt, code, &message, is_retryable).await
@@ -62,7 +91,19 @@ pub(crate) async fn run(
     }
 }
 
-async fn left(session: &Session, attempt: Attempt, reason: StopReason) -> Result<(), Error> {
+/// Ends an attempt that lacks an input.
+pub(crate) async fn cannot_begin(session: &Session, attempt: Attempt, error: Error) -> Result<(), Error> {
+    match error {
+        Error::Refused { code, detail } => session.fail(attempt, &code, &detail, false).await,
+        Error::Unavailable(error) => {
+            tracing::warn!(error = format!("{error:#}"), "cannot download an input");
+            session.fail(attempt, "input-unavailable", "An input could not be downloaded.", true).await
+        }
+        Error::NotYours => Err(Error::NotYours),
+    }
+}
+
+pub(crate) async fn left(session: &Session, attempt: Attempt, reason: StopReason) -> Result<(), Error> {
     tracing::info!(job.id = %attempt.job_id, ?reason, "attempt stopped");
     match reason {
         StopReason::Cancelled | StopReason::Preempted => session.leave(attempt).await,
@@ -73,12 +114,12 @@ async fn left(session: &Session, attempt: Attempt, reason: StopReason) -> Result
 /// Lets the engine work until it is done or has to stop. An engine that has to stop is idle afterwards.
 async fn compute(
     session: &Session,
-    engine: &WebUi,
+    engine: &Engine,
     attempt: Attempt,
     work: &Work,
     stop: &CancellationToken,
 ) -> Result<End, Error> {
-    let making = engine.txt2img(&work.parameters);
+    let making = engine.api.txt2img(&work.parameters);
     tokio::pin!(making);
     let end = tokio::select! {
         made = &mut making => return Ok(made.map_or_else(End::Failed, End::Made)),
@@ -89,7 +130,7 @@ async fn compute(
     // an interrupt that comes before the engine has begun has no effect
     let idle = async {
         loop {
-            engine.interrupt().await;
+            engine.api.interrupt().await;
             tokio::select! {
                 _ = &mut making => return,
                 () = sleep(REPORT) => {}
@@ -103,7 +144,7 @@ async fn compute(
 }
 
 /// Waits until the attempt has to stop.
-async fn stopped(session: &Session, attempt: Attempt) -> Result<StopReason, Error> {
+pub(crate) async fn stopped(session: &Session, attempt: Attempt) -> Result<StopReason, Error> {
     loop {
         match session.poll(Some(attempt)).await {
             Ok(Some(Instruction::Stop { reason })) => return Ok(reason),
@@ -123,13 +164,13 @@ async fn stopped(session: &Session, attempt: Attempt) -> Result<StopReason, Erro
 }
 
 /// Reports progress whenever it changes, until the attempt is not the worker's any more.
-async fn report(session: &Session, engine: &WebUi, attempt: Attempt) -> Error {
+async fn report(session: &Session, engine: &Engine, attempt: Attempt) -> Error {
     let mut ticks = interval(REPORT);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut last = None;
     loop {
         ticks.tick().await;
-        let now = match engine.steps().await {
+        let now = match engine.api.steps().await {
             Some(Steps { step, steps }) => Progress { phase: Phase::Working, step, steps },
             None => Progress { phase: Phase::Loading, step: 0, steps: 0 },
         };
@@ -147,22 +188,38 @@ async fn report(session: &Session, engine: &WebUi, attempt: Attempt) -> Error {
     }
 }
 
-/// Uploads the results, and ends the attempt with them.
-async fn deliver(session: &Session, attempt: Attempt, pictures: Vec<Vec<u8>>) -> Result<(), Error> {
+/// A result.
+pub(crate) struct Output {
+    pub(crate) name: String,
+    pub(crate) content_type: &'static str,
+    pub(crate) content: Vec<u8>,
+}
+
+/// Uploads the results, and ends the attempt with them, unless it has to stop before.
+pub(crate) async fn deliver(
+    session: &Session,
+    attempt: Attempt,
+    outputs: Vec<Output>,
+    stop: &CancellationToken,
+) -> Result<(), Error> {
+    tokio::select! {
+        done = upload(session, attempt, outputs) => done,
+        reason = stopped(session, attempt) => left(session, attempt, reason?).await,
+        () = stop.cancelled() => Ok(()),
+    }
+}
+
+async fn upload(session: &Session, attempt: Attempt, outputs: Vec<Output>) -> Result<(), Error> {
     let uploading = Progress { phase: Phase::Uploading, step: 0, steps: 0 };
     match session.progress(attempt, uploading).await {
         Ok(()) | Err(Error::Unavailable(_)) => {}
         Err(other) => return Err(other),
     }
     let mut artifacts = Vec::new();
-    for (n, picture) in pictures.into_iter().enumerate() {
-        let artifact = Artifact {
-            name: format!("{n}.png"),
-            content_type: "image/png",
-            sha256: hex::encode(Sha256::digest(&picture)),
-            bytes: picture.len(),
-        };
-        match session.upload(attempt, &artifact, picture).await {
+    for Output { name, content_type, content } in outputs {
+        let sha256 = hex::encode(Sha256::digest(&content));
+        let artifact = Artifact { name, content_type, sha256, bytes: content.len() };
+        match session.upload(attempt, &artifact, content).await {
             // no space, say: the user can do something about it
             Err(Error::Refused { code, detail }) => {
                 return session.fail(attempt, &code, &detail, false).await;

@@ -39,9 +39,9 @@ scopes! {
     StoragesRead = "storages:read";
     /// Creates, changes and deletes storages and access keys.
     StoragesWrite = "storages:write";
-    /// Reads jobs and their results.
+    /// Reads jobs, their results, uploads and models.
     JobsRead = "jobs:read";
-    /// Submits and cancels jobs.
+    /// Submits and cancels jobs; creates uploads; changes and deletes models.
     JobsWrite = "jobs:write";
     /// Reads GPU specifications, services, storage specifications and datacenters.
     CatalogueRead = "catalogue:read";
@@ -181,6 +181,8 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("storage-quota", StoragesRead, StoragesWrite),
         ("jobs", JobsRead, JobsWrite),
         ("job-batches", JobsRead, JobsWrite),
+        ("uploads", JobsRead, JobsWrite),
+        ("models", JobsRead, JobsWrite),
         ("datacenters", CatalogueRead, PlatformWrite),
         ("gpu-specs", CatalogueRead, PlatformWrite),
         ("services", CatalogueRead, PlatformWrite),

@@ -279,4 +279,6 @@ ids! {
     ModelId = "mdl";
     /// Artifact id: an output of a job.
     ArtifactId = "art";
+    /// Id of a file that a user uploads for jobs.
+    UploadId = "upl";
 }

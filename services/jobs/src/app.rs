@@ -11,8 +11,8 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, artifact, attempt, audit_log, config::Config, dispatch, event, job, metrics::JobMetrics, pool,
-    state::AppState, tenant, worker,
+    NAME, artifact, attempt, audit_log, config::Config, dispatch, event, job, metrics::JobMetrics, model,
+    pool, state::AppState, tenant, upload, worker,
 };
 
 /// Period of the clean-up workers.
@@ -91,6 +91,11 @@ impl App {
             let state = state.clone();
             async move { artifact::sweep(&state).await }
         });
+        let state = self.state.clone();
+        self.process.workers.spawn_periodic("jobs.uploads", SWEEP_PERIOD, move || {
+            let state = state.clone();
+            async move { upload::sweep(&state).await }
+        });
         let db = self.state.db.clone();
         self.process.workers.spawn_periodic("jobs.idempotency_keys", CLEAN_UP_PERIOD, move || {
             let db = db.clone();
@@ -136,6 +141,8 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(job::routes())
         .merge(event::routes())
         .merge(artifact::routes())
+        .merge(upload::routes())
+        .merge(model::routes())
         .merge(pool::routes())
         .merge(worker::routes())
         .merge(tenant::routes())
@@ -145,7 +152,8 @@ fn routes() -> OpenApiRouter<AppState> {
 #[derive(utoipa::OpenApi)]
 #[openapi(
     tags(
-        (name = "jobs", description = "Generation as tasks on GPUs"),
+        (name = "jobs", description = "Generation and training as tasks on GPUs"),
+        (name = "models", description = "Results of trainings"),
         (name = "pools", description = "GPUs that run jobs, for administrators"),
         (name = "audit", description = "Who changed what, and who signed in"),
         (name = "internal", description = "For the other services of the platform"),
@@ -156,6 +164,7 @@ struct Tags;
 /// The service's OpenAPI document.
 #[must_use]
 pub fn openapi() -> OpenApi {
-    let info = Info { title: "Atelier jobs", description: "Generation as tasks on the GPUs of pools." };
+    let info =
+        Info { title: "Atelier jobs", description: "Generation and training as tasks on the GPUs of pools." };
     finish(routes().into_openapi(), info)
 }

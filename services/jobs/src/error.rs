@@ -42,6 +42,9 @@ pub(crate) enum Error {
     /// Results that the attempt has not uploaded.
     #[error("not uploaded: {0:?}")]
     UploadMissing(Vec<String>),
+    /// Uploads and models that do not exist, or have no content.
+    #[error("inputs missing: {0:?}")]
+    InputMissing(Vec<String>),
     /// The bucket for outputs is being created or deleted.
     #[error("the bucket for outputs is not ready")]
     BucketNotReady,
@@ -103,6 +106,11 @@ impl From<Error> for Problem {
                 format!("Not in the bucket, or of another size: {}.", names.join(", ")),
             )
             .with("names", names),
+            Error::InputMissing(ids) => Self::new(
+                ProblemType::InputMissing,
+                format!("Do not exist here, or have no content: {}.", ids.join(", ")),
+            )
+            .with("inputs", ids),
             Error::BucketNotReady => {
                 Self::new(ProblemType::Unavailable, "The bucket for outputs is not ready yet.")
             }

@@ -1,10 +1,11 @@
-//! Jobs: generation, and later training, as tasks on the GPUs of pools.
+//! Jobs: generation and training, as tasks on the GPUs of pools.
 //!
 //! - [`application`]: what can be asked for, and its parameters;
 //! - [`job`]: jobs of tenants and their states;
 //! - [`event`]: what happened to jobs;
 //! - [`attempt`]: tries of jobs on workers: the worker's side of a job;
 //! - [`worker`]: units that run jobs, and the listener for them;
+//! - [`upload`], [`artifact`], [`model`]: what users bring for jobs, what jobs make, and the results of trainings;
 //! - [`pool`]: workers of one kind with one scheduler, for administrators;
 //! - [`schedule`]: which job runs where. No clock, no I/O and no randomness;
 //! - [`dispatch`]: the scheduler of a pool: turns rows into events of [`schedule`], and carries out its decisions;
@@ -21,10 +22,12 @@ mod error;
 mod event;
 mod job;
 mod metrics;
+mod model;
 mod pool;
 pub mod schedule;
 mod state;
 mod tenant;
+mod upload;
 mod worker;
 
 use sqlx::migrate::Migrator;

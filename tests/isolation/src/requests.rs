@@ -44,6 +44,8 @@ fn overridden(operation: &str) -> Value {
         "create_job_batch" => json!({ "jobs": [{
             "application": "stable-diffusion", "method": "txt2img", "parameters": { "prompt": "a fox" },
         }] }),
+        "create_upload" => json!({ "name": "dog.png", "content_type": "image/png", "bytes": 3 }),
+        "update_model" => json!({ "name": "$unique" }),
         "update_job" => json!({ "priority": 8, "deadline": "$in_an_hour" }),
         "create_platform_pool" => json!({ "name": "$unique" }),
         "create_platform_worker" => json!({ "name": "$unique", "gpu_spec": "3080-small-4-1" }),

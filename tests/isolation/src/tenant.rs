@@ -195,6 +195,8 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
         json!({ "application": "stable-diffusion", "method": "txt2img", "parameters": { "prompt": name } });
     let job = client.post("/v1/jobs", job).await.expect(202).str("id").to_owned();
     let artifact = insert_artifact(platform, &id, &job, &bucket).await;
+    let upload = create_upload(&client).await;
+    let model = insert_model(platform, &id, &job, &bucket).await;
     let pool = first(admin, "/v1/platform-pools").await;
     let worker = first(admin, &format!("/v1/platform-pools/{pool}/workers")).await;
 
@@ -233,6 +235,8 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
         ("sspec", vec![first(admin, "/v1/storage-specs").await]),
         ("job", vec![job]),
         ("art", vec![artifact]),
+        ("upl", vec![upload]),
+        ("mdl", vec![model]),
         ("pool", vec![pool]),
         ("work", vec![worker]),
         ("get_datacenter.id", vec![DATACENTER.to_owned()]),
@@ -306,6 +310,35 @@ async fn insert_artifact(platform: &Platform, tenant: &str, job: &str, bucket: &
     .bind(id)
     .bind(job.parse::<ids::JobId>().unwrap())
     .bind(tenant.parse::<ids::TenantId>().unwrap())
+    .bind(bucket.parse::<ids::StorageId>().unwrap())
+    .execute(&mut conn)
+    .await
+    .unwrap();
+    conn.close().await.unwrap();
+    id.to_string()
+}
+
+/// Creates an upload, when the tenant's bucket for them is ready. Returns its id.
+async fn create_upload(client: &Client) -> String {
+    let body = json!({ "name": "0.png", "content_type": "image/png", "bytes": 3 });
+    eventually("the upload is created", async || {
+        let answer = client.post("/v1/uploads", body.clone()).await;
+        (answer.status < 500).then(|| answer.expect(201).str("id").to_owned())
+    })
+    .await
+}
+
+/// The model of a job, as if that were a training. Returns its id.
+async fn insert_model(platform: &Platform, tenant: &str, job: &str, bucket: &str) -> String {
+    let id = ids::ModelId::new();
+    let mut conn = platform.db.admin().await;
+    sqlx::query(
+        "insert into jobs.models (id, tenant_id, name, kind, base_model, job_id, attempt, storage_id, file, sha256, bytes)
+         values ($1, $2, 'dog', 'lora', 'default', $3, 1, $4, 'model.safetensors', sha256(''), 0)",
+    )
+    .bind(id)
+    .bind(tenant.parse::<ids::TenantId>().unwrap())
+    .bind(job.parse::<ids::JobId>().unwrap())
     .bind(bucket.parse::<ids::StorageId>().unwrap())
     .execute(&mut conn)
     .await

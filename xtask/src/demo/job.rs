@@ -1,20 +1,30 @@
-//! A picture as a job, without an instance.
+//! Jobs: a picture without an instance.
 
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::client::{Api, text};
 
 /// Longest time from submission to the end.
-const LIMIT: Duration = Duration::from_secs(60);
+pub(super) const LIMIT: Duration = Duration::from_secs(60);
+
+/// Orders a picture. Returns the id of the job.
+pub(super) async fn picture(designer: &Api) -> anyhow::Result<String> {
+    let parameters = json!({ "prompt": "a lighthouse in a storm", "steps": 10, "width": 256, "height": 256 });
+    submit(designer, "stable-diffusion", "txt2img", parameters).await
+}
 
 /// Submits a job. Returns its id.
-pub(super) async fn submit(designer: &Api) -> anyhow::Result<String> {
-    let parameters = json!({ "prompt": "a lighthouse in a storm", "steps": 10, "width": 256, "height": 256 });
-    let body = json!({ "application": "stable-diffusion", "method": "txt2img", "parameters": parameters });
+pub(super) async fn submit(
+    designer: &Api,
+    application: &str,
+    method: &str,
+    parameters: Value,
+) -> anyhow::Result<String> {
+    let body = json!({ "application": application, "method": method, "parameters": parameters });
     let job = designer.post("/v1/jobs", body, 202).await?;
     Ok(text(&job, "id")?.to_owned())
 }
@@ -43,7 +53,7 @@ pub(super) async fn follow(designer: &Api, job: &str) -> anyhow::Result<()> {
 }
 
 /// Downloads the picture from the object store.
-pub(super) async fn download(designer: &Api, job: &str) -> anyhow::Result<()> {
+pub(super) async fn download(designer: &Api, job: &str) -> anyhow::Result<Vec<u8>> {
     let artifacts = designer.list(&format!("/v1/jobs/{job}/artifacts")).await?;
     let [artifact] = &artifacts[..] else { bail!("not one picture: {artifacts:?}") };
     let path = format!("/v1/jobs/{job}/artifacts/{}/content", text(artifact, "id")?);
@@ -52,5 +62,5 @@ pub(super) async fn download(designer: &Api, job: &str) -> anyhow::Result<()> {
     let picture = reqwest::get(&location).await?.error_for_status()?.bytes().await?;
     ensure!(picture.starts_with(b"\x89PNG\r\n"), "not a PNG");
     ensure!(artifact["bytes"] == picture.len(), "{} bytes: {artifact}", picture.len());
-    Ok(())
+    Ok(picture.to_vec())
 }

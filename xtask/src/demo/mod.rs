@@ -16,6 +16,7 @@ mod storage;
 mod story;
 mod tenant_end;
 mod terminal;
+mod training;
 mod usage;
 
 use std::{

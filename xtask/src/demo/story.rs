@@ -7,6 +7,7 @@ use super::{
     Access, Steps,
     client::{Api, text},
     hold, instance, isolation, job, order, queue, revocation, second, stock, storage, tenant_end, terminal,
+    training,
     usage::{self, Ran},
 };
 
@@ -122,9 +123,14 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
     steps.step("  deletes both", queue::clean_up(&admin, &designer, &contest)).await?;
 
     if access.has_worker {
-        let submitted = steps.step("The designer orders a picture as a job", job::submit(&designer)).await?;
+        let submitted = steps.step("The designer orders a picture as a job", job::picture(&designer)).await?;
         steps.step("  follows it until it has succeeded", job::follow(&designer, &submitted)).await?;
         steps.step("  downloads the picture", job::download(&designer, &submitted)).await?;
+        let images = steps.step("The designer uploads four pictures", training::upload(&designer)).await?;
+        let model = steps.step("  trains a model from them", training::train(&designer, &images)).await?;
+        let compared = training::compare(&designer, &model);
+        steps.step("  makes a picture with it, which is nearer to them than without", compared).await?;
+        steps.step("  deletes the model", training::delete(&designer, &model)).await?;
     }
 
     steps.step("The administrator removes the stock", stock::remove_stock(&admin, &spec)).await?;
@@ -145,6 +151,11 @@ async fn delete_leftovers(admin: &Api, designer: &Api) -> anyhow::Result<()> {
     for instance in designer.list("/v1/instances").await? {
         if text(&instance, "name")?.starts_with("demo-") {
             instance::delete(designer, text(&instance, "id")?).await?;
+        }
+    }
+    for model in designer.list("/v1/models").await? {
+        if text(&model, "name")?.starts_with("demo-") {
+            training::delete(designer, text(&model, "id")?).await?;
         }
     }
     for storage in designer.list("/v1/storages").await? {

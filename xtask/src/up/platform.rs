@@ -282,17 +282,21 @@ impl Platform {
         }
     }
 
-    /// Starts a worker of jobs that draws on the CPU: the stand-in of the WebUI as its engine, and the runner.
+    /// Starts a worker of jobs that draws and trains on the CPU: the stand-ins as its engines, and the runner.
     pub(crate) async fn start_worker(&mut self, token: &str) -> anyhow::Result<()> {
         let begun = Instant::now();
         let (port, jobs) = (self.config.ports.engine, self.config.ports.jobs_workers);
         let engine = self.programs.join("atelier-webui");
         let (log, pictures) = (self.data.join("log/engine.log"), self.data.join("engine"));
+        let loras = self.data.join("engine-loras");
+        let engine_loras = loras.clone();
         self.processes.push(Supervised::start("engine", move || {
             let mut command = process::command(&engine, Signal::SIGTERM);
             command.arg("--port").arg(port.to_string()).arg("--output-dir").arg(&pictures);
+            command.arg("--lora-dir").arg(&engine_loras);
             logged(command, &log)
         })?);
+        let trainer = self.programs.join("atelier-trainer");
         let runner = self.programs.join("atelier-runner");
         let (log, token) = (self.data.join("log/runner.log"), token.to_owned());
         self.processes.push(Supervised::start("runner", move || {
@@ -300,6 +304,7 @@ impl Platform {
             command.env("ATELIER_JOBS_URL", format!("http://127.0.0.1:{jobs}"));
             command.env("ATELIER_WORKER_TOKEN", &token);
             command.env("ATELIER_ENGINE_URL", format!("http://127.0.0.1:{port}"));
+            command.env("ATELIER_LORA_DIR", &loras).env("ATELIER_TRAINER_COMMAND", &trainer);
             logged(command, &log)
         })?);
         self.wait_for("engine", &format!("http://127.0.0.1:{port}/internal/ping")).await?;

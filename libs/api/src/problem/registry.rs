@@ -323,6 +323,9 @@ problems! {
     UploadMissing = CONFLICT "upload-missing", "Result was not uploaded",
         "Request a URL for each result, upload it, and repeat the call.",
         { names: array "Names of the results that are missing, or have another size." };
+    InputMissing = UNPROCESSABLE_ENTITY "input-missing", "Input does not exist",
+        "Create the uploads, send their contents to their `put_url`, and name models that exist.",
+        { inputs: array "Ids of the uploads and models that do not exist, or have no content." };
     ArtifactGone = GONE "artifact-gone", "Content of the artifact is gone",
         "Submit the job again.";
     WorkerBusy = CONFLICT "worker-busy", "Worker runs a job",

@@ -1,9 +1,10 @@
 //! What can be asked for: methods of applications, their parameters, and what scheduling has to know of them.
 
+mod dreambooth;
 mod txt2img;
 
 use api::{Checks, FieldError};
-use ids::ModelId;
+use ids::{ModelId, UploadId};
 use serde_json::Value;
 
 use crate::job::Kind;
@@ -13,6 +14,18 @@ use crate::job::Kind;
 pub(crate) enum Method {
     /// `stable-diffusion.txt2img`: pictures from a text.
     Txt2Img,
+    /// `dreambooth.train`: a model from pictures.
+    Train,
+}
+
+/// Name of the result of a training that is the model.
+pub(crate) const MODEL_FILE: &str = "model.safetensors";
+
+/// What the model of a training is called, and adapts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Training {
+    pub(crate) name: String,
+    pub(crate) base_model: String,
 }
 
 /// Valid parameters, and what follows from them.
@@ -24,6 +37,14 @@ pub(crate) struct Inputs {
     pub(crate) model: Option<ModelId>,
     /// Jobs of one class take about as long.
     pub(crate) class: String,
+    /// Uploads that it uses.
+    pub(crate) uploads: Vec<UploadId>,
+    /// Models of the tenant that it uses.
+    pub(crate) models: Vec<ModelId>,
+    /// What these have to adapt.
+    pub(crate) base_model: Option<String>,
+    /// The model that it makes.
+    pub(crate) training: Option<Training>,
 }
 
 impl Method {
@@ -31,6 +52,7 @@ impl Method {
     pub(crate) fn find(application: &str, method: &str) -> Option<Self> {
         match (application, method) {
             ("stable-diffusion", "txt2img") => Some(Self::Txt2Img),
+            ("dreambooth", "train") => Some(Self::Train),
             _ => None,
         }
     }
@@ -38,6 +60,7 @@ impl Method {
     pub(crate) fn kind(self) -> Kind {
         match self {
             Self::Txt2Img => Kind::Generation,
+            Self::Train => Kind::Training,
         }
     }
 
@@ -48,8 +71,16 @@ impl Method {
     pub(crate) fn read(self, parameters: &Value) -> Result<Inputs, Vec<FieldError>> {
         match self {
             Self::Txt2Img => txt2img::read(parameters),
+            Self::Train => dreambooth::read(parameters),
         }
     }
+}
+
+/// The checkpoint that is loaded if a request names none.
+const DEFAULT_MODEL: &str = "default";
+
+fn default_model() -> String {
+    DEFAULT_MODEL.to_owned()
 }
 
 /// Reads parameters of one type.

@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::{Inputs, typed};
 
-/// The checkpoint that is loaded if the request names none.
-const DEFAULT_MODEL: &str = "default";
 /// Characters of a prompt, at most.
 const MAX_PROMPT: usize = 4_000;
 /// Edge of a picture, in pixels; a multiple of [`GRID`].
 const EDGE: (u32, u32) = (64, 2_048);
 const GRID: u32 = 8;
+/// Models of the tenant in one request.
+const MAX_MODELS: usize = 4;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,8 +22,11 @@ struct Txt2Img {
     #[serde(default)]
     negative_prompt: String,
     /// Name of the checkpoint.
-    #[serde(default = "model")]
+    #[serde(default = "super::default_model")]
     model: String,
+    /// Models of the tenant that adapt it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    models: Vec<Adapter>,
     #[serde(default = "edge")]
     width: u32,
     #[serde(default = "edge")]
@@ -39,8 +42,41 @@ struct Txt2Img {
     images: u32,
 }
 
-fn model() -> String {
-    DEFAULT_MODEL.to_owned()
+/// A model of the tenant, and how strong it is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(from = "Named")]
+struct Adapter {
+    id: ModelId,
+    weight: f64,
+}
+
+/// An id alone has the weight 1.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Named {
+    Id(ModelId),
+    Weighted(Weighted),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Weighted {
+    id: ModelId,
+    #[serde(default = "weight")]
+    weight: f64,
+}
+
+impl From<Named> for Adapter {
+    fn from(named: Named) -> Self {
+        match named {
+            Named::Id(id) => Self { id, weight: weight() },
+            Named::Weighted(Weighted { id, weight }) => Self { id, weight },
+        }
+    }
+}
+
+fn weight() -> f64 {
+    1.0
 }
 
 fn edge() -> u32 {
@@ -83,6 +119,12 @@ pub(super) fn read(parameters: &Value) -> Result<Inputs, Vec<FieldError>> {
         checks.require(!text.contains('\0'), pointer, "must not contain NUL");
     }
     checks.name("/parameters/model", &read.model);
+    checks.within("/parameters/models", read.models.len(), 0, MAX_MODELS);
+    for (n, model) in read.models.iter().enumerate() {
+        checks.within(&format!("/parameters/models/{n}/weight"), model.weight, -2.0, 2.0);
+        let is_new = read.models[..n].iter().all(|other| other.id != model.id);
+        checks.require(is_new, format!("/parameters/models/{n}"), "duplicate model");
+    }
     for (pointer, pixels) in [("/parameters/width", read.width), ("/parameters/height", read.height)] {
         checks.within(pointer, pixels, EDGE.0, EDGE.1);
         checks.require(pixels % GRID == 0, pointer, format!("must be a multiple of {GRID}"));
@@ -96,9 +138,17 @@ pub(super) fn read(parameters: &Value) -> Result<Inputs, Vec<FieldError>> {
         return Err(errors);
     }
     let class = class(&read);
+    let models: Vec<ModelId> = read.models.iter().map(|model| model.id).collect();
+    let mut loaded = vec!["stable-diffusion".to_owned(), read.model.clone()];
+    loaded.extend(models.iter().map(ToString::to_string));
+    let loaded: Vec<&str> = loaded.iter().map(String::as_str).collect();
     Ok(Inputs {
-        model: Some(ModelId::derived(&["stable-diffusion", &read.model])),
+        model: Some(ModelId::derived(&loaded)),
         class,
+        uploads: Vec::new(),
+        models,
+        base_model: Some(read.model.clone()),
+        training: None,
         parameters: serde_json::to_value(&read).unwrap_or_default(),
     })
 }
@@ -131,6 +181,22 @@ mod tests {
         let twice = read(&json!({ "prompt": "a fox", "images": 2 })).unwrap();
         assert_ne!(inputs.class, twice.class);
         assert_eq!(inputs.model, twice.model);
+    }
+
+    #[test]
+    fn models_of_the_tenant_count_for_what_is_loaded() {
+        let (one, two) = (ModelId::new(), ModelId::new());
+        let plain = read(&json!({ "prompt": "a fox" })).unwrap();
+        assert!(plain.models.is_empty() && plain.parameters.get("models").is_none());
+        let adapted = json!({ "prompt": "a fox", "models": [one, { "id": two, "weight": 0.5 }] });
+        let adapted = read(&adapted).unwrap();
+        assert_eq!(adapted.models, [one, two]);
+        let stored = json!([{ "id": one, "weight": 1.0 }, { "id": two, "weight": 0.5 }]);
+        assert_eq!(adapted.parameters["models"], stored);
+        assert_eq!(read(&adapted.parameters).unwrap(), adapted, "stored parameters can be read again");
+        assert_ne!(adapted.model, plain.model);
+        let invalid = json!({ "prompt": "x", "models": [one, { "id": one, "weight": 3 }] });
+        assert_eq!(pointers(&invalid), ["/parameters/models/1/weight", "/parameters/models/1"]);
     }
 
     #[test]

@@ -7,12 +7,12 @@ use axum::{
     http::{StatusCode, header},
     response::IntoResponse,
 };
-use clients::storage::{UrlKind, UrlRequest};
 use ids::{ArtifactId, JobId};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    model::{ArtifactView, folder},
+    file::{File, download, object},
+    model::ArtifactView,
     store,
 };
 use crate::{error::Error, job, state::AppState};
@@ -65,18 +65,9 @@ async fn get_job_artifact_content(
     let content = store::content(&mut tx, member.tenant, job, id).await?.ok_or(Error::NotFound)?;
     drop(tx);
     let storage = content.storage.ok_or(Error::ArtifactGone)?;
-    let object = format!("{}{}", folder(job, content.attempt), content.name);
-    let request = UrlRequest {
-        tenant_id: member.tenant,
-        kind: UrlKind::Download,
-        object: &object,
-        content_type: &content.content_type,
-        bytes: content.bytes,
-    };
-    let signed = state.storage.sign_url(storage, &request).await.map_err(|error| match error {
-        missing if missing.is_not_found() => Error::ArtifactGone,
-        other => Error::Storage(other),
-    })?;
+    let object = object(job, content.attempt, &content.name);
+    let file = File { storage, object, content_type: &content.content_type, bytes: content.bytes };
+    let signed = download(&state, member.tenant, &file).await?;
     let headers = [(header::LOCATION, signed.url), (header::CACHE_CONTROL, "no-store".to_owned())];
     Ok((StatusCode::TEMPORARY_REDIRECT, headers))
 }

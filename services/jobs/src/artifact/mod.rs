@@ -1,14 +1,27 @@
 //! Results of jobs: their bytes are in a bucket of the tenant, below `jobs/<job>/<attempt>/`. Workers upload and users
-//! download them by signed URLs; the storage service signs those.
+//! download them by signed URLs; the storage service signs those. Checkpoints are outputs of the attempt 0.
 
+mod checkpoint;
+mod file;
 mod http;
 mod model;
 mod store;
 mod sweep;
 mod upload;
 
+use axum::Router;
+
+use crate::state::AppState;
+
+pub(crate) use checkpoint::{Checkpoint, newest as newest_checkpoints};
+pub(crate) use file::{File, download, object};
 pub(crate) use http::routes;
-pub(crate) use model::{Artifact, Report, read};
-pub(crate) use store::{discard, insert};
-pub(crate) use sweep::round as sweep;
-pub(crate) use upload::{check_uploaded, routes as door_routes};
+pub(crate) use model::{Artifact, Report, check as check_file, read};
+pub(crate) use store::{CHECKPOINTS, discard, insert};
+pub(crate) use sweep::{delete as delete_folder, round as sweep};
+pub(crate) use upload::{bucket, check_uploaded};
+
+/// Routes of the listener for workers.
+pub(crate) fn door_routes() -> Router<AppState> {
+    upload::routes().merge(checkpoint::routes())
+}

@@ -9,7 +9,9 @@ use utoipa::ToSchema;
 /// Artifacts of an attempt, at most.
 const MAX_ARTIFACTS: usize = 64;
 /// Bytes of an artifact, at most: what one PUT can have.
-const MAX_BYTES: i64 = 5 << 30;
+pub(super) const MAX_BYTES: i64 = 5 << 30;
+/// Media type of files that are none of their own.
+pub(super) const CONTENT_TYPE: &str = "application/octet-stream";
 
 /// An output of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,8 +55,8 @@ pub(crate) fn read(reports: &[Report]) -> Result<Vec<Artifact>, Problem> {
     Ok(read)
 }
 
-/// Checks what a worker says of an output.
-pub(super) fn check(checks: &mut Checks, at: &str, name: &str, content_type: &str, bytes: i64) {
+/// Checks what a worker or user says of a file.
+pub(crate) fn check(checks: &mut Checks, at: &str, name: &str, content_type: &str, bytes: i64) {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let is_name = name.chars().all(is_plain) && !name.starts_with('.') && !name.contains("..");
     checks.length(&format!("{at}/name"), name, 100);

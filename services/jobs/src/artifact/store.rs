@@ -8,6 +8,9 @@ use super::model::{Artifact, ArtifactView};
 /// How long the objects of an attempt are kept that does not count: longer than an upload URL can be used.
 const KEPT_MINUTES: i32 = 60;
 
+/// The attempt whose outputs are the checkpoints of a job.
+pub(crate) const CHECKPOINTS: i32 = 0;
+
 /// Where the objects of an attempt are.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Output {
@@ -96,6 +99,57 @@ pub(super) async fn delete_output(conn: &mut PgConnection, output: &Output) -> s
     .execute(conn)
     .await
     .map(drop)
+}
+
+/// A checkpoint to insert.
+pub(super) struct NewCheckpoint<'a> {
+    pub(super) job: JobId,
+    pub(super) attempt: i32,
+    pub(super) tenant: TenantId,
+    pub(super) step: i32,
+    pub(super) sha256: &'a [u8],
+    pub(super) bytes: i64,
+}
+
+/// Inserts a checkpoint of a locked attempt in place of the one before the last. Returns its slot.
+pub(super) async fn insert_checkpoint(conn: &mut PgConnection, new: &NewCheckpoint<'_>) -> sqlx::Result<i16> {
+    sqlx::query_scalar!(
+        "insert into checkpoints (job_id, attempt, slot, tenant_id, step, sha256, bytes)
+         select $1, $2, coalesce((select 1 - c.slot from checkpoints c where c.job_id = $1 and c.attempt = $2
+                                  order by c.created_at desc limit 1), 0), $3, $4, $5, $6
+         on conflict (job_id, attempt, slot) do update
+         set step = excluded.step, sha256 = excluded.sha256, bytes = excluded.bytes, created_at = clock_timestamp()
+         returning slot",
+        new.job as JobId,
+        new.attempt,
+        new.tenant as TenantId,
+        new.step,
+        new.sha256,
+        new.bytes,
+    )
+    .fetch_one(conn)
+    .await
+}
+
+/// A checkpoint that was announced.
+pub(super) struct CheckpointRow {
+    pub(super) attempt: i32,
+    pub(super) slot: i16,
+    pub(super) step: i32,
+    pub(super) sha256: String,
+    pub(super) bytes: i64,
+}
+
+/// Returns the checkpoints of a job, the furthest first.
+pub(super) async fn checkpoints(conn: &mut PgConnection, job: JobId) -> sqlx::Result<Vec<CheckpointRow>> {
+    sqlx::query_as!(
+        CheckpointRow,
+        r#"select attempt, slot, step, encode(sha256, 'hex') as "sha256!", bytes from checkpoints
+           where job_id = $1 order by step desc, created_at desc"#,
+        job as JobId,
+    )
+    .fetch_all(conn)
+    .await
 }
 
 /// Inserts the results of a job.

@@ -1,12 +1,10 @@
 //! Deletes objects of attempts that do not count, and of jobs that were deleted.
 
 use anyhow::Context as _;
+use ids::{StorageId, TenantId};
 use service::Round;
 
-use super::{
-    model::folder,
-    store::{self, Output},
-};
+use super::{model::folder, store};
 use crate::state::AppState;
 
 /// Outputs deleted in one round.
@@ -22,7 +20,8 @@ pub(crate) async fn round(state: &AppState) -> anyhow::Result<Round> {
     let due = store::due(&mut tx, BATCH.into()).await?;
     tx.commit().await?;
     for output in &due {
-        let deleted = delete(state, output).await;
+        let folder = folder(output.job, output.attempt);
+        let deleted = delete(state, output.storage, output.tenant, &folder).await;
         let mut tx = state.db.worker().await?;
         match deleted {
             Ok(true) => store::delete_output(&mut tx, output).await?,
@@ -38,11 +37,15 @@ pub(crate) async fn round(state: &AppState) -> anyhow::Result<Round> {
     Ok(Round::of(due.len() as u64, BATCH.into()))
 }
 
-/// Deletes objects of an attempt. Returns whether none is left.
-async fn delete(state: &AppState, output: &Output) -> anyhow::Result<bool> {
-    let folder = folder(output.job, output.attempt);
+/// Deletes objects of a tenant's bucket whose names begin with `folder`. Returns whether none is left.
+pub(crate) async fn delete(
+    state: &AppState,
+    storage: StorageId,
+    tenant: TenantId,
+    folder: &str,
+) -> anyhow::Result<bool> {
     for _ in 0..CALLS {
-        match state.storage.delete_objects(output.storage, output.tenant, &folder).await {
+        match state.storage.delete_objects(storage, tenant, folder).await {
             // the bucket is gone, and they with it
             Err(error) if error.is_not_found() => return Ok(true),
             deletion => {

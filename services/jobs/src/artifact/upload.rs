@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    file::object,
     model::{self, Artifact, folder},
     store::{self, Output},
 };
@@ -28,7 +29,7 @@ struct NewUpload {
 
 /// Where one result goes: a PUT with the `content-type` and `content-length` of the request.
 #[derive(Debug, Serialize)]
-struct Upload {
+pub(super) struct Upload {
     url: String,
     expires_at: Timestamp,
 }
@@ -43,48 +44,52 @@ async fn create_upload(
     let mut checks = Checks::default();
     model::check(&mut checks, "", &new.name, &new.content_type, new.bytes);
     checks.finish()?;
-    let (tenant, known) = open_attempt(&state, worker, new.session, job, number).await?;
-    let storage = match known {
-        Some(storage) => storage,
-        None => {
-            let storage = bucket(&state, tenant).await?;
-            let mut tx = state.db.worker().await?;
-            // the objects of an attempt that has ended meanwhile would never be deleted
-            worker.touch_running(&mut tx, new.session, (job, number)).await?;
-            store::insert_output(&mut tx, &Output { job, attempt: number, tenant, storage }).await?;
-            tx.commit().await?;
-            storage
-        }
-    };
-    let request = UrlRequest {
-        tenant_id: tenant,
-        kind: UrlKind::Upload,
-        object: &format!("{}{}", folder(job, number), new.name),
-        content_type: &new.content_type,
-        bytes: new.bytes,
-    };
-    let signed = state.storage.sign_url(storage, &request).await.map_err(Error::Storage)?;
-    Ok(Json(Upload { url: signed.url, expires_at: signed.expires_at }))
+    let output = place(&state, worker, new.session, (job, number), number).await?;
+    let object = object(job, number, &new.name);
+    Ok(Json(sign(&state, &output, &object, &new.content_type, new.bytes).await?))
 }
 
-/// The tenant of an attempt that the worker runs, and the bucket to which it uploads already.
-async fn open_attempt(
+/// Signs a URL for an upload.
+pub(super) async fn sign(
+    state: &AppState,
+    output: &Output,
+    object: &str,
+    content_type: &str,
+    bytes: i64,
+) -> Result<Upload, Error> {
+    let request = UrlRequest { tenant_id: output.tenant, kind: UrlKind::Upload, object, content_type, bytes };
+    let signed = state.storage.sign_url(output.storage, &request).await.map_err(Error::Storage)?;
+    Ok(Upload { url: signed.url, expires_at: signed.expires_at })
+}
+
+/// Where an attempt that the worker runs uploads the outputs of `folder`: its own number, or that of the job's checkpoints.
+pub(super) async fn place(
     state: &AppState,
     worker: WorkerCaller,
     session: i64,
-    job: JobId,
-    number: i32,
-) -> Result<(TenantId, Option<StorageId>), Error> {
+    (job, number): (JobId, i32),
+    folder: i32,
+) -> Result<Output, Error> {
     let mut tx = state.db.worker().await?;
     worker.touch_running(&mut tx, session, (job, number)).await?;
     let (found, _) = job::find_open(&mut tx, job).await?.ok_or(Error::NotYours)?;
-    let output = store::output(&mut tx, job, number).await?;
+    let output = store::output(&mut tx, job, folder).await?;
     tx.commit().await?;
-    Ok((found.tenant, output.map(|output| output.storage)))
+    if let Some(output) = output {
+        return Ok(output);
+    }
+    let storage = bucket(state, found.tenant).await?;
+    let output = Output { job, attempt: folder, tenant: found.tenant, storage };
+    let mut tx = state.db.worker().await?;
+    // the objects of an attempt that has ended meanwhile would never be deleted
+    worker.touch_running(&mut tx, session, (job, number)).await?;
+    store::insert_output(&mut tx, &output).await?;
+    tx.commit().await?;
+    Ok(output)
 }
 
-/// The bucket for outputs of the tenant's jobs.
-async fn bucket(state: &AppState, tenant: TenantId) -> Result<StorageId, Error> {
+/// The bucket for uploads and outputs of the tenant's jobs.
+pub(crate) async fn bucket(state: &AppState, tenant: TenantId) -> Result<StorageId, Error> {
     let bucket = state.storage.output_bucket(tenant).await.map_err(Error::Storage)?;
     match bucket.state {
         StorageState::Available | StorageState::Resizing => Ok(bucket.id),
@@ -117,7 +122,7 @@ pub(crate) async fn check_uploaded(
         },
     };
     let is_there = |artifact: &&Artifact| {
-        let name = format!("{folder}{}", artifact.name);
+        let name = object(job, number, &artifact.name);
         objects.iter().any(|object| object.name == name && object.bytes == artifact.bytes)
     };
     let missing: Vec<String> = artifacts

@@ -9,9 +9,11 @@ use super::{
     store,
 };
 use crate::{
-    artifact::{self, Artifact},
+    application::{MODEL_FILE, Training},
+    artifact::{self, Artifact, CHECKPOINTS},
     error::Error,
     job::{self, Fence, JobState, Status},
+    model::{self as models, Trained},
     worker::store::{Held, free},
 };
 
@@ -42,12 +44,15 @@ pub(crate) async fn end(
     if ended.attempt != AttemptState::Succeeded {
         artifact::discard(conn, job.id, number).await?;
     }
+    if ended.status.is_ended() {
+        artifact::discard(conn, job.id, CHECKPOINTS).await?;
+    }
     free(conn, worker.id, job.id).await?;
     job::record_end(conn, &job, &ended.status, ended.failures, ended.preemptions).await?;
     Ok(ended.status.state())
 }
 
-/// Ends the attempt with its results. Returns the state of the job: `cancelled` if that came before.
+/// Ends the attempt with its results; those of a training are a model, too. Returns the state of the job: `cancelled` if that came before.
 ///
 /// # Errors
 /// [`Error::NotYours`] if the worker does not run it, unless exactly this attempt has succeeded before.
@@ -56,7 +61,7 @@ pub(super) async fn complete(
     worker: &Held,
     job: JobId,
     number: i32,
-    artifacts: &[Artifact],
+    (artifacts, training): (&[Artifact], Option<&Training>),
     policy: &Policy,
     now: Timestamp,
 ) -> Result<JobState, Error> {
@@ -71,6 +76,11 @@ pub(super) async fn complete(
     let state = end(conn, worker, job, number, &End::Completed, policy, now).await?;
     if state == JobState::Succeeded {
         artifact::insert(conn, job, number, artifacts).await?;
+        if let Some(training) = training {
+            let Training { name, base_model } = training;
+            let trained = Trained { job, attempt: number, name, base_model, file: MODEL_FILE };
+            models::insert(conn, &trained).await?;
+        }
     }
     Ok(state)
 }

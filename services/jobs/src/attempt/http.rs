@@ -12,12 +12,13 @@ use sqlx::PgConnection;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    end,
+    end, inputs,
     model::{self, End, Policy},
     poll::{self, AttemptRef, Instruction},
     store::{self, Progress},
 };
 use crate::{
+    application::MODEL_FILE,
     artifact,
     error::Error,
     job::{self, Fence, JobProblem, JobState, Phase},
@@ -34,6 +35,7 @@ pub(crate) fn routes() -> Router<AppState> {
     Router::new()
         .route("/worker/v1/poll", post(poll))
         .route("/worker/v1/attempts/{job}/{number}/progress", post(progress))
+        .route("/worker/v1/attempts/{job}/{number}/inputs", post(inputs::get_inputs))
         .route("/worker/v1/attempts/{job}/{number}/complete", post(complete))
         .route("/worker/v1/attempts/{job}/{number}/fail", post(fail))
         .route("/worker/v1/attempts/{job}/{number}/leave", post(leave))
@@ -180,13 +182,20 @@ async fn complete(
     Json(completion): Json<Completion>,
 ) -> Result<Json<EndAnswer>, Problem> {
     let artifacts = artifact::read(&completion.artifacts)?;
+    let mut training = None;
     if is_open(&state, worker, completion.session, job, number).await? {
+        training = inputs::training(&state, job).await?;
+        let has_file = artifacts.iter().any(|artifact| artifact.name == MODEL_FILE);
+        if training.is_some() && !has_file {
+            return Err(Error::UploadMissing(vec![MODEL_FILE.to_owned()]).into());
+        }
         artifact::check_uploaded(&state, job, number, &artifacts).await?;
     }
     let policy = Policy::of(&state.config.scheduler);
     let mut tx = state.db.worker().await?;
     let held = worker.touch(&mut tx, completion.session).await?;
-    let ended = end::complete(&mut tx, &held, job, number, &artifacts, &policy, (state.clock)()).await?;
+    let results = (artifacts.as_slice(), training.as_ref());
+    let ended = end::complete(&mut tx, &held, job, number, results, &policy, (state.clock)()).await?;
     tx.commit().await?;
     state.metrics.attempt_ended(ended);
     state.submitted.send_replace(());

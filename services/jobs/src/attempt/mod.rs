@@ -2,6 +2,7 @@
 
 mod end;
 mod http;
+mod inputs;
 mod model;
 mod poll;
 mod store;

@@ -11,6 +11,7 @@ use super::{
     world::World,
 };
 use crate::{
+    artifact::{self, CHECKPOINTS},
     attempt::{self, Opened},
     job::Level,
     schedule::{Decision, Millis},
@@ -61,7 +62,9 @@ pub(super) async fn carry_out(
             }
             Decision::Expire { job } => {
                 let job = job_id(*job);
-                if !store::expire(conn, job, rows::timestamp(now)).await? {
+                if store::expire(conn, job, rows::timestamp(now)).await? {
+                    artifact::discard(conn, job, CHECKPOINTS).await?;
+                } else {
                     done.dropped_jobs.push(job);
                 }
             }

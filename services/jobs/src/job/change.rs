@@ -11,11 +11,17 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{
+    inputs,
     model::{Job, JobState, Level},
     store::{self, Number, Submission},
     view::{JobChange, NewJob},
 };
-use crate::{application::Method, error::Error, pool, tenant};
+use crate::{
+    application::Method,
+    artifact::{self, CHECKPOINTS},
+    error::Error,
+    pool, tenant, upload,
+};
 
 /// Furthest deadline.
 const MAX_DEADLINE: SignedDuration = SignedDuration::from_hours(30 * 24);
@@ -52,7 +58,11 @@ pub(super) async fn submit_all(
                 continue;
             }
         };
-        let result = numbers.place(conn, &submission, now).await?;
+        let ready = match check_deadline(submission.deadline, now) {
+            Ok(()) => inputs::check(conn, owner, &submission.inputs).await?,
+            late => late,
+        };
+        let result = numbers.place(conn, &submission, ready).await?;
         if matches!(result, Ok(id) if id == submission.id) {
             accepted.push(submission);
         }
@@ -61,6 +71,9 @@ pub(super) async fn submit_all(
     if !accepted.is_empty() {
         let pool = pool::find_for_jobs(conn).await?.ok_or(Error::NoPool)?;
         store::insert(conn, owner, pool, &accepted).await?;
+        for job in accepted.iter().filter(|job| !job.inputs.uploads.is_empty()) {
+            upload::record_use(conn, owner, job.id, &job.inputs.uploads).await?;
+        }
     }
     Ok(results)
 }
@@ -73,25 +86,25 @@ struct Numbers {
 }
 
 impl Numbers {
-    /// Returns the submission's own job, or that which has its request number.
+    /// Returns the submission's own job, if it is `ready`, or that which has its request number.
     async fn place(
         &mut self,
         conn: &mut PgConnection,
         submission: &Submission<'_>,
-        now: Timestamp,
+        ready: Result<(), Error>,
     ) -> sqlx::Result<Result<JobId, Error>> {
-        let (id, in_time) = (submission.id, check_deadline(submission.deadline, now));
-        let Some(req_no) = submission.req_no else { return Ok(in_time.map(|()| id)) };
+        let id = submission.id;
+        let Some(req_no) = submission.req_no else { return Ok(ready.map(|()| id)) };
         let content = content(submission);
         let known = match self.of_batch.get(&req_no) {
             Some((job, own)) if *own == content => Some(Number::Same(*job)),
             Some((job, _)) => Some(Number::Other(*job)),
             None => store::find_number(conn, self.owner, req_no, &content).await?,
         };
-        let number = match (known, in_time) {
-            // a repetition may come when the deadline is over
+        let number = match (known, ready) {
+            // a repetition may come when the deadline is over, and its inputs are gone
             (Some(number), _) => number,
-            (None, Err(late)) => return Ok(Err(late)),
+            (None, Err(refused)) => return Ok(Err(refused)),
             (None, Ok(())) => store::take_number(conn, self.owner, req_no, id, &content).await?,
         };
         Ok(match number {
@@ -108,7 +121,10 @@ impl Numbers {
 /// Checks what does not depend on the time.
 fn read(new: &NewJob) -> Result<Submission<'_>, Error> {
     let method = Method::find(&new.application, &new.method).ok_or_else(|| {
-        Error::invalid_field("/method", "no application has this method; there is stable-diffusion.txt2img")
+        Error::invalid_field(
+            "/method",
+            "no application has this method; there are stable-diffusion.txt2img and dreambooth.train",
+        )
     })?;
     let mut checks = Checks::default();
     checks.within("/priority", new.priority, 0, 9);
@@ -183,6 +199,9 @@ pub(super) async fn cancel(conn: &mut PgConnection, job: &Job) -> Result<(), Err
     let status = job.status.cancel()?;
     if status != job.status {
         store::record(conn, job, &status).await?;
+    }
+    if status.is_ended() {
+        artifact::discard(conn, job.id, CHECKPOINTS).await?;
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::{
     change,
     explanation::JobExplanation,
+    inputs,
     model::{Job, JobState, Kind, Level},
     store,
     view::{JobBatch, JobBatchItem, JobChange, JobView, NewJob, NewJobBatch},
@@ -112,7 +113,7 @@ async fn list_jobs(
     request_body = NewJob,
     responses((status = 202, description = "The new job", body = JobView)),
     extensions(("x-problems" = json!([
-        ProblemType::NoPool, ProblemType::TenantSuspended, ProblemType::ReqNoReused,
+        ProblemType::NoPool, ProblemType::TenantSuspended, ProblemType::ReqNoReused, ProblemType::InputMissing,
     ])))
 )]
 async fn create_job(
@@ -123,6 +124,7 @@ async fn create_job(
 ) -> Result<Reply, Problem> {
     member.writer()?;
     let tenant = member.tenant;
+    inputs::confirm(&state, tenant, std::slice::from_ref(&new)).await?;
     let reply = key
         .once(state.db.tenant(tenant).await?, tenant, &new, async |tx| {
             let id = change::submit(tx, tenant, &new, (state.clock)()).await?;
@@ -152,6 +154,7 @@ async fn create_job_batch(
     checks.within("/jobs", new.jobs.len(), 1, MAX_BATCH);
     checks.finish()?;
     let tenant = member.tenant;
+    inputs::confirm(&state, tenant, &new.jobs).await?;
     let reply = key
         .once(state.db.tenant(tenant).await?, tenant, &new, async |tx| {
             let results = change::submit_all(tx, tenant, &new.jobs, (state.clock)()).await?;

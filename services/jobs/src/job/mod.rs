@@ -3,6 +3,7 @@
 mod change;
 mod explanation;
 mod http;
+mod inputs;
 mod model;
 mod store;
 mod view;

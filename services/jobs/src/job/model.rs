@@ -1,6 +1,6 @@
 //! States of jobs and their transitions. Pure.
 
-use ids::{JobId, PoolId, TenantId, WorkerId};
+use ids::{JobId, ModelId, PoolId, TenantId, WorkerId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -202,6 +202,8 @@ pub(crate) struct Job {
     pub(crate) created_at: Timestamp,
     pub(crate) started_at: Option<Timestamp>,
     pub(crate) ended_at: Option<Timestamp>,
+    /// The model that it has made.
+    pub(crate) result: Option<ModelId>,
 }
 
 #[cfg(test)]

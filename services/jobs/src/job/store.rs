@@ -37,6 +37,7 @@ struct Row {
     created_at: Timestamp,
     started_at: Option<jiff_sqlx::Timestamp>,
     ended_at: Option<jiff_sqlx::Timestamp>,
+    result: Option<ModelId>,
 }
 
 impl TryFrom<Row> for Job {
@@ -75,6 +76,7 @@ impl TryFrom<Row> for Job {
             created_at: row.created_at,
             started_at: jiff(row.started_at),
             ended_at: jiff(row.ended_at),
+            result: row.result,
         })
     }
 }
@@ -86,7 +88,7 @@ macro_rules! select_jobs {
             Row,
             r#"select id, tenant_id, pool_id, application, method, kind, level, priority, state, attempt, worker_id, reason,
                       problem as "problem: Json<JobProblem>", not_before, deadline, req_no, generation, created_at, started_at,
-                      ended_at
+                      ended_at, (select m.id from models m where m.job_id = jobs.id) as "result: ModelId"
                from jobs "# + $rest,
             $($arguments)*
         )
@@ -518,7 +520,9 @@ pub(crate) async fn delete_ended(conn: &mut PgConnection, days: i32, most: i64) 
                delete from jobs where id in (
                    select id from jobs where ended_at < now() - make_interval(days => $1) order by ended_at limit $2)
                returning id),
-           swept as (update outputs o set delete_at = now() from gone where o.job_id = gone.id)
+           swept as (update outputs o set delete_at = now() from gone
+                     where o.job_id = gone.id and not exists (
+                         select from models m where m.job_id = o.job_id and m.attempt = o.attempt))
            select count(*) as "count!" from gone"#,
         days,
         most,

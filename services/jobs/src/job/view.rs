@@ -1,7 +1,7 @@
 //! Jobs as JSON.
 
 use api::ProblemDetails;
-use ids::JobId;
+use ids::{JobId, ModelId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,8 +20,10 @@ pub(crate) struct NewJob {
     /// A method of the application.
     #[schema(example = "txt2img")]
     pub(crate) method: String,
-    /// Parameters of the method. Of `stable-diffusion.txt2img`: `prompt`, and optionally `negative_prompt`, `model`, `width`,
-    /// `height`, `steps`, `cfg_scale`, `seed` and `images`.
+    /// Parameters of the method. Of `stable-diffusion.txt2img`: `prompt`, and optionally `negative_prompt`, `model`, `models`
+    /// (`id` and `weight` of up to 4 models of the tenant), `width`, `height`, `steps`, `cfg_scale`, `seed` and `images`. Of
+    /// `dreambooth.train`: `images` (ids of 3 to 5 uploads), `theme`, and optionally `token`, `name`, `base_model`, `steps`,
+    /// `rank` and `seed`.
     #[schema(value_type = Object, example = json!({ "prompt": "a fox in the snow", "steps": 20 }))]
     pub(crate) parameters: Value,
     /// Orders the jobs of a tenant, 9 first.
@@ -148,6 +150,8 @@ pub(crate) struct JobView {
     pub(crate) progress: Option<ProgressView>,
     /// Why the job failed, or null.
     pub(crate) problem: Option<JobProblem>,
+    /// The model that a training has made, or null.
+    pub(crate) model_id: Option<ModelId>,
     /// Time of submission.
     pub(crate) created_at: Timestamp,
     /// When the first attempt began, or null.
@@ -180,6 +184,7 @@ impl JobView {
             deadline: job.deadline,
             req_no: job.req_no,
             attempts: job.attempts,
+            model_id: job.result,
             created_at: job.created_at,
             started_at: job.started_at,
             ended_at: job.ended_at,

@@ -61,14 +61,35 @@ impl Worker {
         self.door.post("/worker/v1/poll", body).await
     }
 
-    /// Polls until there is work.
+    /// Polls until there is a generation.
     pub(crate) async fn work(&self) -> Work {
+        let (work, instruction) = self.instruction().await;
+        assert_eq!(instruction["parameters"]["prompt"], "a fox");
+        work
+    }
+
+    /// Polls until there is work. Returns it, and the instruction.
+    pub(crate) async fn instruction(&self) -> (Work, Value) {
         eventually("the worker gets a job", async || {
             let answer = self.poll(None, 1).await.expect(200);
             let work = &answer.body["instruction"]["work"];
             let job = work["job_id"].as_str()?.to_owned();
-            assert_eq!(work["parameters"]["prompt"], "a fox");
-            Some(Work { job, attempt: work["attempt"].as_i64().unwrap() })
+            Some((Work { job, attempt: work["attempt"].as_i64().unwrap() }, work.clone()))
+        })
+        .await
+    }
+
+    /// Asks for the files that the attempt needs.
+    pub(crate) async fn inputs(&self, work: &Work) -> Response {
+        self.call(work, "inputs", json!({})).await
+    }
+
+    /// Asks where a checkpoint of 3 bytes goes, until there is an answer.
+    pub(crate) async fn request_checkpoint(&self, work: &Work, step: u32, sha256: &str) -> Response {
+        let body = json!({ "step": step, "sha256": sha256, "bytes": 3 });
+        eventually("the checkpoint has an address", async || {
+            let answer = self.call(work, "checkpoints", body.clone()).await;
+            (answer.status < 500).then_some(answer)
         })
         .await
     }
@@ -136,7 +157,12 @@ impl Worker {
 
 /// Uploads to a signed URL. Returns the status.
 pub(crate) async fn put(url: &str, content: &'static str) -> u16 {
-    let put = reqwest::Client::new().put(url).header("content-type", "image/png").body(content);
+    put_as(url, "image/png", content).await
+}
+
+/// Uploads content of a media type to a signed URL. Returns the status.
+pub(crate) async fn put_as(url: &str, content_type: &str, content: &'static str) -> u16 {
+    let put = reqwest::Client::new().put(url).header("content-type", content_type).body(content);
     put.send().await.unwrap().status().as_u16()
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use atelier_runner::Config;
+use atelier_runner::{Config, Trainer};
 use axum::{
     Json, Router,
     routing::{get, post},
@@ -23,9 +23,9 @@ use crate::{
 };
 
 /// A pool with one worker, whose process is the runner.
-struct Studio {
-    service: Service,
-    member: Client,
+pub(crate) struct Studio {
+    pub(crate) service: Service,
+    pub(crate) member: Client,
     config: Config,
     runner: Option<(CancellationToken, JoinHandle<anyhow::Result<()>>)>,
     _world: World,
@@ -33,7 +33,7 @@ struct Studio {
 }
 
 impl Studio {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let engine = engine(&folder).await;
         Self::with_engine(&engine, folder).await
@@ -50,6 +50,8 @@ impl Studio {
             jobs_url: service.door.base().parse().unwrap(),
             token: worker.token.into(),
             engine_url: engine.parse().unwrap(),
+            lora_dir: Some(folder.path().join("loras")),
+            trainer: Trainer::from_words(&trainer()),
         };
         let mut studio = Self { service, member, config, runner: None, _world: world, _folder: folder };
         studio.start();
@@ -57,7 +59,7 @@ impl Studio {
     }
 
     /// Starts a process of the worker.
-    fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         let stop = CancellationToken::new();
         let running = tokio::spawn(atelier_runner::run(self.config.clone(), stop.clone()));
         self.runner = Some((stop, running));
@@ -69,7 +71,7 @@ impl Studio {
     }
 
     /// Ends the process in an orderly way.
-    async fn stop(&mut self) {
+    pub(crate) async fn stop(&mut self) {
         let (stop, running) = self.runner.take().unwrap();
         stop.cancel();
         running.await.unwrap().unwrap();
@@ -82,7 +84,7 @@ impl Studio {
         submit(&self.member, json!({ "parameters": parameters })).await.str("id").to_owned()
     }
 
-    async fn is_working(&self, job: &str) {
+    pub(crate) async fn is_working(&self, job: &str) {
         eventually("the engine works on the job", async || {
             let read = self.member.get(&format!("/v1/jobs/{job}")).await.expect(200);
             (read.body["progress"]["step"].as_i64() > Some(0)).then_some(())
@@ -91,7 +93,7 @@ impl Studio {
     }
 
     /// The contents of a job's results.
-    async fn pictures(&self, job: &str) -> Vec<Vec<u8>> {
+    pub(crate) async fn pictures(&self, job: &str) -> Vec<Vec<u8>> {
         let page = self.member.get(&format!("/v1/jobs/{job}/artifacts")).await.expect(200);
         let mut pictures = Vec::new();
         for artifact in page.body["items"].as_array().unwrap() {
@@ -104,11 +106,23 @@ impl Studio {
     }
 }
 
+/// The stand-in trainer, which is built with the tests of its package.
+fn trainer() -> String {
+    let tests = std::env::current_exe().unwrap();
+    let program = tests.ancestors().nth(2).unwrap().join("atelier-trainer");
+    assert!(program.exists(), "not built: {}", program.display());
+    program.display().to_string()
+}
+
 /// Starts the stand-in. Returns its URL.
 async fn engine(folder: &tempfile::TempDir) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let config = atelier_webui::Config { output_dir: folder.path().join("outputs"), version: "1.6".into() };
+    let config = atelier_webui::Config {
+        output_dir: folder.path().join("outputs"),
+        lora_dir: Some(folder.path().join("loras")),
+        version: "1.6".into(),
+    };
     tokio::spawn(atelier_webui::serve(config, listener, std::future::pending()));
     format!("http://{address}")
 }

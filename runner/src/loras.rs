@@ -1,0 +1,104 @@
+//! Models of tenants, as adapters of the WebUI: laid into its folder for one attempt, and named in the prompt. No other
+//! attempt finds them there.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::{
+    door::{Attempt, Error, Session},
+    runner::Engine,
+};
+
+/// Beginning of the names of their files.
+const PREFIX: &str = "mdl_";
+
+/// Lays the models of an attempt beside the engine, and names them in its prompt.
+///
+/// # Errors
+/// If one cannot be downloaded, or the engine does not take them.
+pub(crate) async fn place(
+    session: &Session,
+    engine: &Engine,
+    attempt: Attempt,
+    parameters: &mut Map<String, Value>,
+) -> Result<(), Error> {
+    let Some(models) = parameters.get("models").and_then(Value::as_array).filter(|all| !all.is_empty())
+    else {
+        return Ok(());
+    };
+    let Some(folder) = &engine.lora_dir else {
+        let detail = "The worker loads no models of tenants.".to_owned();
+        return Err(Error::Refused { code: "model-missing".to_owned(), detail });
+    };
+    let names: String = models.iter().map(name).collect();
+    remove(folder).map_err(|error| Error::Unavailable(error.into()))?;
+    for input in session.inputs(attempt).await?.models {
+        let content = session.fetch(&input).await?;
+        let id = input.id.as_str().filter(|id| id.starts_with(PREFIX)).unwrap_or_default();
+        std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(folder.join(format!("{id}.safetensors")), &content))
+            .map_err(|error| Error::Unavailable(error.into()))?;
+    }
+    engine.api.refresh_loras().await.map_err(|error| Error::Unavailable(error.into()))?;
+    let prompt = parameters.get("prompt").and_then(Value::as_str).unwrap_or_default();
+    let prompt = format!("{prompt}{names}");
+    parameters.insert("prompt".to_owned(), prompt.into());
+    Ok(())
+}
+
+/// How a prompt names a model.
+fn name(model: &Value) -> String {
+    format!(" <lora:{}:{}>", model["id"].as_str().unwrap_or_default(), model["weight"])
+}
+
+/// Takes the models away from the engine.
+pub(crate) async fn clear(engine: &Engine) {
+    let Some(folder) = &engine.lora_dir else { return };
+    match remove(folder) {
+        Ok(false) => {}
+        Ok(true) => {
+            if let Err(error) = engine.api.refresh_loras().await {
+                tracing::warn!(%error, "the engine does not read its adapters again");
+            }
+        }
+        Err(error) => tracing::warn!(%error, "cannot remove models"),
+    }
+}
+
+/// Removes the files. Returns whether there were any.
+fn remove(folder: &Path) -> std::io::Result<bool> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        entries => entries?,
+    };
+    let mut any = false;
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            std::fs::remove_file(entry.path())?;
+            any = true;
+        }
+    }
+    Ok(any)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_models_of_tenants_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["mdl_1.safetensors", "ours.safetensors"] {
+            std::fs::write(folder.path().join(name), "x").unwrap();
+        }
+        assert!(remove(folder.path()).unwrap());
+        assert!(!remove(folder.path()).unwrap());
+        assert!(folder.path().join("ours.safetensors").exists());
+        assert!(!remove(&folder.path().join("none")).unwrap());
+        assert_eq!(name(&json!({ "id": "mdl_1", "weight": 0.5 })), " <lora:mdl_1:0.5>");
+    }
+}

@@ -1,0 +1,155 @@
+//! What an attempt needs besides its parameters: uploads, models and checkpoints, by signed URLs.
+
+use api::{Json, Path, Problem};
+use axum::extract::State;
+use ids::{JobId, ModelId, TenantId, UploadId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::store;
+use crate::{
+    application::{Inputs, Method, Training},
+    artifact::{self, File},
+    error::Error,
+    job, model,
+    state::AppState,
+    upload,
+    worker::WorkerCaller,
+};
+
+/// Media type of models and checkpoints.
+const CONTENT_TYPE: &str = "application/octet-stream";
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct InputsRequest {
+    session: i64,
+}
+
+/// Files that an attempt needs. Each has a URL for a GET.
+#[derive(Debug, Serialize)]
+pub(super) struct AttemptInputs {
+    /// In the order of the parameters.
+    uploads: Vec<Input<UploadId>>,
+    models: Vec<Input<ModelId>>,
+    /// Of earlier attempts, the furthest first. Go on from the first whose hash is right.
+    checkpoints: Vec<Input<i32>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Input<Id> {
+    /// Id of the upload or model; how many steps are done in a checkpoint.
+    id: Id,
+    name: String,
+    content_type: String,
+    bytes: i64,
+    /// In hexadecimal; null if the user did not say.
+    sha256: Option<String>,
+    url: String,
+    expires_at: Timestamp,
+}
+
+/// Returns the files that an attempt needs. Can be repeated, as URLs expire.
+pub(super) async fn get_inputs(
+    State(state): State<AppState>,
+    worker: WorkerCaller,
+    Path((job, number)): Path<(JobId, i32)>,
+    Json(request): Json<InputsRequest>,
+) -> Result<Json<AttemptInputs>, Problem> {
+    let mut tx = state.db.worker().await?;
+    worker.touch_running(&mut tx, request.session, (job, number)).await?;
+    let (found, _) = job::find_open(&mut tx, job).await?.ok_or(Error::NotYours)?;
+    let inputs = read(&store::inputs(&mut tx, job).await?);
+    tx.commit().await?;
+    let Some(inputs) = inputs else {
+        return Ok(Json(AttemptInputs { uploads: Vec::new(), models: Vec::new(), checkpoints: Vec::new() }));
+    };
+    let tenant = found.tenant;
+    Ok(Json(AttemptInputs {
+        uploads: uploads(&state, tenant, &inputs.uploads).await?,
+        models: models(&state, tenant, &inputs.models).await?,
+        checkpoints: checkpoints(&state, tenant, job).await?,
+    }))
+}
+
+/// The inputs of stored parameters, which were valid when they were submitted.
+fn read(stored: &store::Inputs) -> Option<Inputs> {
+    Method::find(&stored.application, &stored.method)?.read(&stored.parameters).ok()
+}
+
+/// What the model of an open job is called, if it makes one.
+pub(super) async fn training(state: &AppState, job: JobId) -> Result<Option<Training>, Error> {
+    let mut tx = state.db.worker().await?;
+    Ok(read(&store::inputs(&mut tx, job).await?).and_then(|inputs| inputs.training))
+}
+
+async fn uploads(
+    state: &AppState,
+    tenant: TenantId,
+    ids: &[UploadId],
+) -> Result<Vec<Input<UploadId>>, Error> {
+    let mut tx = state.db.worker().await?;
+    let found = upload::find_all(&mut tx, tenant, ids).await?;
+    drop(tx);
+    let mut inputs = Vec::new();
+    for id in ids {
+        let missing = || Error::InputMissing(vec![id.to_string()]);
+        let upload = found.iter().find(|upload| upload.id == *id).ok_or_else(missing)?;
+        let file = File {
+            storage: upload.storage,
+            object: upload.object(),
+            content_type: &upload.content_type,
+            bytes: upload.bytes,
+        };
+        inputs.push(input(state, tenant, *id, &upload.name, &file, upload.sha256.as_deref()).await?);
+    }
+    Ok(inputs)
+}
+
+async fn models(state: &AppState, tenant: TenantId, ids: &[ModelId]) -> Result<Vec<Input<ModelId>>, Error> {
+    let mut tx = state.db.worker().await?;
+    let found = model::find_all(&mut tx, tenant, ids).await?;
+    drop(tx);
+    let mut inputs = Vec::new();
+    for id in ids {
+        let missing = || Error::InputMissing(vec![id.to_string()]);
+        let model = found.iter().find(|model| model.id == *id).ok_or_else(missing)?;
+        let object = artifact::object(model.job, model.attempt, &model.file);
+        let file = File { storage: model.storage, object, content_type: CONTENT_TYPE, bytes: model.bytes };
+        inputs.push(input(state, tenant, *id, &model.file, &file, Some(&model.sha256)).await?);
+    }
+    Ok(inputs)
+}
+
+async fn checkpoints(state: &AppState, tenant: TenantId, job: JobId) -> Result<Vec<Input<i32>>, Error> {
+    let mut inputs = Vec::new();
+    for checkpoint in artifact::newest_checkpoints(state, tenant, job).await? {
+        let artifact::Checkpoint { storage, object, step, sha256, bytes } = checkpoint;
+        let file = File { storage, object, content_type: CONTENT_TYPE, bytes };
+        inputs.push(input(state, tenant, step, "checkpoint", &file, Some(&sha256)).await?);
+    }
+    Ok(inputs)
+}
+
+async fn input<Id: std::fmt::Display>(
+    state: &AppState,
+    tenant: TenantId,
+    id: Id,
+    name: &str,
+    file: &File<'_>,
+    sha256: Option<&str>,
+) -> Result<Input<Id>, Error> {
+    let signed = artifact::download(state, tenant, file).await.map_err(|error| match error {
+        Error::ArtifactGone => Error::InputMissing(vec![id.to_string()]),
+        other => other,
+    })?;
+    Ok(Input {
+        id,
+        name: name.to_owned(),
+        content_type: file.content_type.to_owned(),
+        bytes: file.bytes,
+        sha256: sha256.map(str::to_owned),
+        url: signed.url,
+        expires_at: signed.expires_at,
+    })
+}

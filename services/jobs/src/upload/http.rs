@@ -1,0 +1,118 @@
+//! Uploads over HTTP.
+
+use api::{Checks, IdempotencyKey, Json, Path, Problem, ProblemType, Reply};
+use auth::Member;
+use axum::{extract::State, http::StatusCode};
+use clients::storage::{UrlKind, UrlRequest};
+use ids::{TenantId, UploadId};
+use serde_json::json;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    model::{CreatedUpload, NewUpload, UploadView},
+    store::{self, Insertion, StoredUpload, folder},
+};
+use crate::{artifact, error::Error, state::AppState, tenant};
+
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(create_upload)).routes(routes!(get_upload))
+}
+
+/// Creates an upload: a URL for one file that jobs of the tenant can name then. The tenant's first result or upload creates its
+/// bucket `job-outputs`; until that is ready the answer is 503.
+#[utoipa::path(
+    post, path = "/v1/uploads", operation_id = "create_upload", tag = "jobs",
+    params(IdempotencyKey),
+    request_body = NewUpload,
+    responses((status = 201, description = "The new upload", body = CreatedUpload)),
+    extensions(("x-problems" = json!([
+        ProblemType::TenantSuspended, ProblemType::QuotaExceeded, ProblemType::StorageNotAvailable,
+    ])))
+)]
+async fn create_upload(
+    State(state): State<AppState>,
+    member: Member,
+    key: IdempotencyKey,
+    Json(new): Json<NewUpload>,
+) -> Result<Reply, Problem> {
+    member.writer()?;
+    let mut checks = Checks::default();
+    let sha256 = new.check(&mut checks);
+    checks.finish()?;
+    let (tenant, id) = (member.tenant, UploadId::new());
+    let storage = artifact::bucket(&state, tenant).await?;
+    let object = format!("{}{}", folder(id), new.name);
+    let request = UrlRequest {
+        tenant_id: tenant,
+        kind: UrlKind::Upload,
+        object: &object,
+        content_type: &new.content_type,
+        bytes: new.bytes,
+    };
+    let signed = state.storage.sign_url(storage, &request).await.map_err(Error::Storage)?;
+    key.once(state.db.tenant(tenant).await?, tenant, &new, async |tx| {
+        tenant::check_active(tx, tenant).await?;
+        let insertion = Insertion {
+            id,
+            storage,
+            name: &new.name,
+            content_type: &new.content_type,
+            bytes: new.bytes,
+            sha256: sha256.as_deref(),
+        };
+        store::insert(tx, tenant, &insertion).await?;
+        let upload = find(store::find_all(tx, tenant, &[id]).await?)?.view();
+        let reply = Reply::json(StatusCode::CREATED, &CreatedUpload { upload, put_url: None })?;
+        Ok(reply.once_only(json!({ "put_url": signed.url })).location(format!("/v1/uploads/{id}")))
+    })
+    .await
+}
+
+fn find(found: Vec<StoredUpload>) -> Result<StoredUpload, Error> {
+    found.into_iter().next().ok_or(Error::NotFound)
+}
+
+/// Returns an upload. Its state is `ready` when its content is there.
+#[utoipa::path(
+    get, path = "/v1/uploads/{id}", operation_id = "get_upload", tag = "jobs",
+    params(("id" = UploadId, Path, description = "Upload id")),
+    responses((status = 200, description = "The upload", body = UploadView)),
+    extensions(("x-problems" = json!([ProblemType::StorageNotAvailable, ProblemType::TenantSuspended])))
+)]
+async fn get_upload(
+    State(state): State<AppState>,
+    member: Member,
+    Path(id): Path<UploadId>,
+) -> Result<Json<UploadView>, Problem> {
+    confirm(&state, member.tenant, &[id]).await?;
+    let mut tx = state.db.tenant(member.tenant).await?;
+    Ok(Json(find(store::find_all(&mut tx, member.tenant, &[id]).await?)?.view()))
+}
+
+/// Notes which of these uploads of the tenant have their contents in the bucket. Before a transaction that takes them.
+pub(crate) async fn confirm(state: &AppState, owner: TenantId, ids: &[UploadId]) -> Result<(), Error> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let mut tx = state.db.tenant(owner).await?;
+    let uploads = store::find_all(&mut tx, owner, ids).await?;
+    tx.commit().await?;
+    let mut there = Vec::new();
+    for upload in uploads.iter().filter(|upload| !upload.is_uploaded) {
+        let found = match state.storage.objects(upload.storage, owner, &folder(upload.id)).await {
+            // the bucket was deleted
+            Err(error) if error.is_not_found() => continue,
+            found => found.map_err(Error::Storage)?,
+        };
+        let object = upload.object();
+        if found.items.iter().any(|one| one.name == object && one.bytes == upload.bytes) {
+            there.push(upload.id);
+        }
+    }
+    if !there.is_empty() {
+        let mut tx = state.db.tenant(owner).await?;
+        store::confirm(&mut tx, owner, &there).await?;
+        tx.commit().await?;
+    }
+    Ok(())
+}

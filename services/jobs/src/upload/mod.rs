@@ -1,0 +1,11 @@
+//! Inputs that users upload for their jobs: their bytes go into the tenant's bucket, below `jobs/uploads/<upload>/`, by signed
+//! URLs. Deleted a day after they were created, or used last.
+
+mod http;
+mod model;
+mod store;
+mod sweep;
+
+pub(crate) use http::{confirm, routes};
+pub(crate) use store::{find_all, record_use, take};
+pub(crate) use sweep::round as sweep;

@@ -1,0 +1,180 @@
+//! The tables of uploads and of the jobs that use them.
+
+use ids::{JobId, StorageId, TenantId, UploadId};
+use jiff::Timestamp;
+use sqlx::PgConnection;
+
+use super::model::{UploadState, UploadView};
+
+/// An upload, as it is stored.
+#[derive(Debug, Clone)]
+pub(crate) struct StoredUpload {
+    pub(crate) id: UploadId,
+    pub(crate) storage: StorageId,
+    pub(crate) name: String,
+    pub(crate) content_type: String,
+    pub(crate) bytes: i64,
+    pub(crate) sha256: Option<String>,
+    pub(crate) is_uploaded: bool,
+    pub(super) created_at: Timestamp,
+    pub(super) delete_at: Timestamp,
+}
+
+impl StoredUpload {
+    /// Name of the object in the bucket.
+    pub(crate) fn object(&self) -> String {
+        format!("{}{}", folder(self.id), self.name)
+    }
+
+    pub(super) fn view(self) -> UploadView {
+        UploadView {
+            id: self.id,
+            name: self.name,
+            content_type: self.content_type,
+            bytes: self.bytes,
+            sha256: self.sha256,
+            state: if self.is_uploaded { UploadState::Ready } else { UploadState::Pending },
+            expires_at: self.delete_at,
+            created_at: self.created_at,
+        }
+    }
+}
+
+/// Beginning of the names of an upload's objects.
+pub(super) fn folder(id: UploadId) -> String {
+    format!("jobs/uploads/{id}/")
+}
+
+/// An upload to insert.
+pub(super) struct Insertion<'a> {
+    pub(super) id: UploadId,
+    pub(super) storage: StorageId,
+    pub(super) name: &'a str,
+    pub(super) content_type: &'a str,
+    pub(super) bytes: i64,
+    pub(super) sha256: Option<&'a [u8]>,
+}
+
+/// Inserts an upload.
+pub(super) async fn insert(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    new: &Insertion<'_>,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into uploads (id, tenant_id, storage_id, name, content_type, bytes, sha256)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+        new.id as UploadId,
+        tenant as TenantId,
+        new.storage as StorageId,
+        new.name,
+        new.content_type,
+        new.bytes,
+        new.sha256,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Returns those of these uploads of the tenant that exist.
+pub(crate) async fn find_all(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    ids: &[UploadId],
+) -> sqlx::Result<Vec<StoredUpload>> {
+    sqlx::query_as!(
+        StoredUpload,
+        r#"select id, storage_id as storage, name, content_type, bytes,
+                  encode(sha256, 'hex') as sha256, uploaded_at is not null as "is_uploaded!", created_at, delete_at
+           from uploads where tenant_id = $1 and id = any($2)"#,
+        tenant as TenantId,
+        ids as &[UploadId],
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Notes that the contents of uploads are there.
+pub(super) async fn confirm(conn: &mut PgConnection, tenant: TenantId, ids: &[UploadId]) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update uploads set uploaded_at = now() where tenant_id = $1 and id = any($2) and uploaded_at is null",
+        tenant as TenantId,
+        ids as &[UploadId],
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Keeps uploads of the tenant for another day, for a job that is submitted in this transaction. Returns those that it may
+/// use: their contents are there, and they are not being deleted.
+pub(crate) async fn take(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    ids: &[UploadId],
+) -> sqlx::Result<Vec<UploadId>> {
+    sqlx::query_scalar!(
+        "update uploads set delete_at = now() + interval '24 hours'
+         where tenant_id = $1 and id = any($2) and uploaded_at is not null and delete_at > now()
+         returning id",
+        tenant as TenantId,
+        ids as &[UploadId],
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Notes that a job uses uploads.
+pub(crate) async fn record_use(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    job: JobId,
+    ids: &[UploadId],
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into job_uploads (job_id, upload_id, tenant_id) select $1, id, $2 from unnest($3::uuid[]) as id",
+        job as JobId,
+        tenant as TenantId,
+        ids as &[UploadId],
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// An upload that is to be deleted.
+pub(super) struct Due {
+    pub(super) id: UploadId,
+    pub(super) tenant: TenantId,
+    pub(super) storage: StorageId,
+}
+
+/// Puts the deletion of uploads off that open jobs use, and returns those that are to be deleted, due longest first. No job
+/// can begin to use these.
+pub(super) async fn due(conn: &mut PgConnection, limit: i64) -> sqlx::Result<Vec<Due>> {
+    sqlx::query!(
+        "update uploads u set delete_at = now() + interval '1 hour'
+         where u.delete_at <= now()
+           and exists (select from job_uploads used join jobs j on j.id = used.job_id
+                       where used.upload_id = u.id and j.ended_at is null)",
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query_as!(
+        Due,
+        "select id, tenant_id as tenant, storage_id as storage from uploads
+         where delete_at <= now() order by delete_at limit $1",
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Forgets an upload that was deleted.
+pub(super) async fn delete(conn: &mut PgConnection, id: UploadId) -> sqlx::Result<()> {
+    sqlx::query!("delete from uploads where id = $1 and delete_at <= now()", id as UploadId)
+        .execute(conn)
+        .await
+        .map(drop)
+}
