@@ -140,7 +140,7 @@ async fn a_model_belongs_to_its_tenant() {
     let renamed = studio.member.patch(&path, &etag, json!({ "name": "our dog" })).await.expect(200);
     assert_eq!(renamed.str("name"), "our dog");
     let stale = studio.member.patch(&path, &etag, json!({ "name": "x" })).await;
-    stale.expect_problem(412, "precondition-failed");
+    stale.expect_problem(412, "changed-meanwhile");
 
     // the tenant's generation gets the file
     submit(&studio.member, body.clone()).await;
