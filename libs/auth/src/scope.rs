@@ -181,6 +181,9 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("storage-quota", StoragesRead, StoragesWrite),
         ("jobs", JobsRead, JobsWrite),
         ("job-batches", JobsRead, JobsWrite),
+        ("mq-dead", JobsRead, JobsWrite),
+        // they outlive the API key with which they are created
+        ("mq-credentials", ApiKeysRead, ApiKeysWrite),
         ("datacenters", CatalogueRead, PlatformWrite),
         ("gpu-specs", CatalogueRead, PlatformWrite),
         ("services", CatalogueRead, PlatformWrite),

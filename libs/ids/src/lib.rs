@@ -279,4 +279,8 @@ ids! {
     ModelId = "mdl";
     /// Artifact id: an output of a job.
     ArtifactId = "art";
+    /// Message queue credential id: the name with which a tenant signs in at the broker.
+    MqCredentialId = "mqc";
+    /// Id of a message that was refused.
+    DeadMessageId = "mqd";
 }

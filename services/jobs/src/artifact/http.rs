@@ -7,13 +7,13 @@ use axum::{
     http::{StatusCode, header},
     response::IntoResponse,
 };
-use clients::storage::{UrlKind, UrlRequest};
-use ids::{ArtifactId, JobId};
+use clients::storage::{SignedUrl, UrlKind, UrlRequest};
+use ids::{ArtifactId, JobId, TenantId};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     model::{ArtifactView, folder},
-    store,
+    store::{self, Stored},
 };
 use crate::{error::Error, job, state::AppState};
 
@@ -40,6 +40,29 @@ async fn list_job_artifacts(
     Ok(Json(page.page(artifacts, |artifact| artifact.id)))
 }
 
+/// Signs a URL of the content of a result. None if the content is gone.
+pub(crate) async fn sign(
+    state: &AppState,
+    tenant: TenantId,
+    job: JobId,
+    artifact: &Stored,
+) -> Result<Option<SignedUrl>, Error> {
+    let Some(storage) = artifact.storage else { return Ok(None) };
+    let object = format!("{}{}", folder(job, artifact.attempt), artifact.name);
+    let request = UrlRequest {
+        tenant_id: tenant,
+        kind: UrlKind::Download,
+        object: &object,
+        content_type: &artifact.content_type,
+        bytes: artifact.bytes,
+    };
+    match state.storage.sign_url(storage, &request).await {
+        Ok(signed) => Ok(Some(signed)),
+        Err(missing) if missing.is_not_found() => Ok(None),
+        Err(other) => Err(Error::Storage(other)),
+    }
+}
+
 /// Redirects to the content of a result. The address needs no token, and can be used for 15 minutes.
 #[utoipa::path(
     get, path = "/v1/jobs/{id}/artifacts/{artifact_id}/content", operation_id = "get_job_artifact_content",
@@ -62,21 +85,9 @@ async fn get_job_artifact_content(
     Path((job, id)): Path<(JobId, ArtifactId)>,
 ) -> Result<impl IntoResponse, Problem> {
     let mut tx = state.db.tenant(member.tenant).await?;
-    let content = store::content(&mut tx, member.tenant, job, id).await?.ok_or(Error::NotFound)?;
+    let stored = store::find(&mut tx, member.tenant, job, id).await?.ok_or(Error::NotFound)?;
     drop(tx);
-    let storage = content.storage.ok_or(Error::ArtifactGone)?;
-    let object = format!("{}{}", folder(job, content.attempt), content.name);
-    let request = UrlRequest {
-        tenant_id: member.tenant,
-        kind: UrlKind::Download,
-        object: &object,
-        content_type: &content.content_type,
-        bytes: content.bytes,
-    };
-    let signed = state.storage.sign_url(storage, &request).await.map_err(|error| match error {
-        missing if missing.is_not_found() => Error::ArtifactGone,
-        other => Error::Storage(other),
-    })?;
+    let signed = sign(&state, member.tenant, job, &stored).await?.ok_or(Error::ArtifactGone)?;
     let headers = [(header::LOCATION, signed.url), (header::CACHE_CONTROL, "no-store".to_owned())];
     Ok((StatusCode::TEMPORARY_REDIRECT, headers))
 }

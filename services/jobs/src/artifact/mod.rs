@@ -7,8 +7,8 @@ mod store;
 mod sweep;
 mod upload;
 
-pub(crate) use http::routes;
+pub(crate) use http::{routes, sign};
 pub(crate) use model::{Artifact, Report, read};
-pub(crate) use store::{discard, insert};
+pub(crate) use store::{discard, insert, results};
 pub(crate) use sweep::round as sweep;
 pub(crate) use upload::{check_uploaded, routes as door_routes};
