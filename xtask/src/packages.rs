@@ -139,6 +139,17 @@ pub(crate) async fn valkey(consent: Consent) -> anyhow::Result<()> {
     apt(consent, &["redis-server"]).await
 }
 
+/// Makes sure of RabbitMQ. Debian and Ubuntu only.
+pub(crate) async fn rabbitmq(consent: Consent) -> anyhow::Result<()> {
+    if rabbitmq::is_installed() {
+        return Ok(());
+    }
+    if !apt_works() {
+        bail!("RabbitMQ is required, and can be installed with apt only");
+    }
+    apt(consent, &["rabbitmq-server"]).await
+}
+
 /// Makes sure of the program that checks and tests the rules of Prometheus.
 pub(crate) async fn promtool(consent: Consent) -> anyhow::Result<()> {
     if on_path("promtool").is_some() {

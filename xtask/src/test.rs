@@ -48,6 +48,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     packages::ceph(consent).await?;
     packages::openssh(consent).await?;
     packages::valkey(consent).await?;
+    packages::rabbitmq(consent).await?;
     let openid_folder = crate::root().join("target/oidc-provider");
     if let Some(folder) = packages::openid_provider(consent, &openid_folder).await? {
         cargo.env("TEST_OIDC_PROVIDER", folder);

@@ -183,6 +183,9 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("job-batches", JobsRead, JobsWrite),
         ("uploads", JobsRead, JobsWrite),
         ("models", JobsRead, JobsWrite),
+        ("mq-dead", JobsRead, JobsWrite),
+        // they outlive the API key with which they are created
+        ("mq-credentials", ApiKeysRead, ApiKeysWrite),
         ("datacenters", CatalogueRead, PlatformWrite),
         ("gpu-specs", CatalogueRead, PlatformWrite),
         ("services", CatalogueRead, PlatformWrite),

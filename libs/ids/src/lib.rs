@@ -281,4 +281,8 @@ ids! {
     ArtifactId = "art";
     /// Id of a file that a user uploads for jobs.
     UploadId = "upl";
+    /// Message queue credential id: the name with which a tenant signs in at the broker.
+    MqCredentialId = "mqc";
+    /// Id of a message that was refused.
+    DeadMessageId = "mqd";
 }

@@ -11,7 +11,7 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, artifact, attempt, audit_log, config::Config, dispatch, event, job, metrics::JobMetrics, model,
+    NAME, artifact, attempt, audit_log, config::Config, dispatch, event, job, metrics::JobMetrics, model, mq,
     pool, state::AppState, tenant, upload, worker,
 };
 
@@ -58,6 +58,12 @@ impl App {
         front.wrap(routes.with_state(self.state.clone())).merge(front.health_routes())
     }
 
+    /// The routes of the listener for the message broker.
+    pub fn broker_router(&self) -> Router {
+        let front = self.front();
+        front.wrap(mq::broker_routes().with_state(self.state.clone())).merge(front.health_routes())
+    }
+
     fn front(&self) -> Front {
         let (db, verifier) = (self.state.db.clone(), self.state.auth().verifier.clone());
         let ready = move || {
@@ -86,6 +92,9 @@ impl App {
                 Ok(Round::of(deleted, CLEAN_UP_BATCH.into()))
             }
         });
+        if let Some(config) = &self.state.config.mq {
+            mq::start(&self.state, &self.process, config);
+        }
         let state = self.state.clone();
         self.process.workers.spawn_periodic("jobs.outputs", SWEEP_PERIOD, move || {
             let state = state.clone();
@@ -125,13 +134,21 @@ pub fn metrics() -> Metrics {
 /// If the configuration is not valid or an address cannot be bound.
 pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
     let (listen, worker_listen) = (config.listen, config.worker_listen);
+    let broker_listen = config.mq.as_ref().map(|mq| mq.auth_listen);
     let shutdown = process.shutdown.clone();
     let app = App::new(config, process)?;
     app.start_workers();
     let (public, workers) = (app.router(), app.worker_router());
+    let broker = async {
+        match broker_listen {
+            Some(listen) => service::serve(listen, app.broker_router(), &shutdown).await,
+            None => Ok(()),
+        }
+    };
     tokio::try_join!(
         service::serve(listen, public, &shutdown),
         service::serve(worker_listen, workers, &shutdown),
+        broker,
     )?;
     Ok(())
 }
@@ -145,6 +162,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(model::routes())
         .merge(pool::routes())
         .merge(worker::routes())
+        .merge(mq::routes())
         .merge(tenant::routes())
         .merge(audit_log::routes())
 }
@@ -154,6 +172,7 @@ fn routes() -> OpenApiRouter<AppState> {
     tags(
         (name = "jobs", description = "Generation and training as tasks on GPUs"),
         (name = "models", description = "Results of trainings"),
+        (name = "message queue", description = "Jobs by RabbitMQ"),
         (name = "pools", description = "GPUs that run jobs, for administrators"),
         (name = "audit", description = "Who changed what, and who signed in"),
         (name = "internal", description = "For the other services of the platform"),

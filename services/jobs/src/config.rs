@@ -5,6 +5,7 @@ use std::{net::SocketAddr, num::NonZeroU16, time::Duration};
 use auth::{AuthConfig, Callers};
 use clients::Endpoint;
 use db::DbConfig;
+use secrecy::SecretString;
 use serde::Deserialize;
 
 /// The service's configuration.
@@ -21,6 +22,9 @@ pub struct Config {
     pub auth: AuthConfig,
     /// The storage service: outputs of jobs.
     pub storage: Endpoint,
+    /// The message broker. Without it jobs are submitted over HTTP only.
+    #[serde(default)]
+    pub mq: Option<MqConfig>,
     /// Services that may call internal operations: name → token.
     #[serde(default)]
     pub callers: Callers,
@@ -39,6 +43,19 @@ pub struct Config {
     /// Where spans are exported to.
     #[serde(default)]
     pub telemetry: Option<service::TelemetryConfig>,
+}
+
+/// The message broker: RabbitMQ 3.10 or later, whose users are decided about by `auth_listen`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MqConfig {
+    /// `amqp://user:password@host:port/%2f`, or `amqps://…`, of a user that may do everything in the virtual host.
+    pub url: SecretString,
+    /// Address to listen on for the broker's questions about users. Only the broker needs to reach it.
+    pub auth_listen: SocketAddr,
+    /// Address of the broker for tenants, without a user.
+    #[serde(default)]
+    pub public_url: Option<String>,
 }
 
 /// Jobs that have ended.

@@ -33,6 +33,9 @@ pub(crate) enum Error {
     /// The request number is that of this job, which was submitted otherwise or deleted.
     #[error("the request number is that of {0}")]
     ReqNoReused(JobId),
+    /// The tenant has this many credentials for the message broker, the most.
+    #[error("the tenant has {0} credentials")]
+    TooManyMqCredentials(i64),
     /// The attempt or session is not the latest one.
     #[error("the worker does not run this attempt")]
     NotYours,
@@ -94,6 +97,13 @@ impl From<Error> for Problem {
                 "A job with this `req_no` was submitted with other content, or was deleted.",
             )
             .with("job_id", job),
+            Error::TooManyMqCredentials(most) => Self::new(
+                ProblemType::TooManyMqCredentials,
+                format!(
+                    "The tenant has {most} credentials for the message broker, the most that it may have."
+                ),
+            )
+            .with("limit", most),
             Error::NotYours => Self::new(
                 ProblemType::AttemptNotYours,
                 "The attempt has ended, or another session of the worker or another worker runs the job.",

@@ -9,6 +9,7 @@
 //! - [`pool`]: workers of one kind with one scheduler, for administrators;
 //! - [`schedule`]: which job runs where. No clock, no I/O and no randomness;
 //! - [`dispatch`]: the scheduler of a pool: turns rows into events of [`schedule`], and carries out its decisions;
+//! - [`mq`]: the same by RabbitMQ;
 //! - [`tenant`]: what the suspension or end of a tenant means for its jobs.
 
 mod app;
@@ -23,6 +24,7 @@ mod event;
 mod job;
 mod metrics;
 mod model;
+mod mq;
 mod pool;
 pub mod schedule;
 mod state;
@@ -33,7 +35,7 @@ mod worker;
 use sqlx::migrate::Migrator;
 
 pub use app::{App, metrics, openapi, serve};
-pub use config::{Config, EndedConfig, SchedulerConfig, StreamsConfig};
+pub use config::{Config, EndedConfig, MqConfig, SchedulerConfig, StreamsConfig};
 
 /// Name of the service, its schema and its roles.
 pub const NAME: &str = "jobs";

@@ -1,6 +1,6 @@
 //! The service's own metrics.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicU64};
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -13,6 +13,9 @@ use crate::job::{JobState, Level};
 /// Seconds.
 const WAITS: [f64; 14] =
     [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 21_600.0];
+
+/// Seconds.
+const INTAKES: [f64; 10] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LevelLabels {
@@ -35,6 +38,11 @@ struct Inner {
     waits: Family<LevelLabels, Histogram>,
     attempts: Family<OutcomeLabels, Counter>,
     lost: Counter,
+    broker_connected: Gauge,
+    messages: Family<OutcomeLabels, Counter>,
+    intake: Histogram,
+    published: Counter,
+    outbox_age: Gauge<f64, AtomicU64>,
 }
 
 /// A pool that this replica leads, until it is dropped.
@@ -54,6 +62,11 @@ impl JobMetrics {
             waits: Family::new_with_constructor(|| Histogram::new(WAITS)),
             attempts: Family::default(),
             lost: Counter::default(),
+            broker_connected: Gauge::default(),
+            messages: Family::default(),
+            intake: Histogram::new(INTAKES),
+            published: Counter::default(),
+            outbox_age: Gauge::default(),
         };
         for state in [JobState::Succeeded, JobState::Failed, JobState::Queued, JobState::Cancelled] {
             // a counter that is not there before its first event hides that event from `increase`
@@ -80,6 +93,36 @@ impl JobMetrics {
                 &[],
                 inner.lost.clone(),
             );
+            registry.register(
+                "jobs_mq_connected",
+                "1 while this replica has a connection to the message broker",
+                &[],
+                inner.broker_connected.clone(),
+            );
+            registry.register(
+                "jobs_mq_messages",
+                "Messages that were taken in, by outcome: accepted, duplicate, or why they were refused",
+                &["outcome"],
+                inner.messages.clone(),
+            );
+            registry.register(
+                "jobs_mq_intake_seconds",
+                "Time from the receipt of a batch of messages to its acknowledgement",
+                &[],
+                inner.intake.clone(),
+            );
+            registry.register(
+                "jobs_mq_published",
+                "Events that the message broker has confirmed",
+                &[],
+                inner.published.clone(),
+            );
+            registry.register(
+                "jobs_mq_outbox_age_seconds",
+                "Age of the oldest event that the message broker has not confirmed",
+                &[],
+                inner.outbox_age.clone(),
+            );
         });
         Self(Arc::new(inner))
     }
@@ -100,6 +143,27 @@ impl JobMetrics {
     /// A worker has ended an attempt, and this is the state of its job then.
     pub(crate) fn attempt_ended(&self, state: JobState) {
         self.0.attempts.get_or_create(&OutcomeLabels { outcome: state.as_str() }).inc();
+    }
+
+    pub(crate) fn broker_connected(&self, is_connected: bool) {
+        self.0.broker_connected.set(is_connected.into());
+    }
+
+    /// A message was taken in, with this outcome.
+    pub(crate) fn message_taken(&self, outcome: &'static str) {
+        self.0.messages.get_or_create(&OutcomeLabels { outcome }).inc();
+    }
+
+    pub(crate) fn intake_took(&self, seconds: f64) {
+        self.0.intake.observe(seconds);
+    }
+
+    pub(crate) fn events_published(&self, count: usize) {
+        self.0.published.inc_by(count.try_into().unwrap_or(u64::MAX));
+    }
+
+    pub(crate) fn outbox_age(&self, seconds: f64) {
+        self.0.outbox_age.set(seconds);
     }
 
     pub(crate) fn worker_lost(&self) {

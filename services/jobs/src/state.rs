@@ -11,7 +11,7 @@ use service::{Health, Metrics, Streams};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::{config::Config, dispatch::Views, event::Watches, metrics::JobMetrics};
+use crate::{config::Config, dispatch::Views, event::Watches, metrics::JobMetrics, mq::Door};
 
 /// The parts that handlers and workers share. Clones share them.
 #[derive(Clone)]
@@ -35,6 +35,8 @@ pub(crate) struct Inner {
     pub(crate) streams: Streams<TenantId>,
     pub(crate) storage: storage::Client,
     pub(crate) metrics: JobMetrics,
+    /// The message broker.
+    pub(crate) door: Door,
     auth: AuthState,
 }
 
@@ -54,6 +56,7 @@ impl AppState {
             streams: Streams::default(),
             storage: storage::Client::new(http.clone(), config.storage.clone()),
             metrics: JobMetrics::register(metrics),
+            door: Door::default(),
             db,
             clock,
             stop,

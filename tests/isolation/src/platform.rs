@@ -176,6 +176,12 @@ impl Platform {
                 database: db.service(atelier_jobs::NAME, &atelier_jobs::MIGRATIONS).await,
                 auth: auth(atelier_jobs::NAME),
                 storage: storage.endpoint(atelier_jobs::NAME),
+                // nobody listens there: REST does not need it
+                mq: Some(atelier_jobs::MqConfig {
+                    url: "amqp://127.0.0.1:9/%2f".into(),
+                    auth_listen: localhost(),
+                    public_url: None,
+                }),
                 callers: callers(),
                 ended: EndedConfig::default(),
                 scheduler: SchedulerConfig::default(),

@@ -28,9 +28,9 @@ const VOLATILE: [&str; 15] = [
     "epoch",
 ];
 
-/// Tables that workers write: samples of running instances, their idle times, tickets, which expire, and what schedulers of
-/// jobs follow and charge.
-const MEASURED: [&str; 9] = [
+/// Tables that workers write: samples of running instances, their idle times, tickets, which expire, what schedulers of jobs
+/// follow and charge, and what is published of them.
+const MEASURED: [&str; 10] = [
     "tickets",
     "instance_samples",
     "instance_sample_averages",
@@ -40,6 +40,7 @@ const MEASURED: [&str; 9] = [
     "allowances",
     "pool_changes",
     "pool_use",
+    "mq_outbox",
 ];
 
 /// Rows by table.

@@ -197,6 +197,9 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
     let artifact = insert_artifact(platform, &id, &job, &bucket).await;
     let upload = create_upload(&client).await;
     let model = insert_model(platform, &id, &job, &bucket).await;
+    let mq = json!({ "name": format!("{name}-farm") });
+    let mq = client.post("/v1/mq-credentials", mq).await.expect(201).str("id").to_owned();
+    let dead = insert_dead_message(platform, &id, &mq).await;
     let pool = first(admin, "/v1/platform-pools").await;
     let worker = first(admin, &format!("/v1/platform-pools/{pool}/workers")).await;
 
@@ -237,6 +240,8 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
         ("art", vec![artifact]),
         ("upl", vec![upload]),
         ("mdl", vec![model]),
+        ("mqc", vec![mq]),
+        ("mqd", vec![dead]),
         ("pool", vec![pool]),
         ("work", vec![worker]),
         ("get_datacenter.id", vec![DATACENTER.to_owned()]),
@@ -340,6 +345,26 @@ async fn insert_model(platform: &Platform, tenant: &str, job: &str, bucket: &str
     .bind(tenant.parse::<ids::TenantId>().unwrap())
     .bind(job.parse::<ids::JobId>().unwrap())
     .bind(bucket.parse::<ids::StorageId>().unwrap())
+    .execute(&mut conn)
+    .await
+    .unwrap();
+    conn.close().await.unwrap();
+    id.to_string()
+}
+
+/// A message that was refused. There is no broker here. Returns its id.
+async fn insert_dead_message(platform: &Platform, tenant: &str, credential: &str) -> String {
+    let id = ids::DeadMessageId::new();
+    let mut conn = platform.db.admin().await;
+    sqlx::query(
+        "insert into jobs.mq_dead (id, tenant_id, credential_id, code, detail, properties, body, bytes)
+         values ($1, $2, $3, 'malformed', 'the body is not valid', jsonb_build_object('user_id', $4::text, 'headers', '{}'::jsonb),
+                 '{', 1)",
+    )
+    .bind(id)
+    .bind(tenant.parse::<ids::TenantId>().unwrap())
+    .bind(credential.parse::<ids::MqCredentialId>().unwrap())
+    .bind(credential)
     .execute(&mut conn)
     .await
     .unwrap();

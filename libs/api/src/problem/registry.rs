@@ -175,6 +175,10 @@ problems! {
         "Delete keys that are no longer used.",
         { limit: integer "Keys that a user may have." };
 
+    TooManyMqCredentials = CONFLICT "too-many-mq-credentials", "Too many credentials for the message broker",
+        "Delete credentials that are no longer used.",
+        { limit: integer "Credentials that a tenant may have." };
+
     // tenants, users, members, signing keys
     TenantActive = CONFLICT "tenant-active", "Tenant is active",
         "Delete its instances and storages, suspend it (PATCH with \"state\": \"suspended\"), then delete it.";

@@ -146,6 +146,8 @@ const COLLECTIONS: [(&str, Service); 48] = [
     ("job-batches", Service::Jobs),
     ("uploads", Service::Jobs),
     ("models", Service::Jobs),
+    ("mq-credentials", Service::Jobs),
+    ("mq-dead", Service::Jobs),
     ("job-audit", Service::Jobs),
     ("platform-job-audit", Service::Jobs),
     ("platform-pools", Service::Jobs),

@@ -3,7 +3,7 @@
 use clients::storage::{SignedUrl, UrlKind, UrlRequest};
 use ids::{JobId, StorageId, TenantId};
 
-use super::model::folder;
+use super::{model::folder, store::Stored};
 use crate::{error::Error, state::AppState};
 
 /// A file in a bucket.
@@ -41,4 +41,20 @@ pub(crate) async fn download(
         missing if missing.is_not_found() => Error::ArtifactGone,
         other => Error::Storage(other),
     })
+}
+
+/// Signs a URL for the content of a result.
+///
+/// # Errors
+/// [`Error::ArtifactGone`] if the bucket was deleted.
+pub(crate) async fn sign(
+    state: &AppState,
+    tenant: TenantId,
+    job: JobId,
+    result: &Stored,
+) -> Result<SignedUrl, Error> {
+    let storage = result.storage.ok_or(Error::ArtifactGone)?;
+    let object = object(job, result.attempt, &result.name);
+    let file = File { storage, object, content_type: &result.content_type, bytes: result.bytes };
+    download(state, tenant, &file).await
 }

@@ -10,10 +10,7 @@ use axum::{
 use ids::{ArtifactId, JobId};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{
-    file::{File, download, object},
-    model::ArtifactView,
-    store,
+use super::{file::sign, model::ArtifactView, store};
 };
 use crate::{error::Error, job, state::AppState};
 
@@ -62,12 +59,9 @@ async fn get_job_artifact_content(
     Path((job, id)): Path<(JobId, ArtifactId)>,
 ) -> Result<impl IntoResponse, Problem> {
     let mut tx = state.db.tenant(member.tenant).await?;
-    let content = store::content(&mut tx, member.tenant, job, id).await?.ok_or(Error::NotFound)?;
+    let stored = store::find(&mut tx, member.tenant, job, id).await?.ok_or(Error::NotFound)?;
     drop(tx);
-    let storage = content.storage.ok_or(Error::ArtifactGone)?;
-    let object = object(job, content.attempt, &content.name);
-    let file = File { storage, object, content_type: &content.content_type, bytes: content.bytes };
-    let signed = download(&state, member.tenant, &file).await?;
+    let signed = sign(&state, member.tenant, job, &stored).await?;
     let headers = [(header::LOCATION, signed.url), (header::CACHE_CONTROL, "no-store".to_owned())];
     Ok((StatusCode::TEMPORARY_REDIRECT, headers))
 }

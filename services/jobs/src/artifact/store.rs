@@ -199,26 +199,46 @@ pub(super) async fn list(
     .await
 }
 
-/// Where the content of an artifact is.
-pub(super) struct Content {
-    pub(super) attempt: i32,
-    pub(super) name: String,
-    pub(super) content_type: String,
-    pub(super) bytes: i64,
-    pub(super) storage: Option<StorageId>,
+/// An artifact, and where its content is.
+pub(crate) struct Stored {
+    pub(crate) id: ArtifactId,
+    pub(crate) attempt: i32,
+    pub(crate) name: String,
+    pub(crate) content_type: String,
+    /// In hexadecimal.
+    pub(crate) sha256: String,
+    pub(crate) bytes: i64,
+    pub(crate) storage: Option<StorageId>,
 }
 
-/// Returns where the content of an artifact of the tenant's job is.
-pub(super) async fn content(
+/// Returns all artifacts of the tenant's job, by id.
+pub(crate) async fn results(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    job: JobId,
+) -> sqlx::Result<Vec<Stored>> {
+    sqlx::query_as!(
+        Stored,
+        r#"select id, attempt, name, content_type, encode(sha256, 'hex') as "sha256!", bytes, storage_id as storage
+           from artifacts where tenant_id = $1 and job_id = $2 order by id"#,
+        tenant as TenantId,
+        job as JobId,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Returns an artifact of the tenant's job.
+pub(super) async fn find(
     conn: &mut PgConnection,
     tenant: TenantId,
     job: JobId,
     id: ArtifactId,
-) -> sqlx::Result<Option<Content>> {
+) -> sqlx::Result<Option<Stored>> {
     sqlx::query_as!(
-        Content,
-        "select attempt, name, content_type, bytes, storage_id as storage from artifacts
-         where tenant_id = $1 and job_id = $2 and id = $3",
+        Stored,
+        r#"select id, attempt, name, content_type, encode(sha256, 'hex') as "sha256!", bytes, storage_id as storage
+           from artifacts where tenant_id = $1 and job_id = $2 and id = $3"#,
         tenant as TenantId,
         job as JobId,
         id as ArtifactId,

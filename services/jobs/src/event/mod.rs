@@ -10,4 +10,5 @@ mod stream;
 mod watch;
 
 pub(crate) use http::routes;
+pub(crate) use model::EventType;
 pub(crate) use watch::Watches;

@@ -26,6 +26,14 @@ use crate::{
 /// Furthest deadline.
 const MAX_DEADLINE: SignedDuration = SignedDuration::from_hours(30 * 24);
 
+/// A job that was submitted, or that has the request number of the submission.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Submitted {
+    pub(crate) id: JobId,
+    /// False for a repetition.
+    pub(crate) is_new: bool,
+}
+
 /// Submits a job. A repetition of a request number returns the job that has it.
 pub(super) async fn submit(
     conn: &mut PgConnection,
@@ -34,19 +42,19 @@ pub(super) async fn submit(
     now: Timestamp,
 ) -> Result<JobId, Error> {
     let submitted = submit_all(conn, owner, std::slice::from_ref(new), now).await?;
-    submitted.into_iter().next().unwrap_or(Err(Error::NotFound))
+    submitted.into_iter().next().unwrap_or(Err(Error::NotFound)).map(|submitted| submitted.id)
 }
 
 /// Submits jobs, each by itself. Returns one result for each.
 ///
 /// # Errors
 /// If the tenant cannot submit any.
-pub(super) async fn submit_all(
+pub(crate) async fn submit_all(
     conn: &mut PgConnection,
     owner: TenantId,
     all: &[NewJob],
     now: Timestamp,
-) -> Result<Vec<Result<JobId, Error>>, Error> {
+) -> Result<Vec<Result<Submitted, Error>>, Error> {
     tenant::check_active(conn, owner).await?;
     let mut numbers = Numbers { owner, of_batch: HashMap::new() };
     let (mut results, mut accepted) = (Vec::with_capacity(all.len()), Vec::new());
@@ -63,7 +71,8 @@ pub(super) async fn submit_all(
             late => late,
         };
         let result = numbers.place(conn, &submission, ready).await?;
-        if matches!(result, Ok(id) if id == submission.id) {
+        let result = result.map(|id| Submitted { id, is_new: id == submission.id });
+        if matches!(result, Ok(Submitted { is_new: true, .. })) {
             accepted.push(submission);
         }
         results.push(result);

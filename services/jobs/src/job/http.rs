@@ -11,7 +11,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
 use super::{
-    change,
+    change::{self, Submitted},
     explanation::JobExplanation,
     inputs,
     model::{Job, JobState, Kind, Level},
@@ -158,10 +158,11 @@ async fn create_job_batch(
     let reply = key
         .once(state.db.tenant(tenant).await?, tenant, &new, async |tx| {
             let results = change::submit_all(tx, tenant, &new.jobs, (state.clock)()).await?;
-            let ids: Vec<JobId> = results.iter().filter_map(|result| result.as_ref().ok()).copied().collect();
+            let ids: Vec<JobId> =
+                results.iter().filter_map(|result| result.as_ref().ok()).map(|job| job.id).collect();
             let jobs = store::find_all(tx, tenant, &ids).await?;
-            let item = |result: Result<JobId, Error>| match result {
-                Ok(id) => JobBatchItem {
+            let item = |result: Result<Submitted, Error>| match result {
+                Ok(Submitted { id, .. }) => JobBatchItem {
                     job: jobs.get(&id).map(|job| JobView::new(job.clone(), None)),
                     problem: None,
                 },

@@ -8,10 +8,10 @@ mod model;
 mod store;
 mod view;
 
-pub(crate) use change::cancel_open;
+pub(crate) use change::{Submitted, cancel_open, submit_all};
 pub(crate) use http::routes;
 pub(crate) use model::{Fence, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status};
 pub(crate) use store::{
-    count_open, delete_ended, find, find_open, lock_for_attempt, record_begin, record_end,
+    count_open, delete_ended, find, find_open, lock_for_attempt, numbered, record_begin, record_end,
 };
-pub(crate) use view::{Phase, ProgressView};
+pub(crate) use view::{NewJob, Phase, ProgressView};

@@ -359,6 +359,23 @@ pub(super) async fn find_number(
         .map(|found| if found.is_same { Number::Same(found.job_id) } else { Number::Other(found.job_id) }))
 }
 
+/// Returns the jobs of request numbers of the tenant, and their states; none of those that were deleted.
+pub(crate) async fn numbered(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    req_nos: &[Uuid],
+) -> sqlx::Result<HashMap<Uuid, (JobId, Option<JobState>)>> {
+    let rows = sqlx::query!(
+        r#"select n.req_no, n.job_id, j.state as "state?: JobState"
+           from request_numbers n left join jobs j on j.id = n.job_id where n.tenant_id = $1 and n.req_no = any($2)"#,
+        tenant as TenantId,
+        req_nos,
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.req_no, (row.job_id, row.state))).collect())
+}
+
 /// Returns jobs of the tenant, by id.
 pub(super) async fn find_all(
     conn: &mut PgConnection,

@@ -55,6 +55,7 @@ impl World {
                 url: storage.base().parse().unwrap(),
                 token: testkit::service_token(NAME).into(),
             },
+            mq: None,
             callers: testkit::callers(),
             ended: EndedConfig::default(),
             scheduler: SchedulerConfig::default(),

@@ -1,0 +1,175 @@
+//! `/v1/mq-credentials`: with which tenants sign in at the broker.
+
+use api::{Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use auth::Member;
+use axum::{extract::State, http::StatusCode};
+use ids::{MqCredentialId, TenantId};
+use jiff::Timestamp;
+use rand::RngExt as _;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    store,
+    topology::{JOBS, queue_of},
+};
+use crate::{error::Error, state::AppState};
+
+/// Credentials of a tenant, at most.
+const MOST: i64 = 20;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(list_mq_credentials, create_mq_credential))
+        .routes(routes!(delete_mq_credential))
+}
+
+/// A credential to create.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct NewMqCredential {
+    /// Name for people: 1 to 100 characters.
+    #[schema(example = "render farm")]
+    name: String,
+}
+
+/// A credential, as it is stored.
+pub(super) struct MqCredential {
+    pub(super) id: MqCredentialId,
+    pub(super) name: String,
+    pub(super) tenant_id: TenantId,
+    pub(super) created_at: Timestamp,
+}
+
+/// With which a tenant signs in at the message broker.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = MqCredential)]
+struct MqCredentialView {
+    /// Credential id: the user name at the broker, and the `user_id` of each message.
+    id: MqCredentialId,
+    /// Name for people.
+    #[schema(example = "render farm")]
+    name: String,
+    /// The password at the broker. Sent once: null in all other responses.
+    #[schema(example = "amq_5f0c")]
+    secret: Option<String>,
+    /// Address of the broker, or null if the operator does not tell it.
+    #[schema(example = "amqps://mq.example.com:5671/%2f")]
+    url: Option<String>,
+    /// The exchange to which jobs are published, with the routing key `urgent` or `ordinary`.
+    #[schema(example = "atelier.jobs")]
+    exchange: &'static str,
+    /// The queue of the tenant's events.
+    #[schema(example = "events.ten_01939f0a7c3d7e6b8a1f4f0d5c2b1a00")]
+    queue: String,
+    /// Time of creation.
+    created_at: Timestamp,
+}
+
+impl MqCredentialView {
+    fn new(state: &AppState, credential: MqCredential) -> Self {
+        Self {
+            id: credential.id,
+            name: credential.name,
+            secret: None,
+            url: state.config.mq.as_ref().and_then(|mq| mq.public_url.clone()),
+            exchange: JOBS,
+            queue: queue_of(credential.tenant_id),
+            created_at: credential.created_at,
+        }
+    }
+}
+
+/// The hash by which a secret is stored. It has 256 random bits, so that a fast one will do.
+pub(super) fn hash(secret: &str) -> Vec<u8> {
+    Sha256::digest(secret.as_bytes()).to_vec()
+}
+
+fn secret() -> SecretString {
+    let random: [u8; 32] = rand::rng().random();
+    format!("amq_{}", hex::encode(random)).into()
+}
+
+/// Lists the credentials of the tenant, oldest first.
+#[utoipa::path(
+    get, path = "/v1/mq-credentials", operation_id = "list_mq_credentials", tag = "message queue", params(PageParams),
+    responses((status = 200, description = "A page", body = Page<MqCredentialView>))
+)]
+async fn list_mq_credentials(
+    State(state): State<AppState>,
+    member: Member,
+    Query(params): Query<PageParams>,
+) -> Result<Json<Page<MqCredentialView>>, Problem> {
+    let page = params.request()?;
+    let mut tx = state.db.tenant(member.tenant).await?;
+    let credentials = store::list(&mut tx, member.tenant, page.after, page.rows()).await?;
+    let page = page.page(credentials, |credential| credential.id);
+    Ok(Json(page.map(|credential| MqCredentialView::new(&state, credential))))
+}
+
+/// Creates a credential for the message broker, with which jobs are submitted and events are read. The response has the
+/// password once, as `secret`; a repetition of the request has none.
+#[utoipa::path(
+    post, path = "/v1/mq-credentials", operation_id = "create_mq_credential", tag = "message queue",
+    params(IdempotencyKey),
+    request_body = NewMqCredential,
+    responses((status = 201, description = "The new credential", body = MqCredentialView)),
+    extensions(("x-problems" = json!([ProblemType::TenantSuspended, ProblemType::TooManyMqCredentials])))
+)]
+async fn create_mq_credential(
+    State(state): State<AppState>,
+    member: Member,
+    key: IdempotencyKey,
+    Json(new): Json<NewMqCredential>,
+) -> Result<Reply, Problem> {
+    member.writer()?;
+    if state.config.mq.is_none() {
+        return Err(Problem::new(ProblemType::Unavailable, "This installation has no message broker."));
+    }
+    let mut checks = Checks::default();
+    checks.display_name("/name", &new.name, 100);
+    checks.finish()?;
+    let tenant = member.tenant;
+    let reply = key
+        .once(state.db.tenant(tenant).await?, tenant, &new, async |tx| {
+            crate::tenant::check_active(tx, tenant).await?;
+            store::lock_credentials_of(tx, tenant).await?;
+            if store::count(tx, tenant).await? >= MOST {
+                return Err(Error::TooManyMqCredentials(MOST).into());
+            }
+            let (id, secret) = (MqCredentialId::new(), secret());
+            let made = store::insert(tx, tenant, id, &new.name, &hash(secret.expose_secret())).await?;
+            let reply = Reply::json(StatusCode::CREATED, &MqCredentialView::new(&state, made))?;
+            Ok(reply.once_only(json!({ "secret": secret.expose_secret() })))
+        })
+        .await?;
+    state.door.queue_declared(tenant).await;
+    Ok(reply)
+}
+
+/// Deletes a credential. The broker refuses new connections with it; what open ones publish is refused.
+#[utoipa::path(
+    delete, path = "/v1/mq-credentials/{id}", operation_id = "delete_mq_credential", tag = "message queue",
+    params(("id" = MqCredentialId, Path, description = "Credential id"), IdempotencyKey),
+    responses((status = 204, description = "Deleted"))
+)]
+async fn delete_mq_credential(
+    State(state): State<AppState>,
+    member: Member,
+    Path(id): Path<MqCredentialId>,
+    key: IdempotencyKey,
+) -> Result<Reply, Problem> {
+    member.writer()?;
+    let tenant = member.tenant;
+    key.once(state.db.tenant(tenant).await?, tenant, &(), async |tx| {
+        if !store::delete(tx, tenant, id).await? {
+            return Err(Error::NotFound.into());
+        }
+        Ok(Reply::no_content())
+    })
+    .await
+}

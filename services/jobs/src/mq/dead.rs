@@ -1,0 +1,219 @@
+//! Messages that were refused, and which of a tenant's requests were taken.
+
+use api::{Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use auth::Member;
+use axum::{extract::State, http::StatusCode};
+use ids::{DeadMessageId, JobId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use uuid::Uuid;
+
+use super::{
+    intake::{self, Outcome},
+    model::Code,
+    outbox,
+    store::{self, Dead},
+};
+use crate::{
+    error::Error,
+    job::{self, JobState},
+    state::AppState,
+};
+
+/// Request numbers of a reconciliation, at most.
+const MAX_NUMBERS: usize = 500;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(list_dead_messages))
+        .routes(routes!(replay_dead_message))
+        .routes(routes!(reconcile_jobs))
+}
+
+/// A message that was refused.
+#[derive(Debug, Serialize, ToSchema)]
+struct DeadMessage {
+    /// Id of the refused message.
+    id: DeadMessageId,
+    /// Why it was refused.
+    code: Code,
+    /// Why it was refused, for a person.
+    #[schema(example = "the header priority is 0 to 9")]
+    detail: String,
+    /// Its request number, or null.
+    req_no: Option<Uuid>,
+    /// The credential with which it was published, as its `user_id` says.
+    credential: Option<String>,
+    /// Its headers.
+    #[schema(value_type = Object)]
+    headers: Map<String, Value>,
+    /// The first 64 KiB of its body; what is no UTF-8 is replaced.
+    body: String,
+    /// Size of the body in bytes.
+    bytes: i64,
+    /// When it was refused.
+    created_at: Timestamp,
+    /// When it was last replayed, or null.
+    replayed_at: Option<Timestamp>,
+}
+
+impl From<Dead> for DeadMessage {
+    fn from(dead: Dead) -> Self {
+        Self {
+            id: dead.id,
+            code: dead.code,
+            detail: dead.detail,
+            req_no: dead.req_no,
+            credential: dead.message.properties.user_id,
+            headers: dead.message.properties.headers,
+            body: String::from_utf8_lossy(&dead.message.body).into_owned(),
+            bytes: dead.bytes,
+            created_at: dead.created_at,
+            replayed_at: dead.replayed_at,
+        }
+    }
+}
+
+/// Lists refused messages of the tenant, newest first. They are kept for 30 days.
+#[utoipa::path(
+    get, path = "/v1/mq-dead", operation_id = "list_dead_messages", tag = "message queue", params(PageParams),
+    responses((status = 200, description = "A page", body = Page<DeadMessage>))
+)]
+async fn list_dead_messages(
+    State(state): State<AppState>,
+    member: Member,
+    Query(params): Query<PageParams>,
+) -> Result<Json<Page<DeadMessage>>, Problem> {
+    let page = params.request()?;
+    let mut tx = state.db.tenant(member.tenant).await?;
+    let dead = store::list_dead(&mut tx, member.tenant, page.after, page.rows()).await?;
+    Ok(Json(page.page(dead, |dead| dead.id).map(DeadMessage::from)))
+}
+
+/// What became of a replayed message.
+#[derive(Debug, Serialize, ToSchema)]
+struct Replay {
+    /// What the intake did.
+    outcome: ReplayOutcome,
+    /// Why it was refused again, or null.
+    code: Option<Code>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum ReplayOutcome {
+    /// A job was submitted.
+    Accepted,
+    /// The job of the message was there already.
+    Duplicate,
+    /// Refused again, and listed again.
+    Refused,
+}
+
+/// Takes a refused message in as if it had just come. One that was taken in the meantime does nothing.
+#[utoipa::path(
+    post, path = "/v1/mq-dead/{id}/replay", operation_id = "replay_dead_message", tag = "message queue",
+    params(("id" = DeadMessageId, Path, description = "Id of the refused message"), IdempotencyKey),
+    responses((status = 200, description = "What became of it", body = Replay)),
+    extensions(("x-problems" = json!([ProblemType::InvalidField])))
+)]
+async fn replay_dead_message(
+    State(state): State<AppState>,
+    member: Member,
+    Path(id): Path<DeadMessageId>,
+    key: IdempotencyKey,
+) -> Result<Reply, Problem> {
+    member.writer()?;
+    let tenant = member.tenant;
+    let reply = key
+        .once(state.db.tenant(tenant).await?, tenant, &(), async |tx| {
+            let dead = store::replay_dead(tx, tenant, id).await?.ok_or(Error::NotFound)?;
+            if i64::try_from(dead.message.body.len()) != Ok(dead.bytes) {
+                return Err(Error::invalid_field("id", "only 64 KiB of the message are kept").into());
+            }
+            let outcomes = intake::take(tx, &[dead.message], (state.clock)()).await?;
+            let (outcome, code) = match outcomes.first() {
+                Some(Outcome::Accepted) => (ReplayOutcome::Accepted, None),
+                Some(Outcome::Duplicate) => (ReplayOutcome::Duplicate, None),
+                Some(Outcome::Refused(code)) => (ReplayOutcome::Refused, Some(*code)),
+                None => return Err(Error::NotFound.into()),
+            };
+            Reply::json(StatusCode::OK, &Replay { outcome, code })
+        })
+        .await?;
+    state.submitted.send_replace(());
+    state.door.published.send_replace(());
+    Ok(reply)
+}
+
+/// Request numbers whose jobs a client asks for.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct Reconciliation {
+    /// 1 to 500 request numbers.
+    req_nos: Vec<Uuid>,
+}
+
+/// What became of requests.
+#[derive(Debug, Serialize, ToSchema)]
+struct Reconciled {
+    /// One item for each number, in the same order.
+    items: Vec<ReconciledItem>,
+}
+
+/// What became of a request.
+#[derive(Debug, Serialize, ToSchema)]
+struct ReconciledItem {
+    /// The number.
+    req_no: Uuid,
+    /// Its job, or null: the request was not taken. Send it again.
+    job_id: Option<JobId>,
+    /// State of the job, or null if there is none, or it was deleted.
+    state: Option<JobState>,
+}
+
+/// Tells what became of requests, and sends the latest event of each of their jobs again to the queue of events, if the
+/// tenant has one.
+#[utoipa::path(
+    post, path = "/v1/jobs/reconciliations", operation_id = "reconcile_jobs", tag = "message queue",
+    params(IdempotencyKey),
+    request_body = Reconciliation,
+    responses((status = 200, description = "What became of each", body = Reconciled))
+)]
+async fn reconcile_jobs(
+    State(state): State<AppState>,
+    member: Member,
+    key: IdempotencyKey,
+    Json(asked): Json<Reconciliation>,
+) -> Result<Reply, Problem> {
+    member.writer()?;
+    let mut checks = Checks::default();
+    checks.within("/req_nos", asked.req_nos.len(), 1, MAX_NUMBERS);
+    checks.finish()?;
+    let tenant = member.tenant;
+    let reply = key
+        .once(state.db.tenant(tenant).await?, tenant, &asked, async |tx| {
+            let known = job::numbered(tx, tenant, &asked.req_nos).await?;
+            if store::count(tx, tenant).await? > 0 {
+                let mut jobs: Vec<JobId> = known.values().map(|(job, _)| *job).collect();
+                jobs.sort_unstable();
+                outbox::again(tx, tenant, &jobs).await?;
+            }
+            let item = |req_no: &Uuid| {
+                let found = known.get(req_no);
+                ReconciledItem {
+                    req_no: *req_no,
+                    job_id: found.map(|(job, _)| *job),
+                    state: found.and_then(|(_, state)| *state),
+                }
+            };
+            let items = asked.req_nos.iter().map(item).collect();
+            Reply::json(StatusCode::OK, &Reconciled { items })
+        })
+        .await?;
+    state.door.published.send_replace(());
+    Ok(reply)
+}

@@ -1,0 +1,179 @@
+//! The connection to the broker: one per process. It is made again when it is lost, and with it everything on it.
+
+use std::{collections::HashSet, convert::Infallible, time::Duration};
+
+use anyhow::Context as _;
+use ids::TenantId;
+use lapin::{Channel, Connection, ConnectionProperties, uri::AMQPUri};
+use secrecy::ExposeSecret as _;
+use service::{Process, Round};
+use tokio::{
+    sync::{Mutex, watch},
+    time::{sleep, timeout},
+};
+
+use super::{
+    intake, outbox, publisher, store,
+    topology::{self, Intake},
+};
+use crate::{config::MqConfig, state::AppState};
+
+/// Longest time of a call to the broker.
+const CALL_LIMIT: Duration = Duration::from_secs(10);
+/// Pauses before the connection is made again.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+/// How often the broker and this process show that they are alive, in seconds.
+const HEARTBEAT: u16 = 10;
+/// How often the replica looks for credentials of other replicas.
+const LOOK: Duration = Duration::from_secs(1);
+/// How often the outbox is measured.
+const MEASURE_PERIOD: Duration = Duration::from_secs(5);
+
+/// The state of the connection.
+enum Link {
+    /// It is being made for the first time.
+    Connecting,
+    /// It was lost, or could not be made.
+    Lost,
+    /// On it the queues of these tenants have been declared.
+    Connected(HashSet<TenantId>),
+}
+
+/// What handlers know of the door, and tell it.
+pub(crate) struct Door {
+    link: watch::Sender<Link>,
+    /// One queue is declared at a time: messages to a queue that is declared twice at once may be lost.
+    declaring: Mutex<()>,
+    /// A credential was created.
+    credentials: watch::Sender<()>,
+    /// Rows were added to the outbox.
+    pub(super) published: watch::Sender<()>,
+}
+
+impl Default for Door {
+    fn default() -> Self {
+        Self {
+            link: watch::Sender::new(Link::Connecting),
+            declaring: Mutex::default(),
+            credentials: watch::Sender::new(()),
+            published: watch::Sender::new(()),
+        }
+    }
+}
+
+impl Door {
+    /// Waits until the queue of a tenant with a new credential can be read; not for long, and not while the broker is away.
+    pub(super) async fn queue_declared(&self, tenant: TenantId) {
+        self.credentials.send_replace(());
+        let mut link = self.link.subscribe();
+        let declared = link.wait_for(|link| match link {
+            Link::Connecting => false,
+            Link::Lost => true,
+            Link::Connected(tenants) => tenants.contains(&tenant),
+        });
+        let _ = timeout(CALL_LIMIT, declared).await;
+    }
+
+    /// Declares the queue of a tenant's events, once per connection.
+    pub(super) async fn declare(&self, channel: &Channel, tenant: TenantId) -> anyhow::Result<()> {
+        let _declaring = self.declaring.lock().await;
+        if !matches!(&*self.link.borrow(), Link::Connected(tenants) if tenants.contains(&tenant)) {
+            timed(topology::declare_events(channel, tenant)).await?;
+            self.link.send_if_modified(|link| match link {
+                Link::Connected(tenants) => tenants.insert(tenant),
+                _ => false,
+            });
+        }
+        Ok(())
+    }
+
+    /// The queue of the tenant is gone.
+    pub(super) fn forget(&self, tenant: TenantId) {
+        self.link.send_if_modified(|link| match link {
+            Link::Connected(tenants) => tenants.remove(&tenant),
+            _ => false,
+        });
+    }
+}
+
+/// Starts the workers `jobs.mq`, which talks to the broker, and `jobs.mq_outbox`, which measures what is not published.
+pub(crate) fn start(state: &AppState, process: &Process, config: &MqConfig) {
+    let (shared, config) = (state.clone(), config.clone());
+    process.workers.spawn("jobs.mq", move |stop| {
+        let (state, config) = (shared.clone(), config.clone());
+        async move { Box::pin(stop.run_until_cancelled(run(&state, &config))).await.unwrap_or(Ok(())) }
+    });
+    let state = state.clone();
+    process.workers.spawn_periodic("jobs.mq_outbox", MEASURE_PERIOD, move || {
+        let state = state.clone();
+        async move {
+            let mut tx = state.db.worker().await?;
+            let age = outbox::age(&mut tx).await?;
+            state.metrics.outbox_age(age);
+            store::delete_old_dead(&mut tx).await?;
+            tx.commit().await?;
+            Ok(Round::Done)
+        }
+    });
+}
+
+/// Connects again and again. A broker that is away does not make this process unready: REST does not need it.
+async fn run(state: &AppState, config: &MqConfig) -> anyhow::Result<()> {
+    let mut pause = PAUSES.0;
+    loop {
+        let Err(error) = session(state, config, &mut pause).await;
+        state.door.link.send_replace(Link::Lost);
+        state.metrics.broker_connected(false);
+        tracing::warn!(error = format!("{error:#}"), "no connection to the broker");
+        sleep(pause).await;
+        pause = (pause * 2).min(PAUSES.1);
+    }
+}
+
+/// Waits for a call to the broker, which may never answer.
+pub(super) async fn timed<T>(call: impl Future<Output = lapin::Result<T>>) -> anyhow::Result<T> {
+    let answer = timeout(CALL_LIMIT, call).await;
+    Ok(answer.with_context(|| format!("the broker did not answer in {} s", CALL_LIMIT.as_secs()))??)
+}
+
+async fn session(state: &AppState, config: &MqConfig, pause: &mut Duration) -> anyhow::Result<Infallible> {
+    let mut uri: AMQPUri =
+        config.url.expose_secret().parse().map_err(|error| anyhow::anyhow!("mq.url: {error}"))?;
+    uri.query.heartbeat.get_or_insert(HEARTBEAT);
+    let properties = ConnectionProperties::default().with_connection_name("atelier-jobs".into());
+    let connection = timed(Connection::connect_uri(uri, properties)).await?;
+    let channel = timed(connection.create_channel()).await?;
+    timed(topology::declare(&channel)).await?;
+    *pause = PAUSES.0;
+    state.door.link.send_replace(Link::Connected(HashSet::new()));
+    let [urgent, ordinary] = Intake::ALL.map(|queue| intake::run(state, &connection, queue));
+    let publisher = publisher::run(state, &connection);
+    let queues = declare_queues(state, &channel);
+    tracing::info!("connected to the broker");
+    state.metrics.broker_connected(true);
+    let (never, ..) = tokio::try_join!(urgent, ordinary, publisher, queues)?;
+    Ok(never)
+}
+
+/// Declares the queues of tenants with credentials: now, and when there are more.
+async fn declare_queues(state: &AppState, channel: &Channel) -> anyhow::Result<Infallible> {
+    let mut credentials = state.door.credentials.subscribe();
+    loop {
+        credentials.mark_unchanged();
+        match tenants(state).await {
+            Ok(tenants) => {
+                for tenant in tenants {
+                    state.door.declare(channel, tenant).await?;
+                }
+            }
+            Err(error) => tracing::warn!(error = format!("{error:#}"), "cannot read credentials"),
+        }
+        // the sender lives as long as the process
+        let _ = timeout(LOOK, credentials.changed()).await;
+    }
+}
+
+async fn tenants(state: &AppState) -> sqlx::Result<Vec<TenantId>> {
+    let mut tx = state.db.worker().await?;
+    store::tenants(&mut tx).await
+}

@@ -1,0 +1,374 @@
+//! What a message asks for, and why it is refused. Pure.
+
+use std::collections::BTreeSet;
+
+use ids::TenantId;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::{
+    message::{Message, Properties},
+    topology::queue_of,
+};
+use crate::{
+    application::Method,
+    error::Error,
+    job::{Kind, NewJob},
+};
+
+/// Content type of a message with its header in the body.
+const ENVELOPE: &str = "application/vnd.atelier.envelope+json";
+/// Bytes of a body, at most. The parameters are checked by themselves.
+const MAX_BODY: usize = 512 << 10;
+/// Bytes of parameters, at most.
+const MAX_PARAMETERS: usize = 256 << 10;
+
+/// Why a message was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
+#[serde(rename_all = "kebab-case")]
+#[sqlx(type_name = "text", rename_all = "kebab-case")]
+#[schema(as = RefusalCode)]
+pub(crate) enum Code {
+    /// Not in the documented form, or names something that is not supported.
+    Malformed,
+    /// `user_id` is missing, or no valid credential.
+    Unauthenticated,
+    /// The tenant is suspended or being deleted.
+    TenantSuspended,
+    /// No application has the method.
+    UnknownMethod,
+    /// `taskType` is not that of the method.
+    TaskTypeMismatch,
+    /// The method does not accept the parameters.
+    InvalidParameters,
+    /// Uploads or models that the parameters name do not exist, or have no content.
+    InputMissing,
+    /// `reqNo` is that of a job with other content.
+    ReqNoReused,
+    /// The message or its parameters are too large.
+    TooLarge,
+    /// No pool runs jobs.
+    NoCapacityEver,
+    /// The deadline is over, or too far ahead.
+    DeadlinePassed,
+}
+
+impl Code {
+    #[cfg(test)]
+    const ALL: [Self; 11] = [
+        Self::Malformed,
+        Self::Unauthenticated,
+        Self::TenantSuspended,
+        Self::UnknownMethod,
+        Self::TaskTypeMismatch,
+        Self::InvalidParameters,
+        Self::InputMissing,
+        Self::ReqNoReused,
+        Self::TooLarge,
+        Self::NoCapacityEver,
+        Self::DeadlinePassed,
+    ];
+
+    /// The name in JSON and labels.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::Unauthenticated => "unauthenticated",
+            Self::TenantSuspended => "tenant-suspended",
+            Self::UnknownMethod => "unknown-method",
+            Self::TaskTypeMismatch => "task-type-mismatch",
+            Self::InvalidParameters => "invalid-parameters",
+            Self::InputMissing => "input-missing",
+            Self::ReqNoReused => "req-no-reused",
+            Self::TooLarge => "too-large",
+            Self::NoCapacityEver => "no-capacity-ever",
+            Self::DeadlinePassed => "deadline-passed",
+        }
+    }
+}
+
+/// A message that is not carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) code: Code,
+    /// What is wrong, for a person.
+    pub(super) detail: String,
+}
+
+impl Refusal {
+    pub(super) fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self { code, detail: detail.into() }
+    }
+
+    /// Why the job of a message was not submitted.
+    ///
+    /// # Errors
+    /// What is no fault of the message.
+    pub(super) fn of(error: Error) -> Result<Self, Error> {
+        Ok(match error {
+            Error::Invalid(errors) => {
+                let code = match errors.first().map(|error| error.pointer.as_str()) {
+                    Some("/method" | "/application") => Code::UnknownMethod,
+                    Some("/deadline") => Code::DeadlinePassed,
+                    Some(pointer) if pointer.starts_with("/parameters") => Code::InvalidParameters,
+                    _ => Code::Malformed,
+                };
+                let details = errors.into_iter().map(|error| format!("{}: {}", error.pointer, error.detail));
+                Self::new(code, details.collect::<Vec<_>>().join("; "))
+            }
+            Error::ReqNoReused(job) => Self::new(
+                Code::ReqNoReused,
+                format!("{job} has this reqNo and other content, or was deleted"),
+            ),
+            Error::InputMissing(ids) => {
+                Self::new(Code::InputMissing, format!("no such uploads or models: {}", ids.join(", ")))
+            }
+            Error::TenantSuspended => {
+                Self::new(Code::TenantSuspended, "the tenant is suspended or being deleted")
+            }
+            Error::NoPool => Self::new(Code::NoCapacityEver, "no pool of GPUs runs jobs"),
+            other => return Err(other),
+        })
+    }
+}
+
+fn malformed(detail: impl Into<String>) -> Refusal {
+    Refusal::new(Code::Malformed, detail)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Envelope {
+    header: Map<String, Value>,
+    body: Body,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    method: String,
+    parameters: Value,
+}
+
+/// The name of a kind in messages.
+pub(super) fn task_type(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Training => "TP",
+        Kind::Generation => "GC",
+        Kind::Batch => "BC",
+    }
+}
+
+/// Returns the job that a message of the tenant asks for.
+pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusal> {
+    let Properties { reply_to, content_type, headers, .. } = &message.properties;
+    if message.body.len() > MAX_BODY {
+        return Err(Refusal::new(Code::TooLarge, format!("a message has at most {MAX_BODY} bytes")));
+    }
+    if reply_to.as_ref().is_some_and(|queue| *queue != queue_of(tenant)) {
+        return Err(malformed(format!("reply_to can only be {}", queue_of(tenant))));
+    }
+    let invalid = |error: serde_json::Error| malformed(format!("the body is not valid: {error}"));
+    let (headers, body) = match content_type.as_deref() {
+        Some(ENVELOPE) => {
+            let Envelope { header, body } = serde_json::from_slice(&message.body).map_err(invalid)?;
+            (header, body)
+        }
+        None | Some("application/json") => {
+            (headers.clone(), serde_json::from_slice(&message.body).map_err(invalid)?)
+        }
+        Some(other) => return Err(malformed(format!("the content type {other:?} is not supported"))),
+    };
+    check_known(&headers)?;
+    let req_no = req_no(&message.properties, &headers)?;
+    let priority = priority(headers.get("priority"))?;
+    let deadline = deadline(headers.get("x-deadline"))?;
+    let unknown = || Refusal::new(Code::UnknownMethod, format!("no application has {:?}", body.method));
+    let (application, name) = body.method.rsplit_once('.').ok_or_else(unknown)?;
+    let method = Method::find(application, name).ok_or_else(unknown)?;
+    let expected = task_type(method.kind());
+    match headers.get("taskType").and_then(Value::as_str) {
+        Some(named) if named == expected => {}
+        Some("TP" | "GC" | "BC") => {
+            let detail = format!("the taskType of {} is {expected}", body.method);
+            return Err(Refusal::new(Code::TaskTypeMismatch, detail));
+        }
+        _ => return Err(malformed("the header taskType is TP, GC or BC")),
+    }
+    if body.parameters.to_string().len() > MAX_PARAMETERS {
+        let detail = format!("parameters have at most {MAX_PARAMETERS} bytes");
+        return Err(Refusal::new(Code::TooLarge, detail));
+    }
+    Ok(NewJob {
+        application: application.to_owned(),
+        method: name.to_owned(),
+        parameters: body.parameters,
+        priority,
+        level: None,
+        deadline,
+        req_no: Some(req_no),
+    })
+}
+
+/// Refuses headers that ask for what is not done. Others are of clients and brokers.
+fn check_known(headers: &Map<String, Value>) -> Result<(), Refusal> {
+    let refused = |name: &&String| {
+        name.starts_with("x-atelier-")
+            || ["group", "x-group-mode", "x-max-cost"].contains(&name.as_str())
+            || name.as_str() == "x-progress" && headers[name.as_str()] != "none"
+    };
+    let refused: BTreeSet<&String> = headers.keys().filter(refused).collect();
+    match refused.first() {
+        Some(name) => Err(malformed(format!("the header {name} is not supported"))),
+        None => Ok(()),
+    }
+}
+
+/// Returns the request number, wherever it is. For answers to messages that are refused.
+pub(super) fn any_req_no(message: &Message) -> Option<Uuid> {
+    if message.properties.content_type.as_deref() == Some(ENVELOPE) && message.body.len() <= MAX_BODY {
+        let body: Value = serde_json::from_slice(&message.body).ok()?;
+        return req_no(&message.properties, body["header"].as_object()?).ok();
+    }
+    req_no(&message.properties, &message.properties.headers).ok()
+}
+
+fn req_no(properties: &Properties, headers: &Map<String, Value>) -> Result<Uuid, Refusal> {
+    let invalid = || malformed("the header reqNo or correlation_id is a UUID");
+    let in_header = headers.get("reqNo").map(|value| value.as_str().ok_or_else(invalid)).transpose()?;
+    let parse = |text: Option<&str>| text.map(Uuid::try_parse).transpose().map_err(|_| invalid());
+    match (parse(in_header)?, parse(properties.correlation_id.as_deref())?) {
+        (Some(one), Some(other)) if one != other => Err(malformed("reqNo and correlation_id differ")),
+        (one, other) => one.or(other).ok_or_else(invalid),
+    }
+}
+
+fn priority(header: Option<&Value>) -> Result<u8, Refusal> {
+    let invalid = || malformed("the header priority is 0 to 9");
+    let Some(value) = header else { return Ok(5) };
+    let number = value.as_u64().or_else(|| value.as_str()?.parse().ok()).ok_or_else(invalid)?;
+    u8::try_from(number).ok().filter(|priority| *priority <= 9).ok_or_else(invalid)
+}
+
+fn deadline(header: Option<&Value>) -> Result<Option<Timestamp>, Refusal> {
+    let invalid = || malformed("the header x-deadline is a time, as 2026-12-01T08:00:00Z");
+    header.map(|value| value.as_str().and_then(|text| text.parse().ok()).ok_or_else(invalid)).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const NUMBER: &str = "3f2b1c7e-0f51-4c0e-9f0e-6a3f1c2d4b5a";
+
+    fn message(headers: Value, body: &Value) -> Message {
+        let Value::Object(headers) = headers else { panic!("headers are an object") };
+        Message {
+            properties: Properties { headers, ..Properties::default() },
+            body: body.to_string().into_bytes(),
+        }
+    }
+
+    fn fox() -> Value {
+        json!({ "method": "stable-diffusion.txt2img", "parameters": { "prompt": "a fox" } })
+    }
+
+    fn code(message: &Message) -> Code {
+        read(message, TenantId::new()).unwrap_err().code
+    }
+
+    #[test]
+    fn a_message_is_read_from_its_headers_and_from_an_envelope() {
+        let header = json!({ "reqNo": NUMBER, "priority": 8, "taskType": "GC",
+                             "x-deadline": "2030-01-01T00:00:00Z", "traceparent": "00-1-1-01" });
+        let plain = read(&message(header.clone(), &fox()), TenantId::new()).unwrap();
+        assert_eq!((plain.application.as_str(), plain.method.as_str()), ("stable-diffusion", "txt2img"));
+        assert_eq!((plain.priority, plain.req_no), (8, Some(NUMBER.parse().unwrap())));
+        assert_eq!(plain.deadline, Some("2030-01-01T00:00:00Z".parse().unwrap()));
+        let mut enveloped = message(json!({}), &json!({ "header": header, "body": fox() }));
+        enveloped.properties.content_type = Some(ENVELOPE.to_owned());
+        assert_eq!(json!(read(&enveloped, TenantId::new()).unwrap()), json!(plain));
+        assert_eq!(any_req_no(&enveloped), plain.req_no);
+    }
+
+    #[test]
+    fn the_number_may_be_the_correlation_id_and_not_another() {
+        let mut one = message(json!({ "taskType": "GC" }), &fox());
+        assert_eq!(code(&one), Code::Malformed);
+        one.properties.correlation_id = Some(NUMBER.to_owned());
+        let read = read(&one, TenantId::new()).unwrap();
+        assert_eq!((read.req_no, read.priority), (Some(NUMBER.parse().unwrap()), 5));
+        one.properties.headers.insert("reqNo".to_owned(), json!(Uuid::new_v4().to_string()));
+        assert_eq!(code(&one), Code::Malformed);
+    }
+
+    #[test]
+    fn each_fault_has_its_code() {
+        let with = |name: &str, value: Value| {
+            let mut headers = json!({ "reqNo": NUMBER, "taskType": "GC" });
+            headers[name] = value;
+            message(headers, &fox())
+        };
+        for (bad, expected) in [
+            (with("reqNo", json!("7")), Code::Malformed),
+            (with("priority", json!(10)), Code::Malformed),
+            (with("priority", json!(-1)), Code::Malformed),
+            (with("priority", json!("high")), Code::Malformed),
+            (with("taskType", json!("TP")), Code::TaskTypeMismatch),
+            (with("taskType", json!("XX")), Code::Malformed),
+            (with("x-deadline", json!("tomorrow")), Code::Malformed),
+            (with("x-max-cost", json!("1")), Code::Malformed),
+            (with("x-progress", json!("coarse")), Code::Malformed),
+            (with("x-atelier-key", json!("k")), Code::Malformed),
+            (message(json!({ "reqNo": NUMBER, "taskType": "GC" }), &json!([])), Code::Malformed),
+            (
+                message(
+                    json!({ "reqNo": NUMBER, "taskType": "GC" }),
+                    &json!({ "method": "stable-diffusion.img2vid", "parameters": {} }),
+                ),
+                Code::UnknownMethod,
+            ),
+            (
+                message(
+                    json!({ "reqNo": NUMBER, "taskType": "GC" }),
+                    &json!({ "method": "txt2img", "parameters": {} }),
+                ),
+                Code::UnknownMethod,
+            ),
+            (
+                message(
+                    json!({ "reqNo": NUMBER, "taskType": "GC" }),
+                    &json!({ "method": "stable-diffusion.txt2img", "parameters": "x".repeat(MAX_PARAMETERS) }),
+                ),
+                Code::TooLarge,
+            ),
+            (
+                message(json!({ "reqNo": NUMBER, "taskType": "GC" }), &json!("x".repeat(MAX_BODY))),
+                Code::TooLarge,
+            ),
+        ] {
+            assert_eq!(code(&bad), expected, "{:?}", bad.properties);
+        }
+        assert!(read(&with("x-progress", json!("none")), TenantId::new()).is_ok());
+        assert!(read(&with("priority", json!("9")), TenantId::new()).is_ok());
+        let mut foreign = with("priority", json!(9));
+        let tenant = TenantId::new();
+        foreign.properties.reply_to = Some(queue_of(tenant));
+        assert!(read(&foreign, tenant).is_ok());
+        assert_eq!(code(&foreign), Code::Malformed);
+    }
+
+    #[test]
+    fn codes_have_one_name_and_are_documented() {
+        let document = include_str!("../../../../docs/JOBS.md");
+        for code in Code::ALL {
+            assert_eq!(json!(code), code.as_str());
+            assert!(document.contains(&format!("`{}`", code.as_str())), "{code:?} is not documented");
+        }
+    }
+}

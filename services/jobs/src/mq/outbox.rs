@@ -1,0 +1,176 @@
+//! The table of what is to be published. A trigger adds events of jobs, see `migrations/jobs`.
+
+use ids::{JobId, TenantId};
+use jiff::Timestamp;
+use sqlx::{PgConnection, types::Json};
+use uuid::Uuid;
+
+use super::model::Refusal;
+use crate::{
+    event::EventType,
+    job::{JobProblem, JobState, Kind},
+};
+
+/// How long a replica publishes alone, in seconds, unless it extends the lease.
+pub(super) const LEASE_SECONDS: i32 = 10;
+
+/// Has the latest published event of jobs of the tenant published again.
+pub(super) async fn again(conn: &mut PgConnection, tenant: TenantId, jobs: &[JobId]) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into mq_outbox (tenant_id, job_id, number, again)
+         select $1, job.id, latest.number, true from unnest($2::uuid[]) as job(id)
+         cross join lateral (
+             select e.number from job_events e
+             where e.tenant_id = $1 and e.job_id = job.id and mq_is_published(e.type, e.reason)
+             order by e.number desc limit 1) latest",
+        tenant as TenantId,
+        jobs as &[JobId],
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Has a refusal published.
+pub(super) async fn refused(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    req_no: Option<Uuid>,
+    refusal: &Refusal,
+) -> sqlx::Result<()> {
+    let refusal =
+        serde_json::json!({ "req_no": req_no, "code": refusal.code.as_str(), "detail": refusal.detail });
+    sqlx::query!("insert into mq_outbox (tenant_id, refusal) values ($1, $2)", tenant as TenantId, refusal,)
+        .execute(conn)
+        .await
+        .map(drop)
+}
+
+/// Takes or extends the lease of the publisher. Returns whether `owner` has it.
+pub(super) async fn lease(conn: &mut PgConnection, owner: Uuid) -> sqlx::Result<bool> {
+    sqlx::query!(
+        "update mq_publisher
+         set lease_owner = $1, lease_until = clock_timestamp() + make_interval(secs => $2)
+         where lease_owner = $1 or lease_until < clock_timestamp()",
+        owner,
+        f64::from(LEASE_SECONDS),
+    )
+    .execute(conn)
+    .await
+    .map(|done| done.rows_affected() == 1)
+}
+
+/// A row of the outbox, with what its message says.
+pub(super) struct Entry {
+    pub(super) id: i64,
+    pub(super) tenant: TenantId,
+    pub(super) content: Content,
+    pub(super) at: Timestamp,
+}
+
+/// What a message says.
+pub(super) enum Content {
+    Event(Box<Event>),
+    Refusal(PublishedRefusal),
+    /// The job was deleted.
+    Nothing,
+}
+
+/// An event of a job.
+pub(super) struct Event {
+    pub(super) job: JobId,
+    pub(super) number: i64,
+    pub(super) kind: EventType,
+    pub(super) state: JobState,
+    pub(super) problem: Option<JobProblem>,
+    pub(super) task: Kind,
+    pub(super) req_no: Option<Uuid>,
+    /// The event was published before.
+    pub(super) again: bool,
+}
+
+/// A refusal, as it is stored.
+#[derive(Debug, serde::Deserialize)]
+pub(super) struct PublishedRefusal {
+    pub(super) req_no: Option<Uuid>,
+    pub(super) code: String,
+    pub(super) detail: String,
+}
+
+struct Row {
+    id: i64,
+    tenant_id: TenantId,
+    job_id: Option<JobId>,
+    again: bool,
+    refusal: Option<Json<PublishedRefusal>>,
+    at: Timestamp,
+    number: Option<i64>,
+    kind: Option<EventType>,
+    state: Option<JobState>,
+    problem: Option<Json<JobProblem>>,
+    event_at: Option<jiff_sqlx::Timestamp>,
+    task: Option<Kind>,
+    req_no: Option<Uuid>,
+}
+
+impl From<Row> for Entry {
+    fn from(row: Row) -> Self {
+        let Row { job_id, number, kind, state, task, .. } = row;
+        let event = job_id.zip(number).zip(kind).zip(state).zip(task);
+        let event = event.map(|((((job, number), kind), state), task)| Event {
+            job,
+            number,
+            kind,
+            state,
+            problem: row.problem.map(|problem| problem.0),
+            task,
+            req_no: row.req_no,
+            again: row.again,
+        });
+        let content = match (row.refusal, event) {
+            (Some(refusal), _) => Content::Refusal(refusal.0),
+            (None, Some(event)) => Content::Event(Box::new(event)),
+            (None, None) => Content::Nothing,
+        };
+        let at = row.event_at.map_or(row.at, jiff_sqlx::Timestamp::to_jiff);
+        Self { id: row.id, tenant: row.tenant_id, content, at }
+    }
+}
+
+/// Returns the first rows, in order, but for those of some tenants.
+pub(super) async fn first(
+    conn: &mut PgConnection,
+    except: &[TenantId],
+    limit: i64,
+) -> sqlx::Result<Vec<Entry>> {
+    let rows = sqlx::query_as!(
+        Row,
+        r#"select o.id as "id!", o.tenant_id as "tenant_id!: TenantId", o.job_id, o.again as "again!",
+                  o.refusal as "refusal: Json<PublishedRefusal>", o.at as "at!: jiff_sqlx::Timestamp",
+                  e.number as "number?", e.type as "kind?: EventType", e.state as "state?: JobState",
+                  e.problem as "problem?: Json<JobProblem>", e.at as "event_at?", j.kind as "task?: Kind", j.req_no
+           from mq_outbox o
+           left join job_events e on e.job_id = o.job_id and e.number = o.number
+           left join jobs j on j.id = o.job_id
+           where o.tenant_id <> all($1) order by o.id limit $2"#,
+        except as &[TenantId],
+        limit,
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(rows.into_iter().map(Entry::from).collect())
+}
+
+/// Deletes rows whose messages the broker has confirmed.
+pub(super) async fn delete(conn: &mut PgConnection, ids: &[i64]) -> sqlx::Result<()> {
+    sqlx::query!("delete from mq_outbox where id = any($1)", ids).execute(conn).await.map(drop)
+}
+
+/// Returns for how many seconds the oldest row waits.
+pub(super) async fn age(conn: &mut PgConnection) -> sqlx::Result<f64> {
+    let age = sqlx::query_scalar!(
+        r#"select coalesce(extract(epoch from clock_timestamp() - min(at)), 0)::float8 as "age!"
+           from (select at from mq_outbox order by id limit 1) oldest"#
+    );
+    age.fetch_one(conn).await
+}

@@ -1,0 +1,261 @@
+//! The tables of credentials and of refused messages.
+
+use std::collections::HashMap;
+
+use ids::{DeadMessageId, MqCredentialId, TenantId};
+use jiff::Timestamp;
+use sqlx::{PgConnection, types::Json};
+use uuid::Uuid;
+
+use super::{
+    credential::MqCredential,
+    message::{Message, Properties},
+    model::{Code, Refusal},
+};
+
+/// Bytes of the body of a refused message that are kept.
+const KEPT_BYTES: usize = 64 << 10;
+/// Days for which refused messages are kept.
+const KEPT_DAYS: i32 = 30;
+
+/// A credential, for intake.
+pub(super) struct Known {
+    pub(super) tenant: TenantId,
+    pub(super) is_deleted: bool,
+}
+
+/// Returns credentials by id, deleted ones included.
+pub(super) async fn credentials(
+    conn: &mut PgConnection,
+    ids: &[MqCredentialId],
+) -> sqlx::Result<HashMap<MqCredentialId, Known>> {
+    let rows = sqlx::query!(
+        r#"select id, tenant_id, deleted_at is not null as "is_deleted!" from mq_credentials where id = any($1)"#,
+        ids as &[MqCredentialId],
+    )
+    .fetch_all(conn)
+    .await?;
+    let known = |tenant, is_deleted| Known { tenant, is_deleted };
+    Ok(rows.into_iter().map(|row| (row.id, known(row.tenant_id, row.is_deleted))).collect())
+}
+
+/// Returns tenant and hashed secret of a credential that was not deleted.
+pub(super) async fn secret(
+    conn: &mut PgConnection,
+    id: MqCredentialId,
+) -> sqlx::Result<Option<(TenantId, Vec<u8>)>> {
+    let row = sqlx::query!(
+        "select tenant_id, secret_hash from mq_credentials where id = $1 and deleted_at is null",
+        id as MqCredentialId,
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(row.map(|row| (row.tenant_id, row.secret_hash)))
+}
+
+/// Returns tenants that have credentials.
+pub(super) async fn tenants(conn: &mut PgConnection) -> sqlx::Result<Vec<TenantId>> {
+    sqlx::query_scalar!("select distinct tenant_id from mq_credentials where deleted_at is null")
+        .fetch_all(conn)
+        .await
+}
+
+/// Lets one transaction at a time add credentials of the tenant. Held until the transaction ends.
+pub(super) async fn lock_credentials_of(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "select pg_advisory_xact_lock(hashtextextended('mq credentials ' || $1, 0))",
+        tenant.to_string()
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Counts the tenant's credentials.
+pub(super) async fn count(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<i64> {
+    sqlx::query_scalar!(
+        r#"select count(*) as "count!" from mq_credentials where tenant_id = $1 and deleted_at is null"#,
+        tenant as TenantId,
+    )
+    .fetch_one(conn)
+    .await
+}
+
+/// Inserts a credential.
+pub(super) async fn insert(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    id: MqCredentialId,
+    name: &str,
+    secret_hash: &[u8],
+) -> sqlx::Result<MqCredential> {
+    sqlx::query_as!(
+        MqCredential,
+        "insert into mq_credentials (id, tenant_id, name, secret_hash) values ($1, $2, $3, $4)
+         returning id, name, tenant_id, created_at",
+        id as MqCredentialId,
+        tenant as TenantId,
+        name,
+        secret_hash,
+    )
+    .fetch_one(conn)
+    .await
+}
+
+/// Returns credentials of the tenant after `after`, by id.
+pub(super) async fn list(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    after: Option<MqCredentialId>,
+    limit: i64,
+) -> sqlx::Result<Vec<MqCredential>> {
+    sqlx::query_as!(
+        MqCredential,
+        "select id, name, tenant_id, created_at from mq_credentials
+         where tenant_id = $1 and deleted_at is null and ($2::uuid is null or id > $2) order by id limit $3",
+        tenant as TenantId,
+        after as Option<MqCredentialId>,
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Deletes a credential of the tenant. Returns whether it existed.
+pub(super) async fn delete(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    id: MqCredentialId,
+) -> sqlx::Result<bool> {
+    sqlx::query!(
+        "update mq_credentials set deleted_at = now() where tenant_id = $1 and id = $2 and deleted_at is null",
+        tenant as TenantId,
+        id as MqCredentialId,
+    )
+    .execute(conn)
+    .await
+    .map(|done| done.rows_affected() == 1)
+}
+
+/// A refused message to insert.
+pub(super) struct NewDead<'a> {
+    pub(super) id: DeadMessageId,
+    /// None if the message has no valid one.
+    pub(super) credential: Option<(MqCredentialId, TenantId)>,
+    pub(super) message: &'a Message,
+    pub(super) req_no: Option<Uuid>,
+    pub(super) refusal: &'a Refusal,
+}
+
+/// Inserts a refused message.
+pub(super) async fn insert_dead(conn: &mut PgConnection, dead: &NewDead<'_>) -> sqlx::Result<()> {
+    let body = &dead.message.body;
+    sqlx::query!(
+        "insert into mq_dead (id, tenant_id, credential_id, code, detail, req_no, properties, body, bytes)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        dead.id as DeadMessageId,
+        dead.credential.map(|(_, tenant)| tenant) as Option<TenantId>,
+        dead.credential.map(|(id, _)| id) as Option<MqCredentialId>,
+        dead.refusal.code as Code,
+        dead.refusal.detail,
+        dead.req_no,
+        Json(&dead.message.properties) as _,
+        &body[..body.len().min(KEPT_BYTES)],
+        i64::try_from(body.len()).unwrap_or(i64::MAX),
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// A refused message.
+pub(super) struct Dead {
+    pub(super) id: DeadMessageId,
+    pub(super) code: Code,
+    pub(super) detail: String,
+    pub(super) req_no: Option<Uuid>,
+    pub(super) message: Message,
+    /// Size of the whole body.
+    pub(super) bytes: i64,
+    pub(super) created_at: Timestamp,
+    pub(super) replayed_at: Option<Timestamp>,
+}
+
+struct DeadRow {
+    id: DeadMessageId,
+    code: Code,
+    detail: String,
+    req_no: Option<Uuid>,
+    properties: Json<Properties>,
+    body: Vec<u8>,
+    bytes: i64,
+    created_at: Timestamp,
+    replayed_at: Option<jiff_sqlx::Timestamp>,
+}
+
+impl From<DeadRow> for Dead {
+    fn from(row: DeadRow) -> Self {
+        Self {
+            id: row.id,
+            code: row.code,
+            detail: row.detail,
+            req_no: row.req_no,
+            message: Message { properties: row.properties.0, body: row.body },
+            bytes: row.bytes,
+            created_at: row.created_at,
+            replayed_at: row.replayed_at.map(jiff_sqlx::Timestamp::to_jiff),
+        }
+    }
+}
+
+/// Returns refused messages of the tenant before `before`, newest first.
+pub(super) async fn list_dead(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    before: Option<DeadMessageId>,
+    limit: i64,
+) -> sqlx::Result<Vec<Dead>> {
+    let rows = sqlx::query_as!(
+        DeadRow,
+        r#"select id, code, detail, req_no, properties as "properties: Json<Properties>", body, bytes, created_at,
+                  replayed_at
+           from mq_dead where tenant_id = $1 and ($2::uuid is null or id < $2) order by id desc limit $3"#,
+        tenant as TenantId,
+        before as Option<DeadMessageId>,
+        limit,
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(rows.into_iter().map(Dead::from).collect())
+}
+
+/// Marks a refused message of the tenant as replayed, and returns it, locked until the end of the transaction.
+pub(super) async fn replay_dead(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    id: DeadMessageId,
+) -> sqlx::Result<Option<Dead>> {
+    let row = sqlx::query_as!(
+        DeadRow,
+        r#"update mq_dead set replayed_at = now() where tenant_id = $1 and id = $2
+           returning id, code, detail, req_no, properties as "properties: Json<Properties>", body, bytes, created_at,
+                     replayed_at"#,
+        tenant as TenantId,
+        id as DeadMessageId,
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(row.map(Dead::from))
+}
+
+/// Deletes refused messages that are old.
+pub(super) async fn delete_old_dead(conn: &mut PgConnection) -> sqlx::Result<()> {
+    sqlx::query!(
+        "delete from mq_dead where id in (
+             select id from mq_dead where created_at < now() - make_interval(days => $1) order by created_at limit 1000)",
+        KEPT_DAYS,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}

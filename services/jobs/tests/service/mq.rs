@@ -1,0 +1,257 @@
+//! Jobs by a message broker, and events to it.
+
+use ids::TenantId;
+use lapin::{
+    Confirmation,
+    options::{BasicGetOptions, BasicPublishOptions, QueueBindOptions, QueueDeclareOptions},
+    types::FieldTable,
+};
+use serde_json::{Value, json};
+use testkit::eventually;
+use uuid::Uuid;
+
+use crate::{
+    fleet::Worker,
+    mq_tenant::{Studio, connect, fox, named},
+    world::{pool, submit},
+};
+
+#[tokio::test]
+async fn mq_jobs_are_submitted_and_followed() {
+    let studio = Studio::new().await;
+    let service = studio.world.start().await;
+    let pool = pool(&studio.world.admin(&service)).await;
+    let tenant = studio.tenant(&service).await;
+    let mut line = tenant.open().await;
+    let number = Uuid::new_v4();
+    let mut urgent = fox(number, "a fox");
+    urgent.key = "urgent";
+    urgent.headers["priority"] = json!(8);
+    line.send(&urgent).await;
+    let accepted = line.event().await;
+    assert_eq!(named(&accepted), ("accepted", number));
+    assert_eq!((&accepted["eventNo"], &accepted["taskType"]), (&json!(1), &json!("GC")));
+    let job = accepted["jobId"].as_str().unwrap().to_owned();
+    let read = tenant.member.get(&format!("/v1/jobs/{job}")).await.expect(200);
+    assert_eq!((read.str("level"), &read.body["req_no"]), ("urgent", &json!(number)));
+
+    // the same again is the same job; the queue does not matter
+    urgent.key = "ordinary";
+    line.send(&urgent).await;
+    let (again, is_new) = line.any_event().await;
+    assert_eq!((again["duplicate"].as_bool(), &again["jobId"], is_new), (Some(true), &json!(job), false));
+    line.send(&fox(number, "a dog")).await;
+    let reused = line.event().await;
+    assert_eq!(
+        (named(&reused), reused["problem"]["code"].as_str()),
+        (("rejected", number), Some("req-no-reused"))
+    );
+    assert_eq!(tenant.jobs().await, ["queued"]);
+    // over HTTP, too
+    let mut same = crate::world::fox();
+    (same["req_no"], same["priority"]) = (json!(number), json!(8));
+    assert_eq!(tenant.member.post("/v1/jobs", same).await.expect(202).str("id"), job);
+
+    let worker = Worker::start(&studio.world, &service, &pool, "first").await;
+    let work = worker.work().await;
+    let _ = worker.progress(&work, 3).await.expect(200);
+    worker.upload(&work, "0.png").await;
+    let _ = worker.complete_with(&work, &["0.png"]).await.expect(200);
+    let (started, succeeded) = (line.event().await, line.event().await);
+    assert_eq!((named(&started), named(&succeeded)), (("started", number), ("succeeded", number)));
+    assert!(started["eventNo"].as_i64() < succeeded["eventNo"].as_i64());
+    let artifact = &succeeded["result"]["artifacts"][0];
+    assert_eq!((&artifact["name"], &artifact["bytes"]), (&json!("0.png"), &json!(3)));
+    let content = reqwest::get(artifact["url"].as_str().unwrap()).await.unwrap();
+    assert_eq!(content.text().await.unwrap(), "abc");
+    let content = format!("/v1/jobs/{job}/artifacts/{}/content", artifact["id"].as_str().unwrap());
+    assert_eq!(artifact["path"], content);
+
+    // one in an envelope, whose header says when it is too late
+    let enveloped = Uuid::new_v4();
+    let mut other = fox(enveloped, "a fox");
+    let header = json!({ "reqNo": enveloped, "taskType": "GC", "priority": 1 });
+    let body: Value = serde_json::from_slice(&other.body).unwrap();
+    other.body = json!({ "header": header, "body": body }).to_string().into_bytes();
+    (other.headers, other.content_type) = (json!({}), "application/vnd.atelier.envelope+json");
+    line.send(&other).await;
+    let accepted = line.event().await;
+    assert_eq!(named(&accepted), ("accepted", enveloped));
+    // cancelled over HTTP
+    let path = format!("/v1/jobs/{}/cancel", accepted["jobId"].as_str().unwrap());
+    let _ = tenant.member.post(&path, Value::Null).await.expect(202);
+    assert_eq!(named(&line.event().await), ("cancelled", enveloped));
+    // jobs that were submitted over HTTP have events, too
+    submit(&tenant.member, json!({})).await;
+    let accepted = line.event().await;
+    assert_eq!((&accepted["event"], &accepted["reqNo"]), (&json!("accepted"), &Value::Null));
+
+    // what was taken, and the latest event of each again
+    let unknown = Uuid::new_v4();
+    let asked = json!({ "req_nos": [number, unknown] });
+    let items = tenant.member.post("/v1/jobs/reconciliations", asked).await.expect(200).body["items"].clone();
+    assert_eq!(items[0], json!({ "req_no": number, "job_id": job, "state": "succeeded" }));
+    assert_eq!(items[1], json!({ "req_no": unknown, "job_id": null, "state": null }));
+    let (again, is_new) = line.any_event().await;
+    assert_eq!(
+        (named(&again), again["duplicate"].as_bool(), is_new),
+        (("succeeded", number), Some(true), false)
+    );
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn mq_credentials_let_a_tenant_publish_jobs_and_read_its_events() {
+    let studio = Studio::new().await;
+    let service = studio.world.start().await;
+    let _ = pool(&studio.world.admin(&service)).await;
+    let (tenant, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
+    let listed = tenant.member.get("/v1/mq-credentials").await.expect(200).body["items"][0].clone();
+    assert_eq!((&listed["id"], &listed["secret"]), (&json!(tenant.user), &Value::Null));
+    assert_eq!(
+        (&listed["url"], &listed["exchange"]),
+        (&json!("amqps://mq.test/%2f"), &json!("atelier.jobs"))
+    );
+    let viewer = service.client.token(&studio.world.issuer.user(tenant.id, auth::Role::Viewer));
+    viewer.post("/v1/mq-credentials", json!({ "name": "x" })).await.expect_problem(403, "forbidden");
+    other
+        .member
+        .delete(&format!("/v1/mq-credentials/{}", tenant.user))
+        .await
+        .expect_problem(404, "not-found");
+
+    // a name of another tenant in a message
+    let line = tenant.open().await;
+    let mut forged = fox(Uuid::new_v4(), "a fox");
+    forged.user = Some(other.user.clone());
+    assert!(line.publish(&forged).await.is_err(), "the broker takes a forged user_id");
+    // nothing else can be read, written or declared
+    for attempt in 0..6 {
+        let line = tenant.open().await;
+        let (channel, none) = (&line.channel, FieldTable::default());
+        let refused = match attempt {
+            0 => channel.basic_get(other.queue.as_str().into(), BasicGetOptions::default()).await.err(),
+            1 => channel.basic_get("jobs.submit.ordinary".into(), BasicGetOptions::default()).await.err(),
+            2 => channel.queue_declare("mine".into(), QueueDeclareOptions::default(), none).await.err(),
+            3 => {
+                let (queue, key) = (tenant.queue.as_str().into(), "#".into());
+                let bind = channel.queue_bind(
+                    queue,
+                    "atelier.events".into(),
+                    key,
+                    QueueBindOptions::default(),
+                    none,
+                );
+                bind.await.err()
+            }
+            4 | 5 => {
+                let exchange = if attempt == 4 { "atelier.events" } else { "" };
+                let (key, options) = (other.queue.as_str().into(), BasicPublishOptions::default());
+                let publish = channel.basic_publish(exchange.into(), key, options, b"{}", Default::default());
+                async { publish.await?.await }.await.err()
+            }
+            _ => unreachable!(),
+        };
+        let refused = refused.unwrap_or_else(|| panic!("attempt {attempt} is allowed"));
+        assert!(refused.to_string().contains("ACCESS"), "{attempt}: {refused}");
+    }
+    // a message without a user is nobody's
+    let mut anonymous = fox(Uuid::new_v4(), "a fox");
+    anonymous.user = Some(String::new());
+    tenant.open().await.send(&anonymous).await;
+    let mut conn = studio.world.db.admin().await;
+    let nobodys: (String, Option<TenantId>) = eventually("it is recorded", async || {
+        sqlx::query_as("select code, tenant_id from jobs.mq_dead").fetch_optional(&mut conn).await.unwrap()
+    })
+    .await;
+    assert_eq!(nobodys, ("unauthenticated".to_owned(), None));
+    assert_eq!(tenant.member.get("/v1/mq-dead").await.expect(200).body["items"], json!([]));
+
+    // who may not come in
+    assert!(connect(&studio.broker.url_of(&tenant.user, "amq_0")).await.is_err(), "a wrong password");
+    assert!(connect(&studio.broker.url_of("guest", "guest")).await.is_err(), "a default user");
+    // on an open connection the broker may remember what it was told
+    let mut open = tenant.open().await;
+    open.send(&fox(Uuid::new_v4(), "a fox")).await;
+    assert_eq!(open.event().await["event"], "accepted");
+    let _ = tenant.member.delete(&format!("/v1/mq-credentials/{}", tenant.user)).await.expect(204);
+    assert!(connect(&tenant.url).await.is_err(), "a deleted credential");
+    open.send(&fox(Uuid::new_v4(), "a fox")).await;
+    assert_eq!(open.event().await["problem"]["code"], "unauthenticated");
+    assert_eq!(tenant.jobs().await.len(), 1);
+    let mut open = other.open().await;
+    open.send(&fox(Uuid::new_v4(), "a fox")).await;
+    assert_eq!(open.event().await["event"], "accepted");
+    let order = json!({ "generation": 2, "state": "suspended", "delete_storages": false });
+    let path = format!("/internal/v1/tenants/{}", other.id);
+    let _ = service.client.service("identity").put(&path, order).await.expect(200);
+    assert!(connect(&other.url).await.is_err(), "a suspended tenant");
+    open.send(&fox(Uuid::new_v4(), "a fox")).await;
+    assert_eq!(open.event().await["problem"]["code"], "tenant-suspended");
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn mq_poison_is_recorded_and_answered_and_blocks_nothing() {
+    let studio = Studio::new().await;
+    let service = studio.world.start().await;
+    let tenant = studio.tenant(&service).await;
+    let mut line = tenant.open().await;
+    let good = Uuid::new_v4();
+    let with = |change: &dyn Fn(&mut crate::mq_tenant::Post)| {
+        let mut post = fox(Uuid::new_v4(), "a fox");
+        change(&mut post);
+        post
+    };
+    let poison = [
+        (with(&|post| post.body = b"{".to_vec()), "malformed"),
+        (with(&|post| post.headers = json!({ "taskType": "GC" })), "malformed"),
+        (with(&|post| post.headers["priority"] = json!(10)), "malformed"),
+        (with(&|post| post.reply_to = Some("events.mine".to_owned())), "malformed"),
+        (with(&|post| post.body = br#"{"method":"a.b","parameters":{}}"#.to_vec()), "unknown-method"),
+        (with(&|post| post.headers["taskType"] = json!("TP")), "task-type-mismatch"),
+        (with(&|post| post.body = vec![b' '; 600_000]), "too-large"),
+        (with(&|post| post.headers["x-deadline"] = json!("2020-01-01T00:00:00Z")), "deadline-passed"),
+        (fox(Uuid::new_v4(), ""), "invalid-parameters"),
+        (fox(Uuid::new_v4(), "a \0 fox"), "invalid-parameters"),
+        (fox(good, "a fox"), "no-capacity-ever"),
+    ];
+    for (post, code) in &poison {
+        line.send(post).await;
+        let event = line.event().await;
+        assert_eq!(
+            (&event["event"], event["problem"]["code"].as_str()),
+            (&json!("rejected"), Some(*code)),
+            "{event}"
+        );
+        if let Some(number) = post.headers["reqNo"].as_str() {
+            assert_eq!(event["reqNo"], number);
+        }
+    }
+    let dead = tenant.member.get("/v1/mq-dead").await.expect(200).body["items"].as_array().unwrap().clone();
+    let codes: Vec<&str> = dead.iter().rev().map(|dead| dead["code"].as_str().unwrap()).collect();
+    assert_eq!(codes, poison.iter().map(|(_, code)| *code).collect::<Vec<_>>());
+    assert_eq!((&dead[0]["req_no"], &dead[4]["bytes"]), (&json!(good), &json!(600_000)));
+    let stranger = studio.tenant(&service).await.member;
+    let replay = |n: usize| format!("/v1/mq-dead/{}/replay", dead[n]["id"].as_str().unwrap());
+    stranger.post(&replay(0), Value::Null).await.expect_problem(404, "not-found");
+    assert_eq!(stranger.get("/v1/mq-dead").await.expect(200).body["items"], json!([]));
+
+    // now there is a pool: the message can be taken, once
+    let _ = pool(&studio.world.admin(&service)).await;
+    for (n, outcome) in [(0, "accepted"), (0, "duplicate"), (3, "refused")] {
+        assert_eq!(tenant.member.post(&replay(n), Value::Null).await.expect(200).str("outcome"), outcome);
+    }
+    let cut = tenant.member.post(&replay(4), Value::Null).await;
+    cut.expect_problem(422, "invalid-field");
+    assert_eq!(named(&line.event().await), ("accepted", good));
+    assert_eq!(tenant.jobs().await, ["queued"]);
+    // what no service takes is not confirmed
+    let mut lost = fox(Uuid::new_v4(), "a fox");
+    lost.key = "elsewhere";
+    let confirmation = line.publish(&lost).await.unwrap();
+    assert!(matches!(confirmation, Confirmation::Ack(Some(_))), "{confirmation:?}");
+    assert_eq!(studio.waiting("jobs.submit.ordinary").await, 0);
+    line.connection.close(200, "done".into()).await.unwrap();
+    service.stop().await;
+}

@@ -1,0 +1,146 @@
+//! The message broker, Postgres or the service die.
+
+use serde_json::json;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use testkit::eventually;
+use uuid::Uuid;
+
+use crate::{
+    mq_tenant::{Studio, fox, named},
+    world::pool,
+};
+
+#[tokio::test]
+async fn mq_a_killed_broker_loses_nothing_that_it_has_confirmed() {
+    const JOBS: usize = 50;
+    let mut studio = Studio::new().await;
+    let service = studio.world.start().await;
+    let _ = pool(&studio.world.admin(&service)).await;
+    let tenant = studio.tenant(&service).await;
+    // RabbitMQ 3.10 loses a quorum queue that was declared just before a crash: not these
+    studio.broker.stop().await;
+    studio.broker.restart().await.unwrap();
+    // nobody takes the messages when the broker dies
+    service.stop().await;
+    let line = tenant.open().await;
+    let numbers: Vec<Uuid> = (0..JOBS).map(|_| Uuid::new_v4()).collect();
+    for number in &numbers {
+        line.send(&fox(*number, "a fox")).await;
+    }
+    studio.broker.kill().await;
+    studio.broker.restart().await.unwrap();
+    let service = studio.world.start().await;
+    let mut line = tenant.open().await;
+    for number in &numbers {
+        assert_eq!(named(&line.event().await), ("accepted", *number));
+    }
+
+    // and while the service runs
+    studio.broker.kill().await;
+    let member = service.client.token(&studio.world.issuer.user(tenant.id, auth::Role::Member));
+    let over_http = member.post("/v1/jobs", crate::world::fox()).await.expect(202).str("id").to_owned();
+    studio.broker.restart().await.unwrap();
+    let mut line = tenant.open().await;
+    let after = Uuid::new_v4();
+    line.send(&fox(after, "a fox")).await;
+    let first = loop {
+        // those that the service had not seen confirmed come again
+        let event = line.event().await;
+        if !numbers.iter().any(|number| event["reqNo"] == json!(number)) {
+            break event;
+        }
+    };
+    let second = line.event().await;
+    let mut seen = [&first, &second].map(|event| event["jobId"].as_str().unwrap().to_owned());
+    seen.sort();
+    assert_eq!(seen[0], over_http, "{first} {second}");
+    assert!([&first, &second].iter().any(|event| event["reqNo"] == json!(after)));
+    assert_eq!(jobs(&member).await, JOBS + 2);
+    service.stop().await;
+}
+
+async fn jobs(member: &testkit::Client) -> usize {
+    member.get("/v1/jobs?limit=200").await.expect(200).body["items"].as_array().unwrap().len()
+}
+
+/// Lets no service into the database, or again. The connection is to another one.
+async fn let_in(admin: &mut PgConnection, database: &str, allowed: bool) {
+    let sql = format!("alter database {database} allow_connections {allowed}");
+    sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut *admin).await.unwrap();
+    if !allowed {
+        let end = "select pg_terminate_backend(pid) from pg_stat_activity
+                   where datname = $1 and usename like 'atelier%'";
+        sqlx::query(end).bind(database).execute(admin).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn mq_nothing_is_acknowledged_without_postgres() {
+    let studio = Studio::new().await;
+    let service = studio.world.start().await;
+    let _ = pool(&studio.world.admin(&service)).await;
+    let tenant = studio.tenant(&service).await;
+    let mut line = tenant.open().await;
+    // the broker has asked what the tenant may
+    line.send(&fox(Uuid::new_v4(), "a fox")).await;
+    assert_eq!(line.event().await["event"], "accepted");
+    let url = studio.world.db.url();
+    let database = url.rsplit('/').next().unwrap();
+    let mut admin = PgConnection::connect(&std::env::var("TEST_POSTGRES").unwrap()).await.unwrap();
+    let_in(&mut admin, database, false).await;
+    let numbers = [Uuid::new_v4(), Uuid::new_v4()];
+    for number in numbers {
+        line.send(&fox(number, "a fox")).await;
+    }
+    // the service has them, and keeps them
+    eventually("they are delivered", async || {
+        (studio.waiting("jobs.submit.ordinary").await == 0).then_some(())
+    })
+    .await;
+    service.stop().await;
+    eventually("the broker has both again", async || {
+        (studio.waiting("jobs.submit.ordinary").await == 2).then_some(())
+    })
+    .await;
+    let service = studio.world.start().await;
+    eventually("they are delivered again", async || {
+        (studio.waiting("jobs.submit.ordinary").await == 0).then_some(())
+    })
+    .await;
+    let_in(&mut admin, database, true).await;
+    for number in numbers {
+        assert_eq!(named(&line.event().await), ("accepted", number));
+    }
+    let member = service.client.token(&studio.world.issuer.user(tenant.id, auth::Role::Member));
+    assert_eq!(jobs(&member).await, 3);
+    admin.close().await.unwrap();
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn mq_a_lost_acknowledgement_makes_no_second_job() {
+    let mut studio = Studio::new().await;
+    let proxy = studio.proxied().await;
+    let service = studio.world.start().await;
+    let _ = pool(&studio.world.admin(&service)).await;
+    let tenant = studio.tenant(&service).await;
+    let mut line = tenant.open().await;
+    let mut admin = studio.world.db.admin().await;
+    let number = Uuid::new_v4();
+    // the transaction waits, and the connection is cut before it can be acknowledged
+    let mut held = admin.begin().await.unwrap();
+    sqlx::query("lock table jobs.request_numbers in exclusive mode").execute(&mut *held).await.unwrap();
+    line.send(&fox(number, "a fox")).await;
+    studio.world.db.wait_for_blocked_query().await;
+    proxy.cut();
+    held.commit().await.unwrap();
+    assert_eq!(named(&line.event().await), ("accepted", number));
+    let (again, is_new) = line.any_event().await;
+    assert_eq!(
+        (named(&again), is_new, again["duplicate"].as_bool()),
+        (("accepted", number), false, Some(true))
+    );
+    assert_eq!(tenant.jobs().await, ["queued"]);
+    admin.close().await.unwrap();
+    service.stop().await;
+}
