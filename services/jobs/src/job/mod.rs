@@ -9,7 +9,7 @@ mod view;
 
 pub(crate) use change::cancel_open;
 pub(crate) use http::routes;
-pub(crate) use model::{Fence, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status};
+pub(crate) use model::{Fence, GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status};
 pub(crate) use store::{
     count_open, delete_ended, find, find_open, lock_for_attempt, record_begin, record_end,
 };
