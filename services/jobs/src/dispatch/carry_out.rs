@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use ids::{JobId, WorkerId};
+use ids::{JobId, PoolId, WorkerId};
 use sqlx::{Connection as _, PgConnection};
 
 use super::{
-    rows::{self, job_id, worker_id, worker_key},
+    rows::{self, job_id, node_key, worker_id, worker_key},
     store::{self, Assigned},
     world::World,
 };
 use crate::{
     artifact::{self, CHECKPOINTS},
     attempt::{self, Opened},
-    job::Level,
-    schedule::{Decision, Millis},
+    job::{GroupMode, Level},
+    schedule::{Decision, Millis, NodeId},
     worker::store::{Assignment, assign},
 };
 
@@ -69,15 +69,25 @@ pub(super) async fn carry_out(
                 }
             }
             Decision::Promote { job } => store::promote(conn, job_id(*job)).await?,
-            // jobs have no gangs and groups, and pools no lent units
-            Decision::Reserve { .. }
-            | Decision::Bind { .. }
-            | Decision::Unbind { .. }
+            Decision::Unbind { node, .. } => unbind(conn, world.id, *node).await?,
+            // a group is bound with the start of its job; jobs have no gangs, and pools no lent units
+            Decision::Bind { .. }
+            | Decision::Reserve { .. }
             | Decision::Lend { .. }
             | Decision::Return { .. } => {}
         }
     }
     Ok(done)
+}
+
+/// Lets no group hold a node.
+async fn unbind(conn: &mut PgConnection, pool: PoolId, node: NodeId) -> sqlx::Result<()> {
+    for held in store::group_nodes(conn, pool).await? {
+        if node_key(&held.node) == node {
+            store::unbind_group(conn, pool, &held.node).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Assigns a job to a worker. None if one of them has changed; then nothing is.
@@ -104,6 +114,9 @@ async fn start(
         let Some(gpu_spec) = assign(&mut savepoint, &given).await? else { return Ok(None) };
         let opened = Opened { job, worker, gpu_spec: &gpu_spec, number, at: rows::timestamp(now) };
         attempt::open(&mut savepoint, &opened).await?;
+        if assigned.group_mode == Some(GroupMode::Strict) {
+            store::bind_group(&mut savepoint, job).await?;
+        }
         Ok::<_, sqlx::Error>(Some(assigned))
     };
     let assigned = assigned.await?;

@@ -10,7 +10,7 @@ use super::{
     store::{JobRow, WorkerRow},
 };
 use crate::{
-    job::{self, JobState},
+    job::{self, GroupMode, JobState},
     schedule::{self, Attempt, Entry, Job, Millis, NodeId, Shape, Slice, SpecId, State, Tenure, Worker},
 };
 
@@ -57,8 +57,26 @@ pub(super) fn spec_key(name: &str) -> SpecId {
     SpecId(GpuSpecId::derived(&["gpu_spec", name]).uuid().as_u128())
 }
 
-fn node_key(name: &str) -> NodeId {
+pub(super) fn node_key(name: &str) -> NodeId {
     NodeId(GpuSpecId::derived(&["node", name]).uuid().as_u128())
+}
+
+/// A group of a tenant. Groups of one name and different modes are different groups.
+pub(super) fn group_key(tenant: TenantId, name: &str, mode: GroupMode) -> schedule::GroupId {
+    let mode = match mode {
+        GroupMode::Strict => "strict",
+        GroupMode::Prefer => "prefer",
+    };
+    schedule::GroupId(GpuSpecId::derived(&["group", &tenant.to_string(), mode, name]).uuid().as_u128())
+}
+
+fn group(row: &JobRow) -> Option<(schedule::GroupId, schedule::GroupMode)> {
+    let (name, mode) = (row.group_name.as_deref()?, row.group_mode?);
+    let kind = match mode {
+        GroupMode::Strict => schedule::GroupMode::Strict,
+        GroupMode::Prefer => schedule::GroupMode::Prefer,
+    };
+    Some((group_key(row.tenant_id, name, mode), kind))
 }
 
 fn level(level: job::Level) -> schedule::Level {
@@ -80,7 +98,7 @@ pub(super) fn job(row: &JobRow, specs: &[SpecId], estimates: &Estimates) -> Job 
         run: estimates.get(&row.class),
         gang: 1,
         same_node: false,
-        group: None,
+        group: group(row),
         checkpoints: false,
         firm_only: false,
     };

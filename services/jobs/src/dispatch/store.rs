@@ -7,7 +7,7 @@ use ids::{JobId, ModelId, PoolId, TenantId, WorkerId};
 use jiff::Timestamp;
 use sqlx::PgConnection;
 
-use crate::job::{JobState, Level, QueuedReason};
+use crate::job::{GroupMode, JobState, Level, QueuedReason};
 
 /// What has changed in pools. Read by every leader, without notifications.
 pub(super) const CHANGES: Outbox = Outbox { table: "pool_changes", channel: "pool_changes" };
@@ -101,6 +101,8 @@ pub(super) struct JobRow {
     pub(super) tenant_id: TenantId,
     pub(super) level: Level,
     pub(super) priority: i16,
+    pub(super) group_name: Option<String>,
+    pub(super) group_mode: Option<GroupMode>,
     pub(super) model: Option<ModelId>,
     pub(super) class: String,
     pub(super) state: JobState,
@@ -126,8 +128,8 @@ macro_rules! select_jobs {
     ($rest:literal, $($arguments:tt)*) => {
         sqlx::query_as!(
             JobRow,
-            r#"select j.id, j.tenant_id, j.level, j.priority, j.model, j.class, j.state, j.worker_id, j.reason,
-                      j.not_before, j.deadline, j.preemptions, j.leave_by, j.created_at, j.queued_at,
+            r#"select j.id, j.tenant_id, j.level, j.priority, j.group_name, j.group_mode, j.model, j.class, j.state,
+                      j.worker_id, j.reason, j.not_before, j.deadline, j.preemptions, j.leave_by, j.created_at, j.queued_at,
                       a.assigned_at as "assigned_at?", a.slice_from as "slice_from?", a.slice_until as "slice_until?",
                       a.slice_charge as "slice_charge?",
                       case when a.state = 'succeeded'
@@ -222,6 +224,7 @@ pub(super) struct Assigned {
     /// Number of the attempt.
     pub(super) attempt: i32,
     pub(super) level: Level,
+    pub(super) group_mode: Option<GroupMode>,
     /// Seconds since it was submitted, or its last attempt ended.
     pub(super) waited: f64,
 }
@@ -238,7 +241,7 @@ pub(super) async fn assign(
          set state = 'assigned', attempt = attempt + 1, worker_id = $2, reason = null, not_before = null,
              generation = generation + 1
          where id = $1 and state = 'queued'
-         returning attempt, level, extract(epoch from now() - queued_at)::float8 as "waited!""#,
+         returning attempt, level, group_mode, extract(epoch from now() - queued_at)::float8 as "waited!""#,
         job as JobId,
         worker as WorkerId,
     )
@@ -280,6 +283,55 @@ pub(super) async fn tell_to_leave(conn: &mut PgConnection, job: JobId, time: Dur
         time.as_secs_f64(),
     );
     Ok(done.execute(conn).await?.rows_affected() == 1)
+}
+
+/// A node that a strict group holds.
+pub(super) struct GroupNodeRow {
+    pub(super) tenant_id: TenantId,
+    pub(super) group_name: String,
+    pub(super) node: String,
+}
+
+/// Returns the nodes of a pool that strict groups hold.
+pub(super) async fn group_nodes(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<GroupNodeRow>> {
+    sqlx::query_as!(
+        GroupNodeRow,
+        "select tenant_id, group_name, node from group_nodes where pool_id = $1",
+        pool as PoolId,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Lets the group of an assigned job hold the node of its worker, and no other group.
+pub(super) async fn bind_group(conn: &mut PgConnection, job: JobId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "delete from group_nodes g using jobs j, workers w
+         where j.id = $1 and w.id = j.worker_id and g.pool_id = j.pool_id and g.node = w.node
+           and (g.tenant_id, g.group_name) <> (j.tenant_id, j.group_name)",
+        job as JobId,
+    )
+    .execute(&mut *conn)
+    .await?;
+    sqlx::query!(
+        "insert into group_nodes as g (pool_id, tenant_id, group_name, node)
+         select j.pool_id, j.tenant_id, j.group_name, w.node from jobs j join workers w on w.id = j.worker_id
+         where j.id = $1
+         on conflict (pool_id, tenant_id, group_name) do update set node = excluded.node, bound_at = now()
+         where g.node <> excluded.node",
+        job as JobId,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Lets no group hold a node.
+pub(super) async fn unbind_group(conn: &mut PgConnection, pool: PoolId, node: &str) -> sqlx::Result<()> {
+    sqlx::query!("delete from group_nodes where pool_id = $1 and node = $2", pool as PoolId, node)
+        .execute(conn)
+        .await
+        .map(drop)
 }
 
 /// A tenant's use of a pool.

@@ -11,7 +11,13 @@ use super::{
     rows::{self, millis, spec_key, tenant_key},
     store,
 };
-use crate::schedule::{Pool, Settings, Share, Slice, Snapshot, Spec, SpecId, State, Tenant};
+use crate::{
+    job,
+    schedule::{
+        Entry, Group, GroupId, GroupMode, Millis, Pool, Settings, Share, Slice, Snapshot, Spec, SpecId,
+        State, Tenant,
+    },
+};
 
 /// Successful attempts that estimates are learned from.
 const DURATIONS: i64 = 10_000;
@@ -57,6 +63,7 @@ impl World {
         let spec_names: BTreeMap<_, _> = specs.iter().copied().zip(names).collect();
         let estimates = Estimates::of(store::durations(conn, DURATIONS).await?);
         let uses = store::uses(conn, id).await?;
+        let group_nodes = store::group_nodes(conn, id).await?;
         let job_rows = store::open_jobs(conn, id).await?;
         let worker_rows = store::ready_workers(conn, id).await?;
         let now = millis(now);
@@ -77,6 +84,7 @@ impl World {
             tenants: tenants(&uses),
             workers: worker_rows.iter().map(rows::worker).collect(),
             epoch: uses.iter().filter_map(|row| u64::try_from(row.epoch).ok()).max().unwrap_or_default(),
+            groups: groups(&group_nodes, &jobs, &worker_rows, now),
             jobs,
             ..Snapshot::default()
         };
@@ -116,6 +124,29 @@ impl World {
         };
         Accounts { uses: tenants.into_iter().map(used).collect(), slices: running.map(row).collect() }
     }
+}
+
+/// The groups of open jobs, and those that hold a node. One without jobs keeps its node from now on for as long as after its
+/// last job.
+fn groups(
+    held: &[store::GroupNodeRow],
+    jobs: &[Entry],
+    workers: &[store::WorkerRow],
+    now: Millis,
+) -> BTreeMap<GroupId, Group> {
+    let of_job = |entry: &Entry| {
+        let (id, mode) = entry.job.shape.group?;
+        Some((id, Group { mode, node: None, idle_since: None, lost_since: None }))
+    };
+    let mut groups: BTreeMap<_, _> = jobs.iter().filter_map(of_job).collect();
+    for row in held {
+        let id = rows::group_key(row.tenant_id, &row.group_name, job::GroupMode::Strict);
+        let idle = Group { mode: GroupMode::Strict, node: None, idle_since: Some(now), lost_since: None };
+        let group = groups.entry(id).or_insert(idle);
+        group.node = Some(rows::node_key(&row.node));
+        group.lost_since = workers.iter().all(|worker| worker.node != row.node).then_some(now);
+    }
+    groups
 }
 
 fn tenants(uses: &[store::UseRow]) -> Vec<Tenant> {

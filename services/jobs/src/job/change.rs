@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use api::Checks;
 use ids::{JobId, TenantId};
 use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{
     inputs,
-    model::{Job, JobState, Level},
+    model::{Group, GroupMode, Job, JobState, Level},
     store::{self, Number, Submission},
     view::{JobChange, NewJob},
 };
@@ -23,6 +23,8 @@ use crate::{
     pool, tenant, upload,
 };
 
+/// Characters of the name of a group, at most.
+const MAX_GROUP: usize = 128;
 /// Furthest deadline.
 const MAX_DEADLINE: SignedDuration = SignedDuration::from_hours(30 * 24);
 
@@ -137,6 +139,11 @@ fn read(new: &NewJob) -> Result<Submission<'_>, Error> {
     })?;
     let mut checks = Checks::default();
     checks.within("/priority", new.priority, 0, 9);
+    if let Some(group) = &new.group {
+        checks.display_name("/group", group, MAX_GROUP);
+    }
+    let has_group = new.group.is_some() || new.group_mode.is_none();
+    checks.require(has_group, "/group_mode", "must be absent without `group`");
     let inputs = match method.read(&new.parameters) {
         Ok(inputs) => inputs,
         Err(errors) => {
@@ -155,6 +162,10 @@ fn read(new: &NewJob) -> Result<Submission<'_>, Error> {
         kind: method.kind(),
         level: new.level.unwrap_or_else(|| Level::of_priority(new.priority)),
         priority: new.priority,
+        group: new
+            .group
+            .clone()
+            .map(|name| Group { name, mode: new.group_mode.unwrap_or(GroupMode::Strict) }),
         deadline: new.deadline,
         req_no: new.req_no,
         inputs,
@@ -170,9 +181,12 @@ fn check_deadline(deadline: Option<Timestamp>, now: Timestamp) -> Result<(), Err
 
 /// The hash by which a repetition is recognized.
 fn content(submission: &Submission<'_>) -> Vec<u8> {
-    let Submission { application, method, level, priority, deadline, inputs, .. } = submission;
-    let content = json!([application, method, inputs.parameters, level, priority, deadline]);
-    Sha256::digest(content.to_string()).to_vec()
+    let Submission { application, method, level, priority, group, deadline, inputs, .. } = submission;
+    let (parameters, level, priority) = (inputs.parameters.clone(), json!(level), json!(priority));
+    let mut content = vec![json!(application), json!(method), parameters, level, priority, json!(deadline)];
+    // of a job without a group it is the same as before there were groups
+    content.extend(group.as_ref().map(|group| json!([group.name, group.mode])));
+    Sha256::digest(Value::from(content).to_string()).to_vec()
 }
 
 /// Changes a locked job that waits.

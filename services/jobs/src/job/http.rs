@@ -70,6 +70,8 @@ struct ListParams {
     level: Option<Level>,
     /// Only jobs of this application.
     application: Option<String>,
+    /// Only jobs of this group.
+    group: Option<String>,
     /// Only the job with this number of the client.
     req_no: Option<Uuid>,
 }
@@ -87,12 +89,14 @@ async fn list_jobs(
     let page = PageParams { limit: params.limit, cursor: params.cursor }.request()?;
     let mut checks = api::Checks::default();
     checks.text("application", params.application.as_deref());
+    checks.text("group", params.group.as_deref());
     checks.finish()?;
     let filter = store::Filter {
         state: params.state,
         kind: params.kind,
         level: params.level,
         application: params.application,
+        group: params.group,
         req_no: params.req_no,
     };
     let mut tx = state.db.tenant(member.tenant).await?;

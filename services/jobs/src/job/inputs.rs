@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Notes which uploads that jobs name have their contents in the bucket. Before the transaction that submits the jobs.
-pub(super) async fn confirm(state: &AppState, owner: TenantId, jobs: &[NewJob]) -> Result<(), Error> {
+pub(crate) async fn confirm(state: &AppState, owner: TenantId, jobs: &[NewJob]) -> Result<(), Error> {
     let inputs = jobs.iter().filter_map(|job| {
         Method::find(&job.application, &job.method).and_then(|method| method.read(&job.parameters).ok())
     });

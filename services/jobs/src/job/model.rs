@@ -56,6 +56,25 @@ impl Level {
     }
 }
 
+/// Whether the jobs of a group may run on other nodes than its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+#[schema(as = JobGroupMode)]
+pub(crate) enum GroupMode {
+    /// One group to one node: its jobs run there only, and those of no other strict group do.
+    Strict,
+    /// The node of the group is tried first.
+    Prefer,
+}
+
+/// The group of a job: jobs of a tenant that belong on one node. Groups of different modes are different groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub(crate) name: String,
+    pub(crate) mode: GroupMode,
+}
+
 /// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
@@ -192,6 +211,7 @@ pub(crate) struct Job {
     pub(crate) kind: Kind,
     pub(crate) level: Level,
     pub(crate) priority: u8,
+    pub(crate) group: Option<Group>,
     pub(crate) status: Status,
     /// Number of attempts.
     pub(crate) attempts: i32,

@@ -11,7 +11,7 @@ use sqlx::{PgConnection, types::Json};
 use uuid::Uuid;
 
 use super::{
-    model::{Fence, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status},
+    model::{Fence, Group, GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status},
     view::ProgressView,
 };
 use crate::{application::Inputs, attempt::Counts, pool};
@@ -25,6 +25,8 @@ struct Row {
     kind: Kind,
     level: Level,
     priority: i16,
+    group_name: Option<String>,
+    group_mode: Option<GroupMode>,
     state: JobState,
     attempt: i32,
     worker_id: Option<WorkerId>,
@@ -68,6 +70,7 @@ impl TryFrom<Row> for Job {
             kind: row.kind,
             level: row.level,
             priority,
+            group: row.group_name.zip(row.group_mode).map(|(name, mode)| Group { name, mode }),
             status,
             attempts: row.attempt,
             deadline: jiff(row.deadline),
@@ -86,9 +89,10 @@ macro_rules! select_jobs {
     ($rest:literal, $($arguments:tt)*) => {
         sqlx::query_as!(
             Row,
-            r#"select id, tenant_id, pool_id, application, method, kind, level, priority, state, attempt, worker_id, reason,
-                      problem as "problem: Json<JobProblem>", not_before, deadline, req_no, generation, created_at, started_at,
-                      ended_at, (select m.id from models m where m.job_id = jobs.id) as "result: ModelId"
+            r#"select id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode, state, attempt,
+                      worker_id, reason, problem as "problem: Json<JobProblem>", not_before, deadline, req_no, generation,
+                      created_at, started_at, ended_at,
+                      (select m.id from models m where m.job_id = jobs.id) as "result: ModelId"
                from jobs "# + $rest,
             $($arguments)*
         )
@@ -160,6 +164,7 @@ pub(super) struct Filter {
     pub(super) kind: Option<Kind>,
     pub(super) level: Option<Level>,
     pub(super) application: Option<String>,
+    pub(super) group: Option<String>,
     pub(super) req_no: Option<Uuid>,
 }
 
@@ -182,7 +187,8 @@ pub(super) async fn page(
            and ($6::text is null or application = $6)
            and ($7::uuid is null
                 or id = (select n.job_id from request_numbers n where n.tenant_id = $1 and n.req_no = $7))
-         order by id desc limit $8",
+           and ($8::text is null or group_name = $8)
+         order by id desc limit $9",
         tenant as TenantId,
         before as Option<JobId>,
         filter.state as Option<JobState>,
@@ -190,6 +196,7 @@ pub(super) async fn page(
         filter.level as Option<Level>,
         filter.application,
         filter.req_no,
+        filter.group,
         limit
     );
     let (mut page, ids) = request.page(ids.fetch_all(&mut *conn).await?, |id| *id).split();
@@ -212,7 +219,8 @@ async fn list(
            and ($6::text is null or application = $6)
            and ($7::uuid is null
                 or id = (select n.job_id from request_numbers n where n.tenant_id = $1 and n.req_no = $7))
-         order by id desc limit $8",
+           and ($8::text is null or group_name = $8)
+         order by id desc limit $9",
         tenant as TenantId,
         before as Option<JobId>,
         filter.state as Option<JobState>,
@@ -220,6 +228,7 @@ async fn list(
         filter.level as Option<Level>,
         filter.application,
         filter.req_no,
+        filter.group,
         limit
     )
     .fetch_all(conn)
@@ -234,6 +243,7 @@ pub(super) struct Submission<'a> {
     pub(super) kind: Kind,
     pub(super) level: Level,
     pub(super) priority: u8,
+    pub(super) group: Option<Group>,
     pub(super) deadline: Option<Timestamp>,
     pub(super) req_no: Option<Uuid>,
     pub(super) inputs: Inputs,
@@ -248,6 +258,8 @@ struct NewRow<'a> {
     kind: Kind,
     level: Level,
     priority: u8,
+    group_name: Option<&'a str>,
+    group_mode: Option<GroupMode>,
     model: Option<Uuid>,
     class: &'a str,
     deadline: Option<Timestamp>,
@@ -266,6 +278,8 @@ impl<'a> NewRow<'a> {
             kind: job.kind,
             level: job.level,
             priority: job.priority,
+            group_name: job.group.as_ref().map(|group| &*group.name),
+            group_mode: job.group.as_ref().map(|group| group.mode),
             model: job.inputs.model.map(ModelId::uuid),
             class: &job.inputs.class,
             deadline: job.deadline,
@@ -287,12 +301,13 @@ pub(super) async fn insert(
     sqlx::query!(
         "with added as materialized (
              select * from jsonb_to_recordset($3) as added(
-                 id uuid, application text, method text, kind text, level text, priority smallint, model uuid, class text,
-                 deadline timestamptz, req_no uuid, parameters jsonb, change jsonb)),
+                 id uuid, application text, method text, kind text, level text, priority smallint, group_name text,
+                 group_mode text, model uuid, class text, deadline timestamptz, req_no uuid, parameters jsonb, change jsonb)),
          inserted as (
-             insert into jobs (id, tenant_id, pool_id, application, method, kind, level, priority, model, class, state,
-                               deadline, req_no)
-             select id, $1, $2, application, method, kind, level, priority, model, class, 'queued', deadline, req_no
+             insert into jobs (id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode,
+                               model, class, state, deadline, req_no)
+             select id, $1, $2, application, method, kind, level, priority, group_name, group_mode, model, class, 'queued',
+                    deadline, req_no
              from added),
          inputs as (
              insert into job_inputs (job_id, tenant_id, parameters) select id, $1, parameters from added)

@@ -8,7 +8,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::model::{Job, JobProblem, JobState, Kind, Level, QueuedReason, Status};
+use super::model::{GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status};
 
 /// A new job.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -33,6 +33,13 @@ pub(crate) struct NewJob {
     /// Level of the job. By default it follows from the priority: 0–2 `background`, 3–6 `ordinary`, 7–9 `urgent`.
     #[serde(default)]
     pub(crate) level: Option<Level>,
+    /// Jobs with the same group run on one node. At most 128 characters.
+    #[serde(default)]
+    #[schema(max_length = 128, example = "campaign-7")]
+    pub(crate) group: Option<String>,
+    /// Whether they may run on other nodes. By default they may not (`strict`). Only with `group`.
+    #[serde(default)]
+    pub(crate) group_mode: Option<GroupMode>,
     /// The job expires if it waits at that time. At most 30 days ahead.
     #[serde(default)]
     #[schema(example = "2026-12-01T08:00:00Z")]
@@ -134,6 +141,11 @@ pub(crate) struct JobView {
     pub(crate) level: Level,
     /// Orders the jobs of a tenant, 9 first.
     pub(crate) priority: u8,
+    /// The group of the job, or null.
+    #[schema(example = "campaign-7")]
+    pub(crate) group: Option<String>,
+    /// Whether jobs of the group may run on other nodes, or null.
+    pub(crate) group_mode: Option<GroupMode>,
     /// Current state.
     pub(crate) state: JobState,
     /// Why the job is queued again, or null.
@@ -175,6 +187,8 @@ impl JobView {
             },
             reason,
             not_before,
+            group_mode: job.group.as_ref().map(|group| group.mode),
+            group: job.group.map(|group| group.name),
             id: job.id,
             application: job.application,
             method: job.method,

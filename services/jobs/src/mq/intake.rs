@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, convert::Infallible, time::Duration};
 
 use anyhow::Context as _;
 use futures::StreamExt as _;
-use ids::{DeadMessageId, MqCredentialId, TenantId};
+use ids::{DeadMessageId, MqCredentialId, TenantId, UploadId};
 use jiff::Timestamp;
 use lapin::{
     Connection, Consumer,
@@ -145,6 +145,9 @@ enum Work<'a> {
 
 impl Work<'_> {
     async fn run(self, state: &AppState) -> Result<Vec<Outcome>, Error> {
+        if let Self::Take(messages) = self {
+            confirm_uploads(state, messages).await?;
+        }
         let mut tx = state.db.worker().await?;
         let outcomes = match self {
             Self::Take(messages) => take(&mut tx, messages, (state.clock)()).await?,
@@ -158,6 +161,39 @@ impl Work<'_> {
         tx.commit().await?;
         Ok(outcomes)
     }
+}
+
+/// Notes which uploads that messages name have their contents in the bucket: before the transaction, as the storage service
+/// is asked. If it does not answer, their jobs are refused as if they had none.
+async fn confirm_uploads(state: &AppState, messages: &[Message]) -> Result<(), Error> {
+    let prefix = format!("{}_", UploadId::PREFIX);
+    let names_uploads =
+        |message: &&Message| message.body.windows(prefix.len()).any(|part| part == prefix.as_bytes());
+    let messages: Vec<&Message> = messages.iter().filter(names_uploads).collect();
+    let named: Vec<_> = messages.iter().filter_map(|message| credential(message)).collect();
+    if named.is_empty() {
+        return Ok(());
+    }
+    let mut tx = state.db.worker().await?;
+    let known = store::credentials(&mut tx, &named).await?;
+    drop(tx);
+    for message in messages {
+        let Some(tenant) = credential(message).and_then(|id| Some(known.get(&id)?.tenant)) else { continue };
+        let Ok(job) = model::read(message, tenant) else { continue };
+        match job::confirm_inputs(state, tenant, &[job]).await {
+            Err(error @ Error::Database(_)) => return Err(error),
+            Err(error) => {
+                tracing::warn!(tenant.id = %tenant, error = format!("{error:#}"), "uploads cannot be looked for");
+            }
+            Ok(()) => {}
+        }
+    }
+    Ok(())
+}
+
+/// The credential that a message names.
+fn credential(message: &Message) -> Option<MqCredentialId> {
+    message.properties.user_id.as_ref()?.parse().ok()
 }
 
 /// Runs a transaction until Postgres has committed it.
@@ -198,10 +234,7 @@ pub(super) async fn take(
     messages: &[Message],
     now: Timestamp,
 ) -> Result<Vec<Outcome>, Error> {
-    let named: Vec<Option<MqCredentialId>> = messages
-        .iter()
-        .map(|message| message.properties.user_id.as_ref().and_then(|name| name.parse().ok()))
-        .collect();
+    let named: Vec<Option<MqCredentialId>> = messages.iter().map(credential).collect();
     let known = store::credentials(conn, &named.iter().flatten().copied().collect::<Vec<_>>()).await?;
     let mut outcomes = vec![Outcome::Accepted; messages.len()];
     let mut refusals: Vec<(usize, Refusal)> = Vec::new();

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     application::Method,
     error::Error,
-    job::{Kind, NewJob},
+    job::{GroupMode, Kind, NewJob},
 };
 
 /// Content type of a message with its header in the body.
@@ -186,6 +186,7 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
     let req_no = req_no(&message.properties, &headers)?;
     let priority = priority(headers.get("priority"))?;
     let deadline = deadline(headers.get("x-deadline"))?;
+    let (group, group_mode) = group(&headers)?;
     let unknown = || Refusal::new(Code::UnknownMethod, format!("no application has {:?}", body.method));
     let (application, name) = body.method.rsplit_once('.').ok_or_else(unknown)?;
     let method = Method::find(application, name).ok_or_else(unknown)?;
@@ -208,6 +209,8 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
         parameters: body.parameters,
         priority,
         level: None,
+        group,
+        group_mode,
         deadline,
         req_no: Some(req_no),
     })
@@ -217,7 +220,7 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
 fn check_known(headers: &Map<String, Value>) -> Result<(), Refusal> {
     let refused = |name: &&String| {
         name.starts_with("x-atelier-")
-            || ["group", "x-group-mode", "x-max-cost"].contains(&name.as_str())
+            || name.as_str() == "x-max-cost"
             || name.as_str() == "x-progress" && headers[name.as_str()] != "none"
     };
     let refused: BTreeSet<&String> = headers.keys().filter(refused).collect();
@@ -256,6 +259,13 @@ fn priority(header: Option<&Value>) -> Result<u8, Refusal> {
 fn deadline(header: Option<&Value>) -> Result<Option<Timestamp>, Refusal> {
     let invalid = || malformed("the header x-deadline is a time, as 2026-12-01T08:00:00Z");
     header.map(|value| value.as_str().and_then(|text| text.parse().ok()).ok_or_else(invalid)).transpose()
+}
+
+fn group(headers: &Map<String, Value>) -> Result<(Option<String>, Option<GroupMode>), Refusal> {
+    let invalid = || malformed("the header group is a name, and x-group-mode is strict or prefer");
+    let name = headers.get("group").map(|value| value.as_str().map(str::to_owned).ok_or_else(invalid));
+    let mode = headers.get("x-group-mode").map(|value| GroupMode::deserialize(value).map_err(|_| invalid()));
+    Ok((name.transpose()?, mode.transpose()?))
 }
 
 #[cfg(test)]

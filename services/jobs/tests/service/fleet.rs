@@ -23,7 +23,11 @@ pub(crate) struct Work {
 impl Worker {
     /// Creates a worker of the pool. Its process has not registered.
     pub(crate) async fn create(world: &World, service: &Service, pool: &str, name: &str) -> Self {
-        let body = json!({ "name": name, "gpu_spec": "small", "node": "node-1" });
+        Self::create_on(world, service, pool, name, "node-1").await
+    }
+
+    async fn create_on(world: &World, service: &Service, pool: &str, name: &str, node: &str) -> Self {
+        let body = json!({ "name": name, "gpu_spec": "small", "node": node });
         let path = format!("/v1/platform-pools/{pool}/workers");
         let made = world.admin(service).post(&path, body).await.expect(201);
         let token = made.str("token").to_owned();
@@ -39,6 +43,19 @@ impl Worker {
     /// Creates a worker, and registers its process.
     pub(crate) async fn start(world: &World, service: &Service, pool: &str, name: &str) -> Self {
         let mut worker = Self::create(world, service, pool, name).await;
+        worker.register().await;
+        worker
+    }
+
+    /// Creates a worker on a node, and registers its process.
+    pub(crate) async fn start_on(
+        world: &World,
+        service: &Service,
+        pool: &str,
+        name: &str,
+        node: &str,
+    ) -> Self {
+        let mut worker = Self::create_on(world, service, pool, name, node).await;
         worker.register().await;
         worker
     }
@@ -153,6 +170,22 @@ impl Worker {
     pub(crate) async fn leave(&self, work: &Work) -> Response {
         self.call(work, "leave", json!({})).await
     }
+}
+
+/// Polls for these workers until one has work. Returns which.
+pub(crate) async fn any_work(workers: &[&Worker]) -> (usize, Work) {
+    eventually("a worker gets a job", async || {
+        for (n, worker) in workers.iter().enumerate() {
+            let answer = worker.poll(None, 0).await.expect(200);
+            let work = &answer.body["instruction"]["work"];
+            if let Some(job) = work["job_id"].as_str() {
+                let attempt = work["attempt"].as_i64().unwrap();
+                return Some((n, Work { job: job.to_owned(), attempt }));
+            }
+        }
+        None
+    })
+    .await
 }
 
 /// Uploads to a signed URL. Returns the status.

@@ -7,6 +7,7 @@ mod attempts;
 mod database;
 mod events;
 mod fleet;
+mod groups;
 mod intake;
 mod isolation;
 mod jobs;

@@ -1,0 +1,112 @@
+//! Groups: jobs of a tenant that belong on one node.
+
+use ids::TenantId;
+use serde_json::json;
+use testkit::{Client, eventually};
+
+use crate::{
+    fleet::{Worker, any_work, reaches},
+    world::{World, pool, submit},
+};
+
+async fn waits_because(member: &Client, job: &str, message: &str) {
+    eventually("the job waits for its node", async || {
+        let why = member.get(&format!("/v1/jobs/{job}/explanation")).await.expect(200);
+        (why.body["code"] == "group_node" && why.body["message"] == message).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_strict_group_has_a_node_of_its_own() {
+    let world = World::new().await;
+    let service = world.start().await;
+    let pool = pool(&world.admin(&service)).await;
+    let one = Worker::start_on(&world, &service, &pool, "one", "node-1").await;
+    let two = Worker::start_on(&world, &service, &pool, "two", "node-2").await;
+    let workers = [&one, &two];
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let group = |name: &str| json!({ "group": name });
+
+    let job = submit(&member, group("campaign")).await;
+    assert_eq!((job.str("group"), job.str("group_mode")), ("campaign", "strict"));
+    let (its, work) = any_work(&workers).await;
+    // its node is busy, and the other one is idle
+    let second = submit(&member, group("campaign")).await.str("id").to_owned();
+    waits_because(&member, &second, "The node of the group has no idle worker.").await;
+    // a group of the same name of another tenant is another group
+    let stranger = world.member(&service, TenantId::new());
+    submit(&stranger, group("campaign")).await;
+    let (other, strange) = any_work(&workers).await;
+    assert_ne!(other, its);
+    let _ = workers[its].complete(&work).await.expect(200);
+    let (again, work) = any_work(&workers).await;
+    assert_eq!((again, &work.job), (its, &second));
+    for (n, work) in [(its, &work), (other, &strange)] {
+        let _ = workers[n].complete(work).await.expect(200);
+        assert_eq!(workers[n].poll(None, 0).await.expect(200).body["instruction"], json!(null));
+    }
+
+    // the next scheduler knows which nodes are held
+    service.stop().await;
+    let service = world.start().await;
+    let member = world.member(&service, tenant);
+    let (one, two) = (one.through(&service), two.through(&service));
+    let third = submit(&member, group("other")).await.str("id").to_owned();
+    waits_because(&member, &third, "Other groups hold all nodes.").await;
+    // who only prefers a node does not wait for one
+    let loose = submit(&member, json!({ "group": "other", "group_mode": "prefer" })).await;
+    let (_, work) = any_work(&[&one, &two]).await;
+    assert_eq!(work.job, loose.str("id"));
+    let found = member.get("/v1/jobs?group=other").await.expect(200);
+    assert_eq!(found.body["items"].as_array().unwrap().len(), 2);
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_group_whose_node_is_lost_gets_another() {
+    let world = World::new().await;
+    let service = world.start().await;
+    let pool = pool(&world.admin(&service)).await;
+    let one = Worker::start_on(&world, &service, &pool, "one", "node-1").await;
+    let member = world.member(&service, TenantId::new());
+    let first = submit(&member, json!({ "group": "campaign" })).await.str("id").to_owned();
+    let work = one.work().await;
+    let _ = one.complete(&work).await.expect(200);
+    reaches(&member, &first, "succeeded").await;
+    let _ = one.unregister().await.expect(200);
+    let two = Worker::start_on(&world, &service, &pool, "two", "node-2").await;
+    let second = submit(&member, json!({ "group": "campaign" })).await.str("id").to_owned();
+    waits_because(&member, &second, "The node of the group has no idle worker.").await;
+    // a minute later
+    let work = loop {
+        let answer = two.poll(None, 20).await.expect(200);
+        if let Some(job) = answer.body["instruction"]["work"]["job_id"].as_str() {
+            break job.to_owned();
+        }
+        assert_eq!(member.get(&format!("/v1/jobs/{second}")).await.expect(200).str("state"), "queued");
+    };
+    assert_eq!(work, second);
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_group_has_a_valid_name() {
+    let world = World::new().await;
+    let service = world.start().await;
+    pool(&world.admin(&service)).await;
+    let member = world.member(&service, TenantId::new());
+    for (change, field) in [
+        (json!({ "group": "" }), "/group"),
+        (json!({ "group": "x".repeat(129) }), "/group"),
+        (json!({ "group": "a\u{0}b" }), "/group"),
+        (json!({ "group_mode": "prefer" }), "/group_mode"),
+    ] {
+        let mut body = crate::world::fox();
+        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        let refused = member.post("/v1/jobs", body).await.expect_problem(422, "invalid-field");
+        assert_eq!(refused.body["errors"][0]["pointer"], field);
+    }
+    service.stop().await;
+}
