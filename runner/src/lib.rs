@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  runner::run ──► door (jobs service)        poll, progress, uploads, complete
+//!       ├──► child                            the process of the engine, if it is not started by others
 //!       └──► work ──► engine (WebUI's API)    one job at a time
 //!              └──► object store              PUT of each result, by a signed URL
 //! ```
@@ -9,9 +10,12 @@
 //! Stateless, with outbound connections only. A restarted process registers a new session; the attempt of the previous
 //! session counts as lost.
 
+mod child;
 mod door;
 mod engine;
+mod pace;
 mod runner;
 mod work;
 
-pub use runner::{Config, run};
+pub use child::Program;
+pub use runner::{Config, Limits, run};

@@ -1,14 +1,16 @@
 //! The program: `atelier-runner`.
 
+use std::{ffi::OsString, path::PathBuf};
+
 use anyhow::Context as _;
-use atelier_runner::Config;
+use atelier_runner::{Config, Limits, Program};
 use clap::Parser;
 use secrecy::SecretString;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-/// The process of a worker: runs jobs of the platform in an engine that listens beside it.
+/// The process of a worker: runs jobs of the platform in an engine beside it.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Args {
@@ -21,6 +23,10 @@ struct Args {
     /// Base URL of a Stable Diffusion WebUI.
     #[arg(long, env = "ATELIER_ENGINE_URL", default_value = "http://127.0.0.1:7860")]
     engine_url: Url,
+    /// The program of the engine and its arguments, after `--`: it is started, started again when it ends, and killed when it
+    /// hangs. Without it the engine is another container
+    #[arg(last = true, value_name = "PROGRAM")]
+    engine: Vec<OsString>,
 }
 
 #[tokio::main]
@@ -37,6 +43,13 @@ async fn main() -> anyhow::Result<()> {
         }
         stopped.cancel();
     });
-    let config = Config { jobs_url: args.jobs_url, token: args.token, engine_url: args.engine_url };
+    let mut engine = args.engine.into_iter();
+    let config = Config {
+        jobs_url: args.jobs_url,
+        token: args.token,
+        engine_url: args.engine_url,
+        program: engine.next().map(|path| Program { path: PathBuf::from(path), args: engine.collect() }),
+        limits: Limits::default(),
+    };
     atelier_runner::run(config, stop).await.context("runner")
 }

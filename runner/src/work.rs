@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     door::{Artifact, Attempt, Error, Instruction, Phase, Progress, Session, StopReason, Work},
-    engine::{Failure, Steps, WebUi},
+    engine::{Failure, Steps},
+    pace::Pace,
+    runner::Engine,
 };
 
 /// How often progress is read and reported.
 const REPORT: Duration = Duration::from_millis(500);
 /// Pause after a call that failed.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long an interrupted engine may take to answer.
-const INTERRUPTED: Duration = Duration::from_secs(20);
 
 /// How an attempt has ended for the runner.
 enum End {
@@ -30,23 +30,23 @@ enum End {
     Ending,
 }
 
-/// Runs an attempt to its end.
+/// Runs an attempt to its end. Returns whether the engine can be relied on for another.
 ///
 /// # Errors
 /// If the session has ended, or the end could not be reported.
 pub(crate) async fn run(
     session: &Session,
-    engine: &WebUi,
+    engine: &Engine,
     work: Work,
     stop: &CancellationToken,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let attempt = Attempt { job_id: work.job_id, attempt: work.attempt };
     if (work.application.as_str(), work.method.as_str()) != ("stable-diffusion", "txt2img") {
         let message = format!("The worker does not run {}.{}.", work.application, work.method);
-        return session.fail(attempt, "unknown-method", &message, false).await;
+        return session.fail(attempt, "unknown-method", &message, false).await.map(|()| true);
     }
     tracing::info!(job.id = %attempt.job_id, attempt.attempt, "attempt begins");
-    let end = compute(session, engine, attempt, &work, stop).await?;
+    let (end, is_sound) = compute(session, engine, attempt, &work, stop).await?;
     match end {
         End::Made(pictures) => tokio::select! {
             done = deliver(session, attempt, pictures) => done,
@@ -59,7 +59,8 @@ pub(crate) async fn run(
         }
         End::Stopped(reason) => left(session, attempt, reason).await,
         End::Ending => Ok(()),
-    }
+    }?;
+    Ok(is_sound)
 }
 
 async fn left(session: &Session, attempt: Attempt, reason: StopReason) -> Result<(), Error> {
@@ -70,36 +71,42 @@ async fn left(session: &Session, attempt: Attempt, reason: StopReason) -> Result
     }
 }
 
-/// Lets the engine work until it is done or has to stop. An engine that has to stop is idle afterwards.
+/// Lets the engine work until it is done or has to stop. An engine that has to stop is idle afterwards, or is killed. Also
+/// returns whether the engine can be relied on.
 async fn compute(
     session: &Session,
-    engine: &WebUi,
+    engine: &Engine,
     attempt: Attempt,
     work: &Work,
     stop: &CancellationToken,
-) -> Result<End, Error> {
-    let making = engine.txt2img(&work.parameters);
+) -> Result<(End, bool), Error> {
+    let making = engine.api.txt2img(&work.parameters);
     tokio::pin!(making);
     let end = tokio::select! {
-        made = &mut making => return Ok(made.map_or_else(End::Failed, End::Made)),
+        made = &mut making => {
+            let is_sound = made.as_ref().err().is_none_or(|failure| !failure.is_retryable);
+            return Ok((made.map_or_else(End::Failed, End::Made), is_sound));
+        }
         reason = stopped(session, attempt) => reason.map(End::Stopped),
-        lost = report(session, engine, attempt) => Err(lost),
+        reported = report(session, engine, attempt) => reported.map(End::Failed),
         () = stop.cancelled() => Ok(End::Ending),
     };
     // an interrupt that comes before the engine has begun has no effect
     let idle = async {
         loop {
-            engine.interrupt().await;
+            engine.api.interrupt().await;
             tokio::select! {
                 _ = &mut making => return,
                 () = sleep(REPORT) => {}
             }
         }
     };
-    if tokio::time::timeout(INTERRUPTED, idle).await.is_err() {
+    let is_idle = tokio::time::timeout(engine.limits.interrupt, idle).await.is_ok();
+    if !is_idle {
         tracing::warn!(job.id = %attempt.job_id, "the engine does not stop");
+        engine.kill().await;
     }
-    end
+    Ok((end?, is_idle))
 }
 
 /// Waits until the attempt has to stop.
@@ -122,14 +129,20 @@ async fn stopped(session: &Session, attempt: Attempt) -> Result<StopReason, Erro
     }
 }
 
-/// Reports progress whenever it changes, until the attempt is not the worker's any more.
-async fn report(session: &Session, engine: &WebUi, attempt: Attempt) -> Error {
+/// Reports progress whenever it changes, until the engine hangs, which is returned, or the attempt is not the worker's any
+/// more.
+async fn report(session: &Session, engine: &Engine, attempt: Attempt) -> Result<Failure, Error> {
     let mut ticks = interval(REPORT);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut last = None;
+    let (mut last, mut pace) = (None, Pace::new(Instant::now()));
     loop {
         ticks.tick().await;
-        let now = match engine.steps().await {
+        let steps = engine.api.steps().await;
+        if let Some(time) = pace.hangs(steps, Instant::now(), engine.limits) {
+            let message = format!("The engine has made no progress for {} s.", time.as_secs());
+            return Ok(Failure::of_engine(message));
+        }
+        let now = match steps {
             Some(Steps { step, steps }) => Progress { phase: Phase::Working, step, steps },
             None => Progress { phase: Phase::Loading, step: 0, steps: 0 },
         };
@@ -142,7 +155,7 @@ async fn report(session: &Session, engine: &WebUi, attempt: Attempt) -> Error {
             Err(Error::Unavailable(error)) => {
                 tracing::warn!(error = format!("{error:#}"), "cannot report progress");
             }
-            Err(other) => return other,
+            Err(other) => return Err(other),
         }
     }
 }
