@@ -5,6 +5,7 @@
 //! - [`event`]: what happened to jobs;
 //! - [`attempt`]: tries of jobs on workers: the worker's side of a job;
 //! - [`worker`]: units that run jobs, and the listener for them;
+//! - [`fleet`]: workers that the platform runs itself, as instances;
 //! - [`pool`]: workers of one kind with one scheduler, for administrators;
 //! - [`schedule`]: which job runs where. No clock, no I/O and no randomness;
 //! - [`dispatch`]: the scheduler of a pool: turns rows into events of [`schedule`], and carries out its decisions;
@@ -19,6 +20,7 @@ mod config;
 mod dispatch;
 mod error;
 mod event;
+mod fleet;
 mod job;
 mod metrics;
 mod pool;
@@ -30,7 +32,7 @@ mod worker;
 use sqlx::migrate::Migrator;
 
 pub use app::{App, metrics, openapi, serve};
-pub use config::{Config, EndedConfig, SchedulerConfig, StreamsConfig};
+pub use config::{Config, EndedConfig, FleetConfig, SchedulerConfig, StreamsConfig};
 
 /// Name of the service, its schema and its roles.
 pub const NAME: &str = "jobs";

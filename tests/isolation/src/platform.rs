@@ -179,6 +179,7 @@ impl Platform {
                 callers: callers(),
                 ended: EndedConfig::default(),
                 scheduler: SchedulerConfig::default(),
+                fleet: None,
                 streams: JobStreamsConfig::default(),
                 audit: audit::RetentionConfig::default(),
                 telemetry: telemetry.clone(),

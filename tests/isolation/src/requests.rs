@@ -46,6 +46,7 @@ fn overridden(operation: &str) -> Value {
         }] }),
         "update_job" => json!({ "priority": 8, "deadline": "$in_an_hour" }),
         "create_platform_pool" => json!({ "name": "$unique" }),
+        "update_platform_pool" => json!({ "workers": null }),
         "create_platform_worker" => json!({ "name": "$unique", "gpu_spec": "3080-small-4-1" }),
         "create_storage" => json!({ "name": "$unique", "storage_spec": "archive", "size_gib": 1 }),
         _ => json!({}),
