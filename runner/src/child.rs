@@ -108,7 +108,7 @@ async fn keep(
 /// Waits until this process is to be killed.
 async fn kill_of(killed: &mut watch::Receiver<u64>, number: u64) {
     if killed.wait_for(|killed| *killed == number).await.is_err() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

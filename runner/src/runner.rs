@@ -70,6 +70,11 @@ impl Engine {
         }
     }
 
+    /// Whether the process is the runner's.
+    pub(crate) fn ends_with_runner(&self) -> bool {
+        self.child.is_some()
+    }
+
     /// Follows the processes that have ended.
     fn ended(&self) -> Option<watch::Receiver<u64>> {
         self.child.as_ref().map(child::Engine::ended)

@@ -30,7 +30,8 @@ enum End {
     Ending,
 }
 
-/// Runs an attempt to its end. Returns whether the engine can be relied on for another.
+/// Runs an attempt to its end. Returns whether the engine can be relied on for another; if not, the session has ended with the
+/// attempt, or is to end.
 ///
 /// # Errors
 /// If the session has ended, or the end could not be reported.
@@ -43,30 +44,30 @@ pub(crate) async fn run(
     let attempt = Attempt { job_id: work.job_id, attempt: work.attempt };
     if (work.application.as_str(), work.method.as_str()) != ("stable-diffusion", "txt2img") {
         let message = format!("The worker does not run {}.{}.", work.application, work.method);
-        return session.fail(attempt, "unknown-method", &message, false).await.map(|()| true);
+        return session.fail(attempt, "unknown-method", &message, (false, false)).await.map(|()| true);
     }
     tracing::info!(job.id = %attempt.job_id, attempt.attempt, "attempt begins");
     let (end, is_sound) = compute(session, engine, attempt, &work, stop).await?;
     match end {
         End::Made(pictures) => tokio::select! {
             done = deliver(session, attempt, pictures) => done,
-            reason = stopped(session, attempt) => left(session, attempt, reason?).await,
+            reason = stopped(session, attempt) => left(session, attempt, reason?, true).await,
             () = stop.cancelled() => Ok(()),
         },
         End::Failed(Failure { code, message, is_retryable }) => {
             tracing::warn!(job.id = %attempt.job_id, code, message, "attempt failed");
-            session.fail(attempt, code, &message, is_retryable).await
+            session.fail(attempt, code, &message, (is_retryable, !is_sound)).await
         }
-        End::Stopped(reason) => left(session, attempt, reason).await,
+        End::Stopped(reason) => left(session, attempt, reason, is_sound).await,
         End::Ending => Ok(()),
     }?;
     Ok(is_sound)
 }
 
-async fn left(session: &Session, attempt: Attempt, reason: StopReason) -> Result<(), Error> {
+async fn left(session: &Session, attempt: Attempt, reason: StopReason, is_sound: bool) -> Result<(), Error> {
     tracing::info!(job.id = %attempt.job_id, ?reason, "attempt stopped");
     match reason {
-        StopReason::Cancelled | StopReason::Preempted => session.leave(attempt).await,
+        StopReason::Cancelled | StopReason::Preempted => session.leave(attempt, !is_sound).await,
         StopReason::NotYours => Ok(()),
     }
 }
@@ -91,6 +92,9 @@ async fn compute(
         reported = report(session, engine, attempt) => reported.map(End::Failed),
         () = stop.cancelled() => Ok(End::Ending),
     };
+    if matches!(end, Ok(End::Ending)) && engine.ends_with_runner() {
+        return Ok((End::Ending, true));
+    }
     // an interrupt that comes before the engine has begun has no effect
     let idle = async {
         loop {
@@ -178,11 +182,12 @@ async fn deliver(session: &Session, attempt: Attempt, pictures: Vec<Vec<u8>>) ->
         match session.upload(attempt, &artifact, picture).await {
             // no space, say: the user can do something about it
             Err(Error::Refused { code, detail }) => {
-                return session.fail(attempt, &code, &detail, false).await;
+                return session.fail(attempt, &code, &detail, (false, false)).await;
             }
             Err(Error::Unavailable(error)) => {
                 tracing::warn!(error = format!("{error:#}"), "cannot upload");
-                return session.fail(attempt, "upload-failed", "A result could not be uploaded.", true).await;
+                let message = "A result could not be uploaded.";
+                return session.fail(attempt, "upload-failed", message, (true, false)).await;
             }
             done => done?,
         }

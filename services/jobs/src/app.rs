@@ -11,8 +11,8 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, artifact, attempt, audit_log, config::Config, dispatch, event, fleet::Fleets, job, metrics::JobMetrics, pool,
-    state::AppState, tenant, worker,
+    NAME, artifact, attempt, audit_log, config::Config, dispatch, event, fleet::Fleets, job,
+    metrics::JobMetrics, pool, state::AppState, tenant, worker,
 };
 
 /// Period of the clean-up workers.

@@ -83,8 +83,7 @@ pub(super) fn plan(size: Size, members: &[Member], keep: Duration) -> Plan {
         *position < above_max as usize
             || (*position < unneeded as usize && !member.is_busy && member.idle >= keep)
     };
-    let drain: Vec<WorkerId> =
-        staying.iter().enumerate().filter(goes).map(|(_, member)| member.id).collect();
+    let drain: Vec<WorkerId> = staying.iter().enumerate().filter(goes).map(|(_, member)| member.id).collect();
     let is_left = |member: &&Member| {
         !member.is_busy && (member.stage == WorkerStage::Draining || drain.contains(&member.id))
     };

@@ -37,11 +37,7 @@ pub(super) async fn lock_pool(conn: &mut PgConnection, id: PoolId) -> sqlx::Resu
         gpu_specs: row.gpu_specs,
         service: row.service,
         version: row.version,
-        size: Size {
-            min: count(row.min_workers),
-            max: count(row.max_workers),
-            wanted: count(row.wanted),
-        },
+        size: Size { min: count(row.min_workers), max: count(row.max_workers), wanted: count(row.wanted) },
         is_delayed: row.is_delayed,
     }))
 }
@@ -204,11 +200,7 @@ pub(super) async fn delete(conn: &mut PgConnection, worker: WorkerId) -> sqlx::R
 }
 
 /// Notes that a worker has failed. Returns how many have in a row.
-pub(super) async fn count_failure(
-    conn: &mut PgConnection,
-    pool: PoolId,
-    problem: &str,
-) -> sqlx::Result<u32> {
+pub(super) async fn count_failure(conn: &mut PgConnection, pool: PoolId, problem: &str) -> sqlx::Result<u32> {
     let failures = sqlx::query_scalar!(
         "update pools set failures = failures + 1, problem = $2 where id = $1 returning failures",
         pool as PoolId,

@@ -1,6 +1,8 @@
 //! `/v1/platform-pools`, for administrators.
 
-use api::{Checks, ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    Checks, ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+};
 use auth::Admin;
 use axum::{extract::State, http::StatusCode};
 use ids::PoolId;

@@ -22,7 +22,8 @@ struct Site {
 impl Site {
     async fn new() -> Self {
         let (mut world, gpu) = (World::new().await, Gpu::start().await);
-        let endpoint = Endpoint { url: gpu.url.parse().unwrap(), token: testkit::service_token("jobs").into() };
+        let endpoint =
+            Endpoint { url: gpu.url.parse().unwrap(), token: testkit::service_token("jobs").into() };
         world.config.fleet = Some(FleetConfig {
             gpu: endpoint,
             jobs_url: "http://jobs:8097".parse().unwrap(),
@@ -56,7 +57,8 @@ impl Site {
     /// Lets all that waits for a time be due.
     async fn pass_time(&self) {
         let mut conn = self.world.db.admin().await;
-        let passed = "update jobs.workers set check_at = now(), created_at = created_at - interval '10 minutes'
+        let passed =
+            "update jobs.workers set check_at = now(), created_at = created_at - interval '10 minutes'
                       where instance_id is not null";
         sqlx::query(passed).execute(&mut conn).await.unwrap();
     }
@@ -161,7 +163,11 @@ async fn what_a_replica_has_ordered_before_it_died_is_deleted_and_ordered_anew()
         (workers.len() == 1 && workers[0]["instance_id"] == instance.id.as_str()).then_some(())
     })
     .await;
-    Client::new(second.door.base()).token(lost.token()).post("/worker/v1/register", Value::Null).await.expect_problem(401, "unauthenticated");
+    Client::new(second.door.base())
+        .token(lost.token())
+        .post("/worker/v1/register", Value::Null)
+        .await
+        .expect_problem(401, "unauthenticated");
     site.register(&second, &pool, &instance).await;
     second.stop().await;
 }

@@ -344,7 +344,10 @@ async fn an_engine_without_progress_is_killed() {
     let first = engine.process(1).await;
     let job = submit(&studio.member, json!({})).await.str("id").to_owned();
     let failed = reaches(&studio.member, &job, "failed").await;
-    assert_eq!((&failed.body["problem"]["code"], &failed.body["attempts"]), (&json!("engine-failed"), &json!(3)));
+    assert_eq!(
+        (&failed.body["problem"]["code"], &failed.body["attempts"]),
+        (&json!("engine-failed"), &json!(3))
+    );
     assert!(failed.body["problem"]["message"].as_str().unwrap().contains("no progress"), "{:?}", failed.body);
     assert!(!runs(&first));
     engine.process(4).await;
