@@ -240,6 +240,13 @@ worker_listen = "0.0.0.0:8097"
 url = "http://storage:8080"
 token = "$jobs_token"
 
+[fleet]
+jobs_url = "http://jobs:8097"
+
+[fleet.gpu]
+url = "http://gpu:8080"
+token = "$jobs_token"
+
 [callers]
 identity = "$identity_token"
 

@@ -172,9 +172,12 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Ends the session, and the attempt that it runs.
+    /// Ends the session, and the attempt that it runs. It may have ended.
     pub(crate) async fn end(&self) -> Result<(), Error> {
-        self.door.call::<Value>("unregister", &json!({ "session": self.number })).await.map(drop)
+        match self.door.call::<Value>("unregister", &json!({ "session": self.number })).await {
+            Ok(_) | Err(Error::NotYours) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Waits for an instruction to a worker that runs `running`.
@@ -276,21 +279,23 @@ impl Session {
         persist(|| self.of_attempt::<Value>(attempt, "complete", body.clone())).await.map(drop)
     }
 
-    /// Ends an attempt without results.
+    /// Ends an attempt without results, and the session with it if the worker cannot run another job.
     pub(crate) async fn fail(
         &self,
         attempt: Attempt,
         code: &str,
         message: &str,
-        is_retryable: bool,
+        (is_retryable, ends_session): (bool, bool),
     ) -> Result<(), Error> {
-        let body = json!({ "code": code, "message": message, "retryable": is_retryable });
+        let body = json!({
+            "code": code, "message": message, "retryable": is_retryable, "ends_session": ends_session,
+        });
         persist(|| self.of_attempt::<Value>(attempt, "fail", body.clone())).await.map(drop)
     }
 
-    /// Ends an attempt that was told to stop.
-    pub(crate) async fn leave(&self, attempt: Attempt) -> Result<(), Error> {
-        self.of_attempt::<Value>(attempt, "leave", json!({})).await.map(drop)
+    /// Ends an attempt that was told to stop, and the session as [`Self::fail`] does.
+    pub(crate) async fn leave(&self, attempt: Attempt, ends_session: bool) -> Result<(), Error> {
+        self.of_attempt::<Value>(attempt, "leave", json!({ "ends_session": ends_session })).await.map(drop)
     }
 
     async fn of_attempt<T: DeserializeOwned>(

@@ -25,7 +25,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    fn of_engine(message: impl Into<String>) -> Self {
+    pub(crate) fn of_engine(message: impl Into<String>) -> Self {
         Self { code: "engine-failed", message: message.into(), is_retryable: true }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  runner::run ──► door (jobs service)        poll, progress, uploads, complete
+//!       ├──► child                            the process of the engine, if it is not started by others
 //!       └──► work ──► engine (WebUI's API)    one job at a time; loras: models of tenants, laid beside it
 //!              ├──► train ──► trainer          a program by the contract of command engines, one process for a job
 //!              └──► object store              GET of each input and PUT of each result, by signed URLs
@@ -10,12 +11,15 @@
 //! Stateless, with outbound connections only. A restarted process registers a new session; the attempt of the previous
 //! session counts as lost.
 
+mod child;
 mod door;
 mod engine;
 mod loras;
+mod pace;
 mod runner;
 mod train;
 mod work;
 
-pub use runner::{Config, run};
+pub use child::Program;
+pub use runner::{Config, Limits, run};
 pub use train::Trainer;

@@ -1,16 +1,16 @@
 //! The program: `atelier-runner`.
 
-use std::path::PathBuf;
+use std::{ffi::OsString, path::PathBuf};
 
 use anyhow::Context as _;
-use atelier_runner::{Config, Trainer};
+use atelier_runner::{Config, Limits, Program, Trainer};
 use clap::Parser;
 use secrecy::SecretString;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-/// The process of a worker: runs jobs of the platform in an engine that listens beside it.
+/// The process of a worker: runs jobs of the platform in an engine beside it.
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Args {
@@ -29,6 +29,10 @@ struct Args {
     /// The program that trains and its arguments, by spaces
     #[arg(long, env = "ATELIER_TRAINER_COMMAND")]
     trainer_command: Option<String>,
+    /// The program of the engine and its arguments, after `--`: it is started, started again when it ends, and killed when it
+    /// hangs. Without it the engine is another container
+    #[arg(last = true, value_name = "PROGRAM")]
+    engine: Vec<OsString>,
 }
 
 #[tokio::main]
@@ -45,12 +49,15 @@ async fn main() -> anyhow::Result<()> {
         }
         stopped.cancel();
     });
+    let mut engine = args.engine.into_iter();
     let config = Config {
         jobs_url: args.jobs_url,
         token: args.token,
         engine_url: args.engine_url,
         lora_dir: args.lora_dir,
         trainer: args.trainer_command.as_deref().and_then(Trainer::from_words),
+        program: engine.next().map(|path| Program { path: PathBuf::from(path), args: engine.collect() }),
+        limits: Limits::default(),
     };
     atelier_runner::run(config, stop).await.context("runner")
 }

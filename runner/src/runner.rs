@@ -4,11 +4,15 @@ use std::{path::PathBuf, time::Duration};
 
 use reqwest::redirect::Policy;
 use secrecy::SecretString;
-use tokio::time::sleep;
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::{
+    child::{self, Program},
     door::{Door, Error, Instruction, Session},
     engine::WebUi,
     train::Trainer,
@@ -32,13 +36,56 @@ pub struct Config {
     pub lora_dir: Option<PathBuf>,
     /// The program that trains. None if the worker does not.
     pub trainer: Option<Trainer>,
+    /// The program that serves the WebUI. None if others start it.
+    pub program: Option<Program>,
+    /// When the engine hangs.
+    pub limits: Limits,
 }
 
-/// What works.
+/// When an engine hangs: then its attempt fails, and its process is killed.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Time to start, or to load a model before the first step (10 minutes).
+    pub start: Duration,
+    /// Time between two steps (60 s), unless steps usually take more than a fifth of it.
+    pub step: Duration,
+    /// Time to stop when it is interrupted (20 s).
+    pub interrupt: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self { start: seconds(600), step: seconds(60), interrupt: seconds(20) }
+    }
+}
+
+/// What works: the engine, its process if the runner has started it, and the trainer.
 pub(crate) struct Engine {
     pub(crate) api: WebUi,
     pub(crate) lora_dir: Option<PathBuf>,
     pub(crate) trainer: Option<Trainer>,
+    pub(crate) limits: Limits,
+    child: Option<child::Engine>,
+}
+
+impl Engine {
+    /// Kills the process, if it is the runner's.
+    pub(crate) async fn kill(&self) {
+        if let Some(child) = &self.child {
+            child.kill().await;
+        }
+    }
+
+    /// Whether the process is the runner's.
+    pub(crate) fn ends_with_runner(&self) -> bool {
+        self.child.is_some()
+    }
+
+    /// Follows the processes that have ended.
+    fn ended(&self) -> Option<watch::Receiver<u64>> {
+        self.child.as_ref().map(child::Engine::ended)
+    }
 }
 
 /// Runs jobs until `stop`, which ends the session. What it runs then is tried again elsewhere.
@@ -52,12 +99,23 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
         api: WebUi::new(http.clone(), &config.engine_url),
         lora_dir: config.lora_dir,
         trainer: config.trainer,
+        limits: config.limits,
+        child: config.program.map(child::Engine::start),
     };
     let door = Door::new(http, config.jobs_url, config.token);
-    while let Some(session) = stop.run_until_cancelled(begin(&engine, &door)).await {
+    let done = sessions(&engine, &door, &stop).await;
+    if let Some(child) = engine.child {
+        child.stop().await;
+    }
+    done
+}
+
+/// Begins one session after another until `stop`.
+async fn sessions(engine: &Engine, door: &Door, stop: &CancellationToken) -> anyhow::Result<()> {
+    while let Some(session) = stop.run_until_cancelled(begin(engine, door)).await {
         tracing::info!("session begun");
-        let session = session?;
-        let served = serve(&session, &engine, &stop).await;
+        let Begun { session, ended } = session?;
+        let served = serve(&session, engine, ended, stop).await;
         let ended = match served {
             Ok(()) => session.end().await,
             Err(error) => Err(error),
@@ -70,19 +128,40 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
     Ok(())
 }
 
+/// A session, and the processes of the engine that end in it.
+struct Begun {
+    session: Session,
+    ended: Option<watch::Receiver<u64>>,
+}
+
 /// Begins a session once the engine can work.
-async fn begin(engine: &Engine, door: &Door) -> anyhow::Result<Session> {
+async fn begin(engine: &Engine, door: &Door) -> anyhow::Result<Begun> {
+    let mut ended = engine.ended();
+    if let Some(ended) = &mut ended {
+        ended.mark_unchanged();
+    }
     wait_for(engine).await;
-    register(door).await
+    Ok(Begun { session: register(door).await?, ended })
 }
 
 /// Waits until the engine answers, and is idle: a worker that is registered gets jobs.
 async fn wait_for(engine: &Engine) {
+    let (mut begun, Limits { start, interrupt, .. }) = (Instant::now(), engine.limits);
     while !engine.api.is_ready().await {
+        if begun.elapsed() >= start {
+            tracing::warn!("the engine does not start");
+            engine.kill().await;
+            begun = Instant::now();
+        }
         sleep(PAUSE).await;
     }
     // it may work for a process that has ended
+    begun = Instant::now();
     while engine.api.steps().await.is_some() {
+        if begun.elapsed() >= interrupt {
+            engine.kill().await;
+            begun = Instant::now();
+        }
         engine.api.interrupt().await;
         sleep(PAUSE).await;
     }
@@ -101,18 +180,28 @@ async fn register(door: &Door) -> anyhow::Result<Session> {
     }
 }
 
-/// Runs one job after another until `stop`.
+/// Runs one job after another until `stop`, or until the engine cannot be relied on.
 ///
 /// # Errors
 /// If the session has ended, or the end of an attempt could not be reported.
-async fn serve(session: &Session, engine: &Engine, stop: &CancellationToken) -> Result<(), Error> {
+async fn serve(
+    session: &Session,
+    engine: &Engine,
+    mut ended: Option<watch::Receiver<u64>>,
+    stop: &CancellationToken,
+) -> Result<(), Error> {
     loop {
         let polled = tokio::select! {
             polled = session.poll(None) => polled,
+            () = end_of(ended.as_mut()) => return Ok(()),
             () = stop.cancelled() => return Ok(()),
         };
         match polled {
-            Ok(Some(Instruction::Work(job))) => work::run(session, engine, job, stop).await?,
+            Ok(Some(Instruction::Work(job))) => {
+                if !work::run(session, engine, job, stop).await? {
+                    return Ok(());
+                }
+            }
             Ok(Some(Instruction::Stop { .. }) | None) => {}
             Err(Error::Unavailable(error)) => {
                 tracing::warn!(error = format!("{error:#}"), "cannot poll");
@@ -123,5 +212,13 @@ async fn serve(session: &Session, engine: &Engine, stop: &CancellationToken) -> 
         if stop.is_cancelled() {
             return Ok(());
         }
+    }
+}
+
+/// Waits until a process of the engine has ended.
+async fn end_of(ended: Option<&mut watch::Receiver<u64>>) {
+    match ended {
+        Some(ended) => drop(ended.changed().await),
+        None => std::future::pending().await,
     }
 }

@@ -87,7 +87,7 @@ pub(crate) async fn run(
 ) -> Result<(), Error> {
     let prepared = tokio::select! {
         prepared = prepare(session, attempt, work) => prepared,
-        reason = work::stopped(session, attempt) => return left(session, attempt, reason?).await,
+        reason = work::stopped(session, attempt) => return left(session, attempt, reason?, true).await,
         () = stop.cancelled() => return Ok(()),
     };
     let folder = match prepared {
@@ -99,7 +99,7 @@ pub(crate) async fn run(
         Err(error) => {
             tracing::warn!(%error, "cannot start the trainer");
             let message = format!("The trainer does not start: {error}.");
-            return session.fail(attempt, "engine-failed", &message, true).await;
+            return session.fail(attempt, "engine-failed", &message, (true, false)).await;
         }
     };
     let end = tokio::select! {
@@ -115,7 +115,7 @@ pub(crate) async fn run(
             if saved && reason == StopReason::Preempted {
                 save(session, attempt, folder.path()).await;
             }
-            left(session, attempt, reason).await
+            left(session, attempt, reason, true).await
         }
         End::Ending => {
             if terminate(&mut child).await {
@@ -252,13 +252,12 @@ async fn exited(
     match (code, outputs) {
         (Some(0), Ok(outputs)) => deliver(session, attempt, outputs, stop).await,
         (Some(INVALID), _) => {
-            session
-                .fail(attempt, "invalid-parameters", &errors(folder, "The inputs are not valid."), false)
-                .await
+            let message = errors(folder, "The inputs are not valid.");
+            session.fail(attempt, "invalid-parameters", &message, (false, false)).await
         }
         (code, _) => {
             tracing::warn!(job.id = %attempt.job_id, code, "the trainer failed");
-            session.fail(attempt, "engine-failed", &errors(folder, "The trainer failed."), true).await
+            session.fail(attempt, "engine-failed", &errors(folder, "The trainer failed."), (true, false)).await
         }
     }
 }

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     door::{Artifact, Attempt, Error, Instruction, Phase, Progress, Session, StopReason, Work},
     engine::{Failure, Steps},
     loras,
+    pace::Pace,
     runner::Engine,
     train,
 };
@@ -18,8 +19,6 @@ use crate::{
 const REPORT: Duration = Duration::from_millis(500);
 /// Pause after a call that failed.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long an interrupted engine may take to answer.
-const INTERRUPTED: Duration = Duration::from_secs(20);
 
 /// How an attempt has ended for the runner.
 enum End {
@@ -33,7 +32,8 @@ enum End {
     Ending,
 }
 
-/// Runs an attempt to its end.
+/// Runs an attempt to its end. Returns whether the engine can be relied on for another; if not, the session has ended with the
+/// attempt, or is to end.
 ///
 /// # Errors
 /// If the session has ended, or the end could not be reported.
@@ -42,40 +42,41 @@ pub(crate) async fn run(
     engine: &Engine,
     work: Work,
     stop: &CancellationToken,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let attempt = Attempt { job_id: work.job_id, attempt: work.attempt };
     tracing::info!(job.id = %attempt.job_id, attempt.attempt, "attempt begins");
     match (work.application.as_str(), work.method.as_str(), &engine.trainer) {
-        ("stable-diffusion", "txt2img", _) => generate(session, engine, attempt, work, stop).await,
-        ("dreambooth", "train", Some(trainer)) => train::run(session, trainer, attempt, &work, stop).await,
+        ("stable-diffusion", "txt2img", _) => return generate(session, engine, attempt, work, stop).await,
+        ("dreambooth", "train", Some(trainer)) => train::run(session, trainer, attempt, &work, stop).await?,
         (application, method, _) => {
             let message = format!("The worker does not run {application}.{method}.");
-            session.fail(attempt, "unknown-method", &message, false).await
+            session.fail(attempt, "unknown-method", &message, (false, false)).await?;
         }
     }
+    Ok(true)
 }
 
+/// As [`run`], of pictures.
 async fn generate(
     session: &Session,
     engine: &Engine,
     attempt: Attempt,
     mut work: Work,
     stop: &CancellationToken,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let placed = tokio::select! {
         placed = loras::place(session, engine, attempt, &mut work.parameters) => placed,
-        reason = stopped(session, attempt) => return left(session, attempt, reason?).await,
-        () = stop.cancelled() => return Ok(()),
+        reason = stopped(session, attempt) => return left(session, attempt, reason?, true).await.map(|()| true),
+        () = stop.cancelled() => return Ok(true),
     };
-    let end = match placed {
-        Ok(()) => compute(session, engine, attempt, &work, stop).await,
-        Err(error) => {
-            loras::clear(engine).await;
-            return cannot_begin(session, attempt, error).await;
-        }
-    };
+    if let Err(error) = placed {
+        loras::clear(engine).await;
+        return cannot_begin(session, attempt, error).await.map(|()| true);
+    }
+    let computed = compute(session, engine, attempt, &work, stop).await;
     loras::clear(engine).await;
-    match end? {
+    let (end, is_sound) = computed?;
+    match end {
         End::Made(pictures) => {
             let output =
                 |(n, content)| Output { name: format!("{n}.png"), content_type: "image/png", content };
@@ -84,49 +85,64 @@ async fn generate(
         }
         End::Failed(Failure { code, message, is_retryable }) => {
             tracing::warn!(job.id = %attempt.job_id, code, message, "attempt failed");
-            session.fail(attempt, code, &message, is_retryable).await
+            session.fail(attempt, code, &message, (is_retryable, !is_sound)).await
         }
-        End::Stopped(reason) => left(session, attempt, reason).await,
+        End::Stopped(reason) => left(session, attempt, reason, is_sound).await,
         End::Ending => Ok(()),
-    }
+    }?;
+    Ok(is_sound)
 }
 
 /// Ends an attempt that lacks an input.
 pub(crate) async fn cannot_begin(session: &Session, attempt: Attempt, error: Error) -> Result<(), Error> {
     match error {
-        Error::Refused { code, detail } => session.fail(attempt, &code, &detail, false).await,
+        Error::Refused { code, detail } => session.fail(attempt, &code, &detail, (false, false)).await,
         Error::Unavailable(error) => {
             tracing::warn!(error = format!("{error:#}"), "cannot download an input");
-            session.fail(attempt, "input-unavailable", "An input could not be downloaded.", true).await
+            let message = "An input could not be downloaded.";
+            session.fail(attempt, "input-unavailable", message, (true, false)).await
         }
         Error::NotYours => Err(Error::NotYours),
     }
 }
 
-pub(crate) async fn left(session: &Session, attempt: Attempt, reason: StopReason) -> Result<(), Error> {
+/// Ends an attempt that was told to stop, and the session with it unless the engine is sound.
+pub(crate) async fn left(
+    session: &Session,
+    attempt: Attempt,
+    reason: StopReason,
+    is_sound: bool,
+) -> Result<(), Error> {
     tracing::info!(job.id = %attempt.job_id, ?reason, "attempt stopped");
     match reason {
-        StopReason::Cancelled | StopReason::Preempted => session.leave(attempt).await,
+        StopReason::Cancelled | StopReason::Preempted => session.leave(attempt, !is_sound).await,
         StopReason::NotYours => Ok(()),
     }
 }
 
-/// Lets the engine work until it is done or has to stop. An engine that has to stop is idle afterwards.
+/// Lets the engine work until it is done or has to stop. An engine that has to stop is idle afterwards, or is killed. Also
+/// returns whether the engine can be relied on.
 async fn compute(
     session: &Session,
     engine: &Engine,
     attempt: Attempt,
     work: &Work,
     stop: &CancellationToken,
-) -> Result<End, Error> {
+) -> Result<(End, bool), Error> {
     let making = engine.api.txt2img(&work.parameters);
     tokio::pin!(making);
     let end = tokio::select! {
-        made = &mut making => return Ok(made.map_or_else(End::Failed, End::Made)),
+        made = &mut making => {
+            let is_sound = made.as_ref().err().is_none_or(|failure| !failure.is_retryable);
+            return Ok((made.map_or_else(End::Failed, End::Made), is_sound));
+        }
         reason = stopped(session, attempt) => reason.map(End::Stopped),
-        lost = report(session, engine, attempt) => Err(lost),
+        reported = report(session, engine, attempt) => reported.map(End::Failed),
         () = stop.cancelled() => Ok(End::Ending),
     };
+    if matches!(end, Ok(End::Ending)) && engine.ends_with_runner() {
+        return Ok((End::Ending, true));
+    }
     // an interrupt that comes before the engine has begun has no effect
     let idle = async {
         loop {
@@ -137,10 +153,12 @@ async fn compute(
             }
         }
     };
-    if tokio::time::timeout(INTERRUPTED, idle).await.is_err() {
+    let is_idle = tokio::time::timeout(engine.limits.interrupt, idle).await.is_ok();
+    if !is_idle {
         tracing::warn!(job.id = %attempt.job_id, "the engine does not stop");
+        engine.kill().await;
     }
-    end
+    Ok((end?, is_idle))
 }
 
 /// Waits until the attempt has to stop.
@@ -163,14 +181,20 @@ pub(crate) async fn stopped(session: &Session, attempt: Attempt) -> Result<StopR
     }
 }
 
-/// Reports progress whenever it changes, until the attempt is not the worker's any more.
-async fn report(session: &Session, engine: &Engine, attempt: Attempt) -> Error {
+/// Reports progress whenever it changes, until the engine hangs, which is returned, or the attempt is not the worker's any
+/// more.
+async fn report(session: &Session, engine: &Engine, attempt: Attempt) -> Result<Failure, Error> {
     let mut ticks = interval(REPORT);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut last = None;
+    let (mut last, mut pace) = (None, Pace::new(Instant::now()));
     loop {
         ticks.tick().await;
-        let now = match engine.api.steps().await {
+        let steps = engine.api.steps().await;
+        if let Some(time) = pace.hangs(steps, Instant::now(), engine.limits) {
+            let message = format!("The engine has made no progress for {} s.", time.as_secs());
+            return Ok(Failure::of_engine(message));
+        }
+        let now = match steps {
             Some(Steps { step, steps }) => Progress { phase: Phase::Working, step, steps },
             None => Progress { phase: Phase::Loading, step: 0, steps: 0 },
         };
@@ -183,7 +207,7 @@ async fn report(session: &Session, engine: &Engine, attempt: Attempt) -> Error {
             Err(Error::Unavailable(error)) => {
                 tracing::warn!(error = format!("{error:#}"), "cannot report progress");
             }
-            Err(other) => return other,
+            Err(other) => return Err(other),
         }
     }
 }
@@ -204,7 +228,7 @@ pub(crate) async fn deliver(
 ) -> Result<(), Error> {
     tokio::select! {
         done = upload(session, attempt, outputs) => done,
-        reason = stopped(session, attempt) => left(session, attempt, reason?).await,
+        reason = stopped(session, attempt) => left(session, attempt, reason?, true).await,
         () = stop.cancelled() => Ok(()),
     }
 }
@@ -222,11 +246,12 @@ async fn upload(session: &Session, attempt: Attempt, outputs: Vec<Output>) -> Re
         match session.upload(attempt, &artifact, content).await {
             // no space, say: the user can do something about it
             Err(Error::Refused { code, detail }) => {
-                return session.fail(attempt, &code, &detail, false).await;
+                return session.fail(attempt, &code, &detail, (false, false)).await;
             }
             Err(Error::Unavailable(error)) => {
                 tracing::warn!(error = format!("{error:#}"), "cannot upload");
-                return session.fail(attempt, "upload-failed", "A result could not be uploaded.", true).await;
+                let message = "A result could not be uploaded.";
+                return session.fail(attempt, "upload-failed", message, (true, false)).await;
             }
             done => done?,
         }

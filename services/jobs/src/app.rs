@@ -11,14 +11,16 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, artifact, attempt, audit_log, config::Config, dispatch, event, job, metrics::JobMetrics, model, mq,
-    pool, state::AppState, tenant, upload, worker,
+    NAME, artifact, attempt, audit_log, config::Config, dispatch, event, fleet::Fleets, job,
+    metrics::JobMetrics, model, mq, pool, state::AppState, tenant, upload, worker,
 };
 
 /// Period of the clean-up workers.
 const CLEAN_UP_PERIOD: Duration = Duration::from_secs(600);
 /// How often outputs are deleted that do not count.
 const SWEEP_PERIOD: Duration = Duration::from_secs(5);
+/// How often pools are compared with the workers that the platform runs.
+const FLEET_PERIOD: Duration = Duration::from_secs(1);
 /// Rows that a clean-up worker deletes in one transaction, at most.
 const CLEAN_UP_BATCH: u32 = 10_000;
 
@@ -95,6 +97,11 @@ impl App {
         if let Some(config) = &self.state.config.mq {
             mq::start(&self.state, &self.process, config);
         }
+        let fleets = Fleets::new(&self.state);
+        self.process.workers.spawn_periodic("jobs.fleet", FLEET_PERIOD, move || {
+            let fleets = fleets.clone();
+            async move { fleets.round().await }
+        });
         let state = self.state.clone();
         self.process.workers.spawn_periodic("jobs.outputs", SWEEP_PERIOD, move || {
             let state = state.clone();

@@ -7,6 +7,7 @@ use clients::Endpoint;
 use db::DbConfig;
 use secrecy::SecretString;
 use serde::Deserialize;
+use url::Url;
 
 /// The service's configuration.
 #[derive(Debug, Clone, Deserialize)]
@@ -34,6 +35,9 @@ pub struct Config {
     /// Scheduling, and when workers are lost.
     #[serde(default)]
     pub scheduler: SchedulerConfig,
+    /// Workers that the platform runs itself. Without it, pools have registered workers only.
+    #[serde(default)]
+    pub fleet: Option<FleetConfig>,
     /// Streams of events.
     #[serde(default)]
     pub streams: StreamsConfig,
@@ -69,6 +73,29 @@ pub struct EndedConfig {
 impl Default for EndedConfig {
     fn default() -> Self {
         Self { days: const { NonZeroU16::new(90).unwrap() } }
+    }
+}
+
+/// Workers that the platform runs itself, as instances.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FleetConfig {
+    /// The gpu service.
+    pub gpu: Endpoint,
+    /// Base URL of the listener for workers, as their instances reach it.
+    pub jobs_url: Url,
+    /// A worker that the queue does not ask for ends when it has been idle for so many seconds (default 300).
+    #[serde(default = "idle_seconds")]
+    pub idle_seconds: u32,
+}
+
+fn idle_seconds() -> u32 {
+    300
+}
+
+impl FleetConfig {
+    pub(crate) fn idle(&self) -> Duration {
+        Duration::from_secs(self.idle_seconds.into())
     }
 }
 

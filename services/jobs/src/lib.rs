@@ -6,6 +6,7 @@
 //! - [`attempt`]: tries of jobs on workers: the worker's side of a job;
 //! - [`worker`]: units that run jobs, and the listener for them;
 //! - [`upload`], [`artifact`], [`model`]: what users bring for jobs, what jobs make, and the results of trainings;
+//! - [`fleet`]: workers that the platform runs itself, as instances;
 //! - [`pool`]: workers of one kind with one scheduler, for administrators;
 //! - [`schedule`]: which job runs where. No clock, no I/O and no randomness;
 //! - [`dispatch`]: the scheduler of a pool: turns rows into events of [`schedule`], and carries out its decisions;
@@ -21,6 +22,7 @@ mod config;
 mod dispatch;
 mod error;
 mod event;
+mod fleet;
 mod job;
 mod metrics;
 mod model;
@@ -35,7 +37,7 @@ mod worker;
 use sqlx::migrate::Migrator;
 
 pub use app::{App, metrics, openapi, serve};
-pub use config::{Config, EndedConfig, MqConfig, SchedulerConfig, StreamsConfig};
+pub use config::{Config, EndedConfig, FleetConfig, MqConfig, SchedulerConfig, StreamsConfig};
 
 /// Name of the service, its schema and its roles.
 pub const NAME: &str = "jobs";

@@ -3,7 +3,7 @@
 use std::{ops::Deref, sync::Arc};
 
 use auth::{AuthState, HasAuth, Verifier};
-use clients::storage;
+use clients::{gpu, storage};
 use db::Db;
 use ids::TenantId;
 use jiff::Timestamp;
@@ -34,6 +34,8 @@ pub(crate) struct Inner {
     /// Streams of events.
     pub(crate) streams: Streams<TenantId>,
     pub(crate) storage: storage::Client,
+    /// None if the platform runs no workers.
+    pub(crate) gpu: Option<gpu::Client>,
     pub(crate) metrics: JobMetrics,
     /// The message broker.
     pub(crate) door: Door,
@@ -55,6 +57,7 @@ impl AppState {
             watches: Watches::new(&db),
             streams: Streams::default(),
             storage: storage::Client::new(http.clone(), config.storage.clone()),
+            gpu: config.fleet.as_ref().map(|fleet| gpu::Client::new(http.clone(), fleet.gpu.clone())),
             metrics: JobMetrics::register(metrics),
             door: Door::default(),
             db,

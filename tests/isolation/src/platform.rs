@@ -185,6 +185,7 @@ impl Platform {
                 callers: callers(),
                 ended: EndedConfig::default(),
                 scheduler: SchedulerConfig::default(),
+                fleet: None,
                 streams: JobStreamsConfig::default(),
                 audit: audit::RetentionConfig::default(),
                 telemetry: telemetry.clone(),

@@ -49,6 +49,7 @@ fn overridden(operation: &str) -> Value {
         "reconcile_jobs" => json!({ "req_nos": ["3f2b1c7e-0f51-4c0e-9f0e-6a3f1c2d4b5a"] }),
         "update_job" => json!({ "priority": 8, "deadline": "$in_an_hour" }),
         "create_platform_pool" => json!({ "name": "$unique" }),
+        "update_platform_pool" => json!({ "workers": null }),
         "create_platform_worker" => json!({ "name": "$unique", "gpu_spec": "3080-small-4-1" }),
         "create_storage" => json!({ "name": "$unique", "storage_spec": "archive", "size_gib": 1 }),
         _ => json!({}),

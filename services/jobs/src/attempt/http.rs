@@ -23,7 +23,7 @@ use crate::{
     error::Error,
     job::{self, Fence, JobProblem, JobState, Phase},
     state::AppState,
-    worker::WorkerCaller,
+    worker::{WorkerCaller, WorkerState, end_session, store::Held},
 };
 
 /// Longest poll.
@@ -209,6 +209,9 @@ struct Failure {
     code: String,
     message: String,
     retryable: bool,
+    /// The worker cannot run another job: the session ends with the attempt.
+    #[serde(default)]
+    ends_session: bool,
 }
 
 /// Ends the attempt without results.
@@ -225,13 +228,17 @@ async fn fail(
     checks.finish()?;
     let problem = JobProblem { code: failure.code, message: failure.message };
     let how = End::Failed { problem, retryable: failure.retryable };
-    end_attempt(&state, worker, AttemptRef { job_id: job, attempt: number }, failure.session, &how).await
+    let attempt = AttemptRef { job_id: job, attempt: number };
+    end_attempt(&state, worker, attempt, (failure.session, failure.ends_session), &how).await
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Leaving {
     session: i64,
+    /// As in [`Failure`].
+    #[serde(default)]
+    ends_session: bool,
 }
 
 /// Ends the attempt because it was told to stop.
@@ -242,21 +249,26 @@ async fn leave(
     Json(leaving): Json<Leaving>,
 ) -> Result<Json<EndAnswer>, Problem> {
     let attempt = AttemptRef { job_id: job, attempt: number };
-    end_attempt(&state, worker, attempt, leaving.session, &End::Left).await
+    end_attempt(&state, worker, attempt, (leaving.session, leaving.ends_session), &End::Left).await
 }
 
 async fn end_attempt(
     state: &AppState,
     worker: WorkerCaller,
     attempt: AttemptRef,
-    session: i64,
+    (session, ends_session): (i64, bool),
     how: &End,
 ) -> Result<Json<EndAnswer>, Problem> {
     let policy = Policy::of(&state.config.scheduler);
     let mut tx = state.db.worker().await?;
     let held = worker.touch(&mut tx, session).await?;
     let AttemptRef { job_id, attempt } = attempt;
-    let ended = end::end(&mut tx, &held, job_id, attempt, how, &policy, (state.clock)()).await?;
+    let now = (state.clock)();
+    let ended = end::end(&mut tx, &held, job_id, attempt, how, &policy, now).await?;
+    if ends_session {
+        let idle = Held { current: None, ..held };
+        end_session(&mut tx, &idle, WorkerState::Offline, &policy, now).await?;
+    }
     tx.commit().await?;
     state.metrics.attempt_ended(ended);
     state.submitted.send_replace(());

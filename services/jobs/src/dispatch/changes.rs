@@ -129,7 +129,7 @@ impl World {
         if known.is_some() && row.map(|row| row.session) != known {
             self.pool.apply(Event::WorkerRemoved(worker_key(id)), now)?;
             self.sessions.remove(&id);
-            self.silent.remove(&id);
+            self.closed.remove(&id);
         }
         if let Some(row) = row
             && !self.sessions.contains_key(&id)
@@ -143,18 +143,18 @@ impl World {
         Ok(())
     }
 
-    /// Gives no jobs to silent workers, until they are heard of again.
-    pub(super) fn cordon(&mut self, silent: BTreeSet<WorkerId>, now: Millis) -> Result<(), SyncError> {
+    /// Gives no jobs to closed workers, until they are not closed any more.
+    pub(super) fn cordon(&mut self, closed: BTreeSet<WorkerId>, now: Millis) -> Result<(), SyncError> {
         let known: BTreeSet<WorkerId> =
-            silent.into_iter().filter(|id| self.sessions.contains_key(id)).collect();
-        for id in known.symmetric_difference(&self.silent) {
+            closed.into_iter().filter(|id| self.sessions.contains_key(id)).collect();
+        for id in known.symmetric_difference(&self.closed) {
             let key = worker_key(*id);
             let is_closed = self.pool.worker(key).is_some_and(|worker| worker.state != WorkerState::Ready);
             if is_closed != known.contains(id) {
                 self.pool.apply(Event::WorkerCordoned(key, known.contains(id)), now)?;
             }
         }
-        self.silent = known;
+        self.closed = known;
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{carry_out::carry_out, lost, rows::millis, store, world::World};
-use crate::state::AppState;
+use crate::{fleet, state::AppState};
 
 /// How often lost and silent workers are looked for.
 const HEARTBEATS: Duration = Duration::from_millis(500);
@@ -112,21 +112,23 @@ impl Leader<'_> {
         }
     }
 
-    /// Ends the sessions of lost workers and cordons silent ones. False if there is a later leader.
+    /// Ends the sessions of lost workers, cordons those that are silent or drained, and says how many workers are wanted. False if there is a later leader.
     async fn look_after_workers(&self, world: &mut World) -> anyhow::Result<bool> {
         let (state, config) = (self.state, &self.state.config.scheduler);
         let mut tx = state.db.worker().await?;
-        let silent = store::silent_workers(&mut tx, self.pool, config.silent()).await?;
+        let mut closed: BTreeSet<_> =
+            store::silent_workers(&mut tx, self.pool, config.silent()).await?.into_iter().collect();
+        closed.extend(store::draining_workers(&mut tx, self.pool).await?);
         let lost = lost::find(&mut tx, self.pool, config).await?;
-        drop(tx);
+        fleet::set_wanted(&mut tx, self.pool, self.epoch, world.wanted()).await?;
+        tx.commit().await?;
         if !lost.is_empty() {
             let Some(mut tx) = self.fenced().await? else { return Ok(false) };
             let ended = lost::end_sessions(&mut tx, &lost, config, (state.clock)()).await?;
             tx.commit().await?;
             (0..ended).for_each(|_| state.metrics.worker_lost());
         }
-        let silent: BTreeSet<_> = silent.into_iter().collect();
-        world.cordon(silent, millis((state.clock)())).context("silent workers")?;
+        world.cordon(closed, millis((state.clock)())).context("silent workers")?;
         Ok(true)
     }
 

@@ -153,7 +153,7 @@ pub(super) async fn jobs(conn: &mut PgConnection, ids: &[JobId]) -> sqlx::Result
     select_jobs!("where j.id = any($1) order by j.id", ids as &[JobId]).fetch_all(conn).await
 }
 
-/// A ready worker.
+/// A ready worker whose node is known.
 #[derive(Debug, Clone)]
 pub(super) struct WorkerRow {
     pub(super) id: WorkerId,
@@ -167,24 +167,24 @@ pub(super) struct WorkerRow {
     pub(super) current_job: Option<JobId>,
 }
 
-/// Returns the ready workers of a pool.
+/// Returns the ready workers of a pool whose nodes are known.
 pub(super) async fn ready_workers(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<WorkerRow>> {
     sqlx::query_as!(
         WorkerRow,
         "select id, gpu_spec, node, session, model, quantum_end, busy_until, idle_since, current_job
-         from workers where pool_id = $1 and state = 'ready' order by id",
+         from workers where pool_id = $1 and state = 'ready' and node <> '' order by id",
         pool as PoolId,
     )
     .fetch_all(conn)
     .await
 }
 
-/// Returns those of these workers that are ready.
+/// Returns those of these workers that are ready, and whose nodes are known.
 pub(super) async fn workers(conn: &mut PgConnection, ids: &[WorkerId]) -> sqlx::Result<Vec<WorkerRow>> {
     sqlx::query_as!(
         WorkerRow,
         "select id, gpu_spec, node, session, model, quantum_end, busy_until, idle_since, current_job
-         from workers where id = any($1) and state = 'ready' order by id",
+         from workers where id = any($1) and state = 'ready' and node <> '' order by id",
         ids as &[WorkerId],
     )
     .fetch_all(conn)
@@ -203,6 +203,16 @@ pub(super) async fn silent_workers(
          order by id",
         pool as PoolId,
         time.as_secs_f64(),
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Returns the workers of a pool that get no more jobs.
+pub(super) async fn draining_workers(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<WorkerId>> {
+    sqlx::query_scalar!(
+        "select id from workers where pool_id = $1 and state = 'ready' and stage = 'draining' order by id",
+        pool as PoolId,
     )
     .fetch_all(conn)
     .await

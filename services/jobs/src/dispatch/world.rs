@@ -39,8 +39,8 @@ pub(super) struct World {
     /// Sessions of the workers in the pool.
     pub(super) sessions: BTreeMap<WorkerId, i64>,
     pub(super) estimates: Estimates,
-    /// Workers that get no jobs because they are silent.
-    pub(super) silent: BTreeSet<WorkerId>,
+    /// Workers that get no jobs because they are silent or drained.
+    pub(super) closed: BTreeSet<WorkerId>,
     /// What was stored last.
     pub(super) stored: Accounts,
     /// What has been read of the changes.
@@ -96,11 +96,16 @@ impl World {
             spec_names,
             sessions: worker_rows.iter().map(|row| (row.id, row.session)).collect(),
             estimates,
-            silent: BTreeSet::new(),
+            closed: BTreeSet::new(),
             stored: Accounts::default(),
             cursor,
             jobs,
         }))
+    }
+
+    /// How many workers of the preferred specification the queue asks for.
+    pub(super) fn wanted(&self) -> u32 {
+        self.specs.first().map_or(0, |spec| self.pool.wanted(*spec))
     }
 
     /// Use and slices as they are to be stored.

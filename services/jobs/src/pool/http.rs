@@ -1,13 +1,15 @@
 //! `/v1/platform-pools`, for administrators.
 
-use api::{Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    Checks, ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+};
 use auth::Admin;
 use axum::{extract::State, http::StatusCode};
 use ids::PoolId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    model::{NewPool, Pool},
+    model::{NewPool, Pool, PoolPatch, PoolWorkers},
     store,
 };
 use crate::{error::Error, state::AppState};
@@ -15,7 +17,7 @@ use crate::{error::Error, state::AppState};
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list_platform_pools, create_platform_pool))
-        .routes(routes!(get_platform_pool))
+        .routes(routes!(get_platform_pool, update_platform_pool))
 }
 
 /// Lists pools, oldest first. For administrators.
@@ -50,6 +52,7 @@ async fn create_platform_pool(
 ) -> Result<Reply, Problem> {
     let mut checks = Checks::default();
     new.check(&mut checks);
+    check_fleet(&state, new.workers.as_ref(), &mut checks);
     checks.finish()?;
     key.once(state.db.admin().await?, "admin", &new, async |tx| {
         let id = PoolId::new();
@@ -57,7 +60,8 @@ async fn create_platform_pool(
             return Err(Error::NameTaken("pool").into());
         }
         let pool = store::find(tx, id).await?.ok_or(Error::NotFound)?;
-        Ok(Reply::json(StatusCode::CREATED, &pool)?.location(format!("/v1/platform-pools/{id}")))
+        let reply = Reply::json(StatusCode::CREATED, &pool)?.etag(pool.generation);
+        Ok(reply.location(format!("/v1/platform-pools/{id}")))
     })
     .await
 }
@@ -72,7 +76,46 @@ async fn get_platform_pool(
     State(state): State<AppState>,
     _: Admin,
     Path(id): Path<PoolId>,
-) -> Result<Json<Pool>, Problem> {
+) -> Result<(ETag, Json<Pool>), Problem> {
     let mut tx = state.db.admin().await?;
-    Ok(Json(store::find(&mut tx, id).await?.ok_or(Error::NotFound)?))
+    let pool = store::find(&mut tx, id).await?.ok_or(Error::NotFound)?;
+    Ok((ETag(pool.generation), Json(pool)))
+}
+
+/// Changes the workers that the platform runs. For administrators.
+#[utoipa::path(
+    patch, path = "/v1/platform-pools/{id}", operation_id = "update_platform_pool", tag = "pools",
+    params(("id" = PoolId, Path, description = "Pool id"), IfMatch, IdempotencyKey),
+    request_body = PoolPatch,
+    responses((status = 200, description = "The changed pool", body = Pool)),
+    extensions(("x-problems" = json!([ProblemType::ChangedMeanwhile])))
+)]
+async fn update_platform_pool(
+    State(state): State<AppState>,
+    _: Admin,
+    Path(id): Path<PoolId>,
+    if_match: IfMatch,
+    key: IdempotencyKey,
+    Json(patch): Json<PoolPatch>,
+) -> Result<Reply, Problem> {
+    key.once(state.db.admin().await?, "admin", &patch, async |tx| {
+        let found = store::find_for_update(tx, id).await?.ok_or(Error::NotFound)?;
+        if_match.check(found.generation)?;
+        let mut checks = Checks::default();
+        patch.check(found.tenant_id.is_some(), &mut checks);
+        check_fleet(&state, patch.workers.as_ref(), &mut checks);
+        checks.finish()?;
+        store::set_workers(tx, id, patch.workers.as_ref()).await?;
+        let changed = store::find(tx, id).await?.ok_or(Error::NotFound)?;
+        Ok(Reply::json(StatusCode::OK, &changed)?.etag(changed.generation))
+    })
+    .await
+}
+
+/// Requires that the platform can run workers.
+fn check_fleet(state: &AppState, workers: Option<&PoolWorkers>, checks: &mut Checks) {
+    if workers.is_some() {
+        let detail = "this platform runs no workers: its configuration has no `fleet`";
+        checks.require(state.gpu.is_some(), "/workers", detail);
+    }
 }

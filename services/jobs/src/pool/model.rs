@@ -1,10 +1,13 @@
 //! Pools as JSON.
 
 use api::Checks;
-use ids::PoolId;
+use ids::{PoolId, TenantId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+/// Greatest number of workers of a pool.
+const MAX_WORKERS: u32 = 1_000;
 
 /// A new pool.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -16,6 +19,61 @@ pub(crate) struct NewPool {
     /// Names of the GPU specifications of its workers, in the order in which jobs prefer them: 1 to 16.
     #[schema(example = json!(["3080-small-4-1"]))]
     pub(crate) gpu_specs: Vec<String>,
+    /// The tenant whose instances the platform's workers are, and who pays for them. Required with `workers`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tenant_id: Option<TenantId>,
+    /// Workers that the platform runs itself. Others can be registered besides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) workers: Option<PoolWorkers>,
+}
+
+/// Workers that the platform runs as instances of the pool's tenant, with the first of its GPU specifications.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PoolWorkers {
+    /// Service of the catalogue: a runner with its engine.
+    #[schema(example = "worker-webui")]
+    pub(crate) service: String,
+    /// Version of the service; null for the recommended one at the time of the order.
+    #[serde(default)]
+    pub(crate) version: Option<String>,
+    /// Least number of workers.
+    #[schema(minimum = 0, maximum = 1000)]
+    pub(crate) min: u32,
+    /// Greatest number of workers. Between the two the queue decides.
+    #[schema(minimum = 0, maximum = 1000)]
+    pub(crate) max: u32,
+}
+
+impl PoolWorkers {
+    fn check(&self, checks: &mut Checks) {
+        checks.length("/workers/service", &self.service, 63);
+        if let Some(version) = &self.version {
+            checks.length("/workers/version", version, 63);
+        }
+        checks.within("/workers/max", self.max, 0, MAX_WORKERS);
+        checks.within("/workers/min", self.min, 0, self.max);
+    }
+}
+
+/// A change of a pool.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PoolPatch {
+    /// Workers that the platform runs. Null ends them, when their jobs have ended. Workers that there are keep the service and
+    /// version that they were ordered with.
+    #[schema(required)]
+    pub(crate) workers: Option<PoolWorkers>,
+}
+
+impl PoolPatch {
+    /// Checks a change of a pool that has a tenant or not.
+    pub(super) fn check(&self, has_tenant: bool, checks: &mut Checks) {
+        if let Some(workers) = &self.workers {
+            checks.require(has_tenant, "/workers", "the pool has no tenant");
+            workers.check(checks);
+        }
+    }
 }
 
 impl NewPool {
@@ -26,6 +84,10 @@ impl NewPool {
             let at = format!("/gpu_specs/{n}");
             checks.name(&at, spec);
             checks.require(!self.gpu_specs[..n].contains(spec), &at, "duplicate name");
+        }
+        if let Some(workers) = &self.workers {
+            checks.require(self.tenant_id.is_some(), "/tenant_id", "required with `workers`");
+            workers.check(checks);
         }
     }
 }
@@ -41,6 +103,30 @@ pub(crate) struct Pool {
     /// Names of the GPU specifications of its workers, in the order in which jobs prefer them.
     #[schema(example = json!(["3080-small-4-1"]))]
     pub(crate) gpu_specs: Vec<String>,
+    /// The tenant whose instances the platform's workers are, or null.
+    pub(crate) tenant_id: Option<TenantId>,
+    /// Workers that the platform runs, or null.
+    pub(crate) workers: Option<PoolWorkers>,
+    /// The workers of the pool.
+    pub(crate) status: PoolStatus,
     /// Time of creation.
     pub(crate) created_at: Timestamp,
+    #[serde(skip)]
+    pub(crate) generation: i64,
+}
+
+/// The workers of a pool.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct PoolStatus {
+    /// How many workers the platform should run now.
+    pub(crate) desired: u32,
+    /// How many it runs or starts.
+    pub(crate) actual: u32,
+    /// How many accept jobs, with registered ones.
+    pub(crate) ready: u32,
+    /// Why the last worker failed, or null if one has become ready since.
+    #[schema(example = "The quota of the tenant is exceeded.")]
+    pub(crate) problem: Option<String>,
+    /// No worker is ordered before this time, or null.
+    pub(crate) retry_at: Option<Timestamp>,
 }

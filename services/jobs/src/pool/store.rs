@@ -1,19 +1,84 @@
 //! The table of pools.
 
-use ids::PoolId;
+use ids::{PoolId, TenantId};
+use jiff::Timestamp;
 use sqlx::PgConnection;
 
-use super::model::{NewPool, Pool};
+use super::model::{NewPool, Pool, PoolStatus, PoolWorkers};
 
 /// Returns the pool that runs jobs: the oldest.
 pub(crate) async fn find_for_jobs(conn: &mut PgConnection) -> sqlx::Result<Option<PoolId>> {
     sqlx::query_scalar!("select id from pools order by id limit 1").fetch_optional(conn).await
 }
 
+struct Row {
+    id: PoolId,
+    name: String,
+    gpu_specs: Vec<String>,
+    owner_id: Option<TenantId>,
+    service: Option<String>,
+    version: Option<String>,
+    min_workers: i32,
+    max_workers: i32,
+    wanted: i32,
+    actual: i64,
+    ready: i64,
+    problem: Option<String>,
+    retry_at: Option<jiff_sqlx::Timestamp>,
+    generation: i64,
+    created_at: Timestamp,
+}
+
+impl From<Row> for Pool {
+    fn from(row: Row) -> Self {
+        let count = |stored: i32| u32::try_from(stored).unwrap_or_default();
+        let counted = |rows: i64| u32::try_from(rows).unwrap_or(u32::MAX);
+        let (min, max) = (count(row.min_workers), count(row.max_workers));
+        Self {
+            id: row.id,
+            name: row.name,
+            gpu_specs: row.gpu_specs,
+            tenant_id: row.owner_id,
+            workers: row.service.map(|service| PoolWorkers { service, version: row.version, min, max }),
+            status: PoolStatus {
+                desired: crate::fleet::desired(min, max, count(row.wanted)),
+                actual: counted(row.actual),
+                ready: counted(row.ready),
+                problem: row.problem,
+                retry_at: row.retry_at.map(jiff_sqlx::Timestamp::to_jiff),
+            },
+            created_at: row.created_at,
+            generation: row.generation,
+        }
+    }
+}
+
+/// Selects pools. A macro, as the text of a checked query is a literal.
+macro_rules! select_pools {
+    ($rest:literal, $($arguments:tt)*) => {
+        sqlx::query_as!(
+            Row,
+            r#"select p.id, p.name, p.gpu_specs, p.owner_id, p.service, p.version, p.min_workers, p.max_workers, p.wanted,
+                      (select count(*) from workers w
+                       where w.pool_id = p.id and w.stage in ('ordered', 'placed')) as "actual!",
+                      (select count(*) from workers w
+                       where w.pool_id = p.id and w.state = 'ready' and w.stage is distinct from 'draining') as "ready!",
+                      p.problem, p.retry_at, p.generation, p.created_at
+               from pools p "# + $rest,
+            $($arguments)*
+        )
+    };
+}
+
 pub(crate) async fn find(conn: &mut PgConnection, id: PoolId) -> sqlx::Result<Option<Pool>> {
-    sqlx::query_as!(Pool, "select id, name, gpu_specs, created_at from pools where id = $1", id as PoolId,)
-        .fetch_optional(conn)
-        .await
+    Ok(select_pools!("where p.id = $1", id as PoolId).fetch_optional(conn).await?.map(Pool::from))
+}
+
+/// As [`find`], and locks the pool.
+pub(super) async fn find_for_update(conn: &mut PgConnection, id: PoolId) -> sqlx::Result<Option<Pool>> {
+    let locked = sqlx::query_scalar!("select id from pools where id = $1 for no key update", id as PoolId);
+    locked.fetch_optional(&mut *conn).await?;
+    find(conn, id).await
 }
 
 /// Returns pools after `after`, by id.
@@ -22,24 +87,49 @@ pub(super) async fn list(
     after: Option<PoolId>,
     limit: i64,
 ) -> sqlx::Result<Vec<Pool>> {
-    sqlx::query_as!(
-        Pool,
-        "select id, name, gpu_specs, created_at from pools
-         where $1::uuid is null or id > $1 order by id limit $2",
+    let rows = select_pools!(
+        "where $1::uuid is null or p.id > $1 order by p.id limit $2",
         after as Option<PoolId>,
         limit,
-    )
-    .fetch_all(conn)
-    .await
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(Pool::from).collect())
 }
 
 /// Inserts a pool. False if the name is taken.
 pub(super) async fn insert(conn: &mut PgConnection, id: PoolId, new: &NewPool) -> sqlx::Result<bool> {
     let done = sqlx::query!(
-        "insert into pools (id, name, gpu_specs) values ($1, $2, $3) on conflict (name) do nothing",
+        "insert into pools (id, name, gpu_specs, owner_id) values ($1, $2, $3, $4) on conflict (name) do nothing",
         id as PoolId,
         new.name,
         &new.gpu_specs,
+        new.tenant_id as Option<TenantId>,
     );
-    Ok(done.execute(conn).await?.rows_affected() == 1)
+    let is_inserted = done.execute(&mut *conn).await?.rows_affected() == 1;
+    if is_inserted && let Some(workers) = &new.workers {
+        set_workers(conn, id, Some(workers)).await?;
+    }
+    Ok(is_inserted)
+}
+
+/// Changes which workers the platform runs. What has failed before is tried again at once.
+pub(super) async fn set_workers(
+    conn: &mut PgConnection,
+    id: PoolId,
+    workers: Option<&PoolWorkers>,
+) -> sqlx::Result<()> {
+    let count = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
+    sqlx::query!(
+        "update pools
+         set service = $2, version = $3, min_workers = $4, max_workers = $5, failures = 0, retry_at = null, problem = null,
+             generation = generation + 1
+         where id = $1",
+        id as PoolId,
+        workers.map(|workers| workers.service.as_str()),
+        workers.and_then(|workers| workers.version.as_deref()),
+        workers.map_or(0, |workers| count(workers.min)),
+        workers.map_or(0, |workers| count(workers.max)),
+    )
+    .execute(conn)
+    .await
+    .map(drop)
 }

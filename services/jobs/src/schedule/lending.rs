@@ -36,7 +36,8 @@ impl Pool {
     }
 
     /// Units that are busy or that would finish what waits in the target time.
-    fn wanted(&self, spec: SpecId) -> u32 {
+    #[must_use]
+    pub fn wanted(&self, spec: SpecId) -> u32 {
         let busy = self.fleet.specs.get(&spec).map_or(0, |fleet| fleet.busy.len() as u64);
         let waiting = self.queues.work(spec).div_ceil(self.settings.target_wait.max(1));
         u32::try_from(busy + waiting).unwrap_or(u32::MAX)

@@ -14,7 +14,7 @@ use super::{
     model::{NewWorker, Worker, hash, token},
     store,
 };
-use crate::{error::Error, pool, state::AppState};
+use crate::{error::Error, fleet, pool, state::AppState};
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -101,7 +101,8 @@ async fn get_platform_worker(
     Ok(Json(store::find(&mut tx, id, worker).await?.ok_or(Error::NotFound)?))
 }
 
-/// Deletes a worker that runs no job. Its token is refused from then on. For administrators.
+/// Deletes a worker. Its token is refused from then on. One that runs a job is not deleted; but one that the platform runs is
+/// drained, and deleted with its instance when its job has ended. For administrators.
 #[utoipa::path(
     delete, path = "/v1/platform-pools/{id}/workers/{worker_id}", operation_id = "delete_platform_worker",
     tag = "pools",
@@ -110,7 +111,7 @@ async fn get_platform_worker(
         ("worker_id" = WorkerId, Path, description = "Worker id"),
         IdempotencyKey,
     ),
-    responses((status = 204, description = "Deleted")),
+    responses((status = 204, description = "Deleted, or drained")),
     extensions(("x-problems" = json!([ProblemType::WorkerBusy])))
 )]
 async fn delete_platform_worker(
@@ -121,6 +122,9 @@ async fn delete_platform_worker(
 ) -> Result<Reply, Problem> {
     key.once(state.db.admin().await?, "admin", &(), async |tx| {
         store::find(tx, id, worker).await?.ok_or(Error::NotFound)?;
+        if fleet::drain(tx, worker).await? {
+            return Ok(Reply::no_content());
+        }
         if !store::delete(tx, id, worker).await? {
             return Err(Error::WorkerBusy.into());
         }

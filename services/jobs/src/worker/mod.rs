@@ -1,4 +1,5 @@
-//! Workers: units that run jobs. Administrators register them; their processes poll the listener for workers.
+//! Workers: units that run jobs. Administrators register them, or the platform runs them ([`crate::fleet`]); their processes
+//! poll the listener for workers.
 
 mod caller;
 mod http;
@@ -9,6 +10,6 @@ pub(crate) mod store;
 
 pub(crate) use caller::WorkerCaller;
 pub(crate) use http::routes;
-pub(crate) use model::WorkerState;
+pub(crate) use model::{WorkerState, hash, token};
 pub(crate) use register::routes as door_routes;
 pub(crate) use session::end_session;

@@ -1,13 +1,15 @@
 //! Workers as JSON, and their tokens.
 
 use api::Checks;
-use ids::{JobId, PoolId, WorkerId};
+use ids::{InstanceId, JobId, PoolId, WorkerId};
 use jiff::Timestamp;
 use rand::RngExt as _;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
+
+use crate::fleet::WorkerStage;
 
 /// State of a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
@@ -59,9 +61,13 @@ pub(crate) struct Worker {
     /// Name of its GPU specification.
     #[schema(example = "3080-small-4-1")]
     pub(crate) gpu_spec: String,
-    /// Name of its node.
+    /// Name of its node. Empty while its instance has none; until then it gets no job.
     #[schema(example = "gpu-node-1")]
     pub(crate) node: String,
+    /// The instance in which the platform runs it, or null.
+    pub(crate) instance_id: Option<InstanceId>,
+    /// What the platform does with it, or null if others run it.
+    pub(crate) stage: Option<WorkerStage>,
     /// Current state.
     pub(crate) state: WorkerState,
     /// The job that it runs, or null.
@@ -73,12 +79,12 @@ pub(crate) struct Worker {
 }
 
 /// Makes a token. Its hash is stored.
-pub(super) fn token() -> SecretString {
+pub(crate) fn token() -> SecretString {
     let random: [u8; 32] = rand::rng().random();
     format!("awt_{}", hex::encode(random)).into()
 }
 
 /// The hash by which a token is stored and found.
-pub(super) fn hash(token: &str) -> Vec<u8> {
+pub(crate) fn hash(token: &str) -> Vec<u8> {
     Sha256::digest(token.as_bytes()).to_vec()
 }

@@ -1,11 +1,11 @@
 //! The table of workers.
 
-use ids::{JobId, ModelId, PoolId, WorkerId};
+use ids::{InstanceId, JobId, ModelId, PoolId, WorkerId};
 use jiff::Timestamp;
 use sqlx::PgConnection;
 
 use super::model::{NewWorker, Worker, WorkerState};
-use crate::pool;
+use crate::{fleet::WorkerStage, pool};
 
 struct Row {
     id: WorkerId,
@@ -13,6 +13,8 @@ struct Row {
     name: String,
     gpu_spec: String,
     node: String,
+    instance_id: Option<InstanceId>,
+    stage: Option<WorkerStage>,
     state: WorkerState,
     current_job: Option<JobId>,
     last_seen_at: Option<jiff_sqlx::Timestamp>,
@@ -27,6 +29,8 @@ impl From<Row> for Worker {
             name: row.name,
             gpu_spec: row.gpu_spec,
             node: row.node,
+            instance_id: row.instance_id,
+            stage: row.stage,
             state: row.state,
             job_id: row.current_job,
             last_seen_at: row.last_seen_at.map(jiff_sqlx::Timestamp::to_jiff),
@@ -42,7 +46,7 @@ pub(super) async fn find(
 ) -> sqlx::Result<Option<Worker>> {
     let row = sqlx::query_as!(
         Row,
-        "select id, pool_id, name, gpu_spec, node, state, current_job, last_seen_at, created_at
+        "select id, pool_id, name, gpu_spec, node, instance_id, stage, state, current_job, last_seen_at, created_at
          from workers where pool_id = $1 and id = $2",
         pool as PoolId,
         id as WorkerId,
@@ -59,7 +63,7 @@ pub(super) async fn list(
 ) -> sqlx::Result<Vec<Worker>> {
     let rows = sqlx::query_as!(
         Row,
-        "select id, pool_id, name, gpu_spec, node, state, current_job, last_seen_at, created_at
+        "select id, pool_id, name, gpu_spec, node, instance_id, stage, state, current_job, last_seen_at, created_at
          from workers where pool_id = $1 and ($2::uuid is null or id > $2) order by id limit $3",
         pool as PoolId,
         after as Option<WorkerId>,
@@ -89,7 +93,7 @@ pub(super) async fn insert(
     Ok(done.execute(conn).await?.rows_affected() == 1)
 }
 
-/// Deletes an idle worker. False if it runs a job.
+/// Deletes an idle worker that others run. False if it runs a job.
 pub(super) async fn delete(conn: &mut PgConnection, pool: PoolId, id: WorkerId) -> sqlx::Result<bool> {
     let done = sqlx::query!("delete from workers where id = $1 and current_job is null", id as WorkerId);
     let deleted = done.execute(&mut *conn).await?.rows_affected() == 1;
@@ -107,12 +111,17 @@ pub(crate) struct Held {
     pub(crate) current: Option<(JobId, i32)>,
 }
 
-/// Returns the worker with this token.
+/// Returns the worker with this token. One that leaves has none any more.
 pub(super) async fn find_by_token(
     conn: &mut PgConnection,
     token_hash: &[u8],
 ) -> sqlx::Result<Option<WorkerId>> {
-    sqlx::query_scalar!("select id from workers where token_hash = $1", token_hash).fetch_optional(conn).await
+    sqlx::query_scalar!(
+        "select id from workers where token_hash = $1 and stage is distinct from 'leaving'",
+        token_hash,
+    )
+    .fetch_optional(conn)
+    .await
 }
 
 /// Locks a worker.
@@ -182,12 +191,12 @@ pub(crate) struct Assignment {
     pub(crate) busy_until: Timestamp,
 }
 
-/// Gives a job to an idle worker. Returns its GPU specification; none if it is not ready or not idle.
+/// Gives a job to an idle worker. Returns its GPU specification; none if it is not ready, not idle, or gets no more jobs.
 pub(crate) async fn assign(conn: &mut PgConnection, given: &Assignment) -> sqlx::Result<Option<String>> {
     sqlx::query_scalar!(
         "update workers
          set current_job = $2, current_attempt = $3, model = $4, quantum_end = $5, busy_until = $6
-         where id = $1 and state = 'ready' and current_job is null
+         where id = $1 and state = 'ready' and current_job is null and stage is distinct from 'draining'
          returning gpu_spec",
         given.worker as WorkerId,
         given.job as JobId,

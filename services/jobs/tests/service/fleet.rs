@@ -34,6 +34,11 @@ impl Worker {
         Self { id: made.str("id").to_owned(), door: service.door.token(&token), token, session: 0 }
     }
 
+    /// The process of a worker that the platform runs.
+    pub(crate) fn with_token(service: &Service, id: &str, token: &str) -> Self {
+        Self { id: id.to_owned(), door: service.door.token(token), token: token.to_owned(), session: 0 }
+    }
+
     /// The same process, by way of another replica.
     pub(crate) fn through(&self, service: &Service) -> Self {
         let (id, token) = (self.id.clone(), self.token.clone());

@@ -7,6 +7,8 @@ mod attempts;
 mod database;
 mod events;
 mod fleet;
+mod fleets;
+mod gpu;
 mod groups;
 mod intake;
 mod isolation;

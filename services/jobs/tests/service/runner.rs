@@ -1,8 +1,8 @@
 //! The runner, with the CPU stand-in of the WebUI as its engine.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use atelier_runner::{Config, Trainer};
+use atelier_runner::{Config, Limits, Program, Trainer};
 use axum::{
     Json, Router,
     routing::{get, post},
@@ -40,6 +40,13 @@ impl Studio {
     }
 
     async fn with_engine(engine: &str, folder: tempfile::TempDir) -> Self {
+        let mut studio = Self::prepare(engine, folder).await;
+        studio.start();
+        studio
+    }
+
+    /// All but the process of the worker.
+    async fn prepare(engine: &str, folder: tempfile::TempDir) -> Self {
         let mut world = World::new().await;
         world.config.scheduler.retry_ms = 1;
         let service = world.start().await;
@@ -52,10 +59,10 @@ impl Studio {
             engine_url: engine.parse().unwrap(),
             lora_dir: Some(folder.path().join("loras")),
             trainer: Trainer::from_words(&trainer()),
+            program: None,
+            limits: Limits::default(),
         };
-        let mut studio = Self { service, member, config, runner: None, _world: world, _folder: folder };
-        studio.start();
-        studio
+        Self { service, member, config, runner: None, _world: world, _folder: folder }
     }
 
     /// Starts a process of the worker.
@@ -235,4 +242,134 @@ async fn a_job_survives_the_end_of_its_workers_process() {
     reaches(&studio.member, &job, "cancelled").await;
     studio.stop().await;
     studio.service.stop().await;
+}
+
+/// An engine with a process: the process only writes its number to a file, and this serves while it runs. A generation ends
+/// when its process has ended, or is interrupted.
+struct Spawned {
+    url: String,
+    program: Program,
+    numbers: std::path::PathBuf,
+}
+
+impl Spawned {
+    async fn new(folder: &tempfile::TempDir) -> Self {
+        let numbers = folder.path().join("processes");
+        let file = numbers.clone();
+        // the process that works
+        let works = watch::Sender::new(None);
+        let (working, begun, reported) = (works.subscribe(), file.clone(), file.clone());
+        let progress = async move || {
+            let process = last(&reported).filter(|process| runs(process));
+            let count = i32::from(process.is_some() && *working.borrow() == process);
+            Json(
+                json!({ "state": { "job_count": count, "job_no": 0, "sampling_step": 1, "sampling_steps": 20 } }),
+            )
+        };
+        let generate = async move || {
+            let process = last(&begun).unwrap();
+            works.send_replace(Some(process.clone()));
+            let mut looks = tokio::time::interval(Duration::from_millis(50));
+            while runs(&process) {
+                looks.tick().await;
+            }
+            axum::http::StatusCode::BAD_GATEWAY
+        };
+        let options = async move || match last(&file).filter(|process| runs(process)) {
+            Some(_) => Ok(Json(json!({}))),
+            None => Err(axum::http::StatusCode::BAD_GATEWAY),
+        };
+        let router = Router::new()
+            .route("/sdapi/v1/options", get(options))
+            .route("/sdapi/v1/progress", get(progress))
+            .route("/sdapi/v1/txt2img", post(generate))
+            .route("/sdapi/v1/interrupt", post(async || Json(json!({}))));
+        // a second process of the group that outlives the first, if it can
+        let script = format!("echo $$ >> {}; sleep 600 & exec sleep 600", numbers.display());
+        let args = ["-c".into(), script.into()].into();
+        let program = Program { path: "/bin/sh".into(), args };
+        Self { url: testkit::serve(router).await, program, numbers }
+    }
+
+    /// Waits until this many processes were started, and the last one runs. Returns its number.
+    async fn process(&self, count: usize) -> String {
+        eventually(&format!("process {count} runs"), async || {
+            let text = std::fs::read_to_string(&self.numbers).unwrap_or_default();
+            assert!(text.lines().count() <= count, "more processes than expected");
+            last(&self.numbers).filter(|process| text.lines().count() == count && runs(process))
+        })
+        .await
+    }
+}
+
+/// The number of the latest process.
+fn last(numbers: &std::path::Path) -> Option<String> {
+    std::fs::read_to_string(numbers).ok()?.lines().last().map(str::to_owned)
+}
+
+/// Whether a process of this group runs.
+fn runs(group: &str) -> bool {
+    let stats = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path().join("stat"));
+    // `1 (name) state parent group …`
+    let of_group = |stat: String| {
+        let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+        fields.next() != Some("Z") && fields.nth(1) == Some(group)
+    };
+    stats.filter_map(|file| std::fs::read_to_string(file).ok()).any(of_group)
+}
+
+#[tokio::test]
+async fn an_engine_that_ends_or_hangs_is_started_again_and_its_job_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Spawned::new(&folder).await;
+    let mut studio = Studio::prepare(&engine.url, folder).await;
+    studio.config.program = Some(engine.program.clone());
+    studio.start();
+    // while it is idle
+    let first = engine.process(1).await;
+    kill(&first);
+    let second = engine.process(2).await;
+    assert!(!runs(&first), "a process of the group is left");
+    // at work
+    let job = submit(&studio.member, json!({})).await.str("id").to_owned();
+    studio.is_working(&job).await;
+    kill(&second);
+    engine.process(3).await;
+    studio.is_working(&job).await;
+    let read = studio.member.get(&format!("/v1/jobs/{job}")).await.expect(200);
+    assert_eq!(read.body["attempts"], 2);
+    let events = studio.member.get(&format!("/v1/jobs/{job}/events")).await.expect(200);
+    let again = events.body["items"].as_array().unwrap().iter().find(|event| event["type"] == "job.requeued");
+    assert_eq!(again.unwrap()["reason"], "retry", "the attempt has failed, and was not lost");
+    studio.stop().await;
+    assert!(!runs(&last(&engine.numbers).unwrap()), "the engine outlives the runner");
+    studio.service.stop().await;
+}
+
+#[tokio::test]
+async fn an_engine_without_progress_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Spawned::new(&folder).await;
+    let mut studio = Studio::prepare(&engine.url, folder).await;
+    studio.config.program = Some(engine.program.clone());
+    let time = Duration::from_millis(700);
+    studio.config.limits = Limits { step: time, interrupt: time, ..Limits::default() };
+    studio.start();
+    let first = engine.process(1).await;
+    let job = submit(&studio.member, json!({})).await.str("id").to_owned();
+    let failed = reaches(&studio.member, &job, "failed").await;
+    assert_eq!(
+        (&failed.body["problem"]["code"], &failed.body["attempts"]),
+        (&json!("engine-failed"), &json!(3))
+    );
+    assert!(failed.body["problem"]["message"].as_str().unwrap().contains("no progress"), "{:?}", failed.body);
+    assert!(!runs(&first));
+    engine.process(4).await;
+    studio.stop().await;
+    studio.service.stop().await;
+}
+
+/// Kills one process.
+fn kill(process: &str) {
+    assert!(std::process::Command::new("kill").args(["-9", process]).status().unwrap().success());
 }

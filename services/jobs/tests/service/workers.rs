@@ -19,6 +19,7 @@ async fn the_service_survives_a_panic_of_each_worker() {
             "jobs.changes",
             "jobs.ended",
             "jobs.events",
+            "jobs.fleet",
             "jobs.idempotency_keys",
             "jobs.outputs",
             "jobs.revocations",

@@ -59,6 +59,7 @@ impl World {
             callers: testkit::callers(),
             ended: EndedConfig::default(),
             scheduler: SchedulerConfig::default(),
+            fleet: None,
             streams: StreamsConfig::default(),
             audit: audit::RetentionConfig::default(),
             telemetry: None,

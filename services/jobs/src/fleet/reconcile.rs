@@ -1,0 +1,228 @@
+//! The rounds: decides how many workers each pool has, orders and deletes instances, and follows them. No call of the gpu
+//! service is made in a transaction.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use clients::gpu::{EnvVar, InstanceState, ManagedOrder, Secret};
+use ids::{PoolId, WorkerId};
+use jiff::SignedDuration;
+use secrecy::{ExposeSecret as _, SecretString};
+use service::Round;
+
+use super::{
+    model::{self, WorkerStage},
+    store::{self, Due, Order},
+};
+use crate::{
+    attempt::Policy,
+    config::FleetConfig,
+    error::Error,
+    state::AppState,
+    worker::{WorkerState, end_session, hash, store::lock, token},
+};
+
+/// Time in which the process that has the token of a worker repeats the order of its instance. Then it is given up.
+const ORDER_TIME: Duration = Duration::from_secs(60);
+/// The row of a worker is kept for this long after the order, in which a call that was lost may still arrive.
+const LATE: SignedDuration = SignedDuration::from_secs(180);
+/// Workers that are compared with their instances in a round.
+const BATCH: u32 = 50;
+
+/// The reconciler of all pools, in this process. Clones share the tokens.
+#[derive(Clone)]
+pub(crate) struct Fleets {
+    state: AppState,
+    /// Of workers whose instances are ordered. They are stored nowhere else: when the process ends, others delete what it may
+    /// have ordered, and order anew.
+    tokens: Arc<Mutex<HashMap<WorkerId, SecretString>>>,
+}
+
+impl Fleets {
+    pub(crate) fn new(state: &AppState) -> Self {
+        Self { state: state.clone(), tokens: Arc::default() }
+    }
+
+    /// One round.
+    pub(crate) async fn round(&self) -> anyhow::Result<Round> {
+        let Some(config) = &self.state.config.fleet else { return Ok(Round::Done) };
+        let mut tx = self.state.db.worker().await?;
+        let pools = store::pools(&mut tx).await?;
+        drop(tx);
+        for pool in pools {
+            self.decide(pool, config).await.with_context(|| pool.to_string())?;
+        }
+        let waiting: Vec<WorkerId> = self.tokens().keys().copied().collect();
+        for worker in waiting {
+            self.order(worker, config).await.context("order of a worker")?;
+        }
+        let mut tx = self.state.db.worker().await?;
+        let due = store::take_due(&mut tx, BATCH.into()).await?;
+        tx.commit().await?;
+        for worker in &due {
+            self.follow(worker).await.with_context(|| worker.id.to_string())?;
+        }
+        Ok(Round::of(due.len() as u64, BATCH.into()))
+    }
+
+    fn tokens(&self) -> std::sync::MutexGuard<'_, HashMap<WorkerId, SecretString>> {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Compares a pool with its workers, and writes what is to be done.
+    async fn decide(&self, pool: PoolId, config: &FleetConfig) -> anyhow::Result<()> {
+        let mut tx = self.state.db.worker().await?;
+        let Some(fleet) = store::lock_pool(&mut tx, pool).await? else { return Ok(()) };
+        let members = store::lock_members(&mut tx, pool).await?;
+        let plan = model::plan(fleet.size, &members, config.idle());
+        for worker in &plan.drain {
+            tracing::info!(pool.id = %pool, worker.id = %worker, "draining a worker");
+            store::drain(&mut tx, *worker).await?;
+        }
+        for worker in &plan.leave {
+            self.leave(&mut tx, *worker).await?;
+        }
+        let mut ordered = Vec::new();
+        if let Some((service, gpu_spec)) = fleet.service.as_deref().zip(fleet.gpu_specs.first())
+            && !fleet.is_delayed
+        {
+            for _ in 0..plan.order {
+                let (worker, token) = (WorkerId::new(), token());
+                let what = (gpu_spec.as_str(), service, fleet.version.as_deref());
+                let hash = hash(token.expose_secret());
+                store::insert(&mut tx, pool, worker, what, &hash, ORDER_TIME).await?;
+                tracing::info!(pool.id = %pool, worker.id = %worker, gpu_spec, "ordering a worker");
+                ordered.push((worker, token));
+            }
+        }
+        tx.commit().await?;
+        self.tokens().extend(ordered);
+        Ok(())
+    }
+
+    /// Orders the instance of a worker, or again if it is not known whether that was done.
+    async fn order(&self, worker: WorkerId, config: &FleetConfig) -> anyhow::Result<()> {
+        let Some(token) = self.tokens().get(&worker).cloned() else { return Ok(()) };
+        let mut tx = self.state.db.worker().await?;
+        let order = store::extend_order(&mut tx, worker, ORDER_TIME).await?;
+        tx.commit().await?;
+        let Some(order) = order else {
+            self.tokens().remove(&worker);
+            return Ok(());
+        };
+        let Some(gpu) = &self.state.gpu else { return Ok(()) };
+        let answer = gpu.put_instance(order.instance, &body(&order, token, config)).await;
+        let mut tx = self.state.db.worker().await?;
+        match answer {
+            Ok(_) => store::confirm(&mut tx, worker).await?,
+            Err(clients::Error::Problem(problem)) if problem.status < 500 => {
+                self.fail(&mut tx, order.pool, worker, &problem.detail).await?;
+            }
+            // it is repeated in the next round
+            Err(error) => return Err(error.into()),
+        }
+        tx.commit().await?;
+        self.tokens().remove(&worker);
+        Ok(())
+    }
+
+    /// Compares a worker with its instance.
+    async fn follow(&self, worker: &Due) -> anyhow::Result<()> {
+        let Some(gpu) = &self.state.gpu else { return Ok(()) };
+        match worker.stage {
+            WorkerStage::Ordered => {
+                // the process that ordered it has ended: nobody has the token
+                let mut tx = self.state.db.worker().await?;
+                self.leave(&mut tx, worker.id).await?;
+                tx.commit().await?;
+            }
+            WorkerStage::Placed | WorkerStage::Draining => {
+                let found = match gpu.instance(worker.instance).await {
+                    Err(error) if error.is_not_found() => None,
+                    found => Some(found?),
+                };
+                self.compare(worker, found).await?;
+            }
+            WorkerStage::Leaving => {
+                gpu.delete_instance(worker.instance).await?;
+                let is_late = (self.state.clock)().duration_since(worker.created_at) > LATE;
+                let is_gone = match gpu.instance(worker.instance).await {
+                    Err(error) if error.is_not_found() => true,
+                    found => found.map(|_| false)?,
+                };
+                if is_gone && is_late {
+                    let mut tx = self.state.db.worker().await?;
+                    store::delete(&mut tx, worker.id).await?;
+                    tx.commit().await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn compare(
+        &self,
+        worker: &Due,
+        instance: Option<clients::gpu::ManagedInstance>,
+    ) -> anyhow::Result<()> {
+        let mut tx = self.state.db.worker().await?;
+        match instance {
+            Some(instance) if !matches!(instance.state, InstanceState::Stopped | InstanceState::Deleting) => {
+                if let Some(node) = instance.node.filter(|node| *node != worker.node) {
+                    store::set_node(&mut tx, worker.pool, worker.id, &node).await?;
+                }
+                if worker.state == WorkerState::Ready {
+                    store::forget_failures(&mut tx, worker.pool).await?;
+                }
+            }
+            ended => {
+                let message = ended.and_then(|instance| instance.message);
+                let message = message.as_deref().unwrap_or("Its instance was stopped or deleted.");
+                self.fail(&mut tx, worker.pool, worker.id, message).await?;
+            }
+        }
+        tx.commit().await?;
+        Ok(())
+    }
+
+    /// Removes a worker that has failed. Another one is ordered after a delay.
+    async fn fail(
+        &self,
+        conn: &mut sqlx::PgConnection,
+        pool: PoolId,
+        worker: WorkerId,
+        message: &str,
+    ) -> anyhow::Result<()> {
+        tracing::warn!(pool.id = %pool, worker.id = %worker, message, "a worker has failed");
+        // the pool first, as everywhere
+        let failures = store::count_failure(conn, pool, message).await?;
+        store::delay(conn, pool, model::delay(failures)).await?;
+        Ok(self.leave(conn, worker).await?)
+    }
+
+    /// Ends the session of a worker, which loses what it runs, and lets its instance be deleted.
+    async fn leave(&self, conn: &mut sqlx::PgConnection, worker: WorkerId) -> Result<(), Error> {
+        let Some(held) = lock(conn, worker).await? else { return Ok(()) };
+        let policy = Policy::of(&self.state.config.scheduler);
+        end_session(conn, &held, WorkerState::Offline, &policy, (self.state.clock)()).await?;
+        Ok(store::leave(conn, worker).await?)
+    }
+}
+
+fn body(order: &Order, token: SecretString, config: &FleetConfig) -> ManagedOrder {
+    ManagedOrder {
+        tenant_id: order.owner,
+        name: Some(order.name.clone()),
+        gpu_spec: order.gpu_spec.clone(),
+        service: order.service.clone(),
+        version: order.version.clone(),
+        datacenter: None,
+        env: vec![EnvVar { name: "ATELIER_JOBS_URL".to_owned(), value: config.jobs_url.to_string() }],
+        secrets: vec![Secret { name: "ATELIER_WORKER_TOKEN".to_owned(), value: token }],
+        wait: true,
+    }
+}

@@ -1,0 +1,251 @@
+//! SQL of the workers that the platform runs itself.
+
+use std::time::Duration;
+
+use ids::{InstanceId, PoolId, TenantId, WorkerId};
+use jiff::Timestamp;
+use sqlx::PgConnection;
+
+use super::model::{Member, Size, WorkerStage};
+use crate::{pool, worker::WorkerState};
+
+/// Returns the pools that have, or may have had, workers of the platform.
+pub(super) async fn pools(conn: &mut PgConnection) -> sqlx::Result<Vec<PoolId>> {
+    sqlx::query_scalar!("select id from pools where owner_id is not null order by id").fetch_all(conn).await
+}
+
+/// A pool whose workers the platform runs.
+pub(super) struct FleetPool {
+    pub(super) gpu_specs: Vec<String>,
+    pub(super) service: Option<String>,
+    pub(super) version: Option<String>,
+    pub(super) size: Size,
+    /// Whether workers have failed, and no other is to be ordered yet.
+    pub(super) is_delayed: bool,
+}
+
+/// Locks a pool against other decisions about its workers, and its scheduler.
+pub(super) async fn lock_pool(conn: &mut PgConnection, id: PoolId) -> sqlx::Result<Option<FleetPool>> {
+    let row = sqlx::query!(
+        r#"select gpu_specs, service, version, min_workers, max_workers, wanted,
+                  coalesce(retry_at > now(), false) as "is_delayed!"
+           from pools where id = $1 for no key update"#,
+        id as PoolId,
+    );
+    let count = |stored: i32| u32::try_from(stored).unwrap_or_default();
+    Ok(row.fetch_optional(conn).await?.map(|row| FleetPool {
+        gpu_specs: row.gpu_specs,
+        service: row.service,
+        version: row.version,
+        size: Size { min: count(row.min_workers), max: count(row.max_workers), wanted: count(row.wanted) },
+        is_delayed: row.is_delayed,
+    }))
+}
+
+/// Locks the workers of a pool that the platform runs.
+pub(super) async fn lock_members(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<Member>> {
+    let rows = sqlx::query!(
+        r#"select id, stage as "stage!: WorkerStage", current_job is not null as "is_busy!",
+                  greatest(extract(epoch from now() - idle_since), 0)::float8 as "idle!"
+           from workers where pool_id = $1 and stage is not null order by id for update"#,
+        pool as PoolId,
+    );
+    let member = |id, stage, is_busy, idle| Member {
+        id,
+        stage,
+        is_busy,
+        idle: Duration::try_from_secs_f64(idle).unwrap_or_default(),
+    };
+    let rows = rows.fetch_all(conn).await?;
+    Ok(rows.into_iter().map(|row| member(row.id, row.stage, row.is_busy, row.idle)).collect())
+}
+
+/// A worker whose instance is ordered.
+pub(super) struct Order {
+    pub(super) pool: PoolId,
+    pub(super) instance: InstanceId,
+    pub(super) owner: TenantId,
+    pub(super) name: String,
+    pub(super) gpu_spec: String,
+    pub(super) service: String,
+    pub(super) version: Option<String>,
+}
+
+/// Inserts a worker whose instance is to be ordered. The process that has its token does so in `time`, or nobody.
+pub(super) async fn insert(
+    conn: &mut PgConnection,
+    pool: PoolId,
+    id: WorkerId,
+    (gpu_spec, service, version): (&str, &str, Option<&str>),
+    token_hash: &[u8],
+    time: Duration,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into workers (id, pool_id, name, gpu_spec, node, token_hash, instance_id, stage, service, version, check_at)
+         values ($1, $2, $3, $4, '', $5, $6, 'ordered', $7, $8, now() + make_interval(secs => $9))",
+        id as WorkerId,
+        pool as PoolId,
+        // the end of the id is random
+        format!("worker-{}", &id.uuid().simple().to_string()[20..]),
+        gpu_spec,
+        token_hash,
+        InstanceId::new() as InstanceId,
+        service,
+        version,
+        time.as_secs_f64(),
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Returns an order that is not confirmed, and extends its time. None if it was given up.
+pub(super) async fn extend_order(
+    conn: &mut PgConnection,
+    worker: WorkerId,
+    time: Duration,
+) -> sqlx::Result<Option<Order>> {
+    sqlx::query_as!(
+        Order,
+        r#"update workers w set check_at = now() + make_interval(secs => $2)
+           from pools p
+           where w.id = $1 and w.stage = 'ordered' and p.id = w.pool_id
+           returning w.pool_id as pool, w.instance_id as "instance!: InstanceId", p.owner_id as "owner!: TenantId", w.name,
+                     w.gpu_spec, w.service as "service!", w.version"#,
+        worker as WorkerId,
+        time.as_secs_f64(),
+    )
+    .fetch_optional(conn)
+    .await
+}
+
+/// Notes that the gpu service has the order.
+pub(super) async fn confirm(conn: &mut PgConnection, worker: WorkerId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update workers set stage = 'placed', check_at = now() where id = $1 and stage = 'ordered'",
+        worker as WorkerId,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Gives a worker of the platform no more jobs. False if others run it.
+pub(crate) async fn drain(conn: &mut PgConnection, worker: WorkerId) -> sqlx::Result<bool> {
+    let done = sqlx::query!(
+        "update workers set stage = case when stage = 'leaving' then stage else 'draining' end
+         where id = $1 and stage is not null",
+        worker as WorkerId,
+    );
+    Ok(done.execute(conn).await?.rows_affected() == 1)
+}
+
+/// Lets the instance of a worker be deleted whose session has ended.
+pub(super) async fn leave(conn: &mut PgConnection, worker: WorkerId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update workers set stage = 'leaving', check_at = now() where id = $1 and state = 'offline' and stage is not null",
+        worker as WorkerId,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// A worker that is to be compared with its instance.
+pub(super) struct Due {
+    pub(super) id: WorkerId,
+    pub(super) pool: PoolId,
+    pub(super) instance: InstanceId,
+    pub(super) stage: WorkerStage,
+    pub(super) state: WorkerState,
+    pub(super) node: String,
+    pub(super) created_at: Timestamp,
+}
+
+/// Returns workers that are to be compared with their instances, each to one caller.
+pub(super) async fn take_due(conn: &mut PgConnection, limit: i64) -> sqlx::Result<Vec<Due>> {
+    sqlx::query_as!(
+        Due,
+        r#"update workers w
+           set check_at = now() + make_interval(secs => case when w.state = 'ready' then 5 else 1 end)
+           where w.id in (select id from workers where check_at <= now() order by check_at limit $1
+                          for update skip locked)
+           returning w.id, w.pool_id as pool, w.instance_id as "instance!: InstanceId", w.stage as "stage!: WorkerStage",
+                     w.state, w.node, w.created_at"#,
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Notes where a worker runs.
+pub(super) async fn set_node(
+    conn: &mut PgConnection,
+    pool: PoolId,
+    worker: WorkerId,
+    node: &str,
+) -> sqlx::Result<()> {
+    sqlx::query!("update workers set node = $2 where id = $1", worker as WorkerId, node)
+        .execute(&mut *conn)
+        .await?;
+    pool::publish(conn, pool, &pool::Changed::Worker(worker)).await
+}
+
+/// Deletes a worker without an instance.
+pub(super) async fn delete(conn: &mut PgConnection, worker: WorkerId) -> sqlx::Result<()> {
+    sqlx::query!("delete from workers where id = $1 and stage = 'leaving'", worker as WorkerId)
+        .execute(conn)
+        .await
+        .map(drop)
+}
+
+/// Notes that a worker has failed. Returns how many have in a row.
+pub(super) async fn count_failure(conn: &mut PgConnection, pool: PoolId, problem: &str) -> sqlx::Result<u32> {
+    let failures = sqlx::query_scalar!(
+        "update pools set failures = failures + 1, problem = $2 where id = $1 returning failures",
+        pool as PoolId,
+        problem,
+    );
+    Ok(failures.fetch_optional(conn).await?.map_or(0, |count| u32::try_from(count).unwrap_or_default()))
+}
+
+/// Orders no other worker for this time.
+pub(super) async fn delay(conn: &mut PgConnection, pool: PoolId, time: Duration) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update pools set retry_at = now() + make_interval(secs => $2) where id = $1",
+        pool as PoolId,
+        time.as_secs_f64(),
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Forgets failures: a worker is ready.
+pub(super) async fn forget_failures(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update pools set failures = 0, retry_at = null, problem = null where id = $1 and failures > 0",
+        pool as PoolId,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Stores how many workers the queue asks for, unless there is a later scheduler.
+pub(crate) async fn set_wanted(
+    conn: &mut PgConnection,
+    pool: PoolId,
+    epoch: i64,
+    wanted: u32,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update pools set wanted = $3 where id = $1 and epoch = $2 and wanted <> $3",
+        pool as PoolId,
+        epoch,
+        i32::try_from(wanted).unwrap_or(i32::MAX),
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}

@@ -1,0 +1,280 @@
+//! Workers that the platform runs itself.
+
+use atelier_jobs::FleetConfig;
+use clients::Endpoint;
+use ids::TenantId;
+use serde_json::{Value, json};
+use testkit::{Client, Response, eventually};
+
+use crate::{
+    fleet::{Worker, reaches},
+    gpu::{Gpu, Instance},
+    world::{Service, World, submit},
+};
+
+/// A platform that runs workers.
+struct Site {
+    world: World,
+    gpu: Gpu,
+    tenant: TenantId,
+}
+
+impl Site {
+    async fn new() -> Self {
+        let (mut world, gpu) = (World::new().await, Gpu::start().await);
+        let endpoint =
+            Endpoint { url: gpu.url.parse().unwrap(), token: testkit::service_token("jobs").into() };
+        world.config.fleet = Some(FleetConfig {
+            gpu: endpoint,
+            jobs_url: "http://jobs:8097".parse().unwrap(),
+            idle_seconds: 0,
+        });
+        Self { world, gpu, tenant: TenantId::new() }
+    }
+
+    /// Creates the pool. Returns its path.
+    async fn pool(&self, admin: &Client, min: u32, max: u32) -> String {
+        let body = json!({ "name": "generation", "gpu_specs": ["small", "large"], "tenant_id": self.tenant,
+                           "workers": workers(min, max) });
+        let id = admin.post("/v1/platform-pools", body).await.expect(201).str("id").to_owned();
+        format!("/v1/platform-pools/{id}")
+    }
+
+    /// Lets the process of a worker register that has this instance.
+    async fn register(&self, service: &Service, pool: &str, instance: &Instance) -> Worker {
+        let admin = self.world.admin(service);
+        let id = eventually("the worker has a node", async || {
+            let workers = items(&admin, &format!("{pool}/workers")).await;
+            let worker = workers.into_iter().find(|worker| worker["instance_id"] == instance.id.as_str())?;
+            (worker["node"] == "node-1").then(|| worker["id"].as_str().unwrap().to_owned())
+        })
+        .await;
+        let mut worker = Worker::with_token(service, &id, instance.token());
+        worker.register().await;
+        worker
+    }
+
+    /// Lets all that waits for a time be due.
+    async fn pass_time(&self) {
+        let mut conn = self.world.db.admin().await;
+        let passed =
+            "update jobs.workers set check_at = now(), created_at = created_at - interval '10 minutes'
+                      where instance_id is not null";
+        sqlx::query(passed).execute(&mut conn).await.unwrap();
+    }
+}
+
+fn workers(min: u32, max: u32) -> Value {
+    json!({ "service": "worker-webui", "version": "1.10", "min": min, "max": max })
+}
+
+async fn items(admin: &Client, path: &str) -> Vec<Value> {
+    admin.get(path).await.expect(200).body["items"].as_array().unwrap().clone()
+}
+
+async fn patch(admin: &Client, pool: &str, workers: Value) -> Response {
+    let etag = admin.get(pool).await.expect(200).header("etag").unwrap().to_owned();
+    admin.patch(pool, &etag, json!({ "workers": workers })).await
+}
+
+#[tokio::test]
+async fn the_queue_decides_how_many_workers_a_pool_has() {
+    let site = Site::new().await;
+    let service = site.world.start().await;
+    let admin = site.world.admin(&service);
+    let pool = site.pool(&admin, 1, 3).await;
+    let instance = site.gpu.have(1).await.remove(0);
+    let order = &instance.order;
+    assert_eq!(order["tenant_id"], site.tenant.to_string());
+    assert_eq!(
+        (&order["gpu_spec"], &order["service"], &order["version"], &order["wait"]),
+        (&json!("small"), &json!("worker-webui"), &json!("1.10"), &json!(true))
+    );
+    assert_eq!(order["env"], json!([{ "name": "ATELIER_JOBS_URL", "value": "http://jobs:8097/" }]));
+    let worker = site.register(&service, &pool, &instance).await;
+    let member = site.world.member(&service, TenantId::new());
+    let mut jobs = Vec::new();
+    for _ in 0..12 {
+        jobs.push(submit(&member, json!({})).await.str("id").to_owned());
+    }
+    site.gpu.have(3).await;
+    let work = worker.work().await;
+    let _ = worker.complete(&work).await.expect(200);
+    reaches(&member, &work.job, "succeeded").await;
+    for job in jobs.iter().filter(|job| **job != work.job) {
+        let _ = member.post(&format!("/v1/jobs/{job}/cancel"), Value::Null).await.expect(202);
+    }
+    if let Some(next) = worker.poll(None, 0).await.expect(200).body["instruction"].as_object() {
+        panic!("all other jobs are cancelled: {next:?}");
+    }
+    site.gpu.have(1).await;
+    let status = admin.get(&pool).await.expect(200).body["status"].clone();
+    assert_eq!((&status["desired"], &status["actual"]), (&json!(1), &json!(1)));
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn an_order_whose_answer_is_lost_is_repeated_as_it_was() {
+    let site = Site::new().await;
+    site.gpu.lose_answer();
+    let service = site.world.start().await;
+    let admin = site.world.admin(&service);
+    let pool = site.pool(&admin, 1, 1).await;
+    let instance = site.gpu.have(1).await.remove(0);
+    site.register(&service, &pool, &instance).await;
+    assert_eq!(site.gpu.orders(), 2);
+    assert_eq!(items(&admin, &format!("{pool}/workers")).await.len(), 1);
+    // the gpu service is away for a while, and nothing is ordered twice
+    site.gpu.set_away(true);
+    let patched = patch(&admin, &pool, workers(2, 2)).await.expect(200);
+    assert_eq!(patched.body["status"]["desired"], 2);
+    eventually("the order is repeated", async || (site.gpu.orders() >= 4).then_some(())).await;
+    site.gpu.set_away(false);
+    site.gpu.have(2).await;
+    assert_eq!(items(&admin, &format!("{pool}/workers")).await.len(), 2);
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_replica_has_ordered_before_it_died_is_deleted_and_ordered_anew() {
+    let site = Site::new().await;
+    site.gpu.lose_answer();
+    let first = site.world.start().await;
+    let pool = site.pool(&site.world.admin(&first), 1, 1).await;
+    let lost = site.gpu.have(1).await.remove(0);
+    site.gpu.set_away(true);
+    first.stop().await;
+    site.gpu.set_away(false);
+    // back to the moment before the answer
+    let mut conn = site.world.db.admin().await;
+    let unanswered = "update jobs.workers set stage = 'ordered' where instance_id is not null";
+    sqlx::query(unanswered).execute(&mut conn).await.unwrap();
+    site.pass_time().await;
+    let second = site.world.start().await;
+    let admin = site.world.admin(&second);
+    let instance = eventually("another instance is ordered", async || {
+        let instances = site.gpu.instances();
+        (instances.len() == 1 && instances[0].id != lost.id).then(|| instances[0].clone())
+    })
+    .await;
+    site.pass_time().await;
+    eventually("the row of the first has gone", async || {
+        let workers = items(&admin, &format!("{pool}/workers")).await;
+        (workers.len() == 1 && workers[0]["instance_id"] == instance.id.as_str()).then_some(())
+    })
+    .await;
+    Client::new(second.door.base())
+        .token(lost.token())
+        .post("/worker/v1/register", Value::Null)
+        .await
+        .expect_problem(401, "unauthenticated");
+    site.register(&second, &pool, &instance).await;
+    second.stop().await;
+}
+
+#[tokio::test]
+async fn a_worker_whose_instance_fails_is_replaced_after_a_delay() {
+    let site = Site::new().await;
+    let service = site.world.start().await;
+    let admin = site.world.admin(&service);
+    let pool = site.pool(&admin, 1, 1).await;
+    let instance = site.gpu.have(1).await.remove(0);
+    let worker = site.register(&service, &pool, &instance).await;
+    let member = site.world.member(&service, TenantId::new());
+    let job = submit(&member, json!({})).await.str("id").to_owned();
+    let work = worker.work().await;
+    site.gpu.stop(&instance.id);
+    let lost = reaches(&member, &job, "queued").await;
+    assert_eq!(lost.body["reason"], "worker_lost");
+    worker.progress(&work, 1).await.expect_problem(401, "unauthenticated");
+    let status = admin.get(&pool).await.expect(200).body["status"].clone();
+    assert_eq!(status["problem"], "Its node was lost.");
+    assert!(status["retry_at"].is_string(), "{status}");
+    let next = eventually("the worker is replaced", async || {
+        site.gpu.instances().into_iter().find(|other| other.id != instance.id)
+    })
+    .await;
+    let worker = site.register(&service, &pool, &next).await;
+    assert_eq!(worker.work().await.job, job);
+    eventually("the failure is forgotten", async || {
+        admin.get(&pool).await.expect(200).body["status"]["problem"].is_null().then_some(())
+    })
+    .await;
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_drained_worker_ends_its_job_and_gets_no_other() {
+    let site = Site::new().await;
+    let service = site.world.start().await;
+    let admin = site.world.admin(&service);
+    let pool = site.pool(&admin, 1, 1).await;
+    let instance = site.gpu.have(1).await.remove(0);
+    let worker = site.register(&service, &pool, &instance).await;
+    let member = site.world.member(&service, TenantId::new());
+    let job = submit(&member, json!({})).await.str("id").to_owned();
+    let work = worker.work().await;
+    let next = submit(&member, json!({})).await.str("id").to_owned();
+    let _ = patch(&admin, &pool, Value::Null).await.expect(200);
+    eventually("the worker is draining", async || {
+        let workers = items(&admin, &format!("{pool}/workers")).await;
+        (workers[0]["stage"] == "draining").then_some(())
+    })
+    .await;
+    assert_eq!(site.gpu.instances().len(), 1);
+    let _ = worker.complete(&work).await.expect(200);
+    reaches(&member, &job, "succeeded").await;
+    site.gpu.have(0).await;
+    let waits = member.get(&format!("/v1/jobs/{next}")).await.expect(200);
+    assert_eq!((waits.str("state"), &waits.body["attempts"]), ("queued", &json!(0)));
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_refused_order_is_the_pools_problem() {
+    let site = Site::new().await;
+    site.gpu.set_refuses(true);
+    let service = site.world.start().await;
+    let admin = site.world.admin(&service);
+    let pool = site.pool(&admin, 1, 1).await;
+    let problem = eventually("the pool has a problem", async || {
+        admin.get(&pool).await.expect(200).body["status"]["problem"].as_str().map(str::to_owned)
+    })
+    .await;
+    assert_eq!(problem, "The quota of the tenant is exceeded.");
+    assert_eq!(site.gpu.orders(), 1, "there is a delay");
+    site.gpu.set_refuses(false);
+    // a change tries at once
+    let _ = patch(&admin, &pool, workers(1, 2)).await.expect(200);
+    site.gpu.have(1).await;
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn only_sensible_pools_have_workers() {
+    let mut site = Site::new().await;
+    let service = site.world.start().await;
+    let admin = site.world.admin(&service);
+    let mut body = json!({ "name": "a", "gpu_specs": ["small"], "workers": workers(1, 2) });
+    let refused = admin.post("/v1/platform-pools", body.clone()).await.expect_problem(422, "invalid-field");
+    assert_eq!(refused.body["errors"][0]["pointer"], "/tenant_id");
+    body["tenant_id"] = json!(site.tenant);
+    body["workers"] = workers(3, 2);
+    let refused = admin.post("/v1/platform-pools", body.clone()).await.expect_problem(422, "invalid-field");
+    assert_eq!(refused.body["errors"][0]["pointer"], "/workers/min");
+    let plain = json!({ "name": "plain", "gpu_specs": ["small"] });
+    let plain = admin.post("/v1/platform-pools", plain).await.expect(201).str("id").to_owned();
+    let plain = format!("/v1/platform-pools/{plain}");
+    patch(&admin, &plain, workers(0, 1)).await.expect_problem(422, "invalid-field");
+    let stale = json!({ "workers": null });
+    admin.patch(&plain, "\"7\"", stale).await.expect_problem(412, "changed-meanwhile");
+    service.stop().await;
+
+    site.world.config.fleet = None;
+    let service = site.world.start().await;
+    body["workers"] = workers(1, 2);
+    let admin = site.world.admin(&service);
+    let refused = admin.post("/v1/platform-pools", body).await.expect_problem(422, "invalid-field");
+    assert_eq!(refused.body["errors"][0]["pointer"], "/workers");
+    service.stop().await;
+}
