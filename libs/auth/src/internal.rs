@@ -55,6 +55,7 @@ const OPERATIONS: &[(&str, Option<&[&str]>, Subject)] = &[
     ("share-links", GATEWAY, Subject::None),
     ("allowances", ALL, Subject::None),
     ("events", ALL, Subject::None),
+    ("job-events", ALL, Subject::None),
     ("usage", ALL, Subject::None),
     ("gpu-specs", GPU, Subject::Required(Scope::CatalogueRead)),
     ("quotes", GPU, Subject::Required(Scope::InstancesRead)),

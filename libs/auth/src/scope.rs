@@ -181,6 +181,7 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("storage-quota", StoragesRead, StoragesWrite),
         ("jobs", JobsRead, JobsWrite),
         ("job-batches", JobsRead, JobsWrite),
+        ("job-events", JobsRead, JobsWrite),
         ("datacenters", CatalogueRead, PlatformWrite),
         ("gpu-specs", CatalogueRead, PlatformWrite),
         ("services", CatalogueRead, PlatformWrite),

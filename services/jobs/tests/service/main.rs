@@ -5,6 +5,7 @@
 mod artifacts;
 mod attempts;
 mod database;
+mod event_feed;
 mod events;
 mod fleet;
 mod intake;
@@ -13,6 +14,7 @@ mod jobs;
 mod metrics;
 mod pools;
 mod runner;
+mod streams;
 mod tenants;
 mod unreadable;
 mod workers;
