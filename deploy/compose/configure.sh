@@ -223,6 +223,7 @@ kubeconfig = "/config/kubeconfig"
 [callers]
 gateway = "$gateway_token"
 identity = "$identity_token"
+jobs = "$jobs_token"
 
 END
   auth "$gpu_token"

@@ -47,6 +47,7 @@ const OPERATIONS: &[(&str, Option<&[&str]>, Subject)] = &[
     ("tenants/*/members", GPU, Subject::None),
     ("tenants/*/output-bucket", JOBS, Subject::None),
     ("tenants", IDENTITY, Subject::None),
+    ("instances", JOBS, Subject::None),
     ("routes", GATEWAY, Subject::None),
     ("route-changes", GATEWAY, Subject::None),
     ("instance-activity", GATEWAY, Subject::None),
@@ -57,7 +58,9 @@ const OPERATIONS: &[(&str, Option<&[&str]>, Subject)] = &[
     ("events", ALL, Subject::None),
     ("job-events", ALL, Subject::None),
     ("usage", ALL, Subject::None),
-    ("gpu-specs", GPU, Subject::Required(Scope::CatalogueRead)),
+    // for an order of a user, or of another service
+    ("gpu-specs", GPU, Subject::Optional(Scope::CatalogueRead)),
+    ("datacenters", GPU, Subject::None),
     ("quotes", GPU, Subject::Required(Scope::InstancesRead)),
     ("queue-grants", GPU, Subject::None),
     ("queue/*", GPU, Subject::Optional(Scope::InstancesWrite)),

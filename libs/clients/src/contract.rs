@@ -70,6 +70,11 @@ pub struct Call {
     gpu::QueuePlace,
     gpu::ActivityReport,
     gpu::ReportedActivity,
+    gpu::ManagedOrder,
+    gpu::EnvVar,
+    gpu::Secret,
+    gpu::ManagedInstance,
+    gpu::InstanceState,
     identity::Rights,
     identity::Account,
     identity::AccountUser,
@@ -102,6 +107,7 @@ pub fn calls() -> Vec<Call> {
         call(service, "put", "/internal/v1/tenants/{id}", request, response)
     };
     let claim = "/internal/v1/claims/{instance_id}";
+    let managed = "/internal/v1/instances/{id}";
     let objects = "/internal/v1/buckets/{id}/objects";
     let attachment = "/internal/v1/storages/{id}/attachments/{instance_id}";
     vec![
@@ -125,6 +131,7 @@ pub fn calls() -> Vec<Call> {
         call("stock", "get", "/internal/v1/queue-grants", None, schema::<stock::Grants>()),
         call("stock", "get", "/internal/v1/quotes", None, schema::<stock::Quote>()),
         call("stock", "get", "/internal/v1/gpu-specs/{id}", None, schema::<stock::GpuSpec>()),
+        call("stock", "get", "/internal/v1/datacenters/{id}", None, schema::<stock::Datacenter>()),
         call("stock", "get", "/v1/datacenters/{id}", None, schema::<stock::Datacenter>()),
         call("storage", "get", "/v1/storages/{id}", None, schema::<storage::Storage>()),
         call("storage", "get", "/v1/storage-specs/{id}", None, schema::<storage::StorageSpec>()),
@@ -189,6 +196,9 @@ pub fn calls() -> Vec<Call> {
             schema::<gpu::RedeemRequest>(),
             schema::<gpu::OpenedLink>(),
         ),
+        call("gpu", "put", managed, schema::<gpu::ManagedOrder>(), schema::<gpu::ManagedInstance>()),
+        call("gpu", "get", managed, None, schema::<gpu::ManagedInstance>()),
+        call("gpu", "delete", managed, None, None),
         call("identity", "get", "/v1/me", None, schema::<identity::Account>()),
         call("gpu", "post", "/internal/v1/instance-activity", schema::<gpu::ActivityReport>(), None),
         call(

@@ -1,12 +1,12 @@
-//! The gpu service, as the gateway calls it.
+//! The gpu service, as the gateway and the jobs service call it.
 
 use std::{fmt, time::Duration};
 
 use ids::{InstanceId, SessionId, ShareLinkId, TenantId, UserId};
 use jiff::Timestamp;
 use reqwest::Method;
-use secrecy::SecretString;
-use serde::{Deserialize, Serialize};
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::http::{Endpoint, Error, NO_BODY, Peer};
@@ -209,6 +209,97 @@ pub struct ReportedActivity {
     pub seconds_ago: u32,
 }
 
+/// An order of an instance that the calling service manages, for a tenant.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ManagedOrder {
+    /// The owner, whose quota and budget apply.
+    pub tenant_id: TenantId,
+    /// Name for people; generated if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// GPU specification, by id or name.
+    pub gpu_spec: String,
+    /// Service of the catalogue.
+    pub service: String,
+    /// Version of the service; the recommended one if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Required datacenter, by id or name; any if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub datacenter: Option<String>,
+    /// Environment variables, added to those of the service.
+    pub env: Vec<EnvVar>,
+    /// Environment variables whose values only the container gets.
+    pub secrets: Vec<Secret>,
+    /// Whether the instance waits in the queue if no unit is free. Otherwise the start fails at once.
+    pub wait: bool,
+}
+
+/// An environment variable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct EnvVar {
+    /// Name.
+    pub name: String,
+    /// Value.
+    pub value: String,
+}
+
+/// A secret environment variable.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct Secret {
+    /// Name.
+    pub name: String,
+    /// Value.
+    #[serde(serialize_with = "exposed")]
+    #[schema(value_type = String)]
+    pub value: SecretString,
+}
+
+fn exposed<S: Serializer>(value: &SecretString, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(value.expose_secret())
+}
+
+/// State of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InstanceState {
+    /// It should run and has no unit yet.
+    Pending,
+    /// It has a unit and is not ready yet.
+    Starting,
+    /// It is ready and billed.
+    Running,
+    /// It is terminating.
+    Stopping,
+    /// It does not run.
+    Stopped,
+    /// It is being deleted.
+    Deleting,
+}
+
+/// An instance that the calling service manages.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct ManagedInstance {
+    /// The instance.
+    pub id: InstanceId,
+    /// The owner.
+    pub tenant_id: TenantId,
+    /// Current state.
+    pub state: InstanceState,
+    /// Machine-readable reason of the state, as in `GET /v1/instances/{id}`.
+    pub reason: Option<String>,
+    /// The reason in a sentence for a person.
+    pub message: Option<String>,
+    /// Name of the GPU specification.
+    pub gpu_spec: String,
+    /// Name of the datacenter of the current or last unit.
+    pub datacenter: Option<String>,
+    /// Its node; none if it has no unit.
+    pub node: Option<String>,
+    /// Number of the start; grows with each.
+    pub attempt: i64,
+}
+
 /// Client of the gpu service.
 #[derive(Debug, Clone)]
 pub struct Client(Peer);
@@ -275,6 +366,33 @@ impl Client {
     /// As [`Self::redeem`].
     pub async fn redeem_link(&self, request: &RedeemRequest) -> Result<OpenedLink, Error> {
         self.0.call(Method::POST, "/internal/v1/share-links/redeem", None, Some(request)).await
+    }
+
+    /// Creates an instance with this id and starts it, or returns the one that the same order created before.
+    ///
+    /// # Errors
+    /// Returns the problems of an order (`invalid-field`, `quota-exceeded`, `cost-limit-exceeded`, `budget-exhausted`,
+    /// `allowance-expired`, `tenant-suspended`), `instance-exists` if another order has the id, `not-found` if the instance is
+    /// deleted, or the errors of every call.
+    pub async fn put_instance(&self, id: InstanceId, order: &ManagedOrder) -> Result<ManagedInstance, Error> {
+        self.0.call(Method::PUT, &format!("/internal/v1/instances/{id}"), None, Some(order)).await
+    }
+
+    /// Returns an instance that the calling service manages.
+    ///
+    /// # Errors
+    /// Returns the problem `not-found` if it does not exist or is deleted, or the errors of every call.
+    pub async fn instance(&self, id: InstanceId) -> Result<ManagedInstance, Error> {
+        self.0.call(Method::GET, &format!("/internal/v1/instances/{id}"), None, NO_BODY).await
+    }
+
+    /// Requests the deletion of an instance that the calling service manages; it is stopped first. Idempotent: succeeds if it
+    /// is being deleted, or does not exist.
+    ///
+    /// # Errors
+    /// Returns the problem `not-found` if another manages it, or the errors of every call.
+    pub async fn delete_instance(&self, id: InstanceId) -> Result<(), Error> {
+        self.0.call(Method::DELETE, &format!("/internal/v1/instances/{id}"), None, NO_BODY).await
     }
 
     /// Reports which instances are in use.

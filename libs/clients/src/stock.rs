@@ -335,13 +335,14 @@ impl Client {
         self.0.call_for(Some(subject), Method::GET, &path, None, NO_BODY).await
     }
 
-    /// Returns the specification with this id or name. `subject` is the access token of the user who names it.
+    /// Returns the specification with this id or name. `subject` is the access token of the user who names it; none if a
+    /// service does.
     ///
     /// # Errors
     /// Returns the problem `not-found`, or the errors of every call.
-    pub async fn gpu_spec(&self, id_or_name: &str, subject: &SecretString) -> Result<GpuSpec, Error> {
+    pub async fn gpu_spec(&self, id_or_name: &str, subject: Option<&SecretString>) -> Result<GpuSpec, Error> {
         let path = format!("/internal/v1/gpu-specs/{}", crate::http::segment(id_or_name));
-        self.0.call_for(Some(subject), Method::GET, &path, None, NO_BODY).await
+        self.0.call_for(subject, Method::GET, &path, None, NO_BODY).await
     }
 
     /// Returns the datacenter with this id or name, for the user whose access token is `subject`.
@@ -351,5 +352,14 @@ impl Client {
     pub async fn datacenter(&self, id_or_name: &str, subject: &SecretString) -> Result<Datacenter, Error> {
         let path = format!("/v1/datacenters/{}", crate::http::segment(id_or_name));
         self.0.call_for(Some(subject), Method::GET, &path, None, NO_BODY).await
+    }
+
+    /// Returns the datacenter with this id or name, for a service that names it.
+    ///
+    /// # Errors
+    /// Returns the problem `not-found`, or the errors of every call.
+    pub async fn find_datacenter(&self, id_or_name: &str) -> Result<Datacenter, Error> {
+        let path = format!("/internal/v1/datacenters/{}", crate::http::segment(id_or_name));
+        self.0.call(Method::GET, &path, None, NO_BODY).await
     }
 }

@@ -25,6 +25,12 @@ pub(crate) enum Error {
     /// The instance is not stopped when it is idle.
     #[error("the instance has no idle stop")]
     IdleStopNotSet,
+    /// A service of the platform manages the instance.
+    #[error("the instance is managed by {0}")]
+    Managed(String),
+    /// Another order has this instance id.
+    #[error("the instance exists")]
+    InstanceExists,
     /// The instance holds a unit of the present specification.
     #[error("the instance holds a unit")]
     UnitHeld,
@@ -138,6 +144,14 @@ impl From<Error> for Problem {
             .next("Start the instance."),
             Error::IdleStopNotSet => {
                 Self::new(ProblemType::IdleStopNotSet, "The instance is not stopped when it is idle.")
+            }
+            Error::Managed(service) => Self::new(
+                ProblemType::InstanceManaged,
+                format!("The service `{service}` of the platform manages the instance."),
+            )
+            .with("managed_by", service),
+            Error::InstanceExists => {
+                Self::new(ProblemType::InstanceExists, "Another order created an instance with this id.")
             }
             Error::UnitHeld => Self::new(
                 ProblemType::InstanceState,

@@ -140,7 +140,11 @@ pub(crate) fn service(
         "jobs" => with_callers(&jobs(config, secrets), &[("identity", &secrets.identity_token)]),
         "gpu" => with_callers(
             &gpu(config, clusters, secrets),
-            &[("gateway", &secrets.gateway_token), ("identity", &secrets.identity_token)],
+            &[
+                ("gateway", &secrets.gateway_token),
+                ("identity", &secrets.identity_token),
+                ("jobs", &secrets.jobs_token),
+            ],
         ),
         other => unreachable!("{other} is not a service"),
     }

@@ -223,6 +223,11 @@ problems! {
     InstanceState = CONFLICT "instance-state", "Instance state does not allow this",
         "Wait until the operation in progress (`operation_id`) has ended, then try again.",
         { state: string "Current state of the instance." };
+    InstanceManaged = CONFLICT "instance-managed", "Instance is managed by the platform",
+        "Leave the instance to the service that manages it, or ask an administrator of the platform to stop it.",
+        { managed_by: string "The service that manages the instance." };
+    InstanceExists = CONFLICT "instance-exists", "Instance id is in use",
+        "Choose a new id.";
     HoldNotOffered = CONFLICT "hold-not-offered", "Units of this specification cannot be held",
         "Stop the instance without a hold. GPU specifications with a `hold_price_fraction` offer holds.";
     IdleStopNotSet = CONFLICT "idle-stop-not-set", "Instance has no idle stop",

@@ -145,7 +145,7 @@ impl InstanceChange {
             new.datacenter = find_datacenter(app, subject, None, of_storages).await?;
         }
         if let Some(name) = &self.gpu_spec {
-            new.spec = Some(find_gpu_spec(app, subject, name).await?);
+            new.spec = Some(find_gpu_spec(app, Some(subject), name).await?);
         }
         Ok(new)
     }

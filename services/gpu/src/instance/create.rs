@@ -169,7 +169,7 @@ impl NewInstance {
         app: &AppState,
         subject: &SecretString,
     ) -> Result<References, Problem> {
-        let spec = find_gpu_spec(app, subject, &self.gpu_spec).await?;
+        let spec = find_gpu_spec(app, Some(subject), &self.gpu_spec).await?;
         let of_storages = check_storages(app, subject, &self.existing_mounts()).await?;
         if let Some(new) = &self.new_storage {
             new.check_spec(app, subject).await?;
@@ -190,7 +190,7 @@ impl NewInstance {
     ) -> Result<(), Problem> {
         let Some(new) = &self.new_storage else { return Ok(()) };
         let mut tx = app.db.tenant(member.tenant).await?;
-        self.admitted(&mut tx, member.tenant, references, app.admission()).await?;
+        self.admitted(&mut tx, &Owner::of(member.tenant), references, app.admission()).await?;
         // nothing is stored
         tx.rollback().await?;
         references.new_storage = Some(new.create(app, subject, key, references.datacenter.as_ref()).await?);
@@ -258,11 +258,11 @@ impl NewInstance {
     async fn admitted(
         &self,
         tx: &mut PgConnection,
-        owner: TenantId,
+        owner: &Owner,
         references: &References,
         admission: Admission,
     ) -> Result<Instance, Problem> {
-        let found = self.check_catalogue(tx, owner, references.new_storage).await?;
+        let found = self.check_catalogue(tx, owner.tenant, references.new_storage).await?;
         let mut instance = self.instance(owner, references, found, admission.now);
         if !self.start {
             (instance.state, instance.attempt) = (State::Stopped { failure: None, hold: None }, 0);
@@ -282,12 +282,12 @@ impl NewInstance {
     pub(super) async fn insert(
         &self,
         tx: &mut PgConnection,
-        owner: &Member,
+        (owner, by): (&Owner, &By),
         references: &References,
         (admission, cipher): (Admission, &Cipher),
     ) -> Result<Instance, Problem> {
-        let mut instance = self.admitted(tx, owner.tenant, references, admission).await?;
-        store::insert(tx, &instance, &By::user(owner.principal.user)).await?;
+        let mut instance = self.admitted(tx, owner, references, admission).await?;
+        store::insert(tx, &instance, by).await?;
         if !self.secrets.is_empty() {
             let of = (instance.tenant, instance.id);
             instance.secrets =
@@ -299,15 +299,16 @@ impl NewInstance {
     /// Returns what is created and started, without an effect.
     pub(super) fn instance(
         &self,
-        tenant: TenantId,
+        owner: &Owner,
         References { spec, datacenter, .. }: &References,
         (software, mounts): (Software, Vec<Mount>),
         now: Timestamp,
     ) -> Instance {
-        let id = InstanceId::new();
+        let id = owner.id;
         let mut instance = Instance {
             id,
-            tenant,
+            tenant: owner.tenant,
+            managed_by: owner.managed_by.clone(),
             name: self.name.clone().unwrap_or_else(|| self.generated_name(id)),
             order: Order {
                 gpu_spec_id: spec.id,
@@ -344,6 +345,21 @@ impl NewInstance {
         };
         instance.order.set_mounts(mounts);
         instance
+    }
+}
+
+/// Whose instance is created, and with which id.
+pub(super) struct Owner {
+    pub(super) id: InstanceId,
+    pub(super) tenant: TenantId,
+    /// The service that manages it; none if its users do.
+    pub(super) managed_by: Option<String>,
+}
+
+impl Owner {
+    /// A new instance that the users of the tenant manage.
+    pub(super) fn of(tenant: TenantId) -> Self {
+        Self { id: InstanceId::new(), tenant, managed_by: None }
     }
 }
 

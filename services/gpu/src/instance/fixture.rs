@@ -49,6 +49,7 @@ pub(crate) fn instance(state: State) -> Instance {
     Instance {
         id: InstanceId::new(),
         tenant: TenantId::new(),
+        managed_by: None,
         name: "test".into(),
         order: Order {
             gpu_spec_id: GpuSpecId::new(),

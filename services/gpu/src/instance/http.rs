@@ -13,7 +13,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     change::InstanceChange,
-    create::NewInstance,
+    create::{NewInstance, Owner},
     model::{Accepted, Command, Instance},
     queue,
     state::InstanceState,
@@ -107,7 +107,8 @@ async fn create_instance(
     };
     let references = checked.await;
     key.once(app.db.tenant(member.tenant).await?, member.tenant, &new.identity(&app.cipher), async |tx| {
-        let instance = new.insert(tx, &member, &references?, (app.admission(), &app.cipher)).await?;
+        let owner = (&Owner::of(member.tenant), &By::user(member.principal.user));
+        let instance = new.insert(tx, owner, &references?, (app.admission(), &app.cipher)).await?;
         let owner = (member.tenant, instance.id);
         ssh::insert_new_keys(tx, owner, member.principal.user, &new.ssh_keys).await?;
         accepted(&app, &instance)
@@ -143,7 +144,8 @@ async fn get_instance(
     request_body = InstanceChange,
     responses((status = 200, description = "The changed instance", body = InstanceView)),
     extensions(("x-problems" = json!([
-        ProblemType::NotFound, ProblemType::InvalidField, ProblemType::InstanceState, ProblemType::TenantSuspended
+        ProblemType::NotFound, ProblemType::InvalidField, ProblemType::InstanceState, ProblemType::TenantSuspended,
+        ProblemType::InstanceManaged
     ]))),
 )]
 async fn update_instance(
@@ -161,6 +163,7 @@ async fn update_instance(
     let references = change.check_references(&app, &subject).await;
     key.once(app.db.tenant(member.tenant).await?, member.tenant, &change.identity(&app.cipher), async |tx| {
         let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
+        instance.check_unmanaged()?;
         if_match.check(instance.generation)?;
         change.apply(tx, &member, &mut instance, (references?, &app.cipher), (app.clock)()).await?;
         let view = InstanceView::of(&instance, &app.config.apps);
@@ -184,6 +187,7 @@ async fn command(
         // a repeated request gets its stored response, whatever its checks say now
         let command = command?;
         let mut instance = store::lock(tx, member.tenant, id).await?.ok_or_else(Problem::not_found)?;
+        instance.check_unmanaged()?;
         if matches!(command, Command::Start | Command::Restart) {
             tenant::check_active(tx, member.tenant).await?;
         }
@@ -255,7 +259,7 @@ pub(crate) struct StartQuery {
     extensions(("x-problems" = json!([
         ProblemType::NotFound, ProblemType::InstanceState, ProblemType::TenantSuspended,
         ProblemType::QuotaExceeded, ProblemType::CostLimitExceeded, ProblemType::BudgetExhausted,
-        ProblemType::AllowanceExpired
+        ProblemType::AllowanceExpired, ProblemType::InstanceManaged
     ]))),
 )]
 async fn start_instance(
@@ -315,7 +319,7 @@ impl HoldRequest {
     responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
     extensions(("x-problems" = json!([
         ProblemType::NotFound, ProblemType::InstanceState, ProblemType::HoldNotOffered, ProblemType::InvalidField,
-        ProblemType::BudgetExhausted, ProblemType::AllowanceExpired
+        ProblemType::BudgetExhausted, ProblemType::AllowanceExpired, ProblemType::InstanceManaged
     ]))),
 )]
 async fn stop_instance(
@@ -340,7 +344,7 @@ async fn stop_instance(
     delete, path = "/v1/instances/{id}/hold", operation_id = "release_instance_hold", tag = "instances",
     params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),
     responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
-    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::InstanceManaged]))),
 )]
 async fn release_instance_hold(
     State(app): State<AppState>,
@@ -356,7 +360,9 @@ async fn release_instance_hold(
     post, path = "/v1/instances/{id}/restart", operation_id = "restart_instance", tag = "instances",
     params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),
     responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
-    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::InstanceState, ProblemType::TenantSuspended]))),
+    extensions(("x-problems" = json!([
+        ProblemType::NotFound, ProblemType::InstanceState, ProblemType::TenantSuspended, ProblemType::InstanceManaged
+    ]))),
 )]
 async fn restart_instance(
     State(app): State<AppState>,
@@ -372,7 +378,7 @@ async fn restart_instance(
     delete, path = "/v1/instances/{id}", operation_id = "delete_instance", tag = "instances",
     params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),
     responses((status = 202, description = "Accepted. The operation reports the progress.", body = InstanceView)),
-    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::InstanceManaged]))),
 )]
 async fn delete_instance(
     State(app): State<AppState>,

@@ -12,6 +12,7 @@ pub(crate) mod fixture;
 mod hold;
 mod http;
 mod idle_stop;
+mod managed;
 mod manifest;
 mod model;
 mod mount;
@@ -49,7 +50,7 @@ pub use state::{InstanceState, State};
 pub use store::QUEUE;
 pub(crate) use view::InstanceView;
 
-/// The routes of tenants and of administrators.
+/// The routes of tenants, of administrators and of other services.
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
-    http::routes().merge(queue::routes()).merge(admin::routes())
+    http::routes().merge(queue::routes()).merge(admin::routes()).merge(managed::routes())
 }

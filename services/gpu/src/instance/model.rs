@@ -156,6 +156,8 @@ pub struct Instance {
     pub id: InstanceId,
     /// Owner.
     pub tenant: TenantId,
+    /// The service that manages it; none if its users do.
+    pub managed_by: Option<String>,
     /// Name for people.
     pub name: String,
     /// What was ordered.

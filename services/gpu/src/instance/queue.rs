@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    create::NewInstance,
+    create::{NewInstance, Owner},
     hold::hold_price,
     reason::ReasonCode,
     references::References,
@@ -129,7 +129,7 @@ async fn quote_instance(
     let references = new.check_references(&app, &subject).await?;
     let mut tx = app.db.tenant(member.tenant).await?;
     let found = new.check_catalogue(&mut tx, member.tenant, None).await?;
-    let instance = new.instance(member.tenant, &references, found, (app.clock)());
+    let instance = new.instance(&Owner::of(member.tenant), &references, found, (app.clock)());
     let exceeded = quota::quote(&mut tx, &instance, true).await?;
     let refused = app.admission().quote(&mut tx, &instance).await?;
     drop(tx);

@@ -1,4 +1,5 @@
-//! What an order refers to in other services, checked as the user whose access token this is.
+//! What an order refers to in other services, checked as the user whose access token this is, or as this service for an order
+//! of another service.
 
 use api::Problem;
 use clients::{
@@ -13,6 +14,7 @@ use crate::{error::Error, state::AppState};
 
 const STOCK: &str = "The stock service";
 const STORAGE: &str = "The storage service";
+const DATACENTER_MISSING: &str = "datacenter not found";
 
 /// What an order refers to in other services.
 #[derive(Debug)]
@@ -28,7 +30,7 @@ pub(super) struct References {
 /// Returns a GPU specification that new starts can use.
 pub(super) async fn find_gpu_spec(
     app: &AppState,
-    subject: &SecretString,
+    subject: Option<&SecretString>,
     id_or_name: &str,
 ) -> Result<GpuSpec, Problem> {
     let spec = app.stock.gpu_spec(id_or_name, subject).await;
@@ -57,7 +59,7 @@ pub(super) async fn find_datacenter(
     };
     let Some(requested) = requested else { return Ok(of_storages) };
     let found = app.stock.datacenter(requested, subject).await;
-    let found = existing(found, STOCK, "/datacenter", "datacenter not found")?;
+    let found = existing(found, STOCK, "/datacenter", DATACENTER_MISSING)?;
     match of_storages {
         Some(other) if other.id != found.id => {
             let detail = format!("must be {}, the datacenter of the storages, or absent", other.name);
@@ -65,6 +67,14 @@ pub(super) async fn find_datacenter(
         }
         _ => Ok(Some(found)),
     }
+}
+
+/// Returns the requested datacenter, for an order of another service.
+pub(super) async fn find_datacenter_for_service(
+    app: &AppState,
+    id_or_name: &str,
+) -> Result<Datacenter, Problem> {
+    existing(app.stock.find_datacenter(id_or_name).await, STOCK, "/datacenter", DATACENTER_MISSING)
 }
 
 /// Checks that the storages are volumes of the tenant in one datacenter. Returns its name.

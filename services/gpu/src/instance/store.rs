@@ -30,6 +30,7 @@ pub const QUEUE: Table = Table { name: "instances", channel: "atelier_gpu_instan
 struct Row {
     id: InstanceId,
     tenant_id: TenantId,
+    managed_by: Option<String>,
     name: String,
     spec: Json<Order>,
     idle_stop: Option<Json<IdleStop>>,
@@ -64,6 +65,7 @@ impl From<Row> for Instance {
         Self {
             id: row.id,
             tenant: row.tenant_id,
+            managed_by: row.managed_by,
             name: row.name,
             order,
             idle_stop: row.idle_stop.map(|idle_stop| idle_stop.0),
@@ -92,7 +94,7 @@ macro_rules! select_instances {
     ($tail:tt $(, $parameter:expr)* $(,)?) => {
         sqlx::query_as!(
             Row,
-            "select id, tenant_id, name, spec, idle_stop, public_ports, phase, attempt, restart, restored_attempt, storage, attached, detaching, \
+            "select id, tenant_id, managed_by, name, spec, idle_stop, public_ports, phase, attempt, restart, restored_attempt, storage, attached, detaching, \
              secret_objects, meter, last_place, operation_id, operation_kind, generation, created_at, updated_at, \
              (select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'updated_at', s.updated_at) \
                   order by s.name), '[]') \
@@ -109,8 +111,8 @@ macro_rules! select_instances {
 pub(crate) async fn insert(conn: &mut PgConnection, instance: &Instance, by: &By) -> sqlx::Result<()> {
     sqlx::query!(
         "insert into instances (id, tenant_id, name, spec, phase, attempt, restart, meter, operation_id,
-             operation_kind, generation, created_at, updated_at, idle_stop, public_ports, wake_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, now())",
+             operation_kind, generation, created_at, updated_at, idle_stop, public_ports, managed_by, wake_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12, $13, $14, $15, now())",
         instance.id as InstanceId,
         instance.tenant as TenantId,
         instance.name,
@@ -125,6 +127,7 @@ pub(crate) async fn insert(conn: &mut PgConnection, instance: &Instance, by: &By
         instance.created_at.to_sqlx() as _,
         instance.idle_stop.as_ref().map(Json) as _,
         Json(&instance.public_ports) as _,
+        instance.managed_by.as_deref(),
     )
     .execute(&mut *conn)
     .await?;

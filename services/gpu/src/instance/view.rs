@@ -108,6 +108,9 @@ pub(crate) struct InstanceView {
     id: InstanceId,
     /// Name for people.
     name: String,
+    /// The service of the platform that manages the instance, such as `jobs`: its users cannot change, start, stop or
+    /// delete it. Null if they do.
+    managed_by: Option<String>,
     /// Current state.
     state: InstanceState,
     /// Machine-readable reason of the state, or null.
@@ -194,6 +197,7 @@ impl InstanceView {
             alternatives: state.failure().and_then(Failure::alternatives),
             id: instance.id,
             name: instance.name.clone(),
+            managed_by: instance.managed_by.clone(),
             state: state.into(),
             reason: reason.map(|reason| reason.code),
             message: reason.map(|reason| reason.message.clone()),

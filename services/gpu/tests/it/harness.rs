@@ -235,6 +235,11 @@ impl World {
         Client::new(&self.base).service("identity")
     }
 
+    /// The jobs service.
+    pub(crate) fn jobs(&self) -> Client {
+        Client::new(&self.base).service("jobs")
+    }
+
     /// An order without a storage.
     pub(crate) fn order() -> Value {
         json!({ "gpu_spec": SPEC, "service": "shell", "version": "1" })

@@ -81,6 +81,7 @@ impl World {
                 let operation = OperationId::new();
                 operations.insert(operation, None);
                 Instance {
+                    managed_by: None,
                     id: InstanceId::new(),
                     tenant: TenantId::new(),
                     name: format!("i{n}"),

@@ -146,6 +146,7 @@ impl Neighbours {
             .route("/internal/v1/queue-grants", get(grants))
             .route("/internal/v1/quotes", get(quote))
             .route("/v1/datacenters/{id}", get(datacenter))
+            .route("/internal/v1/datacenters/{id}", get(datacenter_for_service))
             .route("/v1/storages", post(create_storage))
             .route("/v1/storages/{id}", get(storage))
             .route("/v1/storage-specs/{id}", get(storage_spec))
@@ -248,6 +249,13 @@ impl Neighbours {
         })
     }
 
+    fn find_datacenter(&self, id_or_name: &str) -> Result<Value, Problem> {
+        let known = [(self.datacenter, "dev-1"), (self.other_datacenter, "dev-2")];
+        let found = known.iter().find(|(id, name)| id_or_name == *name || id_or_name == id.to_string());
+        let (id, name) = found.ok_or_else(Problem::not_found)?;
+        Ok(json!({ "id": id, "name": name }))
+    }
+
     fn hold_price_fraction(&self) -> Value {
         if self.holds.load(Ordering::SeqCst) { json!(HOLD_PRICE_FRACTION) } else { Value::Null }
     }
@@ -297,7 +305,7 @@ async fn there(State(Played(played, _)): State<Played>, request: Request, next: 
 
 async fn gpu_spec(
     State(Played(played, _)): State<Played>,
-    _: OnBehalf,
+    _: Caller,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, Problem> {
     let state = match id.as_str() {
@@ -500,10 +508,15 @@ async fn datacenter(
     _: User,
     Path(id_or_name): Path<String>,
 ) -> Result<Json<Value>, Problem> {
-    let known = [(played.datacenter, "dev-1"), (played.other_datacenter, "dev-2")];
-    let found = known.iter().find(|(id, name)| id_or_name == *name || id_or_name == id.to_string());
-    let (id, name) = found.ok_or_else(Problem::not_found)?;
-    Ok(Json(json!({ "id": id, "name": name })))
+    played.find_datacenter(&id_or_name).map(Json)
+}
+
+async fn datacenter_for_service(
+    State(Played(played, _)): State<Played>,
+    _: Caller,
+    Path(id_or_name): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    played.find_datacenter(&id_or_name).map(Json)
 }
 
 async fn me(State(Played(played, _)): State<Played>, User(user): User) -> Result<Json<Value>, Problem> {

@@ -1,9 +1,9 @@
-//! `/v1/datacenters`.
+//! `/v1/datacenters`, and `/internal/v1/datacenters` for other services.
 
 use api::{
     Checks, ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
 };
-use auth::{Admin, User};
+use auth::{Admin, Caller, User};
 use axum::{extract::State, http::StatusCode};
 use ids::DatacenterId;
 use sqlx::error::ErrorKind;
@@ -18,11 +18,10 @@ use crate::{AppState, Error};
 const NAME_TAKEN: Error = Error::NameTaken { kind: "A datacenter" };
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list_datacenters, create_datacenter)).routes(routes!(
-        get_datacenter,
-        update_datacenter,
-        delete_datacenter
-    ))
+    OpenApiRouter::new()
+        .routes(routes!(list_datacenters, create_datacenter))
+        .routes(routes!(get_datacenter, update_datacenter, delete_datacenter))
+        .routes(routes!(find_datacenter))
 }
 
 /// Checks that the cluster is configured.
@@ -149,4 +148,20 @@ async fn delete_datacenter(
         if deleted { Ok(Reply::no_content()) } else { Err(Error::NotFound.into()) }
     })
     .await
+}
+
+/// Returns a datacenter by id or name, for a service that orders units in it through another service.
+#[utoipa::path(get, path = "/internal/v1/datacenters/{id}", tag = "internal",
+    params(("id" = String, Path, description = "Datacenter id or name")),
+    responses((status = 200, description = "The datacenter", body = Datacenter)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
+async fn find_datacenter(
+    State(state): State<AppState>,
+    _: Caller,
+    Path(id_or_name): Path<String>,
+) -> Result<Json<Datacenter>, Problem> {
+    let mut tx = state.db.platform().await?;
+    let found = store::find_by_reference(&mut tx, &id_or_name).await?;
+    Ok(Json(found.ok_or(Error::NotFound)?))
 }

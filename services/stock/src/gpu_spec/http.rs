@@ -3,7 +3,7 @@
 use api::{
     Checks, ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
 };
-use auth::{Admin, OnBehalf, User};
+use auth::{Admin, Caller, User};
 use axum::{extract::State, http::StatusCode};
 use ids::GpuSpecId;
 use jiff::Timestamp;
@@ -192,7 +192,7 @@ async fn list_gpu_spec_prices(
     Ok(Json(request.page(rows, |row| row.effective_from)))
 }
 
-/// Returns a specification by id or name, for a user who orders it through another service.
+/// Returns a specification by id or name, for a user or a service that orders it through another service.
 #[utoipa::path(get, path = "/internal/v1/gpu-specs/{id}", tag = "internal",
     params(("id" = String, Path, description = "Specification id or name")),
     responses((status = 200, description = "The specification", body = GpuSpec)),
@@ -200,7 +200,7 @@ async fn list_gpu_spec_prices(
 )]
 async fn find_gpu_spec(
     State(state): State<AppState>,
-    _: OnBehalf,
+    _: Caller,
     Path(reference): Path<String>,
 ) -> Result<Json<GpuSpec>, Problem> {
     if reference.contains('\0') {

@@ -45,7 +45,11 @@ async fn what_an_order_asks_for_is_asked_for_a_user() {
     let subject = |claims: &Claims| replica.service.on_behalf(&world.issuer.sign(claims));
     for path in ["/internal/v1/gpu-specs/a", &quote, "/v1/datacenters"] {
         let _ = subject(&claims).get(path).await.expect(200);
-        replica.service.get(path).await.expect_problem(401, "unauthenticated");
+        // what a service orders for itself names a specification, too
+        match path.contains("gpu-specs") {
+            true => drop(replica.service.get(path).await.expect(200)),
+            false => drop(replica.service.get(path).await.expect_problem(401, "unauthenticated")),
+        }
         let expired = Claims { exp: claims.exp - 700, ..claims.clone() };
         subject(&expired).get(path).await.expect_problem(401, "unauthenticated");
         let scoped = Claims { scope: Some("usage:read".into()), ..claims.clone() };
@@ -88,4 +92,18 @@ async fn a_claim_is_for_the_tenant_of_the_user() {
         replica.service.get(&format!("/internal/v1/claims/{id}")).await.expect(200).body["instance_id"],
         id
     );
+}
+
+#[tokio::test]
+async fn what_a_service_orders_names_a_datacenter() {
+    let world = World::new().await;
+    let replica = world.replica().await;
+    let id = replica.datacenter("uk-1").await;
+    for name in ["uk-1", &id] {
+        let found = replica.service.get(&format!("/internal/v1/datacenters/{name}")).await.expect(200);
+        assert_eq!(found.str("id"), id);
+    }
+    replica.service.get("/internal/v1/datacenters/uk-2").await.expect_problem(404, "not-found");
+    let gateway = replica.base.service("gateway");
+    gateway.get("/internal/v1/datacenters/uk-1").await.expect_problem(403, "forbidden");
 }

@@ -1,0 +1,136 @@
+//! The order of another service, and what it sees of its instance.
+
+use api::Problem;
+use encryption::Cipher;
+use ids::{InstanceId, TenantId};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::super::{
+    create::{NewInstance, Owner},
+    model::Instance,
+    parts::OnNodeLoss,
+    reason::ReasonCode,
+    secret::{self, NewSecret},
+    state::{InstanceState, State},
+};
+use crate::{catalogue::EnvVar, error::Error, route::hash};
+
+/// An order of an instance that the calling service manages, for a tenant.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ManagedOrder {
+    /// Owner of the instance, whose quota and budget apply.
+    pub(super) tenant_id: TenantId,
+    /// Name, 1 to 63 characters. Generated if absent.
+    #[serde(default)]
+    name: Option<String>,
+    /// GPU specification, by id or name.
+    gpu_spec: String,
+    /// Service of the catalogue.
+    service: String,
+    /// Version of the service. The recommended one if absent.
+    #[serde(default)]
+    version: Option<String>,
+    /// Required datacenter, by id or name; any if absent.
+    #[serde(default)]
+    datacenter: Option<String>,
+    /// Environment variables, added to those of the service.
+    #[serde(default)]
+    env: Vec<EnvVar>,
+    /// Secrets: environment variables whose values only the container gets. At most 100.
+    #[serde(default, deserialize_with = "secret::list", skip_serializing_if = "Vec::is_empty")]
+    secrets: Vec<NewSecret>,
+    /// Whether the instance waits in the queue if no unit is free. Otherwise the start fails at once.
+    #[serde(default)]
+    wait: bool,
+}
+
+impl ManagedOrder {
+    /// Returns what tells the order from others. Of the values of secrets it has keyed fingerprints.
+    pub(super) fn hash(&self, cipher: &Cipher) -> Result<Vec<u8>, Problem> {
+        let identity = secret::Identity::new(self, &self.secrets, cipher);
+        serde_json::to_string(&identity).map(|text| hash(&text)).map_err(Problem::internal)
+    }
+
+    /// Whose instance it orders.
+    pub(super) fn owner(&self, id: InstanceId, manager: &str) -> Owner {
+        Owner { id, tenant: self.tenant_id, managed_by: Some(manager.to_owned()) }
+    }
+
+    /// The order as one of a user. The service that manages it decides what follows when its node is lost.
+    pub(super) fn into_new_instance(self) -> NewInstance {
+        NewInstance {
+            name: self.name,
+            gpu_spec: self.gpu_spec,
+            service: Some(self.service),
+            image: None,
+            version: self.version,
+            storage_id: None,
+            storages: Vec::new(),
+            new_storage: None,
+            datacenter: self.datacenter,
+            env: self.env,
+            secrets: self.secrets,
+            ssh_keys: Vec::new(),
+            wait: self.wait,
+            on_node_loss: OnNodeLoss::Stop,
+            public_ports: Vec::new(),
+            idle_stop: None,
+            start: true,
+        }
+    }
+}
+
+/// An instance, as the service sees it that manages it.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ManagedInstance)]
+pub(super) struct ManagedView {
+    /// Instance id.
+    id: InstanceId,
+    /// Owner of the instance.
+    tenant_id: TenantId,
+    /// Current state.
+    state: InstanceState,
+    /// Machine-readable reason of the state, or null.
+    reason: Option<ReasonCode>,
+    /// The reason in a sentence for a person, or null.
+    message: Option<String>,
+    /// Name of the GPU specification.
+    gpu_spec: String,
+    /// Name of the datacenter of the current or last unit, or null.
+    datacenter: Option<String>,
+    /// Node of the instance; null if it has no unit.
+    node: Option<String>,
+    /// Number of the start; grows with each.
+    attempt: i64,
+}
+
+impl From<&Instance> for ManagedView {
+    fn from(instance: &Instance) -> Self {
+        let reason = instance.state.reason();
+        let node = match &instance.state {
+            State::Running { pod, .. } => pod.node.clone(),
+            state => state.claim().and_then(|claim| claim.place.node.clone()),
+        };
+        Self {
+            id: instance.id,
+            tenant_id: instance.tenant,
+            state: (&instance.state).into(),
+            reason: reason.map(|reason| reason.code),
+            message: reason.map(|reason| reason.message.clone()),
+            gpu_spec: instance.order.gpu_spec_name.clone(),
+            datacenter: instance.last_place.as_ref().map(|place| place.datacenter_name.clone()),
+            node,
+            attempt: instance.attempt,
+        }
+    }
+}
+
+impl Instance {
+    /// # Errors
+    /// If a service of the platform manages the instance.
+    pub(in super::super) fn check_unmanaged(&self) -> Result<(), Error> {
+        self.managed_by.clone().map_or(Ok(()), |service| Err(Error::Managed(service)))
+    }
+}
