@@ -73,7 +73,7 @@ create table mq_publisher (
 insert into mq_publisher values (true, '00000000-0000-0000-0000-000000000000', '-infinity');
 revoke all on mq_publisher from atelier_jobs_app;
 
-create policy publisher on job_events for select to atelier_jobs_worker using (true);
+create policy worker on job_events for select to atelier_jobs_worker using (true);
 grant select on job_events to atelier_jobs_worker;
 
 -- Which events of jobs are published.

@@ -56,6 +56,7 @@ const OPERATIONS: &[(&str, Option<&[&str]>, Subject)] = &[
     ("share-links", GATEWAY, Subject::None),
     ("allowances", ALL, Subject::None),
     ("events", ALL, Subject::None),
+    ("job-events", ALL, Subject::None),
     ("usage", ALL, Subject::None),
     // for an order of a user, or of another service
     ("gpu-specs", GPU, Subject::Optional(Scope::CatalogueRead)),

@@ -23,5 +23,5 @@ mod query;
 
 pub use cursor::{Cursor, InvalidCursor};
 pub use feed::{Feed, Wait};
-pub use outbox::{Change, Changes, Outbox};
+pub use outbox::{Change, Changes, Outbox, Page};
 pub use query::FeedQuery;

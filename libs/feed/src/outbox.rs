@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sqlx::{AssertSqlSafe, PgConnection};
 use utoipa::ToSchema;
 
-use crate::cursor::{Cursor, Partial, Snapshot};
+use crate::cursor::{Cursor, InvalidCursor, Partial, Snapshot};
 
 /// A table whose rows are a feed.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +34,17 @@ pub struct Changes<T> {
     pub items: Vec<Change<T>>,
     /// Send it as `after` to get the changes that follow.
     pub next_cursor: String,
+    /// Whether these are all changes until now; false if more follow at once.
+    pub complete: bool,
+}
+
+/// Changes after a cursor, each with its own position.
+#[derive(Debug)]
+pub struct Page<T> {
+    /// The changes, each with the cursor after it.
+    pub items: Vec<(Cursor, Change<T>)>,
+    /// The cursor after all of them.
+    pub next: Cursor,
     /// Whether these are all changes until now; false if more follow at once.
     pub complete: bool,
 }
@@ -93,6 +104,21 @@ impl Outbox {
         after: &Cursor,
         limit: u32,
     ) -> sqlx::Result<Changes<T>> {
+        let page = self.page(conn, after, limit).await?;
+        let items = page.items.into_iter().map(|(_, change)| change).collect();
+        Ok(Changes { items, next_cursor: page.next.to_string(), complete: page.complete })
+    }
+
+    /// As [`Outbox::read`], with the position of each change: for a reader that may stop within a page.
+    ///
+    /// # Errors
+    /// If the database fails, or a row cannot be read as `T`.
+    pub async fn page<T: DeserializeOwned>(
+        &self,
+        conn: &mut PgConnection,
+        after: &Cursor,
+        limit: u32,
+    ) -> sqlx::Result<Page<T>> {
         let upto = after.partial.as_ref().map(|partial| partial.upto.as_str());
         // one statement, so that the rows and the snapshot belong together
         let sql = format!(
@@ -116,27 +142,48 @@ impl Outbox {
             .fetch_all(conn)
             .await?;
         let decode = |error: Box<dyn std::error::Error + Send + Sync>| sqlx::Error::Decode(error);
-        let mut items = Vec::new();
-        let mut last = 0;
-        for row in &rows {
-            if let (Some(id), Some(at), Some(payload)) = (row.id, row.at, &row.payload) {
-                let change = T::deserialize(payload).map_err(|error| decode(error.into()))?;
-                items.push(Change { at: at.to_jiff(), change });
-                last = id;
-            }
-        }
         let snapshot: Snapshot = rows
             .first()
             .and_then(|row| row.snapshot.parse().ok())
             .ok_or_else(|| decode("no snapshot".into()))?;
-        let complete = items.len() < usize::try_from(limit).unwrap_or(usize::MAX);
-        let epoch = after.epoch;
-        let next = if complete {
-            Cursor { epoch, read: Some(snapshot), partial: None }
-        } else {
-            Cursor { epoch, read: after.read.clone(), partial: Some(Partial { upto: snapshot, last }) }
+        let within = |last| Cursor {
+            epoch: after.epoch,
+            read: after.read.clone(),
+            partial: Some(Partial { upto: snapshot.clone(), last }),
         };
-        Ok(Changes { items, next_cursor: next.to_string(), complete })
+        let mut items = Vec::new();
+        for row in &rows {
+            if let (Some(id), Some(at), Some(payload)) = (row.id, row.at, &row.payload) {
+                let change = T::deserialize(payload).map_err(|error| decode(error.into()))?;
+                items.push((within(id), Change { at: at.to_jiff(), change }));
+            }
+        }
+        let complete = items.len() < usize::try_from(limit).unwrap_or(usize::MAX);
+        let next = match items.last() {
+            Some((last, _)) if !complete => last.clone(),
+            _ => Cursor { epoch: after.epoch, read: Some(snapshot), partial: None },
+        };
+        Ok(Page { items, next, complete })
+    }
+
+    /// Returns the position after all changes that have been committed.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn end(&self, conn: &mut PgConnection) -> sqlx::Result<Cursor> {
+        let epoch = Self::epoch(&mut *conn).await?;
+        let text: String = sqlx::query_scalar("select pg_current_snapshot()::text").fetch_one(conn).await?;
+        let read = text.parse().map_err(|error: InvalidCursor| sqlx::Error::Decode(error.into()))?;
+        Ok(Cursor { epoch, read: Some(read), partial: None })
+    }
+
+    /// Returns the cursor, or the beginning if it was handed out before the database was restored from a backup.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn resume(&self, conn: &mut PgConnection, after: Cursor) -> sqlx::Result<Cursor> {
+        let epoch = Self::epoch(conn).await?;
+        Ok(if after.epoch == epoch { after } else { Cursor::beginning(epoch) })
     }
 
     /// Returns the epoch of the schema: the newest restore of its database, 0 if there was none.

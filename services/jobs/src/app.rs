@@ -84,6 +84,7 @@ impl App {
         self.state.config.audit.start(&self.state.db, &self.process, NAME);
         dispatch::start(&self.state, &self.process);
         self.state.watches.start(&self.process.workers);
+        self.state.hub.start(&self.process.workers);
         let (db, days) = (self.state.db.clone(), self.state.config.ended.days.get().into());
         self.process.workers.spawn_periodic("jobs.ended", CLEAN_UP_PERIOD, move || {
             let db = db.clone();
@@ -164,6 +165,7 @@ fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(Tags::openapi())
         .merge(job::routes())
         .merge(event::routes())
+        .merge(event::feed_routes())
         .merge(artifact::routes())
         .merge(upload::routes())
         .merge(model::routes())

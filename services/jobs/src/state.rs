@@ -11,7 +11,13 @@ use service::{Health, Metrics, Streams};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::{config::Config, dispatch::Views, event::Watches, metrics::JobMetrics, mq::Door};
+use crate::{
+    config::Config,
+    dispatch::Views,
+    event::{Hub, Watches},
+    metrics::JobMetrics,
+    mq::Door,
+};
 
 /// The parts that handlers and workers share. Clones share them.
 #[derive(Clone)]
@@ -31,6 +37,8 @@ pub(crate) struct Inner {
     pub(crate) views: Views,
     /// Jobs whose events are followed.
     pub(crate) watches: Watches,
+    /// Tenants whose events are followed, and the feed of all events.
+    pub(crate) hub: Hub,
     /// Streams of events.
     pub(crate) streams: Streams<TenantId>,
     pub(crate) storage: storage::Client,
@@ -55,6 +63,7 @@ impl AppState {
         Ok(Self(Arc::new(Inner {
             views: Views::new(&db, clock),
             watches: Watches::new(&db),
+            hub: Hub::new(&db),
             streams: Streams::default(),
             storage: storage::Client::new(http.clone(), config.storage.clone()),
             gpu: config.fleet.as_ref().map(|fleet| gpu::Client::new(http.clone(), fleet.gpu.clone())),

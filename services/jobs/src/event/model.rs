@@ -1,11 +1,12 @@
 //! Events of jobs.
 
-use ids::JobId;
+use ids::{JobId, TenantId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use uuid::Uuid;
 
-use crate::job::{JobProblem, JobState, Level, QueuedReason};
+use crate::job::{JobProblem, JobState, Kind, Level, QueuedReason};
 
 macro_rules! event_types {
     ($($(#[doc = $doc:literal])+ $name:ident = $wire:tt;)+) => {
@@ -22,7 +23,7 @@ macro_rules! event_types {
             const ALL: &[Self] = &[$(Self::$name),+];
 
             /// The name in JSON and of the server-sent event.
-            pub(super) fn as_str(self) -> &'static str {
+            pub(crate) fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $wire),+ }
             }
         }
@@ -61,18 +62,33 @@ impl EventType {
     }
 }
 
-/// What happened to a job, and how the job was then.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+/// What happened to a job, and how the job was then. The view `job_event_feed` builds it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct JobEvent {
-    /// Position among the events of the job: 1, 2, 3 and so on, without gaps. It is the `id` of the server-sent event.
+    /// The same wherever the event is read or delivered: the job, and the position among its events.
+    #[schema(examples("job_01939f0a7c3d7e6b8a1f4f0d5c2b1a00-3"))]
+    pub(crate) id: String,
+    /// Position among the events of the job: 1, 2, 3 and so on, without gaps. It is the `id` of the server-sent event in the
+    /// stream of the job.
     pub(crate) sequence: i64,
     /// When it happened.
     pub(crate) time: Timestamp,
     /// Type of the event.
     #[serde(rename = "type")]
     pub(crate) kind: EventType,
+    /// The tenant of the job.
+    pub(crate) tenant_id: TenantId,
     /// The job.
     pub(crate) job_id: JobId,
+    /// Number that the client gave the job, or null.
+    pub(crate) req_no: Option<Uuid>,
+    /// Kind of the job.
+    #[serde(rename = "kind")]
+    pub(crate) job_kind: Kind,
+    /// Application of the job.
+    pub(crate) application: String,
+    /// Method of the application.
+    pub(crate) method: String,
     /// State of the job.
     pub(crate) state: JobState,
     /// Number of attempts until then.

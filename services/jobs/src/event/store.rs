@@ -1,57 +1,31 @@
-//! The table of events.
+//! Events, by way of the view `job_event_feed`.
 
+use feed::{Cursor, Outbox, Page};
 use ids::{JobId, TenantId};
-use jiff::Timestamp;
+use serde::de::DeserializeOwned;
 use sqlx::{PgConnection, types::Json};
 
 use super::model::{EventType, JobEvent};
-use crate::job::{JobProblem, JobState, Level, Phase, QueuedReason};
+use crate::job::{JobState, Kind, Phase};
 
-struct Row {
-    number: i64,
-    at: Timestamp,
-    kind: EventType,
-    job_id: JobId,
-    state: JobState,
-    attempt: i32,
-    level: Level,
-    priority: i16,
-    reason: Option<QueuedReason>,
-    problem: Option<Json<JobProblem>>,
-    not_before: Option<jiff_sqlx::Timestamp>,
-    leave_by: Option<jiff_sqlx::Timestamp>,
-}
+/// The events of all jobs. Read often, without notifications, which would make commits wait for each other.
+pub(super) const EVENTS: Outbox = Outbox { table: "job_event_feed", channel: "job_event_feed" };
 
-impl From<Row> for JobEvent {
-    fn from(row: Row) -> Self {
-        Self {
-            sequence: row.number,
-            time: row.at,
-            kind: row.kind,
-            job_id: row.job_id,
-            state: row.state,
-            attempts: row.attempt,
-            level: row.level,
-            priority: row.priority,
-            reason: row.reason,
-            problem: row.problem.map(|problem| problem.0),
-            not_before: row.not_before.map(jiff_sqlx::Timestamp::to_jiff),
-            leave_by: row.leave_by.map(jiff_sqlx::Timestamp::to_jiff),
-        }
-    }
-}
+/// Events of the feed that are read at a time.
+const PAGE: u32 = 500;
 
 /// Selects events. A macro, as the text of a checked query is a literal.
 macro_rules! select_events {
     ($rest:literal, $($arguments:tt)*) => {
-        sqlx::query_as!(
-            Row,
-            r#"select number, at, type as "kind: EventType", job_id, state, attempt, level, priority, reason,
-                      problem as "problem: Json<JobProblem>", not_before, leave_by
-               from job_events "# + $rest,
+        sqlx::query_scalar!(
+            r#"select payload as "payload!: Json<JobEvent>" from job_event_feed "# + $rest,
             $($arguments)*
         )
     };
+}
+
+fn events(rows: Vec<Json<JobEvent>>) -> Vec<JobEvent> {
+    rows.into_iter().map(|row| row.0).collect()
 }
 
 /// Returns events of a job before `before`, newest first.
@@ -72,7 +46,7 @@ pub(super) async fn list(
         before,
         limit
     );
-    Ok(rows.fetch_all(conn).await?.into_iter().map(JobEvent::from).collect())
+    Ok(events(rows.fetch_all(conn).await?))
 }
 
 /// Returns events of a job after `after`, oldest first.
@@ -90,7 +64,55 @@ pub(super) async fn read(
         after,
         limit
     );
-    Ok(rows.fetch_all(conn).await?.into_iter().map(JobEvent::from).collect())
+    Ok(events(rows.fetch_all(conn).await?))
+}
+
+/// Which events of a tenant are read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Filter {
+    pub(super) kind: Option<EventType>,
+    pub(super) job_kind: Option<Kind>,
+    pub(super) state: Option<JobState>,
+}
+
+impl Filter {
+    pub(super) fn matches(&self, event: &JobEvent) -> bool {
+        self.kind.is_none_or(|kind| kind == event.kind)
+            && self.job_kind.is_none_or(|kind| kind == event.job_kind)
+            && self.state.is_none_or(|state| state == event.state)
+    }
+}
+
+/// Returns events of a tenant before the position `before`, newest first, each with its position.
+pub(super) async fn list_of_tenant(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    filter: Filter,
+    before: Option<i64>,
+    limit: i64,
+) -> sqlx::Result<Vec<(i64, JobEvent)>> {
+    let rows = sqlx::query!(
+        r#"select id as "id!", payload as "payload!: Json<JobEvent>" from job_event_feed
+           where tenant_id = $1 and id < $2 and ($3::text is null or type = $3) and ($4::text is null or kind = $4)
+             and ($5::text is null or state = $5)
+           order by id desc limit $6"#,
+        tenant as TenantId,
+        before.unwrap_or(i64::MAX),
+        filter.kind as Option<EventType>,
+        filter.job_kind as Option<Kind>,
+        filter.state as Option<JobState>,
+        limit,
+    );
+    Ok(rows.fetch_all(conn).await?.into_iter().map(|row| (row.id, row.payload.0)).collect())
+}
+
+/// Returns the events after a position that this transaction may see: those of its tenant, or all in a worker's. Those of a
+/// job are in order.
+pub(super) async fn follow<T: DeserializeOwned>(
+    conn: &mut PgConnection,
+    after: &Cursor,
+) -> sqlx::Result<Page<T>> {
+    EVENTS.page(conn, after, PAGE).await
 }
 
 /// How a job is: the number of its latest event, and how far its attempt is.

@@ -1,5 +1,7 @@
 //! The events of a job as server-sent events: those that are stored, then those that follow, with the progress between them.
 
+use std::fmt::Display;
+
 use api::{ErrorChain, Problem};
 use auth::{HasAuth as _, Member, RightsEnd, rights_end};
 use axum::response::Response;
@@ -18,7 +20,7 @@ use crate::{job::ProgressView, state::AppState};
 /// Events that are read at a time.
 const PAGE: i64 = 100;
 /// Milliseconds after which a client connects again.
-const RETRY_MS: u32 = 1000;
+pub(super) const RETRY_MS: u32 = 1000;
 
 /// Why a stream ends.
 enum End {
@@ -136,7 +138,7 @@ impl Follower {
         })?;
         for event in &events {
             self.position = event.sequence;
-            self.out.send(message(Some(event.sequence), event.kind.as_str(), event)).await?;
+            self.out.send(message(Some(&event.sequence), event.kind.as_str(), event)).await?;
             if event.kind.is_last() {
                 return Err(End::Complete);
             }
@@ -146,7 +148,7 @@ impl Follower {
 }
 
 /// A server-sent event. JSON has no line breaks.
-fn message(id: Option<i64>, kind: &str, data: &impl Serialize) -> String {
+pub(super) fn message(id: Option<&dyn Display>, kind: &str, data: &impl Serialize) -> String {
     let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
     format!("{id}event: {kind}\ndata: {}\n\n", json!(data))
 }
@@ -157,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_message_has_type_and_one_line_of_data() {
-        let text = message(Some(7), "job.failed", &json!({ "message": "a\nb" }));
+        let text = message(Some(&7), "job.failed", &json!({ "message": "a\nb" }));
         assert_eq!(text, "id: 7\nevent: job.failed\ndata: {\"message\":\"a\\nb\"}\n\n");
         assert!(message(None, "job.progress", &json!(1)).starts_with("event: "));
     }

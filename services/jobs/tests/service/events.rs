@@ -1,94 +1,26 @@
 //! What happened to jobs, as lists and as streams.
 
-use std::time::Duration;
-
-use futures::StreamExt as _;
 use ids::TenantId;
 use serde_json::{Value, json};
-use testkit::{Client, eventually};
+use testkit::Client;
 
 use crate::{
     fleet::{Worker, reaches},
+    streams::{self, Message, Stream},
     world::{Service, World, pool, submit},
 };
 
-/// An open stream of events.
-struct Stream {
-    body: futures::stream::BoxStream<'static, reqwest::Result<Vec<u8>>>,
-    read: String,
-}
-
-/// A server-sent event: its id, type and data. A comment has the type `comment`.
-#[derive(Debug, Clone, PartialEq)]
-struct Message {
-    id: Option<i64>,
-    kind: String,
-    data: Value,
-}
-
-impl Stream {
-    /// Opens the stream of a job after the event with this id, once the tenant may have another.
-    async fn open(service: &Service, token: &str, job: &str, last: Option<i64>) -> Self {
-        let answer = eventually("a stream can be opened", async || {
-            let answer = request(service, token, job, last).await;
-            (answer.status() == 200).then_some(answer)
-        })
-        .await;
-        assert_eq!(answer.headers()["content-type"], "text/event-stream");
-        let body = answer.bytes_stream().map(|part| part.map(|bytes| bytes.to_vec())).boxed();
-        Self { body, read: String::new() }
-    }
-
-    /// Returns the next message; none at the end.
-    async fn next(&mut self) -> Option<Message> {
-        loop {
-            if let Some((block, rest)) = self.read.clone().split_once("\n\n") {
-                rest.clone_into(&mut self.read);
-                if let Some(message) = message(block) {
-                    return Some(message);
-                }
-                continue;
-            }
-            let part = tokio::time::timeout(Duration::from_secs(20), self.body.next());
-            let part = part.await.expect("something is sent")?.expect("the connection holds");
-            self.read.push_str(std::str::from_utf8(&part).unwrap());
-        }
-    }
-
-    /// Reads until a message of this type.
-    async fn until(&mut self, kind: &str) -> Vec<Message> {
-        let mut read = Vec::new();
-        while let Some(message) = self.next().await {
-            read.push(message.clone());
-            if message.kind == kind {
-                return read;
-            }
-        }
-        panic!("the stream ended before {kind}: {read:?}")
-    }
-}
-
-fn message(block: &str) -> Option<Message> {
-    let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
-    if let Some(comment) = field(": ") {
-        return Some(Message { id: None, kind: "comment".to_owned(), data: json!(comment) });
-    }
-    let data = serde_json::from_str(field("data: ")?).unwrap();
-    Some(Message {
-        id: field("id: ").map(|id| id.parse().unwrap()),
-        kind: field("event: ")?.to_owned(),
-        data,
-    })
+/// Opens the stream of a job after the event with this number, once the tenant may have another.
+async fn open(service: &Service, token: &str, job: &str, last: Option<i64>) -> Stream {
+    Stream::open(service, token, &path(job), last.map(|last| last.to_string()).as_deref()).await
 }
 
 async fn request(service: &Service, token: &str, job: &str, last: Option<i64>) -> reqwest::Response {
-    let url = format!("{}/v1/jobs/{job}/events", service.client.base());
-    let mut request =
-        reqwest::Client::new().get(url).bearer_auth(token).header("accept", "text/event-stream");
-    if let Some(last) = last {
-        request = request.header("last-event-id", last);
-    }
-    request.send().await.unwrap()
+    streams::request(service, token, &path(job), last.map(|last| last.to_string()).as_deref()).await
+}
+
+fn path(job: &str) -> String {
+    format!("/v1/jobs/{job}/events")
 }
 
 /// Returns the types of a job's events, oldest first, and checks their numbers.
@@ -102,7 +34,8 @@ async fn kinds(member: &Client, job: &str) -> Vec<String> {
 }
 
 fn of(messages: &[Message]) -> Vec<(Option<i64>, &str)> {
-    messages.iter().map(|message| (message.id, message.kind.as_str())).collect()
+    let number = |message: &Message| message.id.as_ref().map(|id| id.parse().unwrap());
+    messages.iter().map(|message| (number(message), message.kind.as_str())).collect()
 }
 
 #[tokio::test]
@@ -114,7 +47,7 @@ async fn a_stream_follows_a_job_to_its_end() {
     let (member, token) = (world.member(&service, tenant), world.issuer.user(tenant, auth::Role::Viewer));
     let job = submit(&member, json!({})).await.str("id").to_owned();
     // the other replica learns of what happens in the first one
-    let mut stream = Stream::open(&other, &token, &job, None).await;
+    let mut stream = open(&other, &token, &job, None).await;
     assert_eq!(of(&stream.until("job.submitted").await), [(Some(1), "job.submitted")]);
     let worker = Worker::start(&world, &service, &pool, "first").await;
     let work = worker.work().await;
@@ -130,7 +63,7 @@ async fn a_stream_follows_a_job_to_its_end() {
     assert_eq!(stream.next().await.unwrap().data, "the job has ended");
     assert_eq!(stream.next().await, None);
     // on any replica it goes on after the last event, and tells that nothing can follow
-    let mut resumed = Stream::open(&service, &token, &job, Some(2)).await;
+    let mut resumed = open(&service, &token, &job, Some(2)).await;
     assert_eq!(
         of(&resumed.until("job.succeeded").await),
         [(Some(3), "job.started"), (Some(4), "job.succeeded")]
@@ -199,7 +132,7 @@ async fn events_and_their_streams_end_with_the_job() {
     let tenant = TenantId::new();
     let (member, token) = (world.member(&service, tenant), world.issuer.user(tenant, auth::Role::Viewer));
     let job = submit(&member, json!({})).await.str("id").to_owned();
-    let mut stream = Stream::open(&service, &token, &job, None).await;
+    let mut stream = open(&service, &token, &job, None).await;
     let _ = stream.until("job.submitted").await;
     assert_eq!(request(&service, &token, &job, None).await.status(), 429);
     let foreign = world.member(&service, TenantId::new());
@@ -213,7 +146,7 @@ async fn events_and_their_streams_end_with_the_job() {
     assert_eq!(left, 0);
     // the place is free again
     let next = submit(&member, json!({})).await.str("id").to_owned();
-    let mut last = Stream::open(&service, &token, &next, None).await;
+    let mut last = open(&service, &token, &next, None).await;
     let _ = last.until("job.submitted").await;
     service.stop().await;
     assert_eq!(last.next().await.unwrap().data, "the service is restarting; connect again");

@@ -5,6 +5,7 @@
 mod artifacts;
 mod attempts;
 mod database;
+mod event_feed;
 mod events;
 mod fleet;
 mod fleets;
@@ -20,6 +21,7 @@ mod mq_faults;
 mod mq_tenant;
 mod pools;
 mod runner;
+mod streams;
 mod tenants;
 mod training;
 mod unreadable;

@@ -1,0 +1,152 @@
+//! `/v1/job-events`, as a list and as a stream; `/internal/v1/job-events`, for other services.
+
+use api::{Json, LastEventId, Page, PageParams, Problem, ProblemType, Query};
+use auth::{Caller, Member};
+use axum::{
+    extract::State,
+    http::HeaderMap,
+    response::{IntoResponse, Response},
+};
+use feed::{Changes, Cursor, FeedQuery};
+use serde::{Deserialize, Serialize};
+use service::wants_stream;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    model::{EventType, JobEvent},
+    store::{self, Filter},
+    tenant_stream::{self, Start},
+};
+use crate::{
+    job::{JobState, Kind},
+    state::AppState,
+};
+
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(list_tenant_job_events)).routes(routes!(list_job_event_feed))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct EventParams {
+    /// Only events of this type.
+    #[serde(rename = "type")]
+    #[param(inline)]
+    kind: Option<EventType>,
+    /// Only events of jobs of this kind.
+    #[serde(rename = "kind")]
+    job_kind: Option<Kind>,
+    /// Only events after which the job was in this state.
+    state: Option<JobState>,
+    /// Maximum number of items of a list.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+    /// `next_cursor` of the previous page of a list.
+    cursor: Option<String>,
+    /// Where a stream begins: after this `id` of a server-sent event, or `latest` for new events only. The header
+    /// `Last-Event-ID` comes first. Without either it begins with the oldest event that is kept.
+    after: Option<String>,
+}
+
+/// Lists or follows what happened to the jobs of the tenant.
+///
+/// With `Accept: text/event-stream` the response is a stream of server-sent events, oldest first, which goes on until the
+/// token expires. Otherwise it is a list, newest first.
+#[utoipa::path(
+    get, path = "/v1/job-events", operation_id = "list_tenant_job_events", tag = "jobs",
+    params(EventParams, LastEventId),
+    responses((status = 200, description = "A page of events, or a stream of them", content(
+        (Page<JobEvent> = "application/json"), (String = "text/event-stream")
+    ))),
+    extensions(("x-problems" = json!([ProblemType::TooManyStreams])))
+)]
+async fn list_tenant_job_events(
+    State(state): State<AppState>,
+    member: Member,
+    last: LastEventId,
+    headers: HeaderMap,
+    Query(params): Query<EventParams>,
+) -> Result<Response, Problem> {
+    let filter = Filter { kind: params.kind, job_kind: params.job_kind, state: params.state };
+    if wants_stream(&headers) {
+        if params.limit.is_some() || params.cursor.is_some() {
+            return Err(Problem::invalid_field("query", "`limit` and `cursor` are for lists"));
+        }
+        return tenant_stream::open(&state, &member, filter, start(last, params.after)?).await;
+    }
+    if params.after.is_some() {
+        return Err(Problem::invalid_field("after", "is for streams; a list continues with `cursor`"));
+    }
+    let page = PageParams { limit: params.limit, cursor: params.cursor }.request()?;
+    let mut tx = state.db.tenant(member.tenant).await?;
+    let rows = store::list_of_tenant(&mut tx, member.tenant, filter, page.after, page.rows()).await?;
+    Ok(Json(page.page(rows, |(id, _)| *id).map(|(_, event)| event)).into_response())
+}
+
+/// Where a stream begins.
+fn start(last: LastEventId, after: Option<String>) -> Result<Start, Problem> {
+    let (name, text) = match (last.0, after) {
+        (Some(id), _) => ("Last-Event-ID", id),
+        (None, Some(after)) if after == "latest" => return Ok(Start::Latest),
+        (None, Some(after)) => ("after", after),
+        (None, None) => return Ok(Start::Oldest),
+    };
+    match text.parse() {
+        Ok(position) if position != Cursor::default() => Ok(Start::After(position)),
+        _ => Err(Problem::invalid_field(name, "must be the `id` of a server-sent event of this stream")),
+    }
+}
+
+/// Events of all tenants after a cursor.
+#[derive(Debug, Serialize, ToSchema)]
+struct JobEventFeed {
+    /// The events; those of one job in the order of their `sequence`.
+    items: Vec<JobEvent>,
+    /// Send it as `after` to get the events that follow. Store it in the transaction of what the events lead to.
+    next_cursor: String,
+    /// Whether these are all events until now; false if more follow at once.
+    complete: bool,
+}
+
+/// Returns events of all tenants after a cursor, and waits for the next if there are none.
+#[utoipa::path(
+    get, path = "/internal/v1/job-events", operation_id = "list_job_event_feed", tag = "internal",
+    params(FeedQuery),
+    responses((status = 200, description = "The events", body = JobEventFeed)),
+)]
+async fn list_job_event_feed(
+    State(state): State<AppState>,
+    _: Caller,
+    Query(query): Query<FeedQuery>,
+) -> Result<Json<JobEventFeed>, Problem> {
+    let (after, wait) = query.read(state.stop.clone())?;
+    let Changes { items, next_cursor, complete } =
+        state.hub.feed().changes::<JobEvent>(&after, &wait).await?;
+    let items = items.into_iter().map(|item| item.change).collect();
+    Ok(Json(JobEventFeed { items, next_cursor, complete }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_event_comes_before_the_parameter() {
+        let start = |last: Option<&str>, after: Option<&str>| {
+            start(LastEventId(last.map(str::to_owned)), after.map(str::to_owned))
+        };
+        assert!(matches!(start(None, None), Ok(Start::Oldest)));
+        assert!(matches!(start(None, Some("latest")), Ok(Start::Latest)));
+        let position: Cursor = "7:7:~9:9:~3".parse().unwrap();
+        assert!(
+            matches!(start(Some("7:7:~9:9:~3"), Some("latest")), Ok(Start::After(after)) if after == position)
+        );
+        for (last, after) in
+            [(Some("latest"), None), (None, Some("3")), (None, Some("")), (Some("x"), Some("7:7:"))]
+        {
+            assert!(start(last, after).is_err(), "{last:?} {after:?}");
+        }
+    }
+}
