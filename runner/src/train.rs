@@ -257,7 +257,9 @@ async fn exited(
         }
         (code, _) => {
             tracing::warn!(job.id = %attempt.job_id, code, "the trainer failed");
-            session.fail(attempt, "engine-failed", &errors(folder, "The trainer failed."), (true, false)).await
+            session
+                .fail(attempt, "engine-failed", &errors(folder, "The trainer failed."), (true, false))
+                .await
         }
     }
 }

@@ -11,7 +11,6 @@ use ids::{ArtifactId, JobId};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{file::sign, model::ArtifactView, store};
-};
 use crate::{error::Error, job, state::AppState};
 
 pub(crate) fn routes() -> OpenApiRouter<AppState> {
