@@ -41,7 +41,10 @@ impl Picture {
         let (pixels, rest) = rgb.as_chunks();
         let pixels: Vec<[f32; 3]> =
             pixels.iter().map(|pixel: &[u8; 3]| pixel.map(|c| f32::from(c) / 255.0)).collect();
-        ensure!(rest.is_empty() && width >= 2 && pixels.len() % width == 0, "not rows of this width");
+        ensure!(
+            rest.is_empty() && width >= 2 && pixels.len().is_multiple_of(width),
+            "not rows of this width"
+        );
         let height = pixels.len() / width;
         let every = (width.max(height) / EDGE).max(1);
         let (small, short) = (width / every, height / every);

@@ -94,10 +94,10 @@ pub fn run(folder: &Path, stop: &AtomicBool) -> Result<Outcome, Error> {
         }
         let loss = fit.advance();
         losses.push(format!("{},{loss}", fit.step()));
-        if fit.step() % REPORT == 0 || fit.step() == parameters.steps {
+        if fit.step().is_multiple_of(REPORT) || fit.step() == parameters.steps {
             report(&mut progress, &json!({ "step": fit.step(), "steps": parameters.steps, "loss": loss }))?;
         }
-        if fit.step() % CHECKPOINT == 0 {
+        if fit.step().is_multiple_of(CHECKPOINT) {
             save(&fit, &checkpoint, &mut progress)?;
         }
     }

@@ -17,7 +17,8 @@ const EDGE: usize = 64;
 
 /// A picture of a subject that the demo has made up: stripes in its colours, as a PNG.
 fn subject(width: usize) -> anyhow::Result<Vec<u8>> {
-    let colour = |at: usize| if at % EDGE / width % 2 == 0 { [225, 40, 25] } else { [115, 15, 10] };
+    let colour =
+        |at: usize| if (at % EDGE / width).is_multiple_of(2) { [225, 40, 25] } else { [115, 15, 10] };
     let rows: Vec<u8> = (0..EDGE * EDGE).flat_map(colour).collect();
     let edge = u32::try_from(EDGE)?;
     let mut file = Vec::new();

@@ -95,7 +95,7 @@ pub(super) struct CreatedUpload {
 mod tests {
     use super::*;
 
-    fn pointers(new: NewUpload) -> Vec<String> {
+    fn pointers(new: &NewUpload) -> Vec<String> {
         let mut checks = Checks::default();
         new.check(&mut checks);
         checks.into_errors().into_iter().map(|error| error.pointer).collect()
@@ -109,11 +109,11 @@ mod tests {
             bytes,
             sha256: sha256.map(str::to_owned),
         };
-        assert!(pointers(new("a.png", "image/png", MAX_BYTES, Some(&"0a".repeat(32)))).is_empty());
+        assert!(pointers(&new("a.png", "image/png", MAX_BYTES, Some(&"0a".repeat(32)))).is_empty());
         assert_eq!(
-            pointers(new("../a", "text/html", MAX_BYTES + 1, Some("xy"))),
+            pointers(&new("../a", "text/html", MAX_BYTES + 1, Some("xy"))),
             ["/name", "/content_type", "/bytes", "/sha256"]
         );
-        assert_eq!(pointers(new("a.jpg", "image/jpeg", 0, None)), ["/bytes"]);
+        assert_eq!(pointers(&new("a.jpg", "image/jpeg", 0, None)), ["/bytes"]);
     }
 }

@@ -18,7 +18,7 @@ use crate::{
 
 /// Stripes in red, as a PNG.
 fn stripes(width: usize) -> Vec<u8> {
-    let colour = |at: usize| if at % 64 / width % 2 == 0 { [225, 40, 25] } else { [115, 15, 10] };
+    let colour = |at: usize| if (at % 64 / width).is_multiple_of(2) { [225, 40, 25] } else { [115, 15, 10] };
     let rows: Vec<u8> = (0..64 * 64).flat_map(colour).collect();
     let mut file = Vec::new();
     let mut encoder = png::Encoder::new(&mut file, 64, 64);
