@@ -60,8 +60,9 @@ async fn clean_up(state: &AppState) -> anyhow::Result<Round> {
     state.metrics.counted(&stock::store::list(&mut tx, "", None, &first, MEASURED).await?);
     let keys = api::idempotency::forget_old(&mut tx, LIMIT).await?;
     let waits = claim::store::forget_waits(&mut tx, LIMIT).await?;
+    let recalls = claim::interruptible_store::forget(&mut tx, LIMIT).await?;
     let operations = operations::prune(&mut tx, LIMIT).await?;
     let grants = queue::store::GRANTS.delete_old(&mut tx, GRANTS_KEPT, 1000).await?;
     tx.commit().await?;
-    Ok(Round::of(keys.max(waits).max(operations).max(grants), LIMIT.unsigned_abs()))
+    Ok(Round::of(keys.max(waits).max(recalls).max(operations).max(grants), LIMIT.unsigned_abs()))
 }

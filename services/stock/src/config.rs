@@ -54,6 +54,10 @@ pub struct StockConfig {
     pub cluster_concurrency: usize,
     /// Seconds after which a call to a cluster is given up.
     pub cluster_timeout_seconds: u32,
+    /// Free units of a specification in a datacenter that interruptible claims leave, so that most claims find an empty one.
+    pub interruptible_hold_back: u32,
+    /// Seconds within which the instance of an interruptible claim leaves its unit once another claim has it.
+    pub recall_seconds: u32,
     /// Seconds for which a unit is leased to a worker, unless it renews the lease. After a crash its units wait this
     /// long.
     pub lease_seconds: u32,
@@ -67,6 +71,8 @@ impl Default for StockConfig {
             compare_every_seconds: 60,
             cluster_concurrency: 16,
             cluster_timeout_seconds: 5,
+            interruptible_hold_back: 1,
+            recall_seconds: 15,
             lease_seconds: 10,
         }
     }

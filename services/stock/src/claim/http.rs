@@ -10,7 +10,8 @@ use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    model::{Claim, ClaimRequest, Turn, WaitRequest},
+    interruptible_store,
+    model::{Claim, ClaimPatch, ClaimRequest, Turn, WaitRequest},
     service::{ClaimService, Granted},
     store::{self, Release},
 };
@@ -19,11 +20,12 @@ use crate::Error;
 pub(crate) fn routes() -> OpenApiRouter<ClaimService> {
     OpenApiRouter::new()
         .routes(routes!(create_claim))
-        .routes(routes!(get_claim, delete_claim))
+        .routes(routes!(get_claim, update_claim, delete_claim))
         .routes(routes!(claim_or_wait))
 }
 
-/// Claims a unit for an instance, or returns the one that it holds. Idempotent by the instance's id.
+/// Claims a unit for an instance, or returns the one that it holds. Idempotent by the instance's id. If no unit is free, it
+/// takes that of an interruptible claim.
 #[utoipa::path(post, path = "/internal/v1/claims", tag = "internal", request_body = ClaimRequest,
     responses((status = 201, description = "Claimed", body = Claim),
               (status = 200, description = "The instance already held this unit", body = Claim)),
@@ -70,6 +72,26 @@ async fn get_claim(
 ) -> Result<Json<Claim>, Problem> {
     let mut tx = service.state.db.worker().await?;
     Ok(Json(store::find(&mut tx, instance).await?.ok_or(Error::NotFound)?))
+}
+
+/// Changes which of the interruptible claims are taken first.
+#[utoipa::path(patch, path = "/internal/v1/claims/{instance_id}", tag = "internal",
+    params(("instance_id" = InstanceId, Path, description = "Instance id")), request_body = ClaimPatch,
+    responses((status = 204, description = "Changed")),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
+async fn update_claim(
+    State(service): State<ClaimService>,
+    _: Caller,
+    Path(instance): Path<InstanceId>,
+    Json(patch): Json<ClaimPatch>,
+) -> Result<StatusCode, Problem> {
+    let mut tx = service.state.db.worker().await?;
+    if !interruptible_store::set_rank(&mut tx, instance, patch.claimed_at, patch.recall_rank).await? {
+        return Err(Error::NotFound.into());
+    }
+    tx.commit().await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Which claim is released.

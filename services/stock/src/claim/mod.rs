@@ -8,14 +8,19 @@
 //! instance gets the same unit until it releases it, and releasing nothing succeeds. A key that outlived a release
 //! could only repeat an answer that is no longer true.
 //!
+//! An interruptible claim gets a spare unit only, and its unit goes to the claim that finds no free one
+//! ([`interruptible_store`]): the new holder is in the row at once, the instance that was interrupted leaves the unit within
+//! seconds, and the cluster admits the next one when it is empty.
+//!
 //! An instance that is ready to wait enters the queue when no unit is free, and leaves it with its release
 //! ([`crate::queue`]).
 
 pub(crate) mod http;
+pub(crate) mod interruptible_store;
 mod model;
 mod service;
 pub(crate) mod store;
 
 pub(crate) use model::Exhausted;
-pub use model::{Claim, ClaimRequest, Turn, WaitRequest};
+pub use model::{Claim, ClaimPatch, ClaimRecall, ClaimRequest, Turn, WaitRequest};
 pub(crate) use service::ClaimService;

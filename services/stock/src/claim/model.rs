@@ -26,6 +26,32 @@ pub struct ClaimRequest {
     /// A unit on this node, if one is free; otherwise any.
     #[serde(default)]
     pub preferred_node: Option<String>,
+    /// Whether a claim that finds no free unit may take this one. It gets a unit that nobody waits for, beyond those that are
+    /// held back for other claims; it has no preferred node.
+    #[serde(default)]
+    pub interruptible: bool,
+    /// Of an interruptible claim: lower is taken first.
+    #[serde(default)]
+    pub recall_rank: i16,
+}
+
+/// A change of an interruptible claim.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimPatch {
+    /// Time of the claim: a later one does not change.
+    pub claimed_at: Timestamp,
+    /// Lower is taken first.
+    pub recall_rank: i16,
+}
+
+/// The claim that this one has interrupted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ClaimRecall {
+    /// The instance that has to leave the unit.
+    pub instance_id: InstanceId,
+    /// Until when it leaves.
+    pub leave_by: Timestamp,
 }
 
 /// A request for one unit of a specification, now or as soon as it is the instance's turn.
@@ -92,6 +118,8 @@ pub struct Claim {
     pub hold_price_fraction: Option<Decimal>,
     /// Time of the claim.
     pub claimed_at: Timestamp,
+    /// The interruptible claim whose unit this one has taken, or null.
+    pub recall: Option<ClaimRecall>,
 }
 
 impl Claim {
@@ -149,6 +177,7 @@ mod tests {
             currency: "EUR".to_owned(),
             hold_price_fraction: None,
             claimed_at: Timestamp::UNIX_EPOCH,
+            recall: None,
         };
         // wherever it is: the instance keeps its unit
         let same = ClaimRequest {
@@ -157,6 +186,8 @@ mod tests {
             gpu_spec_id: claim.gpu_spec_id,
             datacenter_id: Some(DatacenterId::new()),
             preferred_node: None,
+            interruptible: false,
+            recall_rank: 0,
         };
         assert!(claim.fulfils(&same));
         assert!(!claim.fulfils(&ClaimRequest { tenant_id: TenantId::new(), ..same.clone() }));

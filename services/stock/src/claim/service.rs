@@ -9,12 +9,14 @@ use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId, UnitId};
 use sqlx::PgConnection;
 
 use super::{
+    interruptible_store::{self, Interruptible},
     model::{Claim, ClaimOutcome, ClaimRequest, Exhausted, WaitRequest},
     store::{self, Claimants, Claimed, FoundClaim, Release},
 };
 use crate::{
     AppState, Error,
     batch::{BatchWork, Batcher},
+    config::StockConfig,
     datacenter,
     metrics::StockMetrics,
     queue::{self, store::Entrants},
@@ -50,8 +52,12 @@ pub(super) struct Granted {
 
 impl ClaimService {
     pub(crate) fn new(state: AppState) -> Self {
-        let claims =
-            Claims { db: state.db.clone(), metrics: state.metrics.clone(), silence: state.silence.clone() };
+        let claims = Claims {
+            db: state.db.clone(),
+            metrics: state.metrics.clone(),
+            silence: state.silence.clone(),
+            config: Arc::clone(&state.config),
+        };
         let releases = Releases { db: state.db.clone() };
         Self {
             state,
@@ -82,6 +88,8 @@ impl ClaimService {
             gpu_spec_id: request.gpu_spec_id,
             datacenter_id: request.datacenter_id,
             preferred_node: request.preferred_node.clone(),
+            interruptible: false,
+            recall_rank: 0,
         };
         self.submit(&request, Some(wait)).await
     }
@@ -92,9 +100,14 @@ impl ClaimService {
             tenant: request.tenant_id,
             node: request.preferred_node.clone().filter(|node| is_dns_subdomain(node)),
             entry: wait.unwrap_or_default(),
+            recall_rank: request.recall_rank,
         };
-        let target =
-            Target { spec: request.gpu_spec_id, datacenter: request.datacenter_id, wait: wait.is_some() };
+        let target = Target {
+            spec: request.gpu_spec_id,
+            datacenter: request.datacenter_id,
+            wait: wait.is_some(),
+            interruptible: request.interruptible,
+        };
         match self.claims.submit(target, claimant).await.ok_or(Error::BatchLost)? {
             ClaimOutcome::Claimed { claim, .. } if !claim.fulfils(request) => Err(Error::AlreadyClaimed),
             ClaimOutcome::Claimed { claim, new } => Ok(Some(Granted { claim: *claim, new })),
@@ -126,6 +139,8 @@ struct Target {
     datacenter: Option<DatacenterId>,
     /// Whether the instances wait if no unit is free.
     wait: bool,
+    /// Whether other claims may take the units.
+    interruptible: bool,
 }
 
 /// How an instance waits.
@@ -141,12 +156,14 @@ struct Claimant {
     tenant: TenantId,
     node: Option<String>,
     entry: Entry,
+    recall_rank: i16,
 }
 
 struct Claims {
     db: Db,
     metrics: StockMetrics,
     silence: Silence,
+    config: Arc<StockConfig>,
 }
 
 impl BatchWork for Claims {
@@ -157,7 +174,7 @@ impl BatchWork for Claims {
     async fn run(&self, key: &Self::Key, claimants: Vec<Claimant>) -> Vec<ClaimOutcome> {
         self.metrics.batch(claimants.len());
         let mut outcomes = HashMap::with_capacity(claimants.len());
-        let rest = match self.claim_all(key, &claimants, &mut outcomes).await {
+        let rest = match self.carry_out(key, &claimants, &mut outcomes).await {
             Ok(rest) => rest,
             Err(error) => Some(ClaimOutcome::Failed(Arc::new(error))),
         };
@@ -185,13 +202,28 @@ type Outcomes = HashMap<InstanceId, ClaimOutcome>;
 
 impl Claims {
     /// Fills `outcomes`. Returns the outcome of all claimants that are not in it.
+    async fn carry_out(
+        &self,
+        target: &Target,
+        claimants: &[Claimant],
+        outcomes: &mut Outcomes,
+    ) -> sqlx::Result<Option<ClaimOutcome>> {
+        let rest = match target.interruptible {
+            true => self.claim_spare(target, claimants, outcomes).await?,
+            false => self.claim_all(target, claimants, outcomes).await?,
+        };
+        self.add_recalls(outcomes).await?;
+        Ok(rest)
+    }
+
+    /// As [`Self::carry_out`], for claims that others do not take.
     async fn claim_all(
         &self,
         target: &Target,
         claimants: &[Claimant],
         outcomes: &mut Outcomes,
     ) -> sqlx::Result<Option<ClaimOutcome>> {
-        let Target { spec, datacenter, wait: may_wait } = *target;
+        let Target { spec, datacenter, wait: may_wait, .. } = *target;
         if may_wait {
             // who waits is not to pass those before it
             let mut tx = self.db.worker().await?;
@@ -199,7 +231,8 @@ impl Claims {
                 queue::store::waiting(&mut tx, spec, datacenter, &entrants(claimants, outcomes)).await?;
             outcomes.extend(waiting.into_iter().map(|instance| (instance, ClaimOutcome::Queued)));
         }
-        let mut avoided = if datacenter.is_none() { self.silent_datacenters().await? } else { Vec::new() };
+        let silent = if datacenter.is_none() { self.silent_datacenters().await? } else { Vec::new() };
+        let (mut avoided, mut may_recall) = (silent.clone(), true);
         let on_nodes = open(claimants.iter().filter(|claimant| claimant.node.is_some()), outcomes);
         // clusters may have nodes of the same name
         if !on_nodes.instances.is_empty() && avoided.is_empty() {
@@ -223,6 +256,10 @@ impl Claims {
                 }
                 Some(at) => (wait, place) = (true, Some(at)),
                 None if wait => (wait, place) = (false, datacenter),
+                None if may_recall => {
+                    may_recall = false;
+                    record(self.recall(spec, datacenter, &left, &silent).await?, outcomes);
+                }
                 // nothing is free elsewhere: the instance waits for the cluster
                 None if !avoided.is_empty() => {
                     tried.retain(|tried| !avoided.contains(tried));
@@ -233,6 +270,90 @@ impl Claims {
                     return self.enqueue(spec, datacenter, &entrants, outcomes).await;
                 }
                 None => return self.refuse(spec, datacenter).await.map(Some),
+            }
+        }
+    }
+
+    /// Takes units of interruptible claims.
+    async fn recall(
+        &self,
+        spec: GpuSpecId,
+        datacenter: Option<DatacenterId>,
+        claimants: &Claimants,
+        avoided: &[DatacenterId],
+    ) -> sqlx::Result<Claimed> {
+        let who = (&claimants.instances[..], &claimants.tenants[..]);
+        let mut retries = 0;
+        loop {
+            let mut tx = self.db.worker().await?;
+            let seconds = f64::from(self.config.recall_seconds);
+            match interruptible_store::recall(&mut tx, spec, datacenter, who, avoided, seconds).await {
+                Ok(instances) => {
+                    let claims = store::find_all(&mut tx, &instances).await?;
+                    tx.commit().await?;
+                    let claims = claims.into_iter().map(|claim| FoundClaim { claim, new: true }).collect();
+                    return Ok(Claimed { place: None, claims });
+                }
+                Err(error) if retries < MAX_RETRIES && is_collision(&error) => retries += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Adds which claims were interrupted to claims that existed: whoever made one may not have got the answer.
+    async fn add_recalls(&self, outcomes: &mut Outcomes) -> sqlx::Result<()> {
+        let existing: Vec<InstanceId> = outcomes
+            .iter()
+            .filter(|(_, outcome)| matches!(outcome, ClaimOutcome::Claimed { new: false, .. }))
+            .map(|(instance, _)| *instance)
+            .collect();
+        if existing.is_empty() {
+            return Ok(());
+        }
+        let mut tx = self.db.worker().await?;
+        let claims = store::find_all(&mut tx, &existing).await?;
+        tx.commit().await?;
+        record(
+            Claimed {
+                place: None,
+                claims: claims.into_iter().map(|claim| FoundClaim { claim, new: false }).collect(),
+            },
+            outcomes,
+        );
+        Ok(())
+    }
+
+    /// As [`Self::carry_out`], for interruptible claims.
+    async fn claim_spare(
+        &self,
+        target: &Target,
+        claimants: &[Claimant],
+        outcomes: &mut Outcomes,
+    ) -> sqlx::Result<Option<ClaimOutcome>> {
+        let Target { spec, datacenter, .. } = *target;
+        let avoided = if datacenter.is_none() { self.silent_datacenters().await? } else { Vec::new() };
+        let mut wanted = Interruptible::default();
+        for claimant in claimants {
+            if !wanted.instances.contains(&claimant.instance) {
+                wanted.instances.push(claimant.instance);
+                wanted.tenants.push(claimant.tenant);
+                wanted.recall_ranks.push(claimant.recall_rank);
+            }
+        }
+        let mut retries = 0;
+        loop {
+            let mut tx = self.db.worker().await?;
+            match claim_spare(&mut tx, spec, datacenter, &wanted, &avoided, &self.config).await {
+                Ok(claimed) => {
+                    tx.commit().await?;
+                    record(claimed, outcomes);
+                    return match wanted.instances.iter().all(|instance| outcomes.contains_key(instance)) {
+                        true => Ok(None),
+                        false => self.refuse(spec, datacenter).await.map(Some),
+                    };
+                }
+                Err(error) if retries < MAX_RETRIES && is_collision(&error) => retries += 1,
+                Err(error) => return Err(error),
             }
         }
     }
@@ -283,7 +404,8 @@ impl Claims {
         let mut retries = 0;
         loop {
             let mut tx = self.db.worker().await?;
-            match enter(&mut tx, spec, datacenter, entrants).await {
+            let seconds = f64::from(self.config.recall_seconds);
+            match enter(&mut tx, spec, datacenter, entrants, seconds).await {
                 Ok(claims) => {
                     tx.commit().await?;
                     for claim in claims {
@@ -336,13 +458,35 @@ async fn enter(
     spec: GpuSpecId,
     datacenter: Option<DatacenterId>,
     entrants: &Entrants,
+    leave_seconds: f64,
 ) -> sqlx::Result<Vec<Claim>> {
     queue::store::lock_for_wait(&mut *conn, spec).await?;
     // waits for other units, or of earlier starts
     queue::store::remove(&mut *conn, &entrants.instances, &vec![None; entrants.instances.len()]).await?;
     queue::store::insert(&mut *conn, spec, datacenter, entrants).await?;
     queue::store::serve_all(&mut *conn, spec).await?;
+    queue::store::serve_by_recall(&mut *conn, spec, leave_seconds).await?;
     store::find_all(conn, &entrants.instances).await
+}
+
+/// Claims spare units, beside the claims that exist.
+async fn claim_spare(
+    conn: &mut PgConnection,
+    spec: GpuSpecId,
+    datacenter: Option<DatacenterId>,
+    wanted: &Interruptible,
+    avoided: &[DatacenterId],
+    config: &StockConfig,
+) -> sqlx::Result<Claimed> {
+    // an instance that enters the queue meanwhile finds what is claimed here
+    queue::store::lock_for_claim(&mut *conn, spec).await?;
+    interruptible_store::lock(&mut *conn, spec).await?;
+    let hold_back = i64::from(config.interruptible_hold_back);
+    let new =
+        interruptible_store::claim_spare(&mut *conn, spec, datacenter, wanted, avoided, hold_back).await?;
+    let claims = store::find_all(conn, &wanted.instances).await?;
+    let claims = claims.into_iter().map(|claim| FoundClaim { new: new.contains(&claim.instance_id), claim });
+    Ok(Claimed { place: None, claims: claims.collect() })
 }
 
 /// Where a statement looks for units.
@@ -463,6 +607,7 @@ mod tests {
             tenant: TenantId::new(),
             node: node.map(str::to_owned),
             entry: Entry::default(),
+            recall_rank: 0,
         };
         let (a, b, done) = (InstanceId::new(), InstanceId::new(), InstanceId::new());
         let claimants =

@@ -6,7 +6,7 @@ use jiff_sqlx::ToSqlx;
 use rust_decimal::Decimal;
 use sqlx::PgConnection;
 
-use super::model::Claim;
+use super::model::{Claim, ClaimRecall};
 
 /// Claims in a batch, at most. The statements below read up to twice as many rows.
 pub(crate) const MAX_BATCH: usize = 64;
@@ -28,6 +28,8 @@ struct Row {
     price_per_hour: Option<Decimal>,
     currency: Option<String>,
     hold_price_fraction: Option<Decimal>,
+    displaced: Option<InstanceId>,
+    leave_by: Option<jiff_sqlx::Timestamp>,
 }
 
 impl Row {
@@ -48,6 +50,10 @@ impl Row {
             currency: self.currency?,
             hold_price_fraction: self.hold_price_fraction.map(|fraction| fraction.normalize()),
             claimed_at: self.holder_since?.to_jiff(),
+            recall: self
+                .displaced
+                .zip(self.leave_by)
+                .map(|(instance_id, leave_by)| ClaimRecall { instance_id, leave_by: leave_by.to_jiff() }),
         };
         Some(FoundClaim { claim, new: self.new? })
     }
@@ -117,7 +123,8 @@ macro_rules! claim {
                  told.holder_instance as \"holder_instance?: InstanceId\",
                  told.holder_tenant as \"holder_tenant?: TenantId\", told.holder_since as \"holder_since?\",
                  told.price_per_hour as \"price_per_hour?\", told.currency as \"currency?\",
-                 told.hold_price_fraction as \"hold_price_fraction?\"
+                 told.hold_price_fraction as \"hold_price_fraction?\",
+                 null::uuid as \"displaced?: InstanceId\", null::timestamptz as \"leave_by?\"
               from (select (select id from place) as place) l left join told on true",
             $($param),+
         )
@@ -245,8 +252,11 @@ pub(crate) async fn find_all(conn: &mut PgConnection, instances: &[InstanceId]) 
         r#"select null::uuid as "place?: DatacenterId", false as "new?", u.id as "unit_id?", u.gpu_spec_id as "gpu_spec_id?",
              s.name as "gpu_spec_name?", u.datacenter_id as "datacenter_id?", d.name as "datacenter_name?",
              d.cluster as "cluster?", u.node, u.holder_instance, u.holder_tenant, u.holder_since,
-             s.price_per_hour as "price_per_hour?", s.currency as "currency?", s.hold_price_fraction
+             s.price_per_hour as "price_per_hour?", s.currency as "currency?", s.hold_price_fraction,
+             r.instance_id as "displaced?: InstanceId", r.leave_by as "leave_by?"
          from units u join gpu_specs s on s.id = u.gpu_spec_id join datacenters d on d.id = u.datacenter_id
+         left join recalls r on r.by_instance_id = u.holder_instance and r.recalled_at = u.holder_since
+             and r.unit_id = u.id
          where u.holder_instance = any($1)"#,
         instances as &[InstanceId],
     )
@@ -288,7 +298,8 @@ pub(crate) async fn release(conn: &mut PgConnection, releases: &[Release]) -> sq
              insert into unit_holders (unit_id, instance_id, tenant_id, claimed_at, gpu_spec_id, datacenter_id)
              select old.id, old.holder_instance, old.holder_tenant, old.holder_since, freed.gpu_spec_id,
                  freed.datacenter_id
-             from old join freed using (id))
+             from old join freed using (id)),
+         ended as (delete from interruptible_claims c using freed where c.unit_id = freed.id)
          select f.id from freed f
          where f.state = 'available' and exists (select from queue_entries q where q.gpu_spec_id = f.gpu_spec_id)",
         &instances as &[InstanceId],

@@ -28,7 +28,8 @@ async fn heal(state: &AppState) -> anyhow::Result<()> {
         let mut tx = state.db.worker().await?;
         store::lock_for_wait(&mut tx, spec).await?;
         let removed = store::remove_holders(&mut tx, spec).await?;
-        let grants = store::serve_all(&mut tx, spec).await?;
+        let mut grants = store::serve_all(&mut tx, spec).await?;
+        grants += store::serve_by_recall(&mut tx, spec, state.config.recall_seconds.into()).await?;
         tx.commit().await?;
         if grants > 0 || removed > 0 {
             tracing::info!(gpu_spec.id = %spec, grants, removed, "queue healed");

@@ -17,6 +17,9 @@
 //! They are taken in this order, with the rows of units between the two. [`heal`] finds what other ways leave behind: a
 //! datacenter that is active again, a replica of an earlier release.
 //!
+//! Nor does an interruptible claim get a unit that an instance waits for; and who enters the queue takes the units of those
+//! that exist ([`store::serve_by_recall`]).
+//!
 //! **Who is told.** Each grant is published ([`store::GRANTS`]); the gpu service follows.
 
 pub(crate) mod heal;

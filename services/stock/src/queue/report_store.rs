@@ -89,7 +89,9 @@ pub(crate) async fn quote(conn: &mut PgConnection, target: Target) -> sqlx::Resu
         r#"select
              coalesce((select sum(c.available) from stock_counts c join datacenters d on d.id = c.datacenter_id
                        where c.gpu_spec_id = $1 and d.state = 'active' and ($2::uuid is null or d.id = $2)),
-                      0)::bigint as "available!",
+                      0)::bigint
+             + (select count(*) from interruptible_claims c join datacenters d on d.id = c.datacenter_id
+                where c.gpu_spec_id = $1 and d.state = 'active' and ($2::uuid is null or d.id = $2)) as "available!",
              exists (select from datacenters where id = $2 and state = 'draining') as "draining!",
              (select count(*) from queue_entries q where q.gpu_spec_id = $1
                 and ($2::uuid is null or q.datacenter_id is null or q.datacenter_id = $2)) as "waiting!""#,
@@ -177,7 +179,9 @@ pub(crate) async fn alternatives(
     let rows = sqlx::query_as!(
         AlternativeRow,
         r#"with free as materialized (
-             select gpu_spec_id, datacenter_id, sum(available)::bigint as available from stock_counts
+             select gpu_spec_id, datacenter_id, sum(available)::bigint as available from (
+                 select gpu_spec_id, datacenter_id, available from stock_counts
+                 union all select gpu_spec_id, datacenter_id, count(*) from interruptible_claims group by 1, 2) x
              group by 1, 2 having sum(available) > 0)
          select t.spec as "wanted!: GpuSpecId", t.datacenter as "place?: DatacenterId",
              o.gpu_spec_id as "gpu_spec_id!: GpuSpecId", o.gpu_spec_name as "gpu_spec_name!",

@@ -7,6 +7,7 @@ use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId, UnitId};
 use sqlx::PgConnection;
 
 use super::model::Grant;
+use crate::claim::interruptible_store;
 
 /// The outbox of grants.
 pub(crate) const GRANTS: Outbox = Outbox { table: "queue_grants", channel: "stock_grants" };
@@ -53,6 +54,17 @@ pub(crate) async fn lock_for_units(conn: &mut PgConnection, units: &[UnitId]) ->
 pub(crate) async fn lock_for_wait(conn: &mut PgConnection, spec: GpuSpecId) -> sqlx::Result<()> {
     sqlx::query!(
         "select pg_advisory_xact_lock(hashtextextended('stock.queue.members.' || $1::uuid, 0))::text as locked",
+        spec as GpuSpecId,
+    )
+    .fetch_all(conn)
+    .await
+    .map(drop)
+}
+
+/// Locks the membership of the specification's queue: no entry is inserted until the transaction ends.
+pub(crate) async fn lock_for_claim(conn: &mut PgConnection, spec: GpuSpecId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "select pg_advisory_xact_lock_shared(hashtextextended('stock.queue.members.' || $1::uuid, 0))::text as locked",
         spec as GpuSpecId,
     )
     .fetch_all(conn)
@@ -290,6 +302,76 @@ pub(crate) async fn serve_all(conn: &mut PgConnection, spec: GpuSpecId) -> sqlx:
     Ok(grants)
 }
 
+/// Gives units of interruptible claims to the next entries, once no unit is free for them. The membership must be locked
+/// exclusively.
+pub(crate) async fn serve_by_recall(
+    conn: &mut PgConnection,
+    spec: GpuSpecId,
+    leave_seconds: f64,
+) -> sqlx::Result<usize> {
+    let places = sqlx::query!(
+        r#"select c.datacenter_id as "id!: DatacenterId", count(*) as "units!" from interruptible_claims c
+         join datacenters d on d.id = c.datacenter_id
+         where c.gpu_spec_id = $1 and d.state = 'active' group by 1 order by 1"#,
+        spec as GpuSpecId,
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    if places.is_empty() {
+        return Ok(0);
+    }
+    lock_order(&mut *conn, &[spec]).await?;
+    let mut grants = Vec::new();
+    for place in places {
+        let next = sqlx::query!(
+            "select instance_id, tenant_id, priority, turn from queue_entries q
+             where gpu_spec_id = $1 and (datacenter_id is null or datacenter_id = $2)
+               and not exists (select from units h where h.holder_instance = q.instance_id)
+             order by priority desc, turn, seq limit least($3::bigint, $4)",
+            spec as GpuSpecId,
+            place.id as DatacenterId,
+            place.units,
+            MAX_UNITS,
+        )
+        .fetch_all(&mut *conn)
+        .await?;
+        let instances: Vec<InstanceId> = next.iter().map(|entry| entry.instance_id).collect();
+        let tenants: Vec<TenantId> = next.iter().map(|entry| entry.tenant_id).collect();
+        let (who, at) = ((&instances[..], &tenants[..]), Some(place.id));
+        let served = interruptible_store::recall(&mut *conn, spec, at, who, &[], leave_seconds).await?;
+        let of_served = next.iter().filter(|entry| served.contains(&entry.instance_id));
+        let (priorities, turns): (Vec<i32>, Vec<i64>) =
+            of_served.map(|entry| (entry.priority, entry.turn)).unzip();
+        sqlx::query!(
+            "insert into queue_rounds as r (gpu_spec_id, priority, round)
+             select $1, priority, max(turn) from unnest($2::int[], $3::bigint[]) as t(priority, turn)
+             group by priority order by priority
+             on conflict (gpu_spec_id, priority) do update set round = greatest(r.round, excluded.round)",
+            spec as GpuSpecId,
+            &priorities,
+            &turns,
+        )
+        .execute(&mut *conn)
+        .await?;
+        grants.extend(served);
+    }
+    let grants = granted(&mut *conn, &grants).await?;
+    GRANTS.publish_all(conn, &grants).await?;
+    Ok(grants.len())
+}
+
+/// The grants of the units that these instances hold.
+async fn granted(conn: &mut PgConnection, instances: &[InstanceId]) -> sqlx::Result<Vec<Grant>> {
+    sqlx::query_as!(
+        Grant,
+        r#"select holder_instance as "instance_id!: InstanceId", id as "unit_id" from units
+         where holder_instance = any($1) order by array_position($1, holder_instance)"#,
+        instances as &[InstanceId],
+    )
+    .fetch_all(conn)
+    .await
+}
+
 /// Removes entries of instances that hold a unit: a replica of an earlier release has given it. The membership must be
 /// locked exclusively.
 pub(crate) async fn remove_holders(conn: &mut PgConnection, spec: GpuSpecId) -> sqlx::Result<u64> {
@@ -303,7 +385,8 @@ pub(crate) async fn remove_holders(conn: &mut PgConnection, spec: GpuSpecId) -> 
     .map(|done| done.rows_affected())
 }
 
-/// Returns the specifications for which instances wait although a unit is free in an active datacenter.
+/// Returns the specifications for which instances wait although a unit is free in an active datacenter, or an interruptible
+/// claim has one.
 pub(crate) async fn unserved(conn: &mut PgConnection) -> sqlx::Result<Vec<GpuSpecId>> {
     sqlx::query_scalar!(
         r#"select s.id from gpu_specs s
@@ -311,8 +394,11 @@ pub(crate) async fn unserved(conn: &mut PgConnection) -> sqlx::Result<Vec<GpuSpe
              select from datacenters d where d.state = 'active'
                and exists (select from queue_entries q
                            where q.gpu_spec_id = s.id and (q.datacenter_id is null or q.datacenter_id = d.id))
-               and exists (select from units u
-                           where u.gpu_spec_id = s.id and u.datacenter_id = d.id and u.state = 'available'))"#,
+               and (exists (select from units u
+                            where u.gpu_spec_id = s.id and u.datacenter_id = d.id and u.state = 'available')
+                    or exists (select from interruptible_claims c
+                               join units u on u.id = c.unit_id and u.holder_instance = c.instance_id and u.held
+                               where c.gpu_spec_id = s.id and c.datacenter_id = d.id)))"#,
     )
     .fetch_all(conn)
     .await

@@ -25,9 +25,11 @@ pub struct StockRow {
     pub datacenter_state: DatacenterState,
     /// Units that can be claimed.
     pub available: i64,
+    /// Of these, units that instances leave within seconds when they are claimed: their own claims are interruptible.
+    pub interruptible: i64,
     /// Units that cannot be claimed now.
     pub inactive: i64,
-    /// Units that instances have claimed.
+    /// Units that instances have claimed, and keep.
     pub used: i64,
     /// Sum of the three. Units that are being created or removed do not count.
     pub total: i64,

@@ -31,7 +31,9 @@ pub(crate) async fn list(
     let rows = sqlx::query_as!(
         Row,
         r#"select s.id as gpu_spec_id, c.datacenter_id, c.name as datacenter_name, c.state as datacenter_state,
-             c.available as "available!", c.inactive as "inactive!", c.used as "used!"
+             c.available as "available!", c.inactive as "inactive!", c.used as "used!",
+             (select count(*) from interruptible_claims i
+              where i.gpu_spec_id = s.id and i.datacenter_id = c.datacenter_id) as "interruptible!"
          from gpu_specs s
          cross join lateral (
              select d.id as datacenter_id, d.name, d.state, n.available, n.inactive, n.used
@@ -62,9 +64,10 @@ pub(crate) async fn list(
         Some(StockRow {
             datacenter: DatacenterRef { id: row.datacenter_id, name: row.datacenter_name },
             datacenter_state: row.datacenter_state,
-            available: row.available,
+            available: row.available + row.interruptible,
+            interruptible: row.interruptible,
             inactive: row.inactive,
-            used: row.used,
+            used: row.used - row.interruptible,
             total: row.available + row.inactive + row.used,
             price_per_hour: gpu_spec.price_per_hour,
             currency: gpu_spec.currency.clone(),
@@ -82,6 +85,7 @@ struct Row {
     available: i64,
     inactive: i64,
     used: i64,
+    interruptible: i64,
 }
 
 /// Compares the kept counts with the units, in one snapshot, and adds the differences. Returns them. Changes that

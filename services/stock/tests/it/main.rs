@@ -6,6 +6,7 @@ mod catalogue;
 mod claims;
 mod cluster;
 mod health;
+mod interruptible;
 mod operator;
 mod queue;
 mod repair;

@@ -1,0 +1,172 @@
+//! SQL of interruptible claims: of spare units, and taken by claims that find no free unit.
+
+use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId};
+use jiff::Timestamp;
+use jiff_sqlx::ToSqlx;
+use sqlx::PgConnection;
+
+/// Makes other interruptible claims of the specification wait until the transaction ends.
+pub(super) async fn lock(conn: &mut PgConnection, spec: GpuSpecId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "select pg_advisory_xact_lock(hashtextextended('stock.interruptible.' || $1::uuid, 0))::text as locked",
+        spec as GpuSpecId,
+    )
+    .fetch_all(conn)
+    .await
+    .map(drop)
+}
+
+/// The claimants of a batch, as columns.
+#[derive(Debug, Default)]
+pub(super) struct Interruptible {
+    pub(super) instances: Vec<InstanceId>,
+    pub(super) tenants: Vec<TenantId>,
+    pub(super) recall_ranks: Vec<i16>,
+}
+
+/// Claims spare units: of the datacenters that are not `avoided` and for which no instance waits, the free ones that exceed
+/// `hold_back`. Returns the instances that have got one. The membership of the queue must be locked.
+pub(super) async fn claim_spare(
+    conn: &mut PgConnection,
+    spec: GpuSpecId,
+    datacenter: Option<DatacenterId>,
+    claimants: &Interruptible,
+    avoided: &[DatacenterId],
+    hold_back: i64,
+) -> sqlx::Result<Vec<InstanceId>> {
+    sqlx::query_scalar!(
+        r#"with spare as (
+             select d.id, sum(c.available)::bigint - $7 as units
+             from datacenters d join stock_counts c on c.gpu_spec_id = $1 and c.datacenter_id = d.id
+             where d.state = 'active' and ($2::uuid is null or d.id = $2) and d.id <> all($6::uuid[])
+               and not exists (select from queue_entries q where q.gpu_spec_id = $1
+                               and (q.datacenter_id is null or q.datacenter_id = d.id))
+             group by d.id having sum(c.available) > $7),
+         asked as (
+             select a.instance_id, a.tenant_id, a.recall_rank, row_number() over () as n
+             from unnest($3::uuid[], $4::uuid[], $5::smallint[]) as a(instance_id, tenant_id, recall_rank)
+             where not exists (select from units h where h.holder_instance = a.instance_id)),
+         picked as (
+             select f.id, row_number() over (order by s.units desc, s.id) as n
+             from spare s cross join lateral (
+                 select id from (
+                     select u.id from units u
+                     where u.gpu_spec_id = $1 and u.datacenter_id = s.id and u.state = 'available'
+                     order by u.claim_key limit 128 for update of u skip locked) g
+                 limit least(s.units, (select count(*) from asked))) f),
+         taken as (
+             update units u set state = 'used', since = now(), holder_instance = a.instance_id,
+                 holder_tenant = a.tenant_id, holder_since = now()
+             from picked p join asked a on a.n = p.n where u.id = p.id and u.state = 'available'
+             returning u.id, u.holder_instance, u.holder_since, u.gpu_spec_id, u.datacenter_id, a.recall_rank)
+         insert into interruptible_claims as c
+             (unit_id, instance_id, claimed_at, gpu_spec_id, datacenter_id, recall_rank)
+         select id, holder_instance, holder_since, gpu_spec_id, datacenter_id, recall_rank from taken
+         on conflict (unit_id) do update set instance_id = excluded.instance_id, claimed_at = excluded.claimed_at,
+             gpu_spec_id = excluded.gpu_spec_id, datacenter_id = excluded.datacenter_id,
+             recall_rank = excluded.recall_rank
+         returning instance_id"#,
+        spec as GpuSpecId,
+        datacenter as Option<DatacenterId>,
+        &claimants.instances as &[InstanceId],
+        &claimants.tenants as &[TenantId],
+        &claimants.recall_ranks,
+        avoided as &[DatacenterId],
+        hold_back,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Gives units of interruptible claims to those of these instances that hold none: first those of the lowest rank, of these
+/// the newest claims. Their instances have to leave within `leave_seconds`. Returns the instances that have got one.
+///
+/// # Errors
+/// As `super::store::claim`.
+pub(crate) async fn recall(
+    conn: &mut PgConnection,
+    spec: GpuSpecId,
+    datacenter: Option<DatacenterId>,
+    (instances, tenants): (&[InstanceId], &[TenantId]),
+    avoided: &[DatacenterId],
+    leave_seconds: f64,
+) -> sqlx::Result<Vec<InstanceId>> {
+    // the history of a unit without its specification: a recall is no release, by which the queue is estimated
+    sqlx::query_scalar!(
+        r#"with asked as (
+             select a.instance_id, a.tenant_id, row_number() over () as n
+             from unnest($3::uuid[], $4::uuid[]) as a(instance_id, tenant_id)
+             where not exists (select from units h where h.holder_instance = a.instance_id)),
+         found as (
+             select u.id, u.holder_instance, u.holder_tenant, u.holder_since
+             from interruptible_claims c
+             join datacenters d on d.id = c.datacenter_id and d.state = 'active'
+             join units u on u.id = c.unit_id and u.holder_instance = c.instance_id and u.holder_since = c.claimed_at
+                 and u.held
+             where c.gpu_spec_id = $1 and ($2::uuid is null or d.id = $2) and d.id <> all($5::uuid[])
+             order by c.recall_rank, c.claimed_at desc, c.unit_id
+             limit (select count(*) from asked) for update of u),
+         picked as (select found.*, row_number() over () as n from found),
+         taken as (
+             update units u set since = now(), holder_instance = a.instance_id, holder_tenant = a.tenant_id,
+                 holder_since = now()
+             from picked p join asked a on a.n = p.n where u.id = p.id
+             returning u.id, a.instance_id as by_instance_id, p.holder_instance, p.holder_tenant, p.holder_since),
+         ended as (
+             insert into unit_holders (unit_id, instance_id, tenant_id, claimed_at)
+             select id, holder_instance, holder_tenant, holder_since from taken),
+         gone as (delete from interruptible_claims c using taken t where c.unit_id = t.id),
+         served as (delete from queue_entries q using taken t where q.instance_id = t.by_instance_id)
+         insert into recalls (unit_id, instance_id, by_instance_id, recalled_at, leave_by)
+         select id, holder_instance, by_instance_id, now(), now() + make_interval(secs => $6) from taken
+         returning by_instance_id as "id!: InstanceId""#,
+        spec as GpuSpecId,
+        datacenter as Option<DatacenterId>,
+        instances as &[InstanceId],
+        tenants as &[TenantId],
+        avoided as &[DatacenterId],
+        leave_seconds,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Sets the rank of the interruptible claim that the instance made at this time. Returns false if there is none.
+pub(super) async fn set_rank(
+    conn: &mut PgConnection,
+    instance: InstanceId,
+    claimed_at: Timestamp,
+    rank: i16,
+) -> sqlx::Result<bool> {
+    sqlx::query!(
+        "update interruptible_claims c set recall_rank = $3 from units u
+         where c.instance_id = $1 and c.claimed_at = $2 and u.id = c.unit_id and u.holder_instance = c.instance_id",
+        instance as InstanceId,
+        claimed_at.to_sqlx() as _,
+        rank,
+    )
+    .execute(conn)
+    .await
+    .map(|done| done.rows_affected() == 1)
+}
+
+/// Deletes up to `limit` recalls that are older than a day, and rows of claims that replicas of an earlier release ended;
+/// returns how many.
+pub(crate) async fn forget(conn: &mut PgConnection, limit: i64) -> sqlx::Result<u64> {
+    let ended = sqlx::query!(
+        "delete from interruptible_claims where unit_id in (
+             select c.unit_id from interruptible_claims c join units u on u.id = c.unit_id
+             where (u.holder_instance, u.holder_since) is distinct from (c.instance_id, c.claimed_at) limit $1)",
+        limit,
+    )
+    .execute(&mut *conn)
+    .await?;
+    let old = sqlx::query!(
+        "delete from recalls where id in (
+             select id from recalls where recalled_at < now() - interval '1 day' limit $1)",
+        limit,
+    )
+    .execute(conn)
+    .await?;
+    Ok(ended.rows_affected().max(old.rows_affected()))
+}
