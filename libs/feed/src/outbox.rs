@@ -45,7 +45,8 @@ pub struct Page<T> {
     pub items: Vec<(Cursor, Change<T>)>,
     /// The cursor after all of them.
     pub next: Cursor,
-    /// Whether these are all changes until now; false if more follow at once.
+    /// Whether these are all changes until now; false if more may follow at once: the page is full, or it is the rest of one
+    /// that was read in part.
     pub complete: bool,
 }
 
@@ -106,7 +107,8 @@ impl Outbox {
     ) -> sqlx::Result<Changes<T>> {
         let page = self.page(conn, after, limit).await?;
         let items = page.items.into_iter().map(|(_, change)| change).collect();
-        Ok(Changes { items, next_cursor: page.next.to_string(), complete: page.complete })
+        let complete = page.next.partial.is_none();
+        Ok(Changes { items, next_cursor: page.next.to_string(), complete })
     }
 
     /// As [`Outbox::read`], with the position of each change: for a reader that may stop within a page.
@@ -158,12 +160,12 @@ impl Outbox {
                 items.push((within(id), Change { at: at.to_jiff(), change }));
             }
         }
-        let complete = items.len() < usize::try_from(limit).unwrap_or(usize::MAX);
+        let is_full = items.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
         let next = match items.last() {
-            Some((last, _)) if !complete => last.clone(),
-            _ => Cursor { epoch: after.epoch, read: Some(snapshot), partial: None },
+            Some((last, _)) if is_full => last.clone(),
+            _ => Cursor { epoch: after.epoch, read: Some(snapshot.clone()), partial: None },
         };
-        Ok(Page { items, next, complete })
+        Ok(Page { items, next, complete: !is_full && upto.is_none() })
     }
 
     /// Returns the position after all changes that have been committed.

@@ -150,3 +150,33 @@ async fn a_cursor_from_before_a_restore_counts_as_the_beginning() {
         assert_eq!(values(&next), [0; 0]);
     }
 }
+
+/// A reader may stop at any change, and misses none of those that came meanwhile.
+#[tokio::test]
+async fn a_reader_goes_on_after_any_change_of_a_page() {
+    let (_database, db) = database().await;
+    publish(&db, &[1, 2, 3]).await;
+    let mut tx = db.worker().await.unwrap();
+    let page = OUTBOX.page::<i32>(&mut tx, &Cursor::default(), 10).await.unwrap();
+    assert!(page.complete);
+    drop(tx);
+    publish(&db, &[4, 5]).await;
+    for (stopped, (position, change)) in page.items.iter().enumerate() {
+        assert_eq!(change.change, i32::try_from(stopped).unwrap() + 1);
+        let (mut position, mut found): (Cursor, _) =
+            (position.to_string().parse().unwrap(), vec![change.change]);
+        let mut tx = db.worker().await.unwrap();
+        loop {
+            let page = OUTBOX.page::<i32>(&mut tx, &position, 10).await.unwrap();
+            found.extend(page.items.iter().map(|(_, change)| change.change));
+            position = page.next;
+            if page.complete {
+                break;
+            }
+        }
+        assert_eq!(found, (change.change..=5).collect::<Vec<_>>());
+    }
+    let mut tx = db.worker().await.unwrap();
+    let end = OUTBOX.end(&mut tx).await.unwrap();
+    assert!(OUTBOX.page::<i32>(&mut tx, &end, 10).await.unwrap().items.is_empty());
+}
