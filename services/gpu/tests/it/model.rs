@@ -82,6 +82,7 @@ impl World {
                 operations.insert(operation, None);
                 Instance {
                     managed_by: None,
+                    leave_by: None,
                     id: InstanceId::new(),
                     tenant: TenantId::new(),
                     name: format!("i{n}"),
