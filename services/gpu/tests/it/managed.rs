@@ -131,8 +131,8 @@ async fn only_the_service_that_manages_an_instance_has_it() {
     jobs.get(&managed_path(own)).await.expect_problem(404, "not-found");
     jobs.delete(&managed_path(own)).await.expect_problem(404, "not-found");
     jobs.put(&managed_path(own), world.managed_order()).await.expect_problem(409, "instance-exists");
-    let shown = world.member().get(&format!("/v1/instances/{own}")).await.expect(200);
-    assert_eq!((&shown.body["managed_by"], shown.str("state")), (&Value::Null, "starting"));
+    let shown = world.in_state(own, "starting").await;
+    assert_eq!(shown.body["managed_by"], Value::Null);
 }
 
 #[tokio::test(flavor = "multi_thread")]
