@@ -401,6 +401,7 @@ impl World {
         };
         self.claims.insert(u, id);
         Happened::Claimed(Claim {
+            displaced: None,
             unit_id: UnitId::new(),
             unit: UnitRef { cluster: CLUSTER.into(), name: self.units[u].name.clone() },
             place: Place { datacenter_id: DatacenterId::new(), datacenter_name: "dc".into(), node: None },
