@@ -72,9 +72,12 @@ pub(super) async fn check(
             if let Some(id) = id {
                 occupants.0.entry(id).or_default().push(subject.clone());
             }
+            if id.and_then(|id| instances.get(&id)).is_some_and(|instance| instance.is_leaving) {
+                continue;
+            }
             let problem = match id.and_then(|id| instances.get(&id)) {
                 None => Some("which does not exist".to_owned()),
-                Some(state) if row.is_some_and(|row| row.holder != id) => {
+                Some(Occupant { state, .. }) if row.is_some_and(|row| row.holder != id) => {
                     Some(format!("which is {state} and has not claimed it"))
                 }
                 Some(_) => None,
@@ -103,14 +106,26 @@ async fn rows(conn: &mut PgConnection, ids: &[UnitId]) -> sqlx::Result<HashMap<U
     Ok(rows.into_iter().map(|(id, cluster, holder)| (id, Unit { cluster, holder })).collect())
 }
 
-/// Returns the states of those instances that exist.
-async fn instances(conn: &mut PgConnection, ids: &[InstanceId]) -> sqlx::Result<HashMap<InstanceId, String>> {
-    let rows: Vec<(InstanceId, String)> =
-        sqlx::query_as("select id, state from gpu.instances where id = any($1) and state <> 'deleted'")
-            .bind(ids)
-            .fetch_all(conn)
-            .await?;
-    Ok(rows.into_iter().collect())
+/// An instance that a unit names.
+struct Occupant {
+    state: String,
+    /// Whether it has time to leave the unit, which another claim has taken.
+    is_leaving: bool,
+}
+
+/// Returns those of the instances that exist.
+async fn instances(
+    conn: &mut PgConnection,
+    ids: &[InstanceId],
+) -> sqlx::Result<HashMap<InstanceId, Occupant>> {
+    let rows: Vec<(InstanceId, String, bool)> = sqlx::query_as(
+        "select id, state, coalesce(leave_by > now() - interval '2 minutes', false)
+         from gpu.instances where id = any($1) and state <> 'deleted'",
+    )
+    .bind(ids)
+    .fetch_all(conn)
+    .await?;
+    Ok(rows.into_iter().map(|(id, state, is_leaving)| (id, Occupant { state, is_leaving })).collect())
 }
 
 /// Units whose object should exist, and does not.

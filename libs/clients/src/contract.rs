@@ -27,6 +27,8 @@ pub struct Call {
 #[openapi(components(schemas(
     stock::ClaimRequest,
     stock::Claim,
+    stock::ClaimRecall,
+    stock::ClaimPatch,
     stock::WaitRequest,
     stock::Turn,
     stock::GpuSpecRef,
@@ -71,6 +73,8 @@ pub struct Call {
     gpu::ActivityReport,
     gpu::ReportedActivity,
     gpu::ManagedOrder,
+    gpu::ManagedChange,
+    gpu::Recall,
     gpu::EnvVar,
     gpu::Secret,
     gpu::ManagedInstance,
@@ -119,6 +123,7 @@ pub fn calls() -> Vec<Call> {
             schema::<stock::Claim>(),
         ),
         call("stock", "get", claim, None, schema::<stock::Claim>()),
+        call("stock", "patch", claim, schema::<stock::ClaimPatch>(), None),
         call("stock", "delete", claim, None, None),
         call(
             "stock",
@@ -198,6 +203,7 @@ pub fn calls() -> Vec<Call> {
         ),
         call("gpu", "put", managed, schema::<gpu::ManagedOrder>(), schema::<gpu::ManagedInstance>()),
         call("gpu", "get", managed, None, schema::<gpu::ManagedInstance>()),
+        call("gpu", "patch", managed, schema::<gpu::ManagedChange>(), None),
         call("gpu", "delete", managed, None, None),
         call("identity", "get", "/v1/me", None, schema::<identity::Account>()),
         call("gpu", "post", "/internal/v1/instance-activity", schema::<gpu::ActivityReport>(), None),

@@ -233,6 +233,23 @@ pub struct ManagedOrder {
     pub secrets: Vec<Secret>,
     /// Whether the instance waits in the queue if no unit is free. Otherwise the start fails at once.
     pub wait: bool,
+    /// Whether an instance that finds no free unit may take the one of this instance. Not with `wait`.
+    pub interruptible: bool,
+}
+
+/// A change of an interruptible instance.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub struct ManagedChange {
+    /// Of the interruptible instances, those with lower ranks are taken first.
+    pub recall_rank: i16,
+}
+
+/// An interruptible instance has lost its unit to another instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct Recall {
+    /// When the platform stops it, unless it is deleted before.
+    #[schema(value_type = String, format = DateTime)]
+    pub leave_by: Timestamp,
 }
 
 /// An environment variable.
@@ -298,6 +315,8 @@ pub struct ManagedInstance {
     pub node: Option<String>,
     /// Number of the start; grows with each.
     pub attempt: i64,
+    /// Set once it has lost its unit to another instance; it is not started again.
+    pub recalled: Option<Recall>,
 }
 
 /// Client of the gpu service.
@@ -384,6 +403,14 @@ impl Client {
     /// Returns the problem `not-found` if it does not exist or is deleted, or the errors of every call.
     pub async fn instance(&self, id: InstanceId) -> Result<ManagedInstance, Error> {
         self.0.call(Method::GET, &format!("/internal/v1/instances/{id}"), None, NO_BODY).await
+    }
+
+    /// Changes when an interruptible instance that the calling service manages is taken.
+    ///
+    /// # Errors
+    /// Returns the problem `not-found` if it does not exist, is not interruptible, or has no unit, or the errors of every call.
+    pub async fn update_instance(&self, id: InstanceId, change: &ManagedChange) -> Result<(), Error> {
+        self.0.call(Method::PATCH, &format!("/internal/v1/instances/{id}"), None, Some(change)).await
     }
 
     /// Requests the deletion of an instance that the calling service manages; it is stopped first. Idempotent: succeeds if it

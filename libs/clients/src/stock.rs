@@ -25,6 +25,28 @@ pub struct ClaimRequest {
     /// Node to prefer, if it has a free unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preferred_node: Option<String>,
+    /// Whether a claim that finds no free unit may take this one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interruptible: bool,
+}
+
+/// The claim that another one has interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct ClaimRecall {
+    /// The instance that has to leave the unit.
+    pub instance_id: InstanceId,
+    /// Until when it leaves.
+    pub leave_by: Timestamp,
+}
+
+/// A change of an interruptible claim.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub struct ClaimPatch {
+    /// Time of the claim: a later one does not change.
+    #[schema(value_type = String, format = DateTime)]
+    pub claimed_at: Timestamp,
+    /// Lower is taken first.
+    pub recall_rank: i16,
 }
 
 /// A unit held by an instance.
@@ -59,6 +81,9 @@ pub struct Claim {
     pub hold_price_fraction: Option<Decimal>,
     /// Time of the claim.
     pub claimed_at: Timestamp,
+    /// The interruptible claim whose unit this one has taken.
+    #[serde(default)]
+    pub recall: Option<ClaimRecall>,
 }
 
 /// A request for a unit now, or as soon as it is the instance's turn.
@@ -267,6 +292,15 @@ impl Client {
     /// Returns the problem `not-found` if the instance holds no unit, or the errors of every call.
     pub async fn find_claim(&self, instance: InstanceId) -> Result<Claim, Error> {
         self.0.call(Method::GET, &format!("/internal/v1/claims/{instance}"), None, NO_BODY).await
+    }
+
+    /// Changes when the interruptible claim that the instance made at this time is taken.
+    ///
+    /// # Errors
+    /// Returns the problem `not-found` if there is no such claim, or the errors of every call.
+    pub async fn update_claim(&self, instance: InstanceId, patch: &ClaimPatch) -> Result<(), Error> {
+        let path = format!("/internal/v1/claims/{instance}");
+        self.0.call(Method::PATCH, &path, None, Some(patch)).await
     }
 
     /// Claims a unit, or enters the instance into the queue if none is free. Idempotent: a place in the queue is kept.

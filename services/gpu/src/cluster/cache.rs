@@ -21,6 +21,8 @@ pub(super) struct Cache {
     /// Instances that were removed from the unit's spec, until the operator reports that nothing of them is left. Its
     /// report need not name one that it had not seen before.
     leaving: HashMap<String, HashSet<InstanceId>>,
+    /// Instances that start in the unit once its spec names none.
+    awaiting: HashMap<String, HashSet<InstanceId>>,
 }
 
 impl Cache {
@@ -45,8 +47,26 @@ impl Cache {
     pub(super) fn remove(&mut self, name: &str) -> Option<Arc<Unit>> {
         let before = self.units.remove(name);
         self.leaving.remove(name);
+        self.awaiting.remove(name);
         self.forget_desired(before.as_deref());
         before
+    }
+
+    /// Returns whether the unit's spec names no instance. Otherwise the instance is among the next [`Self::vacated`] of it.
+    pub(super) fn is_vacated(&mut self, name: &str, instance: InstanceId) -> bool {
+        let is_vacated = self.units.get(name).is_none_or(|unit| unit.desired.is_none());
+        if !is_vacated {
+            self.awaiting.entry(name.to_owned()).or_default().insert(instance);
+        }
+        is_vacated
+    }
+
+    /// Returns the instances that wait for the unit, if its spec names none.
+    pub(super) fn vacated(&mut self, name: &str) -> HashSet<InstanceId> {
+        match self.units.get(name) {
+            Some(unit) if unit.desired.is_none() => self.awaiting.remove(name).unwrap_or_default(),
+            _ => HashSet::new(),
+        }
     }
 
     /// Returns the instances that are leaving the unit, with those that its present version reports as gone.
@@ -139,6 +159,19 @@ mod tests {
         cache.put(unit("a", "5", None));
         cache.remove("a");
         assert!(cache.leaving.is_empty());
+    }
+
+    #[test]
+    fn who_waits_for_a_unit_is_told_once_when_it_is_vacated() {
+        let (mut cache, first, next) = (Cache::default(), InstanceId::new(), InstanceId::new());
+        cache.put(unit("a", "1", Some(first)));
+        assert!(!cache.is_vacated("a", next));
+        assert!(cache.vacated("a").is_empty());
+        cache.put(unit("a", "2", None));
+        assert_eq!(cache.vacated("a"), HashSet::from([next]));
+        assert!(cache.vacated("a").is_empty());
+        assert!(cache.is_vacated("a", next));
+        assert!(cache.awaiting.is_empty());
     }
 
     #[test]

@@ -69,6 +69,11 @@ impl Cluster {
         read(&self.cache.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Returns whether the unit's spec names no instance. Otherwise the watch reports the instance as soon as that is so.
+    pub(crate) fn is_vacated(&self, unit: &str, instance: InstanceId) -> bool {
+        self.change(|cache| cache.is_vacated(unit, instance))
+    }
+
     fn change<T>(&self, change: impl FnOnce(&mut Cache) -> T) -> T {
         change(&mut self.cache.write().unwrap_or_else(PoisonError::into_inner))
     }

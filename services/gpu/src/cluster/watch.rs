@@ -136,12 +136,13 @@ impl Cluster {
     fn put(&self, unit: GpuUnit, instances: &mut HashSet<InstanceId>) {
         let unit = Unit::from(unit);
         instances.extend(unit.instances());
-        let (before, leaving) = self.change(|cache| {
+        let (before, leaving, awaiting) = self.change(|cache| {
             let name = unit.name.clone();
-            (cache.put(unit.into()), cache.leaving(&name))
+            (cache.put(unit.into()), cache.leaving(&name), cache.vacated(&name))
         });
         instances.extend(before.iter().flat_map(|unit| unit.instances()));
         instances.extend(leaving);
+        instances.extend(awaiting);
     }
 }
 

@@ -73,7 +73,10 @@ impl Cluster {
         for _ in 0..MAX_ATTEMPTS {
             let current = units.get(unit).await?;
             match &current.spec.instance {
-                Some(present) if present.id != instance.id => return Err(WriteError::Occupied),
+                Some(present) if present.id != instance.id => {
+                    self.learn(current);
+                    return Err(WriteError::Occupied);
+                }
                 Some(present) if present == instance => {
                     self.learn(current);
                     return Ok(());

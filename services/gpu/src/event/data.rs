@@ -148,6 +148,16 @@ pub struct Interrupted {
     pub attempt: i64,
 }
 
+/// The loss of a unit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = InstanceRecalled)]
+pub struct Recalled {
+    /// Number of the start.
+    pub attempt: i64,
+    /// When the instance is stopped, unless it is deleted before.
+    pub leave_by: Timestamp,
+}
+
 /// The run that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = InstanceRunEnded)]
@@ -184,6 +194,8 @@ pub enum StopCause {
     BudgetExhausted,
     /// The instance was idle for `idle_stop.after_seconds`.
     Idle,
+    /// Another instance needed the unit of an interruptible instance.
+    Recalled,
     /// A failure, such as a lost node. The event's reason says which.
     Failure,
 }

@@ -17,7 +17,7 @@ mod stream;
 pub use data::{
     BudgetReached, BudgetResumed, BudgetStopped, BudgetStopping, Claimed, Created, Deleted, Failed,
     HoldEnded, HoldStarted, IdleStopAnnounced, IdleStopWithdrawal, IdleStopWithdrawn, InstanceField,
-    Interrupted, Requested, ResumeCause, RunEnded, Started, StopCause, StopRequested, Stopped,
+    Interrupted, Recalled, Requested, ResumeCause, RunEnded, Started, StopCause, StopRequested, Stopped,
     StorageChanged, TerminalClosed, TerminalEnd, TerminalOpened, Updated,
 };
 pub(crate) use http::routes;

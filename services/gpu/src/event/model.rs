@@ -7,8 +7,8 @@ use utoipa::ToSchema;
 
 use super::data::{
     BudgetReached, BudgetResumed, BudgetStopped, BudgetStopping, Claimed, Created, Deleted, Failed,
-    HoldEnded, HoldStarted, IdleStopAnnounced, IdleStopWithdrawn, Interrupted, Requested, RunEnded, Started,
-    StopRequested, Stopped, StorageChanged, TerminalClosed, TerminalOpened, Updated,
+    HoldEnded, HoldStarted, IdleStopAnnounced, IdleStopWithdrawn, Interrupted, Recalled, Requested, RunEnded,
+    Started, StopRequested, Stopped, StorageChanged, TerminalClosed, TerminalOpened, Updated,
 };
 use crate::instance::ReasonCode;
 
@@ -72,6 +72,8 @@ events! {
     Started(Started) = "instance.started";
     /// The instance was ready and is not: its container exited, its probe fails, or it was removed from its unit.
     Interrupted(Interrupted) = "instance.interrupted";
+    /// Another instance has claimed the unit of the interruptible instance, which is stopped soon.
+    Recalled(Recalled) = "instance.recalled";
     /// The instance is ready again, in the run that it was in.
     Recovered(Started) = "instance.recovered";
     /// A run has ended.

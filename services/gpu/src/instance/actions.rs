@@ -169,9 +169,15 @@ impl Actions {
                 Err(error) => Err(error),
             }
         } else {
-            let instance_id = instance.id;
-            let request =
-                stock::ClaimRequest { instance_id, tenant_id, gpu_spec_id, datacenter_id, preferred_node };
+            let (instance_id, interruptible) = (instance.id, instance.order.interruptible);
+            let request = stock::ClaimRequest {
+                instance_id,
+                tenant_id,
+                gpu_spec_id,
+                datacenter_id,
+                preferred_node,
+                interruptible,
+            };
             self.stock.claim(&request).await
         };
         match claimed {
@@ -200,7 +206,8 @@ impl Actions {
         let Some(unit) = instance.state.unit() else { return Ok(None) };
         let desired = manifest::desired(instance, &self.apps.url(instance.id, None));
         let reason = match self.cluster(&unit.cluster)?.apply(&unit.name, &desired).await {
-            Ok(()) => return Ok(None),
+            // what is there now is known, and decides the next step
+            Ok(()) | Err(WriteError::Occupied) => return Ok(None),
             Err(WriteError::Gone) => Reason::new(ReasonCode::UnitGone, "The instance's unit was removed."),
             Err(WriteError::Rejected(message)) => Reason::new(
                 ReasonCode::TemplateRejected,
@@ -257,6 +264,21 @@ impl Actions {
         }
         let deleted = self.delete_leftover_secrets(instance).await?;
         Ok(deleted.then_some(Event::Secret(SecretChange::Forgotten)))
+    }
+
+    /// Returns whether another instance has the unit of an interruptible instance. False if the stock service does not answer.
+    pub(super) async fn has_lost_claim(&self, instance: &Instance) -> bool {
+        let Some(claimed_at) = instance.state.claim().and_then(|claim| claim.claimed_at) else {
+            return false;
+        };
+        match self.stock.find_claim(instance.id).await {
+            Ok(claim) => claim.claimed_at != claimed_at,
+            Err(error) if error.is_not_found() => true,
+            Err(error) => {
+                tracing::warn!(instance.id = %instance.id, error = %ErrorChain(&error), "cannot confirm the claim");
+                false
+            }
+        }
     }
 
     pub(super) fn cluster(&self, name: &str) -> Result<&Arc<Cluster>, Blocked> {

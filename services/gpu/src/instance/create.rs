@@ -323,6 +323,7 @@ impl NewInstance {
                 storages: Vec::new(),
                 datacenter_id: datacenter.as_ref().map(|datacenter| datacenter.id),
                 on_node_loss: self.on_node_loss,
+                interruptible: owner.interruptible,
                 price_per_hour: spec.price_per_hour,
                 currency: spec.currency.clone(),
             },
@@ -332,6 +333,7 @@ impl NewInstance {
             attempt: 1,
             restart: 0,
             restored_attempt: None,
+            leave_by: None,
             attached: BTreeMap::new(),
             detaching: Vec::new(),
             secrets: Vec::new(),
@@ -354,12 +356,14 @@ pub(super) struct Owner {
     pub(super) tenant: TenantId,
     /// The service that manages it; none if its users do.
     pub(super) managed_by: Option<String>,
+    /// Whether an instance that finds no free unit may take the one of this instance.
+    pub(super) interruptible: bool,
 }
 
 impl Owner {
     /// A new instance that the users of the tenant manage.
     pub(super) fn of(tenant: TenantId) -> Self {
-        Self { id: InstanceId::new(), tenant, managed_by: None }
+        Self { id: InstanceId::new(), tenant, managed_by: None, interruptible: false }
     }
 }
 

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::{
     hold::{Hold, HoldEnd},
-    model::{Event, Instance},
+    model::{Event, Instance, recalled},
     parts::{ClaimStatus, Failure, OnNodeLoss, Pod},
     reason::{Reason, ReasonCode},
     secret::{Progress, SecretChange, SecretObject},
@@ -112,12 +112,13 @@ pub fn decide(
         State::Pending { held, .. } => match unattached(instance) {
             Some(storage) => Step::Act(Action::Attach(storage)),
             _ if held.is_some() => Step::Record(Event::HeldUnitTaken),
+            _ if instance.leave_by.is_some() => stop_recalled(),
             // until it is told that it has a unit
             _ if instance.is_queued() && !due => Step::Wait(instance.state.reason().cloned()),
             _ => Step::Act(Action::Claim),
         },
-        State::Starting { .. } => keep_running(instance, observation, None),
-        State::Running { pod, .. } => keep_running(instance, observation, Some(pod)),
+        State::Starting { .. } => keep_running(instance, observation, None, now),
+        State::Running { pod, .. } => keep_running(instance, observation, Some(pod), now),
         State::Stopping { claim, .. } | State::Deleting { claim, .. } => match claim {
             ClaimStatus::Held(claim) => terminate(instance, &claim.unit, observation, now),
             ClaimStatus::Unknown => Step::Act(Action::Release),
@@ -136,7 +137,10 @@ fn unattached(instance: &Instance) -> Option<StorageId> {
 }
 
 /// The next step for an instance that should run and has a unit. `pod` is the recorded pod of a running instance.
-fn keep_running(instance: &Instance, observation: &Observation, pod: Option<&Pod>) -> Step {
+fn keep_running(instance: &Instance, observation: &Observation, pod: Option<&Pod>, now: Timestamp) -> Step {
+    if instance.leave_by.is_some_and(|leave_by| now >= leave_by) {
+        return stop_recalled();
+    }
     let unit = match observation {
         Observation::Unknown => return Step::Wait(pod.is_none().then(unreachable_cluster)),
         Observation::Gone => return fail(ReasonCode::UnitGone, "The instance's unit was removed."),
@@ -161,6 +165,9 @@ fn keep_running(instance: &Instance, observation: &Observation, pod: Option<&Pod
             ),
         };
     }
+    if instance.leave_by.is_some() && unit.desired.as_ref().is_none_or(|desired| desired.name != name) {
+        return stop_recalled();
+    }
     match &unit.desired {
         Some(desired) if desired.name != name => match pod {
             Some(_) => return fail(ReasonCode::UnitLost, "Another instance took the instance's unit."),
@@ -179,6 +186,11 @@ fn keep_running(instance: &Instance, observation: &Observation, pod: Option<&Pod
         (Some(_), None) => Step::Record(Event::BecameUnready(unit.reason())),
         (None, None) => Step::Wait(unit.reason()),
     }
+}
+
+/// Stops an interruptible instance that has lost its unit.
+fn stop_recalled() -> Step {
+    Step::Record(Event::StoppedByPlatform(Failure::new(recalled())))
 }
 
 /// The next step for an instance of a restored database, by what the cluster has: it continues in the start that is there.

@@ -48,6 +48,21 @@ pub(crate) async fn stop_idle(conn: &mut PgConnection, instance: &mut Instance) 
     advance(conn, &before, instance, &effects, &By::system()).await
 }
 
+/// Records that another instance has claimed the unit of an interruptible instance, which leaves it until `leave_by`. Does
+/// nothing if it is ending.
+pub(super) async fn recall(
+    conn: &mut PgConnection,
+    instance: &mut Instance,
+    leave_by: Timestamp,
+) -> Result<(), Error> {
+    if !instance.can_be_recalled() {
+        return Ok(());
+    }
+    let before = instance.clone();
+    let effects = instance.on(Event::Recalled(leave_by))?;
+    advance(conn, &before, instance, &effects, &By::system()).await
+}
+
 /// Stops an instance as an administrator.
 pub(super) async fn stop_as_admin(
     conn: &mut PgConnection,

@@ -31,6 +31,7 @@ pub(crate) fn claim() -> Claim {
         currency: "EUR".into(),
         hold_price_fraction: Some("0.5".parse().unwrap()),
         claimed_at: None,
+        displaced: None,
     }
 }
 
@@ -83,6 +84,7 @@ pub(crate) fn instance(state: State) -> Instance {
             storages: vec![],
             datacenter_id: None,
             on_node_loss: OnNodeLoss::Restart,
+            interruptible: false,
             price_per_hour: "0.5".parse().unwrap(),
             currency: "EUR".into(),
         },
@@ -92,6 +94,7 @@ pub(crate) fn instance(state: State) -> Instance {
         attempt: 2,
         restart: 3,
         restored_attempt: None,
+        leave_by: None,
         attached: BTreeMap::new(),
         detaching: vec![],
         secrets: vec![],

@@ -40,7 +40,8 @@ pub use idle_stop::{Announced, IdleStop};
 pub use model::{Accepted, Command, Effects, EndedOperation, Event, Instance, NotAllowed, Unexpected};
 pub use mount::Mount;
 pub use parts::{
-    AttachedStorage, Claim, ClaimStatus, CurrentOperation, Failure, OnNodeLoss, Order, OrderedGpu, Place, Pod,
+    AttachedStorage, Claim, ClaimStatus, CurrentOperation, Displaced, Failure, OnNodeLoss, Order, OrderedGpu,
+    Place, Pod,
 };
 pub use port::PublicPort;
 pub use reason::{Reason, ReasonCode};

@@ -20,8 +20,8 @@ use super::{
 };
 use crate::{
     event::{
-        Claimed, Deleted, Detail, Entry, Failed, Interrupted, Requested, RunEnded, Started, StopCause,
-        StopRequested, Stopped, StorageChanged,
+        Claimed, Deleted, Detail, Entry, Failed, Interrupted, Recalled, Requested, RunEnded, Started,
+        StopCause, StopRequested, Stopped, StorageChanged,
     },
     usage::{EndReason, EndedRun, Meter, Metering, RunKey},
 };
@@ -64,6 +64,8 @@ pub enum Event {
     RemovedFromUnit,
     /// Its node is lost. It is started in another unit.
     NodeLost,
+    /// Another instance has claimed its unit, which it leaves until this time.
+    Recalled(Timestamp),
     /// The start or the run failed.
     Failed(Failure),
     /// An administrator, the suspension or the budget of its tenant, or its idle time stops it.
@@ -174,6 +176,8 @@ pub struct Instance {
     pub restart: i64,
     /// The start in which it had a unit when the database was restored, until its cluster has it in this unit again.
     pub restored_attempt: Option<i64>,
+    /// Until when it leaves its unit, which another instance has claimed.
+    pub leave_by: Option<Timestamp>,
     /// Its storages that the current start has attached.
     pub attached: BTreeMap<StorageId, AttachedStorage>,
     /// Storages that were removed from the order and may still be attached.
@@ -234,6 +238,14 @@ impl Instance {
         mounted.chain(self.detaching.iter().copied()).collect()
     }
 
+    /// Returns whether another instance may take its unit, and none has.
+    #[must_use]
+    pub fn can_be_recalled(&self) -> bool {
+        self.order.interruptible
+            && self.leave_by.is_none()
+            && matches!(self.state, State::Pending { .. } | State::Starting { .. } | State::Running { .. })
+    }
+
     /// Lets a start that has just been accepted wait in the queue if no unit is free.
     pub fn wait_in_queue(&mut self) {
         if let State::Pending { wait, .. } = &mut self.state {
@@ -270,6 +282,7 @@ impl Instance {
                 self.state = State::Pending { reason: None, wait: false, held, left: None };
                 self.attempt += 1;
                 self.attached.clear();
+                self.leave_by = None;
                 let mut effects = hold.unwrap_or_default();
                 effects.extend(self.supersede(operation, OperationKind::Start));
                 effects
@@ -427,6 +440,15 @@ impl Instance {
                 self.state = State::Pending { reason: Some(reason), wait: true, held: None, left };
             }
             (
+                Event::Recalled(leave_by),
+                State::Pending { .. } | State::Starting { .. } | State::Running { .. },
+            ) => {
+                self.leave_by = Some(leave_by);
+                let reason = recalled();
+                let detail = Detail::Recalled(Recalled { attempt: self.attempt, leave_by });
+                log.push(Entry::from(detail).because(Some(&reason)));
+            }
+            (
                 Event::FoundAfterRestore { attempt, restart },
                 State::Starting { .. } | State::Running { .. },
             ) => {
@@ -572,6 +594,14 @@ fn run_ended(metering: &Metering) -> Option<Detail> {
     Some(Detail::RunEnded(ended))
 }
 
+/// The reason of an interruptible instance that has lost its unit.
+pub(super) fn recalled() -> Reason {
+    Reason::new(
+        ReasonCode::Recalled,
+        "Another instance needs the unit of this interruptible instance, which is stopped.",
+    )
+}
+
 /// Returns who or what stopped an instance, by its failure.
 fn stop_cause(failure: Option<&Failure>) -> StopCause {
     match failure.map(|failure| failure.reason.code) {
@@ -580,6 +610,7 @@ fn stop_cause(failure: Option<&Failure>) -> StopCause {
         Some(ReasonCode::TenantSuspended) => StopCause::TenantSuspended,
         Some(ReasonCode::BudgetExhausted) => StopCause::BudgetExhausted,
         Some(ReasonCode::IdleStopped) => StopCause::Idle,
+        Some(ReasonCode::Recalled) => StopCause::Recalled,
         Some(_) => StopCause::Failure,
     }
 }

@@ -2,7 +2,7 @@
 
 use api::{Problem, ProblemDetails, ProblemType};
 use clients::stock;
-use ids::{DatacenterId, GpuSpecId, ImageId, OperationId, StorageId, UnitId};
+use ids::{DatacenterId, GpuSpecId, ImageId, InstanceId, OperationId, StorageId, UnitId};
 use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
@@ -44,6 +44,9 @@ pub struct Order {
     /// What happens when its node is lost.
     #[serde(default)]
     pub on_node_loss: OnNodeLoss,
+    /// Whether an instance that finds no free unit may take the one of this instance.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interruptible: bool,
     /// Price at the time of the order. Each claim sets its own.
     pub price_per_hour: Decimal,
     /// ISO 4217.
@@ -90,6 +93,18 @@ pub struct Claim {
     /// Time of the claim, set by the stock service. None in rows of early versions.
     #[serde(default)]
     pub claimed_at: Option<Timestamp>,
+    /// The instance whose unit this is, until the claim is stored.
+    #[serde(skip)]
+    pub displaced: Option<Displaced>,
+}
+
+/// An interruptible instance that has lost its unit to another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Displaced {
+    /// The instance.
+    pub instance: InstanceId,
+    /// Until when it leaves.
+    pub leave_by: Timestamp,
 }
 
 impl From<stock::Claim> for Claim {
@@ -106,6 +121,9 @@ impl From<stock::Claim> for Claim {
             currency: claim.currency,
             hold_price_fraction: claim.hold_price_fraction,
             claimed_at: Some(claim.claimed_at),
+            displaced: claim
+                .recall
+                .map(|recall| Displaced { instance: recall.instance_id, leave_by: recall.leave_by }),
         }
     }
 }

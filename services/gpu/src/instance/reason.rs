@@ -28,6 +28,8 @@ pub enum ReasonCode {
     NodeLost,
     /// The tenant's limits do not allow the instance to run, at the price of the unit.
     QuotaExceeded,
+    /// Another instance needs the unit of the interruptible instance.
+    Recalled,
     /// Somebody removed the instance from its unit. It is started again.
     RemovedFromUnit,
     /// No unit of the specification is free. The instance waits in the queue.

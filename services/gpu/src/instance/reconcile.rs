@@ -14,16 +14,17 @@ use db::{
 };
 use encryption::Cipher;
 use ids::InstanceId;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use operations::Requests;
 use service::{Metrics, Tracer};
 
 use super::{
     actions::{Actions, Blocked, blocked_write, internal_error},
     decide::{Action, Step, decide, unreachable_cluster},
+    end,
     fault::{Faults, Point, inject},
     model::{Effects, Event, Instance, Unexpected},
-    parts::Failure,
+    parts::{Claim, Displaced, Failure},
     reason::{Reason, ReasonCode},
     secret::Values,
     starts::{self, Starts},
@@ -52,6 +53,10 @@ const WAITING: Duration = Duration::from_secs(20);
 const QUEUED: Duration = Duration::from_secs(600);
 /// The same for a running instance.
 const RUNNING: Duration = Duration::from_secs(300);
+/// The same for a running instance that may lose its unit: its claim is confirmed, too.
+const INTERRUPTIBLE: Duration = Duration::from_secs(60);
+/// Time for which an instance that has lost its unit stays in it, if the stock service did not say until when.
+const RECALL: SignedDuration = SignedDuration::from_secs(15);
 /// Time after the end when delayed calls can have no effect any more, and what they left is released.
 const LEFTOVERS: Duration = Duration::from_secs(60);
 /// Steps of one reconcile. More are an error in this service.
@@ -205,6 +210,9 @@ impl Reconciler {
     async fn carry_out(&self, stored: Instance, leased: Leased<InstanceId>) -> anyhow::Result<Outcome> {
         let had_unit = stored.state.unit().is_some();
         let mut draft = Draft::new(stored);
+        if leased.due && self.has_lost_claim(&draft.instance).await {
+            draft.record(Event::Recalled((self.clock)() + RECALL))?;
+        }
         let mut leftovers_released = false;
         for nth in 0..MAX_STEPS {
             let step = match self.next_step(&draft.instance, leased.due && nth == 0).await {
@@ -213,6 +221,11 @@ impl Reconciler {
             };
             tracing::debug!(instance.id = %leased.key, ?step, "step");
             let event = match step {
+                Step::Wait(Some(reason))
+                    if reason.code == ReasonCode::UnitOccupied && self.is_vacated(&draft.instance) =>
+                {
+                    None
+                }
                 Step::Wait(reason) => {
                     draft.instance.state.set_reason(reason);
                     let after = requeue_after(&draft.instance, leftovers_released, (self.clock)());
@@ -229,8 +242,8 @@ impl Reconciler {
                     let run = self.actions.run(&draft.instance, action, (self.clock)());
                     match tokio::time::timeout(limit, run).await {
                         Err(_) => return Ok(OVERTAKEN),
-                        Ok(Ok(Some(event @ Event::Claimed(_)))) => {
-                            if !self.store_claim(&mut draft, event).await? {
+                        Ok(Ok(Some(Event::Claimed(claim)))) => {
+                            if !self.store_claim(&mut draft, claim).await? {
                                 return Ok(OVERTAKEN);
                             }
                             None
@@ -246,6 +259,20 @@ impl Reconciler {
             }
         }
         anyhow::bail!("no end after {MAX_STEPS} steps")
+    }
+
+    /// Whether an interruptible instance has lost its unit, and this service died before it recorded that.
+    async fn has_lost_claim(&self, instance: &Instance) -> bool {
+        instance.can_be_recalled()
+            && tokio::time::timeout(CONFIRMATION, self.actions.has_lost_claim(instance))
+                .await
+                .unwrap_or(false)
+    }
+
+    /// Returns whether no instance is in the unit. Otherwise, the instance is reconciled as soon as that is so.
+    fn is_vacated(&self, instance: &Instance) -> bool {
+        let Some(unit) = instance.state.unit() else { return false };
+        self.clusters.get(&unit.cluster).is_some_and(|cluster| cluster.is_vacated(&unit.name, instance.id))
     }
 
     fn decide(&self, instance: &Instance, due: bool) -> Step {
@@ -315,10 +342,18 @@ impl Reconciler {
 
     /// Stores a claim, if the tenant's limits and its budget allow the instance at the price of the unit; otherwise, in the same
     /// transaction, that the start has failed. Returns false, and stores nothing, if a command has changed the instance.
-    async fn store_claim(&self, draft: &mut Draft, claimed: Event) -> anyhow::Result<bool> {
+    ///
+    /// In the same transaction, the interruptible instance that had the unit is told to leave it.
+    async fn store_claim(&self, draft: &mut Draft, mut claim: Claim) -> anyhow::Result<bool> {
         let mut tx = self.db.worker().await?;
+        let mut displaced = match claim.displaced.take() {
+            Some(Displaced { instance, leave_by }) => {
+                store::lock_any(&mut tx, instance).await?.map(|displaced| (displaced, leave_by))
+            }
+            None => None,
+        };
         let before = draft.instance.clone();
-        draft.record(claimed)?;
+        draft.record(Event::Claimed(claim))?;
         let exceeded = quota::check(&mut tx, &draft.instance, false).await?;
         let refused = match exceeded {
             Some(exceeded) => {
@@ -337,7 +372,15 @@ impl Reconciler {
             let problem = Some(Box::new(problem.into()));
             draft.record(Event::Failed(Failure { problem, ..Failure::new(reason) }))?;
         }
+        // each write locks the log of events of a tenant: always in the order of the tenants
+        let is_first = |(displaced, _): &mut (Instance, Timestamp)| displaced.tenant < draft.instance.tenant;
+        if let Some((mut displaced, leave_by)) = displaced.take_if(is_first) {
+            end::recall(&mut tx, &mut displaced, leave_by).await?;
+        }
         let stored = draft.write(&mut tx, (self.clock)()).await?;
+        if let Some((mut displaced, leave_by)) = displaced {
+            end::recall(&mut tx, &mut displaced, leave_by).await?;
+        }
         self.commit(tx, draft).await?;
         Ok(stored)
     }
@@ -371,12 +414,18 @@ impl Reconciler {
 
 /// Time until the instance is reconciled without an event; none for never.
 fn requeue_after(instance: &Instance, leftovers_released: bool, now: Timestamp) -> Option<Duration> {
+    if let (Some(leave_by), State::Starting { .. } | State::Running { .. }) =
+        (instance.leave_by, &instance.state)
+    {
+        return Some(Duration::try_from(leave_by.duration_since(now)).unwrap_or_default());
+    }
     match &instance.state {
         // not before the hold ends: a replica of the previous release would release what a stopped instance has
         State::Stopped { hold: Some(hold), .. } => {
             Some(Duration::try_from(hold.until.duration_since(now)).unwrap_or_default())
         }
         State::Pending { .. } if instance.is_queued() => Some(QUEUED),
+        State::Running { .. } if instance.order.interruptible => Some(INTERRUPTIBLE),
         State::Running { .. } => Some(RUNNING),
         State::Stopped { .. } | State::Deleted if leftovers_released => None,
         State::Stopped { .. } | State::Deleted => Some(LEFTOVERS),

@@ -101,6 +101,8 @@ pub(super) fn outcome(
         (State::Running { .. }, _) => {
             Some(if now.duration_since(begun) > LIMIT { Outcome::Late } else { Outcome::InTime })
         }
+        // another start needs the unit
+        (_, Some(failure)) if failure.reason.code == ReasonCode::Recalled => None,
         (_, Some(failure)) if is_platform_fault(after, &failure.reason) => Some(Outcome::Failed),
         (_, Some(_)) => Some(Outcome::Rejected),
         (_, None) => None,

@@ -39,6 +39,7 @@ struct Row {
     attempt: i64,
     restart: i64,
     restored_attempt: Option<i64>,
+    leave_by: Option<jiff_sqlx::Timestamp>,
     storage: Option<Json<AttachedStorage>>,
     attached: Json<BTreeMap<StorageId, AttachedStorage>>,
     detaching: Vec<StorageId>,
@@ -74,6 +75,7 @@ impl From<Row> for Instance {
             attempt: row.attempt,
             restart: row.restart,
             restored_attempt: row.restored_attempt,
+            leave_by: row.leave_by.map(jiff_sqlx::Timestamp::to_jiff),
             attached,
             detaching: row.detaching,
             secrets: row.secrets.0,
@@ -94,7 +96,7 @@ macro_rules! select_instances {
     ($tail:tt $(, $parameter:expr)* $(,)?) => {
         sqlx::query_as!(
             Row,
-            "select id, tenant_id, managed_by, name, spec, idle_stop, public_ports, phase, attempt, restart, restored_attempt, storage, attached, detaching, \
+            "select id, tenant_id, managed_by, name, spec, idle_stop, public_ports, phase, attempt, restart, restored_attempt, leave_by, storage, attached, detaching, \
              secret_objects, meter, last_place, operation_id, operation_kind, generation, created_at, updated_at, \
              (select coalesce(jsonb_agg(jsonb_build_object('name', s.name, 'updated_at', s.updated_at) \
                   order by s.name), '[]') \
@@ -382,7 +384,7 @@ async fn write(conn: &mut PgConnection, instance: &mut Instance) -> sqlx::Result
     let written = sqlx::query!(
         "update instances set name = $3, phase = $4, attempt = $5, restart = $6, storage = $7, meter = $8,
              last_place = $9, operation_id = $10, operation_kind = $11, attached = $12, detaching = $13,
-             secret_objects = $14, idle_stop = $15, public_ports = $16, restored_attempt = $17, generation = generation + 1, updated_at = now()
+             secret_objects = $14, idle_stop = $15, public_ports = $16, restored_attempt = $17, leave_by = $18, generation = generation + 1, updated_at = now()
          where id = $1 and generation = $2
          returning generation, updated_at",
         instance.id as InstanceId,
@@ -402,6 +404,7 @@ async fn write(conn: &mut PgConnection, instance: &mut Instance) -> sqlx::Result
         instance.idle_stop.as_ref().map(Json) as _,
         Json(&instance.public_ports) as _,
         instance.restored_attempt,
+        instance.leave_by.map(ToSqlx::to_sqlx) as _,
     )
     .fetch_optional(conn)
     .await?;

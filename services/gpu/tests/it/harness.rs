@@ -290,6 +290,15 @@ impl World {
         .await;
     }
 
+    /// Waits until the unit's spec does not name the instance.
+    pub(crate) async fn emptied_of(&self, unit: &str, id: InstanceId) {
+        eventually("the instance has left the unit", async || {
+            let present = self.operator.unit(unit).await.spec.instance;
+            present.is_none_or(|present| present.id != id.k8s_name()).then_some(())
+        })
+        .await;
+    }
+
     /// The instance once it is in a state.
     pub(crate) async fn in_state(&self, id: InstanceId, state: &str) -> Response {
         let path = format!("/v1/instances/{id}");

@@ -32,6 +32,7 @@ mod ports;
 mod prometheus;
 mod queue;
 mod quota;
+mod recalls;
 mod rights;
 mod route_changes;
 mod secrets;

@@ -43,7 +43,7 @@ async fn a_service_orders_runs_and_deletes_an_instance_for_a_tenant() {
         seen.body,
         json!({
             "id": id, "tenant_id": world.tenant, "state": "running", "reason": null, "message": null,
-            "gpu_spec": SPEC, "datacenter": "dev-1", "node": "node-1", "attempt": 1,
+            "gpu_spec": SPEC, "datacenter": "dev-1", "node": "node-1", "attempt": 1, "recalled": null,
         })
     );
     let unit = world.unit_of(id).await;

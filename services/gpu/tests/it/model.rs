@@ -82,6 +82,7 @@ impl World {
                 operations.insert(operation, None);
                 Instance {
                     managed_by: None,
+                    leave_by: None,
                     id: InstanceId::new(),
                     tenant: TenantId::new(),
                     name: format!("i{n}"),
@@ -400,6 +401,7 @@ impl World {
         };
         self.claims.insert(u, id);
         Happened::Claimed(Claim {
+            displaced: None,
             unit_id: UnitId::new(),
             unit: UnitRef { cluster: CLUSTER.into(), name: self.units[u].name.clone() },
             place: Place { datacenter_id: DatacenterId::new(), datacenter_name: "dc".into(), node: None },

@@ -83,6 +83,7 @@ pub(crate) fn at(second: i64) -> Timestamp {
 
 pub(crate) fn order() -> Order {
     Order {
+        interruptible: false,
         gpu_spec_id: GpuSpecId::new(),
         gpu_spec_name: "small".into(),
         gpu: None,

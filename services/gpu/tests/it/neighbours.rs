@@ -8,7 +8,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering},
     },
 };
 
@@ -49,6 +49,10 @@ struct Holdings {
     other_units: BTreeSet<UnitId>,
     /// Holder → unit, and since when.
     claims: BTreeMap<InstanceId, (UnitId, Timestamp)>,
+    /// Holders whose units other claims take, with their ranks.
+    interruptible: BTreeMap<InstanceId, i16>,
+    /// Holder → the one that had the unit before, and until when it leaves.
+    recalls: BTreeMap<InstanceId, (InstanceId, Timestamp)>,
     /// Those that wait, in order.
     waits: Vec<InstanceId>,
     /// All that have been given a unit from the queue.
@@ -97,6 +101,8 @@ pub(crate) struct Neighbours {
     granted: tokio::sync::Notify,
     /// Calls to claims: what was asked of the stock service.
     pub(crate) claim_calls: AtomicUsize,
+    /// Seconds within which an instance leaves its unit that another one has taken.
+    pub(crate) leave_seconds: AtomicI64,
 }
 
 #[derive(Clone)]
@@ -119,6 +125,8 @@ struct ClaimRequest {
     datacenter_id: Option<DatacenterId>,
     #[serde(default, rename = "preferred_node")]
     _preferred_node: Option<String>,
+    #[serde(default)]
+    interruptible: bool,
 }
 
 impl Neighbours {
@@ -135,12 +143,13 @@ impl Neighbours {
             holds: AtomicBool::new(true),
             granted: tokio::sync::Notify::new(),
             claim_calls: AtomicUsize::new(0),
+            leave_seconds: AtomicI64::new(15),
         });
         let state = Played(Arc::clone(&played), issuer.auth());
         let router = Router::new()
             .route("/internal/v1/gpu-specs/{id}", get(gpu_spec))
             .route("/internal/v1/claims", post(claim))
-            .route("/internal/v1/claims/{id}", get(claimed).delete(release))
+            .route("/internal/v1/claims/{id}", get(claimed).delete(release).patch(set_rank))
             .route("/internal/v1/queue", get(entries))
             .route("/internal/v1/queue/{id}", put(claim_or_wait))
             .route("/internal/v1/queue-grants", get(grants))
@@ -249,6 +258,32 @@ impl Neighbours {
         })
     }
 
+    /// The claim of an instance that has taken the unit of another one.
+    fn recalling(
+        &self,
+        holdings: &Holdings,
+        instance: InstanceId,
+        unit: UnitId,
+        claimed_at: Timestamp,
+    ) -> Value {
+        let mut claim = self.claim(instance, unit, claimed_at, holdings.other_units.contains(&unit));
+        let (displaced, leave_by) = holdings.recalls[&instance];
+        claim["recall"] = json!({ "instance_id": displaced, "leave_by": leave_by });
+        claim
+    }
+
+    /// The rank of an interruptible claim.
+    pub(crate) fn rank_of(&self, instance: InstanceId) -> Option<i16> {
+        self.holdings().interruptible.get(&instance).copied()
+    }
+
+    /// As if another instance, which this service has not heard of, had taken the unit of an interruptible one.
+    pub(crate) fn take_from(&self, instance: InstanceId) {
+        let mut holdings = self.holdings();
+        let (unit, _) = holdings.claims.remove(&instance).unwrap();
+        holdings.claims.insert(InstanceId::new(), (unit, Timestamp::now()));
+    }
+
     fn find_datacenter(&self, id_or_name: &str) -> Result<Value, Problem> {
         let known = [(self.datacenter, "dev-1"), (self.other_datacenter, "dev-2")];
         let found = known.iter().find(|(id, name)| id_or_name == *name || id_or_name == id.to_string());
@@ -339,12 +374,30 @@ async fn claim(
         holdings.other_units.contains(unit) == in_other && !holdings.claims.values().any(|(u, _)| u == *unit)
     };
     let free = holdings.units.iter().find(is_free).copied();
+    let lent = holdings.interruptible.keys().find(|lent| holdings.claims.contains_key(*lent)).copied();
+    if let (None, None, Some(lent), false) = (held, free, lent, request.interruptible) {
+        let (unit, _) = holdings.claims.remove(&lent).unwrap();
+        let (now, leave_seconds) = (Timestamp::now(), played.leave_seconds.load(Ordering::SeqCst));
+        holdings.claims.insert(request.instance_id, (unit, now));
+        let leave_by = now + jiff::SignedDuration::from_secs(leave_seconds);
+        holdings.recalls.insert(request.instance_id, (lent, leave_by));
+        return Ok((StatusCode::CREATED, Json(played.recalling(&holdings, request.instance_id, unit, now))));
+    }
     let Some(claimed) = held.or(free.map(|unit| (unit, Timestamp::now()))) else {
         return Err(Problem::new(ProblemType::StockExhausted, "No unit is free.")
             .with("alternatives", played.alternatives())
             .with("waiting", 1));
     };
     holdings.claims.insert(request.instance_id, claimed);
+    if request.interruptible {
+        holdings.interruptible.insert(request.instance_id, 0);
+    }
+    if holdings.recalls.contains_key(&request.instance_id) {
+        return Ok((
+            StatusCode::OK,
+            Json(played.recalling(&holdings, request.instance_id, claimed.0, claimed.1)),
+        ));
+    }
     let status = if held.is_some() { StatusCode::OK } else { StatusCode::CREATED };
     let other = holdings.other_units.contains(&claimed.0);
     Ok((status, Json(played.claim(request.instance_id, claimed.0, claimed.1, other))))
@@ -358,6 +411,26 @@ async fn claimed(
     let holdings = played.holdings();
     let (unit, since) = holdings.claims.get(&id).copied().ok_or_else(Problem::not_found)?;
     Ok(Json(played.claim(id, unit, since, holdings.other_units.contains(&unit))))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClaimPatch {
+    claimed_at: Timestamp,
+    recall_rank: i16,
+}
+
+async fn set_rank(
+    State(Played(played, _)): State<Played>,
+    _: Caller,
+    Path(id): Path<InstanceId>,
+    Json(patch): Json<ClaimPatch>,
+) -> Result<StatusCode, Problem> {
+    let mut holdings = played.holdings();
+    let is_current = holdings.claims.get(&id).is_some_and(|held| held.1 == patch.claimed_at);
+    let rank = holdings.interruptible.get_mut(&id).filter(|_| is_current).ok_or_else(Problem::not_found)?;
+    *rank = patch.recall_rank;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 #[derive(Deserialize)]
@@ -413,6 +486,7 @@ async fn claim_or_wait(
         gpu_spec_id: wait.gpu_spec_id,
         datacenter_id: wait.datacenter_id,
         _preferred_node: wait.preferred_node,
+        interruptible: false,
     };
     let played = Arc::clone(&state.0);
     match claim(State(state), caller, Json(request)).await {

@@ -3,6 +3,7 @@
 use api::{Json, Path, Problem, ProblemType, audit};
 use auth::Caller;
 use axum::extract::State;
+use clients::stock::ClaimPatch;
 use http::StatusCode;
 use ids::InstanceId;
 use sqlx::PgConnection;
@@ -12,16 +13,22 @@ use super::{
     super::{
         create::NewInstance,
         end,
+        model::Instance,
         references::{References, find_datacenter_for_service, find_gpu_spec},
         store as instances,
     },
-    model::{ManagedOrder, ManagedView},
+    model::{ManagedChange, ManagedOrder, ManagedView},
     store,
 };
 use crate::{error::Error, event::By, state::AppState};
 
 pub(in super::super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(put_managed_instance, get_managed_instance, delete_managed_instance))
+    OpenApiRouter::new().routes(routes!(
+        put_managed_instance,
+        get_managed_instance,
+        update_managed_instance,
+        delete_managed_instance
+    ))
 }
 
 /// Creates an instance and starts it, within the limits of its tenant. Repeatable: the same order with the same id returns the
@@ -54,6 +61,7 @@ async fn put_managed_instance(
         return Ok((StatusCode::OK, Json(created)));
     }
     drop(tx);
+    order.check()?;
     let owner = order.owner(id, &caller.name);
     let new = order.into_new_instance();
     new.check(app.config.idle)?;
@@ -110,11 +118,38 @@ async fn get_managed_instance(
     caller: Caller,
     Path(id): Path<InstanceId>,
 ) -> Result<Json<ManagedView>, Problem> {
+    Ok(Json(ManagedView::from(&find_managed(&app, &caller, id).await?)))
+}
+
+async fn find_managed(app: &AppState, caller: &Caller, id: InstanceId) -> Result<Instance, Problem> {
     let mut tx = app.db.worker().await?;
     let found = instances::read(&mut tx, id).await?;
     let found = found.filter(|instance| !instance.is_deleted());
-    let found = found.filter(|instance| instance.managed_by.as_ref() == Some(&caller.name));
-    Ok(Json(ManagedView::from(&found.ok_or_else(Problem::not_found)?)))
+    found.filter(|instance| instance.managed_by.as_ref() == Some(&caller.name)).ok_or_else(Problem::not_found)
+}
+
+/// Changes which of the interruptible instances are taken first, while it has a unit.
+#[utoipa::path(
+    patch, path = "/internal/v1/instances/{id}", operation_id = "update_managed_instance", tag = "internal",
+    params(("id" = InstanceId, Path, description = "Instance id")),
+    request_body = ManagedChange,
+    responses((status = 204, description = "Changed")),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
+async fn update_managed_instance(
+    State(app): State<AppState>,
+    caller: Caller,
+    Path(id): Path<InstanceId>,
+    Json(change): Json<ManagedChange>,
+) -> Result<StatusCode, Problem> {
+    let found = find_managed(&app, &caller, id).await?;
+    let claimed_at = found.state.claim().and_then(|claim| claim.claimed_at).ok_or_else(Problem::not_found)?;
+    let patch = ClaimPatch { claimed_at, recall_rank: change.recall_rank };
+    match app.stock.update_claim(id, &patch).await {
+        Ok(()) => Ok(StatusCode::NO_CONTENT),
+        Err(error) if error.is_not_found() => Err(Problem::not_found()),
+        Err(cause) => Err(Error::Service { service: "The stock service", cause }.into()),
+    }
 }
 
 /// Requests the deletion of an instance that the caller manages; it is stopped first. Repeatable; succeeds if it does not exist.

@@ -1,8 +1,9 @@
 //! The order of another service, and what it sees of its instance.
 
-use api::Problem;
+use api::{Checks, Problem};
 use encryption::Cipher;
 use ids::{InstanceId, TenantId};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -44,6 +45,18 @@ pub(crate) struct ManagedOrder {
     /// Whether the instance waits in the queue if no unit is free. Otherwise the start fails at once.
     #[serde(default)]
     wait: bool,
+    /// Whether an instance that finds no free unit may take the one of this instance, which then has some seconds to leave. It
+    /// starts in a unit that nobody waits for, beyond those that are held back. Not with `wait`.
+    #[serde(default)]
+    interruptible: bool,
+}
+
+/// A change of an interruptible instance.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ManagedChange {
+    /// Of the interruptible instances, those with lower ranks are taken first; 0 until it is changed, and again after a start.
+    pub(super) recall_rank: i16,
 }
 
 impl ManagedOrder {
@@ -53,9 +66,25 @@ impl ManagedOrder {
         serde_json::to_string(&identity).map(|text| hash(&text)).map_err(Problem::internal)
     }
 
+    /// Checks what an order of a user does not have.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        let mut checks = Checks::default();
+        checks.require(
+            !self.wait || !self.interruptible,
+            "/wait",
+            "must be false if `interruptible` is true",
+        );
+        checks.finish()
+    }
+
     /// Whose instance it orders.
     pub(super) fn owner(&self, id: InstanceId, manager: &str) -> Owner {
-        Owner { id, tenant: self.tenant_id, managed_by: Some(manager.to_owned()) }
+        Owner {
+            id,
+            tenant: self.tenant_id,
+            managed_by: Some(manager.to_owned()),
+            interruptible: self.interruptible,
+        }
     }
 
     /// The order as one of a user. The service that manages it decides what follows when its node is lost.
@@ -104,6 +133,16 @@ pub(super) struct ManagedView {
     node: Option<String>,
     /// Number of the start; grows with each.
     attempt: i64,
+    /// Set once it has lost its unit to another instance, or null. It is not started again.
+    recalled: Option<RecallView>,
+}
+
+/// The loss of a unit.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = InstanceRecall)]
+struct RecallView {
+    /// When the platform stops it, unless it is deleted before.
+    leave_by: Timestamp,
 }
 
 impl From<&Instance> for ManagedView {
@@ -123,6 +162,7 @@ impl From<&Instance> for ManagedView {
             datacenter: instance.last_place.as_ref().map(|place| place.datacenter_name.clone()),
             node,
             attempt: instance.attempt,
+            recalled: instance.leave_by.map(|leave_by| RecallView { leave_by }),
         }
     }
 }
