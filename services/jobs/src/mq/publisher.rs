@@ -232,6 +232,7 @@ impl Urls<'_> {
         }
         Ok(json!({ "id": event.job, "artifacts": artifacts }))
     }
+
     async fn sign(&mut self, tenant: TenantId, job: JobId, result: &artifact::Stored) -> Option<SignedUrl> {
         let error = match timeout(SIGN_LIMIT, artifact::sign(self.state, tenant, job, result)).await {
             Ok(Ok(signed)) => return Some(signed),

@@ -37,13 +37,14 @@ async fn a_strict_group_has_a_node_of_its_own() {
     waits_because(&member, &second, "The node of the group has no idle worker.").await;
     // a group of the same name of another tenant is another group
     let stranger = world.member(&service, TenantId::new());
-    submit(&stranger, group("campaign")).await;
-    let (other, strange) = any_work(&workers).await;
-    assert_ne!(other, its);
+    let strange = submit(&stranger, group("campaign")).await.str("id").to_owned();
+    let other = 1 - its;
+    let theirs = workers[other].work().await;
+    assert_eq!(theirs.job, strange);
     let _ = workers[its].complete(&work).await.expect(200);
-    let (again, work) = any_work(&workers).await;
-    assert_eq!((again, &work.job), (its, &second));
-    for (n, work) in [(its, &work), (other, &strange)] {
+    let work = workers[its].work().await;
+    assert_eq!(work.job, second);
+    for (n, work) in [(its, &work), (other, &theirs)] {
         let _ = workers[n].complete(work).await.expect(200);
         assert_eq!(workers[n].poll(None, 0).await.expect(200).body["instruction"], json!(null));
     }
