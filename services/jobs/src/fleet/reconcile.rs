@@ -224,5 +224,6 @@ fn body(order: &Order, token: SecretString, config: &FleetConfig) -> ManagedOrde
         env: vec![EnvVar { name: "ATELIER_JOBS_URL".to_owned(), value: config.jobs_url.to_string() }],
         secrets: vec![Secret { name: "ATELIER_WORKER_TOKEN".to_owned(), value: token }],
         wait: true,
+        interruptible: false,
     }
 }

@@ -18,12 +18,14 @@ async fn the_service_survives_a_panic_of_each_worker() {
             "jobs.audit",
             "jobs.changes",
             "jobs.ended",
+            "jobs.event_feed",
             "jobs.events",
             "jobs.fleet",
             "jobs.idempotency_keys",
             "jobs.outputs",
             "jobs.revocations",
-            "jobs.scheduler"
+            "jobs.scheduler",
+            "jobs.uploads"
         ]
     );
     for name in &names {
