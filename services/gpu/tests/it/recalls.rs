@@ -39,6 +39,7 @@ async fn world() -> World {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
 async fn an_instance_that_loses_its_unit_runs_until_it_has_to_leave() {
     let world = world().await;
     world.neighbours.leave_seconds.store(2, Ordering::SeqCst);
