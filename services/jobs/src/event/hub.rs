@@ -39,7 +39,7 @@ impl Hub {
         Self(Arc::new(Inner { db: db.clone(), feed: Feed::new(db, EVENTS), tenants: Mutex::default() }))
     }
 
-    /// The feed of all tenants' events, as [`JobEvent`](super::JobEvent)s.
+    /// The feed of the events of all tenants.
     pub(crate) fn feed(&self) -> &Feed {
         &self.0.feed
     }
