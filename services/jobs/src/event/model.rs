@@ -86,8 +86,10 @@ pub(crate) struct JobEvent {
     #[serde(rename = "kind")]
     pub(crate) job_kind: Kind,
     /// Application of the job.
+    #[schema(example = "stable-diffusion")]
     pub(crate) application: String,
     /// Method of the application.
+    #[schema(example = "txt2img")]
     pub(crate) method: String,
     /// State of the job.
     pub(crate) state: JobState,

@@ -51,6 +51,7 @@ struct DeadMessage {
     #[schema(value_type = Object)]
     headers: Map<String, Value>,
     /// The first 64 KiB of its body; what is no UTF-8 is replaced.
+    #[schema(example = "{\"method\":\"stable-diffusion.txt2img\"}")]
     body: String,
     /// Size of the body in bytes.
     bytes: i64,
@@ -102,6 +103,7 @@ struct Replay {
     code: Option<Code>,
 }
 
+/// What the intake did with a message.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum ReplayOutcome {
@@ -168,6 +170,7 @@ struct Reconciled {
 #[derive(Debug, Serialize, ToSchema)]
 struct ReconciledItem {
     /// The number.
+    #[schema(example = "3f2b1c7e-0f51-4c0e-9f0e-6a3f1c2d4b5a")]
     req_no: Uuid,
     /// Its job, or null: the request was not taken. Send it again.
     job_id: Option<JobId>,
