@@ -25,11 +25,14 @@ pub(crate) struct Container {
     pub(crate) pod: PodRef,
 }
 
-/// Finds the container of a tenant's running instance.
+/// Finds the container of a tenant's running instance. One that a service manages has secrets of the service.
 async fn container(app: &AppState, tenant: TenantId, id: InstanceId) -> Result<Container, Problem> {
     let mut tx = app.db.tenant(tenant).await?;
     let found = instance::store::find(&mut tx, tenant, id).await?.ok_or_else(Problem::not_found)?;
     drop(tx);
+    if let Some(service) = found.managed_by {
+        return Err(Error::Managed(service).into());
+    }
     Ok(container_of(app, &found).ok_or(Error::NotRunning)?)
 }
 

@@ -225,11 +225,11 @@ pub(super) async fn candidates(
     .await
 }
 
-/// Returns the owner of any tenant's instance, unless it is deleted or its tenant not active.
+/// Returns the owner of any tenant's instance, unless it is deleted, a service manages it, or its tenant is not active.
 pub(super) async fn owner(conn: &mut PgConnection, instance: InstanceId) -> sqlx::Result<Option<TenantId>> {
     sqlx::query_scalar!(
         "select i.tenant_id from instances i left join tenants t on t.id = i.tenant_id
-         where i.id = $1 and i.state <> 'deleted' and coalesce(t.state, 'active') = $2",
+         where i.id = $1 and i.state <> 'deleted' and i.managed_by is null and coalesce(t.state, 'active') = $2",
         instance as InstanceId,
         TenantFate::Active as TenantFate,
     )

@@ -145,6 +145,7 @@ async fn users_do_not_change_a_managed_instance_and_administrators_stop_it() {
         let refused = member.post(&format!("{path}/{what}"), Value::Null).await;
         assert_eq!(refused.expect_problem(409, "instance-managed").str("managed_by"), "jobs");
     }
+    member.get(&format!("{path}/terminal")).await.expect_problem(409, "instance-managed");
     member.delete(&path).await.expect_problem(409, "instance-managed");
     member.delete(&format!("{path}/hold")).await.expect_problem(409, "instance-managed");
     world.change(id, json!({ "name": "mine" })).await.expect_problem(409, "instance-managed");

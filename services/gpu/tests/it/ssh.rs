@@ -233,6 +233,10 @@ async fn without_a_right_all_instances_look_alike() {
     assert_eq!(told.err.trim(), "The instance is stopped. Start it, then connect again.");
     assert_eq!(owner.run(InstanceId::new(), "true").await.status, 255);
 
+    // one that a service manages has secrets of the service
+    let managed = world.managed(&world.managed_order()).await;
+    assert!(owner.run(managed, "true").await.err.contains("Permission denied"));
+
     // of another tenant, a viewer, one whose key is nobody's
     let stranger = Person::new(&world, TenantId::new(), Role::Owner).await;
     let _ = stranger.add_key().await.expect(201);

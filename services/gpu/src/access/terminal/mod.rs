@@ -110,7 +110,7 @@ fn command(mut words: Vec<String>) -> Result<Vec<String>, Problem> {
     ),
     responses((status = 101, description = "A WebSocket. The first frame is the text frame {\"session\":{\"id\":\"term_…\",\"offset\":0}}. Binary frames carry input and output. The client sets the size with the text frame {\"resize\":{\"cols\":80,\"rows\":24}}. The last frame is the text frame {\"exit_code\":0}.")),
     extensions(("x-problems" = json!([
-        ProblemType::NotFound, ProblemType::InstanceNotRunning, ProblemType::WebsocketRequired,
+        ProblemType::NotFound, ProblemType::InstanceManaged, ProblemType::InstanceNotRunning, ProblemType::WebsocketRequired,
         ProblemType::TooManyStreams, ProblemType::TerminalSessionEnded
     ]))),
 )]
