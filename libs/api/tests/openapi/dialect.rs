@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::documents::{documents, object, resolved, root};
 
 /// First words of operation ids.
-const VERBS: [&str; 37] = [
+const VERBS: [&str; 39] = [
     "add",
     "attach",
     "change",
