@@ -86,7 +86,6 @@ async fn a_group_whose_node_is_lost_gets_another() {
         if let Some(job) = answer.body["instruction"]["work"]["job_id"].as_str() {
             break job.to_owned();
         }
-        assert_eq!(member.get(&format!("/v1/jobs/{second}")).await.expect(200).str("state"), "queued");
     };
     assert_eq!(work, second);
     service.stop().await;
