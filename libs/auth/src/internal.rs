@@ -67,6 +67,7 @@ const OPERATIONS: &[(&str, Option<&[&str]>, Subject)] = &[
     ("queue", GPU, Subject::Optional(Scope::InstancesRead)),
     ("claims/*", GPU, Subject::None),
     ("claims", GPU, Subject::Optional(Scope::InstancesWrite)),
+    ("spare-units", JOBS, Subject::None),
     ("buckets", JOBS, Subject::None),
     // the order that mounts a storage reads it
     ("storages/*/attachments", GPU, Subject::Optional(Scope::StoragesRead)),

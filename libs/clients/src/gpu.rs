@@ -319,6 +319,23 @@ pub struct ManagedInstance {
     pub recalled: Option<Recall>,
 }
 
+/// What happened to an instance, as far as its caller needs it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct InstanceEvent {
+    /// The instance; none if the event is about something else.
+    #[serde(default)]
+    pub instance_id: Option<InstanceId>,
+}
+
+/// Events after a cursor.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct InstanceEvents {
+    /// The events, oldest first.
+    pub items: Vec<InstanceEvent>,
+    /// The cursor after them.
+    pub next_cursor: String,
+}
+
 /// Client of the gpu service.
 #[derive(Debug, Clone)]
 pub struct Client(Peer);
@@ -420,6 +437,17 @@ impl Client {
     /// Returns the problem `not-found` if another manages it, or the errors of every call.
     pub async fn delete_instance(&self, id: InstanceId) -> Result<(), Error> {
         self.0.call(Method::DELETE, &format!("/internal/v1/instances/{id}"), None, NO_BODY).await
+    }
+
+    /// Returns the events of instances of all tenants after a cursor, and waits for the next if there are none. `latest` as the
+    /// cursor begins with what happens from now on.
+    ///
+    /// # Errors
+    /// Returns the errors of every call.
+    pub async fn events(&self, after: &str, wait: Duration) -> Result<InstanceEvents, Error> {
+        let (wait_seconds, after) = (wait.as_secs(), crate::http::query_value(after));
+        let path = format!("/internal/v1/events?wait_seconds={wait_seconds}&after={after}");
+        self.0.call(Method::GET, &path, None, NO_BODY).await
     }
 
     /// Reports which instances are in use.

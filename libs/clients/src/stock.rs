@@ -110,6 +110,13 @@ pub struct Turn {
     pub claim: Option<Claim>,
 }
 
+/// Units that interruptible claims would get now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct SpareUnits {
+    /// Their number.
+    pub units: i64,
+}
+
 /// Id and name of a GPU specification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GpuSpecRef {
@@ -367,6 +374,15 @@ impl Client {
         let place = datacenter.map(|id| format!("&datacenter_id={id}")).unwrap_or_default();
         let path = format!("/internal/v1/quotes?gpu_spec_id={spec}{place}");
         self.0.call_for(Some(subject), Method::GET, &path, None, NO_BODY).await
+    }
+
+    /// Returns how many units interruptible claims of the specification with this name would get now.
+    ///
+    /// # Errors
+    /// Returns the problem `not-found`, or the errors of every call.
+    pub async fn spare_units(&self, gpu_spec: &str) -> Result<SpareUnits, Error> {
+        let path = format!("/internal/v1/spare-units?gpu_spec={}", crate::http::query_value(gpu_spec));
+        self.0.call(Method::GET, &path, None, NO_BODY).await
     }
 
     /// Returns the specification with this id or name. `subject` is the access token of the user who names it; none if a

@@ -21,6 +21,21 @@ const POLL: Duration = Duration::from_secs(2);
 /// Changes in a page, at most.
 const PAGE: u32 = 500;
 
+/// Where a reader of a feed begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Start {
+    /// After a cursor.
+    After(Cursor),
+    /// At the end of what has been published.
+    Latest,
+}
+
+impl From<Cursor> for Start {
+    fn from(cursor: Cursor) -> Self {
+        Self::After(cursor)
+    }
+}
+
 /// How long a reader waits for a change.
 #[derive(Debug, Clone)]
 pub struct Wait {
@@ -79,21 +94,29 @@ impl Feed {
         self.epoch.get_or_try_init(read).await.copied()
     }
 
-    /// Returns the changes after the cursor, as soon as there are any. Empty when the wait ends. A reader at the beginning
-    /// does not wait: it needs to know that it has read everything. A cursor that was handed out before the database was
-    /// restored from a backup counts as the beginning.
+    /// Returns the changes after the start, as soon as there are any. Empty when the wait ends. A reader at the beginning
+    /// does not wait: it needs to know that it has read everything. Nor does one that starts with the latest: it needs a
+    /// cursor. A cursor that was handed out before the database was restored from a backup counts as the beginning.
     ///
     /// # Errors
     /// If the database fails.
     pub async fn changes<T: DeserializeOwned>(
         &self,
-        after: &Cursor,
+        start: &Start,
         wait: &Wait,
     ) -> sqlx::Result<Changes<T>> {
         let deadline = Instant::now() + wait.at_most;
         let mut published = self.published.subscribe();
         let epoch = self.epoch().await?;
-        let after = if after.epoch == epoch { after.clone() } else { Cursor::beginning(epoch) };
+        let after = match start {
+            Start::After(cursor) if cursor.epoch == epoch => cursor.clone(),
+            Start::After(_) => Cursor::beginning(epoch),
+            Start::Latest => {
+                let mut tx = self.db.worker().await?;
+                let next_cursor = self.outbox.end(&mut tx).await?.to_string();
+                return Ok(Changes { items: Vec::new(), next_cursor, complete: true });
+            }
+        };
         loop {
             published.mark_unchanged();
             let mut tx = self.db.worker().await?;

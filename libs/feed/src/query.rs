@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 use utoipa::IntoParams;
 
-use crate::{Cursor, InvalidCursor, Wait};
+use crate::{InvalidCursor, Start, Wait};
 
 /// Longest wait for a change, in seconds.
 const MAX_WAIT: u32 = 20;
@@ -17,7 +17,8 @@ const MAX_WAIT: u32 = 20;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct FeedQuery {
-    /// `next_cursor` of the previous response; the beginning of what is kept if absent or empty.
+    /// `next_cursor` of the previous response; the beginning of what is kept if absent or empty; `latest` for what comes from now
+    /// on.
     after: Option<String>,
     /// Seconds to wait for the next change; 0 returns at once.
     #[param(minimum = 0, maximum = 20, default = 0)]
@@ -29,10 +30,13 @@ impl FeedQuery {
     ///
     /// # Errors
     /// `invalid-field`, if one of them is not valid.
-    pub fn read(self, stop: CancellationToken) -> Result<(Cursor, Wait), Problem> {
-        let after = self.after.unwrap_or_default().parse();
-        let after =
-            after.map_err(|error: InvalidCursor| Problem::invalid_field("after", error.to_string()))?;
+    pub fn read(self, stop: CancellationToken) -> Result<(Start, Wait), Problem> {
+        let after = match self.after.as_deref().unwrap_or_default() {
+            "latest" => Start::Latest,
+            cursor => Start::After(cursor.parse().map_err(|error: InvalidCursor| {
+                Problem::invalid_field("after", error.to_string())
+            })?),
+        };
         let seconds = self.wait_seconds.unwrap_or(0);
         if seconds > MAX_WAIT {
             return Err(Problem::invalid_field("wait_seconds", format!("must be at most {MAX_WAIT}")));

@@ -93,6 +93,10 @@ async fn pages_of_a_read_belong_to_one_snapshot() {
     assert_eq!(values(&read(&db, &third.next_cursor, 10).await), [0, 6]);
 }
 
+fn after(cursor: &str) -> Start {
+    Start::After(cursor.parse().unwrap())
+}
+
 #[tokio::test]
 async fn a_reader_waits_for_a_change_until_its_time_is_over() {
     let (_database, db) = database().await;
@@ -100,18 +104,24 @@ async fn a_reader_waits_for_a_change_until_its_time_is_over() {
     let feed = Feed::new(&db, OUTBOX);
     feed.start(&process.workers, "test");
     let wait = |seconds| Wait { at_most: Duration::from_secs(seconds), stop: CancellationToken::new() };
-    let (begin, minute) = (Cursor::default(), wait(60));
+    let (begin, minute) = (Start::After(Cursor::default()), wait(60));
     let first = tokio::time::timeout(Duration::from_secs(30), feed.changes::<i32>(&begin, &minute));
     let nothing = first.await.expect("a reader at the beginning does not wait").unwrap();
-    let cursor: Cursor = nothing.next_cursor.parse().unwrap();
+    let start = after(&nothing.next_cursor);
     let long = wait(60);
-    let (found, ()) = tokio::join!(feed.changes::<i32>(&cursor, &long), publish(&db, &[7]));
+    let (found, ()) = tokio::join!(feed.changes::<i32>(&start, &long), publish(&db, &[7]));
     assert_eq!(values(&found.unwrap()), [7]);
+    // who asks for the latest gets none of those before
+    let latest = feed.changes::<i32>(&Start::Latest, &minute).await.unwrap();
+    assert_eq!(values(&latest), Vec::<i32>::new());
+    let (start, long) = (after(&latest.next_cursor), wait(60));
+    let (found, ()) = tokio::join!(feed.changes::<i32>(&start, &long), publish(&db, &[8]));
+    assert_eq!(values(&found.unwrap()), [8]);
     // shutdown ends a wait at once
     let stopped = wait(60);
     stopped.stop.cancel();
-    let cursor: Cursor = read(&db, "", 10).await.next_cursor.parse().unwrap();
-    assert_eq!(values(&feed.changes::<i32>(&cursor, &stopped).await.unwrap()), Vec::<i32>::new());
+    let end = after(&read(&db, "", 10).await.next_cursor);
+    assert_eq!(values(&feed.changes::<i32>(&end, &stopped).await.unwrap()), Vec::<i32>::new());
     process.shutdown.begin();
     process.shutdown.finish().await;
 }
@@ -143,10 +153,10 @@ async fn a_cursor_from_before_a_restore_counts_as_the_beginning() {
     let feed = Feed::new(&db, OUTBOX);
     let wait = Wait { at_most: Duration::ZERO, stop: CancellationToken::new() };
     for lost in ["900000:900000:", "1600000000!900000:900000:", "1600000000!~900000:900000:~7"] {
-        let changes: Changes<i32> = feed.changes(&lost.parse().unwrap(), &wait).await.unwrap();
+        let changes: Changes<i32> = feed.changes(&after(lost), &wait).await.unwrap();
         assert_eq!(values(&changes), [1], "{lost}");
         assert!(changes.next_cursor.starts_with("1700000000!"), "{}", changes.next_cursor);
-        let next: Changes<i32> = feed.changes(&changes.next_cursor.parse().unwrap(), &wait).await.unwrap();
+        let next: Changes<i32> = feed.changes(&after(&changes.next_cursor), &wait).await.unwrap();
         assert_eq!(values(&next), [0; 0]);
     }
 }

@@ -11,7 +11,7 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, artifact, attempt, audit_log, config::Config, dispatch, event, fleet::Fleets, job,
+    NAME, artifact, attempt, audit_log, config::Config, dispatch, event, fleet::{self, Fleets}, job,
     metrics::JobMetrics, model, mq, pool, state::AppState, tenant, upload, worker,
 };
 
@@ -97,6 +97,9 @@ impl App {
         });
         if let Some(config) = &self.state.config.mq {
             mq::start(&self.state, &self.process, config);
+        }
+        if self.state.fleet.is_some() {
+            fleet::follow(&self.state, &self.process.workers);
         }
         let fleets = Fleets::new(&self.state);
         self.process.workers.spawn_periodic("jobs.fleet", FLEET_PERIOD, move || {

@@ -3,7 +3,7 @@
 use std::{ops::Deref, sync::Arc};
 
 use auth::{AuthState, HasAuth, Verifier};
-use clients::{gpu, storage};
+use clients::{gpu, stock, storage};
 use db::Db;
 use ids::TenantId;
 use jiff::Timestamp;
@@ -43,11 +43,18 @@ pub(crate) struct Inner {
     pub(crate) streams: Streams<TenantId>,
     pub(crate) storage: storage::Client,
     /// None if the platform runs no workers.
-    pub(crate) gpu: Option<gpu::Client>,
+    pub(crate) fleet: Option<FleetClients>,
     pub(crate) metrics: JobMetrics,
     /// The message broker.
     pub(crate) door: Door,
     auth: AuthState,
+}
+
+/// The services by which the platform runs workers.
+pub(crate) struct FleetClients {
+    pub(crate) gpu: gpu::Client,
+    /// None if pools have no lent workers.
+    pub(crate) stock: Option<stock::Client>,
 }
 
 impl AppState {
@@ -66,7 +73,10 @@ impl AppState {
             hub: Hub::new(&db),
             streams: Streams::default(),
             storage: storage::Client::new(http.clone(), config.storage.clone()),
-            gpu: config.fleet.as_ref().map(|fleet| gpu::Client::new(http.clone(), fleet.gpu.clone())),
+            fleet: config.fleet.as_ref().map(|fleet| FleetClients {
+                gpu: gpu::Client::new(http.clone(), fleet.gpu.clone()),
+                stock: fleet.stock.clone().map(|stock| stock::Client::new(http.clone(), stock)),
+            }),
             metrics: JobMetrics::register(metrics),
             door: Door::default(),
             db,

@@ -25,7 +25,7 @@ pub(crate) fn start(state: &AppState, workers: &Workers) {
         async move {
             // shutdown ends the worker itself
             let wait = Wait { at_most: auth::WAIT, stop: tokio_util::sync::CancellationToken::new() };
-            Ok(feed.changes(&after.parse::<Cursor>()?, &wait).await?)
+            Ok(feed.changes(&after.parse::<Cursor>()?.into(), &wait).await?)
         }
     });
 }

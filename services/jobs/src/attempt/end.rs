@@ -35,7 +35,7 @@ pub(crate) async fn end(
     }
     let (job, counts) = job::lock_for_attempt(conn, job).await?.ok_or(Error::NotYours)?;
     let fence = Fence { attempt: number, worker: worker.id };
-    let ended = model::end(&job.status, fence, how, counts, policy, now)?;
+    let ended = model::end(&job.status, fence, how, (counts, worker.is_recalled), policy, now)?;
     let problem = match (&ended.status, how) {
         (Status::Failed(problem), _) | (_, End::Failed { problem, .. }) => Some(problem),
         _ => None,
@@ -48,7 +48,7 @@ pub(crate) async fn end(
         artifact::discard(conn, job.id, CHECKPOINTS).await?;
     }
     free(conn, worker.id, job.id).await?;
-    job::record_end(conn, &job, &ended.status, ended.failures, ended.preemptions).await?;
+    job::record_end(conn, &job, &ended.status, ended.counts).await?;
     Ok(ended.status.state())
 }
 

@@ -23,7 +23,7 @@ pub(crate) enum AttemptState {
     Failed,
     /// Its worker was lost.
     Lost,
-    /// It left its worker for another job.
+    /// It left its worker for another job, or with it.
     Preempted,
     /// The job was cancelled.
     Cancelled,
@@ -65,6 +65,8 @@ impl Policy {
 pub(crate) struct Counts {
     pub(crate) failures: i16,
     pub(crate) preemptions: i16,
+    /// Attempts whose worker had to leave its unit.
+    pub(crate) recalls: i16,
     /// It was told to leave.
     pub(crate) is_leaving: bool,
 }
@@ -74,11 +76,11 @@ pub(crate) struct Counts {
 pub(super) struct Ended {
     pub(super) status: Status,
     pub(super) attempt: AttemptState,
-    pub(super) failures: i16,
-    pub(super) preemptions: i16,
+    pub(super) counts: Counts,
 }
 
-/// The job's status after its attempt has ended.
+/// The job's status after its attempt has ended. However an attempt ends without results on a worker that has to leave its unit,
+/// it is not a failure.
 ///
 /// # Errors
 /// [`Error::NotYours`] if the attempt is not the latest one, or has ended.
@@ -86,41 +88,46 @@ pub(super) fn end(
     status: &Status,
     fence: Fence,
     end: &End,
-    counts: Counts,
+    (counts, is_recalled): (Counts, bool),
     policy: &Policy,
     now: Timestamp,
 ) -> Result<Ended, Error> {
     if status.fence() != Some(fence) {
         return Err(Error::NotYours);
     }
-    let Counts { failures, preemptions, is_leaving } = counts;
-    let ended = |status, attempt| Ended { status, attempt, failures, preemptions };
+    let ended = |status, attempt| Ended { status, attempt, counts };
     if matches!(status, Status::Cancelling(_)) {
         return Ok(ended(Status::Cancelled, AttemptState::Cancelled));
     }
     let again = |reason, attempt, problem: JobProblem| {
-        let failures = failures + 1;
+        let failures = counts.failures + 1;
         let status = if failures >= MAX_FAILURES {
             Status::Failed(problem)
         } else {
             Status::Queued { reason: Some(reason), not_before: now.checked_add(policy.delay(failures)).ok() }
         };
-        Ended { status, attempt, failures, preemptions }
+        Ended { status, attempt, counts: Counts { failures, ..counts } }
+    };
+    let in_its_place = |reason, counts| {
+        let status = Status::Queued { reason: Some(reason), not_before: None };
+        Ended { status, attempt: AttemptState::Preempted, counts }
     };
     Ok(match end {
         End::Completed => ended(Status::Succeeded, AttemptState::Succeeded),
         End::Failed { problem, retryable: false } => {
             ended(Status::Failed(problem.clone()), AttemptState::Failed)
         }
+        _ if is_recalled => {
+            let recalls = counts.recalls.saturating_add(1);
+            in_its_place(QueuedReason::Recalled, Counts { recalls, ..counts })
+        }
         End::Failed { problem, retryable: true } => {
             again(QueuedReason::Retry, AttemptState::Failed, problem.clone())
         }
-        End::Left if is_leaving => Ended {
-            status: Status::Queued { reason: Some(QueuedReason::Preempted), not_before: None },
-            attempt: AttemptState::Preempted,
-            failures,
-            preemptions: preemptions.saturating_add(1),
-        },
+        End::Left if counts.is_leaving => {
+            let preemptions = counts.preemptions.saturating_add(1);
+            in_its_place(QueuedReason::Preempted, Counts { preemptions, ..counts })
+        }
         End::Lost | End::Left => {
             let problem = JobProblem {
                 code: "worker-lost".to_owned(),
@@ -167,8 +174,10 @@ mod tests {
     }
 
     fn counts(failures: i16) -> Counts {
-        Counts { failures, preemptions: 0, is_leaving: false }
+        Counts { failures, preemptions: 0, recalls: 0, is_leaving: false }
     }
+
+    const STAYS: bool = false;
 
     #[test]
     fn only_the_latest_attempt_ends_its_job() {
@@ -176,13 +185,13 @@ mod tests {
         for foreign in [Fence { attempt: 1, ..fence }, Fence { worker: WorkerId::new(), ..fence }] {
             for how in ends() {
                 let refused =
-                    end(&Status::Running(fence), foreign, &how, counts(0), &POLICY, Timestamp::UNIX_EPOCH);
+                    end(&Status::Running(fence), foreign, &how, (counts(0), STAYS), &POLICY, Timestamp::UNIX_EPOCH);
                 assert!(matches!(refused, Err(Error::NotYours)), "{how:?}");
             }
             assert!(matches!(begin(&Status::Running(fence), foreign), Err(Error::NotYours)));
         }
         for ended in [Status::Succeeded, Status::Cancelled, Status::Expired, Status::Failed(problem())] {
-            let refused = end(&ended, fence, &End::Completed, counts(0), &POLICY, Timestamp::UNIX_EPOCH);
+            let refused = end(&ended, fence, &End::Completed, (counts(0), STAYS), &POLICY, Timestamp::UNIX_EPOCH);
             assert!(matches!(refused, Err(Error::NotYours)));
         }
     }
@@ -192,7 +201,7 @@ mod tests {
         let fence = Fence { attempt: 1, worker: WorkerId::new() };
         for how in ends() {
             let ended =
-                end(&Status::Cancelling(fence), fence, &how, counts(2), &POLICY, Timestamp::UNIX_EPOCH)
+                end(&Status::Cancelling(fence), fence, &how, (counts(2), STAYS), &POLICY, Timestamp::UNIX_EPOCH)
                     .unwrap();
             assert_eq!((ended.status, ended.attempt), (Status::Cancelled, AttemptState::Cancelled));
         }
@@ -203,7 +212,7 @@ mod tests {
         let fence = Fence { attempt: 1, worker: WorkerId::new() };
         let how = End::Failed { problem: problem(), retryable: true };
         let after = |failures| {
-            end(&Status::Running(fence), fence, &how, counts(failures), &POLICY, Timestamp::UNIX_EPOCH)
+            end(&Status::Running(fence), fence, &how, (counts(failures), STAYS), &POLICY, Timestamp::UNIX_EPOCH)
                 .unwrap()
                 .status
         };
@@ -218,16 +227,32 @@ mod tests {
     fn leaving_counts_as_a_preemption_only_if_it_was_told_to() {
         let fence = Fence { attempt: 1, worker: WorkerId::new() };
         let leave = |is_leaving| {
-            let counts = Counts { failures: 1, preemptions: 1, is_leaving };
-            end(&Status::Running(fence), fence, &End::Left, counts, &POLICY, Timestamp::UNIX_EPOCH).unwrap()
+            let counts = Counts { preemptions: 1, is_leaving, ..counts(1) };
+            let status = Status::Running(fence);
+            end(&status, fence, &End::Left, (counts, STAYS), &POLICY, Timestamp::UNIX_EPOCH).unwrap()
         };
         let told = leave(true);
-        assert_eq!((told.attempt, told.failures, told.preemptions), (AttemptState::Preempted, 1, 2));
+        assert_eq!((told.attempt, told.counts.failures), (AttemptState::Preempted, 1));
+        assert_eq!(told.counts.preemptions, 2);
         let by_itself = leave(false);
-        assert_eq!(
-            (by_itself.attempt, by_itself.failures, by_itself.preemptions),
-            (AttemptState::Lost, 2, 1)
-        );
+        assert_eq!((by_itself.attempt, by_itself.counts.failures), (AttemptState::Lost, 2));
+        assert_eq!(by_itself.counts.preemptions, 1);
+    }
+
+    #[test]
+    fn a_job_that_loses_its_unit_has_not_failed() {
+        let fence = Fence { attempt: 1, worker: WorkerId::new() };
+        let retryable = End::Failed { problem: problem(), retryable: true };
+        for how in [End::Left, End::Lost, retryable] {
+            let counts = Counts { is_leaving: true, ..counts(2) };
+            let status = Status::Running(fence);
+            let ended = end(&status, fence, &how, (counts, true), &POLICY, Timestamp::UNIX_EPOCH).unwrap();
+            let again = Status::Queued { reason: Some(QueuedReason::Recalled), not_before: None };
+            assert_eq!((ended.status, ended.counts), (again, Counts { recalls: 1, ..counts }), "{how:?}");
+        }
+        let done = (counts(0), true);
+        let ended = end(&Status::Running(fence), fence, &End::Completed, done, &POLICY, Timestamp::UNIX_EPOCH);
+        assert_eq!(ended.unwrap().status, Status::Succeeded);
     }
 
     proptest! {
@@ -256,12 +281,12 @@ mod tests {
                         status = Status::Cancelling(fence);
                     }
                 } else if let Ok(ended) =
-                    end(&status, fence, &ends()[call], counts(failures), &POLICY, Timestamp::UNIX_EPOCH)
+                    end(&status, fence, &ends()[call], (counts(failures), STAYS), &POLICY, Timestamp::UNIX_EPOCH)
                 {
                     prop_assert_eq!(before.fence(), Some(fence));
                     prop_assert_eq!((number, held), (attempt, workers[worker]));
                     counted += i32::from(ended.attempt == AttemptState::Succeeded);
-                    (status, failures) = (ended.status, ended.failures);
+                    (status, failures) = (ended.status, ended.counts.failures);
                 }
                 if before.is_ended() {
                     prop_assert_eq!(&before, &status);

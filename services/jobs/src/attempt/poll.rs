@@ -31,7 +31,7 @@ pub(super) struct AttemptRef {
 pub(super) enum StopReason {
     /// The job was cancelled. Report the end with `fail` or `leave`.
     Cancelled,
-    /// Another job is owed the worker. Report the end with `leave`.
+    /// Another job is owed the worker, or an instance its unit. Report the end with `leave`.
     Preempted,
     /// The attempt is not the worker's any more. Report nothing.
     NotYours,

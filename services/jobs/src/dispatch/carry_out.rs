@@ -13,6 +13,7 @@ use super::{
 use crate::{
     artifact::{self, CHECKPOINTS},
     attempt::{self, Opened},
+    fleet,
     job::{GroupMode, Level},
     schedule::{Decision, Millis, NodeId},
     worker::store::{Assignment, assign},
@@ -70,11 +71,11 @@ pub(super) async fn carry_out(
             }
             Decision::Promote { job } => store::promote(conn, job_id(*job)).await?,
             Decision::Unbind { node, .. } => unbind(conn, world.id, *node).await?,
-            // a group is bound with the start of its job; jobs have no gangs, and pools no lent units
-            Decision::Bind { .. }
-            | Decision::Reserve { .. }
-            | Decision::Lend { .. }
-            | Decision::Return { .. } => {}
+            Decision::Return { worker } => {
+                fleet::drain(conn, worker_id(*worker)).await?;
+            }
+            // a group is bound with the start of its job; jobs have no gangs; the fleet lends by what the queue asks for
+            Decision::Bind { .. } | Decision::Reserve { .. } | Decision::Lend { .. } => {}
         }
     }
     Ok(done)

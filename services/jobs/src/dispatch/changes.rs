@@ -130,6 +130,7 @@ impl World {
             self.pool.apply(Event::WorkerRemoved(worker_key(id)), now)?;
             self.sessions.remove(&id);
             self.closed.remove(&id);
+            self.ranks.remove(&id);
         }
         if let Some(row) = row
             && !self.sessions.contains_key(&id)
@@ -139,6 +140,10 @@ impl World {
             }
             self.pool.apply(Event::WorkerAdded(rows::worker(row)), now)?;
             self.sessions.insert(id, row.session);
+            self.ranks.insert(id, row.recall_rank);
+        }
+        if let Some(by) = row.and_then(|row| row.leave_by) {
+            self.pool.apply(Event::WorkerRecalled(worker_key(id), rows::millis(by.to_jiff())), now)?;
         }
         Ok(())
     }
@@ -169,6 +174,7 @@ fn is_same(known: &Job, job: &Job) -> bool {
 fn again(row: &JobRow, now: Millis) -> Ending {
     match (row.reason, row.not_before) {
         (Some(QueuedReason::Preempted), _) => Ending::Preempted,
+        (Some(QueuedReason::Recalled), _) => Ending::Recalled,
         (_, Some(at)) => Ending::Retry { not_before: rows::millis(at.to_jiff()) },
         (_, None) => Ending::Retry { not_before: now },
     }

@@ -10,7 +10,12 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{carry_out::carry_out, lost, rows::millis, store, world::World};
-use crate::{fleet, state::AppState};
+use crate::{
+    config::{Config, FleetConfig},
+    fleet,
+    schedule::Millis,
+    state::AppState,
+};
 
 /// How often lost and silent workers are looked for.
 const HEARTBEATS: Duration = Duration::from_millis(500);
@@ -77,7 +82,8 @@ impl Leader<'_> {
     async fn lead(&self) -> anyhow::Result<()> {
         let (state, config) = (self.state, &self.state.config.scheduler);
         let mut tx = state.db.worker().await?;
-        let loaded = World::load(&mut tx, self.pool, (state.clock)()).await?;
+        let keep_warm = keep_warm(&state.config);
+        let loaded = World::load(&mut tx, self.pool, (state.clock)(), keep_warm).await?;
         drop(tx);
         let Some(mut world) = loaded else { return Ok(()) };
         let _leading = state.metrics.leading();
@@ -112,7 +118,8 @@ impl Leader<'_> {
         }
     }
 
-    /// Ends the sessions of lost workers, cordons those that are silent or drained, and says how many workers are wanted. False if there is a later leader.
+    /// Ends the sessions of lost workers, cordons those that are silent or drained, and says how many workers are wanted, and which
+    /// of the lent ones are taken first. False if there is a later leader.
     async fn look_after_workers(&self, world: &mut World) -> anyhow::Result<bool> {
         let (state, config) = (self.state, &self.state.config.scheduler);
         let mut tx = state.db.worker().await?;
@@ -121,7 +128,12 @@ impl Leader<'_> {
         closed.extend(store::draining_workers(&mut tx, self.pool).await?);
         let lost = lost::find(&mut tx, self.pool, config).await?;
         fleet::set_wanted(&mut tx, self.pool, self.epoch, world.wanted()).await?;
+        let ranks = world.changed_ranks(millis((state.clock)()));
+        if !ranks.is_empty() {
+            fleet::set_ranks(&mut tx, &ranks).await?;
+        }
         tx.commit().await?;
+        world.ranks.extend(ranks);
         if !lost.is_empty() {
             let Some(mut tx) = self.fenced().await? else { return Ok(false) };
             let ended = lost::end_sessions(&mut tx, &lost, config, (state.clock)()).await?;
@@ -168,4 +180,10 @@ impl Leader<'_> {
         world.stored = accounts;
         Ok(true)
     }
+}
+
+/// How long a lent worker may be idle.
+fn keep_warm(config: &Config) -> Millis {
+    let idle = config.fleet.as_ref().map(FleetConfig::idle).unwrap_or_default();
+    Millis::try_from(idle.as_millis()).unwrap_or(Millis::MAX)
 }

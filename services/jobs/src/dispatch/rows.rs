@@ -11,7 +11,11 @@ use super::{
 };
 use crate::{
     job::{self, GroupMode, JobState},
-    schedule::{self, Attempt, Entry, Job, Millis, NodeId, Shape, Slice, SpecId, State, Tenure, Worker},
+    schedule::{
+        self, Attempt, Entry, FIRM_AFTER, Job, Millis, NodeId, Shape, Slice, SpecId, State, Tenure, Worker,
+        WorkerState,
+    },
+    worker,
 };
 
 /// Duration of loading a model.
@@ -89,6 +93,7 @@ fn level(level: job::Level) -> schedule::Level {
 
 /// The job of a row, in a pool with these specifications.
 pub(super) fn job(row: &JobRow, specs: &[SpecId], estimates: &Estimates) -> Job {
+    let recalls = u8::try_from(row.recalls).unwrap_or(u8::MAX);
     let shape = Shape {
         tenant: tenant_key(row.tenant_id),
         level: level(row.level),
@@ -100,7 +105,7 @@ pub(super) fn job(row: &JobRow, specs: &[SpecId], estimates: &Estimates) -> Job 
         same_node: false,
         group: group(row),
         checkpoints: false,
-        firm_only: false,
+        firm_only: recalls >= FIRM_AFTER,
     };
     Job {
         id: job_key(row.id),
@@ -110,7 +115,7 @@ pub(super) fn job(row: &JobRow, specs: &[SpecId], estimates: &Estimates) -> Job 
         not_before: of(row.not_before).unwrap_or_default(),
         deadline: of(row.deadline),
         preemptions: u8::try_from(row.preemptions).unwrap_or(u8::MAX),
-        recalls: 0,
+        recalls,
     }
 }
 
@@ -157,9 +162,15 @@ pub(super) fn worker(row: &WorkerRow) -> Worker {
         worker_key(row.id),
         node_key(&row.node),
         spec_key(&row.gpu_spec),
-        Tenure::Firm,
+        match row.tenure {
+            worker::Tenure::Firm => Tenure::Firm,
+            worker::Tenure::Lent => Tenure::Lent,
+        },
         millis(row.idle_since),
     );
+    if let Some(by) = of(row.leave_by) {
+        worker.state = WorkerState::Recalled { by };
+    }
     worker.model = row.model.map(|model| schedule::ModelId(model.uuid().as_u128()));
     worker.quantum_end = of(row.quantum_end).unwrap_or_default();
     worker.busy_until = of(row.busy_until).unwrap_or_default();

@@ -7,7 +7,10 @@ use ids::{JobId, ModelId, PoolId, TenantId, WorkerId};
 use jiff::Timestamp;
 use sqlx::PgConnection;
 
-use crate::job::{GroupMode, JobState, Level, QueuedReason};
+use crate::{
+    job::{GroupMode, JobState, Level, QueuedReason},
+    worker::Tenure,
+};
 
 /// What has changed in pools. Read by every leader, without notifications.
 pub(super) const CHANGES: Outbox = Outbox { table: "pool_changes", channel: "pool_changes" };
@@ -111,6 +114,7 @@ pub(super) struct JobRow {
     pub(super) not_before: Option<jiff_sqlx::Timestamp>,
     pub(super) deadline: Option<jiff_sqlx::Timestamp>,
     pub(super) preemptions: i16,
+    pub(super) recalls: i16,
     pub(super) leave_by: Option<jiff_sqlx::Timestamp>,
     pub(super) created_at: Timestamp,
     pub(super) queued_at: Timestamp,
@@ -129,7 +133,8 @@ macro_rules! select_jobs {
         sqlx::query_as!(
             JobRow,
             r#"select j.id, j.tenant_id, j.level, j.priority, j.group_name, j.group_mode, j.model, j.class, j.state,
-                      j.worker_id, j.reason, j.not_before, j.deadline, j.preemptions, j.leave_by, j.created_at, j.queued_at,
+                      j.worker_id, j.reason, j.not_before, j.deadline, j.preemptions, j.recalls, j.leave_by, j.created_at,
+                      j.queued_at,
                       a.assigned_at as "assigned_at?", a.slice_from as "slice_from?", a.slice_until as "slice_until?",
                       a.slice_charge as "slice_charge?",
                       case when a.state = 'succeeded'
@@ -165,13 +170,18 @@ pub(super) struct WorkerRow {
     pub(super) busy_until: Option<jiff_sqlx::Timestamp>,
     pub(super) idle_since: Timestamp,
     pub(super) current_job: Option<JobId>,
+    pub(super) tenure: Tenure,
+    /// It has lost its unit, and leaves it by this time.
+    pub(super) leave_by: Option<jiff_sqlx::Timestamp>,
+    pub(super) recall_rank: i16,
 }
 
 /// Returns the ready workers of a pool whose nodes are known.
 pub(super) async fn ready_workers(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<WorkerRow>> {
     sqlx::query_as!(
         WorkerRow,
-        "select id, gpu_spec, node, session, model, quantum_end, busy_until, idle_since, current_job
+        "select id, gpu_spec, node, session, model, quantum_end, busy_until, idle_since, current_job, tenure, leave_by,
+                recall_rank
          from workers where pool_id = $1 and state = 'ready' and node <> '' order by id",
         pool as PoolId,
     )
@@ -183,7 +193,8 @@ pub(super) async fn ready_workers(conn: &mut PgConnection, pool: PoolId) -> sqlx
 pub(super) async fn workers(conn: &mut PgConnection, ids: &[WorkerId]) -> sqlx::Result<Vec<WorkerRow>> {
     sqlx::query_as!(
         WorkerRow,
-        "select id, gpu_spec, node, session, model, quantum_end, busy_until, idle_since, current_job
+        "select id, gpu_spec, node, session, model, quantum_end, busy_until, idle_since, current_job, tenure, leave_by,
+                recall_rank
          from workers where id = any($1) and state = 'ready' and node <> '' order by id",
         ids as &[WorkerId],
     )

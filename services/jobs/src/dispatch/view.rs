@@ -72,7 +72,7 @@ impl Views {
     async fn load(&self, pool: PoolId) -> sqlx::Result<Option<Arc<View>>> {
         let now = (self.clock)();
         let mut tx = self.db.worker().await?;
-        let world = World::load(&mut tx, pool, now).await?;
+        let world = World::load(&mut tx, pool, now, Millis::MAX).await?;
         let now = millis(now);
         Ok(world.map(|world| {
             let forecast = (world.jobs <= MAX_FORECAST).then(|| world.pool.forecast(now, HORIZON, 0, 0));

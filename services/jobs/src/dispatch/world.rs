@@ -8,14 +8,14 @@ use sqlx::PgConnection;
 
 use super::{
     estimates::Estimates,
-    rows::{self, millis, spec_key, tenant_key},
+    rows::{self, millis, spec_key, tenant_key, worker_key},
     store,
 };
 use crate::{
     job,
     schedule::{
         Entry, Group, GroupId, GroupMode, Millis, Pool, Settings, Share, Slice, Snapshot, Spec, SpecId,
-        State, Tenant,
+        State, Tenant, Tenure,
     },
 };
 
@@ -41,6 +41,8 @@ pub(super) struct World {
     pub(super) estimates: Estimates,
     /// Workers that get no jobs because they are silent or drained.
     pub(super) closed: BTreeSet<WorkerId>,
+    /// In which order lent workers are taken, as stored.
+    pub(super) ranks: BTreeMap<WorkerId, i16>,
     /// What was stored last.
     pub(super) stored: Accounts,
     /// What has been read of the changes.
@@ -50,11 +52,13 @@ pub(super) struct World {
 }
 
 impl World {
-    /// Reads a pool, in a transaction of its own kind: [`store::at_one_moment`]. None if it is gone.
+    /// Reads a pool, in a transaction of its own kind: [`store::at_one_moment`]. None if it is gone. A lent worker is returned
+    /// when it has been idle for `keep_warm`.
     pub(super) async fn load(
         conn: &mut PgConnection,
         id: PoolId,
         now: jiff::Timestamp,
+        keep_warm: Millis,
     ) -> sqlx::Result<Option<Self>> {
         store::at_one_moment(conn).await?;
         let cursor = store::position(conn).await?;
@@ -78,6 +82,7 @@ impl World {
             .collect();
         let snapshot = Snapshot {
             settings: Settings {
+                keep_warm,
                 specs: specs.iter().map(|spec| (*spec, Spec::default())).collect(),
                 ..Settings::default()
             },
@@ -97,6 +102,7 @@ impl World {
             sessions: worker_rows.iter().map(|row| (row.id, row.session)).collect(),
             estimates,
             closed: BTreeSet::new(),
+            ranks: worker_rows.iter().map(|row| (row.id, row.recall_rank)).collect(),
             stored: Accounts::default(),
             cursor,
             jobs,
@@ -106,6 +112,16 @@ impl World {
     /// How many workers of the preferred specification the queue asks for.
     pub(super) fn wanted(&self) -> u32 {
         self.specs.first().map_or(0, |spec| self.pool.wanted(*spec))
+    }
+
+    /// In which order lent workers are to be taken, where that is not what is stored.
+    pub(super) fn changed_ranks(&self, now: Millis) -> Vec<(WorkerId, i16)> {
+        let rank = |(id, stored): (&WorkerId, &i16)| {
+            let worker = self.pool.worker(worker_key(*id)).filter(|worker| worker.tenure == Tenure::Lent)?;
+            let rank = i16::from(self.pool.recall_rank(worker, now));
+            (rank != *stored).then_some((*id, rank))
+        };
+        self.ranks.iter().filter_map(rank).collect()
     }
 
     /// Use and slices as they are to be stored.

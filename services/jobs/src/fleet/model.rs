@@ -6,6 +6,8 @@ use ids::WorkerId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::worker::Tenure;
+
 /// Delay after the first worker that has failed, doubled with each.
 const FIRST_DELAY: Duration = Duration::from_secs(5);
 /// Longest delay.
@@ -31,6 +33,7 @@ pub(crate) enum WorkerStage {
 pub(super) struct Member {
     pub(super) id: WorkerId,
     pub(super) stage: WorkerStage,
+    pub(super) tenure: Tenure,
     pub(super) is_busy: bool,
     /// How long it has had no job.
     pub(super) idle: Duration,
@@ -38,57 +41,75 @@ pub(super) struct Member {
 
 /// The size of a pool.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Size {
-    pub(super) min: u32,
-    pub(super) max: u32,
-    /// What the queue asks for.
-    pub(super) wanted: u32,
+pub(crate) struct Size {
+    /// Least number of firm workers.
+    pub(crate) min: u32,
+    /// Greatest number of firm workers.
+    pub(crate) max: u32,
+    /// Greatest number of lent workers.
+    pub(crate) lent_max: u32,
+    /// How many workers the queue asks for.
+    pub(crate) wanted: u32,
 }
 
 impl Size {
-    fn desired(self) -> u32 {
-        desired(self.min, self.max, self.wanted)
+    /// How many firm workers the pool should have.
+    pub(crate) fn firm(self) -> u32 {
+        self.wanted.min(self.max).max(self.min)
     }
-}
 
-/// How many workers the platform should run for a queue that asks for `wanted`.
-pub(crate) fn desired(min: u32, max: u32, wanted: u32) -> u32 {
-    wanted.min(max).max(min)
+    /// How many lent workers it should have, if there are spare units: for what firm ones cannot do.
+    pub(crate) fn lent(self) -> u32 {
+        self.wanted.saturating_sub(self.firm()).min(self.lent_max)
+    }
 }
 
 /// What is to change.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// Workers to order.
+    /// Firm workers to order.
     pub(super) order: u32,
+    /// Lent workers to order, if there are spare units.
+    pub(super) lend: u32,
     /// Workers that get no more jobs.
     pub(super) drain: Vec<WorkerId>,
     /// Workers that have left their last job.
     pub(super) leave: Vec<WorkerId>,
 }
 
-/// Compares a pool with its workers. One that is not needed goes when it has been idle for `keep`; one above the maximum at
-/// once, idle ones first.
+/// Compares a pool with its workers. A firm one that is not needed goes when it has been idle for `keep`; the scheduler returns
+/// lent ones. One above the maximum goes at once, idle ones first.
 pub(super) fn plan(size: Size, members: &[Member], keep: Duration) -> Plan {
-    let mut staying: Vec<Member> = members
-        .iter()
-        .filter(|member| matches!(member.stage, WorkerStage::Ordered | WorkerStage::Placed))
-        .copied()
-        .collect();
-    // the longest idle first, busy ones last
-    staying.sort_by_key(|member| (member.is_busy, std::cmp::Reverse(member.idle), member.id));
-    let count = u32::try_from(staying.len()).unwrap_or(u32::MAX);
-    let (above_max, unneeded) = (count.saturating_sub(size.max), count.saturating_sub(size.desired()));
+    let (firm, lent) = (staying(members, Tenure::Firm), staying(members, Tenure::Lent));
+    let unneeded = firm.len().saturating_sub(size.firm() as usize);
+    let above = |staying: &[Member], max: u32| staying.len().saturating_sub(max as usize);
+    let (firm_above, lent_above) = (above(&firm, size.max), above(&lent, size.lent_max));
     let goes = |(position, member): &(usize, &Member)| {
-        *position < above_max as usize
-            || (*position < unneeded as usize && !member.is_busy && member.idle >= keep)
+        *position < firm_above || (*position < unneeded && !member.is_busy && member.idle >= keep)
     };
-    let drain: Vec<WorkerId> = staying.iter().enumerate().filter(goes).map(|(_, member)| member.id).collect();
+    let mut drain: Vec<WorkerId> =
+        firm.iter().enumerate().filter(goes).map(|(_, member)| member.id).collect();
+    drain.extend(lent.iter().take(lent_above).map(|member| member.id));
     let is_left = |member: &&Member| {
         !member.is_busy && (member.stage == WorkerStage::Draining || drain.contains(&member.id))
     };
     let leave = members.iter().filter(is_left).map(|member| member.id).collect();
-    Plan { order: size.desired().saturating_sub(count), drain, leave }
+    let missing = |desired: u32, staying: &[Member]| {
+        desired.saturating_sub(u32::try_from(staying.len()).unwrap_or(u32::MAX))
+    };
+    Plan { order: missing(size.firm(), &firm), lend: missing(size.lent(), &lent), drain, leave }
+}
+
+/// The workers that accept jobs, or will: the longest idle first, busy ones last.
+fn staying(members: &[Member], tenure: Tenure) -> Vec<Member> {
+    let mut staying: Vec<Member> = members
+        .iter()
+        .filter(|member| member.tenure == tenure)
+        .filter(|member| matches!(member.stage, WorkerStage::Ordered | WorkerStage::Placed))
+        .copied()
+        .collect();
+    staying.sort_by_key(|member| (member.is_busy, std::cmp::Reverse(member.idle), member.id));
+    staying
 }
 
 /// Delay after so many workers that have failed in a row.
@@ -104,11 +125,12 @@ mod tests {
     const KEEP: Duration = Duration::from_secs(300);
 
     fn member(stage: WorkerStage, is_busy: bool, idle: u64) -> Member {
-        Member { id: WorkerId::new(), stage, is_busy, idle: Duration::from_secs(idle) }
+        let (id, idle) = (WorkerId::new(), Duration::from_secs(idle));
+        Member { id, stage, tenure: Tenure::Firm, is_busy, idle }
     }
 
     fn size(min: u32, max: u32, wanted: u32) -> Size {
-        Size { min, max, wanted }
+        Size { min, max, lent_max: 0, wanted }
     }
 
     #[test]
@@ -136,6 +158,26 @@ mod tests {
         assert_eq!(drained(size(0, 0, 9)), [older.id, old.id, new.id, busy.id]);
         let plan = plan(size(0, 0, 0), &all, KEEP);
         assert_eq!(plan.leave, [new.id, old.id, older.id], "the busy one leaves when its job has ended");
+    }
+
+    #[test]
+    fn lent_workers_do_what_firm_ones_cannot() {
+        let lent = |is_busy, idle| Member { tenure: Tenure::Lent, ..member(WorkerStage::Placed, is_busy, idle) };
+        let size = |lent_max, wanted| Size { min: 1, max: 2, lent_max, wanted };
+        let firm = member(WorkerStage::Placed, true, 0);
+        let ordered = |size, members: &[Member]| {
+            let plan = plan(size, members, KEEP);
+            (plan.order, plan.lend)
+        };
+        assert_eq!(ordered(size(3, 0), &[]), (1, 0));
+        assert_eq!(ordered(size(3, 2), &[firm]), (1, 0));
+        assert_eq!(ordered(size(3, 4), &[firm]), (1, 2));
+        assert_eq!(ordered(size(3, 9), &[firm, lent(true, 0)]), (1, 2));
+        assert_eq!(ordered(size(0, 9), &[firm]), (1, 0));
+        let (busy, idle) = (lent(true, 0), lent(false, 900));
+        assert_eq!(plan(size(2, 0), &[busy, idle], KEEP).drain, [], "the scheduler returns it");
+        assert_eq!(plan(size(1, 9), &[busy, idle], KEEP).drain, [idle.id]);
+        assert_eq!(plan(size(0, 9), &[busy, idle], KEEP).drain, [idle.id, busy.id]);
     }
 
     #[test]

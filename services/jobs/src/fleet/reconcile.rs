@@ -8,7 +8,11 @@ use std::{
 };
 
 use anyhow::Context as _;
-use clients::gpu::{EnvVar, InstanceState, ManagedOrder, Secret};
+use api::ErrorChain;
+use clients::{
+    gpu::{EnvVar, InstanceState, ManagedInstance, ManagedOrder, Recall, Secret},
+    stock,
+};
 use ids::{PoolId, WorkerId};
 use jiff::SignedDuration;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -16,20 +20,23 @@ use service::Round;
 
 use super::{
     model::{self, WorkerStage},
-    store::{self, Due, Order},
+    rank,
+    store::{self, Due, NewWorker, Order},
 };
 use crate::{
     attempt::Policy,
     config::FleetConfig,
     error::Error,
-    state::AppState,
-    worker::{WorkerState, end_session, hash, store::lock, token},
+    state::{AppState, FleetClients},
+    worker::{Tenure, WorkerState, end_session, hash, store::lock, token},
 };
 
 /// Time in which the process that has the token of a worker repeats the order of its instance. Then it is given up.
 const ORDER_TIME: Duration = Duration::from_secs(60);
 /// The row of a worker is kept for this long after the order, in which a call that was lost may still arrive.
 const LATE: SignedDuration = SignedDuration::from_secs(180);
+/// How often the stock is asked for spare units while a pool has too few workers.
+const LEND_PERIOD: Duration = Duration::from_secs(5);
 /// Workers that are compared with their instances in a round.
 const BATCH: u32 = 50;
 
@@ -66,6 +73,7 @@ impl Fleets {
         for worker in &due {
             self.follow(worker).await.with_context(|| worker.id.to_string())?;
         }
+        rank::tell(&self.state).await.context("ranks of lent workers")?;
         Ok(Round::of(due.len() as u64, BATCH.into()))
     }
 
@@ -87,17 +95,46 @@ impl Fleets {
             self.leave(&mut tx, *worker).await?;
         }
         let mut ordered = Vec::new();
-        if let Some((service, gpu_spec)) = fleet.service.as_deref().zip(fleet.gpu_specs.first())
-            && !fleet.is_delayed
-        {
+        if let Some(new) = fleet.worker() {
             for _ in 0..plan.order {
-                let (worker, token) = (WorkerId::new(), token());
-                let what = (gpu_spec.as_str(), service, fleet.version.as_deref());
-                let hash = hash(token.expose_secret());
-                store::insert(&mut tx, pool, worker, what, &hash, ORDER_TIME).await?;
-                tracing::info!(pool.id = %pool, worker.id = %worker, gpu_spec, "ordering a worker");
-                ordered.push((worker, token));
+                ordered.push(insert(&mut tx, pool, new).await?);
             }
+        }
+        let lends = plan.lend > 0 && fleet.may_lend && fleet.worker().is_some();
+        if lends {
+            store::delay_lending(&mut tx, pool, LEND_PERIOD).await?;
+        }
+        tx.commit().await?;
+        self.tokens().extend(ordered);
+        match self.state.fleet.as_ref().and_then(|clients| clients.stock.as_ref()) {
+            Some(stock) if lends => self.lend(pool, stock, config).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Orders workers on spare units, as far as there are any.
+    async fn lend(&self, pool: PoolId, stock: &stock::Client, config: &FleetConfig) -> anyhow::Result<()> {
+        let mut tx = self.state.db.worker().await?;
+        let Some(fleet) = store::lock_pool(&mut tx, pool).await? else { return Ok(()) };
+        drop(tx);
+        let mut spare = Vec::new();
+        for gpu_spec in &fleet.gpu_specs {
+            match stock.spare_units(gpu_spec).await {
+                Ok(found) => spare.extend((0..found.units).map(|_| gpu_spec.as_str())),
+                Err(error) => {
+                    let cause = ErrorChain(&error);
+                    tracing::warn!(pool.id = %pool, gpu_spec, %cause, "cannot ask for spare units");
+                }
+            }
+        }
+        let mut tx = self.state.db.worker().await?;
+        let Some(fleet) = store::lock_pool(&mut tx, pool).await? else { return Ok(()) };
+        let Some(new) = fleet.worker() else { return Ok(()) };
+        let members = store::lock_members(&mut tx, pool).await?;
+        let plan = model::plan(fleet.size, &members, config.idle());
+        let mut ordered = Vec::new();
+        for gpu_spec in spare.into_iter().take(plan.lend as usize) {
+            ordered.push(insert(&mut tx, pool, NewWorker { gpu_spec, tenure: Tenure::Lent, ..new }).await?);
         }
         tx.commit().await?;
         self.tokens().extend(ordered);
@@ -114,7 +151,7 @@ impl Fleets {
             self.tokens().remove(&worker);
             return Ok(());
         };
-        let Some(gpu) = &self.state.gpu else { return Ok(()) };
+        let Some(FleetClients { gpu, .. }) = &self.state.fleet else { return Ok(()) };
         let answer = gpu.put_instance(order.instance, &body(&order, token, config)).await;
         let mut tx = self.state.db.worker().await?;
         match answer {
@@ -132,7 +169,7 @@ impl Fleets {
 
     /// Compares a worker with its instance.
     async fn follow(&self, worker: &Due) -> anyhow::Result<()> {
-        let Some(gpu) = &self.state.gpu else { return Ok(()) };
+        let Some(FleetClients { gpu, .. }) = &self.state.fleet else { return Ok(()) };
         match worker.stage {
             WorkerStage::Ordered => {
                 // the process that ordered it has ended: nobody has the token
@@ -167,9 +204,12 @@ impl Fleets {
     async fn compare(
         &self,
         worker: &Due,
-        instance: Option<clients::gpu::ManagedInstance>,
+        instance: Option<ManagedInstance>,
     ) -> anyhow::Result<()> {
         let mut tx = self.state.db.worker().await?;
+        if let Some(Recall { leave_by }) = instance.as_ref().and_then(|instance| instance.recalled) {
+            store::recall(&mut tx, worker.pool, worker.id, leave_by).await?;
+        }
         match instance {
             Some(instance) if !matches!(instance.state, InstanceState::Stopped | InstanceState::Deleting) => {
                 if let Some(node) = instance.node.filter(|node| *node != worker.node) {
@@ -178,6 +218,9 @@ impl Fleets {
                 if worker.state == WorkerState::Ready {
                     store::forget_failures(&mut tx, worker.pool).await?;
                 }
+            }
+            Some(ended) if ended.recalled.is_some() || is_taken(worker, &ended) => {
+                self.leave(&mut tx, worker.id).await?;
             }
             ended => {
                 let message = ended.and_then(|instance| instance.message);
@@ -213,6 +256,24 @@ impl Fleets {
     }
 }
 
+/// Whether the spare unit of a lent worker was taken before its instance could claim it.
+fn is_taken(worker: &Due, ended: &ManagedInstance) -> bool {
+    worker.tenure == Tenure::Lent && ended.reason.as_deref() == Some("stock_exhausted")
+}
+
+/// Inserts a worker that is to be ordered. Returns its token.
+async fn insert(
+    conn: &mut sqlx::PgConnection,
+    pool: PoolId,
+    new: NewWorker<'_>,
+) -> sqlx::Result<(WorkerId, SecretString)> {
+    let (worker, token) = (WorkerId::new(), token());
+    store::insert(conn, pool, worker, new, &hash(token.expose_secret()), ORDER_TIME).await?;
+    let NewWorker { gpu_spec, tenure, .. } = new;
+    tracing::info!(pool.id = %pool, worker.id = %worker, gpu_spec, ?tenure, "ordering a worker");
+    Ok((worker, token))
+}
+
 fn body(order: &Order, token: SecretString, config: &FleetConfig) -> ManagedOrder {
     ManagedOrder {
         tenant_id: order.owner,
@@ -223,7 +284,7 @@ fn body(order: &Order, token: SecretString, config: &FleetConfig) -> ManagedOrde
         datacenter: None,
         env: vec![EnvVar { name: "ATELIER_JOBS_URL".to_owned(), value: config.jobs_url.to_string() }],
         secrets: vec![Secret { name: "ATELIER_WORKER_TOKEN".to_owned(), value: token }],
-        wait: true,
-        interruptible: false,
+        wait: order.tenure == Tenure::Firm,
+        interruptible: order.tenure == Tenure::Lent,
     }
 }

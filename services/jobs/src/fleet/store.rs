@@ -3,11 +3,17 @@
 use std::time::Duration;
 
 use ids::{InstanceId, PoolId, TenantId, WorkerId};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use sqlx::PgConnection;
 
 use super::model::{Member, Size, WorkerStage};
-use crate::{pool, worker::WorkerState};
+use crate::{
+    pool,
+    worker::{Tenure, WorkerState},
+};
+
+/// A job leaves a recalled worker so long before its instance is stopped.
+const LEAVES_BEFORE: SignedDuration = SignedDuration::from_secs(3);
 
 /// Returns the pools that have, or may have had, workers of the platform.
 pub(super) async fn pools(conn: &mut PgConnection) -> sqlx::Result<Vec<PoolId>> {
@@ -22,13 +28,24 @@ pub(super) struct FleetPool {
     pub(super) size: Size,
     /// Whether workers have failed, and no other is to be ordered yet.
     pub(super) is_delayed: bool,
+    /// Whether the stock may be asked for spare units.
+    pub(super) may_lend: bool,
+}
+
+impl FleetPool {
+    /// What a firm worker is. None if the platform runs none, or none now.
+    pub(super) fn worker(&self) -> Option<NewWorker<'_>> {
+        let (service, gpu_spec) = self.service.as_deref().zip(self.gpu_specs.first())?;
+        let new = NewWorker { gpu_spec, service, version: self.version.as_deref(), tenure: Tenure::Firm };
+        (!self.is_delayed).then_some(new)
+    }
 }
 
 /// Locks a pool against other decisions about its workers, and its scheduler.
 pub(super) async fn lock_pool(conn: &mut PgConnection, id: PoolId) -> sqlx::Result<Option<FleetPool>> {
     let row = sqlx::query!(
-        r#"select gpu_specs, service, version, min_workers, max_workers, wanted,
-                  coalesce(retry_at > now(), false) as "is_delayed!"
+        r#"select gpu_specs, service, version, min_workers, max_workers, lent_max, wanted,
+                  coalesce(retry_at > now(), false) as "is_delayed!", coalesce(lend_at <= now(), true) as "may_lend!"
            from pools where id = $1 for no key update"#,
         id as PoolId,
     );
@@ -37,27 +54,47 @@ pub(super) async fn lock_pool(conn: &mut PgConnection, id: PoolId) -> sqlx::Resu
         gpu_specs: row.gpu_specs,
         service: row.service,
         version: row.version,
-        size: Size { min: count(row.min_workers), max: count(row.max_workers), wanted: count(row.wanted) },
+        size: Size {
+            min: count(row.min_workers),
+            max: count(row.max_workers),
+            lent_max: count(row.lent_max),
+            wanted: count(row.wanted),
+        },
         is_delayed: row.is_delayed,
+        may_lend: row.may_lend,
     }))
 }
 
 /// Locks the workers of a pool that the platform runs.
 pub(super) async fn lock_members(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<Member>> {
     let rows = sqlx::query!(
-        r#"select id, stage as "stage!: WorkerStage", current_job is not null as "is_busy!",
+        r#"select id, stage as "stage!: WorkerStage", tenure as "tenure!: Tenure", current_job is not null as "is_busy!",
                   greatest(extract(epoch from now() - idle_since), 0)::float8 as "idle!"
            from workers where pool_id = $1 and stage is not null order by id for update"#,
         pool as PoolId,
     );
-    let member = |id, stage, is_busy, idle| Member {
-        id,
-        stage,
-        is_busy,
-        idle: Duration::try_from_secs_f64(idle).unwrap_or_default(),
-    };
-    let rows = rows.fetch_all(conn).await?;
-    Ok(rows.into_iter().map(|row| member(row.id, row.stage, row.is_busy, row.idle)).collect())
+    let idle = |seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default();
+    let rows = rows.fetch_all(conn).await?.into_iter();
+    let members = rows.map(|row| Member {
+        id: row.id,
+        stage: row.stage,
+        tenure: row.tenure,
+        is_busy: row.is_busy,
+        idle: idle(row.idle),
+    });
+    Ok(members.collect())
+}
+
+/// Asks the stock for spare units again after this time.
+pub(super) async fn delay_lending(conn: &mut PgConnection, pool: PoolId, time: Duration) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update pools set lend_at = now() + make_interval(secs => $2) where id = $1",
+        pool as PoolId,
+        time.as_secs_f64(),
+    )
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
 /// A worker whose instance is ordered.
@@ -69,6 +106,16 @@ pub(super) struct Order {
     pub(super) gpu_spec: String,
     pub(super) service: String,
     pub(super) version: Option<String>,
+    pub(super) tenure: Tenure,
+}
+
+/// A worker that is to be ordered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NewWorker<'a> {
+    pub(super) gpu_spec: &'a str,
+    pub(super) service: &'a str,
+    pub(super) version: Option<&'a str>,
+    pub(super) tenure: Tenure,
 }
 
 /// Inserts a worker whose instance is to be ordered. The process that has its token does so in `time`, or nobody.
@@ -76,22 +123,24 @@ pub(super) async fn insert(
     conn: &mut PgConnection,
     pool: PoolId,
     id: WorkerId,
-    (gpu_spec, service, version): (&str, &str, Option<&str>),
+    new: NewWorker<'_>,
     token_hash: &[u8],
     time: Duration,
 ) -> sqlx::Result<()> {
     sqlx::query!(
-        "insert into workers (id, pool_id, name, gpu_spec, node, token_hash, instance_id, stage, service, version, check_at)
-         values ($1, $2, $3, $4, '', $5, $6, 'ordered', $7, $8, now() + make_interval(secs => $9))",
+        "insert into workers
+             (id, pool_id, name, gpu_spec, node, token_hash, instance_id, stage, service, version, tenure, check_at)
+         values ($1, $2, $3, $4, '', $5, $6, 'ordered', $7, $8, $9, now() + make_interval(secs => $10))",
         id as WorkerId,
         pool as PoolId,
         // the end of the id is random
         format!("worker-{}", &id.uuid().simple().to_string()[20..]),
-        gpu_spec,
+        new.gpu_spec,
         token_hash,
         InstanceId::new() as InstanceId,
-        service,
-        version,
+        new.service,
+        new.version,
+        new.tenure as Tenure,
         time.as_secs_f64(),
     )
     .execute(conn)
@@ -111,7 +160,7 @@ pub(super) async fn extend_order(
            from pools p
            where w.id = $1 and w.stage = 'ordered' and p.id = w.pool_id
            returning w.pool_id as pool, w.instance_id as "instance!: InstanceId", p.owner_id as "owner!: TenantId", w.name,
-                     w.gpu_spec, w.service as "service!", w.version"#,
+                     w.gpu_spec, w.service as "service!", w.version, w.tenure"#,
         worker as WorkerId,
         time.as_secs_f64(),
     )
@@ -157,25 +206,106 @@ pub(super) struct Due {
     pub(super) pool: PoolId,
     pub(super) instance: InstanceId,
     pub(super) stage: WorkerStage,
+    pub(super) tenure: Tenure,
     pub(super) state: WorkerState,
     pub(super) node: String,
     pub(super) created_at: Timestamp,
 }
 
-/// Returns workers that are to be compared with their instances, each to one caller.
+/// Returns workers that are to be compared with their instances, each to one caller. They are compared again soon until they
+/// are ready, and then in case an event was missed.
 pub(super) async fn take_due(conn: &mut PgConnection, limit: i64) -> sqlx::Result<Vec<Due>> {
     sqlx::query_as!(
         Due,
         r#"update workers w
-           set check_at = now() + make_interval(secs => case when w.state = 'ready' then 5 else 1 end)
+           set check_at = now() + make_interval(secs => case when w.state = 'ready' then 30 else 2 end)
            where w.id in (select id from workers where check_at <= now() order by check_at limit $1
                           for update skip locked)
            returning w.id, w.pool_id as pool, w.instance_id as "instance!: InstanceId", w.stage as "stage!: WorkerStage",
-                     w.state, w.node, w.created_at"#,
+                     w.tenure, w.state, w.node, w.created_at"#,
         limit,
     )
     .fetch_all(conn)
     .await
+}
+
+/// Lets the workers with these instances be compared with them in the next round.
+pub(super) async fn check_now(conn: &mut PgConnection, instances: &[InstanceId]) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update workers set check_at = now() where instance_id = any($1) and stage <> 'ordered' and check_at > now()",
+        instances as &[InstanceId],
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Gives a worker no more jobs, as its instance has lost its unit, and lets it leave its job by a time before `leave_by`.
+pub(super) async fn recall(
+    conn: &mut PgConnection,
+    pool: PoolId,
+    worker: WorkerId,
+    leave_by: Timestamp,
+) -> sqlx::Result<()> {
+    let job = sqlx::query_scalar!(
+        "update workers
+         set leave_by = $2, stage = case when stage = 'leaving' then stage else 'draining' end
+         where id = $1 and leave_by is null
+         returning current_job",
+        worker as WorkerId,
+        jiff_sqlx::Timestamp::from(leave_by) as _,
+    );
+    let Some(job) = job.fetch_optional(&mut *conn).await? else { return Ok(()) };
+    sqlx::query!(
+        "update jobs set leave_by = $2, generation = generation + 1
+         where id = $1 and state in ('assigned', 'running', 'cancelling') and (leave_by is null or leave_by > $2)",
+        job,
+        jiff_sqlx::Timestamp::from(leave_by - LEAVES_BEFORE) as _,
+    )
+    .execute(&mut *conn)
+    .await?;
+    pool::publish(conn, pool, &pool::Changed::Worker(worker)).await
+}
+
+/// Stores which of the lent workers are taken first.
+pub(crate) async fn set_ranks(conn: &mut PgConnection, ranks: &[(WorkerId, i16)]) -> sqlx::Result<()> {
+    let (workers, ranks): (Vec<WorkerId>, Vec<i16>) = ranks.iter().copied().unzip();
+    sqlx::query!(
+        "update workers w set recall_rank = r.rank from unnest($1::uuid[], $2::smallint[]) as r(id, rank)
+         where w.id = r.id",
+        &workers as &[WorkerId],
+        &ranks,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// A lent worker whose rank the gpu service does not know.
+pub(super) struct Untold {
+    pub(super) id: WorkerId,
+    pub(super) instance: InstanceId,
+    pub(super) rank: i16,
+}
+
+/// Returns lent workers whose ranks the gpu service does not know.
+pub(super) async fn untold(conn: &mut PgConnection, limit: i64) -> sqlx::Result<Vec<Untold>> {
+    sqlx::query_as!(
+        Untold,
+        r#"select id, instance_id as "instance!: InstanceId", recall_rank as rank from workers
+           where recall_rank <> told_rank and stage in ('placed', 'draining') and leave_by is null order by id limit $1"#,
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Notes the rank that the gpu service knows.
+pub(super) async fn set_told(conn: &mut PgConnection, worker: WorkerId, rank: i16) -> sqlx::Result<()> {
+    sqlx::query!("update workers set told_rank = $2 where id = $1", worker as WorkerId, rank)
+        .execute(conn)
+        .await
+        .map(drop)
 }
 
 /// Notes where a worker runs.

@@ -125,6 +125,8 @@ pub(crate) enum QueuedReason {
     WorkerLost,
     /// Another job was owed its worker.
     Preempted,
+    /// An instance has claimed the GPU that was lent to its worker.
+    Recalled,
 }
 
 /// Why a job failed.

@@ -481,13 +481,14 @@ pub(super) async fn progress_of(
 struct AttemptRow {
     failures: i16,
     preemptions: i16,
+    recalls: i16,
     leave_by: Option<jiff_sqlx::Timestamp>,
 }
 
 async fn attempt_row(conn: &mut PgConnection, id: JobId) -> sqlx::Result<AttemptRow> {
     sqlx::query_as!(
         AttemptRow,
-        "select failures, preemptions, leave_by from jobs where id = $1",
+        "select failures, preemptions, recalls, leave_by from jobs where id = $1",
         id as JobId,
     )
     .fetch_one(conn)
@@ -512,8 +513,8 @@ pub(crate) async fn lock_for_attempt(
 ) -> sqlx::Result<Option<(Job, Counts)>> {
     let job = select_jobs!("where id = $1 for update", id as JobId);
     let Some(job) = job.fetch_optional(&mut *conn).await? else { return Ok(None) };
-    let AttemptRow { failures, preemptions, leave_by } = attempt_row(conn, id).await?;
-    Ok(Some((job, Counts { failures, preemptions, is_leaving: leave_by.is_some() })))
+    let AttemptRow { failures, preemptions, recalls, leave_by } = attempt_row(conn, id).await?;
+    Ok(Some((job, Counts { failures, preemptions, recalls, is_leaving: leave_by.is_some() })))
 }
 
 /// Records that the worker of a locked job has begun.
@@ -530,15 +531,16 @@ pub(crate) async fn record_end(
     conn: &mut PgConnection,
     job: &Job,
     status: &Status,
-    failures: i16,
-    preemptions: i16,
+    counts: Counts,
 ) -> sqlx::Result<()> {
     record(conn, job, status).await?;
     sqlx::query!(
-        "update jobs set failures = $2, preemptions = $3, leave_by = null, queued_at = now() where id = $1",
+        "update jobs
+         set failures = $2, preemptions = $3, recalls = $4, leave_by = null, queued_at = now() where id = $1",
         job.id as JobId,
-        failures,
-        preemptions,
+        counts.failures,
+        counts.preemptions,
+        counts.recalls,
     )
     .execute(conn)
     .await

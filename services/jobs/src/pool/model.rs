@@ -27,7 +27,8 @@ pub(crate) struct NewPool {
     pub(crate) workers: Option<PoolWorkers>,
 }
 
-/// Workers that the platform runs as instances of the pool's tenant, with the first of its GPU specifications.
+/// Workers that the platform runs as instances of the pool's tenant: firm ones with the first of its GPU specifications, and lent
+/// ones with any of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PoolWorkers {
@@ -37,12 +38,17 @@ pub(crate) struct PoolWorkers {
     /// Version of the service; null for the recommended one at the time of the order.
     #[serde(default)]
     pub(crate) version: Option<String>,
-    /// Least number of workers.
+    /// Least number of firm workers, which keep their GPUs.
     #[schema(minimum = 0, maximum = 1000)]
     pub(crate) min: u32,
-    /// Greatest number of workers. Between the two the queue decides.
+    /// Greatest number of firm workers. Between the two the queue decides.
     #[schema(minimum = 0, maximum = 1000)]
     pub(crate) max: u32,
+    /// Greatest number of lent workers, on GPUs that nobody else uses. Any other instance takes their GPUs when it finds no free
+    /// one. They do what firm workers cannot, so `max` has to be at least 1.
+    #[serde(default)]
+    #[schema(minimum = 0, maximum = 1000)]
+    pub(crate) lent_max: u32,
 }
 
 impl PoolWorkers {
@@ -53,6 +59,10 @@ impl PoolWorkers {
         }
         checks.within("/workers/max", self.max, 0, MAX_WORKERS);
         checks.within("/workers/min", self.min, 0, self.max);
+        checks.within("/workers/lent_max", self.lent_max, 0, MAX_WORKERS);
+        // a job that has lost its worker twice waits for a firm one
+        let has_firm = self.lent_max == 0 || self.max > 0;
+        checks.require(has_firm, "/workers/max", "must be at least 1 with `lent_max`");
     }
 }
 
@@ -118,10 +128,14 @@ pub(crate) struct Pool {
 /// The workers of a pool.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct PoolStatus {
-    /// How many workers the platform should run now.
+    /// How many firm workers the platform should run now.
     pub(crate) desired: u32,
     /// How many it runs or starts.
     pub(crate) actual: u32,
+    /// How many lent workers the platform should run now, if there are GPUs that nobody else uses.
+    pub(crate) lent_desired: u32,
+    /// How many of these it runs or starts.
+    pub(crate) lent_actual: u32,
     /// How many accept jobs, with registered ones.
     pub(crate) ready: u32,
     /// Why the last worker failed, or null if one has become ready since.

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use sqlx::PgConnection;
 
 use super::model::{NewPool, Pool, PoolStatus, PoolWorkers};
+use crate::fleet::Size;
 
 /// Returns the pool that runs jobs: the oldest.
 pub(crate) async fn find_for_jobs(conn: &mut PgConnection) -> sqlx::Result<Option<PoolId>> {
@@ -20,8 +21,10 @@ struct Row {
     version: Option<String>,
     min_workers: i32,
     max_workers: i32,
+    lent_max: i32,
     wanted: i32,
     actual: i64,
+    lent_actual: i64,
     ready: i64,
     problem: Option<String>,
     retry_at: Option<jiff_sqlx::Timestamp>,
@@ -33,16 +36,19 @@ impl From<Row> for Pool {
     fn from(row: Row) -> Self {
         let count = |stored: i32| u32::try_from(stored).unwrap_or_default();
         let counted = |rows: i64| u32::try_from(rows).unwrap_or(u32::MAX);
-        let (min, max) = (count(row.min_workers), count(row.max_workers));
+        let (min, max, lent_max) = (count(row.min_workers), count(row.max_workers), count(row.lent_max));
+        let size = Size { min, max, lent_max, wanted: count(row.wanted) };
         Self {
             id: row.id,
             name: row.name,
             gpu_specs: row.gpu_specs,
             tenant_id: row.owner_id,
-            workers: row.service.map(|service| PoolWorkers { service, version: row.version, min, max }),
+            workers: row.service.map(|service| PoolWorkers { service, version: row.version, min, max, lent_max }),
             status: PoolStatus {
-                desired: crate::fleet::desired(min, max, count(row.wanted)),
+                desired: size.firm(),
                 actual: counted(row.actual),
+                lent_desired: size.lent(),
+                lent_actual: counted(row.lent_actual),
                 ready: counted(row.ready),
                 problem: row.problem,
                 retry_at: row.retry_at.map(jiff_sqlx::Timestamp::to_jiff),
@@ -58,9 +64,12 @@ macro_rules! select_pools {
     ($rest:literal, $($arguments:tt)*) => {
         sqlx::query_as!(
             Row,
-            r#"select p.id, p.name, p.gpu_specs, p.owner_id, p.service, p.version, p.min_workers, p.max_workers, p.wanted,
+            r#"select p.id, p.name, p.gpu_specs, p.owner_id, p.service, p.version, p.min_workers, p.max_workers,
+                      p.lent_max, p.wanted,
                       (select count(*) from workers w
-                       where w.pool_id = p.id and w.stage in ('ordered', 'placed')) as "actual!",
+                       where w.pool_id = p.id and w.stage in ('ordered', 'placed') and w.tenure = 'firm') as "actual!",
+                      (select count(*) from workers w
+                       where w.pool_id = p.id and w.stage in ('ordered', 'placed') and w.tenure = 'lent') as "lent_actual!",
                       (select count(*) from workers w
                        where w.pool_id = p.id and w.state = 'ready' and w.stage is distinct from 'draining') as "ready!",
                       p.problem, p.retry_at, p.generation, p.created_at
@@ -120,14 +129,15 @@ pub(super) async fn set_workers(
     let count = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
     sqlx::query!(
         "update pools
-         set service = $2, version = $3, min_workers = $4, max_workers = $5, failures = 0, retry_at = null, problem = null,
-             generation = generation + 1
+         set service = $2, version = $3, min_workers = $4, max_workers = $5, lent_max = $6, failures = 0, retry_at = null,
+             lend_at = null, problem = null, generation = generation + 1
          where id = $1",
         id as PoolId,
         workers.map(|workers| workers.service.as_str()),
         workers.and_then(|workers| workers.version.as_deref()),
         workers.map_or(0, |workers| count(workers.min)),
         workers.map_or(0, |workers| count(workers.max)),
+        workers.map_or(0, |workers| count(workers.lent_max)),
     )
     .execute(conn)
     .await

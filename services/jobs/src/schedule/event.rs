@@ -12,7 +12,7 @@ use super::{
 };
 
 /// A job recalled so often runs on firm units only.
-const RECALLS: u8 = 2;
+pub const FIRM_AFTER: u8 = 2;
 
 /// How an attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -224,7 +224,7 @@ impl Pool {
             Ending::Preempted => job.preemptions = job.preemptions.saturating_add(1),
             Ending::Recalled => {
                 job.recalls = job.recalls.saturating_add(1);
-                if job.recalls >= RECALLS && !job.shape.firm_only {
+                if job.recalls >= FIRM_AFTER && !job.shape.firm_only {
                     Arc::make_mut(&mut job.shape).firm_only = true;
                 }
             }

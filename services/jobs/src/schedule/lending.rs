@@ -64,7 +64,7 @@ impl Pool {
             .collect();
         idle.sort_unstable();
         for (position, (since, id)) in idle.into_iter().take(unused as usize).enumerate() {
-            if position < missing as usize || now >= since + keep_warm {
+            if position < missing as usize || now >= since.saturating_add(keep_warm) {
                 self.change_worker(id, |worker| worker.state = WorkerState::Cordoned);
                 decisions.push(Decision::Return { worker: id });
             }

@@ -29,7 +29,7 @@ mod simulation;
 pub use capacity::{NodeCapacity, SpecCapacity};
 pub use decision::{Cause, Decision, Rule};
 pub use estimate::{Estimate, Histogram};
-pub use event::{Ending, Event, Refused};
+pub use event::{Ending, Event, FIRM_AFTER, Refused};
 pub use explanation::{Explanation, Waiting};
 pub use forecast::{Forecast, Outlook, Quantiles};
 pub use model::{

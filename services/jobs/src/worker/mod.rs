@@ -10,6 +10,6 @@ pub(crate) mod store;
 
 pub(crate) use caller::WorkerCaller;
 pub(crate) use http::routes;
-pub(crate) use model::{WorkerState, hash, token};
+pub(crate) use model::{Tenure, WorkerState, hash, token};
 pub(crate) use register::routes as door_routes;
 pub(crate) use session::end_session;

@@ -22,6 +22,18 @@ pub(crate) enum WorkerState {
     Ready,
 }
 
+/// Whether a worker may keep its unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+#[schema(as = WorkerTenure)]
+pub(crate) enum Tenure {
+    /// As any other instance.
+    Firm,
+    /// Its instance is interruptible: one that finds no free unit takes its unit.
+    Lent,
+}
+
 /// A new worker.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -68,6 +80,10 @@ pub(crate) struct Worker {
     pub(crate) instance_id: Option<InstanceId>,
     /// What the platform does with it, or null if others run it.
     pub(crate) stage: Option<WorkerStage>,
+    /// Whether it may keep its unit.
+    pub(crate) tenure: Tenure,
+    /// Another instance has claimed its unit, which it leaves by this time; else null.
+    pub(crate) leave_by: Option<Timestamp>,
     /// Current state.
     pub(crate) state: WorkerState,
     /// The job that it runs, or null.

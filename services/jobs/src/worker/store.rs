@@ -4,7 +4,7 @@ use ids::{InstanceId, JobId, ModelId, PoolId, WorkerId};
 use jiff::Timestamp;
 use sqlx::PgConnection;
 
-use super::model::{NewWorker, Worker, WorkerState};
+use super::model::{NewWorker, Tenure, Worker, WorkerState};
 use crate::{fleet::WorkerStage, pool};
 
 struct Row {
@@ -15,6 +15,8 @@ struct Row {
     node: String,
     instance_id: Option<InstanceId>,
     stage: Option<WorkerStage>,
+    tenure: Tenure,
+    leave_by: Option<jiff_sqlx::Timestamp>,
     state: WorkerState,
     current_job: Option<JobId>,
     last_seen_at: Option<jiff_sqlx::Timestamp>,
@@ -31,6 +33,8 @@ impl From<Row> for Worker {
             node: row.node,
             instance_id: row.instance_id,
             stage: row.stage,
+            tenure: row.tenure,
+            leave_by: row.leave_by.map(jiff_sqlx::Timestamp::to_jiff),
             state: row.state,
             job_id: row.current_job,
             last_seen_at: row.last_seen_at.map(jiff_sqlx::Timestamp::to_jiff),
@@ -46,7 +50,8 @@ pub(super) async fn find(
 ) -> sqlx::Result<Option<Worker>> {
     let row = sqlx::query_as!(
         Row,
-        "select id, pool_id, name, gpu_spec, node, instance_id, stage, state, current_job, last_seen_at, created_at
+        "select id, pool_id, name, gpu_spec, node, instance_id, stage, tenure, leave_by, state, current_job, last_seen_at,
+                created_at
          from workers where pool_id = $1 and id = $2",
         pool as PoolId,
         id as WorkerId,
@@ -63,7 +68,8 @@ pub(super) async fn list(
 ) -> sqlx::Result<Vec<Worker>> {
     let rows = sqlx::query_as!(
         Row,
-        "select id, pool_id, name, gpu_spec, node, instance_id, stage, state, current_job, last_seen_at, created_at
+        "select id, pool_id, name, gpu_spec, node, instance_id, stage, tenure, leave_by, state, current_job, last_seen_at,
+                created_at
          from workers where pool_id = $1 and ($2::uuid is null or id > $2) order by id limit $3",
         pool as PoolId,
         after as Option<WorkerId>,
@@ -109,6 +115,8 @@ pub(crate) struct Held {
     pub(crate) id: WorkerId,
     pub(crate) pool: PoolId,
     pub(crate) current: Option<(JobId, i32)>,
+    /// Whether it has to leave its unit.
+    pub(crate) is_recalled: bool,
 }
 
 /// Returns the worker with this token. One that leaves has none any more.
@@ -127,23 +135,34 @@ pub(super) async fn find_by_token(
 /// Locks a worker.
 pub(crate) async fn lock(conn: &mut PgConnection, id: WorkerId) -> sqlx::Result<Option<Held>> {
     let row = sqlx::query!(
-        "select pool_id, current_job, current_attempt from workers where id = $1 for update",
+        r#"select pool_id, current_job, current_attempt, leave_by is not null as "is_recalled!"
+           from workers where id = $1 for update"#,
         id as WorkerId,
     );
     let row = row.fetch_optional(conn).await?;
-    Ok(row.map(|row| Held { id, pool: row.pool_id, current: row.current_job.zip(row.current_attempt) }))
+    Ok(row.map(|row| Held {
+        id,
+        pool: row.pool_id,
+        current: row.current_job.zip(row.current_attempt),
+        is_recalled: row.is_recalled,
+    }))
 }
 
 /// Notes that a session's process is alive, and locks the worker. None if the session has ended.
 pub(super) async fn touch(conn: &mut PgConnection, id: WorkerId, session: i64) -> sqlx::Result<Option<Held>> {
     let row = sqlx::query!(
-        "update workers set last_seen_at = now() where id = $1 and session = $2 and state = 'ready'
-         returning pool_id, current_job, current_attempt",
+        r#"update workers set last_seen_at = now() where id = $1 and session = $2 and state = 'ready'
+           returning pool_id, current_job, current_attempt, leave_by is not null as "is_recalled!""#,
         id as WorkerId,
         session,
     );
     let row = row.fetch_optional(conn).await?;
-    Ok(row.map(|row| Held { id, pool: row.pool_id, current: row.current_job.zip(row.current_attempt) }))
+    Ok(row.map(|row| Held {
+        id,
+        pool: row.pool_id,
+        current: row.current_job.zip(row.current_attempt),
+        is_recalled: row.is_recalled,
+    }))
 }
 
 /// Ends the session of a locked worker that runs nothing, and begins another if it is `ready`. Returns its number.

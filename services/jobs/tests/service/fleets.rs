@@ -13,19 +13,20 @@ use crate::{
 };
 
 /// A platform that runs workers.
-struct Site {
-    world: World,
-    gpu: Gpu,
+pub(crate) struct Site {
+    pub(crate) world: World,
+    pub(crate) gpu: Gpu,
     tenant: TenantId,
 }
 
 impl Site {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let (mut world, gpu) = (World::new().await, Gpu::start().await);
         let endpoint =
             Endpoint { url: gpu.url.parse().unwrap(), token: testkit::service_token("jobs").into() };
         world.config.fleet = Some(FleetConfig {
-            gpu: endpoint,
+            gpu: endpoint.clone(),
+            stock: Some(endpoint),
             jobs_url: "http://jobs:8097".parse().unwrap(),
             idle_seconds: 0,
         });
@@ -34,14 +35,19 @@ impl Site {
 
     /// Creates the pool. Returns its path.
     async fn pool(&self, admin: &Client, min: u32, max: u32) -> String {
+        self.pool_with(admin, workers(min, max)).await
+    }
+
+    /// Creates the pool with these workers. Returns its path.
+    pub(crate) async fn pool_with(&self, admin: &Client, workers: Value) -> String {
         let body = json!({ "name": "generation", "gpu_specs": ["small", "large"], "tenant_id": self.tenant,
-                           "workers": workers(min, max) });
+                           "workers": workers });
         let id = admin.post("/v1/platform-pools", body).await.expect(201).str("id").to_owned();
         format!("/v1/platform-pools/{id}")
     }
 
     /// Lets the process of a worker register that has this instance.
-    async fn register(&self, service: &Service, pool: &str, instance: &Instance) -> Worker {
+    pub(crate) async fn register(&self, service: &Service, pool: &str, instance: &Instance) -> Worker {
         let admin = self.world.admin(service);
         let id = eventually("the worker has a node", async || {
             let workers = items(&admin, &format!("{pool}/workers")).await;
@@ -55,7 +61,7 @@ impl Site {
     }
 
     /// Lets all that waits for a time be due.
-    async fn pass_time(&self) {
+    pub(crate) async fn pass_time(&self) {
         let mut conn = self.world.db.admin().await;
         let passed =
             "update jobs.workers set check_at = now(), created_at = created_at - interval '10 minutes'
@@ -64,15 +70,15 @@ impl Site {
     }
 }
 
-fn workers(min: u32, max: u32) -> Value {
+pub(crate) fn workers(min: u32, max: u32) -> Value {
     json!({ "service": "worker-webui", "version": "1.10", "min": min, "max": max })
 }
 
-async fn items(admin: &Client, path: &str) -> Vec<Value> {
+pub(crate) async fn items(admin: &Client, path: &str) -> Vec<Value> {
     admin.get(path).await.expect(200).body["items"].as_array().unwrap().clone()
 }
 
-async fn patch(admin: &Client, pool: &str, workers: Value) -> Response {
+pub(crate) async fn patch(admin: &Client, pool: &str, workers: Value) -> Response {
     let etag = admin.get(pool).await.expect(200).header("etag").unwrap().to_owned();
     admin.patch(pool, &etag, json!({ "workers": workers })).await
 }

@@ -1,19 +1,21 @@
-//! A stand-in of the gpu service: the internal API by which workers are ordered.
+//! A stand-in of the gpu service, the internal API by which workers are ordered, and of the stock service, as far as it lends.
 
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use axum::{
     Json, Router,
-    extract::{Path, State},
+    extract::{Path, Query, State},
     http::StatusCode,
     response::{IntoResponse as _, Response},
-    routing::put,
+    routing::{get, put},
 };
 use serde_json::{Value, json};
 use testkit::eventually;
+use tokio::time::{sleep, timeout};
 
 /// An instance that was ordered.
 #[derive(Debug, Clone)]
@@ -22,6 +24,9 @@ pub(crate) struct Instance {
     pub(crate) order: Value,
     state: &'static str,
     is_deleted: bool,
+    /// When it leaves its unit, which another has claimed.
+    leave_by: Option<jiff::Timestamp>,
+    pub(crate) rank: i64,
 }
 
 #[derive(Default)]
@@ -32,6 +37,12 @@ struct Inner {
     is_away: bool,
     loses_answer: bool,
     refuses: bool,
+    /// Instances of events, oldest first.
+    events: Vec<String>,
+    /// Spare units, by specification.
+    spare: BTreeMap<String, i64>,
+    /// How often spare units were asked for.
+    asked: usize,
 }
 
 /// The service.
@@ -44,8 +55,12 @@ pub(crate) struct Gpu {
 impl Gpu {
     pub(crate) async fn start() -> Self {
         let mut gpu = Self::default();
-        let instance = put(order).get(read).delete(delete);
-        let router = Router::new().route("/internal/v1/instances/{id}", instance).with_state(gpu.clone());
+        let instance = put(order).get(read).patch(change).delete(delete);
+        let router = Router::new()
+            .route("/internal/v1/instances/{id}", instance)
+            .route("/internal/v1/events", get(events))
+            .route("/internal/v1/spare-units", get(spare))
+            .with_state(gpu.clone());
         gpu.url = testkit::serve(router).await;
         gpu
     }
@@ -71,7 +86,28 @@ impl Gpu {
 
     /// Stops an instance, as its user may.
     pub(crate) fn stop(&self, id: &str) {
-        self.with(|inner| inner.instances.get_mut(id).unwrap().state = "stopped");
+        self.with(|inner| {
+            inner.instances.get_mut(id).unwrap().state = "stopped";
+            inner.events.push(id.to_owned());
+        });
+    }
+
+    /// Lets the stock have so many spare units of a specification.
+    pub(crate) fn set_spare(&self, gpu_spec: &str, units: i64) {
+        self.with(|inner| inner.spare.insert(gpu_spec.to_owned(), units));
+    }
+
+    /// Gives the unit of an instance to another one.
+    pub(crate) fn recall(&self, id: &str, leave_by: jiff::Timestamp) {
+        self.with(|inner| {
+            inner.instances.get_mut(id).unwrap().leave_by = Some(leave_by);
+            inner.events.push(id.to_owned());
+        });
+    }
+
+    /// How often spare units were asked for.
+    pub(crate) fn asked(&self) -> usize {
+        self.with(|inner| inner.asked)
     }
 
     pub(crate) fn orders(&self) -> usize {
@@ -102,8 +138,14 @@ impl Instance {
 
     fn answer(&self) -> Value {
         let node = (self.state == "running").then_some("node-1");
-        json!({ "id": self.id, "tenant_id": self.order["tenant_id"], "state": self.state, "reason": null,
-                "message": (self.state == "stopped").then_some("Its node was lost."),
+        let reason = match (self.state, self.leave_by) {
+            ("stopped", Some(_)) => json!("recalled"),
+            ("stopped", None) if self.order["interruptible"] == true => json!("stock_exhausted"),
+            _ => json!(null),
+        };
+        let recalled = self.leave_by.map(|by| json!({ "leave_by": by }));
+        json!({ "id": self.id, "tenant_id": self.order["tenant_id"], "state": self.state, "reason": reason,
+                "message": (self.state == "stopped").then_some("Its node was lost."), "recalled": recalled,
                 "gpu_spec": self.order["gpu_spec"], "datacenter": "dev-1", "node": node, "attempt": 1 })
     }
 }
@@ -131,7 +173,14 @@ async fn order(State(gpu): State<Gpu>, Path(id): Path<String>, Json(order): Json
         if inner.refuses {
             return problem(StatusCode::CONFLICT, "quota-exceeded", "The quota of the tenant is exceeded.");
         }
-        let new = || Instance { id: id.clone(), order: order.clone(), state: "running", is_deleted: false };
+        let new = || Instance {
+            id: id.clone(),
+            order: order.clone(),
+            state: "running",
+            is_deleted: false,
+            leave_by: None,
+            rank: 0,
+        };
         let instance = inner.instances.entry(id.clone()).or_insert_with(new).clone();
         if std::mem::take(&mut inner.loses_answer) {
             return StatusCode::BAD_GATEWAY.into_response();
@@ -151,6 +200,43 @@ async fn read(State(gpu): State<Gpu>, Path(id): Path<String>) -> Response {
         _ if inner.is_away => away(),
         Some(instance) if !instance.is_deleted => Json(instance.answer()).into_response(),
         _ => not_found(),
+    })
+}
+
+async fn change(State(gpu): State<Gpu>, Path(id): Path<String>, Json(change): Json<Value>) -> Response {
+    gpu.with(|inner| match inner.instances.get_mut(&id) {
+        Some(instance) if instance.leave_by.is_none() => {
+            instance.rank = change["recall_rank"].as_i64().unwrap();
+            StatusCode::NO_CONTENT.into_response()
+        }
+        _ => not_found(),
+    })
+}
+
+/// A cursor is the number of events before it.
+async fn events(State(gpu): State<Gpu>, Query(query): Query<BTreeMap<String, String>>) -> Response {
+    let after = match query["after"].as_str() {
+        "latest" => gpu.with(|inner| inner.events.len()),
+        cursor => cursor.parse().unwrap(),
+    };
+    let wait = async {
+        while gpu.with(|inner| inner.events.len()) <= after {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    if query["after"] != "latest" {
+        let _ = timeout(Duration::from_secs(1), wait).await;
+    }
+    let found = gpu.with(|inner| inner.events.clone());
+    let items: Vec<Value> = found[after..].iter().map(|id| json!({ "instance_id": id })).collect();
+    Json(json!({ "items": items, "next_cursor": found.len().to_string() })).into_response()
+}
+
+async fn spare(State(gpu): State<Gpu>, Query(query): Query<BTreeMap<String, String>>) -> Response {
+    gpu.with(|inner| {
+        inner.asked += 1;
+        let units = inner.spare.get(&query["gpu_spec"]).copied().unwrap_or_default();
+        Json(json!({ "units": units })).into_response()
     })
 }
 

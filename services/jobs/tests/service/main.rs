@@ -14,6 +14,7 @@ mod groups;
 mod intake;
 mod isolation;
 mod jobs;
+mod lending;
 mod metrics;
 mod mq;
 mod mq_faults;

@@ -6,12 +6,13 @@ use axum::{extract::State, http::StatusCode};
 use ids::InstanceId;
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde_json::json;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     interruptible_store,
-    model::{Claim, ClaimPatch, ClaimRequest, Turn, WaitRequest},
+    model::{Claim, ClaimPatch, ClaimRequest, SpareUnits, Turn, WaitRequest},
     service::{ClaimService, Granted},
     store::{self, Release},
 };
@@ -22,6 +23,7 @@ pub(crate) fn routes() -> OpenApiRouter<ClaimService> {
         .routes(routes!(create_claim))
         .routes(routes!(get_claim, update_claim, delete_claim))
         .routes(routes!(claim_or_wait))
+        .routes(routes!(get_spare_units))
 }
 
 /// Claims a unit for an instance, or returns the one that it holds. Idempotent by the instance's id. If no unit is free, it
@@ -118,4 +120,27 @@ async fn delete_claim(
 ) -> Result<StatusCode, Problem> {
     service.release(Release { instance, claimed_at: query.claimed_at, attempt: query.attempt }).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Which specification is asked for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct SpareQuery {
+    /// Name of the specification.
+    gpu_spec: String,
+}
+
+/// Returns how many units interruptible claims of a specification would get now. Nothing is reserved.
+#[utoipa::path(get, path = "/internal/v1/spare-units", tag = "internal", params(SpareQuery),
+    responses((status = 200, description = "The number", body = SpareUnits)),
+    extensions(("x-problems" = json!([ProblemType::NotFound]))),
+)]
+async fn get_spare_units(
+    State(service): State<ClaimService>,
+    _: Caller,
+    Query(query): Query<SpareQuery>,
+) -> Result<Json<SpareUnits>, Problem> {
+    let units = service.spare_units(&query.gpu_spec).await?.ok_or(Error::NotFound)?;
+    Ok(Json(SpareUnits { units }))
 }

@@ -78,6 +78,32 @@ pub(super) async fn claim_spare(
     .await
 }
 
+/// Returns how many spare units interruptible claims of the specification would get now: as [`claim_spare`]. None if there is no
+/// such specification.
+pub(super) async fn spare(
+    conn: &mut PgConnection,
+    spec_name: &str,
+    avoided: &[DatacenterId],
+    hold_back: i64,
+) -> sqlx::Result<Option<i64>> {
+    sqlx::query_scalar!(
+        r#"select coalesce((
+               select sum(x.units) from (
+                   select sum(c.available)::bigint - $3 as units
+                   from datacenters d join stock_counts c on c.gpu_spec_id = s.id and c.datacenter_id = d.id
+                   where d.state = 'active' and d.id <> all($2::uuid[])
+                     and not exists (select from queue_entries q where q.gpu_spec_id = s.id
+                                     and (q.datacenter_id is null or q.datacenter_id = d.id))
+                   group by d.id having sum(c.available) > $3) x), 0)::bigint as "units!"
+           from gpu_specs s where s.name = $1"#,
+        spec_name,
+        avoided as &[DatacenterId],
+        hold_back,
+    )
+    .fetch_optional(conn)
+    .await
+}
+
 /// Gives units of interruptible claims to those of these instances that hold none: first those of the lowest rank, of these
 /// the newest claims. Their instances have to leave within `leave_seconds`. Returns the instances that have got one.
 ///

@@ -76,6 +76,14 @@ pub struct WaitRequest {
     pub priority: i32,
 }
 
+/// Units that interruptible claims would get now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+pub(super) struct SpareUnits {
+    /// Free units that exceed the hold-back, in datacenters for which no instance waits.
+    #[schema(example = 3)]
+    pub(super) units: i64,
+}
+
 /// What an instance that is ready to wait has now.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Turn {

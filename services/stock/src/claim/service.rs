@@ -121,11 +121,30 @@ impl ClaimService {
         }
     }
 
+    /// Returns how many units interruptible claims of a specification would get now; none if there is no such specification.
+    pub(super) async fn spare_units(&self, spec_name: &str) -> sqlx::Result<Option<i64>> {
+        let avoided = silent_datacenters(&self.state.db, &self.state.silence).await?;
+        let mut tx = self.state.db.worker().await?;
+        let hold_back = i64::from(self.state.config.interruptible_hold_back);
+        interruptible_store::spare(&mut tx, spec_name, &avoided, hold_back).await
+    }
+
     /// Releases the unit that the instance holds, if any.
     pub(super) async fn release(&self, release: Release) -> Result<(), Error> {
         let released = self.releases.submit((), release).await.ok_or(Error::BatchLost)?;
         released.map_err(Error::Database)
     }
+}
+
+/// Returns the datacenters whose cluster does not answer.
+async fn silent_datacenters(db: &Db, silence: &Silence) -> sqlx::Result<Vec<DatacenterId>> {
+    let silent = silence.clusters();
+    if silent.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut tx = db.worker().await?;
+    let all = datacenter::store::list(&mut tx, "", i64::MAX).await?;
+    Ok(all.into_iter().filter(|one| silent.contains(&one.cluster)).map(|one| one.id).collect())
 }
 
 fn invalid(pointer: &str, detail: &str) -> Error {
@@ -231,7 +250,7 @@ impl Claims {
                 queue::store::waiting(&mut tx, spec, datacenter, &entrants(claimants, outcomes)).await?;
             outcomes.extend(waiting.into_iter().map(|instance| (instance, ClaimOutcome::Queued)));
         }
-        let silent = if datacenter.is_none() { self.silent_datacenters().await? } else { Vec::new() };
+        let silent = if datacenter.is_none() { silent_datacenters(&self.db, &self.silence).await? } else { Vec::new() };
         let (mut avoided, mut may_recall) = (silent.clone(), true);
         let on_nodes = open(claimants.iter().filter(|claimant| claimant.node.is_some()), outcomes);
         // clusters may have nodes of the same name
@@ -331,7 +350,10 @@ impl Claims {
         outcomes: &mut Outcomes,
     ) -> sqlx::Result<Option<ClaimOutcome>> {
         let Target { spec, datacenter, .. } = *target;
-        let avoided = if datacenter.is_none() { self.silent_datacenters().await? } else { Vec::new() };
+        let avoided = match datacenter {
+            None => silent_datacenters(&self.db, &self.silence).await?,
+            Some(_) => Vec::new(),
+        };
         let mut wanted = Interruptible::default();
         for claimant in claimants {
             if !wanted.instances.contains(&claimant.instance) {
@@ -356,17 +378,6 @@ impl Claims {
                 Err(error) => return Err(error),
             }
         }
-    }
-
-    /// Returns the datacenters whose cluster does not answer.
-    async fn silent_datacenters(&self) -> sqlx::Result<Vec<DatacenterId>> {
-        let silent = self.silence.clusters();
-        if silent.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut tx = self.db.worker().await?;
-        let all = datacenter::store::list(&mut tx, "", i64::MAX).await?;
-        Ok(all.into_iter().filter(|one| silent.contains(&one.cluster)).map(|one| one.id).collect())
     }
 
     async fn refuse(&self, spec: GpuSpecId, datacenter: Option<DatacenterId>) -> sqlx::Result<ClaimOutcome> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use testkit::Response;
+use testkit::{Response, eventually};
 
 use crate::world::{Replica, World, instance, tenant};
 
@@ -88,6 +88,30 @@ async fn a_claim_without_a_free_unit_takes_the_one_of_the_lowest_rank() {
     replica.release(&holder).await;
     assert_eq!(replica.numbers().await, [1, 0, 2, 3]);
     world.assert_sound().await;
+}
+
+#[tokio::test]
+async fn the_stock_tells_what_it_would_lend() {
+    let (world, replica, spec_id) = world(4, 1).await;
+    let jobs = replica.base.service("jobs");
+    let spare = async || jobs.get("/internal/v1/spare-units?gpu_spec=a").await.expect(200).body["units"].clone();
+    assert_eq!(spare().await, 3);
+    let _ = replica.claim_interruptible(&instance(), &spec_id).await.expect(201);
+    let _ = replica.claim(&instance(), &spec_id).await.expect(201);
+    assert_eq!(spare().await, 1);
+    for _ in 0..3 {
+        let _ = replica.claim(&instance(), &spec_id).await.expect(201);
+    }
+    assert_eq!(spare().await, 0);
+    let waiting = instance();
+    assert_eq!(replica.wait_for_unit(&waiting, &spec_id).await, Value::Null);
+    world.units("a", "uk-1", 3).await;
+    eventually("who waits is served first", async || {
+        (replica.service.get(&format!("{CLAIMS}/{waiting}")).await.status == 200).then_some(())
+    })
+    .await;
+    assert_eq!(spare().await, 1);
+    jobs.get("/internal/v1/spare-units?gpu_spec=b").await.expect_problem(404, "not-found");
 }
 
 #[tokio::test]
