@@ -3,7 +3,7 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use atelier_feed::{Changes, Cursor, Feed, Outbox, Wait};
+use atelier_feed::{Changes, Cursor, Feed, Outbox, Start, Wait};
 use db::Db;
 use service::Process;
 use sqlx::{

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ids::{InstanceId, PoolId, TenantId, WorkerId};
+use ids::{InstanceId, JobId, PoolId, TenantId, WorkerId};
 use jiff::{SignedDuration, Timestamp};
 use sqlx::PgConnection;
 
@@ -68,7 +68,7 @@ pub(super) async fn lock_pool(conn: &mut PgConnection, id: PoolId) -> sqlx::Resu
 /// Locks the workers of a pool that the platform runs.
 pub(super) async fn lock_members(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<Member>> {
     let rows = sqlx::query!(
-        r#"select id, stage as "stage!: WorkerStage", tenure as "tenure!: Tenure", current_job is not null as "is_busy!",
+        r#"select id, stage as "stage!: WorkerStage", tenure, current_job is not null as "is_busy!",
                   greatest(extract(epoch from now() - idle_since), 0)::float8 as "idle!"
            from workers where pool_id = $1 and stage is not null order by id for update"#,
         pool as PoolId,
@@ -259,7 +259,7 @@ pub(super) async fn recall(
     sqlx::query!(
         "update jobs set leave_by = $2, generation = generation + 1
          where id = $1 and state in ('assigned', 'running', 'cancelling') and (leave_by is null or leave_by > $2)",
-        job,
+        job as Option<JobId>,
         jiff_sqlx::Timestamp::from(leave_by - LEAVES_BEFORE) as _,
     )
     .execute(&mut *conn)

@@ -73,11 +73,11 @@ async fn spare_units_are_lent_as_far_as_there_are_any() {
     eventually("the stock is asked again", async || (site.gpu.asked() >= asked + 2).then_some(())).await;
 
     // with nothing to do they are returned
-    let small = instances.iter().find(|one| one.order["gpu_spec"] == "small").unwrap();
-    site.register(&service, &pool, small).await;
     for job in &jobs {
         let _ = member.post(&format!("/v1/jobs/{job}/cancel"), Value::Null).await.expect(202);
     }
+    let small = instances.iter().find(|one| one.order["gpu_spec"] == "small").unwrap();
+    site.register(&service, &pool, small).await;
     eventually("the idle one is returned", async || {
         site.gpu.instances().iter().all(|one| one.id != small.id).then_some(())
     })
@@ -125,7 +125,8 @@ async fn a_worker_that_does_not_leave_in_time_loses_its_job_without_a_failure() 
     site.gpu.recall(&instance.id, site.world.in_seconds(4));
     let again = reaches(&member, &work.job, "queued").await;
     assert_eq!(again.body["reason"], "recalled");
-    worker.progress(&work, 3).await.expect_problem(401, "unauthenticated");
+    let refused = worker.progress(&work, 3).await.status;
+    assert!(matches!(refused, 401 | 409), "{refused}: its session has ended, or its token is gone already");
     service.stop().await;
 }
 

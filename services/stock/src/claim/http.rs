@@ -6,7 +6,6 @@ use axum::{extract::State, http::StatusCode};
 use ids::InstanceId;
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde_json::json;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
