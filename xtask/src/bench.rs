@@ -32,6 +32,10 @@ enum Bench {
     Instances,
     /// Claims with one datacenter and 10,000 users, and with 100 and 1,000,000
     Scale,
+    /// Jobs a second by REST and by message, beside RabbitMQ alone and Postgres alone
+    JobsEnqueue,
+    /// How soon a worker has a job, with nothing else to do and with 100,000 queued jobs
+    JobsDispatch,
     /// Rounds of the scheduling core with 100,000 queued jobs and 5,000 GPUs
     JobsCore,
     /// Requests for pictures replayed by the scheduling core and by simple schedulers
@@ -51,6 +55,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         Bench::Scale => ("atelier-stock", "bench_scale"),
         Bench::Instances => ("atelier-gpu", "bench_instances"),
         Bench::Operator => ("atelier-operator", "bench_operator"),
+        Bench::JobsEnqueue | Bench::JobsDispatch => ("atelier-jobs", "bench_service"),
         Bench::JobsCore => ("atelier-jobs", "bench_schedule"),
         Bench::JobsReplay => ("atelier-jobs", "bench_replay"),
         Bench::JobsFairness => ("atelier-jobs", "bench_shares"),
@@ -65,7 +70,18 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     }
     let mut bench = process::command("cargo", Signal::SIGINT);
     bench.current_dir(crate::root()).args(["run", "--release", "--quiet", "--package", package]);
-    bench.args(["--example", example, "--"]).args(&args.rest);
+    bench.args(["--example", example, "--"]);
+    match args.name {
+        Bench::JobsEnqueue => {
+            packages::rabbitmq(Consent::new(false)).await?;
+            bench.arg("enqueue");
+        }
+        Bench::JobsDispatch => {
+            bench.arg("dispatch");
+        }
+        _ => {}
+    }
+    bench.args(&args.rest);
 
     let folder = std::env::temp_dir().join(format!("atelier-bench-{}", std::process::id()));
     let postgres = match args.name {
@@ -74,7 +90,13 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
             packages::proxies(Consent::new(false)).await?;
             None
         }
-        Bench::Claims | Bench::Queue | Bench::Scale | Bench::Instances | Bench::Fairness => {
+        Bench::Claims
+        | Bench::Queue
+        | Bench::Scale
+        | Bench::Instances
+        | Bench::Fairness
+        | Bench::JobsEnqueue
+        | Bench::JobsDispatch => {
             let bin = packages::postgres(Consent::new(false), &folder.join("download")).await?;
             let port = process::free_port()?;
             let postgres = Postgres::start(&Options {

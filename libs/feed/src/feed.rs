@@ -100,11 +100,7 @@ impl Feed {
     ///
     /// # Errors
     /// If the database fails.
-    pub async fn changes<T: DeserializeOwned>(
-        &self,
-        start: &Start,
-        wait: &Wait,
-    ) -> sqlx::Result<Changes<T>> {
+    pub async fn changes<T: DeserializeOwned>(&self, start: &Start, wait: &Wait) -> sqlx::Result<Changes<T>> {
         let deadline = Instant::now() + wait.at_most;
         let mut published = self.published.subscribe();
         let epoch = self.epoch().await?;

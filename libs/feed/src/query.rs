@@ -33,9 +33,11 @@ impl FeedQuery {
     pub fn read(self, stop: CancellationToken) -> Result<(Start, Wait), Problem> {
         let after = match self.after.as_deref().unwrap_or_default() {
             "latest" => Start::Latest,
-            cursor => Start::After(cursor.parse().map_err(|error: InvalidCursor| {
-                Problem::invalid_field("after", error.to_string())
-            })?),
+            cursor => Start::After(
+                cursor
+                    .parse()
+                    .map_err(|error: InvalidCursor| Problem::invalid_field("after", error.to_string()))?,
+            ),
         };
         let seconds = self.wait_seconds.unwrap_or(0);
         if seconds > MAX_WAIT {

@@ -11,8 +11,15 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, artifact, attempt, audit_log, config::Config, dispatch, event, fleet::{self, Fleets}, job,
-    metrics::JobMetrics, model, mq, pool, state::AppState, tenant, upload, worker,
+    NAME, artifact, attempt, audit_log,
+    config::Config,
+    dispatch, event,
+    fleet::{self, Fleets},
+    job,
+    metrics::JobMetrics,
+    model, mq, pool,
+    state::AppState,
+    tenant, upload, worker,
 };
 
 /// Period of the clean-up workers.

@@ -184,14 +184,21 @@ mod tests {
         let fence = Fence { attempt: 2, worker: WorkerId::new() };
         for foreign in [Fence { attempt: 1, ..fence }, Fence { worker: WorkerId::new(), ..fence }] {
             for how in ends() {
-                let refused =
-                    end(&Status::Running(fence), foreign, &how, (counts(0), STAYS), &POLICY, Timestamp::UNIX_EPOCH);
+                let refused = end(
+                    &Status::Running(fence),
+                    foreign,
+                    &how,
+                    (counts(0), STAYS),
+                    &POLICY,
+                    Timestamp::UNIX_EPOCH,
+                );
                 assert!(matches!(refused, Err(Error::NotYours)), "{how:?}");
             }
             assert!(matches!(begin(&Status::Running(fence), foreign), Err(Error::NotYours)));
         }
         for ended in [Status::Succeeded, Status::Cancelled, Status::Expired, Status::Failed(problem())] {
-            let refused = end(&ended, fence, &End::Completed, (counts(0), STAYS), &POLICY, Timestamp::UNIX_EPOCH);
+            let refused =
+                end(&ended, fence, &End::Completed, (counts(0), STAYS), &POLICY, Timestamp::UNIX_EPOCH);
             assert!(matches!(refused, Err(Error::NotYours)));
         }
     }
@@ -200,9 +207,15 @@ mod tests {
     fn a_cancelled_job_has_no_results_however_its_attempt_ends() {
         let fence = Fence { attempt: 1, worker: WorkerId::new() };
         for how in ends() {
-            let ended =
-                end(&Status::Cancelling(fence), fence, &how, (counts(2), STAYS), &POLICY, Timestamp::UNIX_EPOCH)
-                    .unwrap();
+            let ended = end(
+                &Status::Cancelling(fence),
+                fence,
+                &how,
+                (counts(2), STAYS),
+                &POLICY,
+                Timestamp::UNIX_EPOCH,
+            )
+            .unwrap();
             assert_eq!((ended.status, ended.attempt), (Status::Cancelled, AttemptState::Cancelled));
         }
     }
@@ -212,9 +225,16 @@ mod tests {
         let fence = Fence { attempt: 1, worker: WorkerId::new() };
         let how = End::Failed { problem: problem(), retryable: true };
         let after = |failures| {
-            end(&Status::Running(fence), fence, &how, (counts(failures), STAYS), &POLICY, Timestamp::UNIX_EPOCH)
-                .unwrap()
-                .status
+            end(
+                &Status::Running(fence),
+                fence,
+                &how,
+                (counts(failures), STAYS),
+                &POLICY,
+                Timestamp::UNIX_EPOCH,
+            )
+            .unwrap()
+            .status
         };
         let again = |seconds| Status::Queued {
             reason: Some(QueuedReason::Retry),
@@ -251,7 +271,8 @@ mod tests {
             assert_eq!((ended.status, ended.counts), (again, Counts { recalls: 1, ..counts }), "{how:?}");
         }
         let done = (counts(0), true);
-        let ended = end(&Status::Running(fence), fence, &End::Completed, done, &POLICY, Timestamp::UNIX_EPOCH);
+        let ended =
+            end(&Status::Running(fence), fence, &End::Completed, done, &POLICY, Timestamp::UNIX_EPOCH);
         assert_eq!(ended.unwrap().status, Status::Succeeded);
     }
 

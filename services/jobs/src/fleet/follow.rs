@@ -32,7 +32,8 @@ async fn follow(state: &AppState) -> anyhow::Result<()> {
         match fleet.gpu.events(&cursor, WAIT).await {
             Ok(read) => {
                 cursor = read.next_cursor;
-                let changed: Vec<InstanceId> = read.items.iter().filter_map(|event| event.instance_id).collect();
+                let changed: Vec<InstanceId> =
+                    read.items.iter().filter_map(|event| event.instance_id).collect();
                 if !changed.is_empty() {
                     let mut tx = state.db.worker().await?;
                     store::check_now(&mut tx, &changed).await?;

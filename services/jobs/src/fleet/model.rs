@@ -162,7 +162,8 @@ mod tests {
 
     #[test]
     fn lent_workers_do_what_firm_ones_cannot() {
-        let lent = |is_busy, idle| Member { tenure: Tenure::Lent, ..member(WorkerStage::Placed, is_busy, idle) };
+        let lent =
+            |is_busy, idle| Member { tenure: Tenure::Lent, ..member(WorkerStage::Placed, is_busy, idle) };
         let size = |lent_max, wanted| Size { min: 1, max: 2, lent_max, wanted };
         let firm = member(WorkerStage::Placed, true, 0);
         let ordered = |size, members: &[Member]| {

@@ -201,11 +201,7 @@ impl Fleets {
         Ok(())
     }
 
-    async fn compare(
-        &self,
-        worker: &Due,
-        instance: Option<ManagedInstance>,
-    ) -> anyhow::Result<()> {
+    async fn compare(&self, worker: &Due, instance: Option<ManagedInstance>) -> anyhow::Result<()> {
         let mut tx = self.state.db.worker().await?;
         if let Some(Recall { leave_by }) = instance.as_ref().and_then(|instance| instance.recalled) {
             store::recall(&mut tx, worker.pool, worker.id, leave_by).await?;

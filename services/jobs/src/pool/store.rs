@@ -43,7 +43,13 @@ impl From<Row> for Pool {
             name: row.name,
             gpu_specs: row.gpu_specs,
             tenant_id: row.owner_id,
-            workers: row.service.map(|service| PoolWorkers { service, version: row.version, min, max, lent_max }),
+            workers: row.service.map(|service| PoolWorkers {
+                service,
+                version: row.version,
+                min,
+                max,
+                lent_max,
+            }),
             status: PoolStatus {
                 desired: size.firm(),
                 actual: counted(row.actual),

@@ -250,7 +250,11 @@ impl Claims {
                 queue::store::waiting(&mut tx, spec, datacenter, &entrants(claimants, outcomes)).await?;
             outcomes.extend(waiting.into_iter().map(|instance| (instance, ClaimOutcome::Queued)));
         }
-        let silent = if datacenter.is_none() { silent_datacenters(&self.db, &self.silence).await? } else { Vec::new() };
+        let silent = if datacenter.is_none() {
+            silent_datacenters(&self.db, &self.silence).await?
+        } else {
+            Vec::new()
+        };
         let (mut avoided, mut may_recall) = (silent.clone(), true);
         let on_nodes = open(claimants.iter().filter(|claimant| claimant.node.is_some()), outcomes);
         // clusters may have nodes of the same name

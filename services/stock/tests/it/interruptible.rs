@@ -94,7 +94,8 @@ async fn a_claim_without_a_free_unit_takes_the_one_of_the_lowest_rank() {
 async fn the_stock_tells_what_it_would_lend() {
     let (world, replica, spec_id) = world(4, 1).await;
     let jobs = replica.base.service("jobs");
-    let spare = async || jobs.get("/internal/v1/spare-units?gpu_spec=a").await.expect(200).body["units"].clone();
+    let spare =
+        async || jobs.get("/internal/v1/spare-units?gpu_spec=a").await.expect(200).body["units"].clone();
     assert_eq!(spare().await, 3);
     let _ = replica.claim_interruptible(&instance(), &spec_id).await.expect(201);
     let _ = replica.claim(&instance(), &spec_id).await.expect(201);
