@@ -14,6 +14,7 @@ pub mod page;
 pub mod problem;
 pub mod request_id;
 pub mod subject;
+pub mod urgency;
 
 pub use checks::Checks;
 pub use error_chain::ErrorChain;
@@ -24,3 +25,4 @@ pub use last_event_id::LastEventId;
 pub use operation::{Operation, OperationProgress, OperationState};
 pub use page::{Cursor, Page, PageParams, PageRequest};
 pub use problem::{FieldError, Problem, ProblemDetails, ProblemType};
+pub use urgency::{NamedUrgency, Urgency};

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use api::Urgency;
 use axum::http::{HeaderMap, Method};
 
 /// The rank of a request, the most urgent first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
-    /// Ends something that costs or harms: stop, cancel, delete, sign out; and what administrators do.
+    /// Ends something that costs or harms: stop, cancel, delete, sign out; what administrators do; a look at a job.
     Urgent,
     Ordinary,
     /// May wait: history, statistics.
@@ -20,14 +21,24 @@ const URGENT: [&str; 4] = ["stop", "cancel", "revoke", "suspend"];
 const BACKGROUND: [&str; 5] = ["events", "log", "metrics", "usage", "platform-usage"];
 
 impl Class {
-    /// The class of a request. A client may lower it by `Priority: u=6` or `u=7` (RFC 9218).
+    /// The class of a request. A client may lower it by `Priority` (RFC 9218), and not raise it: everything would be urgent.
     pub(crate) fn of(method: &Method, path: &str, headers: &HeaderMap, is_admin: bool) -> Self {
-        if is_background(headers) {
-            return Self::Background;
+        let own = Self::by_path(method, path, is_admin);
+        match Urgency::of(headers) {
+            Some(Urgency::Background) => Self::Background,
+            Some(Urgency::Ordinary) => own.max(Self::Ordinary),
+            Some(Urgency::Urgent) | None => own,
         }
-        let last = path.rsplit('/').next().unwrap_or_default();
+    }
+
+    fn by_path(method: &Method, path: &str, is_admin: bool) -> Self {
+        let mut segments = path.rsplit('/');
+        let (last, parent) = (segments.next().unwrap_or_default(), segments.next().unwrap_or_default());
         let is_read = method.is_safe();
-        if !is_read && (*method == Method::DELETE || is_admin || URGENT.contains(&last)) {
+        if is_read && parent == "jobs" {
+            // who waits for a result looks at it
+            Self::Urgent
+        } else if !is_read && (*method == Method::DELETE || is_admin || URGENT.contains(&last)) {
             Self::Urgent
         } else if is_read && BACKGROUND.contains(&last) {
             Self::Background
@@ -55,13 +66,6 @@ impl Class {
     }
 }
 
-fn is_background(headers: &HeaderMap) -> bool {
-    headers
-        .get("priority")
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|value| value.split(',').any(|part| matches!(part.trim(), "u=6" | "u=7")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +80,9 @@ mod tests {
             (Method::DELETE, "/v1/instances/inst_1", false, Class::Urgent),
             (Method::POST, "/v1/gpu-specs", true, Class::Urgent),
             (Method::GET, "/v1/stock", true, Class::Ordinary),
+            (Method::GET, "/v1/jobs", false, Class::Ordinary),
+            (Method::GET, "/v1/jobs/job_1", false, Class::Urgent),
+            (Method::GET, "/v1/jobs/job_1/events", false, Class::Background),
             (Method::GET, "/v1/events", false, Class::Background),
             (Method::GET, "/v1/instances/inst_1/metrics", false, Class::Background),
         ] {
@@ -91,6 +98,7 @@ mod tests {
             Class::of(&Method::DELETE, "/v1/instances/inst_1", &headers, false)
         };
         assert_eq!(priority("u=7, i"), Class::Background);
+        assert_eq!(priority("u=3"), Class::Ordinary);
         assert_eq!(priority("u=0"), Class::Urgent);
         let mut headers = HeaderMap::new();
         headers.insert("priority", "u=0".parse().unwrap());

@@ -25,6 +25,8 @@ use crate::{
 
 /// Characters of the name of a group, at most.
 const MAX_GROUP: usize = 128;
+/// Priority of a job that names none.
+const DEFAULT_PRIORITY: u8 = 5;
 /// Furthest deadline.
 const MAX_DEADLINE: SignedDuration = SignedDuration::from_hours(30 * 24);
 
@@ -138,7 +140,8 @@ fn read(new: &NewJob) -> Result<Submission<'_>, Error> {
         )
     })?;
     let mut checks = Checks::default();
-    checks.within("/priority", new.priority, 0, 9);
+    let priority = new.priority.unwrap_or(DEFAULT_PRIORITY);
+    checks.within("/priority", priority, 0, 9);
     if let Some(group) = &new.group {
         checks.display_name("/group", group, MAX_GROUP);
     }
@@ -160,8 +163,8 @@ fn read(new: &NewJob) -> Result<Submission<'_>, Error> {
         application: &new.application,
         method: &new.method,
         kind: method.kind(),
-        level: new.level.unwrap_or_else(|| Level::of_priority(new.priority)),
-        priority: new.priority,
+        level: new.level.unwrap_or_else(|| Level::of_priority(priority)),
+        priority,
         group: new
             .group
             .clone()

@@ -1,6 +1,9 @@
 //! Jobs over HTTP.
 
-use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
+use api::{
+    ETag, IdempotencyKey, IfMatch, Json, NamedUrgency, Page, PageParams, Path, Problem, ProblemType, Query,
+    Reply,
+};
 use auth::Member;
 use axum::{extract::State, http::StatusCode};
 use ids::{JobId, TenantId};
@@ -124,9 +127,11 @@ async fn create_job(
     State(state): State<AppState>,
     member: Member,
     key: IdempotencyKey,
-    Json(new): Json<NewJob>,
+    urgency: NamedUrgency,
+    Json(mut new): Json<NewJob>,
 ) -> Result<Reply, Problem> {
     member.writer()?;
+    new.set_urgency(urgency);
     let tenant = member.tenant;
     inputs::confirm(&state, tenant, std::slice::from_ref(&new)).await?;
     let reply = key
@@ -151,9 +156,11 @@ async fn create_job_batch(
     State(state): State<AppState>,
     member: Member,
     key: IdempotencyKey,
-    Json(new): Json<NewJobBatch>,
+    urgency: NamedUrgency,
+    Json(mut new): Json<NewJobBatch>,
 ) -> Result<Reply, Problem> {
     member.writer()?;
+    new.jobs.iter_mut().for_each(|job| job.set_urgency(urgency));
     let mut checks = api::Checks::default();
     checks.within("/jobs", new.jobs.len(), 1, MAX_BATCH);
     checks.finish()?;

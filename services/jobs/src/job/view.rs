@@ -1,6 +1,6 @@
 //! Jobs as JSON.
 
-use api::ProblemDetails;
+use api::{NamedUrgency, ProblemDetails, Urgency};
 use ids::{JobId, ModelId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -27,10 +27,11 @@ pub(crate) struct NewJob {
     #[schema(value_type = Object, example = json!({ "prompt": "a fox in the snow", "steps": 20 }))]
     pub(crate) parameters: Value,
     /// Orders the jobs of a tenant, 9 first.
-    #[serde(default = "default_priority")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 9, default = 5)]
-    pub(crate) priority: u8,
-    /// Level of the job. By default it follows from the priority: 0–2 `background`, 3–6 `ordinary`, 7–9 `urgent`.
+    pub(crate) priority: Option<u8>,
+    /// Level of the job. By default it follows from the priority: 0–2 `background`, 3–6 `ordinary`, 7–9 `urgent`; without a
+    /// priority from the header `Priority` (RFC 9218): `u=0` to `u=2` is `urgent`, `u=6` and `u=7` `background`.
     #[serde(default)]
     pub(crate) level: Option<Level>,
     /// Jobs with the same group run on one node. At most 128 characters.
@@ -48,6 +49,19 @@ pub(crate) struct NewJob {
     /// returns the same job, however late.
     #[serde(default)]
     pub(crate) req_no: Option<Uuid>,
+}
+
+impl NewJob {
+    /// Sets the level to what the request's header says, unless the body says something.
+    pub(super) fn set_urgency(&mut self, urgency: NamedUrgency) {
+        if self.level.is_none() && self.priority.is_none() {
+            self.level = urgency.0.map(|urgency| match urgency {
+                Urgency::Urgent => Level::Urgent,
+                Urgency::Ordinary => Level::Ordinary,
+                Urgency::Background => Level::Background,
+            });
+        }
+    }
 }
 
 /// Up to 1,000 jobs.
@@ -89,10 +103,6 @@ pub(crate) struct JobChange {
     #[serde(default)]
     #[schema(example = "2026-12-01T08:00:00Z")]
     pub(crate) deadline: Option<Timestamp>,
-}
-
-fn default_priority() -> u8 {
-    5
 }
 
 /// How far the latest attempt is.

@@ -207,7 +207,7 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
         application: application.to_owned(),
         method: name.to_owned(),
         parameters: body.parameters,
-        priority,
+        priority: Some(priority),
         level: None,
         group,
         group_mode,
@@ -298,7 +298,7 @@ mod tests {
                              "x-deadline": "2030-01-01T00:00:00Z", "traceparent": "00-1-1-01" });
         let plain = read(&message(header.clone(), &fox()), TenantId::new()).unwrap();
         assert_eq!((plain.application.as_str(), plain.method.as_str()), ("stable-diffusion", "txt2img"));
-        assert_eq!((plain.priority, plain.req_no), (8, Some(NUMBER.parse().unwrap())));
+        assert_eq!((plain.priority, plain.req_no), (Some(8), Some(NUMBER.parse().unwrap())));
         assert_eq!(plain.deadline, Some("2030-01-01T00:00:00Z".parse().unwrap()));
         let mut enveloped = message(json!({}), &json!({ "header": header, "body": fox() }));
         enveloped.properties.content_type = Some(ENVELOPE.to_owned());
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(code(&one), Code::Malformed);
         one.properties.correlation_id = Some(NUMBER.to_owned());
         let read = read(&one, TenantId::new()).unwrap();
-        assert_eq!((read.req_no, read.priority), (Some(NUMBER.parse().unwrap()), 5));
+        assert_eq!((read.req_no, read.priority), (Some(NUMBER.parse().unwrap()), Some(5)));
         one.properties.headers.insert("reqNo".to_owned(), json!(Uuid::new_v4().to_string()));
         assert_eq!(code(&one), Code::Malformed);
     }

@@ -58,6 +58,18 @@ async fn levels_follow_from_priorities() {
     ] {
         assert_eq!(submit(&member, order).await.str("level"), level);
     }
+    // as the request (RFC 9218), unless the body says something
+    for (header, order, level) in [
+        ("u=1", json!({}), "urgent"),
+        ("u=4", json!({}), "ordinary"),
+        ("u=7, i", json!({}), "background"),
+        ("u=9", json!({}), "ordinary"),
+        ("u=1", json!({ "priority": 5 }), "ordinary"),
+        ("u=7", json!({ "level": "urgent" }), "urgent"),
+    ] {
+        let asking = member.header("priority", header);
+        assert_eq!(submit(&asking, order).await.str("level"), level, "{header}");
+    }
     service.stop().await;
 }
 
