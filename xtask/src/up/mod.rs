@@ -102,6 +102,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let secrets = Secrets::load_or_create(&data)?;
     let mut platform =
         platform::Platform::new(config.clone(), datacenters, gateways, &data, programs, secrets.clone())?;
+    platform.prepare_for_jobs();
     let interrupted = supervise::interrupted()?;
     tokio::pin!(interrupted);
     let up = tokio::select! {
@@ -180,8 +181,12 @@ async fn bring_up(
         Ok(admin) => {
             let names: Vec<_> = platform.datacenters.iter().map(|one| (one.name, one.name)).collect();
             seed::seed(&admin, &access, &names, suited).await?;
-            if !platform.is_drilled {
-                platform.start_worker(&worker::token(&admin, &platform.data).await?).await?;
+            if platform.runs_jobs {
+                let begun = Instant::now();
+                if let Some(token) = worker::pool(&admin, &platform.datacenters[0], &platform.data).await? {
+                    platform.start_worker(&token).await?;
+                }
+                println!("  {:<28} {:>6.2} s", "pool of jobs", begun.elapsed().as_secs_f64());
             }
         }
         // for example after a change of the password, once the platform has been up

@@ -33,8 +33,10 @@ pub(crate) struct Platform {
     pub(crate) config: Config,
     /// The same, with the ports at which the services reach Postgres and the object store.
     endpoints: Config,
-    /// Whether it is that of a drill, which has no worker of jobs.
-    pub(crate) is_drilled: bool,
+    /// Whether it is that of a drill.
+    is_drilled: bool,
+    /// Whether it has a pool of jobs with workers. Programs of an earlier version may not know the settings for it.
+    pub(crate) runs_jobs: bool,
     pub(crate) datacenters: Vec<Datacenter>,
     gateways: Vec<Gateway>,
     pub(crate) data: PathBuf,
@@ -61,6 +63,7 @@ impl Platform {
         Ok(Self {
             endpoints: config.clone(),
             is_drilled: false,
+            runs_jobs: false,
             config,
             datacenters,
             gateways,
@@ -83,6 +86,11 @@ impl Platform {
     /// than two gateways send requests at least (4 each), so that its pool can be exhausted.
     pub(crate) fn prepare_for_drill(&mut self) {
         self.is_drilled = true;
+    }
+
+    /// Lets the jobs service run workers.
+    pub(crate) fn prepare_for_jobs(&mut self) {
+        self.runs_jobs = true;
     }
 
     /// Control of a process, by name.
@@ -236,6 +244,7 @@ impl Platform {
                 text.push_str("\n[signing]\npublish_before_seconds = 6\npoll_seconds = 2\n");
                 text
             }
+            "jobs" if self.runs_jobs => text + &settings::fleet(&self.config, &self.secrets),
             "gpu" if self.is_drilled => text.replace("[database]\n", "[database]\nmax_connections = 6\n"),
             _ => text,
         }
@@ -282,9 +291,8 @@ impl Platform {
         }
     }
 
-    /// Starts a worker of jobs that draws and trains on the CPU: the stand-ins as its engines, and the runner.
+    /// Starts a registered worker of jobs that draws and trains on the CPU: the stand-ins as its engines, and the runner.
     pub(crate) async fn start_worker(&mut self, token: &str) -> anyhow::Result<()> {
-        let begun = Instant::now();
         let (port, jobs) = (self.config.ports.engine, self.config.ports.jobs_workers);
         let engine = self.programs.join("atelier-webui");
         let (log, pictures) = (self.data.join("log/engine.log"), self.data.join("engine"));
@@ -307,9 +315,7 @@ impl Platform {
             command.env("ATELIER_LORA_DIR", &loras).env("ATELIER_TRAINER_COMMAND", &trainer);
             logged(command, &log)
         })?);
-        self.wait_for("engine", &format!("http://127.0.0.1:{port}/internal/ping")).await?;
-        print_time("worker of jobs", begun);
-        Ok(())
+        self.wait_for("engine", &format!("http://127.0.0.1:{port}/internal/ping")).await
     }
 
     /// Starts HAProxy with this configuration.
