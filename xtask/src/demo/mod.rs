@@ -48,6 +48,9 @@ pub(crate) struct Access {
     /// Whether there is a worker of jobs.
     #[serde(default)]
     pub(crate) has_worker: bool,
+    /// Whether there is a message broker.
+    #[serde(default)]
+    pub(crate) has_broker: bool,
 }
 
 /// The second datacenter.

@@ -372,7 +372,7 @@ token = "{token}"
 }
 
 /// Workers that the jobs service runs as instances.
-pub(crate) fn fleet(config: &Config, secrets: &Secrets) -> String {
+pub(super) fn fleet(config: &Config, secrets: &Secrets) -> String {
     format!(
         r#"
 [fleet]
@@ -385,6 +385,20 @@ token = "{token}"
         workers = config.ports.jobs_workers,
         gpu = config.ports.gpu,
         token = secrets.jobs_token,
+    )
+}
+
+/// The message broker of the jobs service.
+pub(super) fn mq(config: &Config, url: &str) -> String {
+    format!(
+        r#"
+[mq]
+url = "{url}"
+auth_listen = "127.0.0.1:{auth}"
+public_url = "{public}"
+"#,
+        auth = config.ports.jobs_broker,
+        public = super::broker::public_url(config),
     )
 }
 
