@@ -7,6 +7,7 @@ mod hold;
 pub(crate) mod instance;
 mod isolation;
 mod job;
+mod messages;
 mod order;
 mod queue;
 mod revocation;
@@ -116,6 +117,11 @@ impl Steps {
                 Err(error.context(what.to_owned()))
             }
         }
+    }
+
+    /// Prints that there is nothing to do some steps with.
+    pub(crate) fn skip(&self, why: &str) {
+        println!("  -. {why}");
     }
 
     /// Adds a figure to the summary.
