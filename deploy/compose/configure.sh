@@ -39,6 +39,7 @@ done
 for name in gateway gpu identity stock storage jobs operator cluster; do secret "${name}_token" word 20; done
 secret postgres_password word 20
 secret valkey_password word 20
+secret rabbitmq_password word 20
 secret grafana_password word 8
 secret administrator_password word 8
 secret designer_password word 8
@@ -247,6 +248,11 @@ jobs_url = "http://jobs:8097"
 url = "http://gpu:8080"
 token = "$jobs_token"
 
+[mq]
+url = "amqp://atelier:$rabbitmq_password@rabbitmq:5672/%2f"
+auth_listen = "0.0.0.0:8098"
+public_url = "amqp://localhost:5672/%2f"
+
 [callers]
 identity = "$identity_token"
 
@@ -361,15 +367,30 @@ cat >"$out/demo.json" <<END
 }
 END
 
+cat >"$out/rabbitmq.conf" <<END
+default_user = atelier
+default_pass = $rabbitmq_password
+default_vhost = /
+max_message_size = 1048576
+auth_backends.1 = internal
+auth_backends.2 = http
+auth_http.http_method = post
+auth_http.user_path = http://jobs:8098/mq/v1/user
+auth_http.vhost_path = http://jobs:8098/mq/v1/vhost
+auth_http.resource_path = http://jobs:8098/mq/v1/resource
+auth_http.topic_path = http://jobs:8098/mq/v1/topic
+END
+printf '[rabbitmq_auth_backend_http].\n' >"$out/rabbitmq-plugins"
+
 printf '%s' "$postgres_password" >"$out/postgres-password"
 printf '%s' "$grafana_password" >"$out/grafana-password"
 printf 'requirepass %s\nsave ""\nappendonly no\nmaxmemory 64mb\n' "$valkey_password" >"$out/valkey.conf"
 
-# Each container's user; 472 is Grafana's, 999 Valkey's and Postgres'.
+# Each container's user; 472 is Grafana's, 999 Valkey's, Postgres' and RabbitMQ's.
 if [ "$(id -u)" = 0 ]; then
   chmod 711 "$out"
   chown 65532:65532 "$out"/*.toml "$out/kubeconfig" "$out/ceph-keys" "$out/object-store"
   chown 472 "$out/grafana-password"
-  chown 999 "$out/valkey.conf" "$out/postgres-password"
+  chown 999 "$out/valkey.conf" "$out/postgres-password" "$out/rabbitmq.conf" "$out/rabbitmq-plugins"
   for data in "$@"; do chown 65532:65532 "$data"; done
 fi

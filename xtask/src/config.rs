@@ -40,7 +40,11 @@ pub(crate) struct Ports {
     pub(crate) jobs: u16,
     /// For the workers of jobs.
     pub(crate) jobs_workers: u16,
-    /// The engine of the worker of jobs.
+    /// For the message broker's questions about users.
+    pub(crate) jobs_broker: u16,
+    /// The message broker (AMQP).
+    pub(crate) broker: u16,
+    /// The engine of a registered worker of jobs.
     pub(crate) engine: u16,
     pub(crate) identity: u16,
     pub(crate) operator: u16,
@@ -75,6 +79,8 @@ impl Default for Ports {
             jobs: 8089,
             jobs_workers: 8097,
             engine: 8098,
+            broker: 8099,
+            jobs_broker: 8100,
             identity: 8084,
             operator: 8085,
             cluster: 8086,
@@ -107,6 +113,8 @@ impl Ports {
             ("storage", self.storage),
             ("jobs", self.jobs),
             ("jobs_workers", self.jobs_workers),
+            ("jobs_broker", self.jobs_broker),
+            ("broker", self.broker),
             ("engine", self.engine),
             ("identity", self.identity),
             ("operator", self.operator),

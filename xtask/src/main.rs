@@ -91,7 +91,7 @@ fn main() -> ExitCode {
             Command::Demo(args) => demo::run(args).await,
             Command::Soak(args) => soak::run(args).await,
             Command::Upgrade(args) => upgrade::run(args).await,
-            Command::Drill(args) => drill::run(args).await,
+            Command::Drill(args) => Box::pin(drill::run(args)).await,
             Command::Audit(args) => audit::run(args).await,
             Command::Test(args) => test::run(args).await,
             Command::Check(args) => check::run(args).await,

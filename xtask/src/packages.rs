@@ -34,14 +34,24 @@ impl Consent {
         if !std::io::stdin().is_terminal() {
             bail!("{what} is required; --yes installs it");
         }
+        if !Self::is_granted()? {
+            bail!("{what} is required");
+        }
+        Ok(())
+    }
+
+    /// Whether to install what is not required. Without a terminal, only with consent in advance.
+    fn wants(self, what: &str) -> anyhow::Result<bool> {
+        println!("  missing: {what}, which is not required");
+        Ok(self.given || std::io::stdin().is_terminal() && Self::is_granted()?)
+    }
+
+    fn is_granted() -> anyhow::Result<bool> {
         print!("  install it? [y/N] ");
         std::io::stdout().flush()?;
         let mut answer = String::new();
         std::io::stdin().read_line(&mut answer)?;
-        if !matches!(answer.trim(), "y" | "Y" | "yes") {
-            bail!("{what} is required");
-        }
-        Ok(())
+        Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
     }
 }
 
@@ -148,6 +158,18 @@ pub(crate) async fn rabbitmq(consent: Consent) -> anyhow::Result<()> {
         bail!("RabbitMQ is required, and can be installed with apt only");
     }
     apt(consent, &["rabbitmq-server"]).await
+}
+
+/// Installs RabbitMQ, if that is possible and wanted. Returns why it is not there.
+pub(crate) async fn optional_rabbitmq(consent: Consent) -> anyhow::Result<Option<String>> {
+    if rabbitmq::is_installed() {
+        return Ok(None);
+    }
+    if !apt_works() || !consent.wants("rabbitmq-server (apt-get)")? {
+        return Ok(Some("RabbitMQ is not installed".to_owned()));
+    }
+    let installed = apt_install(&["rabbitmq-server"]).await;
+    Ok(installed.err().map(|error| format!("RabbitMQ cannot be installed: {error:#}")))
 }
 
 /// Makes sure of the program that checks and tests the rules of Prometheus.
@@ -354,6 +376,10 @@ fn apt_works() -> bool {
 
 async fn apt(consent: Consent, packages: &[&str]) -> anyhow::Result<()> {
     consent.ask(&format!("{} (apt-get)", packages.join(", ")))?;
+    apt_install(packages).await
+}
+
+async fn apt_install(packages: &[&str]) -> anyhow::Result<()> {
     let apt = |arguments: &[&str]| {
         let mut command = if nix::unistd::geteuid().is_root() {
             Command::new("apt-get")

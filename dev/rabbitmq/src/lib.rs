@@ -1,5 +1,5 @@
 //! A RabbitMQ node for development and tests: the machine's `rabbitmq-server`, on 127.0.0.1 only, with a folder and ports
-//! of its own. Nothing of it outlives this process.
+//! of its own. Nothing of it outlives this process; what a killed one could not end, [`end_leftovers`] ends.
 
 use std::{
     fmt::Write as _,
@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use nix::{
-    sys::signal::{Signal, killpg},
+    sys::signal::{Signal, kill, killpg},
     unistd::Pid,
 };
 use tokio::{
@@ -26,8 +26,12 @@ const PROGRAMS: &str = "/usr/lib/rabbitmq/bin";
 const START_LIMIT: Duration = Duration::from_secs(90);
 /// Time for a clean stop.
 const STOP_LIMIT: Duration = Duration::from_secs(15);
+/// Longest time for the processes of a killed node to end.
+const LEFTOVER_LIMIT: Duration = Duration::from_secs(10);
 /// The user of the platform's own services.
 const USER: &str = "atelier";
+/// The variable with the folder of the data, which all processes of a node have.
+const MARK: &str = "RABBITMQ_MNESIA_BASE";
 
 /// Returns whether this machine has RabbitMQ.
 #[must_use]
@@ -62,7 +66,7 @@ pub struct Broker {
     distribution: u16,
     epmd_port: u16,
     password: String,
-    children: Vec<Child>,
+    children: Vec<(&'static str, Child)>,
 }
 
 impl Broker {
@@ -71,6 +75,16 @@ impl Broker {
     /// # Errors
     /// If RabbitMQ is not installed, or does not start.
     pub async fn start(options: &Options) -> anyhow::Result<Self> {
+        let mut broker = Self::launch(options)?;
+        broker.answers().await?;
+        Ok(broker)
+    }
+
+    /// Starts the processes of a node, which takes connections once it [answers](Self::answers).
+    ///
+    /// # Errors
+    /// If RabbitMQ is not installed, or the folder is not writable.
+    pub fn launch(options: &Options) -> anyhow::Result<Self> {
         let folder = std::path::absolute(&options.folder)?;
         for part in ["data", "log"] {
             std::fs::create_dir_all(folder.join(part))?;
@@ -87,7 +101,7 @@ impl Broker {
         secret(&broker.folder.join(".erlang.cookie"))?;
         std::fs::write(broker.folder.join("enabled_plugins"), "[rabbitmq_auth_backend_http].\n")?;
         std::fs::write(broker.folder.join("rabbitmq.conf"), broker.settings(options.auth.as_deref()))?;
-        broker.launch().await?;
+        broker.spawn_all()?;
         Ok(broker)
     }
 
@@ -113,7 +127,26 @@ impl Broker {
     /// # Errors
     /// If it does not start.
     pub async fn restart(&mut self) -> anyhow::Result<()> {
-        self.launch().await
+        self.spawn_all()?;
+        self.answers().await
+    }
+
+    /// Waits until a process of the node has ended. Returns which, and how.
+    pub async fn ended(&mut self) -> String {
+        loop {
+            match self.find_ended() {
+                Ok(None) => tokio::time::sleep(Duration::from_millis(200)).await,
+                Ok(Some(how)) => return how,
+                Err(error) => return format!("{error:#}"),
+            }
+        }
+    }
+
+    /// The node's process; none after [`Self::kill`] or [`Self::stop`].
+    #[must_use]
+    pub fn pid(&self) -> Option<Pid> {
+        let (_, node) = self.children.last()?;
+        Some(Pid::from_raw(i32::try_from(node.id()?).ok()?))
     }
 
     /// Stops the node. Its data stay.
@@ -147,14 +180,21 @@ auth_backends.1 = internal
         settings
     }
 
-    async fn launch(&mut self) -> anyhow::Result<()> {
+    fn spawn_all(&mut self) -> anyhow::Result<()> {
         // its own, as one that Erlang starts outlives the node
         let mut epmd = self.command("epmd");
         epmd.args(["-port", &self.epmd_port.to_string(), "-address", "127.0.0.1"]);
         self.spawn("epmd", epmd)?;
         let mut server = self.command(format!("{PROGRAMS}/rabbitmq-server"));
         server.arg("-noinput");
-        self.spawn("rabbitmq-server", server)?;
+        self.spawn("rabbitmq-server", server)
+    }
+
+    /// Waits until the node takes connections.
+    ///
+    /// # Errors
+    /// If it does not. Then it is killed.
+    pub async fn answers(&mut self) -> anyhow::Result<()> {
         if let Err(error) = self.ready().await {
             let logs = ["console.log", "rabbit.log"].map(|name| self.tail(name));
             self.kill().await;
@@ -166,10 +206,8 @@ auth_backends.1 = internal
     async fn ready(&mut self) -> anyhow::Result<()> {
         let begun = Instant::now();
         loop {
-            for child in &mut self.children {
-                if let Some(status) = child.try_wait()? {
-                    bail!("a process has ended ({status})");
-                }
+            if let Some(how) = self.find_ended()? {
+                bail!("{how}");
             }
             if TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await.is_ok() {
                 return Ok(());
@@ -179,6 +217,15 @@ auth_backends.1 = internal
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
+    }
+
+    fn find_ended(&mut self) -> anyhow::Result<Option<String>> {
+        for (name, child) in &mut self.children {
+            if let Some(status) = child.try_wait()? {
+                return Ok(Some(format!("{name} has ended ({status})")));
+            }
+        }
+        Ok(self.children.is_empty().then(|| "it does not run".to_owned()))
     }
 
     /// A command of the node, in a process group of its own; it is killed when this process dies.
@@ -196,8 +243,9 @@ auth_backends.1 = internal
             .env("RABBITMQ_CONFIG_FILE", folder("rabbitmq.conf"))
             .env("RABBITMQ_ADVANCED_CONFIG_FILE", folder("advanced.config"))
             .env("RABBITMQ_ENABLED_PLUGINS_FILE", folder("enabled_plugins"))
-            .env("RABBITMQ_MNESIA_BASE", folder("data"))
+            .env(MARK, folder("data"))
             .env("RABBITMQ_LOG_BASE", folder("log"))
+            .env("ERL_CRASH_DUMP", folder("log/erl_crash.dump"))
             .env("RABBITMQ_DIST_PORT", self.distribution.to_string())
             .env("RABBITMQ_ALLOW_INPUT", "1")
             .env("ERL_EPMD_PORT", self.epmd_port.to_string())
@@ -218,11 +266,12 @@ auth_backends.1 = internal
         Command::from(command)
     }
 
-    fn spawn(&mut self, name: &str, mut command: Command) -> anyhow::Result<()> {
+    fn spawn(&mut self, name: &'static str, mut command: Command) -> anyhow::Result<()> {
         let file = self.folder.join("log/console.log");
         let log = std::fs::OpenOptions::new().create(true).append(true).open(file)?;
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).kill_on_drop(true);
-        self.children.push(command.spawn().with_context(|| format!("cannot start {name}"))?);
+        let child = command.spawn().with_context(|| format!("cannot start {name}"))?;
+        self.children.push((name, child));
         Ok(())
     }
 
@@ -234,7 +283,7 @@ auth_backends.1 = internal
 
     async fn end(&mut self, signal: Signal, grace: Duration) {
         // the node before its epmd
-        while let Some(mut child) = self.children.pop() {
+        while let Some((_, mut child)) = self.children.pop() {
             let pid = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
             let send = |signal| {
                 if let Some(pid) = pid {
@@ -253,12 +302,47 @@ auth_backends.1 = internal
 
 impl Drop for Broker {
     fn drop(&mut self) {
-        for child in &self.children {
+        for (_, child) in &self.children {
             if let Some(pid) = child.id().and_then(|id| i32::try_from(id).ok()) {
                 let _ = killpg(Pid::from_raw(pid), Signal::SIGKILL);
             }
         }
     }
+}
+
+/// Kills the processes that a killed process has left of the node with this folder, and waits until they have ended. Linux only:
+/// elsewhere none are found.
+///
+/// # Errors
+/// If they do not end.
+pub async fn end_leftovers(folder: &Path) -> anyhow::Result<()> {
+    let mark = format!("{MARK}={}", std::path::absolute(folder)?.join("data").display());
+    let begun = Instant::now();
+    loop {
+        let left = processes_with(&mark);
+        if left.is_empty() {
+            return Ok(());
+        }
+        if begun.elapsed() > LEFTOVER_LIMIT {
+            bail!("processes of a killed RabbitMQ do not end: {left:?}");
+        }
+        for pid in left {
+            // it may have ended in between
+            let _ = kill(pid, Signal::SIGKILL);
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// The processes with this variable. One that has ended has none.
+fn processes_with(variable: &str) -> Vec<Pid> {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let has = |process: &std::fs::DirEntry| {
+        let variables = std::fs::read(process.path().join("environ")).unwrap_or_default();
+        variables.split(|byte| *byte == 0).any(|one| one == variable.as_bytes())
+    };
+    let pid = |process: std::fs::DirEntry| process.file_name().to_str()?.parse().ok().map(Pid::from_raw);
+    processes.filter(has).filter_map(pid).collect()
 }
 
 /// The secret in a file, which is created unless it exists.
@@ -278,4 +362,24 @@ fn free_port() -> anyhow::Result<u16> {
         .take(100)
         .find(|&port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok())
         .context("no port of 127.0.0.1 is free")
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_a_killed_process_has_left_of_a_node_is_ended() {
+        let folder = std::env::temp_dir().join(format!("{:032x}", rand::random::<u128>()));
+        let start = |data: PathBuf| {
+            let mut command = std::process::Command::new("sleep");
+            command.arg("1000").env(MARK, data).spawn().unwrap()
+        };
+        let (mut left, mut other) = (start(folder.join("data")), start(folder.join("data-2")));
+        end_leftovers(&folder).await.unwrap();
+        assert!(left.try_wait().unwrap().is_some(), "it runs on");
+        assert!(other.try_wait().unwrap().is_none(), "that of another node has ended");
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
 }

@@ -147,6 +147,7 @@ pub fn sample_secret(key: &str) -> &'static str {
             r#"[{id="company",name="Company",issuer="https://login.example.com",client_id="atelier",client_secret="secret"}]"#
         }
         "shared-limits-url" => "redis://:secret@valkey:6379",
+        "url" => "amqps://atelier:secret@rabbitmq:5671/%2f",
         "owner-password"
         | "app-password"
         | "worker-password"

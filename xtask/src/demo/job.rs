@@ -3,13 +3,25 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use jiff::Timestamp;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::client::{Api, text};
+use crate::process;
 
 /// Longest time from submission to the end.
 pub(super) const LIMIT: Duration = Duration::from_secs(60);
+
+/// Jobs of a kind from which the platform learns how long they take.
+const LEARNED: usize = 8;
+/// What lies between two jobs, and is not foreseen, in seconds for all that wait.
+const SLACK: f64 = 1.5;
+
+#[expect(clippy::disallowed_methods, reason = "the platform's times are compared with it")]
+fn now() -> Timestamp {
+    Timestamp::now()
+}
 
 /// Orders a picture. Returns the id of the job.
 pub(super) async fn picture(designer: &Api) -> anyhow::Result<String> {
@@ -50,6 +62,58 @@ pub(super) async fn follow(designer: &Api, job: &str) -> anyhow::Result<()> {
     let is_complete = positions.iter().all(Option::is_some) && positions.is_sorted();
     ensure!(is_over && is_complete, "not the events of a job that succeeds: {read}");
     Ok(())
+}
+
+/// Orders pictures of one kind, more than the platform needs to learn how long they take. Returns their ids, in order.
+pub(super) async fn dozen(designer: &Api) -> anyhow::Result<Vec<String>> {
+    let picture = json!({
+        "application": "stable-diffusion", "method": "txt2img",
+        "parameters": { "prompt": "a fox in the snow", "steps": 20, "width": 512, "height": 512 },
+    });
+    let body = json!({ "jobs": vec![picture; LEARNED + 4] });
+    let batch = designer.post("/v1/job-batches", body, 202).await?;
+    let items = batch["items"].as_array().context("no items")?;
+    items.iter().map(|item| Ok(text(&item["job"], "id")?.to_owned())).collect()
+}
+
+/// When a job is expected to start.
+pub(super) struct Told {
+    job: String,
+    at: Timestamp,
+    start: Timestamp,
+}
+
+/// Reads when the last of the jobs is expected to start, once enough of them have ended to learn from.
+pub(super) async fn outlook(designer: &Api, jobs: &[String]) -> anyhow::Result<Told> {
+    let state = async |job: &String| designer.get(&format!("/v1/jobs/{job}")).await;
+    process::until("pictures are made", LIMIT, async || {
+        Ok(state(&jobs[LEARNED - 1]).await?["state"] == "succeeded")
+    })
+    .await?;
+    let job = jobs.last().context("no jobs")?;
+    let found = designer.get(&format!("/v1/jobs/{job}/explanation")).await?;
+    let is_told = found["position"].as_u64() > Some(0) && found["message"].is_string();
+    ensure!(is_told, "a job that waits is not explained: {found}");
+    Ok(Told { job: job.clone(), at: now(), start: text(&found, "expected_start")?.parse()? })
+}
+
+/// Waits until the job has started. Returns for how many seconds it was expected to wait, and how much later it started.
+///
+/// # Errors
+/// If that is more than half of the expected wait, and [`SLACK`].
+pub(super) async fn expect_start(designer: &Api, told: &Told) -> anyhow::Result<(f64, f64)> {
+    let path = format!("/v1/jobs/{}", told.job);
+    let mut started = None;
+    process::until("the job starts", LIMIT, async || {
+        started = designer.get(&path).await?["started_at"].as_str().map(str::to_owned);
+        Ok(started.is_some())
+    })
+    .await?;
+    let started: Timestamp = started.context("no time")?.parse()?;
+    let (late, wait) = (started.duration_since(told.start), told.start.duration_since(told.at));
+    let (late, wait) = (late.as_secs_f64(), wait.as_secs_f64());
+    ensure!(late.abs() <= wait / 2.0 + SLACK, "expected in {wait:.1} s, and started {late:+.1} s from then");
+    Ok((wait, late))
 }
 
 /// Downloads the picture from the object store.

@@ -7,6 +7,7 @@ mod hold;
 pub(crate) mod instance;
 mod isolation;
 mod job;
+mod messages;
 mod order;
 mod queue;
 mod revocation;
@@ -48,6 +49,9 @@ pub(crate) struct Access {
     /// Whether there is a worker of jobs.
     #[serde(default)]
     pub(crate) has_worker: bool,
+    /// Whether there is a message broker.
+    #[serde(default)]
+    pub(crate) has_broker: bool,
 }
 
 /// The second datacenter.
@@ -113,6 +117,11 @@ impl Steps {
                 Err(error.context(what.to_owned()))
             }
         }
+    }
+
+    /// Prints that there is nothing to do some steps with.
+    pub(crate) fn skip(&self, why: &str) {
+        println!("  -. {why}");
     }
 
     /// Adds a figure to the summary.

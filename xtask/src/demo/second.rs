@@ -127,7 +127,8 @@ impl Scene<'_> {
     /// Creates an instance. Returns its id and the operation.
     async fn create(&self, name: &str, place: Place<'_>) -> anyhow::Result<(String, Value)> {
         let services = self.designer.list("/v1/services").await?;
-        let webui = services.first().context("the catalogue is empty")?;
+        let webui = services.iter().find(|one| one["service"] == "stable-diffusion-webui");
+        let webui = webui.context("no WebUI in the catalogue")?;
         let body = json!({
             "name": name, "gpu_spec": self.spec, "service": webui["service"], "version": webui["version"],
             "datacenter": place,

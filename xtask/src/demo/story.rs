@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use super::{
     Access, Steps,
     client::{Api, text},
-    hold, instance, isolation, job, order, queue, revocation, second, stock, storage, tenant_end, terminal,
-    training,
+    hold, instance, isolation, job, messages, order, queue, revocation, second, stock, storage, tenant_end,
+    terminal, training,
     usage::{self, Ran},
 };
 
@@ -130,7 +130,24 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
         let model = steps.step("  trains a model from them", training::train(&designer, &images)).await?;
         let compared = training::compare(&designer, &model);
         steps.step("  makes a picture with it, which is nearer to them than without", compared).await?;
+        if access.has_broker {
+            let connect = messages::connect(&designer);
+            let mut line = steps.step("  connects a program of hers to the message queue", connect).await?;
+            let made = messages::picture(&mut line, &model);
+            steps.step("  orders a picture with the model by message, and gets it", made).await?;
+            let cancelled = messages::cancel(&designer, &mut line);
+            steps.step("  orders another, and cancels it while it is made", cancelled).await?;
+            let gone = messages::disconnect(&designer, line);
+            steps.step("  deletes the program's credential", gone).await?;
+        } else {
+            steps.skip("The message queue is off, as `up` has said: its steps are left out");
+        }
         steps.step("  deletes the model", training::delete(&designer, &model)).await?;
+        let queue = steps.step("The designer orders a dozen pictures", job::dozen(&designer)).await?;
+        let told = steps.step("  is told when the last will start", job::outlook(&designer, &queue)).await?;
+        let start = job::expect_start(&designer, &told);
+        let (wait, late) = steps.step("  sees it start at about that time", start).await?;
+        steps.figure("forecast_start_s", format!("{wait:.1}{late:+.1}"));
     }
 
     steps.step("The administrator removes the stock", stock::remove_stock(&admin, &spec)).await?;
@@ -158,6 +175,7 @@ async fn delete_leftovers(admin: &Api, designer: &Api) -> anyhow::Result<()> {
             training::delete(designer, text(&model, "id")?).await?;
         }
     }
+    messages::delete_leftovers(designer).await?;
     for storage in designer.list("/v1/storages").await? {
         if text(&storage, "name")?.starts_with("demo-") {
             storage::delete(designer, text(&storage, "id")?).await?;

@@ -1,5 +1,6 @@
 //! `cargo xtask up`: starts the whole platform in order, keeps it running, and stops it in order.
 
+mod broker;
 pub(crate) mod control;
 pub(crate) mod gateways;
 pub(crate) mod platform;
@@ -80,11 +81,13 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let data = config.data();
     let _lock = lock(&data)?;
     crate::postgres::end_leftover(&data.join("postgres")).await?;
+    rabbitmq::end_leftovers(&broker::folder(&data)).await?;
     if args.fresh {
         clear(&data)?;
         println!("deleted the data in {}", data.display());
     }
     let bin = packages::postgres(Consent::new(args.yes), &data.join("postgresql")).await?;
+    let no_broker = packages::optional_rabbitmq(Consent::new(args.yes)).await?;
     println!("building (the first time takes minutes)");
     let begun = Instant::now();
     let programs = crate::build::programs().await?;
@@ -102,6 +105,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let secrets = Secrets::load_or_create(&data)?;
     let mut platform =
         platform::Platform::new(config.clone(), datacenters, gateways, &data, programs, secrets.clone())?;
+    platform.prepare_for_jobs(no_broker);
     let interrupted = supervise::interrupted()?;
     tokio::pin!(interrupted);
     let up = tokio::select! {
@@ -113,7 +117,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         return Err(error);
     }
     let kubeconfig = settings::kubeconfig(&platform.datacenters[0], &data);
-    print_summary(&config, &secrets, &kubeconfig, begun.elapsed().as_secs_f64(), platform.memory());
+    print_summary(&platform, &kubeconfig, begun.elapsed().as_secs_f64());
     let ended = platform.watch(interrupted).await;
     println!("\nstopping");
     platform.stop().await;
@@ -171,23 +175,31 @@ async fn bring_up(
     postgres_bin: &Path,
     suited: &seed::Suited,
 ) -> anyhow::Result<()> {
+    let begun = Instant::now();
     platform.start_foundations(postgres_bin).await?;
     platform.migrate(&platform::STATEFUL).await?;
     platform.start_services().await?;
-    let access = Access { second: platform.second(), ..access(&platform.config, &platform.secrets) };
+    let mut access = Access { second: platform.second(), ..access(&platform.config, &platform.secrets) };
     let file = platform.data.join(Access::FILE);
     match Api::new(&access.gateway)?.sign_in(&access.administrator).await {
         Ok(admin) => {
             let names: Vec<_> = platform.datacenters.iter().map(|one| (one.name, one.name)).collect();
             seed::seed(&admin, &access, &names, suited).await?;
-            if !platform.is_drilled {
-                platform.start_worker(&worker::token(&admin, &platform.data).await?).await?;
+            if platform.runs_jobs {
+                let begun = Instant::now();
+                if let Some(token) = worker::pool(&admin, &platform.datacenters[0], &platform.data).await? {
+                    platform.start_worker(&token).await?;
+                }
+                println!("  {:<28} {:>6.2} s", "pool of jobs", begun.elapsed().as_secs_f64());
             }
         }
         // for example after a change of the password, once the platform has been up
         Err(error) if file.exists() => println!("  the demo data was not checked: {error:#}"),
         Err(error) => return Err(error),
     }
+    // last: its start takes longest
+    platform.await_broker(begun).await?;
+    access.has_broker = platform.broker.is_ok();
     secrets::write_private(&file, &serde_json::to_vec_pretty(&access)?)
 }
 
@@ -225,26 +237,36 @@ pub(crate) fn access(config: &Config, secrets: &Secrets) -> Access {
         },
         second: None,
         has_worker: true,
+        has_broker: false,
     }
 }
 
-fn print_summary(
-    config: &Config,
-    secrets: &Secrets,
-    kubeconfig: &Path,
-    seconds: f64,
-    memory: Option<(u64, u64)>,
-) {
-    let access = access(config, secrets);
+fn print_summary(platform: &platform::Platform, kubeconfig: &Path, seconds: f64) {
+    let config = &platform.config;
+    let access = access(config, &platform.secrets);
     println!("\nAtelier is up after {seconds:.2} s.\n");
     println!("  API             {}/openapi.json", access.gateway);
+    match &platform.broker {
+        Ok(_) => {
+            println!("  message queue   {} (RabbitMQ {})", broker::public_url(config), broker::version());
+        }
+        Err(why) => println!("  message queue   none ({why}): jobs are submitted over HTTP only"),
+    }
     println!("  administrator   {}   {}", access.administrator.email, access.administrator.password);
     println!("  designer        {}   {}", access.designer.email, access.designer.password);
     println!("  kubectl         export KUBECONFIG={}", kubeconfig.display());
     println!("  logs            {}", config.data().join("log").display());
-    if let Some((platform, postgres)) = memory {
+    if let Some(memory) = platform.memory() {
         let mib = |bytes: u64| bytes / (1024 * 1024);
-        println!("  memory          {} MiB, and {} MiB for Postgres", mib(platform), mib(postgres));
+        print!(
+            "  memory          {} MiB, and {} MiB for Postgres",
+            mib(memory.platform),
+            mib(memory.postgres)
+        );
+        match memory.broker {
+            Some(broker) => println!(", {} MiB for RabbitMQ", mib(broker)),
+            None => println!(),
+        }
     }
     println!("\n  sign in:  curl {}/v1/sessions -H 'content-type: application/json' \\", access.gateway);
     println!(

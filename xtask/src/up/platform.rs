@@ -8,10 +8,12 @@ use std::{
 
 use anyhow::{Context, bail};
 use nix::sys::signal::Signal;
+use rabbitmq::Broker;
 use secrecy::SecretString;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
 use super::{
+    broker,
     control::Control,
     gateways::{self, Gateway},
     secrets::Secrets,
@@ -33,16 +35,30 @@ pub(crate) struct Platform {
     pub(crate) config: Config,
     /// The same, with the ports at which the services reach Postgres and the object store.
     endpoints: Config,
-    /// Whether it is that of a drill, which has no worker of jobs.
-    pub(crate) is_drilled: bool,
+    /// Whether it is that of a drill.
+    is_drilled: bool,
+    /// Whether it has a pool of jobs with workers. Programs of an earlier version may not know the settings for it.
+    pub(crate) runs_jobs: bool,
     pub(crate) datacenters: Vec<Datacenter>,
     gateways: Vec<Gateway>,
     pub(crate) data: PathBuf,
     pub(crate) secrets: Secrets,
     pub(crate) programs: PathBuf,
     postgres: Option<Postgres>,
+    /// Whether the message broker is started.
+    has_broker: bool,
+    /// The message broker, or why there is none.
+    pub(crate) broker: Result<Broker, String>,
     processes: Vec<Supervised>,
     http: reqwest::Client,
+}
+
+/// Memory in bytes.
+pub(crate) struct Memory {
+    /// Of the platform's programs.
+    pub(crate) platform: u64,
+    pub(crate) postgres: u64,
+    pub(crate) broker: Option<u64>,
 }
 
 fn print_time(what: &str, begun: Instant) {
@@ -61,6 +77,7 @@ impl Platform {
         Ok(Self {
             endpoints: config.clone(),
             is_drilled: false,
+            runs_jobs: false,
             config,
             datacenters,
             gateways,
@@ -68,6 +85,8 @@ impl Platform {
             secrets,
             programs,
             postgres: None,
+            has_broker: false,
+            broker: Err("it is not needed".to_owned()),
             processes: Vec::new(),
             http: crate::http::client()?,
         })
@@ -83,6 +102,13 @@ impl Platform {
     /// than two gateways send requests at least (4 each), so that its pool can be exhausted.
     pub(crate) fn prepare_for_drill(&mut self) {
         self.is_drilled = true;
+    }
+
+    /// Lets the jobs service run workers, and take jobs in from a message broker unless there is a reason to have none.
+    pub(crate) fn prepare_for_jobs(&mut self, no_broker: Option<String>) {
+        self.runs_jobs = true;
+        self.has_broker = no_broker.is_none();
+        self.broker = Err(no_broker.unwrap_or_default());
     }
 
     /// Control of a process, by name.
@@ -103,6 +129,9 @@ impl Platform {
         println!("starting");
         for folder in ["config", "log"] {
             std::fs::create_dir_all(self.data.join(folder))?;
+        }
+        if self.has_broker {
+            self.broker = Ok(Broker::launch(&broker::options(&self.config, &self.data))?);
         }
         let own: Vec<_> = self.datacenters.iter().filter(|one| one.kubeconfig.is_none()).cloned().collect();
         for datacenter in &own {
@@ -228,12 +257,35 @@ impl Platform {
         Ok(())
     }
 
+    /// Waits until the broker takes connections. If it does not start, the platform does without.
+    pub(crate) async fn await_broker(&mut self, begun: Instant) -> anyhow::Result<()> {
+        let Ok(broker) = &mut self.broker else { return Ok(()) };
+        if let Err(error) = broker.answers().await {
+            println!("  {error:#}");
+            self.broker = Err(format!("see {}", broker::folder(&self.data).join("log").display()));
+            self.stop_one("jobs").await;
+            self.start("jobs", "jobs", &self.settings("jobs"))?;
+            return self
+                .wait_for("jobs", &format!("http://127.0.0.1:{}/readyz", self.config.ports.jobs))
+                .await;
+        }
+        print_time("RabbitMQ", begun);
+        Ok(())
+    }
+
     fn settings(&self, service: &str) -> String {
         let mut text =
             settings::service(service, &self.endpoints, &self.datacenters, &self.data, &self.secrets);
         match service {
             "identity" if self.is_drilled => {
                 text.push_str("\n[signing]\npublish_before_seconds = 6\npoll_seconds = 2\n");
+                text
+            }
+            "jobs" if self.runs_jobs => {
+                text.push_str(&settings::fleet(&self.config, &self.secrets));
+                if let Ok(broker) = &self.broker {
+                    text.push_str(&settings::mq(&self.config, &broker.url()));
+                }
                 text
             }
             "gpu" if self.is_drilled => text.replace("[database]\n", "[database]\nmax_connections = 6\n"),
@@ -282,9 +334,8 @@ impl Platform {
         }
     }
 
-    /// Starts a worker of jobs that draws and trains on the CPU: the stand-ins as its engines, and the runner.
+    /// Starts a registered worker of jobs that draws and trains on the CPU: the stand-ins as its engines, and the runner.
     pub(crate) async fn start_worker(&mut self, token: &str) -> anyhow::Result<()> {
-        let begun = Instant::now();
         let (port, jobs) = (self.config.ports.engine, self.config.ports.jobs_workers);
         let engine = self.programs.join("atelier-webui");
         let (log, pictures) = (self.data.join("log/engine.log"), self.data.join("engine"));
@@ -307,9 +358,7 @@ impl Platform {
             command.env("ATELIER_LORA_DIR", &loras).env("ATELIER_TRAINER_COMMAND", &trainer);
             logged(command, &log)
         })?);
-        self.wait_for("engine", &format!("http://127.0.0.1:{port}/internal/ping")).await?;
-        print_time("worker of jobs", begun);
-        Ok(())
+        self.wait_for("engine", &format!("http://127.0.0.1:{port}/internal/ping")).await
     }
 
     /// Starts HAProxy with this configuration.
@@ -351,19 +400,21 @@ impl Platform {
         tokio::select! {
             () = interrupted => Ok(()),
             () = supervise::keep_up(&mut self.processes) => Ok(()),
+            () = broker::keep_up(self.broker.as_mut().ok()) => Ok(()),
             error = postgres.keep_up() => Err(error),
         }
     }
 
-    /// Memory of the platform and of Postgres, in bytes.
-    pub(crate) fn memory(&mut self) -> Option<(u64, u64)> {
+    /// The memory of the programs. Linux only.
+    pub(crate) fn memory(&self) -> Option<Memory> {
         let mut platform = 0;
-        for process in &mut self.processes {
-            platform += process::memory(process.running()?.pid())?;
+        for process in &self.processes {
+            platform += process::memory(process.control().pid()?)?;
         }
         let postgres = self.postgres.as_ref()?.process.pid();
         let backends: u64 = process::children(postgres).into_iter().filter_map(process::memory).sum();
-        Some((platform, process::memory(postgres)? + backends))
+        let broker = self.broker.as_ref().ok().and_then(Broker::pid).and_then(process::memory);
+        Some(Memory { platform, postgres: process::memory(postgres)? + backends, broker })
     }
 
     /// Stops everything in reverse order.
@@ -371,9 +422,17 @@ impl Platform {
         while let Some(process) = self.processes.pop() {
             process.stop().await;
         }
-        if let Some(postgres) = self.postgres.take() {
-            postgres.stop().await;
-        }
+        let broker = async {
+            if let Ok(broker) = &mut self.broker {
+                broker.stop().await;
+            }
+        };
+        let postgres = async {
+            if let Some(postgres) = self.postgres.take() {
+                postgres.stop().await;
+            }
+        };
+        tokio::join!(broker, postgres);
     }
 }
 

@@ -69,6 +69,15 @@ pattern = "registry.k8s.io/pause:*"
 [[images]]
 pattern = "atelier/webui:*"
 entrypoint = ["{programs}/atelier-webui"]
+
+# a worker of jobs, which starts its engine; the adapters of both are in the working directory
+[[images]]
+pattern = "atelier/worker-webui:*"
+entrypoint = [
+    "/bin/sh", "-c",
+    "exec '{programs}/atelier-runner' --engine-url http://$POD_IP:7860 -- '{programs}/atelier-webui' --lora-dir loras",
+]
+env = {{ ATELIER_LORA_DIR = "loras", ATELIER_TRAINER_COMMAND = "{programs}/atelier-trainer" }}
 "#,
         port = datacenter.cluster_port,
         folder = datacenter.folder,
@@ -359,6 +368,37 @@ token = "{token}"
         token = secrets.jobs_token,
         database = database(config, secrets),
         auth = revocable(config, &secrets.jobs_token),
+    )
+}
+
+/// Workers that the jobs service runs as instances.
+pub(super) fn fleet(config: &Config, secrets: &Secrets) -> String {
+    format!(
+        r#"
+[fleet]
+jobs_url = "http://127.0.0.1:{workers}"
+
+[fleet.gpu]
+url = "http://127.0.0.1:{gpu}"
+token = "{token}"
+"#,
+        workers = config.ports.jobs_workers,
+        gpu = config.ports.gpu,
+        token = secrets.jobs_token,
+    )
+}
+
+/// The message broker of the jobs service.
+pub(super) fn mq(config: &Config, url: &str) -> String {
+    format!(
+        r#"
+[mq]
+url = "{url}"
+auth_listen = "127.0.0.1:{auth}"
+public_url = "{public}"
+"#,
+        auth = config.ports.jobs_broker,
+        public = super::broker::public_url(config),
     )
 }
 

@@ -11,6 +11,9 @@
 {{- if and .Values.gpu.logArchive.bucket (not .Values.objectStore.endpoint) -}}
 {{- fail "gpu.logArchive.bucket needs objectStore.endpoint" -}}
 {{- end -}}
+{{- if and .Values.jobs.fleet.enabled (not .Values.jobs.fleet.jobsUrl) -}}
+{{- fail "jobs.fleet.enabled needs jobs.fleet.jobsUrl" -}}
+{{- end -}}
 {{- if and .Values.backup.enabled (not .Values.database.provision.existingReaderSecret) -}}
 {{- fail "backup.enabled needs database.provision.existingReaderSecret" -}}
 {{- end -}}

@@ -36,10 +36,20 @@ spec:
       ports:
         - port: {{ $health.port }}
     {{- end }}
-    {{- range rest .spec.ports }}
+    {{- range $port := rest .spec.ports }}
+    {{- if not (hasKey $port "from") }}
     # from everywhere
     - ports:
-        - port: {{ .port }}
+        - port: {{ $port.port }}
+    {{- else if $port.from }}
+    - from:
+        {{- range $port.from }}
+        - namespaceSelector:
+            {{- toYaml . | nindent 12 }}
+        {{- end }}
+      ports:
+        - port: {{ $port.port }}
+    {{- end }}
     {{- end }}
   egress:
     - to:

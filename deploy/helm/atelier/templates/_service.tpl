@@ -8,7 +8,8 @@ All objects of a service: dict with
   stateful    it has a schema in Postgres
   clusters    it uses the clusters of datacenters
   rbac        it has rights in clusters: files/rbac has its service account
-  ports       list of dict "name" "port"; the first is that of health checks and metrics
+  ports       list of dict "name" "port" "from"; the first is that of health checks and metrics. `from` are the selectors of the
+              namespaces that may connect; without it everyone may
   services    list of dict "name" "type" "annotations" "ports": Services besides the internal one
   calledBy    services that call it; public: everyone may
   calls       services that it calls

@@ -104,13 +104,31 @@ const MAX_ENV_VALUE: usize = 32 * 1024;
 const MAX_ENV_TOTAL: usize = 128 * 1024;
 /// Limit of bytes in a path.
 const MAX_PATH: usize = 4096;
-/// Variables of the platform and of Kubernetes.
-const RESERVED_PREFIXES: [&str; 2] = ["ATELIER_", "KUBERNETES_"];
+
+/// Who names environment variables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Author {
+    /// A user or an administrator.
+    User,
+    /// Another service of the platform.
+    Platform,
+}
+
+impl Author {
+    /// Beginnings of the names of others' variables: of the platform, of this service, of Kubernetes.
+    fn reserved(self) -> [&'static str; 2] {
+        match self {
+            Self::User => ["ATELIER_", "KUBERNETES_"],
+            Self::Platform => ["ATELIER_INSTANCE_", "KUBERNETES_"],
+        }
+    }
+}
 
 /// Returns the errors of a list of environment variables at `pointer`.
 #[must_use]
-pub(crate) fn check_env(pointer: &str, env: &[EnvVar]) -> Vec<FieldError> {
-    check_variables(pointer, env.iter().map(|EnvVar { name, value }| (name.as_str(), value.as_str())))
+pub(crate) fn check_env(pointer: &str, env: &[EnvVar], author: Author) -> Vec<FieldError> {
+    let variables = env.iter().map(|EnvVar { name, value }| (name.as_str(), value.as_str()));
+    check_variables(pointer, variables, author)
 }
 
 /// As [`check_env`], of names and values.
@@ -118,6 +136,7 @@ pub(crate) fn check_env(pointer: &str, env: &[EnvVar]) -> Vec<FieldError> {
 pub(crate) fn check_variables<'a>(
     pointer: &str,
     variables: impl ExactSizeIterator<Item = (&'a str, &'a str)> + Clone,
+    author: Author,
 ) -> Vec<FieldError> {
     let mut checks = Checks::default();
     checks.require(variables.len() <= MAX_ENV, pointer, format!("must have at most {MAX_ENV} variables"));
@@ -128,7 +147,7 @@ pub(crate) fn check_variables<'a>(
         let at = format!("{pointer}/{i}/name");
         if !is_variable_name(name) {
             checks.refuse(at, "must be 1 to 128 letters, digits and `_`, not starting with a digit");
-        } else if RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
+        } else if author.reserved().iter().any(|prefix| name.starts_with(prefix)) {
             checks.refuse(at, "is reserved for the platform");
         } else if !names.insert(name) {
             checks.refuse(at, "duplicate name");
@@ -157,7 +176,7 @@ impl Template {
 
     /// Checks the template.
     pub(super) fn check(&self, checks: &mut Checks) {
-        checks.extend(check_env("/template/env", &self.env));
+        checks.extend(check_env("/template/env", &self.env, Author::User));
         let image = &self.image;
         checks.require(
             (1..=1024).contains(&image.len()) && image.bytes().all(|b| b.is_ascii_graphic()),
@@ -267,23 +286,26 @@ mod tests {
 
     #[test]
     fn names_of_variables_are_checked() {
-        let env = |names: &[&str]| {
+        let env_of = |author: Author, names: &[&str]| {
             let env: Vec<_> =
                 names.iter().map(|name| EnvVar { name: (*name).to_owned(), value: String::new() }).collect();
-            check_env("/env", &env).into_iter().map(|error| error.pointer).collect::<Vec<_>>()
+            check_env("/env", &env, author).into_iter().map(|error| error.pointer).collect::<Vec<_>>()
         };
+        let env = |names: &[&str]| env_of(Author::User, names);
         assert_eq!(env(&["A", "_b", "C9", &"x".repeat(128)]), Vec::<String>::new());
         assert_eq!(
             env(&["", "9A", "A B", "A=B", "ATELIER_X", "A", "A", "KUBERNETES_X", "é", &"x".repeat(129)]),
             [0, 1, 2, 3, 4, 6, 7, 8, 9].map(|i| format!("/env/{i}/name"))
         );
+        let names = ["ATELIER_X", "ATELIER_INSTANCE_URL", "KUBERNETES_X"];
+        assert_eq!(env_of(Author::Platform, &names), ["/env/1/name", "/env/2/name"]);
     }
 
     #[test]
     fn the_size_of_an_environment_is_limited() {
         let variable = |i: usize, bytes| EnvVar { name: format!("V{i}"), value: "x".repeat(bytes) };
         let pointers = |env: Vec<EnvVar>| -> Vec<String> {
-            check_env("/env", &env).into_iter().map(|error| error.pointer).collect()
+            check_env("/env", &env, Author::User).into_iter().map(|error| error.pointer).collect()
         };
         assert_eq!(pointers((0..MAX_ENV).map(|i| variable(i, 0)).collect()), [""; 0]);
         assert_eq!(pointers((0..=MAX_ENV).map(|i| variable(i, 0)).collect()), ["/env"]);

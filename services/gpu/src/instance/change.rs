@@ -25,7 +25,7 @@ use super::{
     store,
 };
 use crate::{
-    catalogue::{EnvVar, check_env},
+    catalogue::{Author, EnvVar, check_env},
     config::IdleConfig,
     error::Error,
     event::{By, Detail, InstanceField, Updated},
@@ -99,11 +99,11 @@ impl InstanceChange {
             image.check(&mut checks);
         }
         if let Some(env) = &self.env {
-            checks.extend(check_env("/env", env));
+            checks.extend(check_env("/env", env, Author::User));
             secret::check_env(&mut checks, "/env", env);
         }
         if let Some(secrets) = &self.secrets {
-            secret::check_change(&mut checks, "/secrets", secrets);
+            secret::check_change(&mut checks, "/secrets", secrets, Author::User);
         }
         if let Some(storages) = &self.storages {
             mount::check_new(&mut checks, &Requested::list(storages));

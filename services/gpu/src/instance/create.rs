@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     budget::Admission,
-    catalogue::{self, EnvVar, ServiceImage, Template, check_env},
+    catalogue::{self, Author, EnvVar, ServiceImage, Template, check_env},
     config::IdleConfig,
     error::Error,
     event::By,
@@ -120,8 +120,8 @@ pub(super) fn check_name(checks: &mut Checks, name: Option<&str>) {
 }
 
 impl NewInstance {
-    /// Checks what needs no other service.
-    pub(super) fn check(&self, idle: IdleConfig) -> Result<(), Problem> {
+    /// Checks what needs no other service. The author names its variables and secrets.
+    pub(super) fn check(&self, idle: IdleConfig, author: Author) -> Result<(), Problem> {
         let mut checks = Checks::default();
         check_name(&mut checks, self.name.as_deref());
         check_words(
@@ -144,9 +144,9 @@ impl NewInstance {
         } else {
             checks.require(self.service.is_some(), "/service", "is required, or `image`");
         }
-        checks.extend(check_env("/env", &self.env));
+        checks.extend(check_env("/env", &self.env, author));
         secret::check_env(&mut checks, "/env", &self.env);
-        secret::check_new(&mut checks, "/secrets", &self.secrets);
+        secret::check_new(&mut checks, "/secrets", &self.secrets, author);
         secret::check_names(&mut checks, &self.env, Some(&self.secrets), &[]);
         ssh::check_new_keys(&mut checks, "/ssh_keys", &self.ssh_keys);
         mount::check_new(&mut checks, &self.mounts(StorageId::new()));

@@ -20,7 +20,7 @@ use super::{
     store::{self, Filter},
     view::InstanceView,
 };
-use crate::{error::Error, event::By, quota, ssh, state::AppState, tenant};
+use crate::{catalogue::Author, error::Error, event::By, quota, ssh, state::AppState, tenant};
 
 /// Filters and page of the list.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -98,7 +98,7 @@ async fn create_instance(
     Json(new): Json<NewInstance>,
 ) -> Result<Reply, Problem> {
     member.writer()?;
-    new.check(app.config.idle)?;
+    new.check(app.config.idle, Author::User)?;
     // before the transaction; a repeated request gets its stored response, whatever these checks say now
     let checked = async {
         let mut references = new.check_references(&app, &subject).await?;

@@ -25,7 +25,7 @@ use super::{
     store::{self, QUEUE},
     view::{GpuSpecRef, InstanceView},
 };
-use crate::{error::Error, quota, state::AppState};
+use crate::{catalogue::Author, error::Error, quota, state::AppState};
 
 /// How long a response waits for the places of instances. They are marked as unknown after that.
 const PLACES_TIMEOUT: Duration = Duration::from_secs(1);
@@ -125,7 +125,7 @@ async fn quote_instance(
     SubjectToken(subject): SubjectToken,
     Json(new): Json<NewInstance>,
 ) -> Result<Json<Quote>, Problem> {
-    new.check(app.config.idle)?;
+    new.check(app.config.idle, Author::User)?;
     let references = new.check_references(&app, &subject).await?;
     let mut tx = app.db.tenant(member.tenant).await?;
     let found = new.check_catalogue(&mut tx, member.tenant, None).await?;

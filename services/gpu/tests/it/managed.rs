@@ -33,8 +33,9 @@ async fn a_service_orders_runs_and_deletes_an_instance_for_a_tenant() {
     let mut order = world.managed_order();
     order["name"] = json!("worker-1");
     order["datacenter"] = json!("dev-1");
-    order["env"] = json!([{ "name": "POOL", "value": "p" }]);
-    order["secrets"] = json!([{ "name": "WORKER_TOKEN", "value": "hunter2" }]);
+    // names that users may not choose
+    order["env"] = json!([{ "name": "ATELIER_JOBS_URL", "value": "http://jobs" }]);
+    order["secrets"] = json!([{ "name": "ATELIER_WORKER_TOKEN", "value": "hunter2" }]);
     let id = world.managed(&order).await;
     world.brought_up(id).await;
 
@@ -48,7 +49,8 @@ async fn a_service_orders_runs_and_deletes_an_instance_for_a_tenant() {
     );
     let unit = world.unit_of(id).await;
     let wanted = world.operator.unit(&unit).await.spec.instance.unwrap();
-    assert!(wanted.env.iter().any(|variable| variable.name == "POOL" && variable.value == "p"));
+    let of_order = |variable: &&crds::EnvVar| variable.name == "ATELIER_JOBS_URL";
+    assert_eq!(wanted.env.iter().find(of_order).map(|variable| variable.value.as_str()), Some("http://jobs"));
     // its users see it
     let shown = world.member().get(&format!("/v1/instances/{id}")).await.expect(200);
     assert_eq!((shown.str("managed_by"), shown.str("name")), ("jobs", "worker-1"));

@@ -64,6 +64,9 @@ fn values_that_the_chart_does_not_know_are_refused() {
         "clusters.uk-1.kubeconfig=secret",
         // needs publicUrl to begin with https
         "gateway.tls.enabled=true",
+        // needs jobs.fleet.jobsUrl
+        "jobs.fleet.enabled=true",
+        "jobs.mq.publicUrl=https://mq.example.com",
         // needs database.provision.existingReaderSecret
         "backup.enabled=true",
     ] {
@@ -72,6 +75,37 @@ fn values_that_the_chart_does_not_know_are_refused() {
     }
     let Some(chart) = rendered("default", &["--namespace", "elsewhere"]) else { return };
     assert!(chart.unwrap_err().contains("atelier-system"));
+}
+
+#[test]
+fn jobs_are_taken_in_by_message_and_workers_run_where_that_is_wanted() {
+    for (values, chart) in charts().into_iter().filter(|(values, _)| *values != "remote") {
+        let pods = chart.pods();
+        let jobs = pods.iter().find(|pod| pod.owner == "Deployment atelier-jobs").unwrap();
+        let read = chart.start(jobs).unwrap();
+        let policy = &chart.named("NetworkPolicy", "atelier-jobs").unwrap()["spec"];
+        let rule = |port: u64| {
+            items(&policy["ingress"])
+                .iter()
+                .find(|rule| items(&rule["ports"]).iter().any(|one| one["port"] == port))
+        };
+        assert!(rule(8097).unwrap()["from"].is_null(), "{values}: workers connect from everywhere");
+        if values != "full" {
+            assert!(read["mq"].is_null() && read["fleet"].is_null(), "{values}");
+            assert!(
+                rule(8098).is_none() && chart.named("Service", "atelier-jobs-broker").is_none(),
+                "{values}"
+            );
+            continue;
+        }
+        assert_eq!(read["mq"]["url"], sample_secret("url"));
+        assert_eq!(read["mq"]["public_url"], "amqps://mq.atelier.example.com:5671/%2f");
+        assert_eq!(read["fleet"]["gpu"]["token"], sample_secret("jobs"));
+        assert_eq!(read["fleet"]["idle_seconds"], 600);
+        let from = &rule(8098).unwrap()["from"][0]["namespaceSelector"]["matchLabels"];
+        assert_eq!(from["kubernetes.io/metadata.name"], "rabbitmq", "only the broker asks about users");
+        assert_eq!(chart.named("Service", "atelier-jobs-workers").unwrap()["spec"]["type"], "LoadBalancer");
+    }
 }
 
 #[test]

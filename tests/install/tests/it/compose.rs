@@ -185,6 +185,32 @@ fn the_profile_ceph_selects_the_object_store_at_the_first_start() {
 }
 
 #[test]
+fn the_broker_asks_the_jobs_service_about_users() {
+    let folder = tempfile::tempdir().unwrap();
+    configure(folder.path());
+    let mq = configurations(folder.path())["jobs"]["mq"].clone();
+    let settings = std::fs::read_to_string(folder.path().join("rabbitmq.conf")).unwrap();
+    let settings: BTreeMap<&str, &str> =
+        settings.lines().map(|line| line.split_once(" = ").unwrap()).collect();
+    let port = mq["auth_listen"].as_str().unwrap().strip_prefix("0.0.0.0:").unwrap();
+    for what in ["user", "vhost", "resource", "topic"] {
+        let path = settings[format!("auth_http.{what}_path").as_str()];
+        assert_eq!(path, format!("http://jobs:{port}/mq/v1/{what}"));
+    }
+    let (user, password) = (settings["default_user"], settings["default_pass"]);
+    assert_eq!(mq["url"], format!("amqp://{user}:{password}@rabbitmq:5672/%2f"));
+    let plugins = std::fs::read_to_string(folder.path().join("rabbitmq-plugins")).unwrap();
+    assert_eq!(plugins.trim(), "[rabbitmq_auth_backend_http].");
+    let broker = &compose()["services"]["rabbitmq"];
+    assert_eq!(broker["ports"][0], "127.0.0.1:5672:5672");
+    for (variable, file) in
+        [("RABBITMQ_CONFIG_FILE", "rabbitmq.conf"), ("RABBITMQ_ENABLED_PLUGINS_FILE", "rabbitmq-plugins")]
+    {
+        assert_eq!(broker["environment"][variable], format!("/config/{file}"));
+    }
+}
+
+#[test]
 fn another_port_of_the_gateway_is_in_each_url() {
     let folder = tempfile::tempdir().unwrap();
     assert!(configure_with(folder.path(), &[("GATEWAY_PORT", "18080")]));

@@ -20,7 +20,7 @@ use super::{
     model::{ManagedChange, ManagedOrder, ManagedView},
     store,
 };
-use crate::{error::Error, event::By, state::AppState};
+use crate::{catalogue::Author, error::Error, event::By, state::AppState};
 
 pub(in super::super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(
@@ -64,7 +64,7 @@ async fn put_managed_instance(
     order.check()?;
     let owner = order.owner(id, &caller.name);
     let new = order.into_new_instance();
-    new.check(app.config.idle)?;
+    new.check(app.config.idle, Author::Platform)?;
     let references = find_references(&app, &new).await?;
     let mut tx = app.db.tenant(owner.tenant).await?;
     store::lock_order(&mut tx, id).await?;

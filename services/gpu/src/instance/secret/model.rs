@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use utoipa::ToSchema;
 
 use crate::{
-    catalogue::{EnvVar, check_variables},
+    catalogue::{Author, EnvVar, check_variables},
     error::Error,
 };
 
@@ -62,17 +62,22 @@ impl Serialize for NewSecret {
 }
 
 /// Checks a list of secrets by itself.
-pub(in super::super) fn check_change(checks: &mut Checks, pointer: &str, secrets: &[NewSecret]) {
+pub(in super::super) fn check_change(
+    checks: &mut Checks,
+    pointer: &str,
+    secrets: &[NewSecret],
+    author: Author,
+) {
     let variables = secrets.iter().map(|secret| {
         let value = secret.value.as_ref().map_or("", |value| value.expose_secret());
         (secret.name.as_str(), value)
     });
-    checks.extend(check_variables(pointer, variables));
+    checks.extend(check_variables(pointer, variables, author));
 }
 
 /// As [`check_change`], of an instance that has none yet.
-pub(in super::super) fn check_new(checks: &mut Checks, pointer: &str, secrets: &[NewSecret]) {
-    check_change(checks, pointer, secrets);
+pub(in super::super) fn check_new(checks: &mut Checks, pointer: &str, secrets: &[NewSecret], author: Author) {
+    check_change(checks, pointer, secrets, author);
     for (i, secret) in secrets.iter().enumerate() {
         checks.require(secret.value.is_some(), format!("{pointer}/{i}/value"), "is required");
     }
@@ -200,8 +205,8 @@ mod tests {
             { "name": "ATELIER_X", "value": "x" }, { "name": "B", "value": "a\u{0}b" }, { "name": "C" },
         ]));
         let of_all = ["/secrets/1/name", "/secrets/2/name", "/secrets/3/name", "/secrets/4/value"];
-        assert_eq!(errors(|checks| check_change(checks, "/secrets", &new)), of_all);
-        let new = errors(|checks| check_new(checks, "/secrets", &new));
+        assert_eq!(errors(|checks| check_change(checks, "/secrets", &new, Author::User)), of_all);
+        let new = errors(|checks| check_new(checks, "/secrets", &new, Author::User));
         assert_eq!(
             (&new[..4], &new[4..]),
             (&of_all.map(str::to_owned)[..], &["/secrets/5/value".to_owned()][..])
