@@ -148,6 +148,7 @@ kubeconfig = "/config/kubeconfig"
 
 [callers]
 gpu = "$gpu_token"
+jobs = "$jobs_token"
 
 END
   auth "$stock_token"
@@ -246,6 +247,10 @@ jobs_url = "http://jobs:8097"
 
 [fleet.gpu]
 url = "http://gpu:8080"
+token = "$jobs_token"
+
+[stock]
+url = "http://stock:8080"
 token = "$jobs_token"
 
 [mq]

@@ -105,7 +105,7 @@ impl App {
         if let Some(config) = &self.state.config.mq {
             mq::start(&self.state, &self.process, config);
         }
-        if self.state.fleet.is_some() {
+        if self.state.gpu.is_some() {
             fleet::follow(&self.state, &self.process.workers);
         }
         let fleets = Fleets::new(&self.state);

@@ -38,6 +38,9 @@ pub struct Config {
     /// Workers that the platform runs itself. Without it, pools have registered workers only.
     #[serde(default)]
     pub fleet: Option<FleetConfig>,
+    /// The stock service, which lends spare units. Without it, pools have no lent workers.
+    #[serde(default)]
+    pub stock: Option<Endpoint>,
     /// Streams of events.
     #[serde(default)]
     pub streams: StreamsConfig,
@@ -82,9 +85,6 @@ impl Default for EndedConfig {
 pub struct FleetConfig {
     /// The gpu service.
     pub gpu: Endpoint,
-    /// The stock service, which lends spare units. Without it, pools have no lent workers.
-    #[serde(default)]
-    pub stock: Option<Endpoint>,
     /// Base URL of the listener for workers, as their instances reach it.
     pub jobs_url: Url,
     /// A worker that the queue does not ask for ends when it has been idle for so many seconds (default 300).

@@ -43,18 +43,13 @@ pub(crate) struct Inner {
     pub(crate) streams: Streams<TenantId>,
     pub(crate) storage: storage::Client,
     /// None if the platform runs no workers.
-    pub(crate) fleet: Option<FleetClients>,
+    pub(crate) gpu: Option<gpu::Client>,
+    /// None if the configuration does not name it.
+    pub(crate) stock: Option<stock::Client>,
     pub(crate) metrics: JobMetrics,
     /// The message broker.
     pub(crate) door: Door,
     auth: AuthState,
-}
-
-/// The services by which the platform runs workers.
-pub(crate) struct FleetClients {
-    pub(crate) gpu: gpu::Client,
-    /// None if pools have no lent workers.
-    pub(crate) stock: Option<stock::Client>,
 }
 
 impl AppState {
@@ -73,10 +68,8 @@ impl AppState {
             hub: Hub::new(&db),
             streams: Streams::default(),
             storage: storage::Client::new(http.clone(), config.storage.clone()),
-            fleet: config.fleet.as_ref().map(|fleet| FleetClients {
-                gpu: gpu::Client::new(http.clone(), fleet.gpu.clone()),
-                stock: fleet.stock.clone().map(|stock| stock::Client::new(http.clone(), stock)),
-            }),
+            gpu: config.fleet.as_ref().map(|fleet| gpu::Client::new(http.clone(), fleet.gpu.clone())),
+            stock: config.stock.clone().map(|stock| stock::Client::new(http.clone(), stock)),
             metrics: JobMetrics::register(metrics),
             door: Door::default(),
             db,

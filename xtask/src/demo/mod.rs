@@ -7,6 +7,7 @@ mod hold;
 pub(crate) mod instance;
 mod isolation;
 mod job;
+mod lending;
 mod messages;
 mod order;
 mod queue;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use super::{
     Access, Steps,
     client::{Api, text},
-    hold, instance, isolation, job, messages, order, queue, revocation, second, stock, storage, tenant_end,
-    terminal, training,
+    hold, instance, isolation, job, lending, messages, order, queue, revocation, second, stock, storage,
+    tenant_end, terminal, training,
     usage::{self, Ran},
 };
 
@@ -148,6 +148,18 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
         let start = job::expect_start(&designer, &told);
         let (wait, late) = steps.step("  sees it start at about that time", start).await?;
         steps.figure("forecast_start_s", format!("{wait:.1}{late:+.1}"));
+        if let Some(pool) = lending::pool(&admin).await? {
+            let order = lending::order(&admin, &designer, pool);
+            let mut loan = steps.step("  orders more, and a GPU that nobody uses makes some", order).await?;
+            let start = lending::start_on_free(&designer, &mut loan);
+            steps.step("The designer starts an instance on the last free GPU", start).await?;
+            let start = lending::start_on_lent(&admin, &designer, &mut loan);
+            let taken = steps.step("  starts another, which takes the lent GPU", start).await?;
+            steps.figure("recall_to_running_ms", format!("{taken:.0}"));
+            let made = lending::expect_made(&designer, &loan);
+            steps.step("  gets the picture that lost its GPU nonetheless", made).await?;
+            steps.step("  deletes both instances", lending::delete(&designer, &loan)).await?;
+        }
     }
 
     steps.step("The administrator removes the stock", stock::remove_stock(&admin, &spec)).await?;

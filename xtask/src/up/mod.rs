@@ -25,6 +25,8 @@ use crate::{
 };
 use secrets::Secrets;
 
+pub(crate) use worker::GPU_SPEC;
+
 /// E-mail address of the administrator.
 const ADMINISTRATOR: &str = "admin@atelier.example";
 

@@ -137,7 +137,10 @@ pub(crate) fn service(
                 ("jobs", &secrets.jobs_token),
             ],
         ),
-        "stock" => with_callers(&stock(config, clusters, secrets), &[("gpu", &secrets.gpu_token)]),
+        "stock" => with_callers(
+            &stock(config, clusters, secrets),
+            &[("gpu", &secrets.gpu_token), ("jobs", &secrets.jobs_token)],
+        ),
         "storage" => with_callers(
             &storage(config, clusters, secrets),
             &[
@@ -371,7 +374,7 @@ token = "{token}"
     )
 }
 
-/// Workers that the jobs service runs as instances.
+/// Workers that the jobs service runs as instances, also on units that nobody else uses.
 pub(super) fn fleet(config: &Config, secrets: &Secrets) -> String {
     format!(
         r#"
@@ -381,9 +384,14 @@ jobs_url = "http://127.0.0.1:{workers}"
 [fleet.gpu]
 url = "http://127.0.0.1:{gpu}"
 token = "{token}"
+
+[stock]
+url = "http://127.0.0.1:{stock}"
+token = "{token}"
 "#,
         workers = config.ports.jobs_workers,
         gpu = config.ports.gpu,
+        stock = config.ports.stock,
         token = secrets.jobs_token,
     )
 }

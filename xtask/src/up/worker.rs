@@ -16,9 +16,9 @@ use crate::demo::client::{Api, text};
 const POOL: &str = "generation";
 /// Who pays for the workers that are instances.
 const TENANT: &str = "atelier-workers";
-/// Their specification, and its units.
-const GPU_SPEC: &str = "cpu-worker-1";
-const UNITS: u32 = 2;
+/// Their specification, and its units: one for the firm worker, one that is held back for users, and one that is lent.
+pub(crate) const GPU_SPEC: &str = "cpu-worker-1";
+const UNITS: u32 = 3;
 /// Their service in the catalogue: a runner, with the stand-in of the WebUI as its engine.
 const SERVICE: &str = "worker-webui";
 const VERSION: &str = "1.10";
@@ -50,7 +50,7 @@ pub(super) async fn pool(
             let tenant = prepare(admin, datacenter.name).await?;
             let body = json!({
                 "name": POOL, "gpu_specs": [GPU_SPEC], "tenant_id": tenant,
-                "workers": { "service": SERVICE, "version": VERSION, "min": 1, "max": 1 },
+                "workers": { "service": SERVICE, "version": VERSION, "min": 1, "max": 1, "lent_max": 1 },
             });
             admin.post("/v1/platform-pools", body, 201).await?
         }

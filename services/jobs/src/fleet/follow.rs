@@ -26,10 +26,10 @@ pub(crate) fn start(state: &AppState, workers: &Workers) {
 
 /// Reads events from now on: what came before is in the instances.
 async fn follow(state: &AppState) -> anyhow::Result<()> {
-    let Some(fleet) = &state.fleet else { return Ok(()) };
+    let Some(gpu) = &state.gpu else { return Ok(()) };
     let mut cursor = "latest".to_owned();
     loop {
-        match fleet.gpu.events(&cursor, WAIT).await {
+        match gpu.events(&cursor, WAIT).await {
             Ok(read) => {
                 cursor = read.next_cursor;
                 let changed: Vec<InstanceId> =

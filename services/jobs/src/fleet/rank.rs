@@ -10,13 +10,13 @@ const BATCH: i64 = 50;
 
 /// Tells those ranks that have changed.
 pub(super) async fn tell(state: &AppState) -> anyhow::Result<()> {
-    let Some(fleet) = &state.fleet else { return Ok(()) };
+    let Some(gpu) = &state.gpu else { return Ok(()) };
     let mut tx = state.db.worker().await?;
     let untold = store::untold(&mut tx, BATCH).await?;
     drop(tx);
     for worker in untold {
         let change = ManagedChange { recall_rank: worker.rank };
-        match fleet.gpu.update_instance(worker.instance, &change).await {
+        match gpu.update_instance(worker.instance, &change).await {
             Ok(()) => {
                 let mut tx = state.db.worker().await?;
                 store::set_told(&mut tx, worker.id, worker.rank).await?;

@@ -27,7 +27,7 @@ use crate::{
     attempt::Policy,
     config::FleetConfig,
     error::Error,
-    state::{AppState, FleetClients},
+    state::AppState,
     worker::{Tenure, WorkerState, end_session, hash, store::lock, token},
 };
 
@@ -106,7 +106,7 @@ impl Fleets {
         }
         tx.commit().await?;
         self.tokens().extend(ordered);
-        match self.state.fleet.as_ref().and_then(|clients| clients.stock.as_ref()) {
+        match &self.state.stock {
             Some(stock) if lends => self.lend(pool, stock, config).await,
             _ => Ok(()),
         }
@@ -151,7 +151,7 @@ impl Fleets {
             self.tokens().remove(&worker);
             return Ok(());
         };
-        let Some(FleetClients { gpu, .. }) = &self.state.fleet else { return Ok(()) };
+        let Some(gpu) = &self.state.gpu else { return Ok(()) };
         let answer = gpu.put_instance(order.instance, &body(&order, token, config)).await;
         let mut tx = self.state.db.worker().await?;
         match answer {
@@ -169,7 +169,7 @@ impl Fleets {
 
     /// Compares a worker with its instance.
     async fn follow(&self, worker: &Due) -> anyhow::Result<()> {
-        let Some(FleetClients { gpu, .. }) = &self.state.fleet else { return Ok(()) };
+        let Some(gpu) = &self.state.gpu else { return Ok(()) };
         match worker.stage {
             WorkerStage::Ordered => {
                 // the process that ordered it has ended: nobody has the token

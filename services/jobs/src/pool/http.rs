@@ -116,11 +116,10 @@ async fn update_platform_pool(
 fn check_fleet(state: &AppState, workers: Option<&PoolWorkers>, checks: &mut Checks) {
     if workers.is_some() {
         let detail = "this platform runs no workers: its configuration has no `fleet`";
-        checks.require(state.fleet.is_some(), "/workers", detail);
+        checks.require(state.gpu.is_some(), "/workers", detail);
     }
     if workers.is_some_and(|workers| workers.lent_max > 0) {
-        let detail = "this platform lends no GPUs: its configuration has no `fleet.stock`";
-        let can_lend = state.fleet.as_ref().is_some_and(|fleet| fleet.stock.is_some());
-        checks.require(can_lend, "/workers/lent_max", detail);
+        let detail = "this platform lends no GPUs: its configuration has no `stock`";
+        checks.require(state.stock.is_some(), "/workers/lent_max", detail);
     }
 }

@@ -26,10 +26,10 @@ impl Site {
             Endpoint { url: gpu.url.parse().unwrap(), token: testkit::service_token("jobs").into() };
         world.config.fleet = Some(FleetConfig {
             gpu: endpoint.clone(),
-            stock: Some(endpoint),
             jobs_url: "http://jobs:8097".parse().unwrap(),
             idle_seconds: 0,
         });
+        world.config.stock = Some(endpoint);
         Self { world, gpu, tenant: TenantId::new() }
     }
 

@@ -215,7 +215,7 @@ async fn lending_needs_a_firm_worker_and_a_stock() {
     let refused = patch(&admin, &pool, none).await.expect_problem(422, "invalid-field");
     assert_eq!(refused.body["errors"][0]["pointer"], "/workers/max");
     service.stop().await;
-    site.world.config.fleet.as_mut().unwrap().stock = None;
+    site.world.config.stock = None;
     let service = site.world.start().await;
     let refused = patch(&site.world.admin(&service), &pool, lending(2)).await;
     let refused = refused.expect_problem(422, "invalid-field");
