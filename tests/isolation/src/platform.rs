@@ -187,6 +187,8 @@ impl Platform {
                 scheduler: SchedulerConfig::default(),
                 fleet: None,
                 streams: JobStreamsConfig::default(),
+                encryption_keys: encryption_keys(),
+                webhooks: atelier_jobs::WebhooksConfig::default(),
                 audit: audit::RetentionConfig::default(),
                 telemetry: telemetry.clone(),
             };
