@@ -71,6 +71,10 @@ pub async fn rotate(config: &Config) -> anyhow::Result<Vec<Rotated>> {
                 let cipher = Cipher::new(atelier_identity::NAME, keys)?;
                 (atelier_identity::NAME, all(&mut conn, &cipher, atelier_identity::reencrypt).await)
             }
+            atelier_jobs::NAME => {
+                let cipher = Cipher::new(atelier_jobs::NAME, keys)?;
+                (atelier_jobs::NAME, all(&mut conn, &cipher, atelier_jobs::reencrypt).await)
+            }
             other => anyhow::bail!("the service {other:?} encrypts nothing"),
         };
         done.push(Rotated { service, rows: rows.with_context(|| format!("rows of {service}"))? });

@@ -48,6 +48,7 @@ secret object_store_secret_key word 20
 secret cookie_key key
 secret identity_key key
 secret gpu_key key
+secret jobs_key key
 # shellcheck disable=SC1090
 . "$secrets"
 
@@ -237,6 +238,10 @@ END
   cat <<END
 listen = "0.0.0.0:8080"
 worker_listen = "0.0.0.0:8097"
+
+[[encryption_keys]]
+id = "1"
+key = "$jobs_key"
 
 [storage]
 url = "http://storage:8080"

@@ -2,7 +2,7 @@
 
 use atelier_admin::rotate::{self, Rotated};
 use encryption::{Cipher, Encrypted, EncryptionKey};
-use ids::{InstanceId, TenantId, UserId};
+use ids::{InstanceId, TenantId, UserId, WebhookId};
 use jiff::{SignedDuration, Timestamp};
 use sqlx::Connection;
 
@@ -15,6 +15,7 @@ fn key(id: &str, digit: &str) -> EncryptionKey {
 #[tokio::test]
 async fn everything_is_encrypted_under_the_first_key_and_a_second_run_finds_nothing() {
     let mut world = World::new().await;
+    let _ = world.db.service(atelier_jobs::NAME, &atelier_jobs::MIGRATIONS).await;
     let old = Cipher::new("gpu", &[key("old", "A")]).unwrap();
     let (tenant, instance) = (TenantId::new(), InstanceId::new());
     let mut conn = world.db.admin().await;
@@ -61,18 +62,38 @@ async fn everything_is_encrypted_under_the_first_key_and_a_second_run_finds_noth
         .execute(&mut conn)
         .await
         .unwrap();
+    let hook = WebhookId::new();
+    let of_jobs = Cipher::new("jobs", &[key("old", "A")]).unwrap();
+    let [current, previous] =
+        [b"two", b"one"].map(|secret| of_jobs.encrypt(secret, &format!("webhook {hook}")).unwrap());
+    sqlx::query(
+        "insert into jobs.webhooks (id, tenant_id, url, events, wrapped_by, secret, previous_wrapped_by, previous_secret,
+                                    previous_until)
+         values ($1, $2, 'https://example.com/', '{}', $3, $4, $5, $6, now())",
+    )
+    .bind(hook)
+    .bind(tenant)
+    .bind(current.key_id)
+    .bind(current.bytes)
+    .bind(previous.key_id)
+    .bind(previous.bytes)
+    .execute(&mut conn)
+    .await
+    .unwrap();
     conn.close().await.unwrap();
 
     let keys = vec![key("new", "E"), key("old", "A")];
     world.config.encryption_keys = [("gpu".to_owned(), vec![key("new", "E")])].into();
     let error = rotate::rotate(&world.config).await.unwrap_err();
     assert!(format!("{error:#}").contains("\"old\" is not configured"), "{error:#}");
-    world.config.encryption_keys = [("gpu".to_owned(), keys.clone()), ("identity".to_owned(), keys)].into();
-    let rotated = |gpu, identity| {
-        vec![Rotated { service: "gpu", rows: gpu }, Rotated { service: "identity", rows: identity }]
+    world.config.encryption_keys =
+        ["gpu", "identity", "jobs"].map(|service| (service.to_owned(), keys.clone())).into();
+    let rotated = |gpu, identity, jobs| {
+        [("gpu", gpu), ("identity", identity), ("jobs", jobs)]
+            .map(|(service, rows)| Rotated { service, rows })
     };
-    assert_eq!(rotate::rotate(&world.config).await.unwrap(), rotated(450, 1));
-    assert_eq!(rotate::rotate(&world.config).await.unwrap(), rotated(0, 0));
+    assert_eq!(rotate::rotate(&world.config).await.unwrap(), rotated(450, 1, 1));
+    assert_eq!(rotate::rotate(&world.config).await.unwrap(), rotated(0, 0, 0));
 
     // the old key can be removed
     let mut conn = world.db.admin().await;
@@ -84,6 +105,20 @@ async fn everything_is_encrypted_under_the_first_key_and_a_second_run_finds_noth
     let new = Cipher::new("gpu", &[key("new", "E")]).unwrap();
     let context = format!("{tenant} {instance} NAME_449");
     assert_eq!(new.decrypt(&Encrypted { key_id, bytes }, &context).unwrap(), b"value");
+    let secrets: [(String, Vec<u8>); 2] = sqlx::query_as(
+        "select wrapped_by, secret from jobs.webhooks
+         union all select previous_wrapped_by, previous_secret from jobs.webhooks",
+    )
+    .fetch_all(&mut conn)
+    .await
+    .unwrap()
+    .try_into()
+    .unwrap();
+    let new = Cipher::new("jobs", &[key("new", "E")]).unwrap();
+    let plain = secrets.map(|(key_id, bytes)| {
+        new.decrypt(&Encrypted { key_id, bytes }, &format!("webhook {hook}")).unwrap()
+    });
+    assert_eq!(plain, [b"two", b"one"]);
 }
 
 #[tokio::test]

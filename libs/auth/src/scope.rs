@@ -186,6 +186,7 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("mq-dead", JobsRead, JobsWrite),
         // they outlive the API key with which they are created
         ("mq-credentials", ApiKeysRead, ApiKeysWrite),
+        ("webhooks", JobsRead, ApiKeysWrite),
         ("job-events", JobsRead, JobsWrite),
         ("datacenters", CatalogueRead, PlatformWrite),
         ("gpu-specs", CatalogueRead, PlatformWrite),

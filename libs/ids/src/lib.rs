@@ -285,4 +285,8 @@ ids! {
     MqCredentialId = "mqc";
     /// Id of a message that was refused.
     DeadMessageId = "mqd";
+    /// Webhook id: an endpoint that events of jobs are sent to.
+    WebhookId = "hook";
+    /// Delivery id: a message to a webhook.
+    DeliveryId = "dlv";
 }

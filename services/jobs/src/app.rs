@@ -19,7 +19,7 @@ use crate::{
     metrics::JobMetrics,
     model, mq, pool,
     state::AppState,
-    tenant, upload, worker,
+    tenant, upload, webhook, worker,
 };
 
 /// Period of the clean-up workers.
@@ -92,6 +92,17 @@ impl App {
         dispatch::start(&self.state, &self.process);
         self.state.watches.start(&self.process.workers);
         self.state.hub.start(&self.process.workers);
+        self.state.webhooks.start(&self.state.hub, &self.process.workers);
+        let db = self.state.db.clone();
+        self.process.workers.spawn_periodic("jobs.webhooks.ended", CLEAN_UP_PERIOD, move || {
+            let db = db.clone();
+            async move {
+                let mut tx = db.worker().await?;
+                let deleted = webhook::delete_ended(&mut tx, CLEAN_UP_BATCH.into()).await?;
+                tx.commit().await?;
+                Ok(Round::of(deleted, CLEAN_UP_BATCH.into()))
+            }
+        });
         let (db, days) = (self.state.db.clone(), self.state.config.ended.days.get().into());
         self.process.workers.spawn_periodic("jobs.ended", CLEAN_UP_PERIOD, move || {
             let db = db.clone();
@@ -176,6 +187,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(job::routes())
         .merge(event::routes())
         .merge(event::feed_routes())
+        .merge(webhook::routes())
         .merge(artifact::routes())
         .merge(upload::routes())
         .merge(model::routes())
@@ -192,6 +204,7 @@ fn routes() -> OpenApiRouter<AppState> {
         (name = "jobs", description = "Generation and training as tasks on GPUs"),
         (name = "models", description = "Results of trainings"),
         (name = "message queue", description = "Jobs by RabbitMQ"),
+        (name = "webhooks", description = "Events of jobs as signed requests to endpoints of the tenant"),
         (name = "pools", description = "GPUs that run jobs, for administrators"),
         (name = "audit", description = "Who changed what, and who signed in"),
         (name = "internal", description = "For the other services of the platform"),

@@ -5,6 +5,7 @@ use std::{net::SocketAddr, num::NonZeroU16, time::Duration};
 use auth::{AuthConfig, Callers};
 use clients::Endpoint;
 use db::DbConfig;
+use encryption::EncryptionKey;
 use secrecy::SecretString;
 use serde::Deserialize;
 use url::Url;
@@ -44,6 +45,12 @@ pub struct Config {
     /// Streams of events.
     #[serde(default)]
     pub streams: StreamsConfig,
+    /// Keys that encrypt the secrets of webhooks at rest. The first encrypts, all decrypt. Without keys there are no webhooks.
+    #[serde(default)]
+    pub encryption_keys: Vec<EncryptionKey>,
+    /// Where webhooks may be sent.
+    #[serde(default)]
+    pub webhooks: WebhooksConfig,
     /// How long entries of the audit log are kept.
     #[serde(default)]
     pub audit: audit::RetentionConfig,
@@ -128,6 +135,16 @@ impl StreamsConfig {
     pub(crate) fn heartbeat(&self) -> Duration {
         Duration::from_secs(self.heartbeat_seconds.max(1).into())
     }
+}
+
+/// Where webhooks may be sent. Both are for development and tests.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WebhooksConfig {
+    /// Whether to allow URLs that begin with `http:`.
+    pub allow_http: bool,
+    /// Whether to allow addresses of this machine and of private networks.
+    pub allow_private: bool,
 }
 
 /// Times of the scheduler, in milliseconds.

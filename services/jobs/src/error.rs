@@ -54,6 +54,12 @@ pub(crate) enum Error {
     /// The bucket of an artifact was deleted.
     #[error("the content of the artifact is gone")]
     ArtifactGone,
+    /// The tenant has this many webhooks, the most.
+    #[error("the tenant has {0} webhooks")]
+    TooManyWebhooks(i64),
+    /// No keys are configured that could encrypt the secrets of webhooks.
+    #[error("webhooks are not configured")]
+    NoWebhooks,
     /// The storage service does not carry it out.
     #[error(transparent)]
     Storage(clients::Error),
@@ -128,6 +134,13 @@ impl From<Error> for Problem {
                 ProblemType::ArtifactGone,
                 "The bucket with the content of the artifact was deleted.",
             ),
+            Error::TooManyWebhooks(limit) => {
+                Self::new(ProblemType::TooManyWebhooks, format!("A tenant may have {limit} webhooks."))
+                    .with("limit", limit)
+            }
+            Error::NoWebhooks => {
+                Self::new(ProblemType::Unavailable, "Webhooks are not configured on this platform.")
+            }
             Error::Storage(cause) => of_storage(cause),
             Error::Database(cause) => cause.into(),
         }

@@ -11,6 +11,7 @@
 //! - [`schedule`]: which job runs where. No clock, no I/O and no randomness;
 //! - [`dispatch`]: the scheduler of a pool: turns rows into events of [`schedule`], and carries out its decisions;
 //! - [`mq`]: the same by RabbitMQ;
+//! - [`webhook`]: events as signed requests to endpoints of tenants;
 //! - [`tenant`]: what the suspension or end of a tenant means for its jobs.
 
 mod app;
@@ -32,15 +33,34 @@ pub mod schedule;
 mod state;
 mod tenant;
 mod upload;
+mod webhook;
 mod worker;
 
 use sqlx::migrate::Migrator;
 
 pub use app::{App, metrics, openapi, serve};
-pub use config::{Config, EndedConfig, FleetConfig, MqConfig, SchedulerConfig, StreamsConfig};
+pub use config::{
+    Config, EndedConfig, FleetConfig, MqConfig, SchedulerConfig, StreamsConfig, WebhooksConfig,
+};
 
 /// Name of the service, its schema and its roles.
 pub const NAME: &str = "jobs";
 
 /// Migrations of the service's schema.
 pub static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations/jobs");
+
+/// Encrypts the secrets of webhooks under the first key that are not: up to `limit`, in one transaction. Returns how many. For
+/// an administrator of the database, whose search path is this service's schema.
+///
+/// # Errors
+/// If one cannot be decrypted with the configured keys.
+pub async fn reencrypt(
+    conn: &mut sqlx::PgConnection,
+    cipher: &encryption::Cipher,
+    limit: i64,
+) -> anyhow::Result<u64> {
+    let mut tx = sqlx::Connection::begin(conn).await?;
+    let webhooks = webhook::reencrypt(&mut tx, cipher, limit).await?;
+    tx.commit().await?;
+    Ok(webhooks)
+}

@@ -17,6 +17,10 @@ const WAITS: [f64; 14] =
 /// Seconds.
 const INTAKES: [f64; 10] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
 
+/// Outcomes of attempts of webhooks.
+const WEBHOOK_OUTCOMES: [&str; 5] =
+    ["delivered", "refused", "timed_out", "no_connection", "address_not_allowed"];
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LevelLabels {
     level: &'static str,
@@ -43,6 +47,7 @@ struct Inner {
     intake: Histogram,
     published: Counter,
     outbox_age: Gauge<f64, AtomicU64>,
+    webhook_attempts: Family<OutcomeLabels, Counter>,
 }
 
 /// A pool that this replica leads, until it is dropped.
@@ -67,10 +72,14 @@ impl JobMetrics {
             intake: Histogram::new(INTAKES),
             published: Counter::default(),
             outbox_age: Gauge::default(),
+            webhook_attempts: Family::default(),
         };
         for state in [JobState::Succeeded, JobState::Failed, JobState::Queued, JobState::Cancelled] {
             // a counter that is not there before its first event hides that event from `increase`
             inner.attempts.get_or_create(&OutcomeLabels { outcome: state.as_str() }).inc_by(0);
+        }
+        for outcome in WEBHOOK_OUTCOMES {
+            inner.webhook_attempts.get_or_create(&OutcomeLabels { outcome }).inc_by(0);
         }
         metrics.register(|registry| {
             registry.register("jobs_pools", "Pools of workers", &[], inner.pools.clone());
@@ -123,6 +132,12 @@ impl JobMetrics {
                 &[],
                 inner.outbox_age.clone(),
             );
+            registry.register(
+                "jobs_webhook_attempts",
+                "Attempts to send a message to a webhook, by outcome: delivered, refused, timed_out, no_connection, address_not_allowed",
+                &["outcome"],
+                inner.webhook_attempts.clone(),
+            );
         });
         Self(Arc::new(inner))
     }
@@ -164,6 +179,10 @@ impl JobMetrics {
 
     pub(crate) fn outbox_age(&self, seconds: f64) {
         self.0.outbox_age.set(seconds);
+    }
+
+    pub(crate) fn webhook_attempted(&self, outcome: &'static str) {
+        self.0.webhook_attempts.get_or_create(&OutcomeLabels { outcome }).inc();
     }
 
     pub(crate) fn worker_lost(&self) {

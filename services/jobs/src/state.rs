@@ -17,6 +17,7 @@ use crate::{
     event::{Hub, Watches},
     metrics::JobMetrics,
     mq::Door,
+    webhook::Webhooks,
 };
 
 /// The parts that handlers and workers share. Clones share them.
@@ -41,6 +42,7 @@ pub(crate) struct Inner {
     pub(crate) hub: Hub,
     /// Streams of events.
     pub(crate) streams: Streams<TenantId>,
+    pub(crate) webhooks: Webhooks,
     pub(crate) storage: storage::Client,
     /// None if the platform runs no workers.
     pub(crate) gpu: Option<gpu::Client>,
@@ -62,15 +64,17 @@ impl AppState {
     ) -> anyhow::Result<Self> {
         let http = service::http_client()?;
         let db = Db::connect(crate::NAME, &config.database)?;
+        let counters = JobMetrics::register(metrics);
         Ok(Self(Arc::new(Inner {
             views: Views::new(&db, clock),
             watches: Watches::new(&db),
             hub: Hub::new(&db),
             streams: Streams::default(),
+            webhooks: Webhooks::new(&db, &config, clock, metrics, &counters)?,
             storage: storage::Client::new(http.clone(), config.storage.clone()),
             gpu: config.fleet.as_ref().map(|fleet| gpu::Client::new(http.clone(), fleet.gpu.clone())),
             stock: config.stock.clone().map(|stock| stock::Client::new(http.clone(), stock)),
-            metrics: JobMetrics::register(metrics),
+            metrics: counters,
             door: Door::default(),
             db,
             clock,

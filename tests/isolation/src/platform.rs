@@ -188,6 +188,8 @@ impl Platform {
                 fleet: None,
                 stock: None,
                 streams: JobStreamsConfig::default(),
+                encryption_keys: encryption_keys(),
+                webhooks: atelier_jobs::WebhooksConfig::default(),
                 audit: audit::RetentionConfig::default(),
                 telemetry: telemetry.clone(),
             };

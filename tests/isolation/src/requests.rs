@@ -47,6 +47,7 @@ fn overridden(operation: &str) -> Value {
         "create_upload" => json!({ "name": "dog.png", "content_type": "image/png", "bytes": 3 }),
         "update_model" => json!({ "name": "$unique" }),
         "reconcile_jobs" => json!({ "req_nos": ["3f2b1c7e-0f51-4c0e-9f0e-6a3f1c2d4b5a"] }),
+        "create_webhook" => json!({ "url": "https://hooks.invalid/" }),
         "update_job" => json!({ "priority": 8, "deadline": "$in_an_hour" }),
         "create_platform_pool" => json!({ "name": "$unique" }),
         "update_platform_pool" => json!({ "workers": null }),

@@ -29,8 +29,8 @@ const VOLATILE: [&str; 15] = [
 ];
 
 /// Tables that workers write: samples of running instances, their idle times, tickets, which expire, what schedulers of jobs
-/// follow and charge, and what is published of them.
-const MEASURED: [&str; 10] = [
+/// follow and charge, and what is published and sent of them.
+const MEASURED: [&str; 11] = [
     "tickets",
     "instance_samples",
     "instance_sample_averages",
@@ -41,6 +41,7 @@ const MEASURED: [&str; 10] = [
     "pool_changes",
     "pool_use",
     "mq_outbox",
+    "webhook_deliveries",
 ];
 
 /// Rows by table.

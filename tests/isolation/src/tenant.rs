@@ -194,6 +194,8 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
     let job =
         json!({ "application": "stable-diffusion", "method": "txt2img", "parameters": { "prompt": name } });
     let job = client.post("/v1/jobs", job).await.expect(202).str("id").to_owned();
+    let hook = json!({ "url": "https://hooks.invalid/", "events": ["job.expired"] });
+    let hook = client.post("/v1/webhooks", hook).await.expect(201).str("id").to_owned();
     let artifact = insert_artifact(platform, &id, &job, &bucket).await;
     let upload = create_upload(&client).await;
     let model = insert_model(platform, &id, &job, &bucket).await;
@@ -242,6 +244,7 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
         ("mdl", vec![model]),
         ("mqc", vec![mq]),
         ("mqd", vec![dead]),
+        ("hook", vec![hook]),
         ("pool", vec![pool]),
         ("work", vec![worker]),
         ("get_datacenter.id", vec![DATACENTER.to_owned()]),

@@ -40,6 +40,9 @@ pub(crate) struct Secrets {
     /// Encrypts the secrets of instances in the gpu service; 32 bytes in base64.
     #[serde(default = "key")]
     pub(crate) gpu_encryption_key: String,
+    /// Encrypts the secrets of webhooks in the jobs service; 32 bytes in base64.
+    #[serde(default = "key")]
+    pub(crate) jobs_encryption_key: String,
     pub(crate) object_store_access_key: String,
     pub(crate) object_store_secret_key: String,
 }
@@ -84,6 +87,7 @@ impl Secrets {
             cookie_key: key(),
             encryption_key: key(),
             gpu_encryption_key: key(),
+            jobs_encryption_key: key(),
             object_store_access_key: word(20).to_uppercase(),
             object_store_secret_key: word(40),
         };

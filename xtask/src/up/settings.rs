@@ -270,6 +270,10 @@ key = "{identity}"
 id = "1"
 key = "{gpu}"
 
+[[encryption_keys.jobs]]
+id = "1"
+key = "{jobs}"
+
 {clusters}"#,
         postgres = config.ports.postgres,
         reader = secrets.database_password,
@@ -279,6 +283,7 @@ key = "{gpu}"
         secret = secrets.object_store_secret_key,
         identity = secrets.encryption_key,
         gpu = secrets.gpu_encryption_key,
+        jobs = secrets.jobs_encryption_key,
         clusters = clusters(datacenters, data),
     )
 }
@@ -359,6 +364,14 @@ fn jobs(config: &Config, secrets: &Secrets) -> String {
         r#"listen = "127.0.0.1:{port}"
 worker_listen = "127.0.0.1:{workers}"
 
+[[encryption_keys]]
+id = "1"
+key = "{key}"
+
+[webhooks]
+allow_http = true
+allow_private = true
+
 [storage]
 url = "http://127.0.0.1:{storage}"
 token = "{token}"
@@ -367,6 +380,7 @@ token = "{token}"
 {auth}"#,
         port = config.ports.jobs,
         workers = config.ports.jobs_workers,
+        key = secrets.jobs_encryption_key,
         storage = config.ports.storage,
         token = secrets.jobs_token,
         database = database(config, secrets),

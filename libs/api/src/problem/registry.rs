@@ -267,6 +267,9 @@ problems! {
     TooManySshKeys = CONFLICT "too-many-ssh-keys", "Too many SSH keys",
         "Delete keys that are no longer used.",
         { limit: integer "Keys that a user, or an instance, may have." };
+    TooManyWebhooks = CONFLICT "too-many-webhooks", "Too many webhooks",
+        "Delete webhooks that are no longer used.",
+        { limit: integer "Webhooks that a tenant may have." };
     TooManyShareLinks = CONFLICT "too-many-share-links", "Too many share links",
         "Delete links that are no longer used.",
         { limit: integer "Links that an instance may have." };

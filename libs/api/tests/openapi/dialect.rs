@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::documents::{documents, object, resolved, root};
 
 /// First words of operation ids.
-const VERBS: [&str; 39] = [
+const VERBS: [&str; 40] = [
     "add",
     "attach",
     "change",
@@ -48,6 +48,7 @@ const VERBS: [&str; 39] = [
     "cancel",
     "reconcile",
     "replay",
+    "test",
 ];
 
 /// Returns what departs from the dialect.

@@ -100,7 +100,7 @@ pub(super) struct Route {
 }
 
 /// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 51] = [
+const COLLECTIONS: [(&str, Service); 52] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
     ("tenants", Service::Identity),
@@ -149,6 +149,7 @@ const COLLECTIONS: [(&str, Service); 51] = [
     ("mq-credentials", Service::Jobs),
     ("mq-dead", Service::Jobs),
     ("job-events", Service::Jobs),
+    ("webhooks", Service::Jobs),
     ("job-audit", Service::Jobs),
     ("platform-job-audit", Service::Jobs),
     ("platform-pools", Service::Jobs),

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use atelier_jobs::{App, Config, EndedConfig, MIGRATIONS, MqConfig, NAME, SchedulerConfig, StreamsConfig};
+use atelier_jobs::{
+    App, Config, EndedConfig, MIGRATIONS, MqConfig, NAME, SchedulerConfig, StreamsConfig, WebhooksConfig,
+};
 use auth::Role;
 use clients::Endpoint;
 use ids::TenantId;
@@ -46,6 +48,8 @@ impl Site {
             fleet: None,
             stock: None,
             streams: StreamsConfig::default(),
+            encryption_keys: Vec::new(),
+            webhooks: WebhooksConfig::default(),
             audit: audit::RetentionConfig::default(),
             telemetry: None,
         };

@@ -9,7 +9,7 @@ use super::model::{EventType, JobEvent};
 use crate::job::{JobState, Kind, Phase};
 
 /// The events of all jobs. Read often, without notifications, which would make commits wait for each other.
-pub(super) const EVENTS: Outbox = Outbox { table: "job_event_feed", channel: "job_event_feed" };
+pub(crate) const EVENTS: Outbox = Outbox { table: "job_event_feed", channel: "job_event_feed" };
 
 /// Events of the feed that are read at a time.
 const PAGE: u32 = 500;

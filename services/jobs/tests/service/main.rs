@@ -5,6 +5,8 @@
 mod artifacts;
 mod attempts;
 mod database;
+mod deliveries;
+mod endpoint;
 mod event_feed;
 mod events;
 mod fleet;
@@ -27,5 +29,6 @@ mod tenants;
 mod training;
 mod unreadable;
 mod uploads;
+mod webhooks;
 mod workers;
 mod world;

@@ -25,7 +25,11 @@ async fn the_service_survives_a_panic_of_each_worker() {
             "jobs.outputs",
             "jobs.revocations",
             "jobs.scheduler",
-            "jobs.uploads"
+            "jobs.uploads",
+            "jobs.webhooks",
+            "jobs.webhooks.ended",
+            "jobs.webhooks.listen",
+            "jobs.webhooks.queue",
         ]
     );
     for name in &names {

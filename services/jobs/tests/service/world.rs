@@ -1,6 +1,8 @@
 //! Everything around the service under test.
 
-use atelier_jobs::{App, Config, EndedConfig, MIGRATIONS, NAME, SchedulerConfig, StreamsConfig};
+use atelier_jobs::{
+    App, Config, EndedConfig, MIGRATIONS, NAME, SchedulerConfig, StreamsConfig, WebhooksConfig,
+};
 use atelier_storage::{LimitsConfig, ObjectStoreConfig, ReconcileConfig};
 use auth::Role;
 use clients::Endpoint;
@@ -62,6 +64,10 @@ impl World {
             fleet: None,
             stock: None,
             streams: StreamsConfig::default(),
+            encryption_keys: vec![
+                serde_json::from_value(json!({ "id": "1", "key": "A".repeat(43) + "=" })).unwrap(),
+            ],
+            webhooks: WebhooksConfig { allow_http: true, allow_private: true },
             audit: audit::RetentionConfig::default(),
             telemetry: None,
         };

@@ -1,0 +1,162 @@
+//! Sends deliveries from the row queue: at least once. What was sent and could not be recorded is sent again, with the same
+//! `webhook-id`.
+
+use std::{sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use db::{
+    Db,
+    queue::{Leased, Outcome, Queue, Settings},
+};
+use encryption::Cipher;
+use ids::DeliveryId;
+use jiff::Timestamp;
+use rand::RngExt as _;
+use service::{Metrics, Workers};
+use tokio::time::Instant;
+
+use super::{
+    deliveries::{self, Due, QUEUE},
+    fan_out,
+    model::{DeliveryAttempt, DeliveryState, TEST, delay},
+    sender::{Message, Sender},
+    signature, store,
+};
+use crate::{config::Config, event::Hub, metrics::JobMetrics};
+
+/// Messages that are sent at a time, in one replica.
+const CONCURRENCY: usize = 64;
+/// Those of one tenant.
+const TENANT_CONCURRENCY: usize = 8;
+const LEASE: Duration = Duration::from_secs(15);
+/// An endpoint that has accepted nothing for this long is disabled when a message has no attempts left.
+const GIVE_UP: Duration = Duration::from_hours(72);
+
+/// Sends events to endpoints. Clones share connections.
+#[derive(Clone)]
+pub(crate) struct Webhooks {
+    db: Db,
+    queue: Queue<DeliveryId>,
+    cipher: Option<Arc<Cipher>>,
+    sender: Sender,
+    clock: fn() -> Timestamp,
+    metrics: JobMetrics,
+}
+
+impl Webhooks {
+    /// # Errors
+    /// If a key is not valid.
+    pub(crate) fn new(
+        db: &Db,
+        config: &Config,
+        clock: fn() -> Timestamp,
+        metrics: &Metrics,
+        counters: &JobMetrics,
+    ) -> anyhow::Result<Self> {
+        let settings = Settings {
+            concurrency: CONCURRENCY,
+            lane_concurrency: TENANT_CONCURRENCY,
+            lease: LEASE,
+            ..Settings::default()
+        };
+        let keys = &config.encryption_keys;
+        let cipher = if keys.is_empty() { None } else { Some(Arc::new(Cipher::new(crate::NAME, keys)?)) };
+        Ok(Self {
+            db: db.clone(),
+            queue: Queue::new(db, QUEUE, settings, metrics),
+            cipher,
+            sender: Sender::new(config.webhooks)?,
+            clock,
+            metrics: counters.clone(),
+        })
+    }
+
+    /// What encrypts secrets; none without keys.
+    pub(super) fn cipher(&self) -> Option<&Cipher> {
+        self.cipher.as_deref()
+    }
+
+    pub(super) fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    /// Starts the workers `jobs.webhooks`, and `.queue` and `.listen` of it.
+    pub(crate) fn start(&self, hub: &Hub, workers: &Workers) {
+        let (db, feed) = (self.db.clone(), hub.feed().clone());
+        workers.spawn("jobs.webhooks", move |stop| {
+            let (db, feed) = (db.clone(), feed.clone());
+            async move { fan_out::run(&db, &feed, &stop).await }
+        });
+        let webhooks = self.clone();
+        self.queue.start(workers, "jobs.webhooks", move |leased| {
+            let webhooks = webhooks.clone();
+            async move { webhooks.deliver(leased).await }
+        });
+    }
+
+    async fn deliver(&self, leased: Leased<DeliveryId>) -> anyhow::Result<Outcome> {
+        let mut tx = self.db.worker().await?;
+        let due = deliveries::due(&mut tx, leased.key).await?;
+        drop(tx);
+        let Some(due) = due else { return Ok(Outcome::Done) };
+        let is_test = due.kind == TEST;
+        if !due.enabled && !is_test {
+            return self.record(leased, &due, DeliveryState::Cancelled, None, None).await;
+        }
+        let (began, at) = (Instant::now(), (self.clock)());
+        let result = self.sender.send(&due.url, &self.message(&due, at)?).await;
+        let attempt = DeliveryAttempt::new(at, began.elapsed(), result);
+        let again = if is_test { None } else { delay(due.failed + 1, rand::rng().random()) };
+        let (state, after) = match (result, again) {
+            (Ok(_), _) => (DeliveryState::Delivered, None),
+            (Err(_), Some(after)) => (DeliveryState::Pending, Some(after)),
+            (Err(_), None) => (DeliveryState::Failed, None),
+        };
+        self.record(leased, &due, state, Some(&attempt), after).await
+    }
+
+    fn message<'d>(&self, due: &'d Due, at: Timestamp) -> anyhow::Result<Message<'d>> {
+        let cipher = self.cipher().context("encryption_keys is not configured")?;
+        let context = store::context(due.webhook);
+        let secrets = due.secrets.iter().map(|secret| cipher.decrypt(secret, &context));
+        let secrets = secrets.collect::<anyhow::Result<Vec<_>>>()?;
+        let signature = signature::sign(&secrets, &due.message, at.as_second(), &due.body);
+        Ok(Message { id: &due.message, timestamp: at, signature, body: due.body.clone() })
+    }
+
+    /// Records what came of a delivery, and releases it in the same transaction.
+    async fn record(
+        &self,
+        leased: Leased<DeliveryId>,
+        due: &Due,
+        state: DeliveryState,
+        attempt: Option<&DeliveryAttempt>,
+        after: Option<Duration>,
+    ) -> anyhow::Result<Outcome> {
+        let mut tx = self.db.worker().await?;
+        let mut is_disabled = false;
+        // the webhook is locked first, as by its deletion
+        match state {
+            DeliveryState::Delivered => store::record_success(&mut tx, due.webhook).await?,
+            DeliveryState::Pending => store::record_failure(&mut tx, due.webhook).await?,
+            DeliveryState::Failed if due.kind != TEST => {
+                store::record_failure(&mut tx, due.webhook).await?;
+                is_disabled = store::disable_failing(&mut tx, due.webhook, GIVE_UP).await?;
+            }
+            DeliveryState::Failed | DeliveryState::Cancelled => {}
+        }
+        if !leased.release(&mut tx, after).await? {
+            // another replica sends it, or the webhook was deleted
+            return Ok(Outcome::Released);
+        }
+        deliveries::record(&mut tx, leased.key, state, attempt).await?;
+        tx.commit().await?;
+        if let Some(attempt) = attempt {
+            self.metrics.webhook_attempted(attempt.outcome());
+        }
+        if is_disabled {
+            tracing::info!(webhook.id = %due.webhook, "webhook disabled, all attempts fail");
+        }
+        Ok(Outcome::Released)
+    }
+}

@@ -1,0 +1,205 @@
+//! Webhooks and deliveries as JSON, and when an attempt is repeated.
+
+use std::time::Duration;
+
+use ids::{DeliveryId, WebhookId};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::event::EventType;
+
+/// Seconds after failed attempts: the eighth, which is the last, is made about a day after the first.
+const DELAYS: [u64; 7] = [5, 60, 300, 1_800, 7_200, 21_600, 54_000];
+/// Type of the message that `test` sends.
+pub(super) const TEST: &str = "webhook.test";
+/// Longest URL, in bytes.
+pub(super) const MAX_URL: usize = 2048;
+/// Types that a webhook may name, at most: more than there are.
+pub(super) const MAX_EVENTS: usize = 32;
+
+/// A new webhook.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewWebhook {
+    /// Where messages are sent: an https URL of a public host.
+    #[schema(example = "https://example.com/atelier", max_length = 2048)]
+    pub(super) url: String,
+    /// Types of events that are sent; all if empty.
+    #[serde(default)]
+    #[schema(max_items = 32)]
+    pub(super) events: Vec<EventType>,
+}
+
+/// What changes of a webhook. Members that are left out stay.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WebhookChange {
+    /// Where messages are sent.
+    #[schema(example = "https://example.com/atelier", max_length = 2048)]
+    pub(super) url: Option<String>,
+    /// Types of events that are sent; all if empty.
+    #[schema(max_items = 32)]
+    pub(super) events: Option<Vec<EventType>>,
+    /// Whether events are sent. Messages that are due while it is false are cancelled.
+    pub(super) enabled: Option<bool>,
+}
+
+/// Why the platform has disabled a webhook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub(crate) enum WebhookProblem {
+    /// The endpoint has accepted nothing for three days. Repair it, then enable the webhook.
+    Failing,
+}
+
+/// An endpoint of the tenant.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Webhook {
+    /// Webhook id.
+    pub(super) id: WebhookId,
+    /// Where messages are sent.
+    #[schema(example = "https://example.com/atelier")]
+    pub(super) url: String,
+    /// Types of events that are sent; all if empty.
+    pub(super) events: Vec<EventType>,
+    /// Whether events are sent.
+    pub(super) enabled: bool,
+    /// Why the platform has disabled it, or null.
+    pub(super) problem: Option<WebhookProblem>,
+    /// Messages are signed with the previous secret, too, until this time, or null.
+    pub(super) previous_secret_until: Option<Timestamp>,
+    /// First failed attempt since the last success, or null.
+    pub(super) failing_since: Option<Timestamp>,
+    /// About when a message was accepted last, or null.
+    pub(super) last_success_at: Option<Timestamp>,
+    /// Time of creation.
+    pub(super) created_at: Timestamp,
+    #[serde(skip)]
+    pub(super) generation: i64,
+}
+
+/// State of a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
+#[sqlx(type_name = "text", rename_all = "snake_case")]
+pub(crate) enum DeliveryState {
+    /// Is sent, or waits for the next attempt.
+    Pending,
+    /// Accepted with a status of 2xx.
+    Delivered,
+    /// All attempts have failed.
+    Failed,
+    /// It was due while the webhook was disabled.
+    Cancelled,
+}
+
+/// One attempt of a delivery.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub(crate) struct DeliveryAttempt {
+    /// When it began.
+    pub(super) at: Timestamp,
+    /// HTTP status of the answer, or null.
+    pub(super) status: Option<u16>,
+    /// Why it failed, or null.
+    pub(super) error: Option<DeliveryError>,
+    /// How long it took.
+    pub(super) milliseconds: u64,
+}
+
+/// Why an attempt failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum DeliveryError {
+    /// The status of the answer was not 2xx. Redirects are not followed.
+    Refused,
+    /// There was no answer within 10 seconds.
+    TimedOut,
+    /// The host has no address, does not accept the connection, or its certificate is not valid.
+    NoConnection,
+    /// The host has an address that is not one of the internet, or the URL is not https.
+    AddressNotAllowed,
+}
+
+/// A message to an endpoint.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = WebhookDelivery)]
+pub(crate) struct Delivery {
+    /// Delivery id.
+    pub(super) id: DeliveryId,
+    /// The webhook.
+    pub(super) webhook_id: WebhookId,
+    /// The header `webhook-id`: the `id` of the event. The same in each attempt.
+    #[schema(example = "job_01939f0a7c3d7e6b8a1f4f0d5c2b1a00-3")]
+    pub(super) message_id: String,
+    /// Type of the event, or `webhook.test`.
+    #[serde(rename = "type")]
+    #[schema(example = "job.succeeded")]
+    pub(super) kind: String,
+    /// Current state.
+    pub(super) state: DeliveryState,
+    /// Attempts, oldest first.
+    pub(super) attempts: Vec<DeliveryAttempt>,
+    /// When the next attempt is due, or null.
+    pub(super) next_attempt_at: Option<Timestamp>,
+    /// Time of creation.
+    pub(super) created_at: Timestamp,
+    /// When it was delivered or given up, or null.
+    pub(super) ended_at: Option<Timestamp>,
+}
+
+/// Why an endpoint has not accepted a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SendError {
+    Refused(u16),
+    TimedOut,
+    NoConnection,
+    AddressNotAllowed,
+}
+
+impl DeliveryAttempt {
+    /// For a metric.
+    pub(super) fn outcome(&self) -> &'static str {
+        match self.error {
+            None => "delivered",
+            Some(DeliveryError::Refused) => "refused",
+            Some(DeliveryError::TimedOut) => "timed_out",
+            Some(DeliveryError::NoConnection) => "no_connection",
+            Some(DeliveryError::AddressNotAllowed) => "address_not_allowed",
+        }
+    }
+
+    /// The attempt that ended with this result.
+    pub(super) fn new(at: Timestamp, took: Duration, result: Result<u16, SendError>) -> Self {
+        let (status, error) = match result {
+            Ok(status) => (Some(status), None),
+            Err(SendError::Refused(status)) => (Some(status), Some(DeliveryError::Refused)),
+            Err(SendError::TimedOut) => (None, Some(DeliveryError::TimedOut)),
+            Err(SendError::NoConnection) => (None, Some(DeliveryError::NoConnection)),
+            Err(SendError::AddressNotAllowed) => (None, Some(DeliveryError::AddressNotAllowed)),
+        };
+        Self { at, status, error, milliseconds: u64::try_from(took.as_millis()).unwrap_or(u64::MAX) }
+    }
+}
+
+/// Returns when to repeat a delivery of which so many attempts have failed; none if it has failed. `jitter` is 0 to 1.
+pub(super) fn delay(failed: usize, jitter: f64) -> Option<Duration> {
+    let seconds = DELAYS.get(failed.checked_sub(1)?)?;
+    Some(Duration::from_secs(*seconds).mul_f64(1.0 + jitter / 100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eight_attempts_are_made_within_a_day() {
+        let delays: Vec<_> = (1..10).map_while(|failed| delay(failed, 0.0)).collect();
+        assert_eq!(delays.len(), 7);
+        assert!(delays.is_sorted());
+        let last: Duration = delays.iter().sum();
+        assert!(last > Duration::from_hours(23) && last < Duration::from_hours(24), "{last:?}");
+        assert!(delay(1, 1.0) > delay(1, 0.0));
+    }
+}
