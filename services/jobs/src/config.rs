@@ -38,6 +38,9 @@ pub struct Config {
     /// Workers that the platform runs itself. Without it, pools have registered workers only.
     #[serde(default)]
     pub fleet: Option<FleetConfig>,
+    /// The stock service: prices of GPU specifications. By default that of `fleet`; without either, jobs cost nothing.
+    #[serde(default)]
+    pub stock: Option<Endpoint>,
     /// Streams of events.
     #[serde(default)]
     pub streams: StreamsConfig,
@@ -47,6 +50,13 @@ pub struct Config {
     /// Where spans are exported to.
     #[serde(default)]
     pub telemetry: Option<service::TelemetryConfig>,
+}
+
+impl Config {
+    /// The stock service, if one is named.
+    pub(crate) fn stock(&self) -> Option<&Endpoint> {
+        self.stock.as_ref().or_else(|| self.fleet.as_ref()?.stock.as_ref())
+    }
 }
 
 /// The message broker: RabbitMQ 3.10 or later, whose users are decided about by `auth_listen`.

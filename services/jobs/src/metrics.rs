@@ -38,6 +38,7 @@ struct Inner {
     waits: Family<LevelLabels, Histogram>,
     attempts: Family<OutcomeLabels, Counter>,
     lost: Counter,
+    unpriced: Counter,
     broker_connected: Gauge,
     messages: Family<OutcomeLabels, Counter>,
     intake: Histogram,
@@ -62,6 +63,7 @@ impl JobMetrics {
             waits: Family::new_with_constructor(|| Histogram::new(WAITS)),
             attempts: Family::default(),
             lost: Counter::default(),
+            unpriced: Counter::default(),
             broker_connected: Gauge::default(),
             messages: Family::default(),
             intake: Histogram::new(INTAKES),
@@ -92,6 +94,12 @@ impl JobMetrics {
                 "Workers that were silent for too long, or did not leave a job",
                 &[],
                 inner.lost.clone(),
+            );
+            registry.register(
+                "jobs_unpriced_attempts",
+                "Attempts that cost nothing because the price of their GPU specification was not known",
+                &[],
+                inner.unpriced.clone(),
             );
             registry.register(
                 "jobs_mq_connected",
@@ -164,6 +172,11 @@ impl JobMetrics {
 
     pub(crate) fn outbox_age(&self, seconds: f64) {
         self.0.outbox_age.set(seconds);
+    }
+
+    /// Attempts were assigned without a price.
+    pub(crate) fn unpriced(&self, attempts: u32) {
+        self.0.unpriced.inc_by(attempts.into());
     }
 
     pub(crate) fn worker_lost(&self) {

@@ -5,6 +5,7 @@ use std::{ops::Deref, sync::Arc};
 use auth::{AuthState, HasAuth, Verifier};
 use clients::{gpu, stock, storage};
 use db::Db;
+use feed::Feed;
 use ids::TenantId;
 use jiff::Timestamp;
 use service::{Health, Metrics, Streams};
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     config::Config,
+    cost,
     dispatch::Views,
     event::{Hub, Watches},
     metrics::JobMetrics,
@@ -44,6 +46,10 @@ pub(crate) struct Inner {
     pub(crate) storage: storage::Client,
     /// None if the platform runs no workers.
     pub(crate) fleet: Option<FleetClients>,
+    /// None if the configuration does not name it: jobs have no prices.
+    pub(crate) stock: Option<stock::Client>,
+    /// What attempts cost, for other services.
+    pub(crate) usage: Feed,
     pub(crate) metrics: JobMetrics,
     /// The message broker.
     pub(crate) door: Door,
@@ -77,6 +83,8 @@ impl AppState {
                 gpu: gpu::Client::new(http.clone(), fleet.gpu.clone()),
                 stock: fleet.stock.clone().map(|stock| stock::Client::new(http.clone(), stock)),
             }),
+            stock: config.stock().cloned().map(|stock| stock::Client::new(http.clone(), stock)),
+            usage: Feed::new(&db, cost::OUTBOX),
             metrics: JobMetrics::register(metrics),
             door: Door::default(),
             db,

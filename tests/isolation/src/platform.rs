@@ -186,6 +186,7 @@ impl Platform {
                 ended: EndedConfig::default(),
                 scheduler: SchedulerConfig::default(),
                 fleet: None,
+                stock: None,
                 streams: JobStreamsConfig::default(),
                 audit: audit::RetentionConfig::default(),
                 telemetry: telemetry.clone(),

@@ -44,6 +44,7 @@ impl Site {
             ended: EndedConfig::default(),
             scheduler: SchedulerConfig::default(),
             fleet: None,
+            stock: None,
             streams: StreamsConfig::default(),
             audit: audit::RetentionConfig::default(),
             telemetry: None,

@@ -60,6 +60,7 @@ impl World {
             ended: EndedConfig::default(),
             scheduler: SchedulerConfig::default(),
             fleet: None,
+            stock: None,
             streams: StreamsConfig::default(),
             audit: audit::RetentionConfig::default(),
             telemetry: None,
