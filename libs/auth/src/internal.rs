@@ -35,6 +35,7 @@ impl InternalRule {
 
 const GATEWAY: Option<&[&str]> = Some(&["gateway"]);
 const GPU: Option<&[&str]> = Some(&["gpu"]);
+const GPU_AND_JOBS: Option<&[&str]> = Some(&["gpu", "jobs"]);
 const JOBS: Option<&[&str]> = Some(&["jobs"]);
 const IDENTITY: Option<&[&str]> = Some(&["identity"]);
 /// Feeds for every service, and what services of the operator of the platform call (accounting, notifications).
@@ -58,8 +59,9 @@ const OPERATIONS: &[(&str, Option<&[&str]>, Subject)] = &[
     ("events", ALL, Subject::None),
     ("job-events", ALL, Subject::None),
     ("usage", ALL, Subject::None),
-    // for an order of a user, or of another service
-    ("gpu-specs", GPU, Subject::Optional(Scope::CatalogueRead)),
+    ("job-usage", ALL, Subject::None),
+    // for an order of a user, or of another service; and for the prices of jobs
+    ("gpu-specs", GPU_AND_JOBS, Subject::Optional(Scope::CatalogueRead)),
     ("datacenters", GPU, Subject::None),
     ("quotes", GPU, Subject::Required(Scope::InstancesRead)),
     ("queue-grants", GPU, Subject::None),

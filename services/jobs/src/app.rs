@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::{
     NAME, artifact, attempt, audit_log,
     config::Config,
-    dispatch, event,
+    cost, dispatch, event,
     fleet::{self, Fleets},
     job,
     metrics::JobMetrics,
@@ -119,6 +119,7 @@ impl App {
         if self.state.gpu.is_some() {
             fleet::follow(&self.state, &self.process.workers);
         }
+        cost::start(&self.state, &self.process.workers);
         let fleets = Fleets::new(&self.state);
         self.process.workers.spawn_periodic("jobs.fleet", FLEET_PERIOD, move || {
             let fleets = fleets.clone();
@@ -188,6 +189,8 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(event::routes())
         .merge(event::feed_routes())
         .merge(webhook::routes())
+        .merge(attempt::tenant_routes())
+        .merge(cost::routes())
         .merge(artifact::routes())
         .merge(upload::routes())
         .merge(model::routes())

@@ -39,7 +39,7 @@ pub struct Config {
     /// Workers that the platform runs itself. Without it, pools have registered workers only.
     #[serde(default)]
     pub fleet: Option<FleetConfig>,
-    /// The stock service, which lends spare units. Without it, pools have no lent workers.
+    /// The stock service: prices of GPU specifications, and spare units. Without it jobs cost nothing, and pools have no lent workers.
     #[serde(default)]
     pub stock: Option<Endpoint>,
     /// Streams of events.

@@ -4,6 +4,7 @@
 //! - [`job`]: jobs of tenants and their states;
 //! - [`event`]: what happened to jobs;
 //! - [`attempt`]: tries of jobs on workers: the worker's side of a job;
+//! - [`cost`]: what attempts cost, and the feed of it for other services;
 //! - [`worker`]: units that run jobs, and the listener for them;
 //! - [`upload`], [`artifact`], [`model`]: what users bring for jobs, what jobs make, and the results of trainings;
 //! - [`fleet`]: workers that the platform runs itself, as instances;
@@ -20,6 +21,7 @@ mod artifact;
 mod attempt;
 mod audit_log;
 mod config;
+mod cost;
 mod dispatch;
 mod error;
 mod event;

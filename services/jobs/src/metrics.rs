@@ -42,6 +42,7 @@ struct Inner {
     waits: Family<LevelLabels, Histogram>,
     attempts: Family<OutcomeLabels, Counter>,
     lost: Counter,
+    unpriced: Counter,
     broker_connected: Gauge,
     messages: Family<OutcomeLabels, Counter>,
     intake: Histogram,
@@ -67,6 +68,7 @@ impl JobMetrics {
             waits: Family::new_with_constructor(|| Histogram::new(WAITS)),
             attempts: Family::default(),
             lost: Counter::default(),
+            unpriced: Counter::default(),
             broker_connected: Gauge::default(),
             messages: Family::default(),
             intake: Histogram::new(INTAKES),
@@ -101,6 +103,12 @@ impl JobMetrics {
                 "Workers that were silent for too long, or did not leave a job",
                 &[],
                 inner.lost.clone(),
+            );
+            registry.register(
+                "jobs_unpriced_attempts",
+                "Attempts that cost nothing because the price of their GPU specification was not known",
+                &[],
+                inner.unpriced.clone(),
             );
             registry.register(
                 "jobs_mq_connected",
@@ -183,6 +191,11 @@ impl JobMetrics {
 
     pub(crate) fn webhook_attempted(&self, outcome: &'static str) {
         self.0.webhook_attempts.get_or_create(&OutcomeLabels { outcome }).inc();
+    }
+
+    /// Attempts were assigned without a price.
+    pub(crate) fn unpriced(&self, attempts: u32) {
+        self.0.unpriced.inc_by(attempts.into());
     }
 
     pub(crate) fn worker_lost(&self) {

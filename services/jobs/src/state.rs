@@ -5,6 +5,7 @@ use std::{ops::Deref, sync::Arc};
 use auth::{AuthState, HasAuth, Verifier};
 use clients::{gpu, stock, storage};
 use db::Db;
+use feed::Feed;
 use ids::TenantId;
 use jiff::Timestamp;
 use service::{Health, Metrics, Streams};
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     config::Config,
+    cost,
     dispatch::Views,
     event::{Hub, Watches},
     metrics::JobMetrics,
@@ -48,6 +50,8 @@ pub(crate) struct Inner {
     pub(crate) gpu: Option<gpu::Client>,
     /// None if the configuration does not name it.
     pub(crate) stock: Option<stock::Client>,
+    /// What attempts cost, for other services.
+    pub(crate) usage: Feed,
     pub(crate) metrics: JobMetrics,
     /// The message broker.
     pub(crate) door: Door,
@@ -74,6 +78,7 @@ impl AppState {
             storage: storage::Client::new(http.clone(), config.storage.clone()),
             gpu: config.fleet.as_ref().map(|fleet| gpu::Client::new(http.clone(), fleet.gpu.clone())),
             stock: config.stock.clone().map(|stock| stock::Client::new(http.clone(), stock)),
+            usage: Feed::new(&db, cost::OUTBOX),
             metrics: counters,
             door: Door::default(),
             db,

@@ -1,6 +1,7 @@
 //! The tables of artifacts and of outputs in object storage.
 
 use ids::{ArtifactId, JobId, StorageId, TenantId};
+use jiff::Timestamp;
 use sqlx::PgConnection;
 
 use super::model::{Artifact, ArtifactView};
@@ -150,6 +151,22 @@ pub(super) async fn checkpoints(conn: &mut PgConnection, job: JobId) -> sqlx::Re
     )
     .fetch_all(conn)
     .await
+}
+
+/// Returns when the last checkpoint of an attempt was announced, and the one before.
+pub(crate) async fn checkpoint_times(
+    conn: &mut PgConnection,
+    job: JobId,
+    attempt: i32,
+) -> sqlx::Result<(Option<Timestamp>, Option<Timestamp>)> {
+    let times = sqlx::query_scalar!(
+        "select created_at from checkpoints where job_id = $1 and attempt = $2 order by created_at desc",
+        job as JobId,
+        attempt,
+    );
+    let times = times.fetch_all(conn).await?;
+    let nth = |n: usize| times.get(n).copied().map(jiff_sqlx::Timestamp::to_jiff);
+    Ok((nth(0), nth(1)))
 }
 
 /// Inserts the results of a job.

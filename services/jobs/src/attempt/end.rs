@@ -5,14 +5,15 @@ use jiff::Timestamp;
 use sqlx::PgConnection;
 
 use super::{
-    model::{self, AttemptState, End, Policy},
+    model::{self, AttemptState, End, Ended, Policy},
     store,
 };
 use crate::{
     application::{MODEL_FILE, Training},
     artifact::{self, Artifact, CHECKPOINTS},
+    cost::{self, Charge, Uncharged, UsageRecord, Work, charge},
     error::Error,
-    job::{self, Fence, JobState, Status},
+    job::{self, Fence, Job, JobState, Status},
     model::{self as models, Trained},
     worker::store::{Held, free},
 };
@@ -40,7 +41,8 @@ pub(crate) async fn end(
         (Status::Failed(problem), _) | (_, End::Failed { problem, .. }) => Some(problem),
         _ => None,
     };
-    store::close(conn, job.id, number, ended.attempt, problem).await?;
+    let charge = settle(conn, &job, number, how, &ended).await?;
+    store::close(conn, job.id, number, ended.attempt, problem, charge.as_ref()).await?;
     if ended.attempt != AttemptState::Succeeded {
         artifact::discard(conn, job.id, number).await?;
     }
@@ -49,7 +51,47 @@ pub(crate) async fn end(
     }
     free(conn, worker.id, job.id).await?;
     job::record_end(conn, &job, &ended.status, ended.counts).await?;
+    if ended.outcome == cost::Outcome::Failed {
+        take_back(conn, &job).await?;
+    }
+    job::sum_costs(conn, job.id).await?;
     Ok(ended.status.state())
+}
+
+/// Returns what is charged for an open attempt that ends, and publishes it. None if the attempt is gone.
+async fn settle(
+    conn: &mut PgConnection,
+    job: &Job,
+    number: i32,
+    how: &End,
+    ended: &Ended,
+) -> sqlx::Result<Option<Charge>> {
+    let Some(open) = store::open_cost(conn, job.id, number).await? else { return Ok(None) };
+    let (last, before) = artifact::checkpoint_times(conn, job.id, number).await?;
+    let work = Work {
+        assigned_at: open.assigned_at,
+        working_at: open.working_at,
+        stop_at: open.stop_at,
+        // a worker that ends its attempt has stored its last checkpoint; of a lost one only that is sure to be stored which was
+        // followed by another
+        checkpoint_at: if *how == End::Lost { before } else { last },
+        ended_at: open.now,
+    };
+    let charge = charge(ended.outcome, &work, open.rate.as_ref());
+    if let Some((of, rate)) = open.record(job, number).filter(|_| charge.seconds > 0) {
+        cost::publish(conn, &UsageRecord::new(of, 1, &charge, rate, None)).await?;
+    }
+    Ok(Some(charge))
+}
+
+/// Charges nothing for earlier attempts of a job that has failed.
+async fn take_back(conn: &mut PgConnection, job: &Job) -> sqlx::Result<()> {
+    for (of, version, rate) in store::take_back(conn, job).await? {
+        let none = Charge::default();
+        let record = UsageRecord::new(of, version, &none, rate, Some(Uncharged::JobFailed));
+        cost::publish(conn, &record).await?;
+    }
+    Ok(())
 }
 
 /// Ends the attempt with its results; those of a training are a model, too. Returns the state of the job: `cancelled` if that came before.

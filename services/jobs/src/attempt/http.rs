@@ -128,8 +128,17 @@ async fn progress(
     let answer = begin(&mut tx, job, fence).await?;
     let progress = Progress { phase: report.phase, step: report.step.into(), steps: report.steps.into() };
     store::put_progress(&mut tx, job, number, &progress).await?;
+    if report.phase != Phase::Loading {
+        work(&mut tx, job, number).await?;
+    }
     tx.commit().await?;
     Ok(Json(answer))
+}
+
+/// Notes that an attempt works, the first time, and when its cost reaches `max_cost` of its job.
+async fn work(conn: &mut PgConnection, job: JobId, number: i32) -> sqlx::Result<()> {
+    let Some(unworked) = store::unworked(conn, job, number).await? else { return Ok(()) };
+    store::set_working(conn, job, number, unworked.affordable()).await
 }
 
 async fn begin(conn: &mut PgConnection, id: JobId, fence: Fence) -> Result<ProgressAnswer, Error> {

@@ -6,8 +6,10 @@ mod inputs;
 mod model;
 mod poll;
 mod store;
+mod tenant_http;
 
 pub(crate) use end::end;
 pub(crate) use http::routes;
 pub(crate) use model::{AttemptState, Counts, End, Policy};
 pub(crate) use store::{Opened, open};
+pub(crate) use tenant_http::routes as tenant_routes;

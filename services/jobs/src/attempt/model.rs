@@ -1,9 +1,12 @@
 //! How attempts end, and what follows for their job. Pure.
 
 use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{
     config::SchedulerConfig,
+    cost::Outcome,
     error::Error,
     job::{Fence, JobProblem, QueuedReason, Status},
 };
@@ -12,7 +15,8 @@ use crate::{
 const MAX_FAILURES: i16 = 3;
 
 /// State of an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema, sqlx::Type)]
+#[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub(crate) enum AttemptState {
     /// It may still succeed.
@@ -69,6 +73,8 @@ pub(crate) struct Counts {
     pub(crate) recalls: i16,
     /// It was told to leave.
     pub(crate) is_leaving: bool,
+    /// Its cost has reached the limit of the job.
+    pub(crate) is_over_cost: bool,
 }
 
 /// What follows from the end of an attempt.
@@ -77,6 +83,7 @@ pub(super) struct Ended {
     pub(super) status: Status,
     pub(super) attempt: AttemptState,
     pub(super) counts: Counts,
+    pub(super) outcome: Outcome,
 }
 
 /// The job's status after its attempt has ended. However an attempt ends without results on a worker that has to leave its unit,
@@ -95,45 +102,55 @@ pub(super) fn end(
     if status.fence() != Some(fence) {
         return Err(Error::NotYours);
     }
-    let ended = |status, attempt| Ended { status, attempt, counts };
+    let ended = |status, attempt, outcome| Ended { status, attempt, counts, outcome };
     if matches!(status, Status::Cancelling(_)) {
-        return Ok(ended(Status::Cancelled, AttemptState::Cancelled));
+        // what a lost worker did after it was last heard of is not known
+        let outcome = if *end == End::Lost { Outcome::Lost } else { Outcome::Cancelled };
+        return Ok(ended(Status::Cancelled, AttemptState::Cancelled, outcome));
     }
-    let again = |reason, attempt, problem: JobProblem| {
+    let again = |reason, attempt, problem: JobProblem, outcome| {
         let failures = counts.failures + 1;
-        let status = if failures >= MAX_FAILURES {
-            Status::Failed(problem)
+        let (status, outcome) = if failures >= MAX_FAILURES {
+            (Status::Failed(problem), Outcome::Failed)
         } else {
-            Status::Queued { reason: Some(reason), not_before: now.checked_add(policy.delay(failures)).ok() }
+            let not_before = now.checked_add(policy.delay(failures)).ok();
+            (Status::Queued { reason: Some(reason), not_before }, outcome)
         };
-        Ended { status, attempt, counts: Counts { failures, ..counts } }
+        Ended { status, attempt, counts: Counts { failures, ..counts }, outcome }
     };
-    let in_its_place = |reason, counts| {
+    let in_its_place = |reason, counts, outcome| {
         let status = Status::Queued { reason: Some(reason), not_before: None };
-        Ended { status, attempt: AttemptState::Preempted, counts }
+        Ended { status, attempt: AttemptState::Preempted, counts, outcome }
     };
     Ok(match end {
-        End::Completed => ended(Status::Succeeded, AttemptState::Succeeded),
+        End::Completed => ended(Status::Succeeded, AttemptState::Succeeded, Outcome::Succeeded),
         End::Failed { problem, retryable: false } => {
-            ended(Status::Failed(problem.clone()), AttemptState::Failed)
+            ended(Status::Failed(problem.clone()), AttemptState::Failed, Outcome::Failed)
+        }
+        _ if counts.is_over_cost => {
+            let problem = JobProblem {
+                code: "max-cost-reached".to_owned(),
+                message: "The cost of the job has reached `max_cost`.".to_owned(),
+            };
+            ended(Status::Failed(problem), AttemptState::Failed, Outcome::OverCost)
         }
         _ if is_recalled => {
             let recalls = counts.recalls.saturating_add(1);
-            in_its_place(QueuedReason::Recalled, Counts { recalls, ..counts })
+            in_its_place(QueuedReason::Recalled, Counts { recalls, ..counts }, Outcome::Recalled)
         }
         End::Failed { problem, retryable: true } => {
-            again(QueuedReason::Retry, AttemptState::Failed, problem.clone())
+            again(QueuedReason::Retry, AttemptState::Failed, problem.clone(), Outcome::Retried)
         }
         End::Left if counts.is_leaving => {
             let preemptions = counts.preemptions.saturating_add(1);
-            in_its_place(QueuedReason::Preempted, Counts { preemptions, ..counts })
+            in_its_place(QueuedReason::Preempted, Counts { preemptions, ..counts }, Outcome::Preempted)
         }
         End::Lost | End::Left => {
             let problem = JobProblem {
                 code: "worker-lost".to_owned(),
                 message: "The workers of all attempts were lost.".to_owned(),
             };
-            again(QueuedReason::WorkerLost, AttemptState::Lost, problem)
+            again(QueuedReason::WorkerLost, AttemptState::Lost, problem, Outcome::Lost)
         }
     })
 }
@@ -174,7 +191,7 @@ mod tests {
     }
 
     fn counts(failures: i16) -> Counts {
-        Counts { failures, preemptions: 0, recalls: 0, is_leaving: false }
+        Counts { failures, preemptions: 0, recalls: 0, is_leaving: false, is_over_cost: false }
     }
 
     const STAYS: bool = false;
@@ -217,6 +234,8 @@ mod tests {
             )
             .unwrap();
             assert_eq!((ended.status, ended.attempt), (Status::Cancelled, AttemptState::Cancelled));
+            let pays = if how == End::Lost { Outcome::Lost } else { Outcome::Cancelled };
+            assert_eq!(ended.outcome, pays);
         }
     }
 
@@ -274,6 +293,28 @@ mod tests {
         let ended =
             end(&Status::Running(fence), fence, &End::Completed, done, &POLICY, Timestamp::UNIX_EPOCH);
         assert_eq!(ended.unwrap().status, Status::Succeeded);
+    }
+
+    #[test]
+    fn a_job_over_its_limit_fails_unless_it_has_its_results() {
+        let fence = Fence { attempt: 1, worker: WorkerId::new() };
+        let over = Counts { is_leaving: true, is_over_cost: true, ..counts(0) };
+        let after = |how: &End, is_recalled| {
+            end(&Status::Running(fence), fence, how, (over, is_recalled), &POLICY, Timestamp::UNIX_EPOCH)
+                .unwrap()
+        };
+        for how in [End::Left, End::Lost, End::Failed { problem: problem(), retryable: true }] {
+            for is_recalled in [false, true] {
+                let ended = after(&how, is_recalled);
+                assert!(
+                    matches!(ended.status, Status::Failed(problem) if problem.code == "max-cost-reached")
+                );
+                assert_eq!((ended.attempt, ended.outcome), (AttemptState::Failed, Outcome::OverCost));
+            }
+        }
+        assert_eq!(after(&End::Completed, false).outcome, Outcome::Succeeded);
+        let failed = after(&End::Failed { problem: problem(), retryable: false }, false);
+        assert_eq!((failed.status, failed.outcome), (Status::Failed(problem()), Outcome::Failed));
     }
 
     proptest! {

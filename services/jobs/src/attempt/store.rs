@@ -1,12 +1,16 @@
 //! The tables of attempts, progress and artifacts.
 
-use ids::{JobId, ModelId, WorkerId};
+use ids::{JobId, ModelId, TenantId, WorkerId};
 use jiff::Timestamp;
+use rust_decimal::Decimal;
 use serde_json::Value;
 use sqlx::{PgConnection, types::Json};
 
 use super::model::AttemptState;
-use crate::job::{JobProblem, Phase};
+use crate::{
+    cost::{Amount, Charge, Money, Of, Rate, Uncharged},
+    job::{Job, JobProblem, Phase},
+};
 
 /// An attempt that begins.
 pub(crate) struct Opened<'a> {
@@ -17,37 +21,244 @@ pub(crate) struct Opened<'a> {
     pub(crate) at: Timestamp,
 }
 
-/// Inserts an attempt of a job that was assigned in this transaction.
-pub(crate) async fn open(conn: &mut PgConnection, attempt: &Opened<'_>) -> sqlx::Result<()> {
-    sqlx::query!(
-        "insert into attempts (job_id, number, tenant_id, worker_id, gpu_spec, class, state, assigned_at)
-         select id, $2, tenant_id, $3, $4, class, 'open', $5 from jobs where id = $1",
+/// Inserts an attempt of a job that was assigned in this transaction. It keeps the price of its specification. Returns whether
+/// there is one.
+pub(crate) async fn open(conn: &mut PgConnection, attempt: &Opened<'_>) -> sqlx::Result<bool> {
+    sqlx::query_scalar!(
+        r#"insert into attempts (job_id, number, tenant_id, worker_id, gpu_spec, class, state, assigned_at, price_per_hour,
+                                 currency, level_factor)
+           select j.id, $2, j.tenant_id, $3, $4, j.class, 'open', $5, r.price_per_hour, r.currency,
+                  case j.level when 'urgent' then p.urgent_factor when 'background' then p.background_factor
+                               else p.ordinary_factor end
+           from jobs j join pools p on p.id = j.pool_id
+           left join pool_prices r on r.pool_id = j.pool_id and r.gpu_spec = $4
+           where j.id = $1
+           returning price_per_hour is not null as "is_priced!""#,
         attempt.job as JobId,
         attempt.number,
         attempt.worker as WorkerId,
         attempt.gpu_spec,
         jiff_sqlx::Timestamp::from(attempt.at) as _,
     )
+    .fetch_one(conn)
+    .await
+}
+
+/// What decides about the cost of an open attempt.
+pub(super) struct OpenCost {
+    worker: WorkerId,
+    gpu_spec: String,
+    pub(super) assigned_at: Timestamp,
+    pub(super) working_at: Option<Timestamp>,
+    pub(super) stop_at: Option<Timestamp>,
+    pub(super) rate: Option<Rate>,
+    /// The time of the transaction.
+    pub(super) now: Timestamp,
+}
+
+impl OpenCost {
+    /// What is recorded of the attempt; none if it has no price, or nothing was worked.
+    pub(super) fn record(self, job: &Job, number: i32) -> Option<(Of, Rate)> {
+        let of = Of {
+            kind: job.kind,
+            tenant: job.tenant,
+            job: job.id,
+            attempt: number,
+            pool: job.pool,
+            worker: self.worker,
+            gpu_spec: self.gpu_spec,
+            working_at: self.working_at?,
+        };
+        Some((of, self.rate?))
+    }
+}
+
+fn rate(price: Option<Decimal>, currency: Option<String>, factor: Option<Decimal>) -> Option<Rate> {
+    Some(Rate { price_per_hour: price?, currency: currency?, level_factor: factor? })
+}
+
+/// Returns what decides about the cost of an open attempt.
+pub(super) async fn open_cost(
+    conn: &mut PgConnection,
+    job: JobId,
+    number: i32,
+) -> sqlx::Result<Option<OpenCost>> {
+    let row = sqlx::query!(
+        r#"select worker_id, gpu_spec, assigned_at, working_at, stop_at, price_per_hour, currency, level_factor,
+                  now() as "now!: jiff_sqlx::Timestamp"
+           from attempts where job_id = $1 and number = $2 and state = 'open'"#,
+        job as JobId,
+        number,
+    );
+    Ok(row.fetch_optional(conn).await?.map(|row| OpenCost {
+        worker: row.worker_id,
+        gpu_spec: row.gpu_spec,
+        assigned_at: row.assigned_at.to_jiff(),
+        working_at: row.working_at.map(jiff_sqlx::Timestamp::to_jiff),
+        stop_at: row.stop_at.map(jiff_sqlx::Timestamp::to_jiff),
+        rate: rate(row.price_per_hour, row.currency, row.level_factor),
+        now: row.now.to_jiff(),
+    }))
+}
+
+/// Charges nothing any more for ended attempts of a job. Returns those that had cost something, with their new versions.
+pub(super) async fn take_back(conn: &mut PgConnection, job: &Job) -> sqlx::Result<Vec<(Of, i32, Rate)>> {
+    let rows = sqlx::query!(
+        "update attempts
+         set uncharged_seconds = uncharged_seconds + charged_seconds, charged_seconds = 0, cost = 0, uncharged_reason = $2,
+             usage_version = usage_version + 1
+         where job_id = $1 and state <> 'open' and charged_seconds > 0
+         returning number, worker_id, gpu_spec, working_at, price_per_hour, currency, level_factor, usage_version",
+        job.id as JobId,
+        Uncharged::JobFailed as Uncharged,
+    )
+    .fetch_all(conn)
+    .await?;
+    let taken = rows.into_iter().filter_map(|row| {
+        let of = Of {
+            kind: job.kind,
+            tenant: job.tenant,
+            job: job.id,
+            attempt: row.number,
+            pool: job.pool,
+            worker: row.worker_id,
+            gpu_spec: row.gpu_spec,
+            working_at: row.working_at?.to_jiff(),
+        };
+        Some((of, row.usage_version, rate(row.price_per_hour, row.currency, row.level_factor)?))
+    });
+    Ok(taken.collect())
+}
+
+/// The price of an attempt that has not worked until now, and what its job may still cost.
+pub(super) struct Unworked {
+    pub(super) rate: Option<Rate>,
+    pub(super) max_cost: Option<Money>,
+    /// What earlier attempts cost, in the currency of the limit.
+    pub(super) spent: Decimal,
+}
+
+impl Unworked {
+    /// Returns how many seconds of work the job can pay; none if there is no limit. A price in another currency than the limit,
+    /// which has changed since the submission, cannot be paid.
+    pub(super) fn affordable(&self) -> Option<i64> {
+        let (rate, limit) = (self.rate.as_ref()?, self.max_cost.as_ref()?);
+        if rate.currency != limit.currency {
+            return Some(0);
+        }
+        rate.affordable(limit.amount.0 - self.spent)
+    }
+}
+
+/// Returns the price of an open attempt that has not worked until now; none if it has.
+pub(super) async fn unworked(
+    conn: &mut PgConnection,
+    job: JobId,
+    number: i32,
+) -> sqlx::Result<Option<Unworked>> {
+    let row = sqlx::query!(
+        r#"select a.price_per_hour, a.currency, a.level_factor, j.max_cost, j.max_cost_currency,
+                  coalesce((select sum(e.cost) from attempts e where e.job_id = j.id and e.currency = j.max_cost_currency), 0)
+                      as "spent!"
+           from attempts a join jobs j on j.id = a.job_id
+           where a.job_id = $1 and a.number = $2 and a.state = 'open' and a.working_at is null"#,
+        job as JobId,
+        number,
+    );
+    Ok(row.fetch_optional(conn).await?.map(|row| Unworked {
+        rate: rate(row.price_per_hour, row.currency, row.level_factor),
+        max_cost: row
+            .max_cost
+            .zip(row.max_cost_currency)
+            .map(|(amount, currency)| Money { amount: Amount(amount), currency }),
+        spent: row.spent,
+    }))
+}
+
+/// Notes that an attempt works from now on, and when its cost reaches the limit.
+pub(super) async fn set_working(
+    conn: &mut PgConnection,
+    job: JobId,
+    number: i32,
+    affordable: Option<i64>,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update attempts set working_at = now(), stop_at = now() + make_interval(secs => $3::bigint)
+         where job_id = $1 and number = $2 and state = 'open' and working_at is null",
+        job as JobId,
+        number,
+        affordable,
+    )
     .execute(conn)
     .await
     .map(drop)
 }
 
-/// Closes an open attempt. Its progress is over.
+/// An attempt, as its tenant sees it.
+pub(super) struct AttemptRow {
+    pub(super) number: i32,
+    pub(super) state: AttemptState,
+    pub(super) problem: Option<Json<JobProblem>>,
+    pub(super) gpu_spec: String,
+    pub(super) assigned_at: Timestamp,
+    pub(super) begun_at: Option<jiff_sqlx::Timestamp>,
+    pub(super) working_at: Option<jiff_sqlx::Timestamp>,
+    pub(super) ended_at: Option<jiff_sqlx::Timestamp>,
+    pub(super) price_per_hour: Option<Decimal>,
+    pub(super) currency: Option<String>,
+    pub(super) level_factor: Option<Decimal>,
+    pub(super) charged_seconds: Option<i64>,
+    pub(super) cost: Option<Decimal>,
+    pub(super) uncharged_seconds: Option<i64>,
+    pub(super) uncharged_reason: Option<Uncharged>,
+}
+
+/// Returns the attempts of a job of the tenant before `before`, newest first.
+pub(super) async fn list(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    job: JobId,
+    before: Option<i32>,
+    limit: i64,
+) -> sqlx::Result<Vec<AttemptRow>> {
+    sqlx::query_as!(
+        AttemptRow,
+        r#"select number, state, problem as "problem: Json<JobProblem>", gpu_spec, assigned_at, begun_at, working_at, ended_at,
+                  price_per_hour, currency, level_factor, charged_seconds, cost, uncharged_seconds, uncharged_reason
+           from attempts
+           where tenant_id = $1 and job_id = $2 and ($3::int is null or number < $3) order by number desc limit $4"#,
+        tenant as TenantId,
+        job as JobId,
+        before,
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Closes an open attempt, with what it costs. Its progress is over.
 pub(super) async fn close(
     conn: &mut PgConnection,
     job: JobId,
     number: i32,
     state: AttemptState,
     problem: Option<&JobProblem>,
+    charge: Option<&Charge>,
 ) -> sqlx::Result<()> {
     sqlx::query!(
-        "update attempts set state = $3, problem = $4, ended_at = now()
+        "update attempts
+         set state = $3, problem = $4, ended_at = now(), charged_seconds = $5::bigint, uncharged_seconds = $6, uncharged_reason = $7,
+             cost = case when price_per_hour is not null then $8::numeric end,
+             usage_version = case when $5::bigint > 0 then 1 else 0 end
          where job_id = $1 and number = $2 and state = 'open'",
         job as JobId,
         number,
         state as AttemptState,
         problem.map(Json) as _,
+        charge.map(|charge| charge.seconds),
+        charge.map(|charge| charge.uncharged_seconds),
+        charge.and_then(|charge| charge.reason) as Option<Uncharged>,
+        charge.map(|charge| charge.amount),
     )
     .execute(&mut *conn)
     .await?;

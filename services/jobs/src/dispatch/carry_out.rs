@@ -27,6 +27,8 @@ pub(super) struct CarriedOut {
     pub(super) dropped_workers: Vec<WorkerId>,
     /// How long jobs waited for their first assignment, in seconds.
     pub(super) waits: Vec<(Level, f64)>,
+    /// How many assigned jobs have no price.
+    pub(super) unpriced: u32,
 }
 
 /// Carries decisions out in a transaction.
@@ -45,10 +47,12 @@ pub(super) async fn carry_out(
                 let Some(worker) = workers.first() else { continue };
                 let (job, worker) = (job_id(*job), worker_id(*worker));
                 match start(conn, world, job, worker, now).await? {
-                    Some(assigned) if assigned.attempt == 1 => {
-                        done.waits.push((assigned.level, assigned.waited));
+                    Some((assigned, is_priced)) => {
+                        if assigned.attempt == 1 {
+                            done.waits.push((assigned.level, assigned.waited));
+                        }
+                        done.unpriced += u32::from(!is_priced);
                     }
-                    Some(_) => {}
                     None => {
                         done.dropped_jobs.push(job);
                         done.dropped_workers.push(worker);
@@ -91,14 +95,14 @@ async fn unbind(conn: &mut PgConnection, pool: PoolId, node: NodeId) -> sqlx::Re
     Ok(())
 }
 
-/// Assigns a job to a worker. None if one of them has changed; then nothing is.
+/// Assigns a job to a worker. Returns whether there is a price. None if one of them has changed; then nothing is.
 async fn start(
     conn: &mut PgConnection,
     world: &World,
     job: JobId,
     worker: WorkerId,
     now: Millis,
-) -> sqlx::Result<Option<Assigned>> {
+) -> sqlx::Result<Option<(Assigned, bool)>> {
     let Some(decided) = world.pool.worker(worker_key(worker)) else { return Ok(None) };
     let mut savepoint = conn.begin().await?;
     let assigned = async {
@@ -114,11 +118,11 @@ async fn start(
         };
         let Some(gpu_spec) = assign(&mut savepoint, &given).await? else { return Ok(None) };
         let opened = Opened { job, worker, gpu_spec: &gpu_spec, number, at: rows::timestamp(now) };
-        attempt::open(&mut savepoint, &opened).await?;
+        let is_priced = attempt::open(&mut savepoint, &opened).await?;
         if assigned.group_mode == Some(GroupMode::Strict) {
             store::bind_group(&mut savepoint, job).await?;
         }
-        Ok::<_, sqlx::Error>(Some(assigned))
+        Ok::<_, sqlx::Error>(Some((assigned, is_priced)))
     };
     let assigned = assigned.await?;
     if assigned.is_some() {

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use anyhow::Context as _;
 use api::ErrorChain;
 use db::{Tx, lease};
-use ids::PoolId;
+use ids::{JobId, PoolId};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -94,7 +94,7 @@ impl Leader<'_> {
             submitted.mark_unchanged();
             if looked.is_none_or(|at| at.elapsed() >= HEARTBEATS) {
                 looked = Some(Instant::now());
-                if !self.look_after_workers(&mut world).await? {
+                if !Box::pin(self.look_after_workers(&mut world)).await? {
                     return Ok(());
                 }
             }
@@ -118,8 +118,8 @@ impl Leader<'_> {
         }
     }
 
-    /// Ends the sessions of lost workers, cordons those that are silent or drained, and says how many workers are wanted, and which
-    /// of the lent ones are taken first. False if there is a later leader.
+    /// Ends the sessions of lost workers, cordons those that are silent or drained, tells jobs to leave that may not cost more, and
+    /// says how many workers are wanted, and which of the lent ones are taken first. False if there is a later leader.
     async fn look_after_workers(&self, world: &mut World) -> anyhow::Result<bool> {
         let (state, config) = (self.state, &self.state.config.scheduler);
         let mut tx = state.db.worker().await?;
@@ -127,6 +127,7 @@ impl Leader<'_> {
             store::silent_workers(&mut tx, self.pool, config.silent()).await?.into_iter().collect();
         closed.extend(store::draining_workers(&mut tx, self.pool).await?);
         let lost = lost::find(&mut tx, self.pool, config).await?;
+        let over_cost = store::over_cost(&mut tx, self.pool).await?;
         fleet::set_wanted(&mut tx, self.pool, self.epoch, world.wanted()).await?;
         let ranks = world.changed_ranks(millis((state.clock)()));
         if !ranks.is_empty() {
@@ -140,7 +141,21 @@ impl Leader<'_> {
             tx.commit().await?;
             (0..ended).for_each(|_| state.metrics.worker_lost());
         }
+        if !over_cost.is_empty() && !Box::pin(self.stop(over_cost)).await? {
+            return Ok(false);
+        }
         world.cordon(closed, millis((state.clock)())).context("silent workers")?;
+        Ok(true)
+    }
+
+    /// Tells the attempts of these jobs to leave. False if there is a later leader.
+    async fn stop(&self, jobs: Vec<JobId>) -> anyhow::Result<bool> {
+        let Some(mut tx) = self.fenced().await? else { return Ok(false) };
+        for job in jobs {
+            store::tell_to_leave(&mut tx, job, self.state.config.scheduler.leave()).await?;
+        }
+        tx.commit().await?;
+        self.state.assigned.send_replace(());
         Ok(true)
     }
 
@@ -160,6 +175,7 @@ impl Leader<'_> {
         for (level, seconds) in done.waits {
             state.metrics.waited(level, seconds);
         }
+        state.metrics.unpriced(done.unpriced);
         if !done.dropped_jobs.is_empty() {
             let mut tx = state.db.worker().await?;
             world.compare(&mut tx, &done.dropped_jobs, &done.dropped_workers, now).await?;

@@ -306,6 +306,19 @@ pub(super) async fn tell_to_leave(conn: &mut PgConnection, job: JobId, time: Dur
     Ok(done.execute(conn).await?.rows_affected() == 1)
 }
 
+/// Returns the jobs of a pool whose attempts cost as much as the job may, and have not been told to leave.
+pub(super) async fn over_cost(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<JobId>> {
+    sqlx::query_scalar!(
+        "select j.id from attempts a join jobs j on j.id = a.job_id
+         where a.state = 'open' and a.stop_at <= now() and j.pool_id = $1 and j.state in ('assigned', 'running')
+           and j.leave_by is null
+         order by j.id",
+        pool as PoolId,
+    )
+    .fetch_all(conn)
+    .await
+}
+
 /// A node that a strict group holds.
 pub(super) struct GroupNodeRow {
     pub(super) tenant_id: TenantId,

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     application::Method,
     artifact::{self, CHECKPOINTS},
+    cost,
     error::Error,
     pool, tenant, upload,
 };
@@ -70,10 +71,13 @@ pub(crate) async fn submit_all(
                 continue;
             }
         };
-        let ready = match check_deadline(submission.deadline, now) {
+        let mut ready = match check_deadline(submission.deadline, now) {
             Ok(()) => inputs::check(conn, owner, &submission.inputs).await?,
             late => late,
         };
+        if let (Ok(()), Some(limit)) = (&ready, submission.max_cost) {
+            ready = cost::check_limit(conn, limit).await?;
+        }
         let result = numbers.place(conn, &submission, ready).await?;
         let result = result.map(|id| Submitted { id, is_new: id == submission.id });
         if matches!(result, Ok(Submitted { is_new: true, .. })) {
@@ -147,6 +151,9 @@ fn read(new: &NewJob) -> Result<Submission<'_>, Error> {
     }
     let has_group = new.group.is_some() || new.group_mode.is_none();
     checks.require(has_group, "/group_mode", "must be absent without `group`");
+    if let Some(limit) = &new.max_cost {
+        limit.check("/max_cost", &mut checks);
+    }
     let inputs = match method.read(&new.parameters) {
         Ok(inputs) => inputs,
         Err(errors) => {
@@ -171,6 +178,7 @@ fn read(new: &NewJob) -> Result<Submission<'_>, Error> {
             .map(|name| Group { name, mode: new.group_mode.unwrap_or(GroupMode::Strict) }),
         deadline: new.deadline,
         req_no: new.req_no,
+        max_cost: new.max_cost.as_ref(),
         inputs,
     })
 }
@@ -184,11 +192,13 @@ fn check_deadline(deadline: Option<Timestamp>, now: Timestamp) -> Result<(), Err
 
 /// The hash by which a repetition is recognized.
 fn content(submission: &Submission<'_>) -> Vec<u8> {
-    let Submission { application, method, level, priority, group, deadline, inputs, .. } = submission;
+    let Submission { application, method, level, priority, group, deadline, inputs, max_cost, .. } =
+        submission;
     let (parameters, level, priority) = (inputs.parameters.clone(), json!(level), json!(priority));
     let mut content = vec![json!(application), json!(method), parameters, level, priority, json!(deadline)];
     // of a job without a group it is the same as before there were groups
     content.extend(group.as_ref().map(|group| json!([group.name, group.mode])));
+    content.extend(max_cost.map(|limit| json!({ "max_cost": limit })));
     Sha256::digest(Value::from(content).to_string()).to_vec()
 }
 

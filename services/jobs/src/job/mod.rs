@@ -11,8 +11,11 @@ mod view;
 pub(crate) use change::{Submitted, cancel_open, submit_all};
 pub(crate) use http::routes;
 pub(crate) use inputs::confirm as confirm_inputs;
-pub(crate) use model::{Fence, GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status};
+pub(crate) use model::{
+    Cost, Fence, GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status,
+};
 pub(crate) use store::{
     count_open, delete_ended, find, find_open, lock_for_attempt, numbered, record_begin, record_end,
+    sum_costs,
 };
 pub(crate) use view::{NewJob, Phase, ProgressView};

@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::error::Error;
+use crate::{
+    cost::{Amount, Money},
+    error::Error,
+};
 
 /// Kind of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
@@ -99,6 +102,11 @@ pub(crate) enum JobState {
 }
 
 impl JobState {
+    /// Whether it never changes again.
+    pub(crate) fn is_ended(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed | Self::Cancelled | Self::Expired)
+    }
+
     /// The name in JSON and messages.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
@@ -202,6 +210,21 @@ impl Status {
     }
 }
 
+/// What a job costs until now: that of its attempts that have ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = JobCost)]
+pub(crate) struct Cost {
+    /// Sum of the costs of attempts.
+    #[schema(value_type = String, example = "0.004")]
+    pub(crate) amount: Amount,
+    /// Currency (ISO 4217). Attempts with a price in an earlier currency are not included.
+    #[schema(example = "USD")]
+    pub(crate) currency: String,
+    /// Seconds that are charged.
+    #[schema(example = 72)]
+    pub(crate) seconds: i64,
+}
+
 /// A job.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
@@ -224,6 +247,10 @@ pub(crate) struct Job {
     pub(crate) created_at: Timestamp,
     pub(crate) started_at: Option<Timestamp>,
     pub(crate) ended_at: Option<Timestamp>,
+    /// What it may cost.
+    pub(crate) max_cost: Option<Money>,
+    /// What its attempts that have ended cost; none if none had a price.
+    pub(crate) cost: Option<Cost>,
     /// The model that it has made.
     pub(crate) result: Option<ModelId>,
 }

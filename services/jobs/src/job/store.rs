@@ -5,16 +5,22 @@ use std::collections::HashMap;
 use api::{Page, PageRequest, page::is_unreadable};
 use ids::{JobId, ModelId, PoolId, TenantId, WorkerId};
 use jiff::Timestamp;
+use rust_decimal::Decimal;
 use serde::Serialize;
 use serde_json::Value;
 use sqlx::{PgConnection, types::Json};
 use uuid::Uuid;
 
 use super::{
-    model::{Fence, Group, GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status},
+    model::{Cost, Fence, Group, GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status},
     view::ProgressView,
 };
-use crate::{application::Inputs, attempt::Counts, pool};
+use crate::{
+    application::Inputs,
+    attempt::Counts,
+    cost::{Amount, Money},
+    pool,
+};
 
 struct Row {
     id: JobId,
@@ -39,6 +45,11 @@ struct Row {
     created_at: Timestamp,
     started_at: Option<jiff_sqlx::Timestamp>,
     ended_at: Option<jiff_sqlx::Timestamp>,
+    max_cost: Option<Decimal>,
+    max_cost_currency: Option<String>,
+    cost: Option<Decimal>,
+    cost_currency: Option<String>,
+    cost_seconds: i64,
     result: Option<ModelId>,
 }
 
@@ -79,6 +90,15 @@ impl TryFrom<Row> for Job {
             created_at: row.created_at,
             started_at: jiff(row.started_at),
             ended_at: jiff(row.ended_at),
+            max_cost: row
+                .max_cost
+                .zip(row.max_cost_currency)
+                .map(|(amount, currency)| Money { amount: Amount(amount), currency }),
+            cost: row.cost.zip(row.cost_currency).map(|(amount, currency)| Cost {
+                amount: Amount(amount),
+                currency,
+                seconds: row.cost_seconds,
+            }),
             result: row.result,
         })
     }
@@ -91,7 +111,7 @@ macro_rules! select_jobs {
             Row,
             r#"select id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode, state, attempt,
                       worker_id, reason, problem as "problem: Json<JobProblem>", not_before, deadline, req_no, generation,
-                      created_at, started_at, ended_at,
+                      created_at, started_at, ended_at, max_cost, max_cost_currency, cost, cost_currency, cost_seconds,
                       (select m.id from models m where m.job_id = jobs.id) as "result: ModelId"
                from jobs "# + $rest,
             $($arguments)*
@@ -246,6 +266,7 @@ pub(super) struct Submission<'a> {
     pub(super) group: Option<Group>,
     pub(super) deadline: Option<Timestamp>,
     pub(super) req_no: Option<Uuid>,
+    pub(super) max_cost: Option<&'a Money>,
     pub(super) inputs: Inputs,
 }
 
@@ -264,6 +285,8 @@ struct NewRow<'a> {
     class: &'a str,
     deadline: Option<Timestamp>,
     req_no: Option<Uuid>,
+    max_cost: Option<Amount>,
+    max_cost_currency: Option<&'a str>,
     parameters: &'a Value,
     /// For the scheduler of the pool.
     change: pool::PoolChange,
@@ -284,6 +307,8 @@ impl<'a> NewRow<'a> {
             class: &job.inputs.class,
             deadline: job.deadline,
             req_no: job.req_no,
+            max_cost: job.max_cost.map(|limit| limit.amount),
+            max_cost_currency: job.max_cost.map(|limit| &*limit.currency),
             parameters: &job.inputs.parameters,
             change: pool::PoolChange { pool, changed: pool::Changed::Job(job.id) },
         }
@@ -302,12 +327,13 @@ pub(super) async fn insert(
         "with added as materialized (
              select * from jsonb_to_recordset($3) as added(
                  id uuid, application text, method text, kind text, level text, priority smallint, group_name text,
-                 group_mode text, model uuid, class text, deadline timestamptz, req_no uuid, parameters jsonb, change jsonb)),
+                 group_mode text, model uuid, class text, deadline timestamptz, req_no uuid, max_cost numeric,
+                 max_cost_currency text, parameters jsonb, change jsonb)),
          inserted as (
              insert into jobs (id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode,
-                               model, class, state, deadline, req_no)
+                               model, class, state, deadline, req_no, max_cost, max_cost_currency)
              select id, $1, $2, application, method, kind, level, priority, group_name, group_mode, model, class, 'queued',
-                    deadline, req_no
+                    deadline, req_no, max_cost, max_cost_currency
              from added),
          inputs as (
              insert into job_inputs (job_id, tenant_id, parameters) select id, $1, parameters from added)
@@ -483,12 +509,16 @@ struct AttemptRow {
     preemptions: i16,
     recalls: i16,
     leave_by: Option<jiff_sqlx::Timestamp>,
+    is_over_cost: bool,
 }
 
 async fn attempt_row(conn: &mut PgConnection, id: JobId) -> sqlx::Result<AttemptRow> {
     sqlx::query_as!(
         AttemptRow,
-        "select failures, preemptions, recalls, leave_by from jobs where id = $1",
+        r#"select failures, preemptions, recalls, leave_by,
+                  exists (select from attempts a where a.job_id = jobs.id and a.state = 'open' and a.stop_at <= now())
+                      as "is_over_cost!"
+           from jobs where id = $1"#,
         id as JobId,
     )
     .fetch_one(conn)
@@ -513,8 +543,8 @@ pub(crate) async fn lock_for_attempt(
 ) -> sqlx::Result<Option<(Job, Counts)>> {
     let job = select_jobs!("where id = $1 for update", id as JobId);
     let Some(job) = job.fetch_optional(&mut *conn).await? else { return Ok(None) };
-    let AttemptRow { failures, preemptions, recalls, leave_by } = attempt_row(conn, id).await?;
-    Ok(Some((job, Counts { failures, preemptions, recalls, is_leaving: leave_by.is_some() })))
+    let AttemptRow { failures, preemptions, recalls, leave_by, is_over_cost } = attempt_row(conn, id).await?;
+    Ok(Some((job, Counts { failures, preemptions, recalls, is_leaving: leave_by.is_some(), is_over_cost })))
 }
 
 /// Records that the worker of a locked job has begun.
@@ -541,6 +571,23 @@ pub(crate) async fn record_end(
         counts.failures,
         counts.preemptions,
         counts.recalls,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Sums up what the attempts of a job cost that have ended, in the currency of the last one that had a price.
+pub(crate) async fn sum_costs(conn: &mut PgConnection, id: JobId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update jobs j set cost = s.cost, cost_currency = s.currency, cost_seconds = s.seconds
+         from (select a.currency, sum(a.cost) as cost, sum(a.charged_seconds)::bigint as seconds from attempts a
+               where a.job_id = $1 and a.cost is not null
+                 and a.currency = (select l.currency from attempts l where l.job_id = $1 and l.cost is not null
+                                   order by l.number desc limit 1)
+               group by a.currency) s
+         where j.id = $1",
+        id as JobId,
     )
     .execute(conn)
     .await

@@ -8,7 +8,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::model::{GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status};
+use super::model::{Cost, GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status};
+use crate::cost::Money;
 
 /// A new job.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
@@ -49,6 +50,10 @@ pub(crate) struct NewJob {
     /// returns the same job, however late.
     #[serde(default)]
     pub(crate) req_no: Option<Uuid>,
+    /// What the job may cost, in the currency of the pool's prices. A running attempt is stopped when it would cost more; the job
+    /// fails with `max-cost-reached`, and pays for the work until then.
+    #[serde(default)]
+    pub(crate) max_cost: Option<Money>,
 }
 
 impl NewJob {
@@ -174,6 +179,10 @@ pub(crate) struct JobView {
     pub(crate) problem: Option<JobProblem>,
     /// The model that a training has made, or null.
     pub(crate) model_id: Option<ModelId>,
+    /// What the job may cost, or null.
+    pub(crate) max_cost: Option<Money>,
+    /// What the job costs until now, or null if no attempt with a price has ended.
+    pub(crate) cost: Option<Cost>,
     /// Time of submission.
     pub(crate) created_at: Timestamp,
     /// When the first attempt began, or null.
@@ -209,6 +218,8 @@ impl JobView {
             req_no: job.req_no,
             attempts: job.attempts,
             model_id: job.result,
+            max_cost: job.max_cost,
+            cost: job.cost,
             created_at: job.created_at,
             started_at: job.started_at,
             ended_at: job.ended_at,

@@ -213,6 +213,7 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
         group_mode,
         deadline,
         req_no: Some(req_no),
+        max_cost: None,
     })
 }
 

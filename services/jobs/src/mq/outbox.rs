@@ -2,13 +2,15 @@
 
 use ids::{JobId, TenantId};
 use jiff::Timestamp;
+use rust_decimal::Decimal;
 use sqlx::{PgConnection, types::Json};
 use uuid::Uuid;
 
 use super::model::Refusal;
 use crate::{
+    cost::Amount,
     event::EventType,
-    job::{JobProblem, JobState, Kind},
+    job::{Cost, JobProblem, JobState, Kind},
 };
 
 /// How long a replica publishes alone, in seconds, unless it extends the lease.
@@ -87,6 +89,8 @@ pub(super) struct Event {
     pub(super) req_no: Option<Uuid>,
     /// The event was published before.
     pub(super) again: bool,
+    /// What the job costs.
+    pub(super) cost: Option<Cost>,
 }
 
 /// A refusal, as it is stored.
@@ -111,6 +115,9 @@ struct Row {
     event_at: Option<jiff_sqlx::Timestamp>,
     task: Option<Kind>,
     req_no: Option<Uuid>,
+    cost: Option<Decimal>,
+    cost_currency: Option<String>,
+    cost_seconds: Option<i64>,
 }
 
 impl From<Row> for Entry {
@@ -126,6 +133,11 @@ impl From<Row> for Entry {
             task,
             req_no: row.req_no,
             again: row.again,
+            cost: row.cost.zip(row.cost_currency).map(|(amount, currency)| Cost {
+                amount: Amount(amount),
+                currency,
+                seconds: row.cost_seconds.unwrap_or_default(),
+            }),
         });
         let content = match (row.refusal, event) {
             (Some(refusal), _) => Content::Refusal(refusal.0),
@@ -148,7 +160,8 @@ pub(super) async fn first(
         r#"select o.id as "id!", o.tenant_id as "tenant_id!: TenantId", o.job_id, o.again as "again!",
                   o.refusal as "refusal: Json<PublishedRefusal>", o.at as "at!: jiff_sqlx::Timestamp",
                   e.number as "number?", e.type as "kind?: EventType", e.state as "state?: JobState",
-                  e.problem as "problem?: Json<JobProblem>", e.at as "event_at?", j.kind as "task?: Kind", j.req_no
+                  e.problem as "problem?: Json<JobProblem>", e.at as "event_at?", j.kind as "task?: Kind", j.req_no, j.cost, j.cost_currency,
+                  j.cost_seconds as "cost_seconds?"
            from mq_outbox o
            left join job_events e on e.job_id = o.job_id and e.number = o.number
            left join jobs j on j.id = o.job_id

@@ -174,10 +174,14 @@ async fn message(entry: &Entry, urls: &mut Urls<'_>) -> sqlx::Result<Option<Outg
                 _ => None,
             };
             let task = task_type(event.task);
+            let usage = event.cost.as_ref().filter(|_| event.state.is_ended());
+            let usage = usage.map(
+                |cost| json!({ "seconds": cost.seconds, "cost": cost.amount, "currency": cost.currency }),
+            );
             let body = json!({
                 "event": name, "eventNo": event.number, "time": entry.at, "reqNo": event.req_no, "jobId": event.job,
                 "taskType": task, "status": event.state, "duplicate": event.again, "result": result,
-                "problem": event.problem,
+                "problem": event.problem, "usage": usage,
             });
             (format!("{}:{}", event.job, event.number), format!("{tenant}.{task}.{name}"), event.req_no, body)
         }

@@ -82,7 +82,7 @@ async fn get_platform_pool(
     Ok((ETag(pool.generation), Json(pool)))
 }
 
-/// Changes the workers that the platform runs. For administrators.
+/// Changes the workers that the platform runs, and the factors of prices. For administrators.
 #[utoipa::path(
     patch, path = "/v1/platform-pools/{id}", operation_id = "update_platform_pool", tag = "pools",
     params(("id" = PoolId, Path, description = "Pool id"), IfMatch, IdempotencyKey),
@@ -103,9 +103,14 @@ async fn update_platform_pool(
         if_match.check(found.generation)?;
         let mut checks = Checks::default();
         patch.check(found.tenant_id.is_some(), &mut checks);
-        check_fleet(&state, patch.workers.as_ref(), &mut checks);
+        check_fleet(&state, patch.workers.as_ref().and_then(Option::as_ref), &mut checks);
         checks.finish()?;
-        store::set_workers(tx, id, patch.workers.as_ref()).await?;
+        if let Some(workers) = &patch.workers {
+            store::set_workers(tx, id, workers.as_ref()).await?;
+        }
+        if let Some(factors) = &patch.level_factors {
+            store::set_level_factors(tx, id, factors).await?;
+        }
         let changed = store::find(tx, id).await?.ok_or(Error::NotFound)?;
         Ok(Reply::json(StatusCode::OK, &changed)?.etag(changed.generation))
     })

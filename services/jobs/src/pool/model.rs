@@ -3,8 +3,10 @@
 use api::Checks;
 use ids::{PoolId, TenantId};
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
+
+use crate::cost::Amount;
 
 /// Greatest number of workers of a pool.
 const MAX_WORKERS: u32 = 1_000;
@@ -25,6 +27,35 @@ pub(crate) struct NewPool {
     /// Workers that the platform runs itself. Others can be registered besides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) workers: Option<PoolWorkers>,
+    /// Factors of the price by level; 1.5, 1 and 0.4 if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) level_factors: Option<LevelFactors>,
+}
+
+/// What the price of a GPU specification is multiplied by, by level of the job: decimal numbers in strings, 0 to 100, with at most
+/// three decimal places. A change is for jobs that are assigned afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LevelFactors {
+    /// Of urgent jobs.
+    #[schema(value_type = String, example = "1.5")]
+    pub(crate) urgent: Amount,
+    /// Of ordinary jobs.
+    #[schema(value_type = String, example = "1")]
+    pub(crate) ordinary: Amount,
+    /// Of background jobs.
+    #[schema(value_type = String, example = "0.4")]
+    pub(crate) background: Amount,
+}
+
+impl LevelFactors {
+    fn check(&self, checks: &mut Checks) {
+        let Self { urgent, ordinary, background } = self;
+        for (level, factor) in [("urgent", urgent), ("ordinary", ordinary), ("background", background)] {
+            let detail = "must be 0 to 100, with at most three decimal places";
+            checks.require(factor.is_within(100, 3), format!("/level_factors/{level}"), detail);
+        }
+    }
 }
 
 /// Workers that the platform runs as instances of the pool's tenant: firm ones with the first of its GPU specifications, and lent
@@ -66,22 +97,34 @@ impl PoolWorkers {
     }
 }
 
-/// A change of a pool.
+/// A change of a pool. Absent members stay as they are.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PoolPatch {
     /// Workers that the platform runs. Null ends them, when their jobs have ended. Workers that there are keep the service and
     /// version that they were ordered with.
-    #[schema(required)]
-    pub(crate) workers: Option<PoolWorkers>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<PoolWorkers>)]
+    pub(crate) workers: Option<Option<PoolWorkers>>,
+    /// Factors of the price by level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) level_factors: Option<LevelFactors>,
+}
+
+/// Reads a member that is there, and may be null.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<PoolWorkers>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 impl PoolPatch {
     /// Checks a change of a pool that has a tenant or not.
     pub(super) fn check(&self, has_tenant: bool, checks: &mut Checks) {
-        if let Some(workers) = &self.workers {
+        if let Some(Some(workers)) = &self.workers {
             checks.require(has_tenant, "/workers", "the pool has no tenant");
             workers.check(checks);
+        }
+        if let Some(factors) = &self.level_factors {
+            factors.check(checks);
         }
     }
 }
@@ -98,6 +141,9 @@ impl NewPool {
         if let Some(workers) = &self.workers {
             checks.require(self.tenant_id.is_some(), "/tenant_id", "required with `workers`");
             workers.check(checks);
+        }
+        if let Some(factors) = &self.level_factors {
+            factors.check(checks);
         }
     }
 }
@@ -117,6 +163,8 @@ pub(crate) struct Pool {
     pub(crate) tenant_id: Option<TenantId>,
     /// Workers that the platform runs, or null.
     pub(crate) workers: Option<PoolWorkers>,
+    /// Factors of the price by level.
+    pub(crate) level_factors: LevelFactors,
     /// The workers of the pool.
     pub(crate) status: PoolStatus,
     /// Time of creation.

@@ -2,10 +2,11 @@
 
 use ids::{PoolId, TenantId};
 use jiff::Timestamp;
+use rust_decimal::Decimal;
 use sqlx::PgConnection;
 
-use super::model::{NewPool, Pool, PoolStatus, PoolWorkers};
-use crate::fleet::Size;
+use super::model::{LevelFactors, NewPool, Pool, PoolStatus, PoolWorkers};
+use crate::{cost::Amount, fleet::Size};
 
 /// Returns the pool that runs jobs: the oldest.
 pub(crate) async fn find_for_jobs(conn: &mut PgConnection) -> sqlx::Result<Option<PoolId>> {
@@ -28,6 +29,9 @@ struct Row {
     ready: i64,
     problem: Option<String>,
     retry_at: Option<jiff_sqlx::Timestamp>,
+    urgent_factor: Decimal,
+    ordinary_factor: Decimal,
+    background_factor: Decimal,
     generation: i64,
     created_at: Timestamp,
 }
@@ -50,6 +54,11 @@ impl From<Row> for Pool {
                 max,
                 lent_max,
             }),
+            level_factors: LevelFactors {
+                urgent: Amount(row.urgent_factor),
+                ordinary: Amount(row.ordinary_factor),
+                background: Amount(row.background_factor),
+            },
             status: PoolStatus {
                 desired: size.firm(),
                 actual: counted(row.actual),
@@ -78,7 +87,7 @@ macro_rules! select_pools {
                        where w.pool_id = p.id and w.stage in ('ordered', 'placed') and w.tenure = 'lent') as "lent_actual!",
                       (select count(*) from workers w
                        where w.pool_id = p.id and w.state = 'ready' and w.stage is distinct from 'draining') as "ready!",
-                      p.problem, p.retry_at, p.generation, p.created_at
+                      p.problem, p.retry_at, p.urgent_factor, p.ordinary_factor, p.background_factor, p.generation, p.created_at
                from pools p "# + $rest,
             $($arguments)*
         )
@@ -123,7 +132,29 @@ pub(super) async fn insert(conn: &mut PgConnection, id: PoolId, new: &NewPool) -
     if is_inserted && let Some(workers) = &new.workers {
         set_workers(conn, id, Some(workers)).await?;
     }
+    if is_inserted && let Some(factors) = &new.level_factors {
+        set_level_factors(conn, id, factors).await?;
+    }
     Ok(is_inserted)
+}
+
+/// Changes the factors of the price by level.
+pub(super) async fn set_level_factors(
+    conn: &mut PgConnection,
+    id: PoolId,
+    factors: &LevelFactors,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update pools set urgent_factor = $2, ordinary_factor = $3, background_factor = $4, generation = generation + 1
+         where id = $1",
+        id as PoolId,
+        factors.urgent.0,
+        factors.ordinary.0,
+        factors.background.0,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
 /// Changes which workers the platform runs. What has failed before is tried again at once.

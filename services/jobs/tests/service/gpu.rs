@@ -43,6 +43,8 @@ struct Inner {
     spare: BTreeMap<String, i64>,
     /// How often spare units were asked for.
     asked: usize,
+    /// Prices per hour and currencies, by specification.
+    prices: BTreeMap<String, (String, String)>,
 }
 
 /// The service.
@@ -60,6 +62,7 @@ impl Gpu {
             .route("/internal/v1/instances/{id}", instance)
             .route("/internal/v1/events", get(events))
             .route("/internal/v1/spare-units", get(spare))
+            .route("/internal/v1/gpu-specs/{name}", get(spec))
             .with_state(gpu.clone());
         gpu.url = testkit::serve(router).await;
         gpu
@@ -95,6 +98,12 @@ impl Gpu {
     /// Lets the stock have so many spare units of a specification.
     pub(crate) fn set_spare(&self, gpu_spec: &str, units: i64) {
         self.with(|inner| inner.spare.insert(gpu_spec.to_owned(), units));
+    }
+
+    /// Lets a specification have a price per hour.
+    pub(crate) fn set_price(&self, gpu_spec: &str, price: &str, currency: &str) {
+        let price = (price.to_owned(), currency.to_owned());
+        self.with(|inner| inner.prices.insert(gpu_spec.to_owned(), price));
     }
 
     /// Gives the unit of an instance to another one.
@@ -237,6 +246,18 @@ async fn spare(State(gpu): State<Gpu>, Query(query): Query<BTreeMap<String, Stri
         inner.asked += 1;
         let units = inner.spare.get(&query["gpu_spec"]).copied().unwrap_or_default();
         Json(json!({ "units": units })).into_response()
+    })
+}
+
+async fn spec(State(gpu): State<Gpu>, Path(name): Path<String>) -> Response {
+    gpu.with(|inner| match inner.prices.get(&name) {
+        _ if inner.is_away => away(),
+        Some((price, currency)) => Json(json!({
+            "id": ids::GpuSpecId::derived(&[&name]), "name": name, "gpu_model": "model", "gpu_count": 1, "state": "active",
+            "price_per_hour": price, "currency": currency,
+        }))
+        .into_response(),
+        None => not_found(),
     })
 }
 

@@ -4,6 +4,7 @@
 
 mod artifacts;
 mod attempts;
+mod costs;
 mod database;
 mod deliveries;
 mod endpoint;

@@ -83,6 +83,7 @@ fn jobs_are_taken_in_by_message_and_workers_run_where_that_is_wanted() {
         let pods = chart.pods();
         let jobs = pods.iter().find(|pod| pod.owner == "Deployment atelier-jobs").unwrap();
         let read = chart.start(jobs).unwrap();
+        assert_eq!(read["stock"]["token"], sample_secret("jobs"));
         let policy = &chart.named("NetworkPolicy", "atelier-jobs").unwrap()["spec"];
         let rule = |port: u64| {
             items(&policy["ingress"])
@@ -92,7 +93,6 @@ fn jobs_are_taken_in_by_message_and_workers_run_where_that_is_wanted() {
         assert!(rule(8097).unwrap()["from"].is_null(), "{values}: workers connect from everywhere");
         if values != "full" {
             assert!(read["mq"].is_null() && read["fleet"].is_null(), "{values}");
-            assert!(read["stock"].is_null(), "{values}");
             assert!(
                 rule(8098).is_none() && chart.named("Service", "atelier-jobs-broker").is_none(),
                 "{values}"
@@ -103,7 +103,6 @@ fn jobs_are_taken_in_by_message_and_workers_run_where_that_is_wanted() {
         assert_eq!(read["mq"]["public_url"], "amqps://mq.atelier.example.com:5671/%2f");
         assert_eq!(read["fleet"]["gpu"]["token"], sample_secret("jobs"));
         assert_eq!(read["fleet"]["idle_seconds"], 600);
-        assert_eq!(read["stock"]["token"], sample_secret("jobs"));
         let from = &rule(8098).unwrap()["from"][0]["namespaceSelector"]["matchLabels"];
         assert_eq!(from["kubernetes.io/metadata.name"], "rabbitmq", "only the broker asks about users");
         assert_eq!(chart.named("Service", "atelier-jobs-workers").unwrap()["spec"]["type"], "LoadBalancer");

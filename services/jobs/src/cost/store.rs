@@ -1,0 +1,76 @@
+//! SQL of prices and usage records.
+
+use std::time::Duration;
+
+use rust_decimal::Decimal;
+use sqlx::{PgConnection, types::Json};
+
+use super::{amount::Money, feed::UsageRecord};
+use crate::{error::Error, pool};
+
+/// Returns the names of specifications of pools whose prices are missing or were read longer ago.
+pub(super) async fn due_prices(conn: &mut PgConnection, age: Duration) -> sqlx::Result<Vec<String>> {
+    sqlx::query_scalar!(
+        r#"select distinct s.name as "name!" from pools p cross join unnest(p.gpu_specs) as s(name)
+           left join pool_prices r on r.pool_id = p.id and r.gpu_spec = s.name
+           where r.read_at is null or r.read_at < now() - make_interval(secs => $1) order by 1"#,
+        age.as_secs_f64(),
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Stores the price of a specification for all pools that have it.
+pub(super) async fn put_price(
+    conn: &mut PgConnection,
+    gpu_spec: &str,
+    price_per_hour: Decimal,
+    currency: &str,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into pool_prices as r (pool_id, gpu_spec, price_per_hour, currency)
+         select id, $1, $2, $3 from pools where $1 = any(gpu_specs) order by id
+         on conflict (pool_id, gpu_spec) do update
+         set price_per_hour = excluded.price_per_hour, currency = excluded.currency, read_at = now()",
+        gpu_spec,
+        price_per_hour,
+        currency,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Checks that costs of jobs can be compared with a limit: each specification of the pool has a price in its currency.
+pub(crate) async fn check_limit(conn: &mut PgConnection, limit: &Money) -> sqlx::Result<Result<(), Error>> {
+    let Some(pool) = pool::find_for_jobs(conn).await? else { return Ok(Err(Error::NoPool)) };
+    let currencies = sqlx::query_scalar!(
+        r#"select distinct r.currency as "currency?" from pools p cross join unnest(p.gpu_specs) as s(name)
+           left join pool_prices r on r.pool_id = p.id and r.gpu_spec = s.name where p.id = $1"#,
+        pool as ids::PoolId,
+    )
+    .fetch_all(conn)
+    .await?;
+    let other = currencies.into_iter().find(|currency| currency.as_deref() != Some(&limit.currency));
+    Ok(match other {
+        None => Ok(()),
+        Some(None) => Err(Error::invalid_field("/max_cost", "the prices of the pool are not known")),
+        Some(Some(currency)) => {
+            Err(Error::invalid_field("/max_cost/currency", format!("the pool has prices in {currency}")))
+        }
+    })
+}
+
+/// Publishes a record when the transaction commits.
+pub(crate) async fn publish(conn: &mut PgConnection, record: &UsageRecord) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into usage_records (tenant_id, run_id, version, payload) values ($1, $2, $3, $4)",
+        record.tenant_id as ids::TenantId,
+        record.run_id as ids::RunId,
+        record.version,
+        Json(record) as _,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}

@@ -1,0 +1,399 @@
+//! What jobs cost: attempt by attempt, and as a feed for other services.
+
+use clients::Endpoint;
+use ids::TenantId;
+use serde_json::{Value, json};
+use sqlx::Connection as _;
+use testkit::{Client, Response, eventually};
+
+use crate::{
+    fleet::{Work, Worker, reaches},
+    gpu::Gpu,
+    uploads::{pictures, training},
+    world::{Service, World, fox, pool, submit},
+};
+
+/// A service with prices, a pool of one worker, and a member of a tenant.
+struct Till {
+    world: World,
+    service: Service,
+    gpu: Gpu,
+    pool: String,
+    member: Client,
+    worker: Worker,
+}
+
+impl Till {
+    /// A second costs 0.001 USD at the ordinary level.
+    async fn new() -> Self {
+        let (mut world, gpu) = (World::new().await, Gpu::start().await);
+        gpu.set_price("small", "3.6", "USD");
+        world.config.scheduler.retry_ms = 1;
+        world.config.stock =
+            Some(Endpoint { url: gpu.url.parse().unwrap(), token: testkit::service_token("jobs").into() });
+        let service = world.start().await;
+        let pool = pool(&world.admin(&service)).await;
+        let member = world.member(&service, TenantId::new());
+        let worker = Worker::start(&world, &service, &pool, "first").await;
+        let till = Self { world, service, gpu, pool, member, worker };
+        till.have_price("3.6").await;
+        till
+    }
+
+    /// Waits until the price of the stock service is stored.
+    async fn have_price(&self, price: &str) {
+        let mut conn = self.world.db.admin().await;
+        eventually("the price is stored", async || {
+            let found =
+                "select true from jobs.pool_prices where gpu_spec = 'small' and price_per_hour = $1::numeric";
+            sqlx::query_scalar::<_, bool>(found).bind(price).fetch_optional(&mut conn).await.unwrap()
+        })
+        .await;
+        conn.close().await.unwrap();
+    }
+
+    async fn execute(&self, sql: &'static str) {
+        let mut conn = self.world.db.admin().await;
+        sqlx::query(sql).execute(&mut conn).await.unwrap();
+        conn.close().await.unwrap();
+    }
+
+    /// Lets the open attempt have been assigned 100 s ago, and have worked for 60 s.
+    async fn pass_time(&self) {
+        self.execute(
+            "update jobs.attempts set assigned_at = now() - interval '100 s', working_at = now() - interval '60 s'
+             where state = 'open'",
+        )
+        .await;
+    }
+
+    /// The worker gets a job that it works on for a minute.
+    async fn work(&self) -> Work {
+        let (work, _) = self.worker.instruction().await;
+        let _ = self.worker.progress(&work, 1).await.expect(200);
+        self.pass_time().await;
+        work
+    }
+
+    async fn attempts(&self, job: &str) -> Vec<Value> {
+        let page = self.member.get(&format!("/v1/jobs/{job}/attempts")).await.expect(200);
+        page.body["items"].as_array().unwrap().clone()
+    }
+
+    /// An attempt that may not be the last.
+    async fn attempt(&self, job: &str, number: i64) -> Value {
+        let attempts = self.attempts(job).await;
+        attempts.into_iter().find(|attempt| attempt["attempt"] == number).unwrap()
+    }
+
+    /// All records of the feed.
+    async fn usage(&self) -> Vec<Value> {
+        let service = self.service.client.token(&testkit::service_token("gpu"));
+        let feed = service.get("/internal/v1/job-usage").await.expect(200);
+        assert_eq!(feed.body["complete"], true);
+        feed.body["items"].as_array().unwrap().clone()
+    }
+
+    async fn cost(&self, job: &str) -> Value {
+        self.member.get(&format!("/v1/jobs/{job}")).await.expect(200).body["cost"].clone()
+    }
+
+    async fn submit(&self, change: Value) -> String {
+        submit(&self.member, change).await.str("id").to_owned()
+    }
+}
+
+/// The state, charged seconds and reason of an attempt.
+fn charged(attempt: &Value) -> (&str, i64, Option<&str>) {
+    (
+        attempt["state"].as_str().unwrap(),
+        attempt["seconds"].as_i64().unwrap(),
+        attempt["uncharged_reason"].as_str(),
+    )
+}
+
+/// A number in a string.
+fn number(value: &Value) -> rust_decimal::Decimal {
+    value.as_str().unwrap().parse().unwrap()
+}
+
+#[track_caller]
+fn assert_near(seconds: i64, expected: i64) {
+    assert!((expected..expected + 10).contains(&seconds), "{seconds} s, not {expected}");
+}
+
+#[tokio::test]
+async fn a_job_costs_its_work_and_not_its_loading() {
+    let till = Till::new().await;
+    let job = till.submit(json!({})).await;
+    let read = till.member.get(&format!("/v1/jobs/{job}")).await.expect(200);
+    assert_eq!((&read.body["cost"], &read.body["max_cost"]), (&Value::Null, &Value::Null));
+    let work = till.work().await;
+    let open = till.attempts(&job).await;
+    assert_eq!(
+        (&open[0]["state"], &open[0]["seconds"], &open[0]["cost"]),
+        (&json!("open"), &Value::Null, &Value::Null)
+    );
+    for _ in 0..2 {
+        assert_eq!(till.worker.complete(&work).await.expect(200).str("state"), "succeeded");
+    }
+    let attempts = till.attempts(&job).await;
+    let [attempt] = &attempts[..] else { panic!("not one: {attempts:?}") };
+    let (state, seconds, reason) = charged(attempt);
+    assert_eq!((state, reason), ("succeeded", Some("loading")));
+    assert_near(seconds, 60);
+    assert_near(attempt["uncharged_seconds"].as_i64().unwrap(), 40);
+    assert_eq!(
+        (&attempt["price_per_hour"], &attempt["currency"], &attempt["level_factor"], &attempt["gpu_spec"]),
+        (&json!("3.6"), &json!("USD"), &json!("1"), &json!("small"))
+    );
+    let cost = format!("0.{seconds:03}");
+    assert_eq!(number(&attempt["cost"]), number(&json!(cost)));
+    let shown = till.cost(&job).await;
+    assert_eq!(shown, json!({ "amount": attempt["cost"], "currency": "USD", "seconds": seconds }));
+
+    // the feed has it once, although `complete` was repeated
+    let usage = till.usage().await;
+    let [record] = &usage[..] else { panic!("not one: {usage:?}") };
+    assert_eq!(
+        (&record["job_id"], &record["attempt"], &record["version"], &record["kind"], &record["pool_id"]),
+        (&json!(job), &json!(1), &json!(1), &json!("generation"), &json!(till.pool))
+    );
+    assert_eq!((&record["seconds"], &record["amount"]), (&json!(seconds), &attempt["cost"]));
+    assert!(record["run_id"].as_str().unwrap().starts_with("run_"), "{record}");
+    till.service.stop().await;
+}
+
+#[tokio::test]
+async fn tries_without_results_cost_nothing() {
+    let till = Till::new().await;
+    let job = till.submit(json!({})).await;
+    let failed = till.work().await;
+    let _ = till.worker.fail(&failed, true).await.expect(200);
+    let lost = till.work().await;
+    assert_eq!(lost.attempt, 2);
+    // another process of the worker
+    let mut worker = Worker::with_token(&till.service, &till.worker.id, &till.worker.token);
+    worker.register().await;
+    let (done, _) = worker.instruction().await;
+    let _ = worker.progress(&done, 1).await.expect(200);
+    till.pass_time().await;
+    let _ = worker.complete(&done).await.expect(200);
+    let attempts = till.attempts(&job).await;
+    let all: Vec<_> = attempts.iter().map(charged).collect();
+    assert_eq!(all[1..], [("lost", 0, Some("lost")), ("failed", 0, Some("failed"))]);
+    assert_eq!((all[0].0, &attempts[1]["cost"]), ("succeeded", &json!("0")));
+    assert_near(attempts[2]["uncharged_seconds"].as_i64().unwrap(), 100);
+    assert_eq!(till.usage().await.len(), 1);
+    assert_eq!(till.cost(&job).await["seconds"], all[0].1);
+
+    // of another tenant there are no attempts
+    let stranger = till.world.member(&till.service, TenantId::new());
+    stranger.get(&format!("/v1/jobs/{job}/attempts")).await.expect_problem(404, "not-found");
+    till.service.stop().await;
+}
+
+#[tokio::test]
+async fn a_cancelled_job_costs_what_it_worked_and_a_failed_one_nothing() {
+    let till = Till::new().await;
+    let cancelled = till.submit(json!({})).await;
+    let work = till.work().await;
+    let _ = till.member.post(&format!("/v1/jobs/{cancelled}/cancel"), Value::Null).await.expect(202);
+    let _ = till.worker.leave(&work).await.expect(200);
+    let attempt = till.attempts(&cancelled).await.remove(0);
+    let (state, seconds, reason) = charged(&attempt);
+    assert_eq!((state, reason), ("cancelled", Some("loading")));
+    assert_near(seconds, 60);
+
+    let failed = till.submit(json!({})).await;
+    let work = till.work().await;
+    let _ = till.worker.fail(&work, false).await.expect(200);
+    assert_eq!(charged(&till.attempts(&failed).await[0]), ("failed", 0, Some("job_failed")));
+    assert_eq!(till.cost(&failed).await, json!({ "amount": "0", "currency": "USD", "seconds": 0 }));
+
+    // one that was cancelled while it loaded has worked nothing
+    let loading = till.submit(json!({})).await;
+    let (work, _) = till.worker.instruction().await;
+    let _ = till.member.post(&format!("/v1/jobs/{loading}/cancel"), Value::Null).await.expect(202);
+    let _ = till.worker.leave(&work).await.expect(200);
+    assert_eq!(charged(&till.attempts(&loading).await[0]).1, 0);
+    assert_eq!(till.usage().await.len(), 1);
+    till.service.stop().await;
+}
+
+#[tokio::test]
+async fn an_attempt_keeps_the_price_and_the_factor_of_its_assignment() {
+    let till = Till::new().await;
+    let admin = till.world.admin(&till.service);
+    let path = format!("/v1/platform-pools/{}", till.pool);
+    let read = admin.get(&path).await.expect(200);
+    let factors = json!({ "urgent": "1.5", "ordinary": "1", "background": "0.4" });
+    assert_eq!(read.body["level_factors"], factors);
+    let job = till.submit(json!({ "level": "background" })).await;
+    let first = till.work().await;
+    // both change while it runs
+    till.gpu.set_price("small", "7.2", "USD");
+    till.execute("update jobs.pool_prices set read_at = now() - interval '1 hour'").await;
+    till.have_price("7.2").await;
+    let etag = read.header("etag").unwrap().to_owned();
+    let change = json!({ "level_factors": { "urgent": "2", "ordinary": "1", "background": "0.25" } });
+    let changed = admin.patch(&path, &etag, change.clone()).await.expect(200);
+    assert_eq!(changed.body["level_factors"], change["level_factors"]);
+    let wrong = json!({ "level_factors": { "urgent": "101", "ordinary": "1.0001", "background": "-1" } });
+    let etag = changed.header("etag").unwrap().to_owned();
+    let refused = admin.patch(&path, &etag, wrong).await.expect_problem(422, "invalid-field");
+    assert_eq!(refused.body["errors"].as_array().unwrap().len(), 3);
+    let _ = till.worker.fail(&first, true).await.expect(200);
+    let second = till.work().await;
+    let _ = till.worker.complete(&second).await.expect(200);
+    let attempts = till.attempts(&job).await;
+    let prices: Vec<_> =
+        attempts.iter().map(|one| (one["price_per_hour"].clone(), one["level_factor"].clone())).collect();
+    assert_eq!(prices, [(json!("7.2"), json!("0.25")), (json!("3.6"), json!("0.4"))]);
+    let seconds = attempts[0]["seconds"].as_i64().unwrap();
+    // 0.0005 a second
+    let cost = format!("0.{:04}", seconds * 5);
+    assert_eq!(number(&attempts[0]["cost"]), number(&json!(cost)));
+    till.service.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_is_charged_while_the_price_is_not_known() {
+    let till = Till::new().await;
+    till.gpu.set_away(true);
+    till.execute("delete from jobs.pool_prices").await;
+    let job = till.submit(json!({})).await;
+    let work = till.work().await;
+    let _ = till.worker.complete(&work).await.expect(200);
+    let attempt = till.attempts(&job).await.remove(0);
+    assert_eq!(charged(&attempt), ("succeeded", 0, Some("no_price")));
+    assert_eq!((&attempt["cost"], &attempt["level_factor"]), (&Value::Null, &Value::Null));
+    assert_eq!(till.cost(&job).await, Value::Null);
+    assert_eq!(till.usage().await, Vec::<Value>::new());
+    let metrics = till.service.client.get("/metrics").await;
+    assert!(metrics.text.contains("jobs_unpriced_attempts_total 1"), "{}", metrics.text);
+    till.service.stop().await;
+}
+
+#[tokio::test]
+async fn a_training_pays_until_its_last_stored_checkpoint_unless_it_fails() {
+    let till = Till::new().await;
+    let images = pictures(&till.member, 3).await;
+    let job = till.member.post("/v1/jobs", training(&images)).await.expect(202).str("id").to_owned();
+    // a worker that reports its end has stored its last checkpoint, 20 s ago
+    let first = till.work().await;
+    let _ = till.worker.request_checkpoint(&first, 100, &"0".repeat(64)).await.expect(200);
+    till.execute("update jobs.checkpoints set created_at = now() - interval '20 s'").await;
+    let _ = till.worker.fail(&first, true).await.expect(200);
+    let attempt = till.attempt(&job, 1).await;
+    let (state, seconds, reason) = charged(&attempt);
+    assert_eq!((state, reason), ("failed", Some("failed")));
+    assert_near(seconds, 40);
+    assert_eq!(till.cost(&job).await["seconds"], seconds);
+
+    // of one that is lost only the checkpoint before the last is sure to be stored, 30 s ago
+    let second = till.work().await;
+    for step in [200, 300] {
+        let _ = till.worker.request_checkpoint(&second, step, &"1".repeat(64)).await.expect(200);
+    }
+    till.execute(
+        "update jobs.checkpoints set created_at = now() - interval '30 s' where attempt = 2 and step = 200",
+    )
+    .await;
+    let mut worker = Worker::with_token(&till.service, &till.worker.id, &till.worker.token);
+    worker.register().await;
+    let (third, _) = worker.instruction().await;
+    let attempts = till.attempts(&job).await;
+    let (state, seconds, reason) = charged(&attempts[1]);
+    assert_eq!((state, reason), ("lost", Some("lost")));
+    assert_near(seconds, 30);
+    assert_eq!(till.usage().await.len(), 2);
+
+    // in the end it fails: nothing is charged, and what was is taken back
+    let _ = worker.fail(&third, false).await.expect(200);
+    let all = till.attempts(&job).await;
+    assert!(all.iter().all(|one| one["seconds"] == 0 && one["uncharged_reason"] == "job_failed"), "{all:?}");
+    assert_eq!(till.cost(&job).await, json!({ "amount": "0", "currency": "USD", "seconds": 0 }));
+    let usage = till.usage().await;
+    let versions = |attempt: i64| -> Vec<_> {
+        let own = usage.iter().filter(|record| record["attempt"] == attempt);
+        own.map(|record| (record["run_id"].clone(), record["version"].clone(), record["correction"].clone()))
+            .collect()
+    };
+    for attempt in [1, 2] {
+        let versions = versions(attempt);
+        assert_eq!(versions.len(), 2, "{usage:?}");
+        assert_eq!(versions[0].0, versions[1].0);
+        assert_eq!((&versions[1].1, &versions[1].2), (&json!(2), &json!("job_failed")));
+    }
+    assert_eq!(usage.len(), 4);
+    till.service.stop().await;
+}
+
+#[tokio::test]
+async fn a_job_that_is_recalled_costs_nothing() {
+    let till = Till::new().await;
+    let job = till.submit(json!({})).await;
+    let work = till.work().await;
+    // as the fleet does when an instance has claimed the unit
+    till.execute("update jobs.workers set leave_by = now() + interval '10 s'").await;
+    till.execute("update jobs.jobs set leave_by = now() + interval '7 s', generation = generation + 1").await;
+    assert_eq!(till.worker.leave(&work).await.expect(200).str("state"), "queued");
+    assert_eq!(charged(&till.attempt(&job, 1).await), ("preempted", 0, Some("recalled")));
+    till.service.stop().await;
+}
+
+fn limit(amount: &str, currency: &str) -> Value {
+    json!({ "max_cost": { "amount": amount, "currency": currency } })
+}
+
+async fn refused(till: &Till, change: Value) -> Response {
+    let mut body = fox();
+    body["max_cost"] = change["max_cost"].clone();
+    till.member.post("/v1/jobs", body).await.expect_problem(422, "invalid-field")
+}
+
+#[tokio::test]
+async fn a_job_is_stopped_when_it_costs_as_much_as_it_may() {
+    let till = Till::new().await;
+    // 40 s, of which the first attempt has used none
+    let job = till.submit(limit("0.04", "USD")).await;
+    let shown = till.member.get(&format!("/v1/jobs/{job}")).await.expect(200);
+    assert_eq!(shown.body["max_cost"], json!({ "amount": "0.04", "currency": "USD" }));
+    let (work, _) = till.worker.instruction().await;
+    let _ = till.worker.progress(&work, 1).await.expect(200);
+    assert_eq!(till.worker.poll(Some(&work), 0).await.expect(200).body["instruction"], Value::Null);
+    till.execute(
+        "update jobs.attempts set working_at = working_at - interval '45 s', stop_at = stop_at - interval '45 s',
+             assigned_at = assigned_at - interval '45 s'",
+    )
+    .await;
+    assert_eq!(till.worker.stop(&work).await, "preempted");
+    assert_eq!(till.worker.leave(&work).await.expect(200).str("state"), "failed");
+    let failed = reaches(&till.member, &job, "failed").await;
+    assert_eq!(failed.body["problem"]["code"], "max-cost-reached");
+    assert_eq!(failed.body["cost"], json!({ "amount": "0.04", "currency": "USD", "seconds": 40 }));
+    assert_eq!(charged(&till.attempts(&job).await[0]), ("failed", 40, Some("max_cost")));
+    // the worker is free, and a job without a limit goes on
+    let next = till.submit(json!({})).await;
+    assert_eq!(till.work().await.job, next);
+    till.service.stop().await;
+}
+
+#[tokio::test]
+async fn a_limit_that_cannot_be_compared_is_refused() {
+    let till = Till::new().await;
+    for (change, pointer) in [
+        (limit("0", "USD"), "/max_cost/amount"),
+        (limit("0.0000001", "USD"), "/max_cost/amount"),
+        (limit("1", "dollars"), "/max_cost/currency"),
+        (limit("1", "EUR"), "/max_cost/currency"),
+    ] {
+        assert_eq!(refused(&till, change).await.body["errors"][0]["pointer"], pointer);
+    }
+    till.gpu.set_away(true);
+    till.execute("delete from jobs.pool_prices").await;
+    let unknown = refused(&till, limit("1", "USD")).await;
+    assert_eq!(unknown.body["errors"][0]["pointer"], "/max_cost");
+    till.service.stop().await;
+}
