@@ -31,7 +31,7 @@ pub(super) async fn run(db: &Db, feed: &Feed, stop: &CancellationToken) -> anyho
         let position = deliveries::position(&mut tx).await?;
         drop(tx);
         let after: Cursor = position.parse()?;
-        let changes = feed.changes::<JobEvent>(&after, &wait).await?;
+        let changes = feed.changes::<JobEvent>(&after.into(), &wait).await?;
         let mut tx = db.worker().await?;
         if write(&mut tx, &position, changes).await? {
             tx.commit().await?;

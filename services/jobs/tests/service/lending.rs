@@ -62,9 +62,11 @@ async fn spare_units_are_lent_as_far_as_there_are_any() {
     specs.sort_unstable();
     assert_eq!(specs, ["large", "small"]);
     assert!(instances.iter().all(|one| one.order["wait"] == false));
-    let firm: Vec<Instance> =
-        site.gpu.instances().into_iter().filter(|one| one.order["interruptible"] == false).collect();
-    assert_eq!((firm.len(), &firm[0].order["wait"]), (1, &json!(true)));
+    let firm = eventually("there is a firm worker", async || {
+        site.gpu.instances().into_iter().find(|one| one.order["interruptible"] == false)
+    })
+    .await;
+    assert_eq!(firm.order["wait"], true);
     let status = admin.get(&pool).await.expect(200).body["status"].clone();
     let lent_counts = (&status["lent_desired"], &status["lent_actual"]);
     assert_eq!(lent_counts, (&json!(3), &json!(2)));
@@ -180,7 +182,10 @@ async fn a_job_that_was_recalled_twice_waits_for_a_firm_worker() {
     .await;
     let lent = site.register(&service, &pool, &instance).await;
     assert_ne!(lent.work().await.job, job);
-    let firm = site.gpu.instances().into_iter().find(|one| one.order["interruptible"] == false).unwrap();
+    let firm = eventually("there is a firm worker", async || {
+        site.gpu.instances().into_iter().find(|one| one.order["interruptible"] == false)
+    })
+    .await;
     let firm = site.register(&service, &pool, &firm).await;
     assert_eq!(firm.work().await.job, job);
     service.stop().await;
