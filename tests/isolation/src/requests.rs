@@ -38,7 +38,7 @@ fn overridden(operation: &str) -> Value {
         "create_storage_spec" => {
             json!({ "name": "$unique", "currency": "EUR", "min_size_gib": 1, "max_size_gib": 9 })
         }
-        "create_job" => json!({
+        "create_job" | "quote_job" => json!({
             "application": "stable-diffusion", "method": "txt2img", "parameters": { "prompt": "a fox" }, "deadline": "$in_an_hour",
         }),
         "create_job_batch" => json!({ "jobs": [{

@@ -49,7 +49,7 @@ const OF_OWNERS: [&str; 9] = [
 ];
 
 /// Writes that change only what belongs to the caller, or nothing.
-const PERSONAL: [&str; 20] = [
+const PERSONAL: [&str; 21] = [
     "accept_invitation",
     "decline_invitation",
     "change_password",
@@ -57,6 +57,7 @@ const PERSONAL: [&str; 20] = [
     "create_ssh_key",
     "delete_ssh_key",
     "quote_instance",
+    "quote_job",
     "create_api_key",
     "delete_api_key",
     "end_session_by_id",

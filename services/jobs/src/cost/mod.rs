@@ -10,4 +10,4 @@ pub(crate) use amount::{Amount, Money};
 pub(crate) use feed::{OUTBOX, Of, UsageRecord, routes};
 pub(crate) use model::{Charge, Outcome, Rate, Uncharged, Work, charge};
 pub(crate) use prices::start;
-pub(crate) use store::{check_limit, publish};
+pub(crate) use store::{check_limit, publish, rates};

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use ids::PoolId;
 use rust_decimal::Decimal;
 use sqlx::{PgConnection, types::Json};
 
-use super::{amount::Money, feed::UsageRecord};
-use crate::{error::Error, pool};
+use super::{amount::Money, feed::UsageRecord, model::Rate};
+use crate::{error::Error, job::Level, pool};
 
 /// Returns the names of specifications of pools whose prices are missing or were read longer ago.
 pub(super) async fn due_prices(conn: &mut PgConnection, age: Duration) -> sqlx::Result<Vec<String>> {
@@ -47,7 +48,7 @@ pub(crate) async fn check_limit(conn: &mut PgConnection, limit: &Money) -> sqlx:
     let currencies = sqlx::query_scalar!(
         r#"select distinct r.currency as "currency?" from pools p cross join unnest(p.gpu_specs) as s(name)
            left join pool_prices r on r.pool_id = p.id and r.gpu_spec = s.name where p.id = $1"#,
-        pool as ids::PoolId,
+        pool as PoolId,
     )
     .fetch_all(conn)
     .await?;
@@ -73,4 +74,26 @@ pub(crate) async fn publish(conn: &mut PgConnection, record: &UsageRecord) -> sq
     .execute(conn)
     .await
     .map(drop)
+}
+
+/// Returns what an hour on each specification of a pool costs a job of the level, in the order of preference; without those whose
+/// prices are not known.
+pub(crate) async fn rates(
+    conn: &mut PgConnection,
+    pool: PoolId,
+    level: Level,
+) -> sqlx::Result<Vec<(String, Rate)>> {
+    let rows = sqlx::query!(
+        r#"select r.gpu_spec, r.price_per_hour, r.currency,
+                  case $2::text when 'urgent' then p.urgent_factor when 'background' then p.background_factor
+                                else p.ordinary_factor end as "level_factor!"
+           from pools p cross join unnest(p.gpu_specs) with ordinality as s(name, n)
+           join pool_prices r on r.pool_id = p.id and r.gpu_spec = s.name
+           where p.id = $1 order by s.n"#,
+        pool as PoolId,
+        level.as_str(),
+    );
+    let rate = |price_per_hour, currency, level_factor| Rate { price_per_hour, currency, level_factor };
+    let rows = rows.fetch_all(conn).await?.into_iter();
+    Ok(rows.map(|row| (row.gpu_spec, rate(row.price_per_hour, row.currency, row.level_factor))).collect())
 }

@@ -24,7 +24,8 @@ use tokio::task::JoinHandle;
 
 use crate::state::AppState;
 
-pub(crate) use view::Views;
+pub(crate) use rows::Probe;
+pub(crate) use view::{Expected, Views};
 
 /// How often pools are looked for.
 const LOOK: Duration = Duration::from_secs(1);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ids::{GpuSpecId, JobId, TenantId, WorkerId};
+use ids::{GpuSpecId, JobId, ModelId, TenantId, WorkerId};
 use jiff::Timestamp;
 
 use super::{
@@ -75,12 +75,15 @@ pub(super) fn group_key(tenant: TenantId, name: &str, mode: GroupMode) -> schedu
 }
 
 fn group(row: &JobRow) -> Option<(schedule::GroupId, schedule::GroupMode)> {
-    let (name, mode) = (row.group_name.as_deref()?, row.group_mode?);
+    Some(key_of_group(row.tenant_id, row.group_name.as_deref()?, row.group_mode?))
+}
+
+fn key_of_group(tenant: TenantId, name: &str, mode: GroupMode) -> (schedule::GroupId, schedule::GroupMode) {
     let kind = match mode {
         GroupMode::Strict => schedule::GroupMode::Strict,
         GroupMode::Prefer => schedule::GroupMode::Prefer,
     };
-    Some((group_key(row.tenant_id, name, mode), kind))
+    (group_key(tenant, name, mode), kind)
 }
 
 fn level(level: job::Level) -> schedule::Level {
@@ -116,6 +119,45 @@ pub(super) fn job(row: &JobRow, specs: &[SpecId], estimates: &Estimates) -> Job 
         deadline: of(row.deadline),
         preemptions: u8::try_from(row.preemptions).unwrap_or(u8::MAX),
         recalls,
+    }
+}
+
+/// A job that is not submitted.
+#[derive(Debug, Clone)]
+pub(crate) struct Probe {
+    pub(crate) tenant: TenantId,
+    pub(crate) level: job::Level,
+    pub(crate) priority: u8,
+    pub(crate) group: Option<job::Group>,
+    pub(crate) model: Option<ModelId>,
+    pub(crate) class: String,
+}
+
+/// The job that a probe would be if it was submitted now.
+pub(super) fn probe(probe: &Probe, specs: &[SpecId], estimates: &Estimates, now: Millis) -> Job {
+    let group = probe.group.as_ref().map(|group| key_of_group(probe.tenant, &group.name, group.mode));
+    let shape = Shape {
+        tenant: tenant_key(probe.tenant),
+        level: level(probe.level),
+        specs: specs.to_vec(),
+        model: probe.model.map(|model| schedule::ModelId(model.uuid().as_u128())),
+        load: LOAD,
+        run: estimates.get(&probe.class),
+        gang: 1,
+        same_node: false,
+        group,
+        checkpoints: false,
+        firm_only: false,
+    };
+    Job {
+        id: job_key(JobId::new()),
+        shape: Arc::new(shape),
+        priority: probe.priority,
+        submitted: now,
+        not_before: 0,
+        deadline: None,
+        preemptions: 0,
+        recalls: 0,
     }
 }
 

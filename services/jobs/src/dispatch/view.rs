@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use moka::future::Cache;
 
 use super::{
-    rows::{job_key, millis},
+    rows::{self, Probe, job_key, millis},
     world::World,
 };
-use crate::schedule::{Explanation, Forecast, Millis, Outlook, SpecId};
+use crate::schedule::{Estimate, Event, Explanation, Forecast, Millis, Outlook, Pool, SpecId};
 
 /// How long a loaded pool is used.
 const FRESH: Duration = Duration::from_secs(1);
@@ -19,6 +19,10 @@ const FRESH: Duration = Duration::from_secs(1);
 const MAX_FORECAST: usize = 2_000;
 /// How far a pool is run forward.
 const HORIZON: Millis = 24 * 3_600_000;
+/// Courses with drawn durations, from which ranges of times follow.
+const DRAWS: u64 = 8;
+/// Pools with more jobs are run forward with median durations only.
+const MAX_DRAWN: usize = 500;
 
 /// A pool at one moment.
 struct View {
@@ -33,6 +37,14 @@ pub(crate) struct Found {
     pub(crate) outlook: Option<Outlook>,
     /// Names of specifications.
     pub(crate) spec_names: std::collections::BTreeMap<SpecId, String>,
+}
+
+/// What is expected of a job that is not submitted.
+pub(crate) struct Expected {
+    /// None if the pool has too many jobs to tell.
+    pub(crate) outlook: Option<Outlook>,
+    /// How long it takes once its model is loaded.
+    pub(crate) run: Estimate,
 }
 
 /// The pools that were loaded last.
@@ -63,6 +75,21 @@ impl Views {
         Ok(self.view(pool).await?.and_then(|view| view.explain(job)))
     }
 
+    /// Returns what is expected of a job if it was submitted now; none if the pool is gone.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub(crate) async fn expect(
+        &self,
+        pool: PoolId,
+        probe: Probe,
+    ) -> Result<Option<Expected>, Arc<sqlx::Error>> {
+        let Some(view) = self.view(pool).await? else { return Ok(None) };
+        let run = tokio::task::spawn_blocking(move || view.expect(&probe));
+        // only if the process ends
+        run.await.map_err(|error| Arc::new(sqlx::Error::Io(std::io::Error::other(error))))
+    }
+
     async fn view(&self, pool: PoolId) -> Result<Option<Arc<View>>, Arc<sqlx::Error>> {
         self.loaded.try_get_with(pool, self.load(pool)).await
     }
@@ -73,15 +100,33 @@ impl Views {
         let now = (self.clock)();
         let mut tx = self.db.worker().await?;
         let world = World::load(&mut tx, pool, now, Millis::MAX).await?;
+        drop(tx);
         let now = millis(now);
-        Ok(world.map(|world| {
-            let forecast = (world.jobs <= MAX_FORECAST).then(|| world.pool.forecast(now, HORIZON, 0, 0));
+        let Some(world) = world else { return Ok(None) };
+        let view = tokio::task::spawn_blocking(move || {
+            let forecast = forecast(&world, &world.pool, now);
             Arc::new(View { world, forecast, now })
-        }))
+        });
+        view.await.map(Some).map_err(|error| sqlx::Error::Io(std::io::Error::other(error)))
     }
 }
 
+/// Runs a pool forward. None if it has too many jobs.
+fn forecast(world: &World, pool: &Pool, now: Millis) -> Option<Forecast> {
+    let draws = if world.jobs <= MAX_DRAWN { DRAWS } else { 0 };
+    (world.jobs <= MAX_FORECAST).then(|| pool.forecast(now, HORIZON, draws, 0))
+}
+
 impl View {
+    fn expect(&self, probe: &Probe) -> Option<Expected> {
+        let job = rows::probe(probe, &self.world.specs, &self.world.estimates, self.now);
+        let (key, run) = (job.id, job.shape.run);
+        let mut pool = self.world.pool.clone();
+        pool.apply(Event::Submitted(job), self.now).ok()?;
+        let outlook = forecast(&self.world, &pool, self.now).and_then(|found| found.jobs.get(&key).copied());
+        Some(Expected { outlook, run })
+    }
+
     fn explain(&self, job: JobId) -> Option<Found> {
         let key = job_key(job);
         let explanation = self.world.pool.explain(key, self.now)?;

@@ -136,7 +136,7 @@ impl Numbers {
 }
 
 /// Checks what does not depend on the time.
-fn read(new: &NewJob) -> Result<Submission<'_>, Error> {
+pub(super) fn read(new: &NewJob) -> Result<Submission<'_>, Error> {
     let method = Method::find(&new.application, &new.method).ok_or_else(|| {
         Error::invalid_field(
             "/method",

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use ids::JobId;
 
 use super::model::JobState;
-use crate::schedule::{Explanation, Outlook, SpecId, Waiting};
+use crate::schedule::{Explanation, Outlook, Quantiles, SpecId, Waiting};
 
 /// A GPU specification that would have room for the job.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -20,6 +20,39 @@ pub(crate) struct RoomElsewhere {
     /// Idle workers.
     #[schema(example = 1)]
     pub(crate) idle: u32,
+}
+
+/// When something happens: the middle of the times that are expected, and the range of four fifths of them.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub(crate) struct TimeRange {
+    /// One of ten is earlier.
+    pub(crate) p10: Timestamp,
+    /// One of two is earlier.
+    pub(crate) p50: Timestamp,
+    /// Nine of ten are earlier. Null if that is more than a day ahead.
+    pub(crate) p90: Option<Timestamp>,
+}
+
+impl TimeRange {
+    fn of(found: Quantiles) -> Option<Self> {
+        Some(Self { p10: time(found.p10)?, p50: time(found.p50)?, p90: time(found.p90) })
+    }
+}
+
+/// When a job is expected to start and to end.
+#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
+pub(crate) struct ExpectedTimes {
+    /// Its start. Null if that is more than a day ahead.
+    pub(crate) start: Option<TimeRange>,
+    /// Its end. Null if that is more than a day ahead.
+    pub(crate) end: Option<TimeRange>,
+}
+
+impl ExpectedTimes {
+    pub(super) fn of(outlook: &Outlook) -> Self {
+        let range = |quantiles: Option<Quantiles>| quantiles.and_then(TimeRange::of);
+        Self { start: range(outlook.start), end: range(outlook.end) }
+    }
 }
 
 /// Why a job waits, and what would free it.
@@ -42,8 +75,10 @@ pub(crate) struct JobExplanation {
     /// pool has too many jobs to tell.
     #[schema(example = 3)]
     pub(crate) position: Option<usize>,
-    /// When the job starts if all jobs take their median time and no more arrive. Null as for `position`.
+    /// When the job starts, more likely than not, if no more arrive. Null as for `position`.
     pub(crate) expected_start: Option<Timestamp>,
+    /// When it starts and ends, as a range that four of five jobs keep to if no more arrive. Null as for `position`.
+    pub(crate) expected: Option<ExpectedTimes>,
     /// Jobs of the tenant that go first.
     #[schema(example = 2)]
     pub(crate) ahead_of_own: usize,
@@ -65,6 +100,7 @@ impl JobExplanation {
             until: None,
             position: None,
             expected_start: None,
+            expected: None,
             ahead_of_own: 0,
             waited_seconds: 0,
             elsewhere: Vec::new(),
@@ -89,6 +125,7 @@ impl JobExplanation {
             until: until(&found.waiting).and_then(time),
             position: outlook.map(|outlook| outlook.position),
             expected_start: outlook.and_then(|outlook| time(outlook.start?.p50)),
+            expected: outlook.map(ExpectedTimes::of),
             ahead_of_own: found.ahead_of_own,
             waited_seconds: found.waited / 1_000,
             elsewhere: found.elsewhere.iter().filter_map(room).collect(),

@@ -18,7 +18,7 @@ use super::{
     explanation::JobExplanation,
     inputs,
     model::{Job, JobState, Kind, Level},
-    store,
+    quote, store,
     view::{JobBatch, JobBatchItem, JobChange, JobView, NewJob, NewJobBatch},
 };
 use crate::{error::Error, state::AppState};
@@ -33,6 +33,7 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(get_job, update_job))
         .routes(routes!(cancel_job))
         .routes(routes!(get_job_explanation))
+        .merge(quote::routes())
 }
 
 async fn view(tx: &mut PgConnection, job: Job) -> sqlx::Result<JobView> {

@@ -5,6 +5,7 @@ mod explanation;
 mod http;
 mod inputs;
 mod model;
+mod quote;
 mod store;
 mod view;
 

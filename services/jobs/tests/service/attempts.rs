@@ -221,6 +221,9 @@ async fn a_waiting_job_explains_itself() {
         (&json!("busy"), &json!(1), &json!(0))
     );
     assert!(busy["until"].is_string() && busy["expected_start"].is_string(), "{busy}");
+    let range = &busy["expected"]["start"];
+    assert_eq!(range["p50"], busy["expected_start"]);
+    assert!(range["p10"].as_str() <= range["p50"].as_str() && busy["expected"]["end"].is_object(), "{busy}");
     let behind = explain(&third).await;
     assert_eq!(
         (&behind["code"], &behind["position"], &behind["ahead_of_own"]),

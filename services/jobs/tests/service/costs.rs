@@ -397,3 +397,46 @@ async fn a_limit_that_cannot_be_compared_is_refused() {
     assert_eq!(unknown.body["errors"][0]["pointer"], "/max_cost");
     till.service.stop().await;
 }
+
+#[tokio::test]
+async fn a_quote_tells_time_and_cost_and_makes_nothing() {
+    let till = Till::new().await;
+    let ask = async |change: Value| {
+        let mut body = fox();
+        body.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        till.member.post("/v1/jobs/quote", body).await
+    };
+    // a class of which nothing is known takes 15 s, or 45
+    let quote = ask(json!({})).await.expect(200).body;
+    assert_eq!((&quote["work_seconds_p50"], &quote["work_seconds_p90"]), (&json!(15.0), &json!(45.0)));
+    let price = json!([{ "gpu_spec": "small", "currency": "USD", "p50": "0.015", "p90": "0.045" }]);
+    assert_eq!(quote["costs"], price);
+    let urgent = ask(json!({ "level": "urgent" })).await.expect(200).body;
+    assert_eq!(urgent["costs"][0]["p50"], "0.0225");
+    let times = |quote: &Value| {
+        ["p10", "p50", "p90"].map(|part| {
+            quote["expected"]["start"][part].as_str().unwrap().parse::<jiff::Timestamp>().unwrap()
+        })
+    };
+    assert!(times(&quote).is_sorted(), "{quote}");
+    assert!(quote["expected"]["end"]["p90"].is_string(), "{quote}");
+    // behind others it starts later
+    for n in 0..6 {
+        till.submit(json!({ "parameters": { "prompt": n.to_string() } })).await;
+    }
+    let later = eventually("the queue is seen", async || {
+        let later = ask(json!({})).await.expect(200).body;
+        (times(&later)[1].duration_since(times(&quote)[1]).as_secs() > 30).then_some(later)
+    })
+    .await;
+    assert!(
+        later["expected"]["start"]["p10"].as_str() < later["expected"]["start"]["p90"].as_str(),
+        "{later}"
+    );
+    assert_eq!(
+        till.member.get("/v1/jobs?limit=200").await.expect(200).body["items"].as_array().unwrap().len(),
+        6
+    );
+    ask(json!({ "parameters": { "prompt": "" } })).await.expect_problem(422, "invalid-field");
+    till.service.stop().await;
+}

@@ -1,0 +1,106 @@
+//! `/v1/jobs/quote`: when a job would start and end, and what it would cost.
+
+use api::{Json, NamedUrgency, Problem, ProblemType};
+use auth::Member;
+use axum::extract::State;
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{change, explanation::ExpectedTimes, view::NewJob};
+use crate::{
+    cost::{self, Amount, Rate},
+    dispatch::Probe,
+    error::Error,
+    pool,
+    state::AppState,
+};
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(quote_job))
+}
+
+/// What a job would cost on one GPU specification.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+struct CostRange {
+    /// Name of the GPU specification.
+    #[schema(example = "3080-small-4-1")]
+    gpu_spec: String,
+    /// Currency (ISO 4217).
+    #[schema(example = "USD")]
+    currency: String,
+    /// What half of such jobs cost at most.
+    #[schema(value_type = String, example = "0.000834")]
+    p50: Amount,
+    /// What nine of ten such jobs cost at most.
+    #[schema(value_type = String, example = "0.0025")]
+    p90: Amount,
+}
+
+/// What is expected of a job if it is submitted now.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+struct JobQuote {
+    /// When it would start and end if no more jobs arrive. Null if the pool has too many jobs to tell.
+    expected: Option<ExpectedTimes>,
+    /// Seconds of work that half of such jobs need at most, once a worker has loaded the model.
+    #[schema(example = 15.0)]
+    work_seconds_p50: f64,
+    /// Seconds of work that nine of ten need at most.
+    #[schema(example = 45.0)]
+    work_seconds_p90: f64,
+    /// What it would cost on each GPU specification that it may get, in the order of preference. Without those whose prices are
+    /// not known.
+    costs: Vec<CostRange>,
+}
+
+/// Tells when a job would start and end, and what it would cost. Nothing is submitted.
+#[utoipa::path(
+    post, path = "/v1/jobs/quote", operation_id = "quote_job", tag = "jobs",
+    request_body = NewJob,
+    responses((status = 200, description = "The quote", body = JobQuote)),
+    extensions(("x-problems" = json!([ProblemType::NoPool])))
+)]
+async fn quote_job(
+    State(state): State<AppState>,
+    member: Member,
+    urgency: NamedUrgency,
+    Json(mut new): Json<NewJob>,
+) -> Result<Json<JobQuote>, Problem> {
+    new.set_urgency(urgency);
+    let job = change::read(&new)?;
+    let mut tx = state.db.tenant(member.tenant).await?;
+    let pool = pool::find_for_jobs(&mut tx).await?.ok_or(Error::NoPool)?;
+    let rates = cost::rates(&mut tx, pool, job.level).await?;
+    drop(tx);
+    let probe = Probe {
+        tenant: member.tenant,
+        level: job.level,
+        priority: job.priority,
+        group: job.group,
+        model: job.inputs.model,
+        class: job.inputs.class,
+    };
+    let found = state.views.expect(pool, probe).await.map_err(Problem::internal)?.ok_or(Error::NoPool)?;
+    let costs = rates.into_iter().map(|(gpu_spec, rate)| CostRange {
+        gpu_spec,
+        p50: price(&rate, found.run.p50),
+        p90: price(&rate, found.run.p90),
+        currency: rate.currency,
+    });
+    Ok(Json(JobQuote {
+        expected: found.outlook.as_ref().map(ExpectedTimes::of),
+        work_seconds_p50: seconds(found.run.p50),
+        work_seconds_p90: seconds(found.run.p90),
+        costs: costs.collect(),
+    }))
+}
+
+/// The price of so many milliseconds, of which begun seconds count.
+fn price(rate: &Rate, millis: u64) -> Amount {
+    Amount(rate.amount(i64::try_from(millis.div_ceil(1_000)).unwrap_or(i64::MAX)))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "milliseconds of a job")]
+fn seconds(millis: u64) -> f64 {
+    millis as f64 / 1_000.0
+}
