@@ -25,7 +25,7 @@ use tokio::task::JoinHandle;
 use crate::state::AppState;
 
 pub(crate) use rows::Probe;
-pub(crate) use view::{Expected, Views};
+pub(crate) use view::Views;
 
 /// How often pools are looked for.
 const LOOK: Duration = Duration::from_secs(1);
