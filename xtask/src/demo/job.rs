@@ -29,6 +29,20 @@ pub(super) async fn picture(designer: &Api) -> anyhow::Result<String> {
     submit(designer, "stable-diffusion", "txt2img", parameters).await
 }
 
+/// Asks when a picture would be there, and what it would cost.
+pub(super) async fn quote(designer: &Api) -> anyhow::Result<()> {
+    let body = json!({
+        "application": "stable-diffusion", "method": "txt2img", "parameters": { "prompt": "a lighthouse in a storm" },
+    });
+    // the price may be read just now
+    process::until("the picture has a price", LIMIT, async || {
+        let quote = designer.post("/v1/jobs/quote", body.clone(), 200).await?;
+        let is_timed = quote["expected"]["end"]["p90"].is_string();
+        Ok(is_timed && quote["costs"][0]["p90"].is_string())
+    })
+    .await
+}
+
 /// Submits a job. Returns its id.
 pub(super) async fn submit(
     designer: &Api,

@@ -123,7 +123,9 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
     steps.step("  deletes both", queue::clean_up(&admin, &designer, &contest)).await?;
 
     if access.has_worker {
-        let submitted = steps.step("The designer orders a picture as a job", job::picture(&designer)).await?;
+        let quote = job::quote(&designer);
+        steps.step("The designer asks when a picture would be there, and its cost", quote).await?;
+        let submitted = steps.step("  orders it as a job", job::picture(&designer)).await?;
         steps.step("  follows it until it has succeeded", job::follow(&designer, &submitted)).await?;
         steps.step("  downloads the picture", job::download(&designer, &submitted)).await?;
         let images = steps.step("The designer uploads four pictures", training::upload(&designer)).await?;
