@@ -1,11 +1,14 @@
 //! Uploads of workers: each result of an attempt gets a signed URL, and must be there when the attempt completes.
 
+use std::time::Duration;
+
 use api::{Checks, Json, Path, Problem};
 use axum::{Router, extract::State, routing::post};
 use clients::storage::{StorageState, UrlKind, UrlRequest};
 use ids::{JobId, StorageId, TenantId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep};
 
 use super::{
     file::object,
@@ -13,6 +16,10 @@ use super::{
     store::{self, Output},
 };
 use crate::{error::Error, job, state::AppState, worker::WorkerCaller};
+
+/// How long a request waits for a new bucket, and how often it looks.
+const BUCKET_WAIT: Duration = Duration::from_secs(3);
+const BUCKET_LOOK: Duration = Duration::from_millis(100);
 
 pub(crate) fn routes() -> Router<AppState> {
     Router::new().route("/worker/v1/attempts/{job}/{number}/uploads", post(create_upload))
@@ -88,12 +95,20 @@ pub(super) async fn place(
     Ok(output)
 }
 
-/// The bucket for uploads and outputs of the tenant's jobs.
+/// The bucket for uploads and outputs of the tenant's jobs. A new one is ready in a moment, for which the request waits.
 pub(crate) async fn bucket(state: &AppState, tenant: TenantId) -> Result<StorageId, Error> {
-    let bucket = state.storage.output_bucket(tenant).await.map_err(Error::Storage)?;
-    match bucket.state {
-        StorageState::Available | StorageState::Resizing => Ok(bucket.id),
-        StorageState::Pending | StorageState::Failed | StorageState::Deleting => Err(Error::BucketNotReady),
+    let deadline = Instant::now() + BUCKET_WAIT;
+    loop {
+        let bucket = state.storage.output_bucket(tenant).await.map_err(Error::Storage)?;
+        match bucket.state {
+            StorageState::Available | StorageState::Resizing => return Ok(bucket.id),
+            StorageState::Pending | StorageState::Deleting if Instant::now() < deadline => {
+                sleep(BUCKET_LOOK).await;
+            }
+            StorageState::Pending | StorageState::Failed | StorageState::Deleting => {
+                return Err(Error::BucketNotReady);
+            }
+        }
     }
 }
 

@@ -47,8 +47,8 @@ const LAST: [&str; 9] = [
     "end_session",
 ];
 
-/// Operations that are not in the audit log: one stores nothing, and the others belong to a sign-in that is.
-const UNRECORDED: [&str; 3] = ["quote_instance", "refresh_session", "create_passkey_challenge"];
+/// Operations that are not in the audit log: two store nothing, and the others belong to a sign-in that is.
+const UNRECORDED: [&str; 4] = ["quote_instance", "quote_job", "refresh_session", "create_passkey_challenge"];
 
 /// One of the own, foreign or missing values for each id of a request.
 type Combination<'a> = Vec<(&'a Slot, Which)>;
