@@ -72,7 +72,7 @@ pub(crate) async fn run(args: Args) {
     );
 }
 
-/// Jobs a second by REST, so many in a request. Each client is of a tenant of its own.
+/// Jobs per second by REST, `size` in a request. Each client has its own tenant.
 async fn requests(site: &Site, args: &Args, size: usize) -> f64 {
     let (begun, end) = (Instant::now(), Duration::from_secs(args.seconds));
     let done = AtomicUsize::new(0);

@@ -81,7 +81,7 @@ impl Site {
         testkit::serve(app.broker_router()).await
     }
 
-    /// Creates the pool with so many workers. Returns their tokens.
+    /// Creates the pool with this number of workers. Returns their tokens.
     pub(crate) async fn pool(&self, workers: usize) -> Vec<String> {
         let admin = self.issuer.admin();
         let body = json!({ "name": "bench", "gpu_specs": ["small"] });

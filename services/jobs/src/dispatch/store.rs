@@ -171,7 +171,7 @@ pub(super) struct WorkerRow {
     pub(super) idle_since: Timestamp,
     pub(super) current_job: Option<JobId>,
     pub(super) tenure: Tenure,
-    /// It has lost its unit, and leaves it by this time.
+    /// Set if it was recalled: it leaves its unit by this time.
     pub(super) leave_by: Option<jiff_sqlx::Timestamp>,
     pub(super) recall_rank: i16,
 }
