@@ -10,7 +10,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    AppState, NAME, audit_log, claim, clean_up, comparison, config::Config, datacenter, gpu_spec,
+    AppState, NAME, audit_log, claim, clean_up, comparison, config::Config, datacenter, gpu_spec, hold_back,
     metrics::StockMetrics, operation, queue, repair, silence, stock, unit,
 };
 
@@ -64,6 +64,7 @@ impl App {
         }
         state.grants.start(workers, "stock.grants");
         queue::heal::start(state, workers);
+        hold_back::reconcile::start(state, workers);
         clean_up::start(state, workers);
         self.audit.start(&state.db, &self.process, NAME);
         state.auth().verifier.start(workers, NAME);

@@ -57,7 +57,8 @@ async fn correct_counts(state: &AppState) -> anyhow::Result<()> {
 async fn clean_up(state: &AppState) -> anyhow::Result<Round> {
     let mut tx = state.db.worker().await?;
     let first = stock::store::After { gpu_spec: "", datacenter: "" };
-    state.metrics.counted(&stock::store::list(&mut tx, "", None, &first, MEASURED).await?);
+    let hold_back = state.config.interruptible_hold_back.into();
+    state.metrics.counted(&stock::store::list(&mut tx, "", None, &first, hold_back, MEASURED).await?);
     let keys = api::idempotency::forget_old(&mut tx, LIMIT).await?;
     let waits = claim::store::forget_waits(&mut tx, LIMIT).await?;
     let recalls = claim::interruptible_store::forget(&mut tx, LIMIT).await?;

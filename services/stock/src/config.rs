@@ -54,7 +54,8 @@ pub struct StockConfig {
     pub cluster_concurrency: usize,
     /// Seconds after which a call to a cluster is given up.
     pub cluster_timeout_seconds: u32,
-    /// Free units of a specification in a datacenter that interruptible claims leave, so that most claims find an empty one.
+    /// Free units of a specification in a datacenter that interruptible claims leave at least, so that most claims find an empty
+    /// one. More are left if the claims of the past ask for it.
     pub interruptible_hold_back: u32,
     /// Seconds within which the instance of an interruptible claim leaves its unit once another claim has it.
     pub recall_seconds: u32,

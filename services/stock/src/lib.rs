@@ -9,6 +9,7 @@
 //! - [`mod@unit`]: units, their objects in the clusters, and what the clusters report;
 //! - `comparison`: the full comparison of a cluster with its units;
 //! - [`stock`]: the list of stock, additions and removals;
+//! - `hold_back`: how many units interruptible claims leave;
 //! - [`claim`]: claims and releases.
 //!
 //! What runs in a unit is decided by the gpu service.
@@ -30,6 +31,7 @@ mod clean_up;
 mod comparison;
 mod config;
 mod error;
+mod hold_back;
 mod metrics;
 mod silence;
 mod state;

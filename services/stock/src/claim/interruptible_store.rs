@@ -25,7 +25,7 @@ pub(super) struct Interruptible {
 }
 
 /// Claims spare units: of the datacenters that are not `avoided` and for which no instance waits, the free ones that exceed
-/// `hold_back`. Returns the instances that have got one. The membership of the queue must be locked.
+/// the forecast and `hold_back`. Returns the instances that have got one. The membership of the queue must be locked.
 pub(super) async fn claim_spare(
     conn: &mut PgConnection,
     spec: GpuSpecId,
@@ -36,12 +36,13 @@ pub(super) async fn claim_spare(
 ) -> sqlx::Result<Vec<InstanceId>> {
     sqlx::query_scalar!(
         r#"with spare as (
-             select d.id, sum(c.available)::bigint - $7 as units
+             select d.id, sum(c.available)::bigint - greatest(h.units, $7) as units
              from datacenters d join stock_counts c on c.gpu_spec_id = $1 and c.datacenter_id = d.id
+             left join hold_backs h on h.gpu_spec_id = $1 and h.datacenter_id = d.id
              where d.state = 'active' and ($2::uuid is null or d.id = $2) and d.id <> all($6::uuid[])
                and not exists (select from queue_entries q where q.gpu_spec_id = $1
                                and (q.datacenter_id is null or q.datacenter_id = d.id))
-             group by d.id having sum(c.available) > $7),
+             group by d.id, h.units having sum(c.available) > greatest(h.units, $7)),
          asked as (
              select a.instance_id, a.tenant_id, a.recall_rank, row_number() over () as n
              from unnest($3::uuid[], $4::uuid[], $5::smallint[]) as a(instance_id, tenant_id, recall_rank)
@@ -89,12 +90,13 @@ pub(super) async fn spare(
     sqlx::query_scalar!(
         r#"select coalesce((
                select sum(x.units) from (
-                   select sum(c.available)::bigint - $3 as units
+                   select sum(c.available)::bigint - greatest(h.units, $3) as units
                    from datacenters d join stock_counts c on c.gpu_spec_id = s.id and c.datacenter_id = d.id
+                   left join hold_backs h on h.gpu_spec_id = s.id and h.datacenter_id = d.id
                    where d.state = 'active' and d.id <> all($2::uuid[])
                      and not exists (select from queue_entries q where q.gpu_spec_id = s.id
                                      and (q.datacenter_id is null or q.datacenter_id = d.id))
-                   group by d.id having sum(c.available) > $3) x), 0)::bigint as "units!"
+                   group by d.id, h.units having sum(c.available) > greatest(h.units, $3)) x), 0)::bigint as "units!"
            from gpu_specs s where s.name = $1"#,
         spec_name,
         avoided as &[DatacenterId],

@@ -295,9 +295,12 @@ pub(crate) async fn release(conn: &mut PgConnection, releases: &[Release]) -> sq
              from old where u.id = old.id
              returning u.id, u.gpu_spec_id, u.datacenter_id, u.state),
          recorded as (
-             insert into unit_holders (unit_id, instance_id, tenant_id, claimed_at, gpu_spec_id, datacenter_id)
+             insert into unit_holders (unit_id, instance_id, tenant_id, claimed_at, gpu_spec_id, datacenter_id,
+                 interruptible)
              select old.id, old.holder_instance, old.holder_tenant, old.holder_since, freed.gpu_spec_id,
-                 freed.datacenter_id
+                 freed.datacenter_id, exists (
+                     select from interruptible_claims c where c.unit_id = old.id
+                         and c.instance_id = old.holder_instance and c.claimed_at = old.holder_since)
              from old join freed using (id)),
          ended as (delete from interruptible_claims c using freed where c.unit_id = freed.id)
          select f.id from freed f

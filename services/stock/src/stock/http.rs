@@ -53,7 +53,8 @@ async fn list_stock(
     let prefix = query.spec_name.unwrap_or_default();
     let after = After { gpu_spec: &gpu_spec, datacenter: &datacenter };
     let mut tx = state.db.platform().await?;
-    let rows = store::list(&mut tx, &prefix, query.datacenter.as_deref(), &after, request.rows()).await?;
+    let (datacenter, hold_back) = (query.datacenter.as_deref(), state.config.interruptible_hold_back.into());
+    let rows = store::list(&mut tx, &prefix, datacenter, &after, hold_back, request.rows()).await?;
     Ok(Json(request.page(rows, |row| (row.gpu_spec.name.clone(), row.datacenter.name.clone()))))
 }
 

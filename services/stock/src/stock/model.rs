@@ -27,6 +27,8 @@ pub struct StockRow {
     pub available: i64,
     /// Of these, units that instances leave within seconds when they are claimed: their own claims are interruptible.
     pub interruptible: i64,
+    /// Free units that interruptible claims leave, for the claims that are expected.
+    pub hold_back: i64,
     /// Units that cannot be claimed now.
     pub inactive: i64,
     /// Units that instances have claimed, and keep.

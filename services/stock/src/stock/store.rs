@@ -20,12 +20,13 @@ pub(crate) struct After<'a> {
 
 /// Returns the stock by names of specification and datacenter, after `after`. The numbers are kept, not counted: a row
 /// costs the same with ten units and with a hundred thousand. Specifications are read in the order of their names until
-/// there are `limit` rows.
+/// there are `limit` rows. Interruptible claims leave `hold_back` units at least.
 pub(crate) async fn list(
     conn: &mut PgConnection,
     name_prefix: &str,
     datacenter: Option<&str>,
     after: &After<'_>,
+    hold_back: i64,
     limit: i64,
 ) -> sqlx::Result<Vec<StockRow>> {
     let rows = sqlx::query_as!(
@@ -33,7 +34,9 @@ pub(crate) async fn list(
         r#"select s.id as gpu_spec_id, c.datacenter_id, c.name as datacenter_name, c.state as datacenter_state,
              c.available as "available!", c.inactive as "inactive!", c.used as "used!",
              (select count(*) from interruptible_claims i
-              where i.gpu_spec_id = s.id and i.datacenter_id = c.datacenter_id) as "interruptible!"
+              where i.gpu_spec_id = s.id and i.datacenter_id = c.datacenter_id) as "interruptible!",
+             greatest((select h.units from hold_backs h
+                       where h.gpu_spec_id = s.id and h.datacenter_id = c.datacenter_id), $7) as "hold_back!"
          from gpu_specs s
          cross join lateral (
              select d.id as datacenter_id, d.name, d.state, n.available, n.inactive, n.used
@@ -52,6 +55,7 @@ pub(crate) async fn list(
         datacenter,
         datacenter.and_then(|text| text.parse().ok()) as Option<DatacenterId>,
         limit,
+        hold_back,
     )
     .fetch_all(&mut *conn)
     .await?;
@@ -66,6 +70,7 @@ pub(crate) async fn list(
             datacenter_state: row.datacenter_state,
             available: row.available + row.interruptible,
             interruptible: row.interruptible,
+            hold_back: row.hold_back,
             inactive: row.inactive,
             used: row.used - row.interruptible,
             total: row.available + row.inactive + row.used,
@@ -86,6 +91,7 @@ struct Row {
     inactive: i64,
     used: i64,
     interruptible: i64,
+    hold_back: i64,
 }
 
 /// Compares the kept counts with the units, in one snapshot, and adds the differences. Returns them. Changes that

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use testkit::Response;
+use testkit::{Response, eventually};
 
 use crate::world::{Replica, World, instance, tenant};
 
@@ -111,6 +111,59 @@ async fn the_stock_tells_what_it_would_lend() {
     let _ = replica.service.delete(&format!("{CLAIMS}/{waiting}")).await.expect(204);
     assert_eq!(spare().await, 2);
     jobs.get("/internal/v1/spare-units?gpu_spec=b").await.expect_problem(404, "not-found");
+}
+
+#[tokio::test]
+async fn what_was_claimed_at_this_time_of_the_week_is_held_back() {
+    let mut world = World::new().await;
+    // one window for all claims of a period
+    world.config.recall_seconds = 1_000_000;
+    let replica = world.replica().await;
+    let _ = replica.spec("a", "0.25").await;
+    let b = replica.spec("b", "0.25").await;
+    let _ = replica.datacenter("uk-1").await;
+    world.units("a", "uk-1", 9).await;
+    world.units("b", "uk-1", 9).await;
+    let past = "insert into stock.unit_holders
+                    (unit_id, instance_id, tenant_id, claimed_at, gpu_spec_id, datacenter_id, interruptible)
+                select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), now() - p.ago, s.id, d.id, p.interruptible
+                from stock.gpu_specs s, stock.datacenters d,
+                     (values (interval '7 days', 3, false), ('7 days', 5, true), ('4 days', 6, false), ('35 days', 7, false))
+                         p(ago, claims, interruptible), generate_series(1, p.claims)
+                where s.name = 'a'";
+    assert_eq!(world.sql(past).await, 21);
+    for _ in 0..2 {
+        let _ = replica.claim(&instance(), &b).await.expect(201);
+    }
+    let lent = instance();
+    let _ = replica.claim_interruptible(&lent, &b).await.expect(201);
+    replica.release(&lent).await;
+    let _ = replica.claim_interruptible(&instance(), &b).await.expect(201);
+    let listed = async |spec: usize| {
+        let row = replica.admin.get("/v1/stock").await.expect(200).body["items"][spec].clone();
+        (row["hold_back"].clone(), row["interruptible"].clone())
+    };
+    assert_eq!((listed(0).await, listed(1).await), ((json!(1), json!(0)), (json!(1), json!(1))));
+
+    let (forecasting, runtime) = world.doomed().await;
+    let jobs = replica.base.service("jobs");
+    let spare = async |spec: &str| {
+        let path = format!("/internal/v1/spare-units?gpu_spec={spec}");
+        jobs.get(&path).await.expect(200).body["units"].clone()
+    };
+    eventually("the claims of a week ago are held back", async || {
+        (spare("a").await == 6).then_some(())
+    })
+    .await;
+    assert_eq!(spare("b").await, 9 - 3 - 2, "those of the last hour, too");
+    assert_eq!((listed(0).await, listed(1).await), ((json!(3), json!(0)), (json!(2), json!(1))));
+    for _ in 0..4 {
+        let _ = replica.claim_interruptible(&instance(), &b).await.expect(201);
+    }
+    replica.claim_interruptible(&instance(), &b).await.expect_problem(409, "stock-exhausted");
+    let _ = replica.claim(&instance(), &b).await.expect(201);
+    drop(forecasting);
+    runtime.shutdown_background();
 }
 
 #[tokio::test]
