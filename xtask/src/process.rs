@@ -114,6 +114,21 @@ pub(crate) async fn run(what: &str, mut command: Command) -> anyhow::Result<()> 
     Ok(())
 }
 
+/// Returns the processes whose command line contains this text.
+pub(crate) fn with_command_line(text: &str) -> anyhow::Result<Vec<Pid>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let entry = entry?;
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        // one that has ended in between
+        let Ok(line) = std::fs::read(entry.path().join("cmdline")) else { continue };
+        if String::from_utf8_lossy(&line).contains(text) {
+            found.push(Pid::from_raw(pid));
+        }
+    }
+    Ok(found)
+}
+
 /// Polls `done` until it returns true.
 ///
 /// # Errors

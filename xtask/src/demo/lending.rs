@@ -12,12 +12,12 @@ use super::{
 use crate::{process, up::GPU_SPEC};
 
 /// Longest time until a unit is lent, or a picture is made.
-const LIMIT: Duration = Duration::from_secs(90);
+pub(crate) const LIMIT: Duration = Duration::from_secs(90);
 /// More than one worker makes in that time.
 const PICTURES: usize = 30;
 
 /// The pool whose workers are lent units, and its jobs.
-pub(super) struct Loan {
+pub(crate) struct Loan {
     pool: String,
     jobs: Vec<String>,
     /// The job on the lent unit.
@@ -26,7 +26,7 @@ pub(super) struct Loan {
 }
 
 /// Returns the path of the pool that lends; none if there is no such pool.
-pub(super) async fn pool(admin: &Api) -> anyhow::Result<Option<String>> {
+pub(crate) async fn pool(admin: &Api) -> anyhow::Result<Option<String>> {
     let pools = admin.list("/v1/platform-pools").await?;
     let lends = |pool: &&Value| pool["workers"]["lent_max"].as_u64() > Some(0);
     let Some(pool) = pools.iter().find(lends) else { return Ok(None) };
@@ -34,7 +34,7 @@ pub(super) async fn pool(admin: &Api) -> anyhow::Result<Option<String>> {
 }
 
 /// Orders more pictures than the pool's own worker can make soon, and waits until a lent unit makes one of them.
-pub(super) async fn order(admin: &Api, designer: &Api, pool: String) -> anyhow::Result<Loan> {
+pub(crate) async fn order(admin: &Api, designer: &Api, pool: String) -> anyhow::Result<Loan> {
     let picture = json!({
         "application": "stable-diffusion", "method": "txt2img", "level": "background",
         "parameters": { "prompt": "a harbour in the fog", "steps": 100, "width": 1024, "height": 1024 },
@@ -56,19 +56,19 @@ async fn lent_job(admin: &Api, pool: &str) -> anyhow::Result<Option<String>> {
     Ok(lent.and_then(|worker| worker["job_id"].as_str()).map(str::to_owned))
 }
 
-/// Starts an instance on the unit that is held back for starts.
-pub(super) async fn start_on_free(designer: &Api, loan: &mut Loan) -> anyhow::Result<()> {
-    start(designer, loan).await.map(drop)
+/// Starts an instance on the unit that is held back for starts. Returns the milliseconds until it runs.
+pub(crate) async fn start_on_free(designer: &Api, loan: &mut Loan) -> anyhow::Result<f64> {
+    start(designer, loan).await
 }
 
 /// Starts an instance that takes the lent unit from a picture. Returns the milliseconds until it runs.
-pub(super) async fn start_on_lent(admin: &Api, designer: &Api, loan: &mut Loan) -> anyhow::Result<f64> {
+pub(crate) async fn start_on_lent(admin: &Api, designer: &Api, loan: &mut Loan) -> anyhow::Result<f64> {
     expect_lent(admin, loan).await?;
     start(designer, loan).await
 }
 
 /// Starts an instance with the specification of the workers. Returns the milliseconds until it runs.
-async fn start(designer: &Api, loan: &mut Loan) -> anyhow::Result<f64> {
+pub(crate) async fn start(designer: &Api, loan: &mut Loan) -> anyhow::Result<f64> {
     let services = designer.list("/v1/services").await?;
     let webui = services.iter().find(|service| service["service"] == "stable-diffusion-webui");
     let version = &webui.context("no WebUI in the catalogue")?["version"];
@@ -102,6 +102,15 @@ pub(super) async fn expect_made(designer: &Api, loan: &Loan) -> anyhow::Result<(
         Ok(designer.get(&format!("/v1/jobs/{}", loan.job)).await?["state"] == "succeeded")
     })
     .await?;
+    cancel_all(designer, loan).await?;
+    let events = designer.list(&format!("/v1/jobs/{}/events", loan.job)).await?;
+    let is_recalled = |event: &Value| event["type"] == "job.requeued" && event["reason"] == "recalled";
+    ensure!(events.iter().any(is_recalled), "the job was not interrupted: {events:?}");
+    Ok(())
+}
+
+/// Cancels the jobs that have not ended.
+pub(crate) async fn cancel_all(designer: &Api, loan: &Loan) -> anyhow::Result<()> {
     for job in &loan.jobs {
         let path = format!("/v1/jobs/{job}");
         let state = designer.get(&path).await?["state"].clone();
@@ -110,13 +119,28 @@ pub(super) async fn expect_made(designer: &Api, loan: &Loan) -> anyhow::Result<(
             let _ = designer.send(reqwest::Method::POST, &format!("{path}/cancel"), None, None).await?;
         }
     }
-    let events = designer.list(&format!("/v1/jobs/{}/events", loan.job)).await?;
-    let is_recalled = |event: &Value| event["type"] == "job.requeued" && event["reason"] == "recalled";
-    ensure!(events.iter().any(is_recalled), "the job was not interrupted: {events:?}");
     Ok(())
 }
 
-pub(super) async fn delete(designer: &Api, loan: &Loan) -> anyhow::Result<()> {
+/// Waits until the lent worker is idle.
+pub(crate) async fn expect_idle(admin: &Api, loan: &Loan) -> anyhow::Result<()> {
+    process::until("the lent worker is idle", LIMIT, async || {
+        let workers = admin.list(&format!("{}/workers", loan.pool)).await?;
+        let mut lent = workers.iter().filter(|worker| worker["tenure"] == "lent");
+        Ok(lent.any(|worker| worker["state"] == "ready" && worker["job_id"].is_null()))
+    })
+    .await
+}
+
+/// Whether the instances are gone, no unit is lent, and as many are free as before.
+pub(crate) async fn is_free(admin: &Api, loan: &Loan) -> anyhow::Result<bool> {
+    let workers = admin.list(&format!("{}/workers", loan.pool)).await?;
+    let stock = admin.list(&format!("/v1/stock?spec_name={GPU_SPEC}")).await?;
+    let is_used = |row: &Value| row["used"].as_u64() > Some(1);
+    Ok(workers.iter().all(|worker| worker["tenure"] == "firm") && !stock.iter().any(is_used))
+}
+
+pub(crate) async fn delete(designer: &Api, loan: &Loan) -> anyhow::Result<()> {
     for instance in &loan.instances {
         instance::delete(designer, instance).await?;
     }

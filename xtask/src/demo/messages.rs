@@ -1,7 +1,10 @@
 //! Jobs by the message queue, as a program of a tenant uses it: publishes with confirms, reads its events and drops those that
 //! it knows.
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use anyhow::{Context, bail, ensure};
 use futures::StreamExt;
@@ -21,15 +24,30 @@ use super::{
 
 /// Messages survive a crash of the broker.
 const PERSISTENT: u8 = 2;
+/// After so long without an event no more are expected.
+const QUIET: Duration = Duration::from_secs(10);
 /// Longest time of a call to the broker.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
 
+/// A credential, as it is shown once.
+pub(crate) struct Credential {
+    id: String,
+    url: Url,
+    queue: String,
+    exchange: String,
+}
+
 /// A connection with a credential.
-pub(super) struct Line {
+pub(crate) struct Line {
     credential: String,
     exchange: String,
     _connection: Connection,
     channel: Channel,
+}
+
+/// A connection that reads events.
+pub(crate) struct Listener {
+    line: Line,
     events: Consumer,
     known: HashSet<String>,
 }
@@ -48,23 +66,42 @@ async fn delete(designer: &Api, credential: &str) -> anyhow::Result<()> {
     designer.delete(&format!("/v1/mq-credentials/{credential}"), 204).await.map(drop)
 }
 
-/// Creates a credential, and connects with it.
-pub(super) async fn connect(designer: &Api) -> anyhow::Result<Line> {
+/// Creates a credential.
+pub(crate) async fn credential(designer: &Api) -> anyhow::Result<Credential> {
     let made = designer.post("/v1/mq-credentials", json!({ "name": "demo-farm" }), 201).await?;
     let mut url: Url = text(&made, "url")?.parse()?;
-    let credential = text(&made, "id")?.to_owned();
+    let id = text(&made, "id")?.to_owned();
     let secret = text(&made, "secret")?;
-    let signed = url.set_username(&credential).and_then(|()| url.set_password(Some(secret)));
+    let signed = url.set_username(&id).and_then(|()| url.set_password(Some(secret)));
     ensure!(signed.is_ok(), "not the address of a broker: {}", made["url"]);
-    let connection = timed(Connection::connect(url.as_str(), ConnectionProperties::default())).await?;
+    let (queue, exchange) = (text(&made, "queue")?.to_owned(), text(&made, "exchange")?.to_owned());
+    Ok(Credential { id, url, queue, exchange })
+}
+
+/// Creates a credential, connects with it, and reads events.
+pub(super) async fn listen(designer: &Api) -> anyhow::Result<Listener> {
+    listen_with(&credential(designer).await?).await
+}
+
+/// Connects with a credential, and reads events.
+pub(crate) async fn listen_with(credential: &Credential) -> anyhow::Result<Listener> {
+    let line = connect(credential).await?;
+    let queue = credential.queue.as_str().into();
+    let consume =
+        line.channel.basic_consume(queue, "".into(), BasicConsumeOptions::default(), FieldTable::default());
+    let events = timed(consume).await?;
+    Ok(Listener { line, events, known: HashSet::new() })
+}
+
+/// Connects with a credential.
+pub(crate) async fn connect(credential: &Credential) -> anyhow::Result<Line> {
+    let connection =
+        timed(Connection::connect(credential.url.as_str(), ConnectionProperties::default())).await?;
     let channel = timed(connection.create_channel()).await?;
     timed(channel.confirm_select(ConfirmSelectOptions::default())).await?;
-    let queue = text(&made, "queue")?.into();
-    let consume =
-        channel.basic_consume(queue, "".into(), BasicConsumeOptions::default(), FieldTable::default());
-    let events = timed(consume).await?;
-    let exchange = text(&made, "exchange")?.to_owned();
-    Ok(Line { credential, exchange, _connection: connection, channel, events, known: HashSet::new() })
+    let Credential { id, exchange, .. } = credential;
+    let (credential, exchange) = (id.clone(), exchange.clone());
+    Ok(Line { credential, exchange, _connection: connection, channel })
 }
 
 async fn timed<T>(call: impl Future<Output = lapin::Result<T>>) -> anyhow::Result<T> {
@@ -73,9 +110,8 @@ async fn timed<T>(call: impl Future<Output = lapin::Result<T>>) -> anyhow::Resul
 }
 
 impl Line {
-    /// Publishes a generation. Returns its number.
-    async fn submit(&self, parameters: Value) -> anyhow::Result<Uuid> {
-        let number = Uuid::new_v4();
+    /// Publishes a generation with this number.
+    pub(crate) async fn publish(&self, number: Uuid, parameters: &Value) -> anyhow::Result<()> {
         let header = |value: &str| AMQPValue::LongString(LongString::from(value));
         let mut headers = FieldTable::default();
         headers.insert("reqNo".into(), header(&number.to_string()));
@@ -91,7 +127,35 @@ impl Line {
         let published = self.channel.basic_publish(exchange, key, options, body.as_bytes(), properties);
         let confirmation = timed(async { published.await?.await }).await?;
         ensure!(confirmation == Confirmation::Ack(None), "the broker does not take it: {confirmation:?}");
-        Ok(number)
+        Ok(())
+    }
+}
+
+impl Listener {
+    /// Publishes a generation. Returns its number.
+    async fn submit(&self, parameters: Value) -> anyhow::Result<Uuid> {
+        let number = Uuid::new_v4();
+        self.line.publish(number, &parameters).await.map(|()| number)
+    }
+
+    /// Reads events until each of the jobs has succeeded, and none has come for a while. Returns how many events of success each
+    /// has, of which the id is new.
+    pub(crate) async fn successes(&mut self, numbers: &[Uuid]) -> anyhow::Result<HashMap<Uuid, usize>> {
+        let mut seen = HashMap::new();
+        while let Ok(delivery) = tokio::time::timeout(QUIET, self.events.next()).await {
+            let delivery = delivery.context("the broker has closed the queue")??;
+            delivery.ack(BasicAckOptions::default()).await?;
+            let id = delivery.properties.message_id().as_ref().context("a message without an id")?;
+            let event: Value = serde_json::from_slice(&delivery.data)?;
+            let number = event["reqNo"].as_str().and_then(|number| number.parse().ok());
+            let number = number.filter(|number| numbers.contains(number) && event["event"] == "succeeded");
+            if let Some(number) = number
+                && self.known.insert(id.to_string())
+            {
+                *seen.entry(number).or_default() += 1;
+            }
+        }
+        Ok(seen)
     }
 
     /// Reads the events of a job up to one of these. Returns their names, and the last one.
@@ -119,7 +183,7 @@ impl Line {
 }
 
 /// Orders a picture with a model, and follows it until it has succeeded. Returns the picture, as it is in the object store.
-pub(super) async fn picture(line: &mut Line, model: &str) -> anyhow::Result<Vec<u8>> {
+pub(super) async fn picture(line: &mut Listener, model: &str) -> anyhow::Result<Vec<u8>> {
     let number = line
         .submit(json!({
             "prompt": "sks dog on a beach", "steps": 10, "width": 256, "height": 256,
@@ -136,7 +200,7 @@ pub(super) async fn picture(line: &mut Line, model: &str) -> anyhow::Result<Vec<
 }
 
 /// Orders large pictures, and cancels them while they are made.
-pub(super) async fn cancel(designer: &Api, line: &mut Line) -> anyhow::Result<()> {
+pub(super) async fn cancel(designer: &Api, line: &mut Listener) -> anyhow::Result<()> {
     let parameters = json!({ "prompt": "a city at night", "steps": 150, "width": 1024, "height": 1024 });
     let number = line.submit(parameters).await?;
     let (_, started) = line.until(number, &["started", "failed", "rejected"]).await?;
@@ -150,6 +214,6 @@ pub(super) async fn cancel(designer: &Api, line: &mut Line) -> anyhow::Result<()
 }
 
 /// Deletes the credential: new connections are refused.
-pub(super) async fn disconnect(designer: &Api, line: Line) -> anyhow::Result<()> {
-    delete(designer, &line.credential).await
+pub(super) async fn disconnect(designer: &Api, line: Listener) -> anyhow::Result<()> {
+    delete(designer, &line.line.credential).await
 }

@@ -133,7 +133,7 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
         let compared = training::compare(&designer, &model);
         steps.step("  makes a picture with it, which is nearer to them than without", compared).await?;
         if access.has_broker {
-            let connect = messages::connect(&designer);
+            let connect = messages::listen(&designer);
             let mut line = steps.step("  connects a program of hers to the message queue", connect).await?;
             let made = messages::picture(&mut line, &model);
             steps.step("  orders a picture with the model by message, and gets it", made).await?;
@@ -154,7 +154,7 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
             let order = lending::order(&admin, &designer, pool);
             let mut loan = steps.step("  orders more, and a GPU that nobody uses makes some", order).await?;
             let start = lending::start_on_free(&designer, &mut loan);
-            steps.step("The designer starts an instance on the last free GPU", start).await?;
+            let _ = steps.step("The designer starts an instance on the last free GPU", start).await?;
             let start = lending::start_on_lent(&admin, &designer, &mut loan);
             let taken = steps.step("  starts another, which takes the lent GPU", start).await?;
             steps.figure("recall_to_running_ms", format!("{taken:.0}"));

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection, postgres::PgConnectOptions};
 
 use super::{faults::Action, proxy, world::World};
-use crate::up::control::Changes;
+use crate::{process, up::control::Changes};
 
 /// Part of the time in which a slow process runs.
 const SLOW_RUNS: Duration = Duration::from_millis(60);
@@ -302,7 +302,7 @@ async fn kill_webui(world: &World, instance: &str) -> anyhow::Result<()> {
     let uid = pod["metadata"]["uid"].as_str().context("the pod has no uid")?;
     let address = pod["status"]["podIP"].as_str().context("the pod has no address")?;
     let mut killed = 0;
-    for pid in World::processes_with("atelier-webui")? {
+    for pid in process::with_command_line("atelier-webui")? {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         let folder = std::fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
         let about = format!("{} {}", String::from_utf8_lossy(&environment), folder.display());

@@ -3,10 +3,7 @@
 use std::{collections::BTreeMap, path::Path, rc::Rc};
 
 use anyhow::{Context, ensure};
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
+use nix::sys::signal::{Signal, kill};
 use reqwest::Method;
 use serde_json::Value;
 use sqlx::{Connection, PgConnection, postgres::PgConnectOptions};
@@ -111,21 +108,6 @@ impl World {
             }
         }
         Ok(())
-    }
-
-    /// Processes whose command line contains this text.
-    pub(super) fn processes_with(text: &str) -> anyhow::Result<Vec<Pid>> {
-        let mut found = Vec::new();
-        for entry in std::fs::read_dir("/proc")? {
-            let entry = entry?;
-            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            // one that has ended in between
-            let Ok(line) = std::fs::read(entry.path().join("cmdline")) else { continue };
-            if String::from_utf8_lossy(&line).contains(text) {
-                found.push(Pid::from_raw(pid));
-            }
-        }
-        Ok(found)
     }
 }
 

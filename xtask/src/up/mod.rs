@@ -172,6 +172,34 @@ pub(crate) async fn start_for_drill(
     Ok((platform, lock))
 }
 
+/// Starts a platform with jobs and a message broker in a data folder of its own, which is emptied before. Also returns a lock on
+/// that folder.
+pub(crate) async fn start_for_bench(
+    config: Config,
+    consent: Consent,
+) -> anyhow::Result<(platform::Platform, Flock<std::fs::File>)> {
+    let data = config.data();
+    let lock = lock(&data)?;
+    crate::postgres::end_leftover(&data.join("postgres")).await?;
+    rabbitmq::end_leftovers(&broker::folder(&data)).await?;
+    clear(&data)?;
+    let bin = packages::postgres(consent, &data.join("postgresql")).await?;
+    packages::rabbitmq(consent).await?;
+    println!("building");
+    let programs = crate::build::programs().await?;
+    let datacenters = settings::datacenters(&config, 1, None);
+    let gateways = gateways::gateways(&config, 1);
+    config.ports.check_free(&crate::root().join("atelier.toml"), 1, 1)?;
+    let secrets = Secrets::load_or_create(&data)?;
+    let mut platform = platform::Platform::new(config, datacenters, gateways, &data, programs, secrets)?;
+    platform.prepare_for_jobs(None);
+    if let Err(error) = bring_up(&mut platform, &bin, &seed::Suited::default()).await {
+        platform.stop().await;
+        return Err(error);
+    }
+    Ok((platform, lock))
+}
+
 async fn bring_up(
     platform: &mut platform::Platform,
     postgres_bin: &Path,

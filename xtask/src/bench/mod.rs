@@ -1,5 +1,10 @@
 //! `cargo xtask bench NAME`: reproducible measurements. Each prints a table and a last line `NAME: key=value …`.
 
+mod platform;
+mod reclaim;
+mod recovery;
+mod victims;
+
 use anyhow::bail;
 use nix::sys::signal::Signal;
 
@@ -44,12 +49,19 @@ enum Bench {
     JobsFairness,
     /// Forecasts of the scheduling core, and what became of them
     JobsEta,
+    /// How soon an instance runs on a GPU that was lent to a worker, beside one that was free
+    JobsReclaim,
+    /// Broker, service, Postgres and workers killed again and again while jobs are submitted: what is lost, twice, and how long
+    /// it takes to recover
+    JobsRecovery,
     /// 5,000 units: starts, API calls, steady state, memory
     Operator,
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let (package, example) = match args.name {
+        Bench::JobsReclaim => return reclaim::run(&args.rest).await,
+        Bench::JobsRecovery => return recovery::run(&args.rest).await,
         Bench::Claims => ("atelier-stock", "bench_claims"),
         Bench::Queue => ("atelier-stock", "bench_queue"),
         Bench::Scale => ("atelier-stock", "bench_scale"),
@@ -85,7 +97,13 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
 
     let folder = std::env::temp_dir().join(format!("atelier-bench-{}", std::process::id()));
     let postgres = match args.name {
-        Bench::Operator | Bench::JobsCore | Bench::JobsReplay | Bench::JobsFairness | Bench::JobsEta => None,
+        Bench::Operator
+        | Bench::JobsCore
+        | Bench::JobsReplay
+        | Bench::JobsFairness
+        | Bench::JobsEta
+        | Bench::JobsReclaim
+        | Bench::JobsRecovery => None,
         Bench::Gateway => {
             packages::proxies(Consent::new(false)).await?;
             None

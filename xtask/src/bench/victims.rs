@@ -1,0 +1,74 @@
+//! The processes of a platform that a benchmark kills.
+
+use std::{path::PathBuf, rc::Rc};
+
+use anyhow::{Context, ensure};
+use nix::sys::signal::{Signal, kill};
+
+use crate::{
+    process,
+    up::{control::Control, platform::Platform},
+};
+
+/// What is killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Victim {
+    Broker,
+    Jobs,
+    Postgres,
+    Workers,
+}
+
+impl Victim {
+    pub(super) const ALL: [Self; 4] = [Self::Broker, Self::Jobs, Self::Postgres, Self::Workers];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Broker => "broker",
+            Self::Jobs => "jobs service",
+            Self::Postgres => "Postgres",
+            Self::Workers => "all workers",
+        }
+    }
+}
+
+/// The processes of a platform that can be killed.
+pub(super) struct Processes {
+    jobs: Rc<Control>,
+    postgres: Rc<Control>,
+    /// What is in the command line of the broker, and of workers.
+    broker: PathBuf,
+    runner: PathBuf,
+}
+
+impl Processes {
+    pub(super) fn of(platform: &Platform) -> anyhow::Result<Self> {
+        let control = |name| platform.control(name).with_context(|| format!("{name} does not run"));
+        Ok(Self {
+            jobs: control("jobs")?,
+            postgres: control("postgres")?,
+            broker: platform.data.join("rabbitmq"),
+            runner: platform.programs.join("atelier-runner"),
+        })
+    }
+
+    /// Kills without a warning.
+    pub(super) fn kill(&self, victim: Victim) -> anyhow::Result<()> {
+        let of = |control: &Control| control.pid().context("it does not run");
+        let pids = match victim {
+            Victim::Jobs => vec![of(&self.jobs)?],
+            Victim::Postgres => {
+                let server = of(&self.postgres)?;
+                [vec![server], process::children(server)].concat()
+            }
+            Victim::Broker => process::with_command_line(&self.broker.display().to_string())?,
+            Victim::Workers => process::with_command_line(&self.runner.display().to_string())?,
+        };
+        ensure!(!pids.is_empty(), "{}: no process", victim.name());
+        for pid in pids {
+            // one that has ended in between
+            let _ = kill(pid, Signal::SIGKILL);
+        }
+        Ok(())
+    }
+}
