@@ -13,8 +13,10 @@ mod unit;
 
 pub use cluster::{ClusterConfig, ClusterError, Clusters};
 pub use quantity::{InvalidQuantity, Quantity};
-pub use reason::{FailureReason, HeldReason, InstanceReason, RunEndReason, StorageReason};
-pub use storage::{AccessMode, GpuStorage, GpuStorageSpec, GpuStorageStatus, StoragePhase};
+pub use reason::{DownloadReason, FailureReason, HeldReason, InstanceReason, RunEndReason, StorageReason};
+pub use storage::{
+    AccessMode, Download, DownloadPhase, DownloadStatus, GpuStorage, GpuStorageSpec, GpuStorageStatus, StoragePhase,
+};
 pub use unit::{
     Allocation, EnvVar, Gpu, GpuUnit, GpuUnitSpec, GpuUnitStatus, Instance, InstanceStatus, LastFailure,
     Port, Protocol, Resources, Run, UnitState, Volume,

@@ -32,9 +32,9 @@ pub const LABEL_UNIT: &str = "atelier.dev/unit";
 pub const LABEL_INSTANCE: &str = "atelier.dev/instance";
 /// Label on pods, claims and namespaces: the tenant's name (`ten-…`).
 pub const LABEL_TENANT: &str = "atelier.dev/tenant";
-/// Label on pods: [`ROLE_PLACEHOLDER`] or [`ROLE_INSTANCE`].
+/// Label on pods: [`ROLE_PLACEHOLDER`], [`ROLE_INSTANCE`] or [`ROLE_DOWNLOAD`].
 pub const LABEL_ROLE: &str = "atelier.dev/role";
-/// Label on volume claims: the name of the `GpuStorage` that they belong to.
+/// Label on volume claims and pods of downloads: the name of the `GpuStorage` that they belong to.
 pub const LABEL_STORAGE: &str = "atelier.dev/storage";
 /// Label on units: the name of the GPU specification, for selection.
 pub const LABEL_GPU_SPEC: &str = "atelier.dev/gpu-spec";
@@ -50,6 +50,13 @@ pub const MANAGED_BY_OPERATOR_API: &str = "operator-api";
 pub const ROLE_PLACEHOLDER: &str = "placeholder";
 /// Value of [`LABEL_ROLE`] on instance pods.
 pub const ROLE_INSTANCE: &str = "instance";
+/// Value of [`LABEL_ROLE`] on pods that download files onto volumes.
+pub const ROLE_DOWNLOAD: &str = "download";
+
+/// Label on pods of downloads: the name of the download.
+pub const LABEL_DOWNLOAD: &str = "atelier.dev/download";
+/// Key of the address in the Secret of a download.
+pub const KEY_URL: &str = "url";
 
 /// Annotation of units: the position of the request that the gpu service carried out last in its trace, if that is
 /// recorded (W3C `traceparent`).

@@ -151,6 +151,30 @@ reasons! {
     }
 }
 
+reasons! {
+    /// Reasons of an attempt at a download (`status.downloads[].reason`).
+    DownloadReason {
+        /// Pending: its pod waits for a node.
+        Scheduling,
+        /// Pending: its pod is on a node and has not begun yet; the message quotes the node.
+        Starting,
+        /// Pending: the file is being downloaded.
+        Downloading,
+        /// Failed: the object store refused the address: it has expired, or the object is gone.
+        UrlRefused,
+        /// Failed: the object store could not be reached, or the connection broke.
+        Unreachable,
+        /// Failed: the object has another size or SHA-256.
+        ContentMismatch,
+        /// Failed: the volume has no space left.
+        VolumeFull,
+        /// Failed: the path cannot be written: a file is where a folder would be, or a permission is missing.
+        PathNotWritable,
+        /// Failed: the pod ended otherwise: it was evicted, took too long, or the cluster rejected it.
+        PodFailed,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -43,6 +43,66 @@ pub struct GpuStorageSpec {
     #[serde(default)]
     #[x_kube(validation = Rule::new("self == oldSelf").message("accessMode is immutable"))]
     pub access_mode: AccessMode,
+    /// Files to download onto the volume.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["id"]))]
+    pub downloads: Vec<Download>,
+}
+
+/// A file to download onto a volume: written beside its path, verified, then renamed. An element leaves the list when its
+/// end is recorded elsewhere.
+#[derive(Serialize, Deserialize, schemars::JsonSchema, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct Download {
+    /// Name of the download (`dpl-<32 hex>`).
+    #[schemars(regex(pattern = r"^[a-z]+-[0-9a-f]{32}$"), length(max = 52))]
+    pub id: String,
+    /// Number of the attempt. The operator makes one pod of each.
+    #[schemars(range(min = 1, max = 1000))]
+    pub attempt: i64,
+    /// Path of the file below the root of the volume.
+    #[schemars(length(min = 1, max = 512))]
+    pub path: String,
+    /// Size of the file.
+    #[schemars(range(min = 0))]
+    pub bytes: i64,
+    /// SHA-256 of the file, in hexadecimal.
+    #[schemars(regex(pattern = r"^[0-9a-f]{64}$"), length(max = 64))]
+    pub sha256: String,
+    /// Name of the Secret, in the tenant's namespace, whose key `url` is the address of the file.
+    #[schemars(length(min = 1, max = 253))]
+    pub secret_name: String,
+}
+
+/// How far an attempt at a download is.
+#[derive(Serialize, Deserialize, schemars::JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct DownloadStatus {
+    /// Name of the download.
+    pub id: String,
+    /// Number of the attempt.
+    pub attempt: i64,
+    /// Phase of the attempt.
+    #[serde(default)]
+    pub phase: DownloadPhase,
+    /// Machine-readable reason; absent once it is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The reason in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// Phase of an attempt at a download.
+#[derive(Serialize, Deserialize, schemars::JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DownloadPhase {
+    /// Not ended yet.
+    #[default]
+    Pending,
+    /// The file is there, complete and verified.
+    Done,
+    /// The attempt has ended without the file.
+    Failed,
 }
 
 /// How nodes may mount a volume.
@@ -91,6 +151,9 @@ pub struct GpuStorageStatus {
     /// Generation of the spec that the operator reconciled last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+    /// The downloads of the spec.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub downloads: Vec<DownloadStatus>,
 }
 
 /// Phase of a volume.

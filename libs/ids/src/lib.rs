@@ -277,6 +277,8 @@ ids! {
     WorkerId = "work";
     /// Model id: what a worker has to load for a job.
     ModelId = "mdl";
+    /// Deployment id: a model laid onto a volume.
+    DeploymentId = "dpl";
     /// Artifact id: an output of a job.
     ArtifactId = "art";
     /// Id of a file that a user uploads for jobs.

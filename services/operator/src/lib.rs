@@ -3,7 +3,7 @@
 //! | part | job |
 //! |---|---|
 //! | [`observation`] | the parts of the cluster's objects that decisions depend on |
-//! | [`mod@unit`], [`storage`], [`tenant`] | the next step as a value; no clock, no client |
+//! | [`mod@unit`], [`storage`], [`download`], [`tenant`] | the next step as a value; no clock, no client |
 //! | [`controller`] | watches, election, reconciliation; the only part that writes for custom resources |
 //! | [`http`] | the Operator API; its state is [`AppState`] |
 //! | [`app`] | the wiring |
@@ -12,6 +12,7 @@ pub mod app;
 mod conditions;
 mod config;
 pub mod controller;
+pub mod download;
 mod error;
 pub mod http;
 mod object_names;

@@ -35,6 +35,10 @@ pub struct Settings {
     pub private_ranges: Vec<String>,
     /// Most pods in a tenant's namespace.
     pub tenant_pods: u32,
+    /// Image of `atelier-fetch`, which downloads files onto volumes.
+    pub fetch_image: String,
+    /// Seconds after which the cluster ends a pod that downloads a file.
+    pub fetch_seconds: i64,
 }
 
 impl Default for Settings {
@@ -71,6 +75,8 @@ impl Default for Settings {
             .map(str::to_owned)
             .to_vec(),
             tenant_pods: 500,
+            fetch_image: concat!("atelier/fetch:", env!("CARGO_PKG_VERSION")).to_owned(),
+            fetch_seconds: 1800,
         }
     }
 }

@@ -1,14 +1,17 @@
-//! The plan of the next step for one storage: its namespace, its volume claim, its status. Pure.
+//! The plan of the next step for one storage: its namespace, its volume claim, its downloads, its status. Pure.
 
 use std::collections::BTreeMap;
 
 use crds::{GpuStorage, GpuStorageStatus, StoragePhase, StorageReason, names};
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 use crate::conditions::Conditions;
-use crate::observation::ObservedVolumeClaim;
+use crate::download::{self, Downloads};
+use crate::observation::{ObservedVolumeClaim, PodRef};
+use crate::settings::Settings;
 
 const GIB: u64 = 1 << 30;
 
@@ -30,6 +33,10 @@ pub enum Action {
         /// Name of the claim.
         name: String,
     },
+    /// Create the pod of a download.
+    CreatePod(Box<Pod>),
+    /// Delete the pod of a download.
+    DeletePod(PodRef),
 }
 
 /// The next step for a storage: the actions, then the status if it differs.
@@ -43,7 +50,13 @@ pub struct Plan {
 
 /// Plans the next step for one storage.
 #[must_use]
-pub fn plan(storage: &GpuStorage, claim: Option<&ObservedVolumeClaim>, now: Timestamp) -> Plan {
+pub fn plan(
+    storage: &GpuStorage,
+    claim: Option<&ObservedVolumeClaim>,
+    downloads: &Downloads,
+    settings: &Settings,
+    now: Timestamp,
+) -> Plan {
     let mut plan = Plan { actions: Vec::new(), status: storage.status.clone().unwrap_or_default() };
     let name = storage.name_any();
     let namespace = storage.spec.tenant_id.clone();
@@ -52,6 +65,9 @@ pub fn plan(storage: &GpuStorage, claim: Option<&ObservedVolumeClaim>, now: Time
     let deleting = storage.metadata.deletion_timestamp.is_some();
 
     if deleting {
+        // a claim stays while a pod uses it
+        let pods = downloads.pods.iter().filter(|pod| !pod.deleting);
+        plan.actions.extend(pods.map(|pod| Action::DeletePod(pod.reference())));
         match claim {
             Some(claim) if !claim.deleting => {
                 plan.actions.push(Action::DeleteClaim { namespace: namespace.clone(), name: name.clone() });
@@ -82,6 +98,12 @@ pub fn plan(storage: &GpuStorage, claim: Option<&ObservedVolumeClaim>, now: Time
             "the volume claim waits for its first pod or for the provisioner",
         ),
     };
+    if !deleting {
+        let bound = phase == StoragePhase::Bound && claim.is_some_and(|claim| !claim.deleting);
+        let (actions, statuses) = download::plan(storage, bound, downloads, settings);
+        plan.actions.extend(actions);
+        plan.status.downloads = statuses;
+    }
     let status = &mut plan.status;
     status.phase = phase;
     status.namespace = Some(namespace);
@@ -123,6 +145,10 @@ mod tests {
 
     use super::*;
 
+    fn planned(storage: &GpuStorage, claim: Option<&ObservedVolumeClaim>, now: Timestamp) -> Plan {
+        plan(storage, claim, &Downloads::default(), &Settings::default(), now)
+    }
+
     fn storage(size_gib: i64) -> GpuStorage {
         let mut storage = GpuStorage::new(
             "stor-1",
@@ -131,6 +157,7 @@ mod tests {
                 size_gib,
                 storage_class: None,
                 access_mode: crds::AccessMode::default(),
+                downloads: Vec::new(),
             },
         );
         storage.metadata.finalizers = Some(vec![names::FINALIZER_VOLUME.to_owned()]);
@@ -153,12 +180,12 @@ mod tests {
     fn a_bound_claim_of_the_right_size_needs_no_write() {
         let mut storage = storage(10);
         let bound = claim(10, "Bound");
-        let first = plan(&storage, Some(&bound), Timestamp::UNIX_EPOCH);
+        let first = planned(&storage, Some(&bound), Timestamp::UNIX_EPOCH);
         assert_eq!(first.actions, []);
         assert_eq!((first.status.phase, first.status.capacity_gib), (StoragePhase::Bound, Some(10)));
         storage.status = Some(first.status.clone());
         assert_eq!(
-            plan(&storage, Some(&bound), Timestamp::MAX).status,
+            planned(&storage, Some(&bound), Timestamp::MAX).status,
             first.status,
             "nothing to write later"
         );
@@ -166,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_larger_size_applies_the_claim_again() {
-        let actions = plan(&storage(20), Some(&claim(10, "Bound")), Timestamp::UNIX_EPOCH).actions;
+        let actions = planned(&storage(20), Some(&claim(10, "Bound")), Timestamp::UNIX_EPOCH).actions;
         assert!(matches!(&actions[..], [Action::EnsureNamespace(_), Action::ApplyClaim(body)]
             if body["spec"]["resources"]["requests"]["storage"] == "20Gi"));
     }
@@ -176,10 +203,10 @@ mod tests {
         let mut storage = storage(10);
         storage.metadata.deletion_timestamp =
             Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH));
-        let existing = plan(&storage, Some(&claim(10, "Bound")), Timestamp::UNIX_EPOCH).actions;
+        let existing = planned(&storage, Some(&claim(10, "Bound")), Timestamp::UNIX_EPOCH).actions;
         assert!(matches!(existing[..], [Action::DeleteClaim { .. }]));
         let deleting = ObservedVolumeClaim { deleting: true, ..claim(10, "Bound") };
-        assert_eq!(plan(&storage, Some(&deleting), Timestamp::UNIX_EPOCH).actions, []);
-        assert_eq!(plan(&storage, None, Timestamp::UNIX_EPOCH).actions, [Action::RemoveFinalizer]);
+        assert_eq!(planned(&storage, Some(&deleting), Timestamp::UNIX_EPOCH).actions, []);
+        assert_eq!(planned(&storage, None, Timestamp::UNIX_EPOCH).actions, [Action::RemoveFinalizer]);
     }
 }

@@ -128,7 +128,11 @@ pub fn objects(owner: Owner<'_>, root_inside: bool, settings: &Settings) -> Vec<
         policy(
             "to-internet",
             json!({
-                "podSelector": {"matchLabels": {(names::LABEL_ROLE): names::ROLE_INSTANCE}},
+                // downloads read from the object store, at the address that instances use as well
+                "podSelector": {"matchExpressions": [{
+                    "key": names::LABEL_ROLE, "operator": "In",
+                    "values": [names::ROLE_INSTANCE, names::ROLE_DOWNLOAD],
+                }]},
                 "policyTypes": ["Egress"],
                 "egress": [
                     {

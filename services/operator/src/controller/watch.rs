@@ -133,11 +133,11 @@ impl Watches {
 
     fn watch_pods(&self, workers: &Workers) {
         let (cache, clock) = (self.cache.clone(), self.clock);
-        let of_units = watcher::Config::default().labels(names::LABEL_ROLE);
-        self.spawn::<Pod>(workers, of_units, Need::Required, move |change| match change {
-            Change::Put(pod) => cache.put_pod(&pod),
-            Change::Drop(pod) => cache.drop_pod(pod, clock()),
-            Change::Retain(seen) => cache.retain_pods(seen, clock()),
+        let ours = watcher::Config::default().labels(names::LABEL_ROLE);
+        self.spawn::<Pod>(workers, ours, Need::Required, move |change| match change {
+            Change::Put(pod) => [cache.put_pod(&pod), cache.put_download(&pod)].concat(),
+            Change::Drop(pod) => [cache.drop_pod(pod, clock()), cache.drop_download(pod)].concat(),
+            Change::Retain(seen) => [cache.retain_pods(seen, clock()), cache.retain_downloads(seen)].concat(),
         });
     }
 

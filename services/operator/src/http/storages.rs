@@ -102,6 +102,7 @@ impl NewStorage {
             size_gib: self.size_gib,
             storage_class: self.storage_class.clone(),
             access_mode: AccessMode::default(),
+            downloads: Vec::new(),
         };
         Ok(GpuStorage::new(&name_of("stor", &self.storage_id), spec))
     }

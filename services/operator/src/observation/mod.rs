@@ -4,12 +4,14 @@
 //! a few lines.
 
 mod device_claim;
+mod download;
 mod node;
 mod pod;
 mod room;
 mod storage;
 
 pub use device_claim::{ClaimRef, DraSupport, ObservedDeviceClaim, ObservedMirror, UNITS};
+pub use download::{DownloadStage, ObservedDownload};
 pub use node::ObservedNode;
 pub use pod::{ContainerExit, ObservedPod, Phase, PodRef, Role, StatusReason};
 pub(crate) use room::{NOT_READY, why_no_room};
@@ -23,7 +25,7 @@ pub const ANNOTATION_TEMPLATE: &str = "atelier.dev/template";
 pub const ANNOTATION_MIRRORS: &str = "atelier.dev/mirrors";
 /// Annotation that a node agent may set on a pod: comma-separated UUIDs of its GPUs.
 pub const ANNOTATION_GPUS: &str = "atelier.dev/gpu-uuids";
-/// Label on instance pods: the attempt.
+/// Label on pods of instances and downloads: the attempt.
 pub const LABEL_ATTEMPT: &str = "atelier.dev/attempt";
 /// Label on instance pods: the restart request.
 pub const LABEL_RESTART: &str = "atelier.dev/restart";

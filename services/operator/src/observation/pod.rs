@@ -2,7 +2,9 @@
 
 use crds::names;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition, PodSpec, PodStatus};
+use k8s_openapi::api::core::v1::{
+    ContainerStateWaiting, ContainerStatus, Pod, PodCondition, PodSpec, PodStatus,
+};
 
 use super::{ANNOTATION_GPUS, ANNOTATION_TEMPLATE, LABEL_ATTEMPT, LABEL_RESTART, only_node};
 
@@ -185,10 +187,7 @@ impl ObservedPod {
             ready: ready.is_some_and(|ready| ready.status == "True"),
             ready_since: ready.and_then(|ready| ready.last_transition_time.as_ref()).map(|time| time.0),
             ip: status.pod_ip.clone().filter(|ip| !ip.is_empty()),
-            waiting: state.and_then(|state| state.waiting.as_ref()).map(|waiting| StatusReason {
-                reason: waiting.reason.clone().unwrap_or_default(),
-                message: waiting.message.clone().unwrap_or_default(),
-            }),
+            waiting: state.and_then(|state| state.waiting.as_ref()).map(waiting),
             container_running: state.is_some_and(|state| state.running.is_some()),
             container_ended: state.is_some_and(|state| state.terminated.is_some()),
             restarts: container.map_or(0, |container| i64::from(container.restart_count)),
@@ -244,16 +243,23 @@ fn phase(status: &PodStatus) -> Phase {
     }
 }
 
-fn status_reason(status: &PodStatus) -> Option<StatusReason> {
+pub(super) fn status_reason(status: &PodStatus) -> Option<StatusReason> {
     let reason = status.reason.clone().filter(|reason| !reason.is_empty())?;
     Some(StatusReason { reason, message: status.message.clone().unwrap_or_default() })
 }
 
-fn unschedulable(status: &PodStatus) -> Option<String> {
+pub(super) fn unschedulable(status: &PodStatus) -> Option<String> {
     let scheduled = condition(status, "PodScheduled")?;
     let is_unschedulable =
         scheduled.status == "False" && scheduled.reason.as_deref() == Some("Unschedulable");
     is_unschedulable.then(|| scheduled.message.clone().unwrap_or_default())
+}
+
+pub(super) fn waiting(waiting: &ContainerStateWaiting) -> StatusReason {
+    StatusReason {
+        reason: waiting.reason.clone().unwrap_or_default(),
+        message: waiting.message.clone().unwrap_or_default(),
+    }
 }
 
 fn exit(container: &ContainerStatus) -> Option<ContainerExit> {

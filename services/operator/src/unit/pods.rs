@@ -282,7 +282,7 @@ fn bound_by_operator() -> TopologySpreadConstraint {
 }
 
 /// Requires one node, by name and not by a label that could be missing or ambiguous.
-fn only(node: &str) -> Affinity {
+pub(crate) fn only(node: &str) -> Affinity {
     Affinity {
         node_affinity: Some(NodeAffinity {
             required_during_scheduling_ignored_during_execution: Some(NodeSelector {
@@ -302,7 +302,7 @@ fn only(node: &str) -> Affinity {
 }
 
 /// Conforms to Pod Security level `restricted`, or to `baseline` in a user namespace.
-fn pod_security(user: i64, root_inside: bool) -> PodSecurityContext {
+pub(crate) fn pod_security(user: i64, root_inside: bool) -> PodSecurityContext {
     let ordinary = (!root_inside).then_some(user);
     PodSecurityContext {
         run_as_non_root: Some(!root_inside),
@@ -315,7 +315,7 @@ fn pod_security(user: i64, root_inside: bool) -> PodSecurityContext {
     }
 }
 
-fn confined(root_inside: bool) -> SecurityContext {
+pub(crate) fn confined(root_inside: bool) -> SecurityContext {
     // needed inside the user namespace by package managers and by services that drop their own privileges
     let add = root_inside
         .then(|| ["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"].map(str::to_owned).to_vec());

@@ -85,6 +85,7 @@ async fn a_storage_has_a_claim_in_its_tenants_namespace() {
         size_gib: 1,
         storage_class: None,
         access_mode: crds::AccessMode::default(),
+        downloads: Vec::new(),
     };
     storages.create(&kube::api::PostParams::default(), &GpuStorage::new(&name, spec)).await.unwrap();
     let size = async |gib: &str| {

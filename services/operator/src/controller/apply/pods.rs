@@ -70,6 +70,23 @@ impl Applier {
         }
     }
 
+    /// Creates the pod of a download. One that exists was created by an earlier attempt, and will be observed.
+    pub(crate) async fn create_download(&self, pod: &Pod) -> Result<(), WriteError> {
+        let api = self.pods(&pod.namespace().unwrap_or_default());
+        match self.write("create_download", &pod.name_any(), api.create(&post_params(), pod)).await {
+            Ok(created) => {
+                self.cache.put_download(&created);
+                Ok(())
+            }
+            Err(WriteError::Api(kube::Error::Api(status))) if status.code == 404 => {
+                self.forget_namespace(&pod.namespace().unwrap_or_default());
+                Err(WriteError::Conflict)
+            }
+            Err(WriteError::Api(error)) => Err(conflict(error)),
+            Err(error) => Err(error),
+        }
+    }
+
     pub(super) async fn nominate(&self, pod: &PodRef, node: &str) -> Result<(), WriteError> {
         let api = self.pods(&pod.namespace);
         let mut body = json!({"status": {"nominatedNodeName": node}});
@@ -130,7 +147,7 @@ impl Applier {
         }
     }
 
-    pub(super) async fn delete_pod(&self, pod: &PodRef, grace: Option<u32>) -> Result<(), WriteError> {
+    pub(crate) async fn delete_pod(&self, pod: &PodRef, grace: Option<u32>) -> Result<(), WriteError> {
         let params = DeleteParams {
             grace_period_seconds: grace,
             preconditions: pod

@@ -4,6 +4,7 @@
 
 mod applied;
 mod claims;
+mod downloads;
 mod pods;
 mod snapshot;
 mod storages;
@@ -17,7 +18,8 @@ use kube::ResourceExt as _;
 use tokio::time::Instant;
 
 use crate::observation::{
-    DraSupport, ObservedDeviceClaim, ObservedMirror, ObservedNode, ObservedPod, ObservedVolumeClaim,
+    DraSupport, ObservedDeviceClaim, ObservedDownload, ObservedMirror, ObservedNode, ObservedPod,
+    ObservedVolumeClaim,
 };
 use crate::unit::snapshot::PlaceCheck;
 
@@ -101,6 +103,8 @@ struct Inner {
     nodes: HashMap<String, ObservedNode>,
     storages: HashMap<String, Arc<GpuStorage>>,
     volume_claims: HashMap<String, ObservedVolumeClaim>,
+    /// Pods of downloads, by storage.
+    downloads: HashMap<String, Vec<ObservedDownload>>,
     /// By namespace and `kind/name`.
     applied: HashMap<String, BTreeMap<String, Applied>>,
     tombstones: Tombstones,
@@ -264,7 +268,7 @@ impl Cache {
     pub(crate) fn keys(&self) -> Vec<Key> {
         let inner = self.read();
         let units = inner.slots.keys().cloned().map(Key::Unit);
-        let storages = inner.storages.keys().cloned().map(Key::Storage);
+        let storages = inner.storages.keys().chain(inner.downloads.keys()).cloned().map(Key::Storage);
         units.chain(storages).chain(inner.applied.keys().cloned().map(Key::Namespace)).collect()
     }
 }

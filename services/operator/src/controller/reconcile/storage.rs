@@ -2,6 +2,7 @@
 
 use super::Reconciler;
 use crate::controller::apply::WriteError;
+use crate::download::Downloads;
 use crate::storage;
 use crate::tenant::Owner;
 
@@ -9,7 +10,10 @@ impl Reconciler {
     /// Writes the next step for a storage.
     pub(super) async fn reconcile_storage(&self, name: &str) -> Result<(), WriteError> {
         let Some((storage, claim)) = self.applier.cache.storage(name) else { return Ok(()) };
-        let plan = storage::plan(&storage, claim.as_ref(), (self.clock)());
+        let cache = &self.applier.cache;
+        let downloads = Downloads { pods: cache.downloads(name), node: cache.node_of_storage(name) };
+        let plan =
+            storage::plan(&storage, claim.as_ref(), &downloads, &self.applier.settings, (self.clock)());
         for action in &plan.actions {
             match action {
                 storage::Action::AddFinalizer => {
@@ -28,6 +32,8 @@ impl Reconciler {
                 storage::Action::DeleteClaim { namespace, name } => {
                     self.applier.delete_volume_claim(namespace, name).await?;
                 }
+                storage::Action::CreatePod(pod) => self.applier.create_download(pod).await?,
+                storage::Action::DeletePod(pod) => self.applier.delete_pod(pod, None).await?,
             }
         }
         if storage.status.as_ref() != Some(&plan.status) {
