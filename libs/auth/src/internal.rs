@@ -71,6 +71,7 @@ const OPERATIONS: &[(&str, Option<&[&str]>, Subject)] = &[
     ("claims", GPU, Subject::Optional(Scope::InstancesWrite)),
     ("spare-units", JOBS, Subject::None),
     ("buckets", JOBS, Subject::None),
+    ("storages/*/downloads", JOBS, Subject::None),
     // the order that mounts a storage reads it
     ("storages/*/attachments", GPU, Subject::Optional(Scope::StoragesRead)),
 ];

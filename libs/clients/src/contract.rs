@@ -60,6 +60,10 @@ pub struct Call {
     storage::BucketObject,
     storage::Objects,
     storage::Deletion,
+    storage::DownloadRequest<'_>,
+    storage::DownloadState,
+    storage::DownloadReason,
+    storage::Download,
     gpu::Route,
     gpu::RouteChange,
     gpu::PublishedRouteChange,
@@ -116,6 +120,7 @@ pub fn calls() -> Vec<Call> {
     let claim = "/internal/v1/claims/{instance_id}";
     let managed = "/internal/v1/instances/{id}";
     let objects = "/internal/v1/buckets/{id}/objects";
+    let download = "/internal/v1/storages/{id}/downloads/{download_id}";
     let attachment = "/internal/v1/storages/{id}/attachments/{instance_id}";
     vec![
         call(
@@ -176,6 +181,14 @@ pub fn calls() -> Vec<Call> {
         ),
         call("storage", "get", objects, None, schema::<storage::Objects>()),
         call("storage", "delete", objects, None, schema::<storage::Deletion>()),
+        call(
+            "storage",
+            "put",
+            download,
+            schema::<storage::DownloadRequest<'_>>(),
+            schema::<storage::Download>(),
+        ),
+        call("storage", "delete", download, None, None),
         call("gpu", "get", "/internal/v1/routes/{host_label}", None, schema::<gpu::Route>()),
         call("gpu", "get", "/internal/v1/route-changes", None, schema::<gpu::RouteChanges>()),
         call(

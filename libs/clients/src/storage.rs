@@ -1,6 +1,6 @@
 //! The storage service, as the gpu and jobs services call it.
 
-use ids::{InstanceId, StorageId, TenantId};
+use ids::{DeploymentId, InstanceId, StorageId, TenantId};
 use reqwest::Method;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
@@ -163,6 +163,92 @@ pub struct Deletion {
     pub done: bool,
 }
 
+/// A file of a bucket that is to be on a volume.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct DownloadRequest<'a> {
+    /// Owner of both.
+    pub tenant_id: TenantId,
+    /// Storage id of the bucket.
+    pub bucket_id: StorageId,
+    /// Name of the object, below `jobs/`.
+    pub object: &'a str,
+    /// Path of the file below the root of the volume.
+    pub path: &'a str,
+    /// Size of the object.
+    pub bytes: i64,
+    /// SHA-256 of the object, in hexadecimal.
+    pub sha256: &'a str,
+}
+
+/// State of a download.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DownloadState {
+    /// Not there yet.
+    Pending,
+    /// The file is on the volume.
+    Done,
+    /// Given up.
+    Failed,
+    /// To be forgotten.
+    Removing,
+}
+
+/// Why a download is pending or failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DownloadReason {
+    /// Pending: the volume is not available.
+    VolumeUnavailable,
+    /// Pending: other downloads onto the volume come first.
+    Queued,
+    /// Pending: the tenant is suspended.
+    TenantSuspended,
+    /// Pending: the object store does not respond.
+    ObjectStoreUnavailable,
+    /// Pending: it was requested from the cluster.
+    Requested,
+    /// Pending: its pod waits for a node.
+    Scheduling,
+    /// Pending: its pod is being started.
+    Starting,
+    /// Pending: the file is being downloaded.
+    Downloading,
+    /// Pending: an attempt has failed; another one follows.
+    Retrying,
+    /// Failed: the bucket does not have the object.
+    ObjectGone,
+    /// Failed: the object store refuses the address.
+    UrlRefused,
+    /// Failed: the object store cannot be reached from the cluster.
+    Unreachable,
+    /// Failed: the object has other content.
+    ContentMismatch,
+    /// Failed: no space is left on the volume.
+    VolumeFull,
+    /// Failed: the path cannot be written.
+    PathNotWritable,
+    /// Failed: the pod has failed.
+    PodFailed,
+    /// Failed: no attempt ended in time.
+    TimedOut,
+    /// A code of a later release.
+    #[serde(other)]
+    #[schema(rename = "unknown")]
+    Unknown,
+}
+
+/// How far a download is.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct Download {
+    /// State.
+    pub state: DownloadState,
+    /// Why it is pending or failed.
+    pub reason: Option<DownloadReason>,
+    /// The reason in words.
+    pub message: Option<String>,
+}
+
 /// Client of the storage service.
 #[derive(Debug, Clone)]
 pub struct Client(Peer);
@@ -265,6 +351,38 @@ impl Client {
     ) -> Result<Deletion, Error> {
         self.0.call(Method::DELETE, &objects(bucket, tenant, prefix), None, NO_BODY).await
     }
+
+    /// Has a file of a bucket laid onto a volume, and returns how far that is. Idempotent: repeat the call until it is done or
+    /// failed.
+    ///
+    /// # Errors
+    /// Returns the problems of the operation, or the errors of every call.
+    pub async fn put_download(
+        &self,
+        storage: StorageId,
+        id: DeploymentId,
+        request: &DownloadRequest<'_>,
+    ) -> Result<Download, Error> {
+        self.0.call(Method::PUT, &download(storage, id), None, Some(request)).await
+    }
+
+    /// Forgets a download. Idempotent.
+    ///
+    /// # Errors
+    /// Returns the errors of every call.
+    pub async fn delete_download(
+        &self,
+        storage: StorageId,
+        id: DeploymentId,
+        tenant: TenantId,
+    ) -> Result<(), Error> {
+        let path = format!("{}?tenant_id={tenant}", download(storage, id));
+        self.0.call(Method::DELETE, &path, None, NO_BODY).await
+    }
+}
+
+fn download(storage: StorageId, id: DeploymentId) -> String {
+    format!("/internal/v1/storages/{storage}/downloads/{id}")
 }
 
 fn objects(bucket: StorageId, tenant: TenantId, prefix: &str) -> String {

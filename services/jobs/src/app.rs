@@ -13,7 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::{
     NAME, artifact, attempt, audit_log,
     config::Config,
-    cost, dispatch, event,
+    cost, deployment, dispatch, event,
     fleet::{self, Fleets},
     job,
     metrics::JobMetrics,
@@ -28,6 +28,8 @@ const CLEAN_UP_PERIOD: Duration = Duration::from_secs(600);
 const SWEEP_PERIOD: Duration = Duration::from_secs(5);
 /// How often pools are compared with the workers that the platform runs.
 const FLEET_PERIOD: Duration = Duration::from_secs(1);
+/// How often the storage service is asked about deployments that are due.
+const DEPLOYMENT_PERIOD: Duration = Duration::from_secs(1);
 /// Rows that a clean-up worker deletes in one transaction, at most.
 const CLEAN_UP_BATCH: u32 = 10_000;
 
@@ -131,6 +133,11 @@ impl App {
             async move { artifact::sweep(&state).await }
         });
         let state = self.state.clone();
+        self.process.workers.spawn_periodic("jobs.deployments", DEPLOYMENT_PERIOD, move || {
+            let state = state.clone();
+            async move { deployment::round(&state).await }
+        });
+        let state = self.state.clone();
         self.process.workers.spawn_periodic("jobs.uploads", SWEEP_PERIOD, move || {
             let state = state.clone();
             async move { upload::sweep(&state).await }
@@ -194,6 +201,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(artifact::routes())
         .merge(upload::routes())
         .merge(model::routes())
+        .merge(deployment::routes())
         .merge(pool::routes())
         .merge(worker::routes())
         .merge(mq::routes())

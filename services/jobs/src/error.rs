@@ -51,6 +51,9 @@ pub(crate) enum Error {
     /// The bucket for outputs is being created or deleted.
     #[error("the bucket for outputs is not ready")]
     BucketNotReady,
+    /// Another deployment to the path is pending.
+    #[error("another deployment to the path is pending")]
+    DeploymentInProgress,
     /// The bucket of an artifact was deleted.
     #[error("the content of the artifact is gone")]
     ArtifactGone,
@@ -130,6 +133,10 @@ impl From<Error> for Problem {
             Error::BucketNotReady => {
                 Self::new(ProblemType::Unavailable, "The bucket for outputs is not ready yet.")
             }
+            Error::DeploymentInProgress => Self::new(
+                ProblemType::DeploymentInProgress,
+                "Another model is being laid to this path of the volume.",
+            ),
             Error::ArtifactGone => Self::new(
                 ProblemType::ArtifactGone,
                 "The bucket with the content of the artifact was deleted.",

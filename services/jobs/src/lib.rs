@@ -22,6 +22,7 @@ mod attempt;
 mod audit_log;
 mod config;
 mod cost;
+mod deployment;
 mod dispatch;
 mod error;
 mod event;

@@ -10,7 +10,7 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, attachment, audit_log, config::Config, credential, faults::Faults, object, object_store, operation,
+    NAME, attachment, audit_log, config::Config, credential, download, faults::Faults, object, object_store, operation,
     quota, reconcile, state::AppState, storage, storage_spec, tenant,
 };
 
@@ -122,6 +122,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(quota::routes())
         .merge(attachment::routes())
         .merge(object::routes())
+        .merge(download::routes())
         .merge(tenant::routes())
         .merge(audit_log::routes())
 }

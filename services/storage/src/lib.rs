@@ -20,6 +20,7 @@ mod attachment;
 mod audit_log;
 mod config;
 mod credential;
+mod download;
 mod error;
 mod faults;
 mod object;

@@ -338,6 +338,8 @@ problems! {
     InputMissing = UNPROCESSABLE_ENTITY "input-missing", "Input does not exist",
         "Create the uploads, send their contents to their `put_url`, and name models that exist.",
         { inputs: array "Ids of the uploads and models that do not exist, or have no content." };
+    DeploymentInProgress = CONFLICT "deployment-in-progress", "Deployment in progress",
+        "Wait until the other deployment to the path has ended, or delete it, or choose another path.";
     ArtifactGone = GONE "artifact-gone", "Content of the artifact is gone",
         "Submit the job again.";
     WorkerBusy = CONFLICT "worker-busy", "Worker runs a job",

@@ -90,7 +90,8 @@ async fn update_model(
     .await
 }
 
-/// Deletes a model with all results of its training. Jobs that name it and have not begun fail.
+/// Deletes a model with all results of its training and its deployments. Jobs that name it and have not begun fail; files that
+/// were laid onto volumes stay.
 #[utoipa::path(
     delete, path = "/v1/models/{id}", operation_id = "delete_model", tag = "models",
     params(("id" = ModelId, Path, description = "Model id"), IdempotencyKey),

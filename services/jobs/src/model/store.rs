@@ -4,6 +4,7 @@ use ids::{JobId, ModelId, StorageId, TenantId};
 use sqlx::PgConnection;
 
 use super::view::ModelView;
+use crate::deployment;
 
 /// What a training has made.
 pub(crate) struct Trained<'a> {
@@ -88,6 +89,20 @@ pub(super) async fn lock(
         .await
 }
 
+/// Returns whether the tenant has the model.
+pub(crate) async fn exists(conn: &mut PgConnection, tenant: TenantId, id: ModelId) -> sqlx::Result<bool> {
+    Ok(find(conn, tenant, id).await?.is_some())
+}
+
+/// Returns the name of the tenant's model, which is not deleted until the end of the transaction.
+pub(crate) async fn lock_name(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    id: ModelId,
+) -> sqlx::Result<Option<String>> {
+    Ok(lock(conn, tenant, id).await?.map(|model| model.name))
+}
+
 /// Changes the name of the tenant's model, which is locked.
 pub(super) async fn rename(
     conn: &mut PgConnection,
@@ -107,7 +122,7 @@ pub(super) async fn rename(
     .map(drop)
 }
 
-/// Deletes the tenant's model, and has the results of its training deleted. False if there is none.
+/// Deletes the tenant's model, and has the results of its training and its deployments deleted. False if there is none.
 pub(super) async fn delete(conn: &mut PgConnection, tenant: TenantId, id: ModelId) -> sqlx::Result<bool> {
     let deleted = sqlx::query!(
         "delete from models where tenant_id = $1 and id = $2 returning job_id, attempt",
@@ -117,6 +132,7 @@ pub(super) async fn delete(conn: &mut PgConnection, tenant: TenantId, id: ModelI
     .fetch_optional(&mut *conn)
     .await?;
     let Some(deleted) = deleted else { return Ok(false) };
+    deployment::delete_of_model(conn, tenant, id).await?;
     sqlx::query!(
         "delete from artifacts where tenant_id = $1 and job_id = $2",
         tenant as TenantId,

@@ -148,6 +148,27 @@ async fn create_object_url(
     Ok(Json(SignedUrl { url: signed.map_err(Error::from)?, expires_at: now() + lifetime }))
 }
 
+/// Returns an address from which an object of a tenant's bucket can be read for 15 minutes; none if the bucket has no such
+/// object of this size.
+pub(crate) async fn download_url(
+    state: &AppState,
+    owner: TenantId,
+    bucket: StorageId,
+    object: &str,
+    bytes: i64,
+) -> Result<Option<String>, Error> {
+    let bucket = bucket::open(state, owner, bucket).await?;
+    let found = bucket.objects.objects(&bucket.key, &bucket.name, Some(object)).await?;
+    if !found.iter().any(|one| one.name == object && one.bytes == bytes) {
+        return Ok(None);
+    }
+    let access = Access::Download {
+        content_type: "application/octet-stream".to_owned(),
+        file_name: object.rsplit('/').next().unwrap_or_default().to_owned(),
+    };
+    bucket.objects.sign_url(&bucket.key, &bucket.name, object, access, URL_LIFETIME).await.map(Some).map_err(Error::from)
+}
+
 #[expect(clippy::disallowed_methods, reason = "signatures have the time of the process")]
 fn now() -> Timestamp {
     Timestamp::now()
@@ -173,7 +194,7 @@ impl Below {
 }
 
 /// Names have only characters that are the same in a path, in XML and in a header.
-fn check_name(checks: &mut Checks, pointer: &str, name: &str) {
+pub(crate) fn check_name(checks: &mut Checks, pointer: &str, name: &str) {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
     let is_name =
         name.len() <= 512 && name.chars().all(is_plain) && !name.contains("..") && !name.contains("//");

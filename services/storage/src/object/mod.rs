@@ -4,4 +4,4 @@
 mod bucket;
 mod http;
 
-pub(crate) use http::routes;
+pub(crate) use http::{check_name, download_url, routes};

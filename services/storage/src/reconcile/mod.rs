@@ -2,10 +2,12 @@
 //! only input is the row and what it observes; a notification or a watch event only makes it run sooner.
 //!
 //! - [`volume`]: volumes, as `GpuStorage` resources ([`gpu_storage`]) of a cluster;
+//! - [`download`]: files that are downloaded onto volumes;
 //! - [`bucket`]: buckets and their credentials in the object store;
 //! - [`watch`]: events of the clusters.
 
 mod bucket;
+mod download;
 mod error;
 mod gpu_storage;
 mod volume;

@@ -5,7 +5,12 @@ use std::time::Duration;
 use crds::{GpuStorage, GpuStorageSpec, GpuStorageStatus, StoragePhase, StorageReason, names};
 use kube::ResourceExt as _;
 
-use super::{Observation, error::Error, gpu_storage::GpuStorages};
+use super::{
+    Observation,
+    download::{self, Downloads},
+    error::Error,
+    gpu_storage::GpuStorages,
+};
 use crate::{
     state::AppState,
     storage::{Finding, Phase, Reason, ReasonCode, Storage},
@@ -29,7 +34,7 @@ enum Step {
 }
 
 /// The desired resource.
-fn desired(storage: &Storage) -> GpuStorage {
+fn desired(storage: &Storage, downloads: Vec<crds::Download>) -> GpuStorage {
     let access_mode = match storage.access_mode {
         AccessMode::ReadWriteOnce => crds::AccessMode::ReadWriteOnce,
         AccessMode::ReadWriteMany => crds::AccessMode::ReadWriteMany,
@@ -40,6 +45,7 @@ fn desired(storage: &Storage) -> GpuStorage {
         size_gib: storage.size_gib,
         storage_class: storage.storage_class.clone(),
         access_mode,
+        downloads,
     };
     let mut resource = GpuStorage::new(&storage.object_name(), spec);
     resource.labels_mut().insert(names::LABEL_TENANT.to_owned(), tenant);
@@ -119,21 +125,42 @@ pub(super) async fn reconcile(
     let resources = GpuStorages::of(&state.clusters, cluster).await?;
     let name = storage.object_name();
     let observed = resources.get(&name).await?;
+    let mut downloads = Downloads::read(state, storage.id).await?;
+    let volume = match &observed {
+        Some(observed) if !storage.is_deleting() && observed.metadata.deletion_timestamp.is_none() => {
+            let client = state.clusters.client(cluster).await?;
+            let volume = download::Volume { state, storage, client, observed };
+            volume.sign(&mut downloads).await?;
+            Some(volume)
+        }
+        _ => None,
+    };
+    let outdated = volume.as_ref().is_some_and(|volume| downloads.differ(storage, volume.observed));
     let unfinished = |phase| {
         let finding = Finding { phase, capacity_gib: storage.capacity_gib };
         Observation::Found { finding, requeue_after: OBSERVE_AGAIN }
     };
     match decide(storage, observed.as_ref()) {
         Step::Gone => Ok(Observation::Gone),
+        Step::Record(finding) if outdated => {
+            resources.apply(&desired(storage, downloads.desired(storage))).await?;
+            state.faults.effect().await;
+            Ok(Observation::Found { finding, requeue_after: Duration::ZERO })
+        }
         Step::Record(finding) => {
             let requeue_after = match finding.phase {
                 Phase::Available | Phase::Failed(_) => state.config.reconcile.compare(),
                 _ => OBSERVE_AGAIN,
             };
+            let again = match &volume {
+                Some(volume) => volume.settle(&downloads).await?,
+                None => None,
+            };
+            let requeue_after = again.map_or(requeue_after, |again| again.min(requeue_after));
             Ok(Observation::Found { finding, requeue_after })
         }
         Step::Apply => {
-            resources.apply(&desired(storage)).await?;
+            resources.apply(&desired(storage, downloads.desired(storage))).await?;
             state.faults.effect().await;
             let requested =
                 Reason::new(ReasonCode::VolumeRequested, "The volume was requested from the cluster.");
@@ -155,7 +182,7 @@ mod tests {
     use crate::storage::tests::volume;
 
     fn with_status(storage: &Storage, status: GpuStorageStatus) -> GpuStorage {
-        let mut resource = desired(storage);
+        let mut resource = desired(storage, Vec::new());
         resource.metadata.generation = Some(2);
         resource.status = Some(status);
         resource
