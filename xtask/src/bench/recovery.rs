@@ -79,7 +79,7 @@ async fn recover(args: &Args, access: &Access, processes: &Processes) -> anyhow:
             .map(|seen| (quantile(seen, 0.5), quantile(seen, 1.0)));
         let show = |(p50, max): (f64, f64)| format!("{p50:.2} / {max:.2}");
         println!("{name:<14} {:>15} {:>15} {:>15}", show(http), show(taken), show(message));
-        let key = name.rsplit(' ').next().unwrap_or(name).to_lowercase();
+        let key = victim.map_or("undisturbed", Victim::key);
         let _ = write!(keys, " {key}_http_max_s={:.2} {key}_mq_max_s={:.2}", http.1, message.1);
     }
     let mut listener = messages::listen_with(&credential).await?;
