@@ -113,7 +113,8 @@ mod tests {
         assert_eq!(inputs.parameters["max_seconds"], 86_400);
         assert_eq!(inputs.model, None);
         assert_eq!(read(&inputs.parameters).unwrap(), inputs, "stored parameters can be read again");
-        let other = read(&json!({ "command": ["python3", "other.py"], "arguments": { "epochs": 3 } })).unwrap();
+        let other =
+            read(&json!({ "command": ["python3", "other.py"], "arguments": { "epochs": 3 } })).unwrap();
         assert_ne!(other.class, inputs.class);
         assert_eq!(other.parameters["arguments"]["epochs"], 3);
     }
@@ -128,7 +129,14 @@ mod tests {
         let errors = read(&parameters).unwrap_err();
         let pointers: Vec<_> = errors.iter().map(|error| error.pointer.as_str()).collect();
         let expected = [
-            "command", "command", "env/1A", "env/ATELIER_WORKER_TOKEN", "env/NUL", "env/RANK", "uploads", "max_seconds",
+            "command",
+            "command",
+            "env/1A",
+            "env/ATELIER_WORKER_TOKEN",
+            "env/NUL",
+            "env/RANK",
+            "uploads",
+            "max_seconds",
         ];
         assert_eq!(pointers, expected.map(|field| format!("/parameters/{field}")));
     }

@@ -106,9 +106,9 @@ struct ProgressReport {
     session: i64,
     phase: Phase,
     #[serde(default)]
-    step: u16,
+    step: u32,
     #[serde(default)]
-    steps: u16,
+    steps: u32,
 }
 
 #[derive(Debug, Serialize)]
@@ -129,13 +129,17 @@ async fn progress(
     worker.touch_running(&mut tx, report.session, (job, number)).await?;
     let fence = Fence { attempt: number, worker: worker.0 };
     let answer = begin(&mut tx, job, fence).await?;
-    let progress = Progress { phase: report.phase, step: report.step.into(), steps: report.steps.into() };
+    let progress = Progress { phase: report.phase, step: steps(report.step), steps: steps(report.steps) };
     store::put_progress(&mut tx, job, number, &progress).await?;
     if report.phase != Phase::Loading {
         work(&mut tx, job, number).await?;
     }
     tx.commit().await?;
     Ok(Json(answer))
+}
+
+fn steps(reported: u32) -> i32 {
+    i32::try_from(reported).unwrap_or(i32::MAX)
 }
 
 /// Notes that an attempt works, the first time, and when its cost reaches `max_cost` of its job.

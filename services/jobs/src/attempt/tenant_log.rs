@@ -62,9 +62,7 @@ async fn get_job_log(
     let attempt = which.attempt.unwrap_or(job.attempts);
     let stored = log_store::find(&mut tx, member.tenant, id, attempt).await?;
     Ok(Json(match stored {
-        Some(row) => {
-            JobLog { attempt, text: row.text, bytes: row.until, updated_at: Some(row.updated_at) }
-        }
+        Some(row) => JobLog { attempt, text: row.text, bytes: row.until, updated_at: Some(row.updated_at) },
         None => JobLog { attempt, text: String::new(), bytes: 0, updated_at: None },
     }))
 }

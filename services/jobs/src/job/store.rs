@@ -12,7 +12,9 @@ use sqlx::{PgConnection, types::Json};
 use uuid::Uuid;
 
 use super::{
-    model::{Cost, Fence, Gang, Group, GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status},
+    model::{
+        Cost, Fence, Gang, Group, GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status,
+    },
     view::ProgressView,
 };
 use crate::{
