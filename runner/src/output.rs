@@ -85,7 +85,7 @@ mod tests {
     fn whole_characters_and_the_last_bytes_are_sent() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
-        fs::write(&path, "a\u{e9}".as_bytes()[..2].to_vec()).unwrap();
+        fs::write(&path, &"a\u{e9}".as_bytes()[..2]).unwrap();
         assert_eq!(read(&path, 0).unwrap(), Some((0, 1, "a".to_owned())));
         assert_eq!(read(&path, 1).unwrap(), None);
         fs::write(&path, "a\u{e9}!").unwrap();
