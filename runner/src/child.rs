@@ -112,6 +112,24 @@ async fn kill_of(killed: &mut watch::Receiver<u64>, number: u64) {
     }
 }
 
+/// Lets the process lead a process group, and end with this one.
+pub(crate) fn isolate(command: &mut Command) {
+    command.process_group(0).kill_on_drop(true);
+    #[cfg(target_os = "linux")]
+    {
+        let set = || nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(std::io::Error::from);
+        #[expect(unsafe_code, reason = "makes one system call between fork and exec")]
+        unsafe {
+            command.pre_exec(set);
+        }
+    }
+}
+
+/// The process group that a process leads.
+pub(crate) fn group(child: &Child) -> Option<Pid> {
+    child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw)
+}
+
 /// A process, which leads a process group.
 struct Process {
     child: Child,
@@ -121,23 +139,16 @@ struct Process {
 impl Process {
     fn spawn(program: &Program) -> std::io::Result<Self> {
         let mut command = Command::new(&program.path);
-        command.args(&program.args).stdin(Stdio::null()).process_group(0).kill_on_drop(true);
+        command.args(&program.args).stdin(Stdio::null());
         // the token of the worker is not for the engine
         for (name, _) in std::env::vars_os() {
             if name.as_encoded_bytes().starts_with(b"ATELIER_") {
                 command.env_remove(name);
             }
         }
-        #[cfg(target_os = "linux")]
-        {
-            let set = || nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(std::io::Error::from);
-            #[expect(unsafe_code, reason = "makes one system call between fork and exec")]
-            unsafe {
-                command.pre_exec(set);
-            }
-        }
+        isolate(&mut command);
         let child = command.spawn()?;
-        let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+        let group = group(&child);
         Ok(Self { child, group })
     }
 

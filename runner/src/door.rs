@@ -1,6 +1,9 @@
 //! Calls of the jobs service's listener for workers (docs/JOBS.md).
 
-use std::time::Duration;
+use std::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
 use backon::{ExponentialBuilder, Retryable as _};
 use bytes::Bytes;
@@ -10,6 +13,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
+use tokio::net::UdpSocket;
 use url::Url;
 
 /// Seconds for which a poll stays open.
@@ -33,6 +37,9 @@ pub(crate) enum Error {
     Unavailable(#[source] anyhow::Error),
 }
 
+/// Code of an attempt whose workers have not all begun.
+pub(crate) const INCOMPLETE: &str = "gang-incomplete";
+
 /// An attempt of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Attempt {
@@ -48,6 +55,23 @@ pub(crate) struct Work {
     pub(crate) application: String,
     pub(crate) method: String,
     pub(crate) parameters: Map<String, Value>,
+    /// Of an attempt that has several workers.
+    #[serde(default)]
+    pub(crate) gang: Option<Gang>,
+}
+
+/// The place of the worker among those of the attempt.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(crate) struct Gang {
+    pub(crate) rank: u32,
+    pub(crate) world_size: u32,
+}
+
+impl Work {
+    /// Whether this worker reports progress, checkpoints and results.
+    pub(crate) fn leads(&self) -> bool {
+        self.gang.is_none_or(|gang| gang.rank == 0)
+    }
 }
 
 /// Why an attempt has to stop.
@@ -271,6 +295,51 @@ impl Session {
             status if status.is_success() => answer.bytes().await.map_err(lost),
             status => Err(Error::Unavailable(anyhow::anyhow!("the object store answers {status}"))),
         }
+    }
+
+    /// The address from which this process reaches the service.
+    pub(crate) async fn own_address(&self) -> std::io::Result<IpAddr> {
+        let base = &self.door.base;
+        let service = (base.host_str().unwrap_or_default(), base.port_or_known_default().unwrap_or_default());
+        let socket = UdpSocket::bind("0.0.0.0:0").await?;
+        // sends nothing
+        socket.connect(service).await?;
+        Ok(socket.local_addr()?.ip())
+    }
+
+    /// Reports where the other workers of the attempt reach this one. Returns where they reach rank 0, once all have reported.
+    pub(crate) async fn join(
+        &self,
+        attempt: Attempt,
+        address: SocketAddr,
+    ) -> Result<Option<SocketAddr>, Error> {
+        #[derive(Deserialize)]
+        struct Answer {
+            master: Option<SocketAddr>,
+        }
+        let Answer { master } = self.of_attempt(attempt, "join", json!({ "address": address })).await?;
+        Ok(master)
+    }
+
+    /// Reports that the program of this worker has ended as it should.
+    pub(crate) async fn done(&self, attempt: Attempt) -> Result<(), Error> {
+        persist(|| self.of_attempt::<Value>(attempt, "done", json!({}))).await.map(drop)
+    }
+
+    /// Sends a part of the program's log. Returns until where the service has it.
+    pub(crate) async fn log(
+        &self,
+        attempt: Attempt,
+        (from, until): (u64, u64),
+        text: &str,
+    ) -> Result<u64, Error> {
+        #[derive(Deserialize)]
+        struct Answer {
+            until: u64,
+        }
+        let body = json!({ "from": from, "until": until, "text": text });
+        let Answer { until } = self.of_attempt(attempt, "log", body).await?;
+        Ok(until)
     }
 
     /// Ends an attempt with its results.

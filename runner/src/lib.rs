@@ -4,7 +4,7 @@
 //!  runner::run ──► door (jobs service)        poll, progress, uploads, complete
 //!       ├──► child                            the process of the engine, if it is not started by others
 //!       └──► work ──► engine (WebUI's API)    one job at a time; loras: models of tenants, laid beside it
-//!              ├──► train ──► trainer          a program by the contract of command engines, one process for a job
+//!              ├──► command ──► program        by the contract of command engines, one process for a job; gang: several workers
 //!              └──► object store              GET of each input and PUT of each result, by signed URLs
 //! ```
 //!
@@ -12,14 +12,16 @@
 //! session counts as lost.
 
 mod child;
+mod command;
 mod door;
 mod engine;
+mod gang;
 mod loras;
+mod output;
 mod pace;
 mod runner;
-mod train;
 mod work;
 
 pub use child::Program;
+pub use command::Command;
 pub use runner::{Config, Limits, run};
-pub use train::Trainer;

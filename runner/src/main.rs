@@ -3,7 +3,7 @@
 use std::{ffi::OsString, path::PathBuf};
 
 use anyhow::Context as _;
-use atelier_runner::{Config, Limits, Program, Trainer};
+use atelier_runner::{Command, Config, Limits, Program};
 use clap::Parser;
 use secrecy::SecretString;
 use tokio::signal::unix::{SignalKind, signal};
@@ -29,6 +29,9 @@ struct Args {
     /// The program that trains and its arguments, by spaces
     #[arg(long, env = "ATELIER_TRAINER_COMMAND")]
     trainer_command: Option<String>,
+    /// Runs the programs of jobs, and has no WebUI. For pools of one tenant
+    #[arg(long, env = "ATELIER_RUN_PROGRAMS")]
+    run_programs: bool,
     /// The program of the engine and its arguments, after `--`: it is started, started again when it ends, and killed when it
     /// hangs. Without it the engine is another container
     #[arg(last = true, value_name = "PROGRAM")]
@@ -53,9 +56,10 @@ async fn main() -> anyhow::Result<()> {
     let config = Config {
         jobs_url: args.jobs_url,
         token: args.token,
-        engine_url: args.engine_url,
+        engine_url: (!args.run_programs).then_some(args.engine_url),
         lora_dir: args.lora_dir,
-        trainer: args.trainer_command.as_deref().and_then(Trainer::from_words),
+        trainer: args.trainer_command.as_deref().and_then(Command::from_words),
+        runs_programs: args.run_programs,
         program: engine.next().map(|path| Program { path: PathBuf::from(path), args: engine.collect() }),
         limits: Limits::default(),
     };

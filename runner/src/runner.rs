@@ -13,9 +13,9 @@ use url::Url;
 
 use crate::{
     child::{self, Program},
+    command::Command,
     door::{Door, Error, Instruction, Session},
     engine::WebUi,
-    train::Trainer,
     work,
 };
 
@@ -30,12 +30,14 @@ pub struct Config {
     pub jobs_url: Url,
     /// The token of the worker.
     pub token: SecretString,
-    /// Base URL of a Stable Diffusion WebUI.
-    pub engine_url: Url,
+    /// Base URL of a Stable Diffusion WebUI. None if the worker has none.
+    pub engine_url: Option<Url>,
     /// The folder of adapters of the WebUI. None if jobs cannot name models.
     pub lora_dir: Option<PathBuf>,
     /// The program that trains. None if the worker does not.
-    pub trainer: Option<Trainer>,
+    pub trainer: Option<Command>,
+    /// Whether it runs the programs of jobs.
+    pub runs_programs: bool,
     /// The program that serves the WebUI. None if others start it.
     pub program: Option<Program>,
     /// When the engine hangs.
@@ -60,11 +62,17 @@ impl Default for Limits {
     }
 }
 
-/// What works: the engine, its process if the runner has started it, and the trainer.
+/// What works.
+pub(crate) struct Engines {
+    pub(crate) webui: Option<Engine>,
+    pub(crate) trainer: Option<Command>,
+    pub(crate) runs_programs: bool,
+}
+
+/// The WebUI, and its process if the runner has started it.
 pub(crate) struct Engine {
     pub(crate) api: WebUi,
     pub(crate) lora_dir: Option<PathBuf>,
-    pub(crate) trainer: Option<Trainer>,
     pub(crate) limits: Limits,
     child: Option<child::Engine>,
 }
@@ -95,27 +103,27 @@ impl Engine {
 pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> {
     // without a limit on silence: a generation answers when it is done
     let http = reqwest::Client::builder().connect_timeout(CONNECT).redirect(Policy::none()).build()?;
-    let engine = Engine {
-        api: WebUi::new(http.clone(), &config.engine_url),
+    let webui = config.engine_url.map(|url| Engine {
+        api: WebUi::new(http.clone(), &url),
         lora_dir: config.lora_dir,
-        trainer: config.trainer,
         limits: config.limits,
         child: config.program.map(child::Engine::start),
-    };
+    });
+    let engines = Engines { webui, trainer: config.trainer, runs_programs: config.runs_programs };
     let door = Door::new(http, config.jobs_url, config.token);
-    let done = sessions(&engine, &door, &stop).await;
-    if let Some(child) = engine.child {
+    let done = sessions(&engines, &door, &stop).await;
+    if let Some(child) = engines.webui.and_then(|engine| engine.child) {
         child.stop().await;
     }
     done
 }
 
 /// Begins one session after another until `stop`.
-async fn sessions(engine: &Engine, door: &Door, stop: &CancellationToken) -> anyhow::Result<()> {
-    while let Some(session) = stop.run_until_cancelled(begin(engine, door)).await {
+async fn sessions(engines: &Engines, door: &Door, stop: &CancellationToken) -> anyhow::Result<()> {
+    while let Some(session) = stop.run_until_cancelled(begin(engines, door)).await {
         tracing::info!("session begun");
         let Begun { session, ended } = session?;
-        let served = serve(&session, engine, ended, stop).await;
+        let served = serve(&session, engines, ended, stop).await;
         let ended = match served {
             Ok(()) => session.end().await,
             Err(error) => Err(error),
@@ -135,12 +143,14 @@ struct Begun {
 }
 
 /// Begins a session once the engine can work.
-async fn begin(engine: &Engine, door: &Door) -> anyhow::Result<Begun> {
-    let mut ended = engine.ended();
+async fn begin(engines: &Engines, door: &Door) -> anyhow::Result<Begun> {
+    let mut ended = engines.webui.as_ref().and_then(Engine::ended);
     if let Some(ended) = &mut ended {
         ended.mark_unchanged();
     }
-    wait_for(engine).await;
+    if let Some(engine) = &engines.webui {
+        wait_for(engine).await;
+    }
     Ok(Begun { session: register(door).await?, ended })
 }
 
@@ -186,7 +196,7 @@ async fn register(door: &Door) -> anyhow::Result<Session> {
 /// If the session has ended, or the end of an attempt could not be reported.
 async fn serve(
     session: &Session,
-    engine: &Engine,
+    engines: &Engines,
     mut ended: Option<watch::Receiver<u64>>,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
@@ -198,7 +208,7 @@ async fn serve(
         };
         match polled {
             Ok(Some(Instruction::Work(job))) => {
-                if !work::run(session, engine, job, stop).await? {
+                if !work::run(session, engines, job, stop).await? {
                     return Ok(());
                 }
             }

@@ -1,18 +1,18 @@
 //! One attempt: the engine works, its progress is reported, an open poll tells when to stop, and the results are uploaded.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    door::{Artifact, Attempt, Error, Instruction, Phase, Progress, Session, StopReason, Work},
+    command::{self, Command},
+    door::{Artifact, Attempt, Error, INCOMPLETE, Instruction, Phase, Progress, Session, StopReason, Work},
     engine::{Failure, Steps},
     loras,
     pace::Pace,
-    runner::Engine,
-    train,
+    runner::{Engine, Engines},
 };
 
 /// How often progress is read and reported.
@@ -39,16 +39,24 @@ enum End {
 /// If the session has ended, or the end could not be reported.
 pub(crate) async fn run(
     session: &Session,
-    engine: &Engine,
+    engines: &Engines,
     work: Work,
     stop: &CancellationToken,
 ) -> Result<bool, Error> {
     let attempt = Attempt { job_id: work.job_id, attempt: work.attempt };
     tracing::info!(job.id = %attempt.job_id, attempt.attempt, "attempt begins");
-    match (work.application.as_str(), work.method.as_str(), &engine.trainer) {
-        ("stable-diffusion", "txt2img", _) => return generate(session, engine, attempt, work, stop).await,
-        ("dreambooth", "train", Some(trainer)) => train::run(session, trainer, attempt, &work, stop).await?,
-        (application, method, _) => {
+    let program = match (work.application.as_str(), work.method.as_str(), &engines.webui) {
+        ("stable-diffusion", "txt2img", Some(engine)) => {
+            return generate(session, engine, attempt, work, stop).await;
+        }
+        ("dreambooth", "train", _) => engines.trainer.clone(),
+        ("command", "run", _) if engines.runs_programs => Command::of_job(&work),
+        _ => None,
+    };
+    match program {
+        Some(program) => command::run(session, &program, attempt, &work, stop).await?,
+        None => {
+            let Work { application, method, .. } = &work;
             let message = format!("The worker does not run {application}.{method}.");
             session.fail(attempt, "unknown-method", &message, (false, false)).await?;
         }
@@ -78,8 +86,11 @@ async fn generate(
     let (end, is_sound) = computed?;
     match end {
         End::Made(pictures) => {
-            let output =
-                |(n, content)| Output { name: format!("{n}.png"), content_type: "image/png", content };
+            let output = |(n, content)| Output {
+                name: format!("{n}.png"),
+                content_type: "image/png",
+                content: Content::Bytes(content),
+            };
             let outputs = pictures.into_iter().enumerate().map(output).collect();
             deliver(session, attempt, outputs, stop).await
         }
@@ -96,7 +107,10 @@ async fn generate(
 /// Ends an attempt that lacks an input.
 pub(crate) async fn cannot_begin(session: &Session, attempt: Attempt, error: Error) -> Result<(), Error> {
     match error {
-        Error::Refused { code, detail } => session.fail(attempt, &code, &detail, (false, false)).await,
+        Error::Refused { code, detail } => {
+            let is_retryable = code == INCOMPLETE;
+            session.fail(attempt, &code, &detail, (is_retryable, false)).await
+        }
         Error::Unavailable(error) => {
             tracing::warn!(error = format!("{error:#}"), "cannot download an input");
             let message = "An input could not be downloaded.";
@@ -216,7 +230,22 @@ async fn report(session: &Session, engine: &Engine, attempt: Attempt) -> Result<
 pub(crate) struct Output {
     pub(crate) name: String,
     pub(crate) content_type: &'static str,
-    pub(crate) content: Vec<u8>,
+    pub(crate) content: Content,
+}
+
+/// The content of a result. Files are read one at a time.
+pub(crate) enum Content {
+    Bytes(Vec<u8>),
+    File(PathBuf),
+}
+
+impl Content {
+    fn read(self) -> std::io::Result<Vec<u8>> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes),
+            Self::File(path) => std::fs::read(path),
+        }
+    }
 }
 
 /// Uploads the results, and ends the attempt with them, unless it has to stop before.
@@ -241,6 +270,13 @@ async fn upload(session: &Session, attempt: Attempt, outputs: Vec<Output>) -> Re
     }
     let mut artifacts = Vec::new();
     for Output { name, content_type, content } in outputs {
+        let content = match content.read() {
+            Ok(content) => content,
+            Err(error) => {
+                let message = format!("The result {name} cannot be read: {error}.");
+                return session.fail(attempt, "engine-failed", &message, (true, false)).await;
+            }
+        };
         let sha256 = hex::encode(Sha256::digest(&content));
         let artifact = Artifact { name, content_type, sha256, bytes: content.len() };
         match session.upload(attempt, &artifact, content).await {

@@ -197,6 +197,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(event::feed_routes())
         .merge(webhook::routes())
         .merge(attempt::tenant_routes())
+        .merge(attempt::log_routes())
         .merge(cost::routes())
         .merge(artifact::routes())
         .merge(upload::routes())

@@ -5,10 +5,7 @@ use clap::Parser;
 
 use super::platform::{measure, quantile};
 use crate::{
-    demo::{
-        client::Api,
-        lending::{self, Loan},
-    },
+    demo::{client::Api, lending},
     process,
 };
 
@@ -80,12 +77,7 @@ async fn start(admin: &Api, designer: &Api, seconds: &mut Seconds) -> anyhow::Re
             seconds.idle.push(lending::start(designer, &mut loan).await? / 1000.0);
         }
         lending::delete(designer, &loan).await?;
-        expect_free(admin, &loan).await?;
+        process::until("the units are free", lending::LIMIT, async || lending::is_free(admin).await).await?;
     }
     Ok(())
-}
-
-/// Waits until nothing of the round is left: no lent worker, and its unit is free.
-async fn expect_free(admin: &Api, loan: &Loan) -> anyhow::Result<()> {
-    process::until("the units are free", lending::LIMIT, async || lending::is_free(admin, loan).await).await
 }

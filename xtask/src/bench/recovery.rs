@@ -3,7 +3,7 @@
 //! one result, one event of success, and nothing charged for other attempts.
 
 use std::{
-    collections::BTreeMap,
+    fmt::Write as _,
     time::{Duration, Instant},
 };
 
@@ -45,52 +45,82 @@ pub(super) async fn run(rest: &[String]) -> anyhow::Result<()> {
     measure(async |access, processes| recover(&args, access, processes).await).await
 }
 
+/// Seconds after a kill.
+#[derive(Default)]
+struct Seconds {
+    /// Until a job that was submitted over HTTP has succeeded.
+    http: Vec<f64>,
+    /// Until the broker has taken a message, and the job of that message has succeeded.
+    taken: Vec<f64>,
+    message: Vec<f64>,
+}
+
 async fn recover(args: &Args, access: &Access, processes: &Processes) -> anyhow::Result<()> {
     let credential = messages::credential(&designer(access).await).await?;
-    let mut all = Vec::new();
-    let mut seconds = BTreeMap::<&str, Vec<f64>>::new();
-    println!(
-        "{:<14} {:>8} {:>8} {:>8}   seconds until jobs submitted after the kill have succeeded",
-        "", "p50", "p99", "max"
-    );
+    let (mut all, mut keys) = (Vec::new(), String::new());
+    println!("seconds after a kill until a job has succeeded that was submitted after it, p50 and maximum:");
+    println!("{:<14} {:>15} {:>15} {:>15}", "killed", "over HTTP", "message taken", "by message");
     for victim in [None].into_iter().chain(Victim::ALL.map(Some)) {
-        let name = victim.map_or("nothing", Victim::name);
-        let seen = seconds.entry(name).or_default();
+        let mut seconds = Seconds::default();
         for n in 0..args.kills {
-            let api = designer(access).await;
             // under way when it is killed
-            all.extend(submit(&api, &credential).await?);
+            let api = designer(access).await;
+            let (over_http, by_message) = (Uuid::new_v4(), Uuid::new_v4());
+            tokio::try_join!(submit(&api, over_http), publish(&credential, by_message))?;
+            all.extend([over_http, by_message]);
             if let Some(victim) = victim {
                 sleep(STEP * n).await;
                 processes.kill(victim)?;
             }
-            let begun = Instant::now();
-            let after = submit(&api, &credential).await?;
-            for number in &after {
-                expect_success(access, *number).await?;
-            }
-            seen.push(begun.elapsed().as_secs_f64());
-            all.extend(after);
+            all.extend(seconds.measure(access, &credential).await?);
         }
-        let (p50, p99, max) = (quantile(seen, 0.5), quantile(seen, 0.99), quantile(seen, 1.0));
-        println!("{name:<14} {p50:>8.2} {p99:>8.2} {max:>8.2}");
+        let name = victim.map_or("nothing", Victim::name);
+        let [http, taken, message] = [&mut seconds.http, &mut seconds.taken, &mut seconds.message]
+            .map(|seen| (quantile(seen, 0.5), quantile(seen, 1.0)));
+        let show = |(p50, max): (f64, f64)| format!("{p50:.2} / {max:.2}");
+        println!("{name:<14} {:>15} {:>15} {:>15}", show(http), show(taken), show(message));
+        let key = victim.map_or("undisturbed", Victim::key);
+        let _ = write!(keys, " {key}_http_max_s={:.2} {key}_mq_max_s={:.2}", http.1, message.1);
     }
     let mut listener = messages::listen_with(&credential).await?;
     let effects = Effects::of(access, &mut listener, &all).await?;
-    let mut recovered: Vec<f64> =
-        seconds.iter().filter(|(name, _)| **name != "nothing").flat_map(|(_, seen)| seen.clone()).collect();
     println!(
-        "jobs-recovery: jobs={} kills={} lost={} duplicated={} recover_p50_s={:.2} recover_p99_s={:.2} undisturbed_p99_s={:.2}",
+        "jobs-recovery: jobs={} kills={} lost={} duplicated={}{keys}",
         all.len(),
-        recovered.len(),
+        args.kills as usize * Victim::ALL.len(),
         effects.lost,
         effects.duplicated,
-        quantile(&mut recovered, 0.5),
-        quantile(&mut recovered, 0.99),
-        quantile(seconds.entry("nothing").or_default(), 0.99),
     );
     ensure!(effects.lost == 0 && effects.duplicated == 0, "jobs were lost, or had their effect twice");
     Ok(())
+}
+
+impl Seconds {
+    /// Submits a job at each door, and waits until both have succeeded. Returns their numbers.
+    async fn measure(
+        &mut self,
+        access: &Access,
+        credential: &messages::Credential,
+    ) -> anyhow::Result<[Uuid; 2]> {
+        let begun = Instant::now();
+        let (over_http, by_message) = (Uuid::new_v4(), Uuid::new_v4());
+        let http = async {
+            submit(&designer(access).await, over_http).await?;
+            expect_success(access, over_http).await?;
+            anyhow::Ok(begun.elapsed().as_secs_f64())
+        };
+        let message = async {
+            publish(credential, by_message).await?;
+            let taken = begun.elapsed().as_secs_f64();
+            expect_success(access, by_message).await?;
+            anyhow::Ok((taken, begun.elapsed().as_secs_f64()))
+        };
+        let (http, (taken, message)) = tokio::try_join!(http, message)?;
+        self.http.push(http);
+        self.taken.push(taken);
+        self.message.push(message);
+        Ok([over_http, by_message])
+    }
 }
 
 /// The designer, signed in as soon as the platform answers.
@@ -104,36 +134,38 @@ async fn designer(access: &Access) -> Api {
     }
 }
 
-/// Submits a job over HTTP and one by message, each again until it is taken. Returns their numbers.
-async fn submit(api: &Api, credential: &messages::Credential) -> anyhow::Result<[Uuid; 2]> {
-    let (over_http, by_message) = (Uuid::new_v4(), Uuid::new_v4());
-    let http = async {
-        let body = json!({
-            "application": "stable-diffusion", "method": "txt2img", "req_no": over_http, "parameters": parameters(),
-        });
+/// Submits a job over HTTP, again until it is taken.
+async fn submit(api: &Api, number: Uuid) -> anyhow::Result<()> {
+    let body = json!({
+        "application": "stable-diffusion", "method": "txt2img", "req_no": number, "parameters": parameters(),
+    });
+    let taken = async {
         loop {
-            let sent = api.send_once(Method::POST, "/v1/jobs", None, Some(body.clone()), over_http);
-            match tokio::time::timeout(CALL, sent).await {
-                Ok(Ok(answer)) if matches!(answer.status, 200 | 202) => return anyhow::Ok(()),
-                Ok(Ok(answer)) if answer.status < 500 && answer.status != 429 && answer.status != 409 => {
-                    anyhow::bail!("refused: {}", answer.text)
-                }
-                _ => sleep(PAUSE).await,
+            let sent = api.send_once(Method::POST, "/v1/jobs", None, Some(body.clone()), number);
+            if let Ok(Ok(answer)) = tokio::time::timeout(CALL, sent).await
+                && answer.status < 500
+            {
+                ensure!(matches!(answer.status, 200 | 202), "refused: {}", answer.text);
+                return Ok(());
             }
+            sleep(PAUSE).await;
         }
     };
-    let message = async {
+    tokio::time::timeout(LIMIT, taken).await?
+}
+
+/// Publishes a job, again until the broker has taken it.
+async fn publish(credential: &messages::Credential, number: Uuid) -> anyhow::Result<()> {
+    let taken = async {
         loop {
-            let sent =
-                async { messages::connect(credential).await?.publish(by_message, &parameters()).await };
-            match tokio::time::timeout(CALL, sent).await {
-                Ok(Ok(())) => return,
-                _ => sleep(PAUSE).await,
+            let sent = async { messages::connect(credential).await?.publish(number, &parameters()).await };
+            if let Ok(Ok(())) = tokio::time::timeout(CALL, sent).await {
+                return;
             }
+            sleep(PAUSE).await;
         }
     };
-    let (sent, ()) = tokio::time::timeout(LIMIT, async { tokio::join!(http, message) }).await?;
-    sent.map(|()| [over_http, by_message])
+    Ok(tokio::time::timeout(LIMIT, taken).await?)
 }
 
 fn parameters() -> Value {

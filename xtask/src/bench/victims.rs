@@ -30,6 +30,16 @@ impl Victim {
             Self::Workers => "all workers",
         }
     }
+
+    /// The beginning of its keys in the last line.
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            Self::Broker => "broker",
+            Self::Jobs => "jobs",
+            Self::Postgres => "postgres",
+            Self::Workers => "workers",
+        }
+    }
 }
 
 /// The processes of a platform that can be killed.

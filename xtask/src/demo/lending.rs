@@ -132,12 +132,10 @@ pub(crate) async fn expect_idle(admin: &Api, loan: &Loan) -> anyhow::Result<()> 
     .await
 }
 
-/// Whether the instances are gone, no unit is lent, and as many are free as before.
-pub(crate) async fn is_free(admin: &Api, loan: &Loan) -> anyhow::Result<bool> {
-    let workers = admin.list(&format!("{}/workers", loan.pool)).await?;
+/// Whether the units of the instances can be claimed again: all but the firm worker's.
+pub(crate) async fn is_free(admin: &Api) -> anyhow::Result<bool> {
     let stock = admin.list(&format!("/v1/stock?spec_name={GPU_SPEC}")).await?;
-    let is_used = |row: &Value| row["used"].as_u64() > Some(1);
-    Ok(workers.iter().all(|worker| worker["tenure"] == "firm") && !stock.iter().any(is_used))
+    Ok(stock.iter().all(|row| row["used"].as_u64() == Some(1)))
 }
 
 pub(crate) async fn delete(designer: &Api, loan: &Loan) -> anyhow::Result<()> {

@@ -1,5 +1,6 @@
 //! What can be asked for: methods of applications, their parameters, and what scheduling has to know of them.
 
+mod command;
 mod dreambooth;
 mod txt2img;
 
@@ -16,7 +17,15 @@ pub(crate) enum Method {
     Txt2Img,
     /// `dreambooth.train`: a model from pictures.
     Train,
+    /// `command.run`: a program of the tenant.
+    Run,
 }
+
+/// Names of the applications.
+pub(crate) const APPLICATIONS: [&str; 3] = ["stable-diffusion", "dreambooth", COMMAND];
+
+/// The application that runs programs of tenants.
+pub(crate) const COMMAND: &str = "command";
 
 /// Name of the result of a training that is the model.
 pub(crate) const MODEL_FILE: &str = "model.safetensors";
@@ -41,7 +50,7 @@ pub(crate) struct Inputs {
     pub(crate) uploads: Vec<UploadId>,
     /// Models of the tenant that it uses.
     pub(crate) models: Vec<ModelId>,
-    /// What these have to adapt.
+    /// What these have to adapt; none if they are only files.
     pub(crate) base_model: Option<String>,
     /// The model that it makes.
     pub(crate) training: Option<Training>,
@@ -53,6 +62,7 @@ impl Method {
         match (application, method) {
             ("stable-diffusion", "txt2img") => Some(Self::Txt2Img),
             ("dreambooth", "train") => Some(Self::Train),
+            ("command", "run") => Some(Self::Run),
             _ => None,
         }
     }
@@ -61,6 +71,7 @@ impl Method {
         match self {
             Self::Txt2Img => Kind::Generation,
             Self::Train => Kind::Training,
+            Self::Run => Kind::Batch,
         }
     }
 
@@ -72,6 +83,7 @@ impl Method {
         match self {
             Self::Txt2Img => txt2img::read(parameters),
             Self::Train => dreambooth::read(parameters),
+            Self::Run => command::read(parameters),
         }
     }
 }

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use sqlx::PgConnection;
 
 use super::{
+    member,
     model::{self, AttemptState, End, Ended, Policy},
     store,
 };
@@ -15,6 +16,7 @@ use crate::{
     error::Error,
     job::{self, Fence, Job, JobState, Status},
     model::{self as models, Trained},
+    pool,
     worker::store::{Held, free},
 };
 
@@ -35,8 +37,18 @@ pub(crate) async fn end(
         return Err(Error::NotYours);
     }
     let (job, counts) = job::lock_for_attempt(conn, job).await?.ok_or(Error::NotYours)?;
-    let fence = Fence { attempt: number, worker: worker.id };
-    let ended = model::end(&job.status, fence, how, (counts, worker.is_recalled), policy, now)?;
+    let place = member::find(conn, job.id, number, worker.id).await?;
+    let (fence, is_recalled) = match place {
+        None => (Fence { attempt: number, worker: worker.id }, worker.is_recalled),
+        Some(place) => {
+            let fence = job.status.fence().filter(|fence| fence.attempt == number).ok_or(Error::NotYours)?;
+            if place.rank > 0 && *how == End::Completed {
+                return Err(Error::NotYours);
+            }
+            (fence, member::is_any_recalled(conn, job.id, number).await?)
+        }
+    };
+    let ended = model::end(&job.status, fence, how, (counts, is_recalled), policy, now)?;
     let problem = match (&ended.status, how) {
         (Status::Failed(problem), _) | (_, End::Failed { problem, .. }) => Some(problem),
         _ => None,
@@ -50,6 +62,12 @@ pub(crate) async fn end(
         artifact::discard(conn, job.id, CHECKPOINTS).await?;
     }
     free(conn, worker.id, job.id).await?;
+    if place.is_some() {
+        // they have the attempt until their processes are idle
+        for other in member::others(conn, job.id, number, worker.id).await? {
+            pool::publish(conn, worker.pool, &pool::Changed::Worker(other)).await?;
+        }
+    }
     job::record_end(conn, &job, &ended.status, ended.counts).await?;
     if ended.outcome == cost::Outcome::Failed {
         take_back(conn, &job).await?;

@@ -12,7 +12,7 @@ use sqlx::PgConnection;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    end, inputs,
+    end, inputs, join, log, member,
     model::{self, End, Policy},
     poll::{self, AttemptRef, Instruction},
     store::{self, Progress},
@@ -36,6 +36,9 @@ pub(crate) fn routes() -> Router<AppState> {
         .route("/worker/v1/poll", post(poll))
         .route("/worker/v1/attempts/{job}/{number}/progress", post(progress))
         .route("/worker/v1/attempts/{job}/{number}/inputs", post(inputs::get_inputs))
+        .route("/worker/v1/attempts/{job}/{number}/join", post(join::join))
+        .route("/worker/v1/attempts/{job}/{number}/done", post(join::done))
+        .route("/worker/v1/attempts/{job}/{number}/log", post(log::append))
         .route("/worker/v1/attempts/{job}/{number}/complete", post(complete))
         .route("/worker/v1/attempts/{job}/{number}/fail", post(fail))
         .route("/worker/v1/attempts/{job}/{number}/leave", post(leave))
@@ -103,9 +106,9 @@ struct ProgressReport {
     session: i64,
     phase: Phase,
     #[serde(default)]
-    step: u16,
+    step: u32,
     #[serde(default)]
-    steps: u16,
+    steps: u32,
 }
 
 #[derive(Debug, Serialize)]
@@ -126,13 +129,17 @@ async fn progress(
     worker.touch_running(&mut tx, report.session, (job, number)).await?;
     let fence = Fence { attempt: number, worker: worker.0 };
     let answer = begin(&mut tx, job, fence).await?;
-    let progress = Progress { phase: report.phase, step: report.step.into(), steps: report.steps.into() };
+    let progress = Progress { phase: report.phase, step: steps(report.step), steps: steps(report.steps) };
     store::put_progress(&mut tx, job, number, &progress).await?;
     if report.phase != Phase::Loading {
         work(&mut tx, job, number).await?;
     }
     tx.commit().await?;
     Ok(Json(answer))
+}
+
+fn steps(reported: u32) -> i32 {
+    i32::try_from(reported).unwrap_or(i32::MAX)
 }
 
 /// Notes that an attempt works, the first time, and when its cost reaches `max_cost` of its job.
@@ -272,6 +279,17 @@ async fn end_attempt(
     let mut tx = state.db.worker().await?;
     let held = worker.touch(&mut tx, session).await?;
     let AttemptRef { job_id, attempt } = attempt;
+    let place = member::find(&mut tx, job_id, attempt, worker.0).await?;
+    if *how == End::Left && !ends_session && place.is_some_and(|place| place.rank > 0) {
+        // rank 0 ends the attempt, after its last checkpoint
+        let (job, _) = job::find_open(&mut tx, job_id).await?.ok_or(Error::NotYours)?;
+        if held.current != Some((job_id, attempt)) || !job.runs(attempt) {
+            return Err(Error::NotYours.into());
+        }
+        member::set_done(&mut tx, job_id, attempt, worker.0).await?;
+        tx.commit().await?;
+        return Ok(Json(EndAnswer { state: job.status.state() }));
+    }
     let now = (state.clock)();
     let ended = end::end(&mut tx, &held, job_id, attempt, how, &policy, now).await?;
     if ends_session {

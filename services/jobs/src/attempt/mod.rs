@@ -3,13 +3,19 @@
 mod end;
 mod http;
 mod inputs;
+mod join;
+mod log;
+mod log_store;
+mod member;
 mod model;
 mod poll;
 mod store;
 mod tenant_http;
+mod tenant_log;
 
 pub(crate) use end::end;
 pub(crate) use http::routes;
 pub(crate) use model::{AttemptState, Counts, End, Policy};
 pub(crate) use store::{Opened, open};
 pub(crate) use tenant_http::routes as tenant_routes;
+pub(crate) use tenant_log::routes as log_routes;

@@ -8,13 +8,14 @@ use sqlx::PgConnection;
 
 use super::{
     end::end,
+    member::{self, Member},
     model::{End, Policy},
     store,
 };
 use crate::{
     error::Error,
     job::{self, Status},
-    worker::store::Held,
+    worker::{self, store::Held},
 };
 
 /// An attempt, as workers name it.
@@ -37,6 +38,13 @@ pub(super) enum StopReason {
     NotYours,
 }
 
+/// The place of a worker among those of its attempt.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(super) struct Place {
+    rank: i16,
+    world_size: i64,
+}
+
 /// What a worker is to do.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -49,6 +57,8 @@ pub(super) enum Instruction {
         method: String,
         model: Option<ids::ModelId>,
         parameters: Value,
+        /// Of an attempt that has several workers.
+        gang: Option<Place>,
     },
     /// Stop this attempt.
     Stop { job_id: JobId, attempt: i32, reason: StopReason, leave_by: Option<Timestamp> },
@@ -83,7 +93,16 @@ pub(super) async fn next(
         return Ok(Some(stop(other, StopReason::NotYours, None)));
     }
     let Some(current) = current else { return Ok(None) };
-    let (job, leave_by) = job::find_open(conn, current.job_id).await?.ok_or(Error::NotYours)?;
+    let place = member::find(conn, current.job_id, current.attempt, worker.id).await?;
+    let open = job::find_open(conn, current.job_id).await?;
+    let Some((job, leave_by)) = open.filter(|(job, _)| job.runs(current.attempt)) else {
+        // another worker of the attempt has ended it
+        if running.is_some() {
+            return Ok(Some(stop(current, StopReason::NotYours, None)));
+        }
+        worker::store::leave(conn, worker, current.job_id).await?;
+        return Ok(None);
+    };
     if running.is_some() {
         return Ok(match (&job.status, leave_by) {
             (Status::Cancelling(_), _) => Some(stop(current, StopReason::Cancelled, None)),
@@ -91,7 +110,13 @@ pub(super) async fn next(
             _ => None,
         });
     }
+    if place.is_some_and(|place| place.is_done) {
+        return Ok(None);
+    }
     if leave_by.is_some() || matches!(job.status, Status::Cancelling(_)) {
+        if place.is_some_and(|place| place.rank > 0) {
+            return Ok(None);
+        }
         // it has not begun: there is nothing to stop
         end(conn, worker, current.job_id, current.attempt, &End::Left, policy, now).await?;
         return Ok(None);
@@ -104,6 +129,7 @@ pub(super) async fn next(
         method: inputs.method,
         model: inputs.model,
         parameters: inputs.parameters,
+        gang: place.map(|Member { rank, size, .. }| Place { rank, world_size: size }),
     }))
 }
 

@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 use serde_json::Value;
 use sqlx::{PgConnection, types::Json};
 
-use super::model::AttemptState;
+use super::{member, model::AttemptState};
 use crate::{
     cost::{Amount, Charge, Money, Of, Rate, Uncharged},
     job::{Job, JobProblem, Phase},
@@ -15,19 +15,21 @@ use crate::{
 /// An attempt that begins.
 pub(crate) struct Opened<'a> {
     pub(crate) job: JobId,
-    pub(crate) worker: WorkerId,
+    /// By rank.
+    pub(crate) workers: &'a [WorkerId],
     pub(crate) gpu_spec: &'a str,
     pub(crate) number: i32,
     pub(crate) at: Timestamp,
 }
 
-/// Inserts an attempt of a job that was assigned in this transaction. It keeps the price of its specification. Returns whether
-/// there is one.
+/// Inserts an attempt of a job that was assigned in this transaction. It keeps the price of its workers. Returns whether there is
+/// one.
 pub(crate) async fn open(conn: &mut PgConnection, attempt: &Opened<'_>) -> sqlx::Result<bool> {
-    sqlx::query_scalar!(
-        r#"insert into attempts (job_id, number, tenant_id, worker_id, gpu_spec, class, state, assigned_at, price_per_hour,
-                                 currency, level_factor)
-           select j.id, $2, j.tenant_id, $3, $4, j.class, 'open', $5, r.price_per_hour, r.currency,
+    let workers = i16::try_from(attempt.workers.len()).unwrap_or(i16::MAX);
+    let is_priced = sqlx::query_scalar!(
+        r#"insert into attempts (job_id, number, tenant_id, worker_id, workers, gpu_spec, class, state, assigned_at,
+                                 price_per_hour, currency, level_factor)
+           select j.id, $2, j.tenant_id, $3, $6, $4, j.class, 'open', $5, r.price_per_hour * $6::smallint, r.currency,
                   case j.level when 'urgent' then p.urgent_factor when 'background' then p.background_factor
                                else p.ordinary_factor end
            from jobs j join pools p on p.id = j.pool_id
@@ -36,12 +38,17 @@ pub(crate) async fn open(conn: &mut PgConnection, attempt: &Opened<'_>) -> sqlx:
            returning price_per_hour is not null as "is_priced!""#,
         attempt.job as JobId,
         attempt.number,
-        attempt.worker as WorkerId,
+        attempt.workers.first().copied() as Option<WorkerId>,
         attempt.gpu_spec,
         jiff_sqlx::Timestamp::from(attempt.at) as _,
+        workers,
     )
-    .fetch_one(conn)
-    .await
+    .fetch_one(&mut *conn)
+    .await?;
+    if workers > 1 {
+        member::insert(conn, attempt.job, attempt.number, attempt.workers).await?;
+    }
+    Ok(is_priced)
 }
 
 /// What decides about the cost of an open attempt.
@@ -348,7 +355,7 @@ pub(super) async fn inputs(conn: &mut PgConnection, job: JobId) -> sqlx::Result<
 pub(super) struct Current {
     pub(super) job: JobId,
     pub(super) attempt: i32,
-    /// It was cancelled, or told to leave.
+    /// It was cancelled, told to leave, or has ended without this worker.
     pub(super) is_stopping: bool,
 }
 
@@ -357,7 +364,8 @@ pub(super) async fn current(conn: &mut PgConnection, worker: WorkerId) -> sqlx::
     sqlx::query_as!(
         Current,
         r#"select j.id as job, w.current_attempt as "attempt!",
-                  (j.state = 'cancelling' or j.leave_by is not null) as "is_stopping!"
+                  (j.state = 'cancelling' or j.leave_by is not null or j.worker_id is null
+                   or j.attempt <> w.current_attempt) as "is_stopping!"
            from workers w join jobs j on j.id = w.current_job where w.id = $1"#,
         worker as WorkerId,
     )

@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use sqlx::{PgConnection, types::Json};
 
 use super::{amount::Money, feed::UsageRecord, model::Rate};
-use crate::{error::Error, job::Level, pool};
+use crate::{error::Error, job::Level};
 
 /// Returns the names of specifications of pools whose prices are missing or were read longer ago.
 pub(super) async fn due_prices(conn: &mut PgConnection, age: Duration) -> sqlx::Result<Vec<String>> {
@@ -43,8 +43,11 @@ pub(super) async fn put_price(
 }
 
 /// Checks that costs of jobs can be compared with a limit: each specification of the pool has a price in its currency.
-pub(crate) async fn check_limit(conn: &mut PgConnection, limit: &Money) -> sqlx::Result<Result<(), Error>> {
-    let Some(pool) = pool::find_for_jobs(conn).await? else { return Ok(Err(Error::NoPool)) };
+pub(crate) async fn check_limit(
+    conn: &mut PgConnection,
+    pool: PoolId,
+    limit: &Money,
+) -> sqlx::Result<Result<(), Error>> {
     let currencies = sqlx::query_scalar!(
         r#"select distinct r.currency as "currency?" from pools p cross join unnest(p.gpu_specs) as s(name)
            left join pool_prices r on r.pool_id = p.id and r.gpu_spec = s.name where p.id = $1"#,
@@ -76,15 +79,16 @@ pub(crate) async fn publish(conn: &mut PgConnection, record: &UsageRecord) -> sq
     .map(drop)
 }
 
-/// Returns what an hour on each specification of a pool costs a job of the level, in the order of preference; without those whose
-/// prices are not known.
+/// Returns what an hour of so many workers of each specification of a pool costs a job of the level, in the order of preference;
+/// without those whose prices are not known.
 pub(crate) async fn rates(
     conn: &mut PgConnection,
     pool: PoolId,
     level: Level,
+    workers: u8,
 ) -> sqlx::Result<Vec<(String, Rate)>> {
     let rows = sqlx::query!(
-        r#"select r.gpu_spec, r.price_per_hour, r.currency,
+        r#"select r.gpu_spec, r.price_per_hour * $3::smallint as "price_per_hour!", r.currency,
                   case $2::text when 'urgent' then p.urgent_factor when 'background' then p.background_factor
                                 else p.ordinary_factor end as "level_factor!"
            from pools p cross join unnest(p.gpu_specs) with ordinality as s(name, n)
@@ -92,6 +96,7 @@ pub(crate) async fn rates(
            where p.id = $1 order by s.n"#,
         pool as PoolId,
         level.as_str(),
+        i16::from(workers),
     );
     let rate = |price_per_hour, currency, level_factor| Rate { price_per_hour, currency, level_factor };
     let rows = rows.fetch_all(conn).await?.into_iter();

@@ -43,10 +43,9 @@ pub(super) async fn carry_out(
     for decision in decisions {
         match decision {
             Decision::Start { job, workers, .. } => {
-                // gangs are not submitted
-                let Some(worker) = workers.first() else { continue };
-                let (job, worker) = (job_id(*job), worker_id(*worker));
-                match start(conn, world, job, worker, now).await? {
+                let job = job_id(*job);
+                let workers: Vec<WorkerId> = workers.iter().copied().map(worker_id).collect();
+                match start(conn, world, job, &workers, now).await? {
                     Some((assigned, is_priced)) => {
                         if assigned.attempt == 1 {
                             done.waits.push((assigned.level, assigned.waited));
@@ -55,7 +54,7 @@ pub(super) async fn carry_out(
                     }
                     None => {
                         done.dropped_jobs.push(job);
-                        done.dropped_workers.push(worker);
+                        done.dropped_workers.extend(workers);
                     }
                 }
             }
@@ -78,7 +77,7 @@ pub(super) async fn carry_out(
             Decision::Return { worker } => {
                 fleet::drain(conn, worker_id(*worker)).await?;
             }
-            // a group is bound with the start of its job; jobs have no gangs; the fleet lends by what the queue asks for
+            // a group is bound with the start of its job; a reservation is the pool's; the fleet lends by what the queue asks for
             Decision::Bind { .. } | Decision::Reserve { .. } | Decision::Lend { .. } => {}
         }
     }
@@ -95,29 +94,35 @@ async fn unbind(conn: &mut PgConnection, pool: PoolId, node: NodeId) -> sqlx::Re
     Ok(())
 }
 
-/// Assigns a job to a worker. Returns whether there is a price. None if one of them has changed; then nothing is.
+/// Assigns a job to its workers. Returns whether there is a price. None if one of them has changed; then nothing is.
 async fn start(
     conn: &mut PgConnection,
     world: &World,
     job: JobId,
-    worker: WorkerId,
+    workers: &[WorkerId],
     now: Millis,
 ) -> sqlx::Result<Option<(Assigned, bool)>> {
-    let Some(decided) = world.pool.worker(worker_key(worker)) else { return Ok(None) };
+    let Some(first) = workers.first() else { return Ok(None) };
     let mut savepoint = conn.begin().await?;
     let assigned = async {
-        let Some(assigned) = store::assign(&mut savepoint, job, worker).await? else { return Ok(None) };
+        let Some(assigned) = store::assign(&mut savepoint, job, *first).await? else { return Ok(None) };
         let number = assigned.attempt;
-        let given = Assignment {
-            worker,
-            job,
-            attempt: number,
-            model: decided.model.map(|model| ids::ModelId::from_uuid(uuid::Uuid::from_u128(model.0))),
-            quantum_end: rows::timestamp(decided.quantum_end),
-            busy_until: rows::timestamp(decided.busy_until),
-        };
-        let Some(gpu_spec) = assign(&mut savepoint, &given).await? else { return Ok(None) };
-        let opened = Opened { job, worker, gpu_spec: &gpu_spec, number, at: rows::timestamp(now) };
+        let mut gpu_spec = None;
+        for worker in workers {
+            let Some(decided) = world.pool.worker(worker_key(*worker)) else { return Ok(None) };
+            let given = Assignment {
+                worker: *worker,
+                job,
+                attempt: number,
+                model: decided.model.map(|model| ids::ModelId::from_uuid(uuid::Uuid::from_u128(model.0))),
+                quantum_end: rows::timestamp(decided.quantum_end),
+                busy_until: rows::timestamp(decided.busy_until),
+            };
+            let Some(spec) = assign(&mut savepoint, &given).await? else { return Ok(None) };
+            gpu_spec.get_or_insert(spec);
+        }
+        let gpu_spec = gpu_spec.unwrap_or_default();
+        let opened = Opened { job, workers, gpu_spec: &gpu_spec, number, at: rows::timestamp(now) };
         let is_priced = attempt::open(&mut savepoint, &opened).await?;
         if assigned.group_mode == Some(GroupMode::Strict) {
             store::bind_group(&mut savepoint, job).await?;

@@ -94,25 +94,49 @@ fn level(level: job::Level) -> schedule::Level {
     }
 }
 
+/// What decides about the shape of a job.
+struct Traits<'a> {
+    tenant: TenantId,
+    level: job::Level,
+    model: Option<ModelId>,
+    class: &'a str,
+    gang: Option<job::Gang>,
+    group: Option<(schedule::GroupId, schedule::GroupMode)>,
+    firm_only: bool,
+}
+
+/// The shape of a job in a pool with these specifications.
+fn shape(of: &Traits<'_>, specs: &[SpecId], estimates: &Estimates) -> Arc<Shape> {
+    Arc::new(Shape {
+        tenant: tenant_key(of.tenant),
+        level: level(of.level),
+        specs: specs.to_vec(),
+        model: of.model.map(|model| schedule::ModelId(model.uuid().as_u128())),
+        load: LOAD,
+        run: estimates.get(of.class),
+        gang: of.gang.map_or(1, |gang| gang.size.into()),
+        same_node: of.gang.is_some_and(|gang| gang.same_node),
+        group: of.group,
+        checkpoints: false,
+        firm_only: of.firm_only,
+    })
+}
+
 /// The job of a row, in a pool with these specifications.
 pub(super) fn job(row: &JobRow, specs: &[SpecId], estimates: &Estimates) -> Job {
     let recalls = u8::try_from(row.recalls).unwrap_or(u8::MAX);
-    let shape = Shape {
-        tenant: tenant_key(row.tenant_id),
-        level: level(row.level),
-        specs: specs.to_vec(),
-        model: row.model.map(|model| schedule::ModelId(model.uuid().as_u128())),
-        load: LOAD,
-        run: estimates.get(&row.class),
-        gang: 1,
-        same_node: false,
+    let traits = Traits {
+        tenant: row.tenant_id,
+        level: row.level,
+        model: row.model,
+        class: &row.class,
+        gang: job::Gang::of(row.gang_size, row.same_node),
         group: group(row),
-        checkpoints: false,
         firm_only: recalls >= FIRM_AFTER,
     };
     Job {
         id: job_key(row.id),
-        shape: Arc::new(shape),
+        shape: shape(&traits, specs, estimates),
         priority: u8::try_from(row.priority).unwrap_or(5),
         submitted: millis(row.created_at),
         not_before: of(row.not_before).unwrap_or_default(),
@@ -131,27 +155,23 @@ pub(crate) struct Probe {
     pub(crate) group: Option<job::Group>,
     pub(crate) model: Option<ModelId>,
     pub(crate) class: String,
+    pub(crate) gang: Option<job::Gang>,
 }
 
 /// The job that a probe would be if it was submitted now.
 pub(super) fn probe(probe: &Probe, specs: &[SpecId], estimates: &Estimates, now: Millis) -> Job {
-    let group = probe.group.as_ref().map(|group| key_of_group(probe.tenant, &group.name, group.mode));
-    let shape = Shape {
-        tenant: tenant_key(probe.tenant),
-        level: level(probe.level),
-        specs: specs.to_vec(),
-        model: probe.model.map(|model| schedule::ModelId(model.uuid().as_u128())),
-        load: LOAD,
-        run: estimates.get(&probe.class),
-        gang: 1,
-        same_node: false,
-        group,
-        checkpoints: false,
+    let traits = Traits {
+        tenant: probe.tenant,
+        level: probe.level,
+        model: probe.model,
+        class: &probe.class,
+        gang: probe.gang,
+        group: probe.group.as_ref().map(|group| key_of_group(probe.tenant, &group.name, group.mode)),
         firm_only: false,
     };
     Job {
         id: job_key(JobId::new()),
-        shape: Arc::new(shape),
+        shape: shape(&traits, specs, estimates),
         priority: probe.priority,
         submitted: now,
         not_before: 0,
@@ -174,9 +194,10 @@ pub(super) fn entry(
         JobState::Assigned | JobState::Running | JobState::Cancelling => {
             let worker = row.worker_id?;
             let started = of(row.assigned_at).unwrap_or(now);
+            let workers = if row.members.is_empty() { vec![worker] } else { row.members.clone() };
             State::Running(Attempt {
                 spec: worker_spec(worker)?,
-                workers: vec![worker_key(worker)],
+                workers: workers.into_iter().map(worker_key).collect(),
                 started,
                 loading: 0,
                 checkpoint: started,

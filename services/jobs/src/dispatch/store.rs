@@ -110,6 +110,10 @@ pub(super) struct JobRow {
     pub(super) class: String,
     pub(super) state: JobState,
     pub(super) worker_id: Option<WorkerId>,
+    pub(super) gang_size: i16,
+    pub(super) same_node: bool,
+    /// Of the open attempt of a gang, by rank.
+    pub(super) members: Vec<WorkerId>,
     pub(super) reason: Option<QueuedReason>,
     pub(super) not_before: Option<jiff_sqlx::Timestamp>,
     pub(super) deadline: Option<jiff_sqlx::Timestamp>,
@@ -133,7 +137,10 @@ macro_rules! select_jobs {
         sqlx::query_as!(
             JobRow,
             r#"select j.id, j.tenant_id, j.level, j.priority, j.group_name, j.group_mode, j.model, j.class, j.state,
-                      j.worker_id, j.reason, j.not_before, j.deadline, j.preemptions, j.recalls, j.leave_by, j.created_at,
+                      j.worker_id, j.gang_size, j.same_node,
+                      array(select m.worker_id from attempt_members m where m.job_id = j.id and m.attempt = j.attempt
+                            order by m.rank) as "members!: Vec<WorkerId>",
+                      j.reason, j.not_before, j.deadline, j.preemptions, j.recalls, j.leave_by, j.created_at,
                       j.queued_at,
                       a.assigned_at as "assigned_at?", a.slice_from as "slice_from?", a.slice_until as "slice_until?",
                       a.slice_charge as "slice_charge?",
@@ -176,26 +183,32 @@ pub(super) struct WorkerRow {
     pub(super) recall_rank: i16,
 }
 
-/// Returns the ready workers of a pool whose nodes are known.
+/// Returns the ready workers of a pool whose nodes are known; without those that have not left an attempt that is over.
 pub(super) async fn ready_workers(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<WorkerRow>> {
     sqlx::query_as!(
         WorkerRow,
         "select id, gpu_spec, node, session, model, quantum_end, busy_until, idle_since, current_job, tenure, leave_by,
                 recall_rank
-         from workers where pool_id = $1 and state = 'ready' and node <> '' order by id",
+         from workers w where pool_id = $1 and state = 'ready' and node <> ''
+           and (current_job is null or exists (
+               select from jobs j where j.id = w.current_job and j.attempt = w.current_attempt and j.worker_id is not null))
+         order by id",
         pool as PoolId,
     )
     .fetch_all(conn)
     .await
 }
 
-/// Returns those of these workers that are ready, and whose nodes are known.
+/// Returns those of these workers that are ready, as [`ready_workers`].
 pub(super) async fn workers(conn: &mut PgConnection, ids: &[WorkerId]) -> sqlx::Result<Vec<WorkerRow>> {
     sqlx::query_as!(
         WorkerRow,
         "select id, gpu_spec, node, session, model, quantum_end, busy_until, idle_since, current_job, tenure, leave_by,
                 recall_rank
-         from workers where id = any($1) and state = 'ready' and node <> '' order by id",
+         from workers w where id = any($1) and state = 'ready' and node <> ''
+           and (current_job is null or exists (
+               select from jobs j where j.id = w.current_job and j.attempt = w.current_attempt and j.worker_id is not null))
+         order by id",
         ids as &[WorkerId],
     )
     .fetch_all(conn)
@@ -232,7 +245,7 @@ pub(super) async fn draining_workers(conn: &mut PgConnection, pool: PoolId) -> s
 /// Returns the workers of a pool whose job has not left them in time.
 pub(super) async fn overdue_workers(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<WorkerId>> {
     sqlx::query_scalar!(
-        "select w.id from workers w join jobs j on j.id = w.current_job
+        "select w.id from workers w join jobs j on j.id = w.current_job and j.attempt = w.current_attempt
          where w.pool_id = $1 and j.leave_by < now() order by w.id",
         pool as PoolId,
     )
@@ -448,7 +461,8 @@ pub(super) async fn durations(conn: &mut PgConnection, limit: i64) -> sqlx::Resu
 pub(super) async fn is_lost(conn: &mut PgConnection, id: WorkerId, time: Duration) -> sqlx::Result<bool> {
     sqlx::query_scalar!(
         r#"select w.last_seen_at < now() - make_interval(secs => $2)
-                  or exists (select from jobs j where j.id = w.current_job and j.leave_by < now()) as "lost!"
+                  or exists (select from jobs j where j.id = w.current_job and j.attempt = w.current_attempt
+                                and j.leave_by < now()) as "lost!"
            from workers w where w.id = $1 and w.state = 'ready'"#,
         id as WorkerId,
         time.as_secs_f64(),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use api::Checks;
-use ids::{JobId, TenantId};
+use ids::{JobId, PoolId, TenantId};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{
     inputs,
-    model::{Group, GroupMode, Job, JobState, Level},
+    model::{Gang, Group, GroupMode, Job, JobState, Level},
     store::{self, Number, Submission},
     view::{JobChange, NewJob},
 };
@@ -21,7 +21,8 @@ use crate::{
     artifact::{self, CHECKPOINTS},
     cost,
     error::Error,
-    pool, tenant, upload,
+    pool::{self, ForJobs},
+    tenant, upload,
 };
 
 /// Characters of the name of a group, at most.
@@ -62,6 +63,7 @@ pub(crate) async fn submit_all(
 ) -> Result<Vec<Result<Submitted, Error>>, Error> {
     tenant::check_active(conn, owner).await?;
     let mut numbers = Numbers { owner, of_batch: HashMap::new() };
+    let mut pools = Pools { owner, known: HashMap::new() };
     let (mut results, mut accepted) = (Vec::with_capacity(all.len()), Vec::new());
     for new in all {
         let submission = match read(new) {
@@ -71,28 +73,89 @@ pub(crate) async fn submit_all(
                 continue;
             }
         };
-        let mut ready = match check_deadline(submission.deadline, now) {
-            Ok(()) => inputs::check(conn, owner, &submission.inputs).await?,
-            late => late,
+        let (pool, ready) = match check(conn, &mut pools, &submission, now).await? {
+            Ok(pool) => (Some(pool), Ok(())),
+            Err(refused) => (None, Err(refused)),
         };
-        if let (Ok(()), Some(limit)) = (&ready, submission.max_cost) {
-            ready = cost::check_limit(conn, limit).await?;
-        }
         let result = numbers.place(conn, &submission, ready).await?;
         let result = result.map(|id| Submitted { id, is_new: id == submission.id });
-        if matches!(result, Ok(Submitted { is_new: true, .. })) {
-            accepted.push(submission);
+        if let (Some(pool), Ok(Submitted { is_new: true, .. })) = (pool, &result) {
+            accepted.push((submission, pool));
         }
         results.push(result);
     }
     if !accepted.is_empty() {
-        let pool = pool::find_for_jobs(conn).await?.ok_or(Error::NoPool)?;
-        store::insert(conn, owner, pool, &accepted).await?;
-        for job in accepted.iter().filter(|job| !job.inputs.uploads.is_empty()) {
+        store::insert(conn, owner, &accepted).await?;
+        for (job, _) in accepted.iter().filter(|(job, _)| !job.inputs.uploads.is_empty()) {
             upload::record_use(conn, owner, job.id, &job.inputs.uploads).await?;
         }
     }
     Ok(results)
+}
+
+/// Checks whether a job can be submitted now. Returns its pool.
+async fn check(
+    conn: &mut PgConnection,
+    pools: &mut Pools,
+    submission: &Submission<'_>,
+    now: Timestamp,
+) -> sqlx::Result<Result<PoolId, Error>> {
+    if let Err(late) = check_deadline(submission.deadline, now) {
+        return Ok(Err(late));
+    }
+    if let Err(missing) = inputs::check(conn, pools.owner, &submission.inputs).await? {
+        return Ok(Err(missing));
+    }
+    let pool = match pools.find(conn, submission).await? {
+        Ok(pool) => pool,
+        Err(none) => return Ok(Err(none)),
+    };
+    if let Some(limit) = submission.max_cost
+        && let Err(refused) = cost::check_limit(conn, pool, limit).await?
+    {
+        return Ok(Err(refused));
+    }
+    Ok(Ok(pool))
+}
+
+/// The pools that run jobs of a tenant, by application and name.
+struct Pools {
+    owner: TenantId,
+    known: HashMap<(String, Option<String>), Option<ForJobs>>,
+}
+
+impl Pools {
+    async fn find(
+        &mut self,
+        conn: &mut PgConnection,
+        submission: &Submission<'_>,
+    ) -> sqlx::Result<Result<PoolId, Error>> {
+        let key = (submission.application.to_owned(), submission.pool.map(str::to_owned));
+        let found = match self.known.get(&key) {
+            Some(found) => *found,
+            None => {
+                let found = pool::find_for_jobs(conn, self.owner, &key.0, submission.pool).await?;
+                self.known.insert(key, found);
+                found
+            }
+        };
+        Ok(choose(found, submission))
+    }
+}
+
+/// Returns the pool, if it can run the job.
+pub(super) fn choose(found: Option<ForJobs>, submission: &Submission<'_>) -> Result<PoolId, Error> {
+    let Some(pool) = found else {
+        let detail = "no pool of this name runs the application for the tenant";
+        return Err(submission.pool.map_or(Error::NoPool, |_| Error::invalid_field("/pool", detail)));
+    };
+    match submission.gang {
+        Some(gang) if i64::from(gang.size) > pool.max_workers => {
+            let detail = format!("the pool has at most {} workers", pool.max_workers);
+            Err(Error::invalid_field("/gang/size", detail))
+        }
+        _ => Ok(pool.id),
+    }
 }
 
 /// The request numbers of a tenant.
@@ -140,7 +203,7 @@ pub(super) fn read(new: &NewJob) -> Result<Submission<'_>, Error> {
     let method = Method::find(&new.application, &new.method).ok_or_else(|| {
         Error::invalid_field(
             "/method",
-            "no application has this method; there are stable-diffusion.txt2img and dreambooth.train",
+            "no application has this method; there are stable-diffusion.txt2img, dreambooth.train and command.run",
         )
     })?;
     let mut checks = Checks::default();
@@ -153,6 +216,13 @@ pub(super) fn read(new: &NewJob) -> Result<Submission<'_>, Error> {
     checks.require(has_group, "/group_mode", "must be absent without `group`");
     if let Some(limit) = &new.max_cost {
         limit.check("/max_cost", &mut checks);
+    }
+    if let Some(pool) = &new.pool {
+        checks.name("/pool", pool);
+    }
+    if let Some(gang) = new.gang {
+        checks.within("/gang/size", gang.size, Gang::SIZES.0, Gang::SIZES.1);
+        checks.require(method == Method::Run, "/gang", "only jobs of command.run have several workers");
     }
     let inputs = match method.read(&new.parameters) {
         Ok(inputs) => inputs,
@@ -179,6 +249,8 @@ pub(super) fn read(new: &NewJob) -> Result<Submission<'_>, Error> {
         deadline: new.deadline,
         req_no: new.req_no,
         max_cost: new.max_cost.as_ref(),
+        pool: new.pool.as_deref(),
+        gang: new.gang,
         inputs,
     })
 }
@@ -192,13 +264,15 @@ fn check_deadline(deadline: Option<Timestamp>, now: Timestamp) -> Result<(), Err
 
 /// The hash by which a repetition is recognized.
 fn content(submission: &Submission<'_>) -> Vec<u8> {
-    let Submission { application, method, level, priority, group, deadline, inputs, max_cost, .. } =
-        submission;
+    let Submission { application, method, level, priority, group, deadline, inputs, .. } = submission;
+    let Submission { max_cost, pool, gang, .. } = submission;
     let (parameters, level, priority) = (inputs.parameters.clone(), json!(level), json!(priority));
     let mut content = vec![json!(application), json!(method), parameters, level, priority, json!(deadline)];
     // of a job without a group it is the same as before there were groups
     content.extend(group.as_ref().map(|group| json!([group.name, group.mode])));
     content.extend(max_cost.map(|limit| json!({ "max_cost": limit })));
+    content.extend(pool.map(|name| json!({ "pool": name })));
+    content.extend(gang.map(|gang| json!({ "gang": gang })));
     Sha256::digest(Value::from(content).to_string()).to_vec()
 }
 

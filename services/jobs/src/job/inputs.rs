@@ -42,7 +42,8 @@ pub(super) async fn check(
     if !missing.is_empty() {
         return Ok(Err(Error::InputMissing(missing)));
     }
-    let other = models.iter().find(|model| Some(model.base_model.as_str()) != inputs.base_model.as_deref());
+    let Some(base_model) = &inputs.base_model else { return Ok(Ok(())) };
+    let other = models.iter().find(|model| model.base_model != *base_model);
     Ok(match other {
         Some(model) => {
             let detail =

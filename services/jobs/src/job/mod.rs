@@ -13,7 +13,7 @@ pub(crate) use change::{Submitted, cancel_open, submit_all};
 pub(crate) use http::routes;
 pub(crate) use inputs::confirm as confirm_inputs;
 pub(crate) use model::{
-    Cost, Fence, Group, GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status,
+    Cost, Fence, Gang, Group, GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status,
 };
 pub(crate) use store::{
     count_open, delete_ended, find, find_open, lock_for_attempt, numbered, record_begin, record_end,

@@ -78,6 +78,29 @@ pub(crate) struct Group {
     pub(crate) mode: GroupMode,
 }
 
+/// Workers that run a job together, each with a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = JobGang)]
+pub(crate) struct Gang {
+    /// Number of workers.
+    #[schema(minimum = 2, maximum = 64)]
+    pub(crate) size: u8,
+    /// Whether all of them have to be on one node.
+    #[serde(default)]
+    pub(crate) same_node: bool,
+}
+
+impl Gang {
+    /// Sizes.
+    pub(super) const SIZES: (u8, u8) = (2, 64);
+
+    /// The gang of stored columns; none of one worker.
+    pub(crate) fn of(size: i16, same_node: bool) -> Option<Self> {
+        u8::try_from(size).ok().filter(|size| *size > 1).map(|size| Self { size, same_node })
+    }
+}
+
 /// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
@@ -251,8 +274,17 @@ pub(crate) struct Job {
     pub(crate) max_cost: Option<Money>,
     /// What its attempts that have ended cost; none if none had a price.
     pub(crate) cost: Option<Cost>,
+    /// Its workers, if they are several.
+    pub(crate) gang: Option<Gang>,
     /// The model that it has made.
     pub(crate) result: Option<ModelId>,
+}
+
+impl Job {
+    /// Whether this attempt is open.
+    pub(crate) fn runs(&self, attempt: i32) -> bool {
+        self.status.fence().is_some_and(|fence| fence.attempt == attempt)
+    }
 }
 
 #[cfg(test)]

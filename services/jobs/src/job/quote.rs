@@ -69,8 +69,10 @@ async fn quote_job(
     new.set_urgency(urgency);
     let job = change::read(&new)?;
     let mut tx = state.db.tenant(member.tenant).await?;
-    let pool = pool::find_for_jobs(&mut tx).await?.ok_or(Error::NoPool)?;
-    let rates = cost::rates(&mut tx, pool, job.level).await?;
+    let found = pool::find_for_jobs(&mut tx, member.tenant, job.application, job.pool).await?;
+    let pool = change::choose(found, &job)?;
+    let workers = job.gang.map_or(1, |gang| gang.size);
+    let rates = cost::rates(&mut tx, pool, job.level, workers).await?;
     drop(tx);
     let probe = Probe {
         tenant: member.tenant,
@@ -79,6 +81,7 @@ async fn quote_job(
         group: job.group,
         model: job.inputs.model,
         class: job.inputs.class,
+        gang: job.gang,
     };
     let found = state.views.expect(pool, probe).await.map_err(Problem::internal)?.ok_or(Error::NoPool)?;
     let costs = rates.into_iter().map(|(gpu_spec, rate)| CostRange {

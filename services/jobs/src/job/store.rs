@@ -12,7 +12,9 @@ use sqlx::{PgConnection, types::Json};
 use uuid::Uuid;
 
 use super::{
-    model::{Cost, Fence, Group, GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status},
+    model::{
+        Cost, Fence, Gang, Group, GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status,
+    },
     view::ProgressView,
 };
 use crate::{
@@ -50,6 +52,8 @@ struct Row {
     cost: Option<Decimal>,
     cost_currency: Option<String>,
     cost_seconds: i64,
+    gang_size: i16,
+    same_node: bool,
     result: Option<ModelId>,
 }
 
@@ -99,6 +103,7 @@ impl TryFrom<Row> for Job {
                 currency,
                 seconds: row.cost_seconds,
             }),
+            gang: Gang::of(row.gang_size, row.same_node),
             result: row.result,
         })
     }
@@ -112,6 +117,7 @@ macro_rules! select_jobs {
             r#"select id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode, state, attempt,
                       worker_id, reason, problem as "problem: Json<JobProblem>", not_before, deadline, req_no, generation,
                       created_at, started_at, ended_at, max_cost, max_cost_currency, cost, cost_currency, cost_seconds,
+                      gang_size, same_node,
                       (select m.id from models m where m.job_id = jobs.id) as "result: ModelId"
                from jobs "# + $rest,
             $($arguments)*
@@ -267,6 +273,9 @@ pub(super) struct Submission<'a> {
     pub(super) deadline: Option<Timestamp>,
     pub(super) req_no: Option<Uuid>,
     pub(super) max_cost: Option<&'a Money>,
+    /// Name of the pool that was asked for.
+    pub(super) pool: Option<&'a str>,
+    pub(super) gang: Option<Gang>,
     pub(super) inputs: Inputs,
 }
 
@@ -274,6 +283,7 @@ pub(super) struct Submission<'a> {
 #[derive(Serialize)]
 struct NewRow<'a> {
     id: Uuid,
+    pool_id: Uuid,
     application: &'a str,
     method: &'a str,
     kind: Kind,
@@ -287,6 +297,8 @@ struct NewRow<'a> {
     req_no: Option<Uuid>,
     max_cost: Option<Amount>,
     max_cost_currency: Option<&'a str>,
+    gang_size: u8,
+    same_node: bool,
     parameters: &'a Value,
     /// For the scheduler of the pool.
     change: pool::PoolChange,
@@ -296,6 +308,7 @@ impl<'a> NewRow<'a> {
     fn new(job: &'a Submission<'a>, pool: PoolId) -> Self {
         Self {
             id: job.id.uuid(),
+            pool_id: pool.uuid(),
             application: job.application,
             method: job.method,
             kind: job.kind,
@@ -309,37 +322,38 @@ impl<'a> NewRow<'a> {
             req_no: job.req_no,
             max_cost: job.max_cost.map(|limit| limit.amount),
             max_cost_currency: job.max_cost.map(|limit| &*limit.currency),
+            gang_size: job.gang.map_or(1, |gang| gang.size),
+            same_node: job.gang.is_some_and(|gang| gang.same_node),
             parameters: &job.inputs.parameters,
             change: pool::PoolChange { pool, changed: pool::Changed::Job(job.id) },
         }
     }
 }
 
-/// Inserts jobs, and tells the scheduler of their pool: one statement, however many.
+/// Inserts jobs into their pools, and tells the schedulers: one statement, however many.
 pub(super) async fn insert(
     conn: &mut PgConnection,
     tenant: TenantId,
-    pool: PoolId,
-    jobs: &[Submission<'_>],
+    jobs: &[(Submission<'_>, PoolId)],
 ) -> sqlx::Result<()> {
-    let rows = serde_json::to_value(jobs.iter().map(|job| NewRow::new(job, pool)).collect::<Vec<_>>());
+    let rows =
+        serde_json::to_value(jobs.iter().map(|(job, pool)| NewRow::new(job, *pool)).collect::<Vec<_>>());
     sqlx::query!(
         "with added as materialized (
-             select * from jsonb_to_recordset($3) as added(
-                 id uuid, application text, method text, kind text, level text, priority smallint, group_name text,
+             select * from jsonb_to_recordset($2) as added(
+                 id uuid, pool_id uuid, application text, method text, kind text, level text, priority smallint, group_name text,
                  group_mode text, model uuid, class text, deadline timestamptz, req_no uuid, max_cost numeric,
-                 max_cost_currency text, parameters jsonb, change jsonb)),
+                 max_cost_currency text, gang_size smallint, same_node boolean, parameters jsonb, change jsonb)),
          inserted as (
              insert into jobs (id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode,
-                               model, class, state, deadline, req_no, max_cost, max_cost_currency)
-             select id, $1, $2, application, method, kind, level, priority, group_name, group_mode, model, class, 'queued',
-                    deadline, req_no, max_cost, max_cost_currency
+                               model, class, state, deadline, req_no, max_cost, max_cost_currency, gang_size, same_node)
+             select id, $1, pool_id, application, method, kind, level, priority, group_name, group_mode, model, class,
+                    'queued', deadline, req_no, max_cost, max_cost_currency, gang_size, same_node
              from added),
          inputs as (
              insert into job_inputs (job_id, tenant_id, parameters) select id, $1, parameters from added)
          insert into pool_changes (payload) select change from added",
         tenant as TenantId,
-        pool as PoolId,
         rows.map_err(|error| sqlx::Error::Encode(error.into()))?,
     )
     .execute(conn)

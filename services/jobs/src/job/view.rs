@@ -8,7 +8,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::model::{Cost, GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status};
+use super::model::{Cost, Gang, GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status};
 use crate::cost::Money;
 
 /// A new job.
@@ -24,7 +24,8 @@ pub(crate) struct NewJob {
     /// Parameters of the method. Of `stable-diffusion.txt2img`: `prompt`, and optionally `negative_prompt`, `model`, `models`
     /// (`id` and `weight` of up to 4 models of the tenant), `width`, `height`, `steps`, `cfg_scale`, `seed` and `images`. Of
     /// `dreambooth.train`: `images` (ids of 3 to 5 uploads), `theme`, and optionally `token`, `name`, `base_model`, `steps`,
-    /// `rank` and `seed`.
+    /// `rank` and `seed`. Of `command.run`: `command` (program and arguments), and optionally `env` (variables by name),
+    /// `arguments` (any value), `uploads` and `models` (ids), and `max_seconds`.
     #[schema(value_type = Object, example = json!({ "prompt": "a fox in the snow", "steps": 20 }))]
     pub(crate) parameters: Value,
     /// Orders the jobs of a tenant, 9 first.
@@ -54,6 +55,14 @@ pub(crate) struct NewJob {
     /// fails with `max-cost-reached`, and pays for the work until then.
     #[serde(default)]
     pub(crate) max_cost: Option<Money>,
+    /// Name of the pool that runs it: one that runs the application for the tenant. By default the oldest such pool, dedicated
+    /// ones first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(max_length = 63, example = "acme-pytorch")]
+    pub(crate) pool: Option<String>,
+    /// Several workers, all or none. Only of `command.run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) gang: Option<Gang>,
 }
 
 impl NewJob {
@@ -179,6 +188,8 @@ pub(crate) struct JobView {
     pub(crate) problem: Option<JobProblem>,
     /// The model that a training has made, or null.
     pub(crate) model_id: Option<ModelId>,
+    /// The workers that it needs if they are several, or null.
+    pub(crate) gang: Option<Gang>,
     /// What the job may cost, or null.
     pub(crate) max_cost: Option<Money>,
     /// What the job costs until now, or null if no attempt with a price has ended.
@@ -218,6 +229,7 @@ impl JobView {
             req_no: job.req_no,
             attempts: job.attempts,
             model_id: job.result,
+            gang: job.gang,
             max_cost: job.max_cost,
             cost: job.cost,
             created_at: job.created_at,

@@ -21,7 +21,7 @@ use crate::{config::MqConfig, state::AppState};
 /// Longest time of a call to the broker.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
 /// Pauses before the connection is made again.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 /// How often the broker and this process show that they are alive, in seconds.
 const HEARTBEAT: u16 = 10;
 /// How often the replica looks for credentials of other replicas.

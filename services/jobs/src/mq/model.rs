@@ -214,6 +214,8 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
         deadline,
         req_no: Some(req_no),
         max_cost: None,
+        pool: None,
+        gang: None,
     })
 }
 

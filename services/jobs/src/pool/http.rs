@@ -36,7 +36,8 @@ async fn list_platform_pools(
     Ok(Json(page.page(pools, |pool| pool.id)))
 }
 
-/// Creates a pool. Jobs run in the oldest one. For administrators.
+/// Creates a pool. Of the pools that run its application for its tenant, a job gets the oldest, dedicated ones first. For
+/// administrators.
 #[utoipa::path(
     post, path = "/v1/platform-pools", operation_id = "create_platform_pool", tag = "pools",
     params(IdempotencyKey),
@@ -82,7 +83,7 @@ async fn get_platform_pool(
     Ok((ETag(pool.generation), Json(pool)))
 }
 
-/// Changes the workers that the platform runs, and the factors of prices. For administrators.
+/// Changes the workers that the platform runs, the factors of prices, and the applications. For administrators.
 #[utoipa::path(
     patch, path = "/v1/platform-pools/{id}", operation_id = "update_platform_pool", tag = "pools",
     params(("id" = PoolId, Path, description = "Pool id"), IfMatch, IdempotencyKey),
@@ -102,7 +103,7 @@ async fn update_platform_pool(
         let found = store::find_for_update(tx, id).await?.ok_or(Error::NotFound)?;
         if_match.check(found.generation)?;
         let mut checks = Checks::default();
-        patch.check(found.tenant_id.is_some(), &mut checks);
+        patch.check(&found, &mut checks);
         check_fleet(&state, patch.workers.as_ref().and_then(Option::as_ref), &mut checks);
         checks.finish()?;
         if let Some(workers) = &patch.workers {
@@ -110,6 +111,9 @@ async fn update_platform_pool(
         }
         if let Some(factors) = &patch.level_factors {
             store::set_level_factors(tx, id, factors).await?;
+        }
+        if let Some(applications) = &patch.applications {
+            store::set_applications(tx, id, applications).await?;
         }
         let changed = store::find(tx, id).await?.ok_or(Error::NotFound)?;
         Ok(Reply::json(StatusCode::OK, &changed)?.etag(changed.generation))

@@ -7,4 +7,4 @@ mod store;
 
 pub(crate) use changes::{Changed, PoolChange, publish};
 pub(crate) use http::routes;
-pub(crate) use store::{find, find_for_jobs};
+pub(crate) use store::{ForJobs, find, find_for_jobs};

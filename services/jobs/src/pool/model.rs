@@ -6,7 +6,10 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
-use crate::cost::Amount;
+use crate::{
+    application::{APPLICATIONS, COMMAND},
+    cost::Amount,
+};
 
 /// Greatest number of workers of a pool.
 const MAX_WORKERS: u32 = 1_000;
@@ -24,6 +27,14 @@ pub(crate) struct NewPool {
     /// The tenant whose instances the platform's workers are, and who pays for them. Required with `workers`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tenant_id: Option<TenantId>,
+    /// Applications that its workers run: `stable-diffusion`, `dreambooth`, `command`; the first two if absent. `command` only in a
+    /// dedicated pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = json!(["stable-diffusion", "dreambooth"]))]
+    pub(crate) applications: Option<Vec<String>>,
+    /// It runs jobs of its tenant only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) dedicated: bool,
     /// Workers that the platform runs itself. Others can be registered besides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) workers: Option<PoolWorkers>,
@@ -109,6 +120,9 @@ pub(crate) struct PoolPatch {
     /// Factors of the price by level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) level_factors: Option<LevelFactors>,
+    /// Applications that its workers run. Jobs that wait stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) applications: Option<Vec<String>>,
 }
 
 /// Reads a member that is there, and may be null.
@@ -117,10 +131,13 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<P
 }
 
 impl PoolPatch {
-    /// Checks a change of a pool that has a tenant or not.
-    pub(super) fn check(&self, has_tenant: bool, checks: &mut Checks) {
+    /// Checks a change of a pool.
+    pub(super) fn check(&self, pool: &Pool, checks: &mut Checks) {
+        if let Some(applications) = &self.applications {
+            check_applications(applications, pool.dedicated, checks);
+        }
         if let Some(Some(workers)) = &self.workers {
-            checks.require(has_tenant, "/workers", "the pool has no tenant");
+            checks.require(pool.tenant_id.is_some(), "/workers", "the pool has no tenant");
             workers.check(checks);
         }
         if let Some(factors) = &self.level_factors {
@@ -138,13 +155,30 @@ impl NewPool {
             checks.name(&at, spec);
             checks.require(!self.gpu_specs[..n].contains(spec), &at, "duplicate name");
         }
+        if let Some(applications) = &self.applications {
+            check_applications(applications, self.dedicated, checks);
+        }
+        let has_tenant = self.tenant_id.is_some();
+        checks.require(has_tenant || !self.dedicated, "/tenant_id", "required with `dedicated`");
         if let Some(workers) = &self.workers {
-            checks.require(self.tenant_id.is_some(), "/tenant_id", "required with `workers`");
+            checks.require(has_tenant, "/tenant_id", "required with `workers`");
             workers.check(checks);
         }
         if let Some(factors) = &self.level_factors {
             factors.check(checks);
         }
+    }
+}
+
+fn check_applications(applications: &[String], is_dedicated: bool, checks: &mut Checks) {
+    checks.within("/applications", applications.len(), 1, APPLICATIONS.len());
+    for (n, name) in applications.iter().enumerate() {
+        let at = format!("/applications/{n}");
+        let known = APPLICATIONS.contains(&name.as_str());
+        checks.require(known, &at, format!("must be one of {}", APPLICATIONS.join(", ")));
+        checks.require(!applications[..n].contains(name), &at, "duplicate name");
+        let detail = "programs of a tenant run in a dedicated pool only";
+        checks.require(is_dedicated || name != COMMAND, &at, detail);
     }
 }
 
@@ -161,6 +195,11 @@ pub(crate) struct Pool {
     pub(crate) gpu_specs: Vec<String>,
     /// The tenant whose instances the platform's workers are, or null.
     pub(crate) tenant_id: Option<TenantId>,
+    /// Applications that its workers run.
+    #[schema(example = json!(["stable-diffusion", "dreambooth"]))]
+    pub(crate) applications: Vec<String>,
+    /// Whether it runs jobs of its tenant only.
+    pub(crate) dedicated: bool,
     /// Workers that the platform runs, or null.
     pub(crate) workers: Option<PoolWorkers>,
     /// Factors of the price by level.

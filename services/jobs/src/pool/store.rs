@@ -8,9 +8,35 @@ use sqlx::PgConnection;
 use super::model::{LevelFactors, NewPool, Pool, PoolStatus, PoolWorkers};
 use crate::{cost::Amount, fleet::Size};
 
-/// Returns the pool that runs jobs: the oldest.
-pub(crate) async fn find_for_jobs(conn: &mut PgConnection) -> sqlx::Result<Option<PoolId>> {
-    sqlx::query_scalar!("select id from pools order by id limit 1").fetch_optional(conn).await
+/// A pool that runs jobs of a tenant.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ForJobs {
+    pub(crate) id: PoolId,
+    /// Most workers that it can have.
+    pub(crate) max_workers: i64,
+}
+
+/// Returns the pool that runs jobs of an application for a tenant: of those with this name, if there is one, the oldest dedicated
+/// one, or else the oldest.
+pub(crate) async fn find_for_jobs(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    application: &str,
+    name: Option<&str>,
+) -> sqlx::Result<Option<ForJobs>> {
+    sqlx::query_as!(
+        ForJobs,
+        r#"select id, max_workers + lent_max + (select count(*) from workers w where w.pool_id = p.id and w.stage is null)
+                      as "max_workers!"
+           from pools p
+           where $1 = any (applications) and (not dedicated or owner_id = $2) and ($3::text is null or name = $3)
+           order by dedicated desc, id limit 1"#,
+        application,
+        tenant as TenantId,
+        name,
+    )
+    .fetch_optional(conn)
+    .await
 }
 
 struct Row {
@@ -18,6 +44,8 @@ struct Row {
     name: String,
     gpu_specs: Vec<String>,
     owner_id: Option<TenantId>,
+    applications: Vec<String>,
+    dedicated: bool,
     service: Option<String>,
     version: Option<String>,
     min_workers: i32,
@@ -47,6 +75,8 @@ impl From<Row> for Pool {
             name: row.name,
             gpu_specs: row.gpu_specs,
             tenant_id: row.owner_id,
+            applications: row.applications,
+            dedicated: row.dedicated,
             workers: row.service.map(|service| PoolWorkers {
                 service,
                 version: row.version,
@@ -79,7 +109,7 @@ macro_rules! select_pools {
     ($rest:literal, $($arguments:tt)*) => {
         sqlx::query_as!(
             Row,
-            r#"select p.id, p.name, p.gpu_specs, p.owner_id, p.service, p.version, p.min_workers, p.max_workers,
+            r#"select p.id, p.name, p.gpu_specs, p.owner_id, p.applications, p.dedicated, p.service, p.version, p.min_workers, p.max_workers,
                       p.lent_max, p.wanted,
                       (select count(*) from workers w
                        where w.pool_id = p.id and w.stage in ('ordered', 'placed') and w.tenure = 'firm') as "actual!",
@@ -122,11 +152,13 @@ pub(super) async fn list(
 /// Inserts a pool. False if the name is taken.
 pub(super) async fn insert(conn: &mut PgConnection, id: PoolId, new: &NewPool) -> sqlx::Result<bool> {
     let done = sqlx::query!(
-        "insert into pools (id, name, gpu_specs, owner_id) values ($1, $2, $3, $4) on conflict (name) do nothing",
+        "insert into pools (id, name, gpu_specs, owner_id, dedicated) values ($1, $2, $3, $4, $5)
+         on conflict (name) do nothing",
         id as PoolId,
         new.name,
         &new.gpu_specs,
         new.tenant_id as Option<TenantId>,
+        new.dedicated,
     );
     let is_inserted = done.execute(&mut *conn).await?.rows_affected() == 1;
     if is_inserted && let Some(workers) = &new.workers {
@@ -135,7 +167,26 @@ pub(super) async fn insert(conn: &mut PgConnection, id: PoolId, new: &NewPool) -
     if is_inserted && let Some(factors) = &new.level_factors {
         set_level_factors(conn, id, factors).await?;
     }
+    if is_inserted && let Some(applications) = &new.applications {
+        set_applications(conn, id, applications).await?;
+    }
     Ok(is_inserted)
+}
+
+/// Changes which applications the workers run.
+pub(super) async fn set_applications(
+    conn: &mut PgConnection,
+    id: PoolId,
+    applications: &[String],
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update pools set applications = $2, generation = generation + 1 where id = $1",
+        id as PoolId,
+        applications,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
 /// Changes the factors of the price by level.

@@ -22,7 +22,11 @@ pub(crate) async fn end_session(
     now: Timestamp,
 ) -> Result<i64, Error> {
     if let Some((job, number)) = worker.current {
-        attempt::end(conn, worker, job, number, &End::Lost, policy, now).await?;
+        match attempt::end(conn, worker, job, number, &End::Lost, policy, now).await {
+            // another worker of the attempt has ended it
+            Err(Error::NotYours) => store::free(conn, worker.id, job).await?,
+            ended => drop(ended?),
+        }
     }
     Ok(store::next_session(conn, worker, state).await?)
 }

@@ -200,6 +200,12 @@ pub(crate) async fn free(conn: &mut PgConnection, id: WorkerId, job: JobId) -> s
     .map(drop)
 }
 
+/// Frees a locked worker of an attempt that is over: the scheduler gets it back.
+pub(crate) async fn leave(conn: &mut PgConnection, worker: &Held, job: JobId) -> sqlx::Result<()> {
+    free(&mut *conn, worker.id, job).await?;
+    pool::publish(conn, worker.pool, &pool::Changed::Worker(worker.id)).await
+}
+
 /// What a worker gets with a job.
 pub(crate) struct Assignment {
     pub(crate) worker: WorkerId,

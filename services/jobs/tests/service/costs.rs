@@ -440,3 +440,44 @@ async fn a_quote_tells_time_and_cost_and_makes_nothing() {
     ask(json!({ "parameters": { "prompt": "" } })).await.expect_problem(422, "invalid-field");
     till.service.stop().await;
 }
+
+#[tokio::test]
+async fn a_gang_pays_for_all_of_its_workers() {
+    let till = Till::new().await;
+    let tenant = TenantId::new();
+    let body = json!({ "name": "acme", "gpu_specs": ["small"], "tenant_id": tenant, "dedicated": true,
+                       "applications": ["command"] });
+    let admin = till.world.admin(&till.service);
+    let pool = admin.post("/v1/platform-pools", body).await.expect(201).str("id").to_owned();
+    let mut workers = Vec::new();
+    for name in ["one", "two"] {
+        workers.push(Worker::start(&till.world, &till.service, &pool, name).await);
+    }
+    let member = till.world.member(&till.service, tenant);
+    let body = json!({ "application": "command", "method": "run", "parameters": { "command": ["true"] },
+                       "gang": { "size": 2 } });
+    eventually("there is a price", async || {
+        let quote = member.post("/v1/jobs/quote", body.clone()).await.expect(200);
+        let of_one = till.member.post("/v1/jobs/quote", fox()).await.expect(200);
+        let price = |quote: &Response| quote.body["costs"][0]["p90"].as_str()?.parse::<f64>().ok();
+        let seconds = |quote: &Response| quote.body["work_seconds_p90"].as_f64();
+        let per_second = |quote: &Response| Some(price(quote)? / seconds(quote)?);
+        ((per_second(&quote)? / per_second(&of_one)? - 2.0).abs() < 0.01).then_some(())
+    })
+    .await;
+    let job = member.post("/v1/jobs", body).await.expect(202).str("id").to_owned();
+    let (work, gang) = workers[0].instruction().await;
+    let lead = &workers[usize::from(gang["gang"]["rank"] != 0)];
+    let _ = lead.progress(&work, 1).await.expect(200);
+    till.execute(
+        "update jobs.attempts set working_at = now() - interval '10 seconds',
+                                  assigned_at = now() - interval '20 seconds' where working_at is not null",
+    )
+    .await;
+    let _ = lead.complete_with(&work, &[]).await.expect(200);
+    let done = reaches(&member, &job, "succeeded").await;
+    assert_eq!(done.body["cost"], json!({ "amount": "0.02", "currency": "USD", "seconds": 10 }));
+    let attempts = member.get(&format!("/v1/jobs/{job}/attempts")).await.expect(200);
+    assert_eq!(attempts.body["items"][0]["price_per_hour"], "7.2");
+    till.service.stop().await;
+}

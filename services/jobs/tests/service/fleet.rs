@@ -125,7 +125,7 @@ impl Worker {
         .await
     }
 
-    async fn call(&self, work: &Work, what: &str, mut body: Value) -> Response {
+    pub(crate) async fn call(&self, work: &Work, what: &str, mut body: Value) -> Response {
         body["session"] = json!(self.session);
         let path = format!("/worker/v1/attempts/{}/{}/{what}", work.job, work.attempt);
         self.door.post(&path, body).await

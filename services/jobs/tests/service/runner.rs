@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use atelier_runner::{Config, Limits, Program, Trainer};
+use atelier_runner::{Command, Config, Limits, Program};
 use axum::{
     Json, Router,
     routing::{get, post},
@@ -56,9 +56,10 @@ impl Studio {
         let config = Config {
             jobs_url: service.door.base().parse().unwrap(),
             token: worker.token.into(),
-            engine_url: engine.parse().unwrap(),
+            engine_url: Some(engine.parse().unwrap()),
             lora_dir: Some(folder.path().join("loras")),
-            trainer: Trainer::from_words(&trainer()),
+            trainer: Command::from_words(&trainer()),
+            runs_programs: false,
             program: None,
             limits: Limits::default(),
         };

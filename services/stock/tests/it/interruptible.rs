@@ -151,10 +151,8 @@ async fn what_was_claimed_at_this_time_of_the_week_is_held_back() {
         let path = format!("/internal/v1/spare-units?gpu_spec={spec}");
         jobs.get(&path).await.expect(200).body["units"].clone()
     };
-    eventually("the claims of a week ago are held back", async || {
-        (spare("a").await == 6).then_some(())
-    })
-    .await;
+    eventually("the claims of a week ago are held back", async || (spare("a").await == 6).then_some(()))
+        .await;
     assert_eq!(spare("b").await, 9 - 3 - 2, "those of the last hour, too");
     assert_eq!((listed(0).await, listed(1).await), ((json!(3), json!(0)), (json!(2), json!(1))));
     for _ in 0..4 {
