@@ -341,7 +341,12 @@ pattern = "registry.k8s.io/pause:*"
 
 [[images]]
 pattern = "atelier/webui:*"
-entrypoint = ["/bin/atelier-webui"]
+entrypoint = ["/bin/atelier-webui", "--lora-dir", "storage/models/Lora"]
+
+# downloads files onto volumes
+[[images]]
+pattern = "atelier/fetch:*"
+entrypoint = ["/bin/atelier-fetch"]
 END
 
 cat >"$out/kubeconfig" <<END

@@ -44,13 +44,8 @@ pub enum Failure {
 }
 
 impl Failure {
-    const ALL: [Self; 5] = [
-        Self::UrlRefused,
-        Self::Unreachable,
-        Self::ContentMismatch,
-        Self::VolumeFull,
-        Self::PathNotWritable,
-    ];
+    const ALL: [Self; 5] =
+        [Self::UrlRefused, Self::Unreachable, Self::ContentMismatch, Self::VolumeFull, Self::PathNotWritable];
 
     /// Returns the exit code.
     #[must_use]

@@ -26,7 +26,7 @@ struct Image {
     check: &'static [&'static str],
 }
 
-static IMAGES: [Image; 13] = [
+static IMAGES: [Image; 14] = [
     Image { name: "admin", programs: &["atelier-admin"], check: &["--version"] },
     Image { name: "provision", programs: &["atelier-provision"], check: &["--version"] },
     Image { name: "gateway", programs: &["atelier-gateway"], check: &["openapi"] },
@@ -36,13 +36,17 @@ static IMAGES: [Image; 13] = [
     Image { name: "gpu", programs: &["atelier-gpu"], check: &["openapi"] },
     Image { name: "jobs", programs: &["atelier-jobs"], check: &["openapi"] },
     Image { name: "runner", programs: &["atelier-runner"], check: &["--version"] },
+    Image { name: "fetch", programs: &["atelier-fetch"], check: &["--version"] },
     Image { name: "operator", programs: &["atelier-operator"], check: &["crds"] },
     Image { name: BACKUP, programs: &["atelier-admin"], check: &["--version"] },
     Image { name: WEBUI, programs: &["atelier-webui"], check: &["--version"] },
     Image {
         name: DEVELOPMENT,
-        programs: &["atelier-devcluster", "atelier-devs3", "atelier-webui"],
-        check: &["-c", "atelier-devcluster --version && atelier-devs3 --version && atelier-webui --version"],
+        programs: &["atelier-devcluster", "atelier-devs3", "atelier-webui", "atelier-fetch"],
+        check: &[
+            "-c",
+            "atelier-devcluster --version && atelier-devs3 --version && atelier-webui --version && atelier-fetch --version",
+        ],
     },
 ];
 /// The image of the development cluster and object store, whose programs are commands of its shell.

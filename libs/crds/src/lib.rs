@@ -15,7 +15,8 @@ pub use cluster::{ClusterConfig, ClusterError, Clusters};
 pub use quantity::{InvalidQuantity, Quantity};
 pub use reason::{DownloadReason, FailureReason, HeldReason, InstanceReason, RunEndReason, StorageReason};
 pub use storage::{
-    AccessMode, Download, DownloadPhase, DownloadStatus, GpuStorage, GpuStorageSpec, GpuStorageStatus, StoragePhase,
+    AccessMode, Download, DownloadPhase, DownloadStatus, GpuStorage, GpuStorageSpec, GpuStorageStatus,
+    StoragePhase,
 };
 pub use unit::{
     Allocation, EnvVar, Gpu, GpuUnit, GpuUnitSpec, GpuUnitStatus, Instance, InstanceStatus, LastFailure,

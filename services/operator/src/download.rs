@@ -194,10 +194,7 @@ fn pod(storage: &GpuStorage, download: &Download, node: Option<&str>, settings: 
             limits: Some(quantities(&[("cpu", "1"), ("memory", "128Mi")])),
             claims: None,
         }),
-        security_context: Some(SecurityContext {
-            read_only_root_filesystem: Some(true),
-            ..confined(false)
-        }),
+        security_context: Some(SecurityContext { read_only_root_filesystem: Some(true), ..confined(false) }),
         volume_mounts: Some(vec![VolumeMount {
             name: "volume".to_owned(),
             mount_path: MOUNT.to_owned(),

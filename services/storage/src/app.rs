@@ -10,8 +10,8 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, attachment, audit_log, config::Config, credential, download, faults::Faults, object, object_store, operation,
-    quota, reconcile, state::AppState, storage, storage_spec, tenant,
+    NAME, attachment, audit_log, config::Config, credential, download, faults::Faults, object, object_store,
+    operation, quota, reconcile, state::AppState, storage, storage_spec, tenant,
 };
 
 /// Period of the clean-up workers.

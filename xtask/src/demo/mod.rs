@@ -3,6 +3,7 @@
 
 pub(crate) mod browser;
 pub(crate) mod client;
+mod deployment;
 mod hold;
 pub(crate) mod instance;
 mod isolation;

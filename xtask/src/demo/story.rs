@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use super::{
     Access, Steps,
     client::{Api, text},
-    hold, instance, isolation, job, lending, messages, order, queue, revocation, second, stock, storage,
-    tenant_end, terminal, training,
+    deployment, hold, instance, isolation, job, lending, messages, order, queue, revocation, second, stock,
+    storage, tenant_end, terminal, training,
     usage::{self, Ran},
 };
 
@@ -132,6 +132,17 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
         let model = steps.step("  trains a model from them", training::train(&designer, &images)).await?;
         let compared = training::compare(&designer, &model);
         steps.step("  makes a picture with it, which is nearer to them than without", compared).await?;
+        let lends = lending::pool(&admin).await?;
+        // pods of other clusters do not reach the object store of this machine
+        if lends.is_some() {
+            let lay = deployment::create(&designer, &model, &datacenter);
+            let deployed = steps.step("  lays the model onto a volume", lay).await?;
+            let start = deployment::start(&designer, &deployed, &spec);
+            let id = steps.step("  starts an instance with the volume", start).await?;
+            let compared = deployment::compare(&designer, &deployed, &id);
+            steps.step("  makes a picture with the model in the WebUI of the instance", compared).await?;
+            steps.step("  deletes both", deployment::delete(&designer, &deployed, &id)).await?;
+        }
         if access.has_broker {
             let connect = messages::listen(&designer);
             let mut line = steps.step("  connects a program of hers to the message queue", connect).await?;
@@ -150,7 +161,7 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
         let start = job::expect_start(&designer, &told);
         let (wait, late) = steps.step("  sees it start at about that time", start).await?;
         steps.figure("forecast_start_s", format!("{wait:.1}{late:+.1}"));
-        if let Some(pool) = lending::pool(&admin).await? {
+        if let Some(pool) = lends {
             let order = lending::order(&admin, &designer, pool);
             let mut loan = steps.step("  orders more, and a GPU that nobody uses makes some", order).await?;
             let start = lending::start_on_free(&designer, &mut loan);

@@ -68,7 +68,12 @@ pattern = "registry.k8s.io/pause:*"
 
 [[images]]
 pattern = "atelier/webui:*"
-entrypoint = ["{programs}/atelier-webui"]
+entrypoint = ["{programs}/atelier-webui", "--lora-dir", "storage/models/Lora"]
+
+# downloads files onto volumes
+[[images]]
+pattern = "atelier/fetch:*"
+entrypoint = ["{programs}/atelier-fetch"]
 
 # a worker of jobs, which starts its engine; the adapters of both are in the working directory
 [[images]]

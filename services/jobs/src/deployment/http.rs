@@ -41,12 +41,11 @@ async fn create_deployment(
     let mut checks = Checks::default();
     new.check(&mut checks);
     checks.finish()?;
-    let storage = state.storage.find(new.storage_id, &subject).await.map_err(|error| {
-        match error.is_not_found() {
+    let storage =
+        state.storage.find(new.storage_id, &subject).await.map_err(|error| match error.is_not_found() {
             true => Error::invalid_field("/storage_id", "storage not found"),
             false => Error::Storage(error),
-        }
-    })?;
+        })?;
     if storage.kind == StorageKind::Bucket {
         let detail = "a bucket has no files that instances mount: choose a volume";
         return Err(Error::invalid_field("/storage_id", detail).into());

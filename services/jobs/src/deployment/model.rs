@@ -169,16 +169,28 @@ mod tests {
 
     #[test]
     fn a_path_is_that_of_a_safetensors_file_below_the_root() {
-        for path in ["a.safetensors", "models/Lora/our dog.safetensors", "ü/-x.safetensors", "a/..b/c.safetensors"]
+        for path in
+            ["a.safetensors", "models/Lora/our dog.safetensors", "ü/-x.safetensors", "a/..b/c.safetensors"]
         {
             assert_eq!(errors(path), [""; 0], "{path}");
         }
         let long = format!("{}a.safetensors", "folder/".repeat(80));
         let name = format!("{}.safetensors", "a".repeat(200));
         for path in [
-            "", "/a.safetensors", "a/", "../a.safetensors", "a/../b.safetensors", "a//b.safetensors",
-            "./a.safetensors", "a\0.safetensors", "a\n.safetensors", "a.ckpt", ".safetensors", "a/.safetensors",
-            &long, &name,
+            "",
+            "/a.safetensors",
+            "a/",
+            "../a.safetensors",
+            "a/../b.safetensors",
+            "a//b.safetensors",
+            "./a.safetensors",
+            "a\0.safetensors",
+            "a\n.safetensors",
+            "a.ckpt",
+            ".safetensors",
+            "a/.safetensors",
+            &long,
+            &name,
         ] {
             assert!(errors(path).contains(&"/path".to_owned()), "{path}");
         }

@@ -88,7 +88,8 @@ async fn carry_out(state: &AppState, due: &Due) -> anyhow::Result<()> {
             store::wait(&mut tx, due.id, DeploymentReason::TenantSuspended, None).await?;
         }
         Err(error) if is_gone(&error) => {
-            store::fail(&mut tx, due.id, DeploymentReason::VolumeGone, "The volume was deleted, or is lost.").await?;
+            store::fail(&mut tx, due.id, DeploymentReason::VolumeGone, "The volume was deleted, or is lost.")
+                .await?;
         }
         Err(error) => {
             tracing::warn!(deployment.id = %due.id, error = %ErrorChain(&error), "cannot ask for a download yet");

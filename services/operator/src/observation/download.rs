@@ -82,7 +82,11 @@ fn stage(pod: &Pod) -> DownloadStage {
         Some("Failed") => {
             DownloadStage::Failed(terminated.map(|ended| ended.exit_code), pod::status_reason(&status))
         }
-        _ if pod.spec.as_ref().is_none_or(|spec| spec.node_name.as_deref().unwrap_or_default().is_empty()) => {
+        _ if pod
+            .spec
+            .as_ref()
+            .is_none_or(|spec| spec.node_name.as_deref().unwrap_or_default().is_empty()) =>
+        {
             DownloadStage::Unscheduled(pod::unschedulable(&status))
         }
         _ if state.is_some_and(|state| state.running.is_some()) => DownloadStage::Running,

@@ -73,7 +73,8 @@ impl DownloadRequest {
     fn check(&self) -> Result<[u8; 32], Problem> {
         let mut checks = Checks::default();
         check_name(&mut checks, "/object", &self.object);
-        let is_name = |name: &str| !name.is_empty() && name != "." && name != ".." && name.len() <= MAX_SEGMENT;
+        let is_name =
+            |name: &str| !name.is_empty() && name != "." && name != ".." && name.len() <= MAX_SEGMENT;
         let is_path = self.path.len() <= MAX_PATH
             && self.path.split('/').all(is_name)
             && !self.path.chars().any(char::is_control);

@@ -166,7 +166,12 @@ pub(crate) async fn download_url(
         content_type: "application/octet-stream".to_owned(),
         file_name: object.rsplit('/').next().unwrap_or_default().to_owned(),
     };
-    bucket.objects.sign_url(&bucket.key, &bucket.name, object, access, URL_LIFETIME).await.map(Some).map_err(Error::from)
+    bucket
+        .objects
+        .sign_url(&bucket.key, &bucket.name, object, access, URL_LIFETIME)
+        .await
+        .map(Some)
+        .map_err(Error::from)
 }
 
 #[expect(clippy::disallowed_methods, reason = "signatures have the time of the process")]

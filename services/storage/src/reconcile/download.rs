@@ -135,8 +135,13 @@ impl Volume<'_> {
     }
 
     async fn url(&self, download: &Download) -> Result<Result<String, Unsigned>, Error> {
-        let signed =
-            object::download_url(self.state, download.tenant, download.bucket, &download.object, download.bytes);
+        let signed = object::download_url(
+            self.state,
+            download.tenant,
+            download.bucket,
+            &download.object,
+            download.bytes,
+        );
         Ok(match signed.await {
             Ok(Some(url)) => Ok(url),
             Ok(None) | Err(Refusal::NotFound | Refusal::NotABucket | Refusal::NotAvailable(_)) => {
@@ -228,11 +233,7 @@ impl Volume<'_> {
     }
 
     /// Records what the cluster reports of an attempt. Returns when to look again.
-    async fn observe(
-        &self,
-        download: &Download,
-        status: Option<&DownloadStatus>,
-    ) -> Result<Duration, Error> {
+    async fn observe(&self, download: &Download, status: Option<&DownloadStatus>) -> Result<Duration, Error> {
         let default = DownloadStatus::default();
         let status = status.unwrap_or(&default);
         let reason = status.reason.as_deref().and_then(|reason| reason.parse::<crds::DownloadReason>().ok());

@@ -66,7 +66,9 @@ impl Cache {
         let inner = self.read();
         let mounts = inner.slots.values().filter(|slot| {
             let instance = slot.unit.iter().filter_map(|unit| unit.spec.instance.as_ref());
-            instance.flat_map(|instance| &instance.volumes).any(|volume| volume.storage.as_deref() == Some(storage))
+            instance
+                .flat_map(|instance| &instance.volumes)
+                .any(|volume| volume.storage.as_deref() == Some(storage))
         });
         let mut pods = mounts.flat_map(|slot| &slot.pods).filter(|pod| !pod.has_ended());
         pods.find_map(|pod| pod.node.clone())
