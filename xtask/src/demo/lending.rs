@@ -13,6 +13,8 @@ use crate::{process, up::GPU_SPEC};
 
 /// Longest time until a unit is lent, or a picture is made.
 pub(crate) const LIMIT: Duration = Duration::from_secs(90);
+/// Steps of a picture.
+const STEPS: u64 = 100;
 /// More than one worker makes in that time.
 const PICTURES: usize = 30;
 
@@ -37,7 +39,7 @@ pub(crate) async fn pool(admin: &Api) -> anyhow::Result<Option<String>> {
 pub(crate) async fn order(admin: &Api, designer: &Api, pool: String) -> anyhow::Result<Loan> {
     let picture = json!({
         "application": "stable-diffusion", "method": "txt2img", "level": "background",
-        "parameters": { "prompt": "a harbour in the fog", "steps": 100, "width": 1024, "height": 1024 },
+        "parameters": { "prompt": "a harbour in the fog", "steps": STEPS, "width": 1024, "height": 1024 },
     });
     let body = json!({ "jobs": vec![picture; PICTURES] });
     let batch = designer.post("/v1/job-batches", body, 202).await?;
@@ -45,7 +47,7 @@ pub(crate) async fn order(admin: &Api, designer: &Api, pool: String) -> anyhow::
     let jobs: Vec<String> =
         items.iter().map(|item| Ok(text(&item["job"], "id")?.to_owned())).collect::<anyhow::Result<_>>()?;
     let mut loan = Loan { pool, jobs, job: String::new(), instances: Vec::new() };
-    expect_lent(admin, &mut loan).await?;
+    expect_lent(admin, designer, &mut loan).await?;
     Ok(loan)
 }
 
@@ -63,7 +65,7 @@ pub(crate) async fn start_on_free(designer: &Api, loan: &mut Loan) -> anyhow::Re
 
 /// Starts an instance that takes the lent unit from a picture. Returns the milliseconds until it runs.
 pub(crate) async fn start_on_lent(admin: &Api, designer: &Api, loan: &mut Loan) -> anyhow::Result<f64> {
-    expect_lent(admin, loan).await?;
+    expect_lent(admin, designer, loan).await?;
     start(designer, loan).await
 }
 
@@ -84,15 +86,20 @@ pub(crate) async fn start(designer: &Api, loan: &mut Loan) -> anyhow::Result<f64
     Ok(begun.elapsed().as_secs_f64() * 1000.0)
 }
 
-/// Waits until a lent unit makes a picture, and remembers which.
-async fn expect_lent(admin: &Api, loan: &mut Loan) -> anyhow::Result<()> {
-    let mut job = None;
+/// Waits until a lent unit has begun one of the pictures, and remembers which.
+async fn expect_lent(admin: &Api, designer: &Api, loan: &mut Loan) -> anyhow::Result<()> {
+    let mut begun = None;
     process::until("a lent unit makes a picture", LIMIT, async || {
-        job = lent_job(admin, &loan.pool).await?;
-        Ok(job.is_some())
+        let Some(job) = lent_job(admin, &loan.pool).await?.filter(|job| loan.jobs.contains(job)) else {
+            return Ok(false);
+        };
+        let read = designer.get(&format!("/v1/jobs/{job}")).await?;
+        let is_new = read["state"] == "running" && read["progress"]["step"].as_u64() < Some(STEPS / 4);
+        begun = is_new.then_some(job);
+        Ok(is_new)
     })
     .await?;
-    loan.job = job.context("no job")?;
+    loan.job = begun.context("no job")?;
     Ok(())
 }
 
