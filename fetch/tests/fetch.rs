@@ -1,5 +1,7 @@
 //! Downloads from a small server into a folder.
 
+#![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
+
 use std::{
     io,
     path::{Path, PathBuf},

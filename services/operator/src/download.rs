@@ -231,3 +231,105 @@ fn pod(storage: &GpuStorage, download: &Download, node: Option<&str>, settings: 
     };
     Pod { metadata, spec: Some(spec), status: None }
 }
+
+#[cfg(test)]
+mod tests {
+    use crds::{GpuStorageSpec, GpuStorageStatus};
+
+    use super::*;
+
+    fn storage(attempt: i64, recorded: Vec<DownloadStatus>) -> GpuStorage {
+        let download = Download {
+            id: "dpl-1".into(),
+            attempt,
+            path: "-a/$(HOME).safetensors".into(),
+            bytes: 3,
+            sha256: "00".repeat(32),
+            secret_name: "dpl-1".into(),
+        };
+        let spec = GpuStorageSpec {
+            tenant_id: "ten-1".into(),
+            size_gib: 1,
+            storage_class: None,
+            access_mode: AccessMode::ReadWriteOnce,
+            downloads: vec![download],
+        };
+        let mut storage = GpuStorage::new("stor-1", spec);
+        storage.status = Some(GpuStorageStatus { downloads: recorded, ..GpuStorageStatus::default() });
+        storage
+    }
+
+    fn observed(attempt: i64, stage: DownloadStage) -> Downloads {
+        let pod = ObservedDownload {
+            storage: "stor-1".into(),
+            download: "dpl-1".into(),
+            attempt,
+            namespace: "ten-1".into(),
+            name: format!("dpl-1-{attempt}"),
+            uid: "uid".into(),
+            version: "1".into(),
+            stage,
+            deleting: false,
+        };
+        Downloads { pods: vec![pod], node: None }
+    }
+
+    fn planned(storage: &GpuStorage, observed: &Downloads) -> (Vec<&'static str>, Vec<DownloadStatus>) {
+        let (actions, statuses) = plan(storage, true, observed, &Settings::default());
+        let name = |action: &Action| match action {
+            Action::EnsureNamespace(_) => "namespace",
+            Action::CreatePod(_) => "create",
+            Action::DeletePod(_) => "delete",
+            _ => "other",
+        };
+        (actions.iter().map(name).collect(), statuses)
+    }
+
+    #[test]
+    fn an_attempt_has_one_pod_which_goes_when_its_end_is_recorded() {
+        let (actions, statuses) = planned(&storage(1, vec![]), &Downloads::default());
+        assert_eq!(actions, ["namespace", "create"]);
+        assert_eq!(
+            (statuses[0].phase, statuses[0].reason.as_deref()),
+            (DownloadPhase::Pending, Some("Scheduling"))
+        );
+        let (actions, _) = plan(&storage(1, vec![]), false, &Downloads::default(), &Settings::default());
+        assert!(actions.is_empty(), "the volume is not bound");
+
+        let succeeded = observed(1, DownloadStage::Succeeded);
+        let (actions, statuses) = planned(&storage(1, vec![]), &succeeded);
+        assert_eq!((actions, statuses[0].phase), (vec![], DownloadPhase::Done));
+        let recorded = storage(1, statuses.clone());
+        assert_eq!(planned(&recorded, &succeeded), (vec!["delete"], statuses.clone()));
+        assert_eq!(planned(&recorded, &Downloads::default()), (vec![], statuses), "it is not made again");
+    }
+
+    #[test]
+    fn the_next_attempt_has_a_pod_of_its_own() {
+        let full = observed(1, DownloadStage::Failed(Some(i32::from(Failure::VolumeFull.code())), None));
+        let (_, statuses) = planned(&storage(1, vec![]), &full);
+        assert_eq!(
+            (statuses[0].phase, statuses[0].reason.as_deref()),
+            (DownloadPhase::Failed, Some("VolumeFull"))
+        );
+        let (actions, statuses) = planned(&storage(2, statuses), &full);
+        assert_eq!(actions, ["delete", "namespace", "create"]);
+        assert_eq!((statuses[0].attempt, statuses[0].phase), (2, DownloadPhase::Pending));
+    }
+
+    #[test]
+    fn a_path_is_text_and_the_pod_is_confined() {
+        let (actions, _) = plan(&storage(1, vec![]), true, &Downloads::default(), &Settings::default());
+        let pod = actions.into_iter().find_map(|action| match action {
+            Action::CreatePod(pod) => Some(*pod),
+            _ => None,
+        });
+        let spec = pod.unwrap().spec.unwrap();
+        let container = &spec.containers[0];
+        assert_eq!(container.args.as_ref().unwrap()[0], "--path=-a/$$(HOME).safetensors");
+        assert_eq!(spec.automount_service_account_token, Some(false));
+        let security = container.security_context.as_ref().unwrap();
+        assert_eq!(security.read_only_root_filesystem, Some(true));
+        assert_eq!(security.allow_privilege_escalation, Some(false));
+    }
+}

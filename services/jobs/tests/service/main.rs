@@ -7,6 +7,7 @@ mod attempts;
 mod costs;
 mod database;
 mod deliveries;
+mod deployments;
 mod endpoint;
 mod event_feed;
 mod events;

@@ -20,7 +20,7 @@ async fn put_bucket(jobs: &Client, tenant: TenantId) -> Response {
 }
 
 /// Orders the bucket and waits for it. Returns its id.
-async fn bucket(jobs: &Client, tenant: TenantId) -> String {
+pub(crate) async fn bucket(jobs: &Client, tenant: TenantId) -> String {
     eventually("the bucket is available", async || {
         let bucket = put_bucket(jobs, tenant).await.expect(200);
         (bucket.str("state") == "available").then(|| bucket.str("id").to_owned())
@@ -33,7 +33,7 @@ async fn sign(jobs: &Client, bucket: &str, tenant: TenantId, kind: &str, object:
     jobs.post(&format!("/internal/v1/buckets/{bucket}/urls"), body).await
 }
 
-async fn upload(jobs: &Client, bucket: &str, tenant: TenantId, object: &str) {
+pub(crate) async fn upload(jobs: &Client, bucket: &str, tenant: TenantId, object: &str) {
     let url = sign(jobs, bucket, tenant, "upload", object).await.expect(200).str("url").to_owned();
     let put = reqwest::Client::new().put(url).header("content-type", "text/plain").body("abc");
     assert_eq!(put.send().await.unwrap().status(), 200);

@@ -41,7 +41,7 @@ pub(crate) struct World {
     pub(crate) config: Config,
     pub(crate) objects: ObjectStoreConfig,
     http: reqwest::Client,
-    cluster: Option<kube::Client>,
+    pub(crate) cluster: Option<kube::Client>,
     _embedded: Option<devs3::Server>,
     _devcluster: Option<devcluster::Cluster>,
     _folder: Arc<tempfile::TempDir>,
