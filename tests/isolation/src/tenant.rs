@@ -199,6 +199,7 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
     let artifact = insert_artifact(platform, &id, &job, &bucket).await;
     let upload = create_upload(&client).await;
     let model = insert_model(platform, &id, &job, &bucket).await;
+    let deployment = insert_deployment(platform, &id, &model, &volume).await;
     let mq = json!({ "name": format!("{name}-farm") });
     let mq = client.post("/v1/mq-credentials", mq).await.expect(201).str("id").to_owned();
     let dead = insert_dead_message(platform, &id, &mq).await;
@@ -242,6 +243,7 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
         ("art", vec![artifact]),
         ("upl", vec![upload]),
         ("mdl", vec![model]),
+        ("dpl", vec![deployment]),
         ("mqc", vec![mq]),
         ("mqd", vec![dead]),
         ("hook", vec![hook]),
@@ -348,6 +350,25 @@ async fn insert_model(platform: &Platform, tenant: &str, job: &str, bucket: &str
     .bind(tenant.parse::<ids::TenantId>().unwrap())
     .bind(job.parse::<ids::JobId>().unwrap())
     .bind(bucket.parse::<ids::StorageId>().unwrap())
+    .execute(&mut conn)
+    .await
+    .unwrap();
+    conn.close().await.unwrap();
+    id.to_string()
+}
+
+/// A model on a volume, as if it had been laid there. Returns the id of the deployment.
+async fn insert_deployment(platform: &Platform, tenant: &str, model: &str, volume: &str) -> String {
+    let id = ids::DeploymentId::new();
+    let mut conn = platform.db.admin().await;
+    sqlx::query(
+        "insert into jobs.deployments (id, tenant_id, model_id, storage_id, path, state, finished_at)
+         values ($1, $2, $3, $4, 'models/Lora/dog.safetensors', 'deployed', now())",
+    )
+    .bind(id)
+    .bind(tenant.parse::<ids::TenantId>().unwrap())
+    .bind(model.parse::<ids::ModelId>().unwrap())
+    .bind(volume.parse::<ids::StorageId>().unwrap())
     .execute(&mut conn)
     .await
     .unwrap();
