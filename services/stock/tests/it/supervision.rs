@@ -26,6 +26,7 @@ async fn the_service_works_after_a_panic_in_each_worker() {
             "stock.compare.main",
             "stock.counts",
             "stock.grants.listen",
+            "stock.hold_back",
             "stock.queue.heal",
             "stock.revocations",
             "stock.settle",
