@@ -58,7 +58,7 @@ impl Command {
         words.next().map(|path| Self { path, args: words.collect(), env: Vec::new() })
     }
 
-    /// The program of a job of `command.run`, whose parameters the service has checked. None if there is none.
+    /// The program of a `command.run` job; none if its parameters have no command.
     pub(crate) fn of_job(work: &Work) -> Option<Self> {
         let words = work.parameters.get("command")?.as_array()?;
         let mut words = words.iter().filter_map(Value::as_str).map(OsString::from);
@@ -85,7 +85,7 @@ impl Command {
 enum End {
     Exited(io::Result<ExitStatus>),
     Stopped(StopReason),
-    /// It has worked for as long as it may.
+    /// `max_seconds` has passed.
     TimedOut,
     /// The process of the worker ends, and with it the session.
     Ending,
@@ -142,7 +142,7 @@ struct Running<'a> {
     session: &'a Session,
     attempt: Attempt,
     folder: &'a Path,
-    /// It reports progress, checkpoints and results.
+    /// Whether this is rank 0, which reports progress, checkpoints and results.
     leads: bool,
     child: Child,
     group: Option<Pid>,

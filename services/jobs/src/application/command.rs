@@ -34,7 +34,7 @@ struct Run {
     uploads: Vec<UploadId>,
     #[serde(default)]
     models: Vec<ModelId>,
-    /// The program is ended after so many seconds of an attempt.
+    /// Timeout of an attempt, in seconds.
     #[serde(default = "max_seconds")]
     max_seconds: u32,
 }

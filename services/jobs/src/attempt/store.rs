@@ -355,7 +355,7 @@ pub(super) async fn inputs(conn: &mut PgConnection, job: JobId) -> sqlx::Result<
 pub(super) struct Current {
     pub(super) job: JobId,
     pub(super) attempt: i32,
-    /// It was cancelled, told to leave, or has ended without this worker.
+    /// The attempt is being cancelled or preempted, or has ended.
     pub(super) is_stopping: bool,
 }
 

@@ -79,8 +79,8 @@ pub(crate) async fn publish(conn: &mut PgConnection, record: &UsageRecord) -> sq
     .map(drop)
 }
 
-/// Returns what an hour of so many workers of each specification of a pool costs a job of the level, in the order of preference;
-/// without those whose prices are not known.
+/// Returns the hourly rates of a job with this level and number of workers on each specification of a pool, in order of
+/// preference. Specifications without a known price are left out.
 pub(crate) async fn rates(
     conn: &mut PgConnection,
     pool: PoolId,

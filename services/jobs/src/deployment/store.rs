@@ -105,8 +105,8 @@ pub(super) async fn list(
     .await
 }
 
-/// Marks the tenant's deployment of the model for deletion. False if there is none. It is due when a call for it that may be in
-/// progress has ended.
+/// Marks the tenant's deployment of the model for deletion. False if there is none. `check_at` stays, so that a call in progress
+/// ends first.
 pub(super) async fn mark_deleting(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -234,7 +234,7 @@ pub(super) async fn finish(conn: &mut PgConnection, id: DeploymentId) -> sqlx::R
     .map(drop)
 }
 
-/// Gives a deployment up.
+/// Marks a deployment as failed.
 pub(super) async fn fail(
     conn: &mut PgConnection,
     id: DeploymentId,
