@@ -207,6 +207,9 @@ impl<'a> Planner<'a> {
             return self.wait_for_node(wanted, &node, false);
         }
         let node_accepts = state == NodeState::Accepts;
+        if let Err(why) = self.devices_are_reserved(pod) {
+            return self.take_back_hand_off(wanted, pod, node, node_accepts, &why);
+        }
         let placeholder =
             self.placeholders().find(|other| other.node.as_deref() == Some(node.as_str()) && !other.deleting);
         if let Some(placeholder) = placeholder.filter(|_| node_accepts) {

@@ -5,7 +5,7 @@ use jiff::SignedDuration;
 use proptest::prelude::*;
 
 use crate::events::{Event, Fate};
-use crate::world::{World, unit_name};
+use crate::world::{World, node_name, unit_name};
 use crate::{NODES, PLACES, UNITS};
 
 fn events() -> impl Strategy<Value = Event> {
@@ -64,6 +64,53 @@ fn nothing_is_written_when_nothing_changed() {
             assert_eq!((plan.before_status, plan.after_status), (vec![], vec![]));
             assert_eq!(Some(plan.status), world.units[n].as_ref().unwrap().status);
         }
+    }
+}
+
+/// A pod that somebody deletes on a lost node is not waited for: its instance starts elsewhere. The pod ends when its node
+/// is back.
+#[test]
+fn an_instance_deleted_on_a_lost_node_starts_elsewhere() {
+    let mut world = World::new(false);
+    world.event(&Event::Start(0, Fate::Fine));
+    world.settle();
+    let at = world.pods.iter().find(|pod| pod.role == Role::Instance).unwrap().clone();
+    let node = (0..NODES).find(|n| at.node == Some(node_name(*n))).unwrap();
+    let elsewhere = |world: &World| {
+        world.pods.iter().any(|pod| pod.role == Role::Instance && pod.node.is_some() && pod.node != at.node)
+    };
+    world.event(&Event::NodeDown(node));
+    world.event(&Event::DeleteByHand(0));
+    for seconds in [1, 40] {
+        assert!(!elsewhere(&world), "the node may come back with the pod");
+        world.event(&Event::Wait(seconds));
+        for _ in 0..3 {
+            world.reconcile(0, usize::MAX);
+            world.schedule();
+            world.check();
+        }
+    }
+    assert!(elsewhere(&world));
+    world.event(&Event::NodeUp(node));
+    world.check();
+    world.kubelet();
+    world.settle();
+    world.check_settled();
+    assert!(world.pods.iter().all(|pod| pod.uid != at.uid), "the deleted pod is gone");
+}
+
+/// The claim of a pod that waits for its place is deleted: no pod can be bound with it any more. The start goes on with
+/// another claim.
+#[test]
+fn a_start_survives_the_deletion_of_its_claim_at_any_step() {
+    for (writes, by_force) in (0..12).flat_map(|writes| [(writes, false), (writes, true)]) {
+        let mut world = World::new(true);
+        world.settle();
+        world.event(&Event::Start(0, Fate::Fine));
+        world.reconcile(0, writes);
+        world.event(&Event::DeleteClaim(0, by_force));
+        world.settle();
+        world.check_settled();
     }
 }
 

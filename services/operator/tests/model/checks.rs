@@ -41,6 +41,7 @@ impl World {
                     && pod.node.is_some()
                     && !pod.has_ended()
                     && !self.is_down(pod)
+                    && !self.abandoned.contains(&pod.uid)
             });
             assert!(running.count() <= 1, "unit {n} runs twice");
             let mut last = i64::MIN;

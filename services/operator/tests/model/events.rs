@@ -153,6 +153,13 @@ impl World {
             }
             Event::NodeUp(n) => {
                 let node = self.nodes.get_mut(&node_name(*n)).unwrap();
+                let since = node.since.filter(|_| !node.ready);
+                if since.is_some_and(|since| {
+                    now.duration_since(since).unsigned_abs() >= self.settings.node_lost()
+                }) {
+                    let left = self.pods.iter().filter(|pod| pod.deleting && pod.node == Some(node_name(*n)));
+                    self.abandoned.extend(left.map(|pod| pod.uid.clone()));
+                }
                 *node = ObservedNode { ready: true, since: Some(now), ..node.clone() };
             }
             Event::Cordon(n, cordoned) => self.nodes.get_mut(&node_name(*n)).unwrap().cordoned = *cordoned,

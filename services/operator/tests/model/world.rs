@@ -29,6 +29,9 @@ pub(crate) struct World {
     pub(crate) nodes: BTreeMap<String, ObservedNode>,
     /// Nodes of competing pods, whose class is between placeholders and instances; `None` while pending.
     pub(crate) thieves: Vec<Option<String>>,
+    /// UIDs of pods that were deleted while their node was lost. Their units no longer wait for them, and their containers
+    /// end only when the node is back.
+    pub(crate) abandoned: BTreeSet<String>,
     /// When a pod of each unit last disappeared.
     pub(crate) gone_at: Vec<Option<Timestamp>>,
     /// The answer to the last question of each unit's plan.
@@ -81,6 +84,7 @@ impl World {
             priority: BTreeMap::new(),
             nodes: (0..NODES).map(|n| (node_name(n), node.clone())).collect(),
             thieves: Vec::new(),
+            abandoned: BTreeSet::new(),
             gone_at: vec![None; UNITS],
             place_checks: vec![None; UNITS],
             uids: 0,
