@@ -235,6 +235,9 @@ pub struct ManagedOrder {
     pub wait: bool,
     /// Whether an instance that finds no free unit may take the one of this instance. Not with `wait`.
     pub interruptible: bool,
+    /// Whether the instance and other instances of the tenant that have this, too, can open connections to each other.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub reaches_peers: bool,
 }
 
 /// A change of an interruptible instance.

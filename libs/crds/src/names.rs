@@ -32,6 +32,8 @@ pub const LABEL_UNIT: &str = "atelier.dev/unit";
 pub const LABEL_INSTANCE: &str = "atelier.dev/instance";
 /// Label on pods, claims and namespaces: the tenant's name (`ten-…`).
 pub const LABEL_TENANT: &str = "atelier.dev/tenant";
+/// Label on instance pods that can open connections to each other, if they belong to one tenant; its value is `true`.
+pub const LABEL_PEERS: &str = "atelier.dev/peers";
 /// Label on pods: [`ROLE_PLACEHOLDER`], [`ROLE_INSTANCE`] or [`ROLE_DOWNLOAD`].
 pub const LABEL_ROLE: &str = "atelier.dev/role";
 /// Label on volume claims and pods of downloads: the name of the `GpuStorage` that they belong to.

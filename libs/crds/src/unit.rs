@@ -233,6 +233,10 @@ pub struct Instance {
     /// Whether the container runs as root, in a separate user namespace; otherwise as an ordinary user.
     #[serde(default)]
     pub root_inside: bool,
+    /// Whether its pod and the pods of other instances of its tenant that have this, too, can open connections to each
+    /// other. Other instances are closed to one another.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reaches_peers: bool,
     /// Secret whose keys become environment variables, in the namespace of the instance's pod
     /// (`status.instance.namespace`): the tenant's, or the unit's if its devices are claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -96,9 +96,33 @@ pub fn objects(owner: Owner<'_>, root_inside: bool, settings: &Settings) -> Vec<
             json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": spec}),
         )
     };
+    // a unit has its namespace for instances of all tenants, one after another
+    let tenant = match owner {
+        Owner::Tenant(name) => Some(name),
+        Owner::Unit(unit) => unit.spec.instance.as_ref().map(|instance| instance.tenant_id.as_str()),
+    };
+    let among_peers = tenant.map(|tenant| {
+        let peers = json!({"matchLabels": {
+            (names::LABEL_ROLE): names::ROLE_INSTANCE,
+            (names::LABEL_TENANT): tenant,
+            (names::LABEL_PEERS): "true",
+        }});
+        // peers with claimed devices are in the namespaces of their units
+        let ours = json!({"matchLabels": {"app.kubernetes.io/managed-by": names::MANAGER_OPERATOR}});
+        let others = json!([{"namespaceSelector": ours, "podSelector": peers}]);
+        policy(
+            "among-peers",
+            json!({
+                "podSelector": peers,
+                "policyTypes": ["Ingress", "Egress"],
+                "ingress": [{"from": others}],
+                "egress": [{"to": others}],
+            }),
+        )
+    });
     let (v6, v4): (Vec<&String>, Vec<&String>) =
         settings.private_ranges.iter().partition(|range| range.contains(':'));
-    vec![
+    let mut all = vec![
         object(
             "Namespace",
             &namespace,
@@ -162,7 +186,9 @@ pub fn objects(owner: Owner<'_>, root_inside: bool, settings: &Settings) -> Vec<
                 }},
             }),
         ),
-    ]
+    ];
+    all.extend(among_peers);
+    all
 }
 
 fn object(kind: &'static str, name: &str, mut body: Value) -> Object {
@@ -201,6 +227,59 @@ mod tests {
         }
         assert_ne!(all[0].hash, objects(Owner::Tenant("ten-1"), true, &settings)[0].hash);
         assert_eq!(all[0].body["metadata"]["labels"][LABEL_ENFORCE], "restricted");
+    }
+
+    /// Whether the policies let a pod with these labels open a connection to one with those, in the namespaces of the operator.
+    fn reaches(policies: &[Object], from: [&str; 3], to: [&str; 3]) -> bool {
+        let keys = [names::LABEL_ROLE, names::LABEL_TENANT, names::LABEL_PEERS];
+        let selects = |selector: &Value, pod: [&str; 3]| {
+            let labels = selector["matchLabels"].as_object();
+            labels.is_some_and(|labels| {
+                labels.iter().all(|(key, value)| {
+                    keys.iter().zip(pod).any(|(name, label)| key == name && value.as_str() == Some(label))
+                })
+            })
+        };
+        policies.iter().any(|policy| {
+            let spec = &policy.body["spec"];
+            let allowed = |rules: &str, end: &str, other: [&str; 3]| {
+                let peers =
+                    spec[rules].as_array().into_iter().flatten().filter_map(|rule| rule[end].as_array());
+                peers.flatten().any(|peer| selects(&peer["podSelector"], other))
+            };
+            selects(&spec["podSelector"], from)
+                && selects(&spec["podSelector"], to)
+                && allowed("egress", "to", to)
+                && allowed("ingress", "from", from)
+        })
+    }
+
+    #[test]
+    fn only_peers_of_one_tenant_reach_each_other() {
+        let mut unit: GpuUnit = serde_json::from_value(json!({
+            "apiVersion": "atelier.dev/v1alpha1", "kind": "GpuUnit", "metadata": {"name": "unit-1", "uid": "u"},
+            "spec": {"gpuSpec": "small", "resources": {"cpu": "4", "memory": "16Gi"},
+                "gpu": {"model": "RTX 3080", "count": 1, "allocation": {"kind": "dra", "deviceClass": "gpus"}}},
+        }))
+        .unwrap();
+        let settings = Settings::default();
+        let [peer, other, alone] = [
+            [names::ROLE_INSTANCE, "ten-1", "true"],
+            [names::ROLE_INSTANCE, "ten-2", "true"],
+            [names::ROLE_INSTANCE, "ten-1", ""],
+        ];
+        let idle = objects(Owner::Unit(&unit), false, &settings);
+        assert!(!reaches(&idle, peer, peer));
+        let instance =
+            json!({"id": "inst-1", "attempt": 1, "tenantId": "ten-1", "image": "x", "reachesPeers": true});
+        unit.spec.instance = Some(serde_json::from_value(instance).unwrap());
+        for owner in [Owner::Tenant("ten-1"), Owner::Unit(&unit)] {
+            let policies = objects(owner, false, &settings);
+            assert!(reaches(&policies, peer, peer));
+            for (from, to) in [(peer, other), (other, peer), (other, other), (peer, alone), (alone, peer)] {
+                assert!(!reaches(&policies, from, to), "{from:?} {to:?}");
+            }
+        }
     }
 
     #[test]

@@ -324,6 +324,7 @@ impl NewInstance {
                 datacenter_id: datacenter.as_ref().map(|datacenter| datacenter.id),
                 on_node_loss: self.on_node_loss,
                 interruptible: owner.interruptible,
+                reaches_peers: owner.reaches_peers,
                 price_per_hour: spec.price_per_hour,
                 currency: spec.currency.clone(),
             },
@@ -358,12 +359,14 @@ pub(super) struct Owner {
     pub(super) managed_by: Option<String>,
     /// Whether an instance that finds no free unit may take the one of this instance.
     pub(super) interruptible: bool,
+    /// Whether it and others of its tenant can open connections to each other.
+    pub(super) reaches_peers: bool,
 }
 
 impl Owner {
     /// A new instance that the users of the tenant manage.
     pub(super) fn of(tenant: TenantId) -> Self {
-        Self { id: InstanceId::new(), tenant, managed_by: None, interruptible: false }
+        Self { id: InstanceId::new(), tenant, managed_by: None, interruptible: false, reaches_peers: false }
     }
 }
 

@@ -85,6 +85,7 @@ pub(crate) fn instance(state: State) -> Instance {
             datacenter_id: None,
             on_node_loss: OnNodeLoss::Restart,
             interruptible: false,
+            reaches_peers: false,
             price_per_hour: "0.5".parse().unwrap(),
             currency: "EUR".into(),
         },

@@ -65,6 +65,7 @@ pub(super) fn desired(instance: &Instance, url: &str) -> crds::Instance {
         shm_size_mib: template.shm_size_mib,
         runtime_class_name: template.runtime_class_name.clone(),
         root_inside: template.root_inside,
+        reaches_peers: instance.order.reaches_peers,
         secret_name: instance.secret_name(),
         start_timeout_seconds: template.start_timeout_seconds,
     }

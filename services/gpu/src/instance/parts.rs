@@ -47,6 +47,9 @@ pub struct Order {
     /// Whether an instance that finds no free unit may take the one of this instance.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interruptible: bool,
+    /// Whether it and other instances of its tenant that have this, too, can open connections to each other.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reaches_peers: bool,
     /// Price at the time of the order. Each claim sets its own.
     pub price_per_hour: Decimal,
     /// ISO 4217.

@@ -33,6 +33,7 @@ async fn a_service_orders_runs_and_deletes_an_instance_for_a_tenant() {
     let mut order = world.managed_order();
     order["name"] = json!("worker-1");
     order["datacenter"] = json!("dev-1");
+    order["reaches_peers"] = json!(true);
     // names that users may not choose
     order["env"] = json!([{ "name": "ATELIER_JOBS_URL", "value": "http://jobs" }]);
     order["secrets"] = json!([{ "name": "ATELIER_WORKER_TOKEN", "value": "hunter2" }]);
@@ -51,6 +52,7 @@ async fn a_service_orders_runs_and_deletes_an_instance_for_a_tenant() {
     let wanted = world.operator.unit(&unit).await.spec.instance.unwrap();
     let of_order = |variable: &&crds::EnvVar| variable.name == "ATELIER_JOBS_URL";
     assert_eq!(wanted.env.iter().find(of_order).map(|variable| variable.value.as_str()), Some("http://jobs"));
+    assert!(wanted.reaches_peers);
     // its users see it
     let shown = world.member().get(&format!("/v1/instances/{id}")).await.expect(200);
     assert_eq!((shown.str("managed_by"), shown.str("name")), ("jobs", "worker-1"));

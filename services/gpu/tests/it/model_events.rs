@@ -84,6 +84,7 @@ pub(crate) fn at(second: i64) -> Timestamp {
 pub(crate) fn order() -> Order {
     Order {
         interruptible: false,
+        reaches_peers: false,
         gpu_spec_id: GpuSpecId::new(),
         gpu_spec_name: "small".into(),
         gpu: None,

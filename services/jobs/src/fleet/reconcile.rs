@@ -282,5 +282,6 @@ fn body(order: &Order, token: SecretString, config: &FleetConfig) -> ManagedOrde
         secrets: vec![Secret { name: "ATELIER_WORKER_TOKEN".to_owned(), value: token }],
         wait: order.tenure == Tenure::Firm,
         interruptible: order.tenure == Tenure::Lent,
+        reaches_peers: order.dedicated,
     }
 }

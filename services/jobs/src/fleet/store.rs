@@ -107,6 +107,8 @@ pub(super) struct Order {
     pub(super) service: String,
     pub(super) version: Option<String>,
     pub(super) tenure: Tenure,
+    /// Its pool runs jobs of its owner only.
+    pub(super) dedicated: bool,
 }
 
 /// A worker that is to be ordered.
@@ -160,7 +162,7 @@ pub(super) async fn extend_order(
            from pools p
            where w.id = $1 and w.stage = 'ordered' and p.id = w.pool_id
            returning w.pool_id as pool, w.instance_id as "instance!: InstanceId", p.owner_id as "owner!: TenantId", w.name,
-                     w.gpu_spec, w.service as "service!", w.version, w.tenure"#,
+                     w.gpu_spec, w.service as "service!", w.version, w.tenure, p.dedicated"#,
         worker as WorkerId,
         time.as_secs_f64(),
     )

@@ -96,6 +96,7 @@ async fn the_queue_decides_how_many_workers_a_pool_has() {
         (&order["gpu_spec"], &order["service"], &order["version"], &order["wait"]),
         (&json!("small"), &json!("worker-webui"), &json!("1.10"), &json!(true))
     );
+    assert!(order.get("reaches_peers").is_none(), "only workers of a dedicated pool run programs together");
     assert_eq!(order["env"], json!([{ "name": "ATELIER_JOBS_URL", "value": "http://jobs:8097/" }]));
     let worker = site.register(&service, &pool, &instance).await;
     let member = site.world.member(&service, TenantId::new());
@@ -283,4 +284,19 @@ async fn only_sensible_pools_have_workers() {
     let refused = admin.post("/v1/platform-pools", body).await.expect_problem(422, "invalid-field");
     assert_eq!(refused.body["errors"][0]["pointer"], "/workers");
     service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_of_a_dedicated_pool_reach_each_other() {
+    let site = Site::new().await;
+    let service = site.world.start().await;
+    let body = json!({ "name": "acme", "gpu_specs": ["small"], "tenant_id": site.tenant, "dedicated": true,
+                       "applications": ["command"], "workers": workers(2, 2) });
+    let _ = site.world.admin(&service).post("/v1/platform-pools", body).await.expect(201);
+    let instances = eventually("two instances are ordered", async || {
+        let instances = site.gpu.instances();
+        (instances.len() == 2).then_some(instances)
+    })
+    .await;
+    assert!(instances.iter().all(|one| one.order["reaches_peers"] == true));
 }

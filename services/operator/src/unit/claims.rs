@@ -58,6 +58,17 @@ impl<'a> Planner<'a> {
         Ok(claim.allocated && claim.reserved_for.is_some())
     }
 
+    /// Why a pod that waits for its place can never be bound there: its claim has been deleted, or deleted and created again.
+    pub(super) fn lost_claim(&self, pod: &ObservedPod) -> Option<String> {
+        pod.required_node.as_ref().filter(|_| pod.node.is_none())?;
+        let name = pod.claim.as_ref()?;
+        match self.devices_are_reserved(pod) {
+            Err(message) => Some(message),
+            Ok(_) if self.claim_of(pod).is_some_and(|claim| claim.allocated) => None,
+            Ok(_) => Some(format!("the claim {name} has no devices any more")),
+        }
+    }
+
     /// Whether the claim requests what the unit needs, and is not reserved for an earlier unit of the same name.
     fn is_current(&self, claim: &ObservedDeviceClaim) -> bool {
         Some(&claim.template) == devices::template_hash(&self.unit.spec).as_ref()
@@ -80,7 +91,7 @@ impl<'a> Planner<'a> {
 
     /// Whether another pod can use the devices of this one after it.
     pub(super) fn devices_are_reusable(&self, pod: &ObservedPod) -> bool {
-        pod.claim.is_none() || self.claim_of(pod).is_some_and(|claim| self.is_usable(claim))
+        pod.claim.is_none() || self.claim_of(pod).is_some_and(|claim| claim.allocated && self.is_usable(claim))
     }
 
     /// The claim for another placeholder: an existing one, else a new one. `None` if the unit needs none.

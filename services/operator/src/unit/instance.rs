@@ -207,8 +207,8 @@ impl<'a> Planner<'a> {
             return self.wait_for_node(wanted, &node, false);
         }
         let node_accepts = state == NodeState::Accepts;
-        if let Err(why) = self.devices_are_reserved(pod) {
-            return self.take_back_hand_off(wanted, pod, node, node_accepts, &why);
+        if let Some(why) = self.lost_claim(pod) {
+            return self.take_back_hand_off(wanted, pod, node, false, &why);
         }
         let placeholder =
             self.placeholders().find(|other| other.node.as_deref() == Some(node.as_str()) && !other.deleting);

@@ -115,7 +115,8 @@ impl<'a> Planner<'a> {
             self.abandoned_claims.extend(pod.claim.clone());
             return Some(Loss::new(HeldReason::PlaceLost, message));
         }
-        self.devices_are_reserved(pod).err().map(|message| Loss::new(HeldReason::Scheduling, message))
+        let message = self.lost_claim(pod).or_else(|| self.devices_are_reserved(pod).err())?;
+        Some(Loss::new(HeldReason::Scheduling, message))
     }
 
     /// A placeholder holds a usable place: the others are deleted.

@@ -160,6 +160,9 @@ pub fn instance(
     labels.insert(names::LABEL_TENANT.to_owned(), instance.tenant_id.clone());
     labels.insert(LABEL_ATTEMPT.to_owned(), instance.attempt.to_string());
     labels.insert(LABEL_RESTART.to_owned(), instance.restart.to_string());
+    if instance.reaches_peers {
+        labels.insert(names::LABEL_PEERS.to_owned(), "true".to_owned());
+    }
     metadata.finalizers = Some(vec![names::FINALIZER_RUN.to_owned()]);
 
     let (volumes, volume_mounts) = volumes(instance);

@@ -142,7 +142,9 @@ async fn a_tenants_namespace_is_isolated_and_its_pods_are_confined() {
     let operator = lab.operator("one", None).await;
     lab.create_units(1).await;
     lab.held(0).await;
-    lab.set_instance(0, Some(lab.instance(0, 1))).await;
+    let mut peer = lab.instance(0, 1);
+    peer["reachesPeers"] = json!(true);
+    lab.set_instance(0, Some(peer)).await;
     lab.running(0, 1).await;
     let namespaces: Api<Namespace> = Api::all(lab.client.clone());
     let namespace = namespaces.get(&lab.tenant()).await.unwrap();
@@ -151,8 +153,10 @@ async fn a_tenants_namespace_is_isolated_and_its_pods_are_confined() {
     let mut found: Vec<_> =
         policies.list(&ListParams::default()).await.unwrap().iter().map(|policy| policy.name_any()).collect();
     found.sort();
-    assert_eq!(found, ["default-deny", "from-gateway", "to-internet"]);
-    let pod = lab.pods(0).await.remove(0).spec.unwrap();
+    assert_eq!(found, ["among-peers", "default-deny", "from-gateway", "to-internet"]);
+    let pod = lab.pods(0).await.remove(0);
+    assert_eq!(pod.labels()[names::LABEL_PEERS], "true");
+    let pod = pod.spec.unwrap();
     assert_eq!(pod.automount_service_account_token, Some(false));
     assert_eq!(pod.service_account_name.as_deref(), Some("atelier"));
     assert_eq!(pod.security_context.unwrap().run_as_non_root, Some(true));
@@ -188,7 +192,7 @@ async fn a_new_tenants_pod_is_not_bound_before_its_namespace_is_confined() {
     let running = lab.running(0, 1).await;
     assert_eq!(running.instance.unwrap().pod_name, pod.metadata.name.unwrap());
     let policies: Api<NetworkPolicy> = Api::namespaced(lab.client.clone(), &lab.tenant());
-    assert_eq!(policies.list(&ListParams::default()).await.unwrap().items.len(), 3);
+    assert_eq!(policies.list(&ListParams::default()).await.unwrap().items.len(), 4);
     lab.end(operator, 1).await;
 }
 
@@ -220,7 +224,7 @@ async fn a_start_writes_nothing_to_a_namespace_that_is_as_it_should_be() {
     lab.held(1).await;
     counts_pods("1").await;
     let text = operator.process.metrics.text();
-    assert!(text.contains("operator_writes_total{kind=\"tenant\"} 6\n"), "{text}");
+    assert!(text.contains("operator_writes_total{kind=\"tenant\"} 7\n"), "{text}");
     lab.end(operator, 2).await;
 }
 

@@ -99,18 +99,25 @@ fn an_instance_deleted_on_a_lost_node_starts_elsewhere() {
     assert!(world.pods.iter().all(|pod| pod.uid != at.uid), "the deleted pod is gone");
 }
 
-/// The claim of a pod that waits for its place is deleted: no pod can be bound with it any more. The start goes on with
-/// another claim.
+/// The claim of a pod that waits for its place is deleted, and perhaps created again: the pod can never be bound with it. The
+/// start goes on with another claim, and a stop gets the place back, also when the operator is killed on the way.
 #[test]
-fn a_start_survives_the_deletion_of_its_claim_at_any_step() {
-    for (writes, by_force) in (0..12).flat_map(|writes| [(writes, false), (writes, true)]) {
-        let mut world = World::new(true);
-        world.settle();
-        world.event(&Event::Start(0, Fate::Fine));
-        world.reconcile(0, writes);
-        world.event(&Event::DeleteClaim(0, by_force));
-        world.settle();
-        world.check_settled();
+fn a_start_and_a_stop_survive_the_deletion_of_the_claim_at_any_step() {
+    for (first, then) in (0..7).flat_map(|first| (0..7).map(move |then| (first, then))) {
+        for (by_force, stop) in [(false, false), (false, true), (true, false), (true, true)] {
+            let mut world = World::new(true);
+            world.settle();
+            world.event(&Event::Start(0, Fate::Fine));
+            if stop {
+                world.settle();
+                world.event(&Event::Stop(0));
+            }
+            world.reconcile(0, first);
+            world.event(&Event::DeleteClaim(0, by_force));
+            world.reconcile(0, then);
+            world.settle();
+            world.check_settled();
+        }
     }
 }
 

@@ -49,6 +49,10 @@ pub(crate) struct ManagedOrder {
     /// starts in a unit that nobody waits for, beyond those that are held back. Not with `wait`.
     #[serde(default)]
     interruptible: bool,
+    /// Whether the instance and other instances of the tenant that have this, too, can open connections to each other. Others
+    /// cannot.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    reaches_peers: bool,
 }
 
 /// A change of an interruptible instance.
@@ -84,6 +88,7 @@ impl ManagedOrder {
             tenant: self.tenant_id,
             managed_by: Some(manager.to_owned()),
             interruptible: self.interruptible,
+            reaches_peers: self.reaches_peers,
         }
     }
 
