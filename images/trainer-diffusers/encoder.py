@@ -31,7 +31,7 @@ def embed(base: BaseModel, prompts: list[str], device: torch.device, dtype: torc
     parts = {"unet": None, "vae": None}
     if base.kind is Kind.SD:
         parts |= {"safety_checker": None, "feature_extractor": None, "requires_safety_checker": False}
-    pipeline = pipeline_class(base).from_pretrained(base.folder, torch_dtype=dtype, **parts, **LOCAL).to(device)
+    pipeline = pipeline_class(base).from_pretrained(base.folder, dtype=dtype, **parts, **LOCAL).to(device)
     embeddings = []
     for prompt in prompts:
         encoded = pipeline.encode_prompt(
@@ -42,7 +42,7 @@ def embed(base: BaseModel, prompts: list[str], device: torch.device, dtype: torc
 
 def load_vae(base: BaseModel, device: torch.device) -> AutoencoderKL:
     """In float32: in half precision the VAE of SDXL overflows."""
-    return AutoencoderKL.from_pretrained(base.folder, subfolder="vae", torch_dtype=torch.float32, **LOCAL).to(device)
+    return AutoencoderKL.from_pretrained(base.folder, subfolder="vae", dtype=torch.float32, **LOCAL).to(device)
 
 
 @torch.no_grad()

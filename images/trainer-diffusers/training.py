@@ -26,7 +26,7 @@ class Training:
         own = [Example(encode(vae, picture.pixels), self.prompt, picture.time_ids) for picture in pictures]
         del vae
 
-        unet = UNet2DConditionModel.from_pretrained(base.folder, subfolder="unet", torch_dtype=dtype, **LOCAL)
+        unet = UNet2DConditionModel.from_pretrained(base.folder, subfolder="unet", dtype=dtype, **LOCAL)
         adapter.add(unet, parameters.rank, parameters.seed)
         unet.to(self.device)
         # the new adapter changes nothing: these are pictures of the base model

@@ -18,6 +18,8 @@ from diffusers import (AutoencoderKL, DDIMScheduler, EulerDiscreteScheduler, Sta
                        StableDiffusionXLPipeline, UNet2DConditionModel)
 from transformers import CLIPTextConfig, CLIPTextModel, CLIPTextModelWithProjection, CLIPTokenizer
 
+from worker import folder_of, log, start
+
 torch.set_num_threads(1)
 FEATURES = 32
 # sample_size 32 and a VAE that halves once: pictures of 64 pixels
@@ -32,7 +34,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer = _tokenizer(folder / "tokenizer")
     StableDiffusionPipeline(
         vae=_vae(), text_encoder=CLIPTextModel(_text(tokenizer)).eval(), tokenizer=tokenizer, unet=_unet(),
-        scheduler=DDIMScheduler(**BETAS, clip_sample=False, set_alpha_to_one=False), safety_checker=None,
+        scheduler=DDIMScheduler(**BETAS, clip_sample=False, set_alpha_to_one=False, steps_offset=1), safety_checker=None,
         feature_extractor=None, requires_safety_checker=False,
     ).save_pretrained(folder / "tiny-sd")
     StableDiffusionXLPipeline(
@@ -47,6 +49,17 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     other.mkdir()
     (other / "model_index.json").write_text(json.dumps({"_class_name": "FluxPipeline"}))
     return folder
+
+
+@pytest.fixture(scope="session")
+def trainings(models: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The folder of a training without interruption, by base model."""
+    folder = tmp_path_factory.mktemp("trainings")
+    jobs = {name: folder_of(folder / name, base_model=name) for name in ["tiny-sd", "tiny-sdxl"]}
+    processes = {name: start(job, models, TRAINER_CHECKPOINT_STEPS="25") for name, job in jobs.items()}
+    for name, process in processes.items():
+        assert process.wait(timeout=120) == 0, log(jobs[name])
+    return jobs
 
 
 def _tokenizer(folder: Path) -> CLIPTokenizer:

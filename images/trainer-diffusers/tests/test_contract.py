@@ -11,7 +11,7 @@ from PIL import Image
 from safetensors import safe_open
 
 import train
-from worker import folder_of, lines, log, picture, run, start, steps, wait
+from worker import STEPS, folder_of, lines, log, picture, run, start, steps, wait
 
 
 def adapter(folder: Path) -> dict[str, torch.Tensor]:
@@ -28,57 +28,48 @@ def assert_same(one: Path, other: Path) -> None:
 
 
 @pytest.mark.parametrize("base_model", ["tiny-sd", "tiny-sdxl"])
-def test_a_training_has_all_results(tmp_path: Path, models: Path, base_model: str) -> None:
-    job = folder_of(tmp_path / "job", base_model=base_model, steps=4)
-    assert run(job, models, TRAINER_CHECKPOINT_STEPS="2") == 0, log(job)
-    assert log(job) == "", "the log is for people"
+def test_a_training_has_all_results(trainings: dict[str, Path], base_model: str) -> None:
+    job = trainings[base_model]
+    assert log(job) == "", "its end is shown to users"
     assert sorted(path.name for path in (job / "outputs").iterdir()) == ["loss.csv", "model.safetensors", "preview.png"]
     assert Image.open(job / "outputs" / "preview.png").size == (64, 64)
     losses = (job / "outputs" / "loss.csv").read_text().splitlines()
-    assert losses[0] == "step,loss" and [line.split(",")[0] for line in losses[1:]] == ["1", "2", "3", "4"]
-    assert [sorted(line) for line in lines(job)] == [
-        ["step", "steps"], *[["loss", "step", "steps"]] * 2, ["checkpoint"], *[["loss", "step", "steps"]] * 2, ["checkpoint"]]
-    assert [line["checkpoint"] for line in lines(job) if "checkpoint" in line] == [2, 4]
-    assert not list(job.glob("*.part")) and not (tmp_path / "hub").exists()
+    assert losses[0] == "step,loss" and [line.split(",")[0] for line in losses[1:]] == [str(n + 1) for n in range(STEPS)]
+    assert lines(job)[0] == {"step": 0, "steps": STEPS}
+    assert steps(job) == list(range(1, STEPS + 1)) and all(line.get("steps", STEPS) == STEPS for line in lines(job))
+    saved = [(lines(job)[at - 1]["step"], line["checkpoint"]) for at, line in enumerate(lines(job)) if "checkpoint" in line]
+    assert saved == [(25, 25), (50, 50), (60, 60)]
+    assert not list(job.glob("*.part")) and not (job.parent / "hub").exists()
 
 
-def test_the_default_base_model(tmp_path: Path, models: Path) -> None:
-    job = folder_of(tmp_path / "job", base_model="default", steps=1)
-    assert run(job, models, TRAINER_DEFAULT_MODEL="tiny-sd") == 0, log(job)
-    with safe_open(job / "outputs" / "model.safetensors", "pt") as file:
-        assert file.metadata()["base_model"] == "tiny-sd"
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory, models: Path) -> Path:
+@pytest.fixture
+def whole(trainings: dict[str, Path]) -> Path:
     """A training without interruption, which the others have to equal."""
-    job = folder_of(tmp_path_factory.mktemp("whole") / "job", steps=60)
-    assert run(job, models) == 0, log(job)
-    return job
+    return trainings["tiny-sd"]
 
 
 def test_after_sigterm_a_training_goes_on_to_the_same_bits(tmp_path: Path, models: Path, whole: Path) -> None:
-    job = folder_of(tmp_path / "job", steps=60)
+    job = folder_of(tmp_path / "job")
     process = start(job, models)
     wait(process, lambda: len(steps(job)) >= 5)
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=15) == 75, log(job)
     stopped = lines(job)[-1]["checkpoint"]
-    assert 5 <= stopped < 60 and not list((job / "outputs").iterdir())
+    assert 5 <= stopped < STEPS and not list((job / "outputs").iterdir())
     (job / "progress").unlink()
     assert run(job, models) == 0, log(job)
-    assert lines(job)[0] == {"step": stopped, "steps": 60} and steps(job)[0] == stopped + 1
+    assert lines(job)[0] == {"step": stopped, "steps": STEPS} and steps(job)[0] == stopped + 1
     assert_same(job, whole)
 
 
 def test_after_sigkill_a_training_goes_on_from_its_checkpoint(tmp_path: Path, models: Path, whole: Path) -> None:
-    job = folder_of(tmp_path / "job", steps=60)
+    job = folder_of(tmp_path / "job")
     process = start(job, models, TRAINER_CHECKPOINT_STEPS="10")
     wait(process, lambda: len(steps(job)) >= 25)
     process.kill()
     process.wait()
     # as the runner does: another folder, in which only the checkpoint is left
-    after = folder_of(tmp_path / "after", steps=60)
+    after = folder_of(tmp_path / "after")
     shutil.copy(job / "checkpoint", after / "checkpoint")
     assert run(after, models, TRAINER_CHECKPOINT_STEPS="10") == 0, log(after)
     assert steps(after)[0] > 20 and steps(after)[0] % 10 == 1
@@ -95,16 +86,16 @@ def test_sigterm_before_the_first_step(tmp_path: Path, models: Path) -> None:
     assert steps(job) == []
 
 
-@pytest.mark.parametrize("content", [b"", b"not a checkpoint", "cut", "other rank"])
-def test_a_broken_checkpoint_begins_anew(tmp_path: Path, models: Path, whole: Path, content: bytes | str) -> None:
-    job = folder_of(tmp_path / "job", steps=2)
+@pytest.mark.parametrize("rank", [4, 2])
+def test_a_checkpoint_that_cannot_be_used_begins_anew(tmp_path: Path, models: Path, whole: Path, rank: int) -> None:
+    """One that is cut off, and one of another rank. The base model is the default of the worker."""
+    job = folder_of(tmp_path / "job", base_model="default", steps=2, rank=rank)
     good = (whole / "checkpoint").read_bytes()
-    if content == "other rank":
-        content = good
-        job = folder_of(tmp_path / "other", steps=2, rank=2)
-    (job / "checkpoint").write_bytes(good[: len(good) // 2] if content == "cut" else content)
-    assert run(job, models) == 0, log(job)
+    (job / "checkpoint").write_bytes(good[: len(good) // 2] if rank == 4 else good)
+    assert run(job, models, TRAINER_DEFAULT_MODEL="tiny-sd") == 0, log(job)
     assert steps(job) == [1, 2] and "begins anew" in log(job)
+    with safe_open(job / "outputs" / "model.safetensors", "pt") as file:
+        assert file.metadata()["base_model"] == "tiny-sd"
 
 
 def png(image: Image.Image) -> bytes:

@@ -12,7 +12,8 @@ import numpy as np
 from PIL import Image
 
 PROGRAM = Path(__file__).parents[1] / "train.py"
-PARAMETERS = {"images": ["upl_x"], "theme": "dog", "token": "sks", "name": "Rex", "base_model": "tiny-sd", "steps": 12,
+STEPS = 60
+PARAMETERS = {"images": ["upl_x"], "theme": "dog", "token": "sks", "name": "Rex", "base_model": "tiny-sd", "steps": STEPS,
               "rank": 4, "seed": 7}
 
 
@@ -44,7 +45,7 @@ def start(folder: Path, models: Path, **settings: str) -> subprocess.Popen:
     proxies = {name: "http://127.0.0.1:9" for name in ["http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"]}
     env = {name: value for name, value in os.environ.items() if not name.startswith(("TRAINER_", "HF_", "ATELIER_"))}
     env |= {"ATELIER_JOB_DIR": str(folder), "TRAINER_MODELS": str(models), "TRAINER_DEVICE": "cpu",
-            "TRAINER_LEARNING_RATE": "2e-3", "OMP_NUM_THREADS": "1", "HF_HOME": str(folder.parent / "hub")}
+            "TRAINER_LEARNING_RATE": "1e-2", "OMP_NUM_THREADS": "1", "HF_HOME": str(folder.parent / "hub")}
     with (folder / "log").open("wb") as log:
         return subprocess.Popen([sys.executable, PROGRAM], cwd=folder, env=env | proxies | settings, stdout=log, stderr=log)
 
