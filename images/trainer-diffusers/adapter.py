@@ -16,8 +16,10 @@ VERSIONS = {Kind.SD: "sd_v1", Kind.SDXL: "sdxl_base_v1-0"}
 
 
 def add(unet: UNet2DConditionModel, rank: int, seed: int) -> None:
-    """Adds an adapter that changes nothing yet, in float32; all other weights are frozen. The UNet is on the CPU, so the
-    weights are the same for all devices."""
+    """Adds an adapter that changes nothing yet, in float32, and freezes all other weights.
+
+    The UNet is on the CPU, so the weights are the same for all devices.
+    """
     unet.requires_grad_(False)
     torch.manual_seed(seed)
     unet.add_adapter(LoraConfig(r=rank, lora_alpha=rank, init_lora_weights="gaussian", target_modules=TARGETS))
@@ -25,7 +27,7 @@ def add(unet: UNet2DConditionModel, rank: int, seed: int) -> None:
 
 
 def weights(unet: UNet2DConditionModel) -> dict[str, torch.nn.Parameter]:
-    """By names as `down_blocks.0.….attn1.to_q.lora_A.default.weight`: lora_A is [rank, inputs], lora_B [outputs, rank]."""
+    """By names as `down_blocks.0.….to_q.lora_A.default.weight`. lora_A is [rank, inputs], lora_B [outputs, rank]."""
     return {name: weight for name, weight in unet.named_parameters() if weight.requires_grad}
 
 

@@ -32,7 +32,7 @@ class BaseModel:
 def find(settings: Settings, name: str) -> BaseModel:
     """The base model of a name; `default` is the one of the settings.
 
-    Raises InputError if there is none. A damaged one is the operator's fault, and raises OSError, ValueError or KeyError.
+    Raises InputError if there is none. A damaged one, the operator's fault, raises OSError, ValueError or KeyError.
     """
     if name == "default":
         if settings.default_model is None:

@@ -1,4 +1,4 @@
-"""The user's pictures. Pillow decides what a picture is; torch is not needed here, so invalid inputs fail within a second."""
+"""The user's pictures. They are read without torch, so invalid inputs fail within a second."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +15,10 @@ MIN_EDGE = 64
 
 @dataclass(frozen=True)
 class Picture:
-    """pixels: float32 [3, resolution, resolution], from -1 to 1. time_ids: height and width before the crop, its top and left
-    edge, height and width after it; SDXL is conditioned on them."""
+    """pixels: float32 [3, resolution, resolution], from -1 to 1.
+
+    time_ids: original height and width, top and left edge of the crop, height and width after it. For SDXL.
+    """
 
     pixels: np.ndarray
     time_ids: tuple[int, int, int, int, int, int]

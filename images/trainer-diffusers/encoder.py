@@ -1,5 +1,4 @@
-"""What the UNet is conditioned on and trained towards: embeddings of prompts and latents of pictures. Each is computed once; the
-text encoders and the VAE are freed then."""
+"""Embeddings of prompts and latents of pictures. Each is computed once; text encoders and VAE are freed then."""
 
 from dataclasses import dataclass
 
@@ -47,7 +46,7 @@ def load_vae(base: BaseModel, device: torch.device) -> AutoencoderKL:
 
 @torch.no_grad()
 def encode(vae: AutoencoderKL, pixels: np.ndarray) -> torch.Tensor:
-    """pixels: [3, height, width]. Returns scaled latents, [1, channels, height / 8, width / 8]: the mode of the distribution."""
+    """pixels: [3, height, width]. Returns scaled latents, [1, channels, height / 8, width / 8]: the mode, no sample."""
     batch = torch.from_numpy(pixels).unsqueeze(0).to(vae.device)
     return vae.encode(batch).latent_dist.mode() * vae.config.scaling_factor
 

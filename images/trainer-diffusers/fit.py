@@ -1,5 +1,8 @@
-"""The fit of the adapter. Pictures, noise and timesteps of a step are functions of the seed and the step, so a resumed fit makes
-the adapter that one without interruption makes."""
+"""The fit of the adapter.
+
+Picture, noise and timestep of a step are functions of the seed and the step, so a resumed fit makes the adapter that an
+uninterrupted one makes.
+"""
 
 import hashlib
 from contextlib import AbstractContextManager
@@ -30,7 +33,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Examples:
-    """pictures: the user's, one for each step. class_pictures: of prior preservation, one more for each step; may be empty."""
+    """pictures: the user's, one in each step. class_pictures: of prior preservation, one more in each step, or none."""
 
     pictures: list[Example]
     class_pictures: list[Example]
@@ -119,7 +122,7 @@ class Fit:
                 raise ValueError("of another training")
             self.optimizer.load_state_dict(state["optimizer"])
             self.scaler.load_state_dict(state["scaler"])
-        except Exception as error:  # a damaged file raises many kinds: RuntimeError, UnpicklingError, EOFError, KeyError
+        except Exception as error:  # damaged files raise many kinds: RuntimeError, UnpicklingError, EOFError, KeyError
             raise CheckpointError(str(error)) from error
         with torch.no_grad():
             for name, weight in self.weights.items():

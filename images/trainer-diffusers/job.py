@@ -79,7 +79,7 @@ class Job:
         self._replace(outputs / name, write)
 
     def _replace(self, path: Path, write: Callable[[BinaryIO], None]) -> None:
-        """Readers see the old content or the new one. Written aside in the job's folder, so `outputs/` has no partial files."""
+        """Readers see the old content or the new one. It is written beside `outputs/`: partial files are no results."""
         aside = self.folder / f"{path.name}.part"
         with aside.open("wb") as file:
             write(file)
@@ -89,8 +89,10 @@ class Job:
 
 
 class Termination:
-    """SIGTERM ends the process at once with STOPPED: nothing is lost, or the last checkpoint has all of it. While `deferred`,
-    it sets `requested` instead."""
+    """What SIGTERM does: it ends the process at once with STOPPED, or sets `requested` while it is `deferred`.
+
+    It has to be deferred while there are steps that no checkpoint has.
+    """
 
     def __init__(self) -> None:
         self.requested = False

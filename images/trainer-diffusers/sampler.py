@@ -14,8 +14,10 @@ def sample(
     base: BaseModel, unet: UNet2DConditionModel, prompt: Embedding, negative: Embedding, generator: torch.Generator
 ) -> torch.Tensor:
     """Returns scaled latents of one picture, [1, channels, height, width]. The generator is one of the CPU."""
-    parts = {"vae": None, "text_encoder": None, "tokenizer": None, "unet": unet,
-             "scheduler": DDIMScheduler.from_pretrained(base.folder, subfolder="scheduler", local_files_only=True)}
+    # the configuration may be of another class, without these two
+    scheduler = DDIMScheduler.from_pretrained(
+        base.folder, subfolder="scheduler", local_files_only=True, clip_sample=False, set_alpha_to_one=False)
+    parts = {"vae": None, "text_encoder": None, "tokenizer": None, "unet": unet, "scheduler": scheduler}
     arguments = {"prompt_embeds": prompt.text, "negative_prompt_embeds": negative.text}
     if base.kind is Kind.SDXL:
         parts |= {"text_encoder_2": None, "tokenizer_2": None, "add_watermarker": False}
@@ -23,13 +25,8 @@ def sample(
     else:
         parts |= {"safety_checker": None, "feature_extractor": None, "requires_safety_checker": False}
     pipeline = pipeline_class(base)(**parts)
-    pipeline.set_progress_bar_config(disable=True)
     size = {"height": base.resolution, "width": base.resolution}
-    noise = _noise(base, unet, generator).to(unet.device, unet.dtype)
+    edge = unet.config.sample_size
+    noise = torch.randn(1, unet.config.in_channels, edge, edge, generator=generator).to(unet.device, unet.dtype)
     return pipeline(**arguments, **size, latents=noise, num_inference_steps=STEPS, guidance_scale=GUIDANCE,
                     output_type="latent").images
-
-
-def _noise(base: BaseModel, unet: UNet2DConditionModel, generator: torch.Generator) -> torch.Tensor:
-    edge = unet.config.sample_size
-    return torch.randn(1, unet.config.in_channels, edge, edge, generator=generator)

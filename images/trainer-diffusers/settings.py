@@ -1,4 +1,4 @@
-"""Settings of the operator: environment variables that begin with TRAINER_. Variables that begin with ATELIER_ are the runner's."""
+"""Settings of the operator: environment variables that begin with TRAINER_."""
 
 import os
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Trains an adapter of Stable Diffusion with a few pictures: the program of `dreambooth.train` (docs/JOBS.md, Training).
+"""Trains an adapter of Stable Diffusion with a few pictures: the program of `dreambooth.train` (docs/JOBS.md).
 
 Heavy modules are imported when they are needed: SIGTERM is handled, and the inputs are checked, before torch is there.
 """

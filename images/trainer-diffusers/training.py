@@ -8,7 +8,7 @@ from diffusers import DDPMScheduler, UNet2DConditionModel
 import adapter
 from base import BaseModel
 from dataset import Picture
-from encoder import LOCAL, decode, embed, encode, load_vae
+from encoder import LOCAL, Embedding, decode, embed, encode, load_vae
 from fit import CheckpointError, Example, Examples, Fit, generator
 from job import Job
 from sampler import sample
@@ -29,19 +29,20 @@ class Training:
         unet = UNet2DConditionModel.from_pretrained(base.folder, subfolder="unet", dtype=dtype, **LOCAL)
         adapter.add(unet, parameters.rank, parameters.seed)
         unet.to(self.device)
-        # the new adapter changes nothing: these are pictures of the base model
-        edge = base.resolution
-        others = [
-            Example(sample(base, unet, class_prompt, self.negative, generator(parameters.seed, "class", number)).float(),
-                    class_prompt, (edge, edge, 0, 0, edge, edge))
-            for number in range(settings.prior_pictures)
-        ]
+        others = self._class_pictures(unet, class_prompt, settings.prior_pictures)
         if self.device.type == "cuda":
             unet.enable_gradient_checkpointing()
         scheduler = DDPMScheduler.from_pretrained(base.folder, subfolder="scheduler", local_files_only=True)
         examples = Examples(own, others, settings.prior_weight)
         self.fit = Fit(unet, scheduler, examples, parameters.seed, settings.learning_rate)
         self._resume()
+
+    def _class_pictures(self, unet: UNet2DConditionModel, prompt: Embedding, count: int) -> list[Example]:
+        """Pictures of the base model: the new adapter changes nothing yet."""
+        seed, edge = self.job.parameters.seed, self.base.resolution
+        draws = [generator(seed, "class", number) for number in range(count)]
+        latents = [sample(self.base, unet, prompt, self.negative, draw).float() for draw in draws]
+        return [Example(picture, prompt, (edge, edge, 0, 0, edge, edge)) for picture in latents]
 
     def _resume(self) -> None:
         if not self.job.checkpoint.exists():
@@ -87,4 +88,4 @@ def _device(name: str) -> tuple[torch.device, torch.dtype]:
         return torch.device("cpu"), torch.float32
     if not torch.cuda.is_available():
         raise RuntimeError("There is no CUDA device.")
-    return torch.device("cuda"), torch.bfloat16 if torch.cuda.is_bf16_supported(False) else torch.float16
+    return torch.device("cuda"), torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else torch.float16

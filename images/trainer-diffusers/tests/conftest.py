@@ -34,8 +34,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer = _tokenizer(folder / "tokenizer")
     StableDiffusionPipeline(
         vae=_vae(), text_encoder=CLIPTextModel(_text(tokenizer)).eval(), tokenizer=tokenizer, unet=_unet(),
-        scheduler=DDIMScheduler(**BETAS, clip_sample=False, set_alpha_to_one=False, steps_offset=1), safety_checker=None,
-        feature_extractor=None, requires_safety_checker=False,
+        scheduler=DDIMScheduler(**BETAS, clip_sample=False, set_alpha_to_one=False, steps_offset=1),
+        safety_checker=None, feature_extractor=None, requires_safety_checker=False,
     ).save_pretrained(folder / "tiny-sd")
     StableDiffusionXLPipeline(
         vae=_vae(), text_encoder=CLIPTextModel(_text(tokenizer)).eval(), tokenizer=tokenizer,
@@ -75,8 +75,8 @@ def _tokenizer(folder: Path) -> CLIPTokenizer:
 
 def _text(tokenizer: CLIPTokenizer) -> CLIPTextConfig:
     return CLIPTextConfig(
-        vocab_size=len(tokenizer), hidden_size=FEATURES, intermediate_size=37, num_hidden_layers=2, num_attention_heads=4,
-        projection_dim=FEATURES, max_position_embeddings=77, bos_token_id=tokenizer.bos_token_id,
+        vocab_size=len(tokenizer), hidden_size=FEATURES, intermediate_size=37, num_hidden_layers=2,
+        num_attention_heads=4, projection_dim=FEATURES, max_position_embeddings=77, bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id)
 
 

@@ -1,4 +1,4 @@
-"""What a training makes: that it learns, that its file is one of kohya's format, and that loaders of that format take it."""
+"""What a training makes: that it learns, and that its file is one of kohya's format, which diffusers loads."""
 
 import re
 from pathlib import Path

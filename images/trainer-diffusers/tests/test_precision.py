@@ -1,4 +1,4 @@
-"""Half precision and gradient checkpointing, as on CUDA, but on the CPU: types match, and the adapter stays in float32."""
+"""Half precision and gradient checkpointing as on CUDA, but on the CPU."""
 
 from pathlib import Path
 

@@ -13,8 +13,8 @@ from PIL import Image
 
 PROGRAM = Path(__file__).parents[1] / "train.py"
 STEPS = 60
-PARAMETERS = {"images": ["upl_x"], "theme": "dog", "token": "sks", "name": "Rex", "base_model": "tiny-sd", "steps": STEPS,
-              "rank": 4, "seed": 7}
+PARAMETERS = {"images": ["upl_x"], "theme": "dog", "token": "sks", "name": "Rex", "base_model": "tiny-sd",
+              "steps": STEPS, "rank": 4, "seed": 7}
 
 
 def folder_of(path: Path, pictures: dict[str, bytes] | None = None, **parameters: object) -> Path:
@@ -27,8 +27,8 @@ def folder_of(path: Path, pictures: dict[str, bytes] | None = None, **parameters
     for name, content in (pictures or {}).items():
         (path / "inputs" / name).write_bytes(content)
     uploads = [f"inputs/{file.name}" for file in sorted((path / "inputs").iterdir())]
-    text = {"application": "dreambooth", "method": "train", "parameters": PARAMETERS | parameters, "uploads": uploads,
-            "models": []}
+    text = {"application": "dreambooth", "method": "train", "parameters": PARAMETERS | parameters,
+            "uploads": uploads, "models": []}
     (path / "input.json").write_text(json.dumps(text))
     return path
 
@@ -46,8 +46,9 @@ def start(folder: Path, models: Path, **settings: str) -> subprocess.Popen:
     env = {name: value for name, value in os.environ.items() if not name.startswith(("TRAINER_", "HF_", "ATELIER_"))}
     env |= {"ATELIER_JOB_DIR": str(folder), "TRAINER_MODELS": str(models), "TRAINER_DEVICE": "cpu",
             "TRAINER_LEARNING_RATE": "1e-2", "OMP_NUM_THREADS": "1", "HF_HOME": str(folder.parent / "hub")}
+    env |= proxies | settings
     with (folder / "log").open("wb") as log:
-        return subprocess.Popen([sys.executable, PROGRAM], cwd=folder, env=env | proxies | settings, stdout=log, stderr=log)
+        return subprocess.Popen([sys.executable, PROGRAM], cwd=folder, env=env, stdout=log, stderr=log)
 
 
 def run(folder: Path, models: Path, **settings: str) -> int:
