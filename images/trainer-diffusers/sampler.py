@@ -25,6 +25,7 @@ def sample(
     else:
         parts |= {"safety_checker": None, "feature_extractor": None, "requires_safety_checker": False}
     pipeline = pipeline_class(base)(**parts)
+    pipeline.set_progress_bar_config(disable=True)
     size = {"height": base.resolution, "width": base.resolution}
     edge = unet.config.sample_size
     noise = torch.randn(1, unet.config.in_channels, edge, edge, generator=generator).to(unet.device, unet.dtype)
