@@ -91,7 +91,8 @@ impl<'a> Planner<'a> {
 
     /// Whether another pod can use the devices of this one after it.
     pub(super) fn devices_are_reusable(&self, pod: &ObservedPod) -> bool {
-        pod.claim.is_none() || self.claim_of(pod).is_some_and(|claim| claim.allocated && self.is_usable(claim))
+        pod.claim.is_none()
+            || self.claim_of(pod).is_some_and(|claim| claim.allocated && self.is_usable(claim))
     }
 
     /// The claim for another placeholder: an existing one, else a new one. `None` if the unit needs none.
