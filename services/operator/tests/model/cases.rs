@@ -67,8 +67,7 @@ fn nothing_is_written_when_nothing_changed() {
     }
 }
 
-/// A pod that somebody deletes on a lost node is not waited for: its instance starts elsewhere. The pod ends when its node
-/// is back.
+/// An instance whose pod was deleted on a lost node starts elsewhere, before that pod has ended.
 #[test]
 fn an_instance_deleted_on_a_lost_node_starts_elsewhere() {
     let mut world = World::new(false);
