@@ -5,15 +5,13 @@ use std::collections::HashMap;
 use api::Checks;
 use ids::{JobId, PoolId, TenantId};
 use jiff::{SignedDuration, Timestamp};
-use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 use sqlx::PgConnection;
-use uuid::Uuid;
 
 use super::{
     inputs,
     model::{Gang, Group, GroupMode, Job, JobState, Level},
-    store::{self, Number, Submission},
+    number::{self, Number},
+    store::{self, Submission},
     view::{JobChange, NewJob},
 };
 use crate::{
@@ -62,26 +60,32 @@ pub(crate) async fn submit_all(
     now: Timestamp,
 ) -> Result<Vec<Result<Submitted, Error>>, Error> {
     tenant::check_active(conn, owner).await?;
-    let mut numbers = Numbers { owner, of_batch: HashMap::new() };
     let mut pools = Pools { owner, known: HashMap::new() };
-    let (mut results, mut accepted) = (Vec::with_capacity(all.len()), Vec::new());
+    let mut checked = Vec::with_capacity(all.len());
     for new in all {
-        let submission = match read(new) {
-            Ok(submission) => submission,
-            Err(error) => {
-                results.push(Err(error));
-                continue;
+        checked.push(match read(new) {
+            Ok(submission) => {
+                let pool = check(conn, &mut pools, &submission, now).await?;
+                Ok((submission, pool))
             }
-        };
-        let (pool, ready) = match check(conn, &mut pools, &submission, now).await? {
-            Ok(pool) => (Some(pool), Ok(())),
-            Err(refused) => (None, Err(refused)),
-        };
-        let result = numbers.place(conn, &submission, ready).await?;
-        let result = result.map(|id| Submitted { id, is_new: id == submission.id });
-        if let (Some(pool), Ok(Submitted { is_new: true, .. })) = (pool, &result) {
-            accepted.push((submission, pool));
-        }
+            Err(error) => Err(error),
+        });
+    }
+    let numbered: Vec<_> = checked.iter().flatten().map(|(job, pool)| (job, pool.is_ok())).collect();
+    let numbers = number::take(conn, owner, &numbered).await?;
+    let (mut results, mut accepted) = (Vec::with_capacity(checked.len()), Vec::new());
+    for checked in checked {
+        let result = checked.and_then(|(submission, pool)| {
+            let id = submission.id;
+            // a repetition may come when the deadline is over, and its inputs are gone
+            match numbers.get(&id) {
+                Some(Number::Same(job)) => return Ok(Submitted { id: *job, is_new: false }),
+                Some(Number::Other(job)) => return Err(Error::ReqNoReused(*job)),
+                Some(Number::New) | None => {}
+            }
+            accepted.push((submission, pool?));
+            Ok(Submitted { id, is_new: true })
+        });
         results.push(result);
     }
     if !accepted.is_empty() {
@@ -158,46 +162,6 @@ pub(super) fn choose(found: Option<ForJobs>, submission: &Submission<'_>) -> Res
     }
 }
 
-/// The request numbers of a tenant.
-struct Numbers {
-    owner: TenantId,
-    /// Numbers that were taken for this batch, whose jobs have no rows yet.
-    of_batch: HashMap<Uuid, (JobId, Vec<u8>)>,
-}
-
-impl Numbers {
-    /// Returns the submission's own job, if it is `ready`, or that which has its request number.
-    async fn place(
-        &mut self,
-        conn: &mut PgConnection,
-        submission: &Submission<'_>,
-        ready: Result<(), Error>,
-    ) -> sqlx::Result<Result<JobId, Error>> {
-        let id = submission.id;
-        let Some(req_no) = submission.req_no else { return Ok(ready.map(|()| id)) };
-        let content = content(submission);
-        let known = match self.of_batch.get(&req_no) {
-            Some((job, own)) if *own == content => Some(Number::Same(*job)),
-            Some((job, _)) => Some(Number::Other(*job)),
-            None => store::find_number(conn, self.owner, req_no, &content).await?,
-        };
-        let number = match (known, ready) {
-            // a repetition may come when the deadline is over, and its inputs are gone
-            (Some(number), _) => number,
-            (None, Err(refused)) => return Ok(Err(refused)),
-            (None, Ok(())) => store::take_number(conn, self.owner, req_no, id, &content).await?,
-        };
-        Ok(match number {
-            Number::New => {
-                self.of_batch.insert(req_no, (id, content));
-                Ok(id)
-            }
-            Number::Same(job) => Ok(job),
-            Number::Other(job) => Err(Error::ReqNoReused(job)),
-        })
-    }
-}
-
 /// Checks what does not depend on the time.
 pub(super) fn read(new: &NewJob) -> Result<Submission<'_>, Error> {
     let method = Method::find(&new.application, &new.method).ok_or_else(|| {
@@ -260,20 +224,6 @@ fn check_deadline(deadline: Option<Timestamp>, now: Timestamp) -> Result<(), Err
     let valid = ahead.is_none_or(|ahead| ahead > SignedDuration::ZERO && ahead <= MAX_DEADLINE);
     let refused = || Error::invalid_field("/deadline", "must be in the future, at most 30 days ahead");
     valid.then_some(()).ok_or_else(refused)
-}
-
-/// The hash by which a repetition is recognized.
-fn content(submission: &Submission<'_>) -> Vec<u8> {
-    let Submission { application, method, level, priority, group, deadline, inputs, .. } = submission;
-    let Submission { max_cost, pool, gang, .. } = submission;
-    let (parameters, level, priority) = (inputs.parameters.clone(), json!(level), json!(priority));
-    let mut content = vec![json!(application), json!(method), parameters, level, priority, json!(deadline)];
-    // of a job without a group it is the same as before there were groups
-    content.extend(group.as_ref().map(|group| json!([group.name, group.mode])));
-    content.extend(max_cost.map(|limit| json!({ "max_cost": limit })));
-    content.extend(pool.map(|name| json!({ "pool": name })));
-    content.extend(gang.map(|gang| json!({ "gang": gang })));
-    Sha256::digest(Value::from(content).to_string()).to_vec()
 }
 
 /// Changes a locked job that waits.

@@ -5,6 +5,7 @@ mod explanation;
 mod http;
 mod inputs;
 mod model;
+mod number;
 mod quote;
 mod store;
 mod view;
@@ -15,8 +16,8 @@ pub(crate) use inputs::confirm as confirm_inputs;
 pub(crate) use model::{
     Cost, Fence, Gang, Group, GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status,
 };
+pub(crate) use number::numbered;
 pub(crate) use store::{
-    count_open, delete_ended, find, find_open, lock_for_attempt, numbered, record_begin, record_end,
-    sum_costs,
+    count_open, delete_ended, find, find_open, lock_for_attempt, record_begin, record_end, sum_costs,
 };
 pub(crate) use view::{NewJob, Phase, ProgressView};

@@ -254,15 +254,19 @@ pub(super) async fn take(
     }
     for (tenant, orders) in orders {
         let (places, jobs): (Vec<usize>, Vec<NewJob>) = orders.into_iter().unzip();
+        let mut repeated = Vec::new();
         for (n, result) in places.into_iter().zip(submit(conn, tenant, &jobs, now).await?) {
             match result {
                 Ok(submitted) if submitted.is_new => {}
                 Ok(submitted) => {
                     outcomes[n] = Outcome::Duplicate;
-                    outbox::again(conn, tenant, &[submitted.id]).await?;
+                    repeated.push(submitted.id);
                 }
                 Err(refusal) => refusals.push((n, refusal)),
             }
+        }
+        if !repeated.is_empty() {
+            outbox::again(conn, tenant, &repeated).await?;
         }
     }
     for (n, refusal) in &refusals {
