@@ -1,14 +1,14 @@
 //! Whether forecasts come true: when jobs start, beside the range that was forecast and beside position × mean time.
 //!
-//! Run it with `cargo xtask bench jobs-eta`. Jobs that arrive later are not foreseen: the second figures are with arrivals
-//! that need about a quarter of the workers.
+//! Run it with `cargo xtask bench jobs-eta`. The second figures are with arrivals that need about a quarter of the workers, of
+//! which the forecast knows those of the ten minutes before.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use atelier_jobs::schedule::{
-    Decision, Estimate, Event, Job, JobId, Millis, Outlook, Pool, Settings, Simulation, Step,
+    Arrivals, Decision, Estimate, Event, Job, JobId, Millis, Outlook, Pool, Settings, Simulation, Step,
 };
 use support::{MINUTE, Random, SECOND, START, job, pool, shape, with_model};
 
@@ -19,6 +19,8 @@ const WORKERS: u64 = 16;
 const JOBS: u64 = 400;
 const DRAWS: u64 = 16;
 const LOAD: Millis = 20 * SECOND;
+/// Time between two arrivals: even between 0 and this.
+const BETWEEN: Millis = 20 * SECOND;
 
 /// A duration of a log-normal distribution with these quantiles.
 fn drawn(random: &mut Random, run: Estimate) -> Millis {
@@ -46,6 +48,19 @@ struct Truth {
     baseline: Vec<f64>,
 }
 
+/// What came before the start.
+fn history(seed: u64) -> Arrivals {
+    let (mut random, mut jobs) = (Random(seed ^ 0xffff_0000), Vec::new());
+    let (since, mut id) = (START - Arrivals::WINDOW, 0);
+    let mut at = since + random.below(BETWEEN);
+    while at < START {
+        jobs.push(ask(&mut random, id, at));
+        id += 1;
+        at += random.below(BETWEEN);
+    }
+    Arrivals::new(jobs, since, START)
+}
+
 fn world(seed: u64, arrivals: bool, truth: &mut Truth) {
     let mut random = Random(seed);
     let mut pool: Pool = pool(WORKERS, Settings::default());
@@ -53,7 +68,8 @@ fn world(seed: u64, arrivals: bool, truth: &mut Truth) {
         pool.apply(Event::Submitted(ask(&mut random, id, START)), START).expect("a new job");
     }
     pool.round(START);
-    let forecast = pool.forecast(START, 120 * MINUTE, DRAWS, seed);
+    let history = if arrivals { history(seed) } else { Arrivals::default() };
+    let forecast = pool.forecast(START, 120 * MINUTE, DRAWS, seed, &history);
     let mean = 28.0 * 1.2 * 1_000.0;
     let mut durations = Random(seed ^ 0xffff);
     let mut world = Simulation::new(pool, START, |job: &Job| drawn(&mut durations, job.shape.run));
@@ -65,7 +81,7 @@ fn world(seed: u64, arrivals: bool, truth: &mut Truth) {
             id += 1;
             world.now = now;
             world.apply(Event::Submitted(ask(&mut random, id, now)));
-            arrival = now + random.below(2 * 10 * SECOND);
+            arrival = now + random.below(BETWEEN);
         }
         for step in world.step(now) {
             if let Step::Decided(Decision::Start { job, .. }) = step

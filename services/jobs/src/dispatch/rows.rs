@@ -41,6 +41,19 @@ pub(super) fn job_id(key: schedule::JobId) -> JobId {
     JobId::from_uuid(uuid::Uuid::from_u128(key.0))
 }
 
+/// Bits of an id below its time in milliseconds (UUID version 7).
+const RANDOM_BITS: u32 = 80;
+
+/// An id before those of jobs that were submitted at this time.
+pub(super) fn first_id(at: Millis) -> JobId {
+    job_id(schedule::JobId(u128::from(at) << RANDOM_BITS))
+}
+
+/// When the id of a job was given.
+pub(super) fn time_of(id: JobId) -> Millis {
+    Millis::try_from(job_key(id).0 >> RANDOM_BITS).unwrap_or_default()
+}
+
 pub(super) fn worker_key(id: WorkerId) -> schedule::WorkerId {
     schedule::WorkerId(id.uuid().as_u128())
 }

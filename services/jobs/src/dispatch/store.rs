@@ -165,6 +165,32 @@ pub(super) async fn jobs(conn: &mut PgConnection, ids: &[JobId]) -> sqlx::Result
     select_jobs!("where j.id = any($1) order by j.id", ids as &[JobId]).fetch_all(conn).await
 }
 
+/// Returns the jobs of a pool that came after another one, ended ones included. Bounded by [`newest_jobs`].
+pub(super) async fn jobs_after(
+    conn: &mut PgConnection,
+    pool: PoolId,
+    after: JobId,
+) -> sqlx::Result<Vec<JobRow>> {
+    select_jobs!("where j.pool_id = $1 and j.id > $2 order by j.id", pool as PoolId, after as JobId)
+        .fetch_all(conn)
+        .await
+}
+
+/// Returns the id after which there are `most` jobs of all pools; none if there are not so many after `least`.
+pub(super) async fn newest_jobs(
+    conn: &mut PgConnection,
+    least: JobId,
+    most: i64,
+) -> sqlx::Result<Option<JobId>> {
+    sqlx::query_scalar!(
+        r#"select id as "id: JobId" from jobs where id > $1 order by id desc offset $2 limit 1"#,
+        least as JobId,
+        most,
+    )
+    .fetch_optional(conn)
+    .await
+}
+
 /// A ready worker whose node is known.
 #[derive(Debug, Clone)]
 pub(super) struct WorkerRow {

@@ -6,12 +6,14 @@ use db::Db;
 use ids::{JobId, PoolId};
 use jiff::Timestamp;
 use moka::future::Cache;
+use sqlx::PgConnection;
 
 use super::{
     rows::{self, Probe, job_key, millis},
+    store,
     world::World,
 };
-use crate::schedule::{Estimate, Event, Explanation, Forecast, Millis, Outlook, Pool, SpecId};
+use crate::schedule::{Arrivals, Estimate, Event, Explanation, Forecast, Millis, Outlook, Pool, SpecId};
 
 /// How long a loaded pool is used.
 const FRESH: Duration = Duration::from_secs(1);
@@ -19,14 +21,17 @@ const FRESH: Duration = Duration::from_secs(1);
 const MAX_FORECAST: usize = 2_000;
 /// How far a pool is run forward.
 const HORIZON: Millis = 24 * 3_600_000;
-/// Courses with drawn durations, from which ranges of times follow.
+/// Courses with drawn durations and arrivals, from which ranges of times follow.
 const DRAWS: u64 = 8;
 /// Pools with more jobs are run forward with median durations only.
 const MAX_DRAWN: usize = 500;
+/// Jobs of all pools from which arrivals are foreseen, at most.
+const MAX_ARRIVALS: i64 = 2_000;
 
 /// A pool at one moment.
 struct View {
     world: World,
+    arrivals: Arrivals,
     forecast: Option<Forecast>,
     now: Millis,
 }
@@ -99,22 +104,31 @@ impl Views {
     async fn load(&self, pool: PoolId) -> sqlx::Result<Option<Arc<View>>> {
         let now = (self.clock)();
         let mut tx = self.db.worker().await?;
-        let world = World::load(&mut tx, pool, now, Millis::MAX).await?;
-        drop(tx);
+        let Some(world) = World::load(&mut tx, pool, now, Millis::MAX).await? else { return Ok(None) };
         let now = millis(now);
-        let Some(world) = world else { return Ok(None) };
+        let arrivals = arrivals(&mut tx, &world, now).await?;
+        drop(tx);
         let view = tokio::task::spawn_blocking(move || {
-            let forecast = forecast(&world, &world.pool, now);
-            Arc::new(View { world, forecast, now })
+            let forecast = forecast(&world, &world.pool, &arrivals, now);
+            Arc::new(View { world, arrivals, forecast, now })
         });
         view.await.map(Some).map_err(|error| sqlx::Error::Io(std::io::Error::other(error)))
     }
 }
 
+/// What has come to a pool lately. While very much comes, that is a shorter time.
+async fn arrivals(conn: &mut PgConnection, world: &World, now: Millis) -> sqlx::Result<Arrivals> {
+    let least = rows::first_id(now.saturating_sub(Arrivals::WINDOW));
+    let after = store::newest_jobs(conn, least, MAX_ARRIVALS).await?.unwrap_or(least);
+    let found = store::jobs_after(conn, world.id, after).await?;
+    let jobs = found.iter().map(|row| rows::job(row, &world.specs, &world.estimates));
+    Ok(Arrivals::new(jobs, rows::time_of(after), now))
+}
+
 /// Runs a pool forward. None if it has too many jobs.
-fn forecast(world: &World, pool: &Pool, now: Millis) -> Option<Forecast> {
+fn forecast(world: &World, pool: &Pool, arrivals: &Arrivals, now: Millis) -> Option<Forecast> {
     let draws = if world.jobs <= MAX_DRAWN { DRAWS } else { 0 };
-    (world.jobs <= MAX_FORECAST).then(|| pool.forecast(now, HORIZON, draws, 0))
+    (world.jobs <= MAX_FORECAST).then(|| pool.forecast(now, HORIZON, draws, 0, arrivals))
 }
 
 impl View {
@@ -123,7 +137,8 @@ impl View {
         let (key, run) = (job.id, job.shape.run);
         let mut pool = self.world.pool.clone();
         pool.apply(Event::Submitted(job), self.now).ok()?;
-        let outlook = forecast(&self.world, &pool, self.now).and_then(|found| found.jobs.get(&key).copied());
+        let forecast = forecast(&self.world, &pool, &self.arrivals, self.now);
+        let outlook = forecast.and_then(|found| found.jobs.get(&key).copied());
         Some(Expected { outlook, run })
     }
 

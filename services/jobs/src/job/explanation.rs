@@ -75,9 +75,9 @@ pub(crate) struct JobExplanation {
     /// pool has too many jobs to tell.
     #[schema(example = 3)]
     pub(crate) position: Option<usize>,
-    /// When the job starts, more likely than not, if no more arrive. Null as for `position`.
+    /// When the job starts, more likely than not, if jobs come as in the last minutes. Null as for `position`.
     pub(crate) expected_start: Option<Timestamp>,
-    /// When it starts and ends, as a range that four of five jobs keep to if no more arrive. Null as for `position`.
+    /// When it starts and ends, as a range that four of five jobs keep to. Null as for `position`.
     pub(crate) expected: Option<ExpectedTimes>,
     /// Jobs of the tenant that go first.
     #[schema(example = 2)]

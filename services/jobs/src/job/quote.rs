@@ -40,7 +40,7 @@ struct CostRange {
 /// What is expected of a job if it is submitted now.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 struct JobQuote {
-    /// When it would start and end if no more jobs arrive. Null if the pool has too many jobs to tell.
+    /// When it would start and end if jobs come as in the last minutes. Null if the pool has too many jobs to tell.
     expected: Option<ExpectedTimes>,
     /// Seconds of work that half of such jobs need at most, once a worker has loaded the model.
     #[schema(example = 15.0)]

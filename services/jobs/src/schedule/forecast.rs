@@ -1,10 +1,13 @@
 //! When jobs start and end: the pool run forward from a copy.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
+    arrivals::Arrivals,
+    chance::Chance,
     decision::Decision,
-    model::{JobId, Level, Millis, SpecId},
+    event::Event,
+    model::{JobId, Level, Millis, SpecId, State},
     pool::Pool,
     simulation::{Simulation, Step},
 };
@@ -36,12 +39,13 @@ pub struct Forecast {
     pub ends: BTreeMap<(SpecId, Level), u32>,
 }
 
-/// How far, and with how many drawn courses, a pool is run forward.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Course {
+/// How a copy of a pool is run forward.
+#[derive(Debug, Clone, Copy)]
+struct Course<'a> {
     until: Millis,
-    /// No draws: median durations.
+    /// The seed of durations and arrivals. None: median durations, and no arrivals.
     draw: Option<u64>,
+    arrivals: &'a Arrivals,
 }
 
 /// What becomes of a job in one course.
@@ -55,16 +59,23 @@ struct Fate {
 type Fates = BTreeMap<JobId, Fate>;
 
 impl Pool {
-    /// Runs copies of the pool forward, once with median durations and `draws` times with drawn ones. Jobs that come later
-    /// and units that come and go are not foreseen. Equal seeds give equal forecasts.
+    /// Runs copies of the pool forward, once with median durations, and `draws` times with drawn ones and with jobs that come
+    /// like those of the last minutes. Units that come and go are not foreseen. Equal seeds give equal forecasts.
     #[must_use]
-    pub fn forecast(&self, now: Millis, horizon: Millis, draws: u64, seed: u64) -> Forecast {
+    pub fn forecast(
+        &self,
+        now: Millis,
+        horizon: Millis,
+        draws: u64,
+        seed: u64,
+        arrivals: &Arrivals,
+    ) -> Forecast {
         let until = now + horizon;
         let mut forecast = Forecast::default();
-        let median = self.run(now, Course { until, draw: None }, &mut forecast);
+        let median = self.run(now, Course { until, draw: None, arrivals }, &mut forecast);
         let drawn: Vec<Fates> = (0..draws)
             .map(|draw| {
-                let course = Course { until, draw: Some(seed.wrapping_add(draw)) };
+                let course = Course { until, draw: Some(seed.wrapping_add(draw)), arrivals };
                 self.run(now, course, &mut Forecast::default())
             })
             .collect();
@@ -85,20 +96,27 @@ impl Pool {
         forecast
     }
 
-    fn run(&self, now: Millis, course: Course, forecast: &mut Forecast) -> Fates {
-        let mut draws = course.draw.unwrap_or_default();
-        let duration = |job: &super::Job| match course.draw {
+    fn run(&self, now: Millis, course: Course<'_>, forecast: &mut Forecast) -> Fates {
+        let mut chance = course.draw.map(Chance::of);
+        let mut future = chance
+            .map(|mut chance| course.arrivals.future(now, Chance::of(chance.next())))
+            .into_iter()
+            .flatten()
+            .peekable();
+        let duration = |job: &super::Job| match &mut chance {
             None => job.shape.run.p50,
-            Some(_) => {
-                draws = draws.wrapping_add(0x9e37_79b9_7f4a_7c15);
-                job.shape.run.quantile(mix(draws) % 1_000)
-            }
+            Some(chance) => job.shape.run.quantile(chance.below(1_000) as u64),
         };
         let mut simulation = Simulation::new(self.clone(), now, duration);
+        let mut open: BTreeSet<JobId> = self.jobs.keys().copied().collect();
         let mut times = Fates::new();
         let mut kinds = BTreeMap::new();
         let mut at = now;
         loop {
+            simulation.now = at;
+            while let Some(job) = future.next_if(|job| job.submitted <= at) {
+                simulation.apply(Event::Submitted(job));
+            }
             for step in simulation.step(at) {
                 match step {
                     Step::Decided(Decision::Start { job, .. }) => {
@@ -111,6 +129,7 @@ impl Pool {
                         }
                     }
                     Step::Ended(job) => {
+                        open.remove(&job);
                         if let Some(fate) = times.get_mut(&job) {
                             fate.end = Some(at);
                         }
@@ -118,11 +137,15 @@ impl Pool {
                             *forecast.ends.entry(kind).or_default() += 1;
                         }
                     }
+                    Step::Decided(Decision::Expire { job }) => {
+                        open.remove(&job);
+                    }
                     Step::Decided(_) => {}
                 }
             }
-            match simulation.next() {
-                Some(next) if next <= course.until => at = next.max(at + 1),
+            let arrival = future.peek().map(|job| job.submitted);
+            match simulation.next().into_iter().chain(arrival).min() {
+                Some(next) if next <= course.until && !open.is_empty() => at = next.max(at + 1),
                 _ => break,
             }
         }
@@ -132,33 +155,35 @@ impl Pool {
     }
 
     fn is_delayed(&self, job: JobId) -> bool {
-        self.jobs.get(&job).is_some_and(|entry| entry.state == super::State::Delayed)
+        self.jobs.get(&job).is_some_and(|entry| entry.state == State::Delayed)
     }
 
     /// Specification and level of a running job.
     fn kind(&self, job: JobId) -> Option<(SpecId, Level)> {
         let entry = self.jobs.get(&job)?;
         match &entry.state {
-            super::State::Running(attempt) => Some((attempt.spec, entry.job.shape.level)),
+            State::Running(attempt) => Some((attempt.spec, entry.job.shape.level)),
             _ => None,
         }
     }
 }
 
-/// p10, p50 and p90 of sorted times; `None` if the median is beyond the horizon.
+/// p10, p50 and p90 of sorted times, between the two nearest of them; `None` if the median is beyond the horizon.
 fn quantiles(sorted: &[Millis]) -> Option<Quantiles> {
-    let at = |permille: usize| sorted.get((sorted.len() * permille / 1_000).min(sorted.len() - 1)).copied();
-    if sorted.is_empty() {
-        return None;
-    }
-    let (p10, p50, p90) = (at(100)?, at(500)?, at(900)?);
+    let (first, last) = (*sorted.first()?, *sorted.last()?);
+    // of n drawn times, the next one is below the k-th with a probability of k / (n + 1)
+    let at = |permille: u64| {
+        let place = (sorted.len() as u64 + 1) * permille;
+        let (below, part) = (usize::try_from(place / 1_000).unwrap_or_default(), place % 1_000);
+        let (Some(low), Some(high)) = (below.checked_sub(1).and_then(|n| sorted.get(n)), sorted.get(below))
+        else {
+            return if below == 0 { first } else { last };
+        };
+        match *high {
+            Millis::MAX if part > 0 => Millis::MAX,
+            high => low + (high - low) / 1_000 * part + (high - low) % 1_000 * part / 1_000,
+        }
+    };
+    let (p10, p50, p90) = (at(100), at(500), at(900));
     (p50 != Millis::MAX).then_some(Quantiles { p10, p50, p90 })
-}
-
-/// A well-mixed number of a counter (`SplitMix64`).
-fn mix(counter: u64) -> u64 {
-    let mut mixed = counter;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }

@@ -6,7 +6,9 @@
 //!
 //! No clock, I/O or randomness may enter: times are arguments, in milliseconds since 1970.
 
+mod arrivals;
 mod capacity;
+mod chance;
 mod decision;
 mod estimate;
 mod event;
@@ -26,6 +28,7 @@ mod round;
 mod share;
 mod simulation;
 
+pub use arrivals::Arrivals;
 pub use capacity::{NodeCapacity, SpecCapacity};
 pub use decision::{Cause, Decision, Rule};
 pub use estimate::{Estimate, Histogram};

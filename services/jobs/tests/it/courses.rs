@@ -1,10 +1,10 @@
-//! Longer courses of a pool: starvation, shares, forecasts.
+//! Longer courses of a pool: starvation and shares.
 
 use atelier_jobs::schedule::{
-    Decision, Estimate, Event, Job, JobId, Level, Millis, Share, Simulation, Step, TenantId,
+    Decision, Estimate, Event, Job, Level, Millis, Share, Simulation, Step, TenantId,
 };
 
-use crate::world::{HOUR, MINUTE, SECOND, START, job, long, model, pool, share, submit};
+use crate::world::{MINUTE, SECOND, START, job, long, model, pool, share, submit};
 
 fn median(job: &Job) -> Millis {
     job.shape.run.p50
@@ -147,57 +147,6 @@ fn a_tenant_gets_no_credit_for_a_pause() {
         now = world.next().unwrap().max(now + 1);
     }
     assert!(world.pool.held_by(TenantId(2)) >= 4);
-}
-
-#[test]
-fn a_forecast_without_chance_comes_true() {
-    let mut pool = pool(3);
-    for id in 0..60u128 {
-        submit(
-            &mut pool,
-            job(id, id % 3, |_, shape| {
-                model(shape, id % 5, 7 * SECOND);
-                shape.run = Estimate::exactly((5 + id as u64 % 11) * SECOND);
-            }),
-        );
-    }
-    pool.round(START);
-    let forecast = pool.forecast(START, HOUR, 4, 1);
-    assert_eq!(forecast.jobs.len(), 57);
-    let mut world = Simulation::new(pool, START, median);
-    let mut now = START;
-    let mut position = 0;
-    while let Some(next) = world.next() {
-        now = next.max(now + 1);
-        for step in world.step(now) {
-            if let Step::Decided(Decision::Start { job, .. }) = step {
-                position += 1;
-                let outlook = forecast.jobs[&job];
-                assert_eq!(outlook.position, position);
-                let start = outlook.start.unwrap();
-                assert_eq!((start.p10, start.p50, start.p90), (now, now, now));
-            }
-        }
-    }
-    assert_eq!(position, 57);
-    assert_eq!(forecast.ends.values().sum::<u32>(), 60);
-}
-
-#[test]
-fn a_forecast_has_a_range_and_a_horizon() {
-    let mut pool = pool(1);
-    for id in 0..20 {
-        submit(&mut pool, job(id, 1, |_, shape| shape.run = Estimate { p50: MINUTE, p90: 2 * MINUTE }));
-    }
-    pool.round(START);
-    let forecast = pool.forecast(START, 15 * MINUTE, 16, 7);
-    assert_eq!(forecast, pool.forecast(START, 15 * MINUTE, 16, 7));
-    let early = forecast.jobs[&JobId(5)].start.unwrap();
-    assert!(early.p10 < early.p50 && early.p50 < early.p90, "{early:?}");
-    assert!(forecast.jobs.get(&JobId(19)).is_none_or(|outlook| outlook.start.is_none()));
-    // 15 one after the other, of which the last one may end at the horizon
-    let ends: u32 = forecast.ends.values().sum();
-    assert!((14..=15).contains(&ends), "{ends}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failure is the point of a test")]
 
 mod courses;
+mod forecasts;
 mod invariants;
 mod properties;
 mod rules;

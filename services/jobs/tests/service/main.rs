@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
 
+mod arrivals;
 mod artifacts;
 mod attempts;
 mod costs;
