@@ -21,7 +21,8 @@ pub(crate) async fn fetch(
     let file = async |id: &Value| -> Result<Bytes, Error> {
         // a replica of the previous release returns none
         let not_told = || Error::Unavailable(anyhow::anyhow!("the service does not tell where {id} is"));
-        let input = inputs.uploads.iter().find(|input| input.id == *id).ok_or_else(not_told)?;
+        let mut files = inputs.uploads.iter().chain(&inputs.artifacts);
+        let input = files.find(|input| input.id == *id).ok_or_else(not_told)?;
         session.fetch(input).await
     };
     let image = file(parameters.get("image").unwrap_or(&Value::Null)).await?;

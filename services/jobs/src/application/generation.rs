@@ -149,6 +149,7 @@ impl Generation {
             // durations of a class differ by a factor of two at most
             class: format!("stable-diffusion.{method}/{}", work.ilog2()),
             uploads: Vec::new(),
+            artifacts: Vec::new(),
             models,
             base_model: Some(self.model.clone()),
             training: None,

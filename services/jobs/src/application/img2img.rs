@@ -1,7 +1,7 @@
 //! `stable-diffusion.img2img`: pictures from a picture and a text. The names are those of the WebUI's API, but for `image`.
 
 use api::{Checks, FieldError};
-use ids::UploadId;
+use ids::{ArtifactId, UploadId};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value};
 
@@ -10,15 +10,23 @@ use super::{Inputs, generation::Generation, typed};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Img2Img {
     /// Where it begins.
-    image: UploadId,
+    image: Picture,
     /// White where the picture is repainted; without one it is repainted everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    mask: Option<UploadId>,
+    mask: Option<Picture>,
     /// How much of the picture changes: 0 nothing, 1 everything.
     #[serde(default = "denoising_strength")]
     denoising_strength: f64,
     #[serde(flatten, deserialize_with = "strict")]
     generation: Generation,
+}
+
+/// A file of the tenant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "expected the id of an upload (upl_…) or of a result of a job (art_…)")]
+enum Picture {
+    Upload(UploadId),
+    Artifact(ArtifactId),
 }
 
 fn denoising_strength() -> f64 {
@@ -44,10 +52,14 @@ pub(super) fn read(parameters: &Value) -> Result<Inputs, Vec<FieldError>> {
     }
     let parameters = serde_json::to_value(&read).unwrap_or_default();
     let steps = steps(read.generation.steps, read.denoising_strength);
-    Ok(Inputs {
-        uploads: [read.image].into_iter().chain(read.mask).collect(),
-        ..read.generation.inputs("img2img", steps, parameters)
-    })
+    let (mut uploads, mut artifacts) = (Vec::new(), Vec::new());
+    for picture in [read.image].into_iter().chain(read.mask) {
+        match picture {
+            Picture::Upload(id) => uploads.push(id),
+            Picture::Artifact(id) => artifacts.push(id),
+        }
+    }
+    Ok(Inputs { uploads, artifacts, ..read.generation.inputs("img2img", steps, parameters) })
 }
 
 /// How many of the steps the WebUI computes: it begins with a picture that is noisy by the strength.
@@ -69,15 +81,16 @@ mod tests {
 
     #[test]
     fn defaults_are_filled_in() {
-        let (image, mask, model) = (UploadId::new(), UploadId::new(), ModelId::new());
+        let (image, mask, model) = (UploadId::new(), ArtifactId::new(), ModelId::new());
         let plain = read(&json!({ "prompt": "a fox", "image": image })).unwrap();
         assert_eq!(plain.parameters["denoising_strength"], 0.75);
         assert_eq!((&plain.parameters["width"], &plain.parameters["steps"]), (&json!(512), &json!(20)));
         assert!(plain.parameters.get("mask").is_none());
-        assert_eq!(plain.uploads, [image]);
+        assert_eq!((&plain.uploads[..], &plain.artifacts[..]), (&[image][..], &[][..]));
         let masked = json!({ "prompt": "a fox", "image": image, "mask": mask, "models": [model] });
         let masked = read(&masked).unwrap();
-        assert_eq!((&masked.uploads[..], &masked.models[..]), (&[image, mask][..], &[model][..]));
+        assert_eq!((&masked.uploads[..], &masked.artifacts[..]), (&[image][..], &[mask][..]));
+        assert_eq!(masked.models, [model]);
         assert_eq!(read(&masked.parameters).unwrap(), masked, "stored parameters can be read again");
         let other = super::super::txt2img::read(&json!({ "prompt": "a fox" })).unwrap();
         assert_eq!(plain.model, other.model, "they need the same checkpoint");

@@ -7,7 +7,7 @@ mod img2img;
 mod txt2img;
 
 use api::{Checks, FieldError};
-use ids::{ModelId, UploadId};
+use ids::{ArtifactId, ModelId, UploadId};
 use serde_json::Value;
 
 use crate::job::Kind;
@@ -52,6 +52,8 @@ pub(crate) struct Inputs {
     pub(crate) class: String,
     /// Uploads that it uses.
     pub(crate) uploads: Vec<UploadId>,
+    /// Results of other jobs that it uses.
+    pub(crate) artifacts: Vec<ArtifactId>,
     /// Models of the tenant that it uses.
     pub(crate) models: Vec<ModelId>,
     /// What these have to adapt; none if they are only files.

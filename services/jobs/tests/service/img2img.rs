@@ -2,15 +2,16 @@
 
 use std::io::Cursor;
 
-use ids::{TenantId, UploadId};
+use ids::{ArtifactId, TenantId, UploadId};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use sqlx::Connection as _;
 use testkit::{Client, Response, eventually};
 
 use crate::{
-    fleet::reaches,
+    fleet::{Worker, put_as, reaches},
     runner::Studio,
-    world::{World, pool},
+    world::{World, fox, pool},
 };
 
 /// Edge of the pictures.
@@ -70,6 +71,30 @@ async fn run(studio: &Studio, parameters: Value) -> Vec<u8> {
     let pictures = studio.pictures(&job).await;
     assert_eq!(pictures.len(), 1);
     pixels(&pictures[0])
+}
+
+/// The only result of a job.
+async fn artifact(member: &Client, job: &str) -> String {
+    let page = member.get(&format!("/v1/jobs/{job}/artifacts")).await.expect(200);
+    let [artifact] = &page.body["items"].as_array().unwrap()[..] else { panic!("not one: {}", page.text) };
+    artifact["id"].as_str().unwrap().to_owned()
+}
+
+/// Has a job of the tenant done, with a result of 3 bytes. Returns the result.
+async fn result_of(worker: &Worker, member: &Client, content_type: &str) -> String {
+    let _ = member.post("/v1/jobs", fox()).await.expect(202);
+    let work = worker.work().await;
+    let mut file = json!({ "name": "0", "content_type": content_type, "bytes": 3 });
+    let url = eventually("the upload has an address", async || {
+        let answer = worker.call(&work, "uploads", file.clone()).await;
+        (answer.status < 500).then_some(answer)
+    })
+    .await
+    .expect(200);
+    assert_eq!(put_as(url.str("url"), content_type, "abc").await, 200);
+    file["sha256"] = json!("00".repeat(32));
+    let _ = worker.call(&work, "complete", json!({ "artifacts": [file] })).await.expect(200);
+    artifact(member, &work.job).await
 }
 
 /// The mean difference of two pictures.
@@ -133,13 +158,15 @@ async fn img2img_fails_without_another_try_if_its_picture_is_none() {
 async fn img2img_needs_pictures_of_its_tenant() {
     let world = World::new().await;
     let service = world.start().await;
-    let _ = pool(&world.admin(&service)).await;
+    let pool = pool(&world.admin(&service)).await;
+    let worker = Worker::start(&world, &service, &pool, "first").await;
     let (member, stranger) =
         (world.member(&service, TenantId::new()), world.member(&service, TenantId::new()));
     let own = upload(&member, png(|_, _| [0; 3])).await;
     let foreign = upload(&stranger, png(|_, _| [0; 3])).await;
     let mut problems = Vec::new();
-    for missing in [foreign, UploadId::new().to_string()] {
+    let result = result_of(&worker, &stranger, "image/png").await;
+    for missing in [foreign, result, UploadId::new().to_string(), ArtifactId::new().to_string()] {
         for parameters in [json!({ "image": missing }), json!({ "image": own, "mask": missing })] {
             let refused = submit(&member, parameters).await.expect_problem(422, "input-missing");
             assert_eq!(refused.body["inputs"], json!([missing]));
@@ -147,6 +174,77 @@ async fn img2img_needs_pictures_of_its_tenant() {
         }
     }
     assert!(problems.iter().all(|problem| *problem == problems[0]), "{problems:?}");
-    let _ = submit(&member, json!({ "image": own })).await.expect(202);
+    let text = result_of(&worker, &member, "text/plain").await;
+    submit(&member, json!({ "image": text })).await.expect_problem(422, "invalid-field");
+
+    let result = result_of(&worker, &member, "image/png").await;
+    let _ = submit(&member, json!({ "image": result, "mask": own })).await.expect(202);
+    let (work, instruction) = worker.instruction().await;
+    assert_eq!(
+        (&instruction["parameters"]["image"], &instruction["parameters"]["mask"]),
+        (&json!(result), &json!(own))
+    );
+    let inputs = worker.inputs(&work).await.expect(200);
+    let ids = |kind: &str| -> Vec<Value> {
+        inputs.body[kind].as_array().unwrap().iter().map(|input| input["id"].clone()).collect()
+    };
+    assert_eq!((ids("artifacts"), ids("uploads")), (vec![json!(result)], vec![json!(own)]));
+    let content = reqwest::get(inputs.body["artifacts"][0]["url"].as_str().unwrap()).await.unwrap();
+    assert_eq!(content.text().await.unwrap(), "abc");
     service.stop().await;
+}
+
+#[tokio::test]
+async fn img2img_repaints_a_result_of_another_job() {
+    let mut studio = Studio::new().await;
+    let mut first = fox();
+    first["parameters"] = json!({ "prompt": "a boat", "steps": 4, "width": EDGE, "height": EDGE });
+    let first = studio.member.post("/v1/jobs", first).await.expect(202).str("id").to_owned();
+    reaches(&studio.member, &first, "succeeded").await;
+    let picture = pixels(&studio.pictures(&first).await[0]);
+    let image = artifact(&studio.member, &first).await;
+    assert_eq!(run(&studio, json!({ "image": image, "denoising_strength": 0 })).await, picture);
+    assert_ne!(run(&studio, json!({ "image": image })).await, picture);
+
+    // its job is deleted before the worker begins
+    studio.stop().await;
+    let job = submit(&studio.member, json!({ "image": image })).await.expect(202).str("id").to_owned();
+    let mut conn = studio.world.db.admin().await;
+    let old =
+        sqlx::query("update jobs.jobs set ended_at = now() - interval '91 days' where ended_at is not null");
+    old.execute(&mut conn).await.unwrap();
+    conn.close().await.unwrap();
+    studio.service.process.workers.inject_panic("jobs.ended");
+    eventually("the first job is deleted", async || {
+        (studio.member.get(&format!("/v1/jobs/{first}")).await.status == 404).then_some(())
+    })
+    .await;
+    studio.start();
+    let failed = reaches(&studio.member, &job, "failed").await;
+    assert_eq!(
+        (&failed.body["problem"]["code"], &failed.body["attempts"]),
+        (&json!("input-missing"), &json!(1))
+    );
+    studio.stop().await;
+    studio.service.stop().await;
+}
+
+#[tokio::test]
+async fn img2img_is_interrupted_when_it_is_cancelled() {
+    let mut studio = Studio::new().await;
+    let image = upload(&studio.member, png(|_, _| [90; 3])).await;
+    let long = json!({ "image": image, "steps": 150, "width": 1024, "height": 1024, "images": 8 });
+    let job = submit(&studio.member, long).await.expect(202).str("id").to_owned();
+    studio.is_working(&job).await;
+    let progress = studio.member.get(&format!("/v1/jobs/{job}")).await.expect(200).body["progress"].clone();
+    assert_eq!(progress["steps"], json!(8 * 113), "three quarters of the steps are computed");
+    let _ = studio.member.post(&format!("/v1/jobs/{job}/cancel"), Value::Null).await.expect(202);
+    reaches(&studio.member, &job, "cancelled").await;
+    assert_eq!(studio.pictures(&job).await.len(), 0);
+    assert_eq!(
+        run(&studio, json!({ "image": image, "denoising_strength": 0 })).await,
+        vec![90; EDGE * EDGE * 3]
+    );
+    studio.stop().await;
+    studio.service.stop().await;
 }
