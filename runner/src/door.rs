@@ -111,7 +111,7 @@ pub(crate) struct Progress {
 /// A file that an attempt needs.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Input {
-    /// Of the upload or model; the steps of a checkpoint.
+    /// Of the upload, result or model; the steps of a checkpoint.
     pub(crate) id: Value,
     pub(crate) name: String,
     /// In hexadecimal, if it is known.
@@ -123,6 +123,9 @@ pub(crate) struct Input {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Inputs {
     pub(crate) uploads: Vec<Input>,
+    /// Results of other jobs. A service of the previous release sends none.
+    #[serde(default)]
+    pub(crate) artifacts: Vec<Input>,
     pub(crate) models: Vec<Input>,
     /// The furthest first.
     pub(crate) checkpoints: Vec<Input>,

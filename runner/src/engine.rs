@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
+use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -14,6 +15,8 @@ const LONGEST: Duration = Duration::from_secs(1_800);
 const SHORT: Duration = Duration::from_secs(10);
 /// The checkpoint that is loaded.
 const LOADED: &str = "default";
+/// What the engine answers, with the status 500, to a file that is no picture.
+const UNREADABLE: [&str; 2] = ["Invalid encoded image", "image file is truncated"];
 
 /// Why the engine has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +44,12 @@ pub(crate) struct WebUi {
     base: String,
 }
 
+/// The picture that a generation begins with, and where it is repainted. Files.
+pub(crate) struct Init {
+    pub(crate) image: Bytes,
+    pub(crate) mask: Option<Bytes>,
+}
+
 /// What the engine does now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Steps {
@@ -63,18 +72,25 @@ impl WebUi {
         self.http.get(url).timeout(SHORT).send().await?.error_for_status()?.json().await
     }
 
-    /// Makes pictures, as PNG.
-    pub(crate) async fn txt2img(&self, parameters: &Map<String, Value>) -> Result<Vec<Vec<u8>>, Failure> {
+    /// Makes pictures, as PNG: from `init`, if there is one.
+    pub(crate) async fn generate(
+        &self,
+        parameters: &Map<String, Value>,
+        init: Option<&Init>,
+    ) -> Result<Vec<Vec<u8>>, Failure> {
         #[derive(Deserialize)]
         struct Answer {
             images: Vec<String>,
         }
-        let mut body = request(parameters);
+        let (method, mut body) = match init {
+            None => ("txt2img", txt2img(parameters)),
+            Some(init) => ("img2img", img2img(parameters, init)),
+        };
         if let Some(model) = parameters.get("model").and_then(Value::as_str).filter(|model| *model != LOADED)
         {
             body["override_settings"] = json!({ "sd_model_checkpoint": self.checkpoint(model).await? });
         }
-        let url = format!("{}/sdapi/v1/txt2img", self.base);
+        let url = format!("{}/sdapi/v1/{method}", self.base);
         let lost = |error: reqwest::Error| Failure::of_engine(format!("The engine does not answer: {error}"));
         let response = self.http.post(url).timeout(LONGEST).json(&body).send().await.map_err(lost)?;
         let status = response.status();
@@ -141,14 +157,13 @@ impl WebUi {
     }
 }
 
+/// Names that parameters and requests have in common.
+const COMMON: [&str; 7] = ["prompt", "negative_prompt", "width", "height", "steps", "cfg_scale", "seed"];
+
 /// The engine's request. A batch is made one picture after another, which needs the memory of one.
-fn request(parameters: &Map<String, Value>) -> Value {
-    let mut body = Map::new();
-    for name in ["prompt", "negative_prompt", "width", "height", "steps", "cfg_scale", "seed"] {
-        if let Some(value) = parameters.get(name) {
-            body.insert(name.to_owned(), value.clone());
-        }
-    }
+fn txt2img(parameters: &Map<String, Value>) -> Value {
+    let common = COMMON.iter().filter_map(|name| Some(((*name).to_owned(), parameters.get(*name)?.clone())));
+    let mut body: Map<String, Value> = common.collect();
     body.insert("n_iter".to_owned(), parameters.get("images").cloned().unwrap_or_else(|| json!(1)));
     body.insert("batch_size".to_owned(), json!(1));
     body.insert("send_images".to_owned(), json!(true));
@@ -156,11 +171,29 @@ fn request(parameters: &Map<String, Value>) -> Value {
     Value::Object(body)
 }
 
+/// As [`txt2img`], from a picture, which is stretched to the size. The mask is used as the page of the WebUI does by default:
+/// what is repainted begins with the picture's own content, and the whole picture is computed.
+fn img2img(parameters: &Map<String, Value>, init: &Init) -> Value {
+    let mut body = txt2img(parameters);
+    body["init_images"] = json!([BASE64.encode(&init.image)]);
+    body["denoising_strength"] = parameters.get("denoising_strength").cloned().unwrap_or_else(|| json!(0.75));
+    body["resize_mode"] = json!(0);
+    if let Some(mask) = &init.mask {
+        body["mask"] = json!(BASE64.encode(mask));
+        body["inpainting_fill"] = json!(1);
+        body["inpaint_full_res"] = json!(false);
+    }
+    body
+}
+
 fn refused(status: u16, text: &str) -> Failure {
     let text: String = text.chars().take(500).collect();
     match status {
         400..500 => {
             Failure::of_job("invalid-parameters", format!("The engine refuses the parameters: {text}"))
+        }
+        _ if UNREADABLE.iter().any(|detail| text.contains(detail)) => {
+            Failure::of_job("invalid-parameters", "The engine cannot read the picture or the mask.")
         }
         _ if text.contains("OutOfMemoryError") => {
             Failure { code: "out-of-memory", ..Failure::of_engine("The GPU has too little memory.") }
@@ -180,15 +213,32 @@ mod tests {
         assert_eq!(refused(500, r#"{"error":"OutOfMemoryError"}"#).code, "out-of-memory");
         let failed = refused(500, "x");
         assert_eq!((failed.code, failed.is_retryable), ("engine-failed", true));
+        let unreadable = refused(500, r#"{"error":"HTTPException","detail":"Invalid encoded image"}"#);
+        assert_eq!((unreadable.code, unreadable.is_retryable), ("invalid-parameters", false));
     }
 
     #[test]
     fn pictures_are_made_one_after_another_and_not_kept() {
         let parameters = json!({ "prompt": "a fox", "images": 3, "model": "default", "seed": 7 });
-        let body = request(parameters.as_object().unwrap());
+        let body = txt2img(parameters.as_object().unwrap());
         assert_eq!(
             body,
             json!({ "prompt": "a fox", "seed": 7, "n_iter": 3, "batch_size": 1, "send_images": true, "save_images": false })
         );
+    }
+
+    #[test]
+    fn a_picture_and_its_mask_are_sent_as_base64() {
+        let parameters = json!({ "prompt": "a fox", "image": "upl_1", "denoising_strength": 0.3 });
+        let mut init = Init { image: Bytes::from_static(b"abc"), mask: None };
+        let body = img2img(parameters.as_object().unwrap(), &init);
+        assert_eq!(
+            body,
+            json!({ "prompt": "a fox", "n_iter": 1, "batch_size": 1, "send_images": true, "save_images": false,
+                    "init_images": ["YWJj"], "denoising_strength": 0.3, "resize_mode": 0 })
+        );
+        init.mask = Some(Bytes::from_static(b"abcd"));
+        let masked = img2img(parameters.as_object().unwrap(), &init);
+        assert_eq!((&masked["mask"], &masked["inpaint_full_res"]), (&json!("YWJjZA=="), &json!(false)));
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!  runner::run ──► door (jobs service)        poll, progress, uploads, complete
 //!       ├──► child                            the process of the engine, if it is not started by others
-//!       └──► work ──► engine (WebUI's API)    one job at a time; loras: models of tenants, laid beside it
+//!       └──► work ──► engine (WebUI's API)    one job at a time; loras: models of tenants, laid beside it; init: pictures to begin with
 //!              ├──► command ──► program        by the contract of command engines, one process for a job; gang: several workers
 //!              └──► object store              GET of each input and PUT of each result, by signed URLs
 //! ```
@@ -16,6 +16,7 @@ mod command;
 mod door;
 mod engine;
 mod gang;
+mod init;
 mod loras;
 mod output;
 mod pace;

@@ -9,8 +9,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     command::{self, Command},
     door::{Artifact, Attempt, Error, INCOMPLETE, Instruction, Phase, Progress, Session, StopReason, Work},
-    engine::{Failure, Steps},
-    loras,
+    engine::{Failure, Init, Steps},
+    init, loras,
     pace::Pace,
     runner::{Engine, Engines},
 };
@@ -46,7 +46,7 @@ pub(crate) async fn run(
     let attempt = Attempt { job_id: work.job_id, attempt: work.attempt };
     tracing::info!(job.id = %attempt.job_id, attempt.attempt, "attempt begins");
     let program = match (work.application.as_str(), work.method.as_str(), &engines.webui) {
-        ("stable-diffusion", "txt2img", Some(engine)) => {
+        ("stable-diffusion", "txt2img" | "img2img", Some(engine)) => {
             return generate(session, engine, attempt, work, stop).await;
         }
         ("dreambooth", "train", _) => engines.trainer.clone(),
@@ -72,16 +72,20 @@ async fn generate(
     mut work: Work,
     stop: &CancellationToken,
 ) -> Result<bool, Error> {
-    let placed = tokio::select! {
-        placed = loras::place(session, engine, attempt, &mut work.parameters) => placed,
+    let prepared = tokio::select! {
+        prepared = prepare(session, engine, attempt, &mut work) => prepared,
         reason = stopped(session, attempt) => return left(session, attempt, reason?, true).await.map(|()| true),
         () = stop.cancelled() => return Ok(true),
     };
-    if let Err(error) = placed {
-        loras::clear(engine).await;
-        return cannot_begin(session, attempt, error).await.map(|()| true);
-    }
-    let computed = compute(session, engine, attempt, &work, stop).await;
+    let init = match prepared {
+        Ok(init) => init,
+        Err(error) => {
+            loras::clear(engine).await;
+            return cannot_begin(session, attempt, error).await.map(|()| true);
+        }
+    };
+    let making = engine.api.generate(&work.parameters, init.as_ref());
+    let computed = compute(session, engine, attempt, making, stop).await;
     loras::clear(engine).await;
     let (end, is_sound) = computed?;
     match end {
@@ -102,6 +106,21 @@ async fn generate(
         End::Ending => Ok(()),
     }?;
     Ok(is_sound)
+}
+
+/// Downloads what a generation needs, and lays models beside the engine. Returns the picture that it begins with, if it does.
+async fn prepare(
+    session: &Session,
+    engine: &Engine,
+    attempt: Attempt,
+    work: &mut Work,
+) -> Result<Option<Init>, Error> {
+    let init = match work.method.as_str() {
+        "img2img" => Some(init::fetch(session, attempt, &work.parameters).await?),
+        _ => None,
+    };
+    loras::place(session, engine, attempt, &mut work.parameters).await?;
+    Ok(init)
 }
 
 /// Ends an attempt that lacks an input.
@@ -140,10 +159,9 @@ async fn compute(
     session: &Session,
     engine: &Engine,
     attempt: Attempt,
-    work: &Work,
+    making: impl Future<Output = Result<Vec<Vec<u8>>, Failure>>,
     stop: &CancellationToken,
 ) -> Result<(End, bool), Error> {
-    let making = engine.api.txt2img(&work.parameters);
     tokio::pin!(making);
     let end = tokio::select! {
         made = &mut making => {

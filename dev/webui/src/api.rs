@@ -1,7 +1,8 @@
 //! The HTTP API: `/sdapi/v1/…` as in AUTOMATIC1111's WebUI, our page, the gallery and the WebSockets.
 
+use axum::body::Bytes;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
-use axum::extract::{Path, Query, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -9,13 +10,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::{StatusCode, header};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::jobs::{Made, Recipe};
 use crate::log::say;
 use crate::loras::Loras;
 use crate::state::AppState;
-use crate::{gallery, page, picture};
+use crate::{gallery, img2img, page, picture};
 
 /// The only "model". Its name says that it is not a real one.
 const MODEL: &str = "atelier-cpu-stand-in";
@@ -30,6 +32,7 @@ pub(crate) fn router(app: AppState) -> Router {
         .route("/", get(index))
         .route("/internal/ping", get(async || Json(json!({}))))
         .route("/sdapi/v1/txt2img", post(txt2img))
+        .route("/sdapi/v1/img2img", post(img2img::img2img).layer(DefaultBodyLimit::max(img2img::MAX_BODY)))
         .route("/sdapi/v1/progress", get(progress))
         .route("/sdapi/v1/interrupt", post(interrupt))
         .route("/sdapi/v1/options", get(options).post(set_options))
@@ -67,7 +70,13 @@ fn fail(status: StatusCode, detail: impl Into<Value>) -> Response {
     (status, Json(json!({ "detail": detail.into() }))).into_response()
 }
 
-fn invalid(field: &str, message: &str) -> Response {
+/// The error body of the WebUI's own exceptions.
+pub(crate) fn exception(status: StatusCode, detail: &str) -> Response {
+    let body = json!({ "error": "HTTPException", "detail": detail, "body": "", "errors": "" });
+    (status, Json(body)).into_response()
+}
+
+pub(crate) fn invalid(field: &str, message: &str) -> Response {
     fail(
         StatusCode::UNPROCESSABLE_ENTITY,
         json!([{ "loc": ["body", field], "msg": message, "type": "value_error" }]),
@@ -77,7 +86,7 @@ fn invalid(field: &str, message: &str) -> Response {
 /// The supported fields. Others are ignored, as the real API ignores unknown fields.
 #[derive(Deserialize)]
 #[serde(default)]
-struct Txt2Img {
+pub(crate) struct Txt2Img {
     prompt: String,
     negative_prompt: String,
     steps: u32,
@@ -115,7 +124,7 @@ impl Default for Txt2Img {
     }
 }
 
-fn recipe(request: &Txt2Img, loras: &Loras) -> Result<Recipe, Response> {
+pub(crate) fn recipe(request: &Txt2Img, loras: &Loras) -> Result<Recipe, Response> {
     let within = |field, value: u32, low: u32, high: u32| {
         if (low..=high).contains(&value) {
             return Ok(value);
@@ -147,6 +156,7 @@ fn recipe(request: &Txt2Img, loras: &Loras) -> Result<Recipe, Response> {
         sampler_name: sampler.to_owned(),
         batch_size: within("batch_size", request.batch_size, 1, 8)?,
         n_iter: within("n_iter", request.n_iter, 1, 100)?,
+        init: None,
     };
     let pixels = u64::from(request.width) * u64::from(request.height);
     if pixels * u64::from(request.batch_size) * u64::from(request.n_iter) > MOST_PIXELS {
@@ -163,47 +173,57 @@ fn infotext(recipe: &Recipe, seed: u64, version: &str) -> String {
     }
     let Recipe { steps, sampler_name, cfg_scale, width, height, .. } = recipe;
     text.push_str(&format!(
-        "\nSteps: {steps}, Sampler: {sampler_name}, CFG scale: {cfg_scale:?}, Seed: {seed}, Size: {width}x{height}, Model hash: {MODEL_HASH}, Model: {MODEL}, Version: {version}"
+        "\nSteps: {steps}, Sampler: {sampler_name}, CFG scale: {cfg_scale:?}, Seed: {seed}, Size: {width}x{height}, Model hash: {MODEL_HASH}, Model: {MODEL}, "
     ));
+    if let Some(init) = &recipe.init {
+        text.push_str(&format!("Denoising strength: {}, ", init.strength));
+    }
+    text.push_str(&format!("Version: {version}"));
     text
 }
 
-async fn txt2img(State(app): State<AppState>, body: axum::body::Bytes) -> Response {
-    let parsed: Value = match serde_json::from_slice(&body) {
-        Ok(value) => value,
-        Err(error) => return invalid("body", &format!("JSON decode error: {error}")),
+async fn txt2img(State(app): State<AppState>, body: Bytes) -> Response {
+    let made = async || {
+        let (parameters, request) = read::<Txt2Img>(&body)?;
+        let recipe = recipe(&request, &app.loras)?;
+        make(&app, &request, recipe, parameters).await
     };
-    let request: Txt2Img = match serde_json::from_value(parsed.clone()) {
-        Ok(request) => request,
-        Err(error) => return invalid("body", &error.to_string()),
-    };
-    let recipe = match recipe(&request, &app.loras) {
-        Ok(recipe) => recipe,
-        Err(refusal) => return refusal,
-    };
+    made().await.unwrap_or_else(|refusal| refusal)
+}
+
+/// Reads a body. Also returns it as it is, for the answer.
+pub(crate) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<(Value, T), Response> {
+    let parsed: Value = serde_json::from_slice(body)
+        .map_err(|error| invalid("body", &format!("JSON decode error: {error}")))?;
+    let request = T::deserialize(&parsed).map_err(|error| invalid("body", &error.to_string()))?;
+    Ok((parsed, request))
+}
+
+/// Makes the pictures of a valid request, and answers it.
+pub(crate) async fn make(
+    app: &AppState,
+    request: &Txt2Img,
+    recipe: Recipe,
+    parameters: Value,
+) -> Result<Response, Response> {
+    let method = if recipe.init.is_some() { "img2img" } else { "txt2img" };
     say(&format!(
-        "txt2img: {:?}, {} steps, {}x{}, seed {}",
+        "{method}: {:?}, {} steps, {}x{}, seed {}",
         recipe.prompt, recipe.steps, recipe.width, recipe.height, recipe.seed
     ));
-    let made = match app.jobs.clone().make(recipe.clone()).await {
-        Ok(made) => made,
-        Err(error) => return broken(&error),
-    };
-    let kept = request.save_images;
+    let made = app.jobs.clone().make(recipe.clone()).await.map_err(|error| broken(&error))?;
+    let (app, kept) = (app.clone(), request.save_images);
     let worked = tokio::task::spawn_blocking(move || {
         let (images, infotexts) = encode(&app, &recipe, &made, kept)?;
         anyhow::Ok(answer(&app, &recipe, &made, &infotexts, images))
     });
-    match worked.await.map_err(anyhow::Error::from).flatten() {
-        Ok((images, info)) => {
-            let images = if request.send_images { images } else { Vec::new() };
-            Json(json!({ "images": images, "parameters": parsed, "info": info })).into_response()
-        }
-        Err(error) => broken(&error),
-    }
+    let (images, info) =
+        worked.await.map_err(anyhow::Error::from).flatten().map_err(|error| broken(&error))?;
+    let images = if request.send_images { images } else { Vec::new() };
+    Ok(Json(json!({ "images": images, "parameters": parameters, "info": info })).into_response())
 }
 
-fn broken(error: &anyhow::Error) -> Response {
+pub(crate) fn broken(error: &anyhow::Error) -> Response {
     say(&format!("*** API error: {error:#}"));
     let body = json!({ "error": "OSError", "detail": "", "body": "", "errors": format!("{error:#}") });
     (StatusCode::INTERNAL_SERVER_ERROR, Json(body)).into_response()
@@ -259,7 +279,7 @@ fn answer(
         "face_restoration_model": null,
         "sd_model_name": MODEL,
         "sd_model_hash": MODEL_HASH,
-        "denoising_strength": 0,
+        "denoising_strength": recipe.init.as_ref().map_or(0.0, |init| init.strength),
         "extra_generation_params": {},
         "index_of_first_image": 0,
         "infotexts": infotexts,
@@ -303,7 +323,7 @@ async fn options(State(app): State<AppState>) -> Response {
     Json(map).into_response()
 }
 
-async fn set_options(State(app): State<AppState>, body: axum::body::Bytes) -> Response {
+async fn set_options(State(app): State<AppState>, body: Bytes) -> Response {
     let changes: Map<String, Value> = match serde_json::from_slice(&body) {
         Ok(map) => map,
         Err(error) => return invalid("body", &error.to_string()),

@@ -2,10 +2,11 @@
 //! Wasserstein distance between patches of the user's pictures and of the painter's: for random directions, the differences
 //! of the sorted projections. Deterministic: the state after a step follows from the state before it and the seed.
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 
 use crate::adapter::{Adapter, FEATURES, from_bytes, to_bytes};
 use crate::painter::{Painter, mix, unit};
+use crate::picture;
 
 /// Numbers of a patch: the colour of a pixel, and its differences to the pixels to the right and below.
 const PATCH: usize = 9;
@@ -63,21 +64,8 @@ impl Picture {
     /// # Errors
     /// If it is none, or too small or large.
     pub fn from_png(file: &[u8]) -> anyhow::Result<Self> {
-        let mut decoder = png::Decoder::new(std::io::Cursor::new(file));
-        decoder.set_transformations(png::Transformations::normalize_to_color8());
-        let mut reader = decoder.read_info()?;
-        let (width, height) = (reader.info().width, reader.info().height);
-        ensure!(width <= 8_192 && height <= 8_192, "larger than 8192 pixels");
-        let mut rows = vec![0; reader.output_buffer_size().context("too large")?];
-        let shape = reader.next_frame(&mut rows)?;
-        rows.truncate(shape.buffer_size());
-        let channels = shape.color_type.samples();
-        // grey has one sample, and a second one is the opacity
-        let rgb: Vec<u8> = rows
-            .chunks_exact(channels)
-            .flat_map(|pixel| if channels < 3 { [pixel[0]; 3] } else { [pixel[0], pixel[1], pixel[2]] })
-            .collect();
-        Self::new(width as usize, &rgb)
+        let (width, _, rgb) = picture::decode(file)?;
+        Self::new(width, &rgb)
     }
 
     fn height(&self) -> usize {

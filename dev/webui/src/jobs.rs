@@ -8,6 +8,7 @@ use serde::Serialize;
 use tokio::sync::{Mutex, watch};
 
 use crate::adapter::Adapter;
+use crate::init::Init;
 use crate::log::say;
 use crate::painter::Painter;
 
@@ -28,6 +29,24 @@ pub(crate) struct Recipe {
     pub(crate) sampler_name: String,
     pub(crate) batch_size: u32,
     pub(crate) n_iter: u32,
+    /// What img2img begins with.
+    pub(crate) init: Option<Arc<Init>>,
+}
+
+impl Recipe {
+    /// The steps that are computed for one picture.
+    fn sampling_steps(&self) -> u32 {
+        self.init.as_ref().map_or(self.steps, |init| init.steps(self.steps))
+    }
+
+    /// The picture as it is now, with `left` of the noise.
+    fn render(&self, painter: &Painter, every: usize, left: f32) -> (usize, usize, Vec<u8>) {
+        let (width, height, mut rgb) = painter.render(every, left);
+        if let Some(init) = &self.init {
+            init.mix(&mut rgb, every);
+        }
+        (width, height, rgb)
+    }
 }
 
 /// A finished picture: raw rows, and the seed that reproduces it.
@@ -112,8 +131,8 @@ impl Jobs {
 
     fn paint(&self, recipe: &Recipe) -> Vec<Made> {
         self.interrupted.store(false, Ordering::Relaxed);
-        let count = recipe.batch_size * recipe.n_iter;
-        let total = (count * recipe.steps) as f32;
+        let (count, steps) = (recipe.batch_size * recipe.n_iter, recipe.sampling_steps());
+        let total = (count * steps) as f32;
         let started = Instant::now();
         let stamp = jiff::Zoned::now().strftime("%Y%m%d%H%M%S").to_string();
         let mut made = Vec::new();
@@ -124,20 +143,20 @@ impl Jobs {
                 recipe.seed + u64::from(index),
                 recipe.cfg_scale,
                 (recipe.width, recipe.height),
-                recipe.steps,
+                steps,
             );
             for (adapter, weight) in &recipe.adapters {
                 painter.adapt(Arc::clone(adapter), *weight);
             }
             let shrink = (recipe.width.max(recipe.height) / 192).max(1);
             let mut left = 1.0;
-            for step in 0..recipe.steps {
+            for step in 0..steps {
                 if step > 0 && self.stopped() {
                     break;
                 }
                 painter.step(step);
-                left = 1.0 - (step + 1) as f32 / recipe.steps as f32;
-                let done = (index * recipe.steps + step + 1) as f32 / total;
+                left = 1.0 - (step + 1) as f32 / steps as f32;
+                let done = (index * steps + step + 1) as f32 / total;
                 self.progress.send_replace(Progress {
                     progress: done,
                     eta_relative: started.elapsed().as_secs_f32() * (1.0 - done) / done,
@@ -148,13 +167,13 @@ impl Jobs {
                         job_timestamp: stamp.clone(),
                         job_no: index,
                         sampling_step: step + 1,
-                        sampling_steps: recipe.steps,
+                        sampling_steps: steps,
                         ..State::default()
                     },
-                    preview: Some(Arc::new(painter.render(shrink, left))),
+                    preview: Some(Arc::new(recipe.render(&painter, shrink, left))),
                 });
             }
-            let (width, height, rgb) = painter.render(1, left);
+            let (width, height, rgb) = recipe.render(&painter, 1, left);
             made.push(Made { seed: recipe.seed + u64::from(index), size: (width, height), rgb });
             if self.stopped() {
                 break;
@@ -164,8 +183,8 @@ impl Jobs {
         say(&format!(
             "100%|{}| {}/{} [{seconds:.2}s, {:.1}it/s]",
             "█".repeat(20),
-            made.len() as u32 * recipe.steps,
-            count * recipe.steps,
+            made.len() as u32 * steps,
+            count * steps,
             total / seconds.max(0.001),
         ));
         self.progress.send_replace(Progress::default());

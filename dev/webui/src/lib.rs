@@ -9,6 +9,8 @@ pub mod adapter;
 mod api;
 pub mod fit;
 mod gallery;
+mod img2img;
+mod init;
 mod jobs;
 mod log;
 mod loras;

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use futures::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -51,7 +52,25 @@ impl Server {
 }
 
 fn picture(body: &Value) -> Vec<u8> {
-    base64::engine::general_purpose::STANDARD.decode(body["images"][0].as_str().unwrap()).unwrap()
+    BASE64.decode(body["images"][0].as_str().unwrap()).unwrap()
+}
+
+/// The RGB rows of a PNG.
+fn pixels(png: &[u8]) -> Vec<u8> {
+    let mut reader = png::Decoder::new(std::io::Cursor::new(png)).read_info().unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    reader.next_frame(&mut pixels).unwrap();
+    pixels
+}
+
+/// A square PNG of these RGB rows, uncompressed.
+fn square(edge: u32, pixels: &[u8]) -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, edge, edge);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_compression(png::Compression::NoCompression);
+    encoder.write_header().unwrap().write_image_data(pixels).unwrap();
+    file
 }
 
 #[tokio::test]
@@ -210,11 +229,7 @@ async fn an_adapter_that_the_prompt_names_changes_the_picture() {
             json!({ "prompt": prompt, "seed": 42, "width": 64, "height": 64, "save_images": false });
         let (status, body) = server.post("/sdapi/v1/txt2img", request).await;
         assert_eq!(status, 200, "{body}");
-        let png = picture(&body);
-        let mut reader = png::Decoder::new(std::io::Cursor::new(&png)).read_info().unwrap();
-        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
-        reader.next_frame(&mut pixels).unwrap();
-        pixels
+        pixels(&picture(&body))
     };
     let plain = make("a fox").await;
     assert_eq!(make("a fox <lora:red:1>").await, plain, "not there yet");
@@ -237,4 +252,98 @@ async fn an_adapter_that_the_prompt_names_changes_the_picture() {
     assert!(sum(&redder, 0) > sum(&plain, 0));
     assert_eq!(sum(&redder, 1), sum(&plain, 1));
     assert_eq!(make("a fox <lora:red:0>").await, plain, "the weight 0 changes nothing");
+}
+
+/// Rows of a square of 64 pixels that is darker on the left.
+fn shaded() -> Vec<u8> {
+    (0..64 * 64).flat_map(|n| [(n % 64 * 2) as u8, 60, 200]).collect()
+}
+
+/// The mean difference of two pictures.
+fn difference(one: &[u8], other: &[u8]) -> f64 {
+    assert_eq!(one.len(), other.len());
+    let sum: u64 = one.iter().zip(other).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
+    sum as f64 / one.len() as f64
+}
+
+#[tokio::test]
+async fn img2img_repaints_a_picture_by_strength_and_mask() {
+    let server = Server::start().await;
+    let init = square(64, &shaded());
+    let request = json!({ "prompt": "a fox", "seed": 42, "width": 64, "height": 64, "save_images": false,
+                          "init_images": [BASE64.encode(&init)] });
+    let answer = async |change: Value| {
+        let mut request = request.clone();
+        request.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        let (status, body) = server.post("/sdapi/v1/img2img", request).await;
+        assert_eq!(status, 200, "{body}");
+        body
+    };
+    let make = async |change: Value| pixels(&picture(&answer(change).await));
+    assert_eq!(make(json!({ "denoising_strength": 0 })).await, shaded());
+    let (_, painted) = server.post("/sdapi/v1/txt2img", request.clone()).await;
+    assert_eq!(make(json!({ "denoising_strength": 1 })).await, pixels(&picture(&painted)));
+    let weak = difference(&make(json!({ "denoising_strength": 0.2 })).await, &shaded());
+    let strong = difference(&make(json!({})).await, &shaded());
+    assert!(weak > 1.0 && strong > 2.0 * weak, "{weak} {strong}");
+
+    // white on the left
+    let mask: Vec<u8> = (0..64 * 64).flat_map(|n| [if n % 64 < 32 { 255 } else { 0 }; 3]).collect();
+    let masked = make(json!({ "mask": BASE64.encode(square(64, &mask)) })).await;
+    let half = |rows: &[u8], at: usize| -> Vec<u8> {
+        rows.chunks(192).flat_map(|row| row[at..at + 96].to_vec()).collect()
+    };
+    assert_eq!(half(&masked, 96), half(&shaded(), 96));
+    assert_eq!(half(&masked, 0), half(&make(json!({})).await, 0));
+
+    // a picture of another size is stretched, and one may be a data URL
+    let small = format!("data:image/png;base64,{}", BASE64.encode(square(2, &[90; 12])));
+    let stretched = make(json!({ "init_images": [small], "denoising_strength": 0 })).await;
+    assert_eq!(stretched, vec![90; 64 * 64 * 3]);
+
+    let body = answer(json!({ "denoising_strength": 0.5 })).await;
+    assert_eq!(
+        (&body["parameters"]["init_images"], &body["parameters"]["mask"]),
+        (&Value::Null, &Value::Null)
+    );
+    let info: Value = serde_json::from_str(body["info"].as_str().unwrap()).unwrap();
+    assert_eq!(info["denoising_strength"], json!(0.5));
+    assert!(info["infotexts"][0].as_str().unwrap().contains("Denoising strength: 0.5, "), "{info}");
+    let body = answer(json!({ "include_init_images": true })).await;
+    assert_eq!(body["parameters"]["init_images"][0], json!(BASE64.encode(&init)));
+}
+
+#[tokio::test]
+async fn img2img_takes_large_pictures_and_refuses_what_is_none() {
+    let server = Server::start().await;
+    // larger than the usual limit of a body
+    let large = BASE64.encode(square(1_200, &vec![90; 1_200 * 1_200 * 3]));
+    assert!(large.len() > 4 << 20, "{}", large.len());
+    let small = BASE64.encode(square(2, &[90; 12]));
+    for (change, status, detail) in [
+        (json!({ "init_images": [large] }), 200, Value::Null),
+        (json!({}), 404, json!("Init image not found")),
+        (json!({ "init_images": null }), 404, json!("Init image not found")),
+        (json!({ "init_images": ["bm90IGEgcGljdHVyZQ=="] }), 500, json!("Invalid encoded image")),
+        (json!({ "init_images": ["?"] }), 500, json!("Invalid encoded image")),
+        (json!({ "init_images": [small], "mask": "?" }), 500, json!("Invalid encoded image")),
+    ] {
+        let mut request =
+            json!({ "prompt": "a fox", "steps": 1, "width": 64, "height": 64, "save_images": false });
+        request.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        let (got, answer) = server.post("/sdapi/v1/img2img", request).await;
+        assert_eq!((got, &answer["detail"]), (status, &detail));
+    }
+    for (field, value) in [
+        ("init_images", json!([])),
+        ("denoising_strength", json!(1.5)),
+        ("denoising_strength", json!(-0.1)),
+        ("resize_mode", json!(1)),
+        ("steps", json!(0)),
+    ] {
+        let mut request = json!({ "prompt": "a fox", "init_images": [small] });
+        request[field] = value;
+        let (got, answer) = server.post("/sdapi/v1/img2img", request).await;
+        assert_eq!((got, &answer["detail"][0]["loc"]), (422, &json!(["body", field])));
+    }
 }

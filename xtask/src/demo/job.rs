@@ -130,11 +130,28 @@ pub(super) async fn expect_start(designer: &Api, told: &Told) -> anyhow::Result<
     Ok((wait, late))
 }
 
-/// Downloads the picture from the object store.
-pub(super) async fn download(designer: &Api, job: &str) -> anyhow::Result<Vec<u8>> {
+/// Makes a picture from that of a job, by another text.
+pub(super) async fn variation(designer: &Api, job: &str, picture: &[u8]) -> anyhow::Result<()> {
+    let artifact = artifact(designer, job).await?;
+    let parameters = json!({ "prompt": "a lighthouse at night", "steps": 10, "width": 256, "height": 256,
+                             "image": artifact["id"], "denoising_strength": 0.5 });
+    let job = submit(designer, "stable-diffusion", "img2img", parameters).await?;
+    follow(designer, &job).await?;
+    ensure!(download(designer, &job).await? != picture, "the variation is the picture itself");
+    Ok(())
+}
+
+/// The only result of a job.
+async fn artifact(designer: &Api, job: &str) -> anyhow::Result<Value> {
     let artifacts = designer.list(&format!("/v1/jobs/{job}/artifacts")).await?;
     let [artifact] = &artifacts[..] else { bail!("not one picture: {artifacts:?}") };
-    let path = format!("/v1/jobs/{job}/artifacts/{}/content", text(artifact, "id")?);
+    Ok(artifact.clone())
+}
+
+/// Downloads the picture from the object store.
+pub(super) async fn download(designer: &Api, job: &str) -> anyhow::Result<Vec<u8>> {
+    let artifact = artifact(designer, job).await?;
+    let path = format!("/v1/jobs/{job}/artifacts/{}/content", text(&artifact, "id")?);
     let answer = designer.send(Method::GET, &path, None, None).await?;
     let location = answer.location.context(answer.text)?;
     let picture = reqwest::get(&location).await?.error_for_status()?.bytes().await?;

@@ -127,7 +127,9 @@ pub(super) async fn play(access: &Access, steps: &mut Steps) -> anyhow::Result<(
         steps.step("The designer asks when a picture would be there, and its cost", quote).await?;
         let submitted = steps.step("  orders it as a job", job::picture(&designer)).await?;
         steps.step("  follows it until it has succeeded", job::follow(&designer, &submitted)).await?;
-        steps.step("  downloads the picture", job::download(&designer, &submitted)).await?;
+        let picture = steps.step("  downloads the picture", job::download(&designer, &submitted)).await?;
+        let varied = job::variation(&designer, &submitted, &picture);
+        steps.step("  makes a variation of it, and downloads that", varied).await?;
         let images = steps.step("The designer uploads four pictures", training::upload(&designer)).await?;
         let model = steps.step("  trains a model from them", training::train(&designer, &images)).await?;
         let compared = training::compare(&designer, &model);

@@ -69,6 +69,7 @@ pub(super) fn read(parameters: &Value) -> Result<Inputs, Vec<FieldError>> {
         model: None,
         class: class(&read.command),
         uploads: read.uploads,
+        artifacts: Vec::new(),
         models: read.models,
         base_model: None,
         training: None,

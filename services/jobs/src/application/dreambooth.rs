@@ -72,6 +72,7 @@ pub(super) fn read(parameters: &Value) -> Result<Inputs, Vec<FieldError>> {
         // durations of a class differ by a factor of two at most
         class: format!("dreambooth.train/{}", work.ilog2()),
         uploads: read.images.clone(),
+        artifacts: Vec::new(),
         models: Vec::new(),
         base_model: None,
         training: Some(Training { name, base_model: read.base_model.clone() }),

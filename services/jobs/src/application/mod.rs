@@ -2,10 +2,12 @@
 
 mod command;
 mod dreambooth;
+mod generation;
+mod img2img;
 mod txt2img;
 
 use api::{Checks, FieldError};
-use ids::{ModelId, UploadId};
+use ids::{ArtifactId, ModelId, UploadId};
 use serde_json::Value;
 
 use crate::job::Kind;
@@ -15,6 +17,8 @@ use crate::job::Kind;
 pub(crate) enum Method {
     /// `stable-diffusion.txt2img`: pictures from a text.
     Txt2Img,
+    /// `stable-diffusion.img2img`: pictures from a picture and a text.
+    Img2Img,
     /// `dreambooth.train`: a model from pictures.
     Train,
     /// `command.run`: a program of the tenant.
@@ -48,6 +52,8 @@ pub(crate) struct Inputs {
     pub(crate) class: String,
     /// Uploads that it uses.
     pub(crate) uploads: Vec<UploadId>,
+    /// Results of other jobs that it uses.
+    pub(crate) artifacts: Vec<ArtifactId>,
     /// Models of the tenant that it uses.
     pub(crate) models: Vec<ModelId>,
     /// What these have to adapt; none if they are only files.
@@ -61,6 +67,7 @@ impl Method {
     pub(crate) fn find(application: &str, method: &str) -> Option<Self> {
         match (application, method) {
             ("stable-diffusion", "txt2img") => Some(Self::Txt2Img),
+            ("stable-diffusion", "img2img") => Some(Self::Img2Img),
             ("dreambooth", "train") => Some(Self::Train),
             ("command", "run") => Some(Self::Run),
             _ => None,
@@ -69,7 +76,7 @@ impl Method {
 
     pub(crate) fn kind(self) -> Kind {
         match self {
-            Self::Txt2Img => Kind::Generation,
+            Self::Txt2Img | Self::Img2Img => Kind::Generation,
             Self::Train => Kind::Training,
             Self::Run => Kind::Batch,
         }
@@ -82,6 +89,7 @@ impl Method {
     pub(crate) fn read(self, parameters: &Value) -> Result<Inputs, Vec<FieldError>> {
         match self {
             Self::Txt2Img => txt2img::read(parameters),
+            Self::Img2Img => img2img::read(parameters),
             Self::Train => dreambooth::read(parameters),
             Self::Run => command::read(parameters),
         }

@@ -1,167 +1,25 @@
-//! `stable-diffusion.txt2img`. The names are those of the WebUI's API.
+//! `stable-diffusion.txt2img`: pictures from a text.
 
 use api::{Checks, FieldError};
-use ids::ModelId;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Inputs, typed};
-
-/// Characters of a prompt, at most.
-const MAX_PROMPT: usize = 4_000;
-/// Edge of a picture, in pixels; a multiple of [`GRID`].
-const EDGE: (u32, u32) = (64, 2_048);
-const GRID: u32 = 8;
-/// Models of the tenant in one request.
-const MAX_MODELS: usize = 4;
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Txt2Img {
-    prompt: String,
-    #[serde(default)]
-    negative_prompt: String,
-    /// Name of the checkpoint.
-    #[serde(default = "super::default_model")]
-    model: String,
-    /// Models of the tenant that adapt it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    models: Vec<Adapter>,
-    #[serde(default = "edge")]
-    width: u32,
-    #[serde(default = "edge")]
-    height: u32,
-    #[serde(default = "steps")]
-    steps: u32,
-    #[serde(default = "cfg_scale")]
-    cfg_scale: f64,
-    /// -1 for a random one.
-    #[serde(default = "seed")]
-    seed: i64,
-    #[serde(default = "images")]
-    images: u32,
-}
-
-/// A model of the tenant, and how strong it is.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(from = "Named")]
-struct Adapter {
-    id: ModelId,
-    weight: f64,
-}
-
-/// An id alone has the weight 1.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Named {
-    Id(ModelId),
-    Weighted(Weighted),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Weighted {
-    id: ModelId,
-    #[serde(default = "weight")]
-    weight: f64,
-}
-
-impl From<Named> for Adapter {
-    fn from(named: Named) -> Self {
-        match named {
-            Named::Id(id) => Self { id, weight: weight() },
-            Named::Weighted(Weighted { id, weight }) => Self { id, weight },
-        }
-    }
-}
-
-fn weight() -> f64 {
-    1.0
-}
-
-fn edge() -> u32 {
-    512
-}
-
-fn steps() -> u32 {
-    20
-}
-
-fn cfg_scale() -> f64 {
-    7.0
-}
-
-fn seed() -> i64 {
-    -1
-}
-
-fn images() -> u32 {
-    1
-}
+use super::{Inputs, generation::Generation, typed};
 
 pub(super) fn read(parameters: &Value) -> Result<Inputs, Vec<FieldError>> {
-    let read: Txt2Img = typed(parameters)?;
+    let read: Generation = typed(parameters)?;
     let mut checks = Checks::default();
-    let characters = |text: &str| text.chars().count();
-    checks.require(
-        (1..=MAX_PROMPT).contains(&characters(&read.prompt)),
-        "/parameters/prompt",
-        format!("must be 1 to {MAX_PROMPT} characters"),
-    );
-    checks.require(
-        characters(&read.negative_prompt) <= MAX_PROMPT,
-        "/parameters/negative_prompt",
-        format!("must be at most {MAX_PROMPT} characters"),
-    );
-    for (pointer, text) in
-        [("/parameters/prompt", &read.prompt), ("/parameters/negative_prompt", &read.negative_prompt)]
-    {
-        checks.require(!text.contains('\0'), pointer, "must not contain NUL");
-    }
-    checks.name("/parameters/model", &read.model);
-    checks.within("/parameters/models", read.models.len(), 0, MAX_MODELS);
-    for (n, model) in read.models.iter().enumerate() {
-        checks.within(&format!("/parameters/models/{n}/weight"), model.weight, -2.0, 2.0);
-        let is_new = read.models[..n].iter().all(|other| other.id != model.id);
-        checks.require(is_new, format!("/parameters/models/{n}"), "duplicate model");
-    }
-    for (pointer, pixels) in [("/parameters/width", read.width), ("/parameters/height", read.height)] {
-        checks.within(pointer, pixels, EDGE.0, EDGE.1);
-        checks.require(pixels % GRID == 0, pointer, format!("must be a multiple of {GRID}"));
-    }
-    checks.within("/parameters/steps", read.steps, 1, 150);
-    checks.within("/parameters/cfg_scale", read.cfg_scale, 1.0, 30.0);
-    checks.within("/parameters/seed", read.seed, -1, i64::from(u32::MAX));
-    checks.within("/parameters/images", read.images, 1, 8);
+    read.check(&mut checks);
     let errors = checks.into_errors();
     if !errors.is_empty() {
         return Err(errors);
     }
-    let class = class(&read);
-    let models: Vec<ModelId> = read.models.iter().map(|model| model.id).collect();
-    let mut loaded = vec!["stable-diffusion".to_owned(), read.model.clone()];
-    loaded.extend(models.iter().map(ToString::to_string));
-    let loaded: Vec<&str> = loaded.iter().map(String::as_str).collect();
-    Ok(Inputs {
-        model: Some(ModelId::derived(&loaded)),
-        class,
-        uploads: Vec::new(),
-        models,
-        base_model: Some(read.model.clone()),
-        training: None,
-        parameters: serde_json::to_value(&read).unwrap_or_default(),
-    })
-}
-
-/// The logarithm of pixels × steps × images: durations of a class differ by a factor of two at most.
-fn class(read: &Txt2Img) -> String {
-    let work =
-        u64::from(read.width) * u64::from(read.height) * u64::from(read.steps) * u64::from(read.images);
-    format!("stable-diffusion.txt2img/{}", work.ilog2())
+    let parameters = serde_json::to_value(&read).unwrap_or_default();
+    Ok(read.inputs("txt2img", read.steps, parameters))
 }
 
 #[cfg(test)]
 mod tests {
+    use ids::ModelId;
     use serde_json::json;
 
     use super::*;

@@ -43,18 +43,22 @@ pub(crate) async fn download(
     })
 }
 
+impl Stored {
+    /// Its content; none if it has no bucket.
+    pub(crate) fn file(&self) -> Option<File<'_>> {
+        Some(File {
+            storage: self.storage?,
+            object: object(self.job, self.attempt, &self.name),
+            content_type: &self.content_type,
+            bytes: self.bytes,
+        })
+    }
+}
+
 /// Signs a URL for the content of a result.
 ///
 /// # Errors
 /// [`Error::ArtifactGone`] if the bucket was deleted.
-pub(crate) async fn sign(
-    state: &AppState,
-    tenant: TenantId,
-    job: JobId,
-    result: &Stored,
-) -> Result<SignedUrl, Error> {
-    let storage = result.storage.ok_or(Error::ArtifactGone)?;
-    let object = object(job, result.attempt, &result.name);
-    let file = File { storage, object, content_type: &result.content_type, bytes: result.bytes };
-    download(state, tenant, &file).await
+pub(crate) async fn sign(state: &AppState, tenant: TenantId, result: &Stored) -> Result<SignedUrl, Error> {
+    download(state, tenant, &result.file().ok_or(Error::ArtifactGone)?).await
 }

@@ -60,7 +60,7 @@ async fn get_job_artifact_content(
     let mut tx = state.db.tenant(member.tenant).await?;
     let stored = store::find(&mut tx, member.tenant, job, id).await?.ok_or(Error::NotFound)?;
     drop(tx);
-    let signed = sign(&state, member.tenant, job, &stored).await?;
+    let signed = sign(&state, member.tenant, &stored).await?;
     let headers = [(header::LOCATION, signed.url), (header::CACHE_CONTROL, "no-store".to_owned())];
     Ok((StatusCode::TEMPORARY_REDIRECT, headers))
 }

@@ -17,7 +17,7 @@ pub(crate) use checkpoint::{Checkpoint, newest as newest_checkpoints};
 pub(crate) use file::{File, download, object, sign};
 pub(crate) use http::routes;
 pub(crate) use model::{Artifact, Report, check as check_file, read};
-pub(crate) use store::{CHECKPOINTS, Stored, checkpoint_times, discard, insert, results};
+pub(crate) use store::{CHECKPOINTS, Stored, checkpoint_times, discard, find_all, insert, results};
 pub(crate) use sweep::{delete as delete_folder, round as sweep};
 pub(crate) use upload::{bucket, check_uploaded};
 

@@ -219,6 +219,7 @@ pub(super) async fn list(
 /// An artifact, and where its content is.
 pub(crate) struct Stored {
     pub(crate) id: ArtifactId,
+    pub(crate) job: JobId,
     pub(crate) attempt: i32,
     pub(crate) name: String,
     pub(crate) content_type: String,
@@ -228,21 +229,39 @@ pub(crate) struct Stored {
     pub(crate) storage: Option<StorageId>,
 }
 
+/// Selects artifacts. A macro, as the text of a checked query is a literal.
+macro_rules! select_artifacts {
+    ($rest:literal, $($arguments:tt)*) => {
+        sqlx::query_as!(
+            Stored,
+            r#"select id, job_id as job, attempt, name, content_type, encode(sha256, 'hex') as "sha256!", bytes,
+                      storage_id as storage
+               from artifacts "# + $rest,
+            $($arguments)*
+        )
+    };
+}
+
 /// Returns all artifacts of the tenant's job, by id.
 pub(crate) async fn results(
     conn: &mut PgConnection,
     tenant: TenantId,
     job: JobId,
 ) -> sqlx::Result<Vec<Stored>> {
-    sqlx::query_as!(
-        Stored,
-        r#"select id, attempt, name, content_type, encode(sha256, 'hex') as "sha256!", bytes, storage_id as storage
-           from artifacts where tenant_id = $1 and job_id = $2 order by id"#,
-        tenant as TenantId,
-        job as JobId,
-    )
-    .fetch_all(conn)
-    .await
+    select_artifacts!("where tenant_id = $1 and job_id = $2 order by id", tenant as TenantId, job as JobId)
+        .fetch_all(conn)
+        .await
+}
+
+/// Returns those of these artifacts of the tenant that exist.
+pub(crate) async fn find_all(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    ids: &[ArtifactId],
+) -> sqlx::Result<Vec<Stored>> {
+    select_artifacts!("where tenant_id = $1 and id = any($2)", tenant as TenantId, ids as &[ArtifactId])
+        .fetch_all(conn)
+        .await
 }
 
 /// Returns an artifact of the tenant's job.
@@ -252,13 +271,11 @@ pub(super) async fn find(
     job: JobId,
     id: ArtifactId,
 ) -> sqlx::Result<Option<Stored>> {
-    sqlx::query_as!(
-        Stored,
-        r#"select id, attempt, name, content_type, encode(sha256, 'hex') as "sha256!", bytes, storage_id as storage
-           from artifacts where tenant_id = $1 and job_id = $2 and id = $3"#,
+    select_artifacts!(
+        "where tenant_id = $1 and job_id = $2 and id = $3",
         tenant as TenantId,
         job as JobId,
-        id as ArtifactId,
+        id as ArtifactId
     )
     .fetch_optional(conn)
     .await

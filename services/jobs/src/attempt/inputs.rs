@@ -1,8 +1,8 @@
-//! What an attempt needs besides its parameters: uploads, models and checkpoints, by signed URLs.
+//! What an attempt needs besides its parameters: uploads, results of other jobs, models and checkpoints, by signed URLs.
 
 use api::{Json, Path, Problem};
 use axum::extract::State;
-use ids::{JobId, ModelId, TenantId, UploadId};
+use ids::{ArtifactId, JobId, ModelId, TenantId, UploadId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -27,10 +27,11 @@ pub(super) struct InputsRequest {
 }
 
 /// Files that an attempt needs. Each has a URL for a GET.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct AttemptInputs {
     /// In the order of the parameters.
     uploads: Vec<Input<UploadId>>,
+    artifacts: Vec<Input<ArtifactId>>,
     models: Vec<Input<ModelId>>,
     /// Of earlier attempts, the furthest first. Go on from the first whose hash is right.
     checkpoints: Vec<Input<i32>>,
@@ -38,7 +39,7 @@ pub(super) struct AttemptInputs {
 
 #[derive(Debug, Serialize)]
 struct Input<Id> {
-    /// Id of the upload or model; how many steps are done in a checkpoint.
+    /// Id of the upload, result or model; how many steps are done in a checkpoint.
     id: Id,
     name: String,
     content_type: String,
@@ -62,11 +63,12 @@ pub(super) async fn get_inputs(
     let inputs = read(&store::inputs(&mut tx, job).await?);
     tx.commit().await?;
     let Some(inputs) = inputs else {
-        return Ok(Json(AttemptInputs { uploads: Vec::new(), models: Vec::new(), checkpoints: Vec::new() }));
+        return Ok(Json(AttemptInputs::default()));
     };
     let tenant = found.tenant;
     Ok(Json(AttemptInputs {
         uploads: uploads(&state, tenant, &inputs.uploads).await?,
+        artifacts: artifacts(&state, tenant, &inputs.artifacts).await?,
         models: models(&state, tenant, &inputs.models).await?,
         checkpoints: checkpoints(&state, tenant, job).await?,
     }))
@@ -102,6 +104,24 @@ async fn uploads(
             bytes: upload.bytes,
         };
         inputs.push(input(state, tenant, *id, &upload.name, &file, upload.sha256.as_deref()).await?);
+    }
+    Ok(inputs)
+}
+
+async fn artifacts(
+    state: &AppState,
+    tenant: TenantId,
+    ids: &[ArtifactId],
+) -> Result<Vec<Input<ArtifactId>>, Error> {
+    let mut tx = state.db.worker().await?;
+    let found = artifact::find_all(&mut tx, tenant, ids).await?;
+    drop(tx);
+    let mut inputs = Vec::new();
+    for id in ids {
+        let missing = || Error::InputMissing(vec![id.to_string()]);
+        let artifact = found.iter().find(|artifact| artifact.id == *id).ok_or_else(missing)?;
+        let file = artifact.file().ok_or_else(missing)?;
+        inputs.push(input(state, tenant, *id, &artifact.name, &file, Some(&artifact.sha256)).await?);
     }
     Ok(inputs)
 }

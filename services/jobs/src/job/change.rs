@@ -167,7 +167,8 @@ pub(super) fn read(new: &NewJob) -> Result<Submission<'_>, Error> {
     let method = Method::find(&new.application, &new.method).ok_or_else(|| {
         Error::invalid_field(
             "/method",
-            "no application has this method; there are stable-diffusion.txt2img, dreambooth.train and command.run",
+            "no application has this method; there are stable-diffusion.txt2img, stable-diffusion.img2img, \
+             dreambooth.train and command.run",
         )
     })?;
     let mut checks = Checks::default();

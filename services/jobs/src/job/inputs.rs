@@ -1,11 +1,12 @@
-//! Whether the uploads and models that a job names are there.
+//! Whether the uploads, results and models that a job names are there.
 
-use ids::{ModelId, TenantId, UploadId};
+use ids::{ArtifactId, ModelId, TenantId, UploadId};
 use sqlx::PgConnection;
 
 use super::view::NewJob;
 use crate::{
     application::{Inputs, Method},
+    artifact,
     error::Error,
     model,
     state::AppState,
@@ -33,6 +34,12 @@ pub(super) async fn check(
         let lacks = inputs.uploads.iter().filter(|id| !taken.contains(id));
         missing.extend(lacks.map(ToString::to_string));
     }
+    let mut artifacts = Vec::new();
+    if !inputs.artifacts.is_empty() {
+        artifacts = artifact::find_all(conn, owner, &inputs.artifacts).await?;
+        let lacks = |id: &&ArtifactId| artifacts.iter().all(|artifact| artifact.id != **id);
+        missing.extend(inputs.artifacts.iter().filter(lacks).map(ToString::to_string));
+    }
     let mut models = Vec::new();
     if !inputs.models.is_empty() {
         models = model::find_all(conn, owner, &inputs.models).await?;
@@ -41,6 +48,10 @@ pub(super) async fn check(
     }
     if !missing.is_empty() {
         return Ok(Err(Error::InputMissing(missing)));
+    }
+    if let Some(other) = artifacts.iter().find(|artifact| !artifact.content_type.starts_with("image/")) {
+        let detail = format!("{} is no picture", other.id);
+        return Ok(Err(Error::invalid_field("/parameters", detail)));
     }
     let Some(base_model) = &inputs.base_model else { return Ok(Ok(())) };
     let other = models.iter().find(|model| model.base_model != *base_model);

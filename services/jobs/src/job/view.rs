@@ -23,9 +23,11 @@ pub(crate) struct NewJob {
     pub(crate) method: String,
     /// Parameters of the method. Of `stable-diffusion.txt2img`: `prompt`, and optionally `negative_prompt`, `model`, `models`
     /// (`id` and `weight` of up to 4 models of the tenant), `width`, `height`, `steps`, `cfg_scale`, `seed` and `images`. Of
-    /// `dreambooth.train`: `images` (ids of 3 to 5 uploads), `theme`, and optionally `token`, `name`, `base_model`, `steps`,
-    /// `rank` and `seed`. Of `command.run`: `command` (program and arguments), and optionally `env` (variables by name),
-    /// `arguments` (any value), `uploads` and `models` (ids), and `max_seconds`.
+    /// `stable-diffusion.img2img` also `image` (id of an upload, or of a result of another job), and optionally `mask` (the same;
+    /// repainted where it is white) and `denoising_strength` (0 to 1). Of `dreambooth.train`: `images` (ids of 3 to 5 uploads),
+    /// `theme`, and optionally `token`, `name`, `base_model`, `steps`, `rank` and `seed`. Of `command.run`: `command` (program and
+    /// arguments), and optionally `env` (variables by name), `arguments` (any value), `uploads` and `models` (ids), and
+    /// `max_seconds`.
     #[schema(value_type = Object, example = json!({ "prompt": "a fox in the snow", "steps": 20 }))]
     pub(crate) parameters: Value,
     /// Orders the jobs of a tenant, 9 first.

@@ -8,7 +8,7 @@ use std::{
 };
 
 use clients::storage::SignedUrl;
-use ids::{JobId, TenantId};
+use ids::TenantId;
 use lapin::{
     BasicProperties, Channel, Connection, PublisherConfirm,
     options::{BasicPublishOptions, ConfirmSelectOptions},
@@ -224,7 +224,7 @@ impl Urls<'_> {
         let mut artifacts = Vec::with_capacity(results.len());
         for result in &results {
             let signed = match self.works {
-                true => self.sign(tenant, event.job, result).await,
+                true => self.sign(tenant, result).await,
                 false => None,
             };
             artifacts.push(json!({
@@ -237,8 +237,8 @@ impl Urls<'_> {
         Ok(json!({ "id": event.job, "artifacts": artifacts }))
     }
 
-    async fn sign(&mut self, tenant: TenantId, job: JobId, result: &artifact::Stored) -> Option<SignedUrl> {
-        let error = match timeout(SIGN_LIMIT, artifact::sign(self.state, tenant, job, result)).await {
+    async fn sign(&mut self, tenant: TenantId, result: &artifact::Stored) -> Option<SignedUrl> {
+        let error = match timeout(SIGN_LIMIT, artifact::sign(self.state, tenant, result)).await {
             Ok(Ok(signed)) => return Some(signed),
             Ok(Err(Error::ArtifactGone)) => return None,
             Ok(Err(error)) => format!("{error:#}"),

@@ -119,7 +119,7 @@ async fn bad_input_is_named() {
     let _ = pool(&world.admin(&service)).await;
     for (change, pointer) in [
         (json!({ "application": "paint" }), "/method"),
-        (json!({ "method": "img2img" }), "/method"),
+        (json!({ "method": "upscale" }), "/method"),
         (json!({ "priority": 10 }), "/priority"),
         (json!({ "deadline": "2020-01-01T00:00:00Z" }), "/deadline"),
         (json!({ "parameters": { "prompt": "" } }), "/parameters/prompt"),

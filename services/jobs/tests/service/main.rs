@@ -17,6 +17,7 @@ mod fleets;
 mod gangs;
 mod gpu;
 mod groups;
+mod img2img;
 mod intake;
 mod isolation;
 mod jobs;

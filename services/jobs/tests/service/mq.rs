@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::{
     fleet::Worker,
     mq_tenant::{Studio, connect, fox, named},
+    uploads::pictures,
     world::{pool, submit},
 };
 
@@ -254,6 +255,40 @@ async fn mq_poison_is_recorded_and_answered_and_blocks_nothing() {
     let confirmation = line.publish(&lost).await.unwrap();
     assert!(matches!(confirmation, Confirmation::Ack(Some(_))), "{confirmation:?}");
     assert_eq!(studio.waiting("jobs.submit.ordinary").await, 0);
+    line.connection.close(200, "done".into()).await.unwrap();
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn mq_img2img_jobs_name_pictures_of_their_tenant() {
+    let studio = Studio::new().await;
+    let service = studio.world.start().await;
+    let _ = pool(&studio.world.admin(&service)).await;
+    let (tenant, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
+    let mut line = tenant.open().await;
+    let (own, foreign) =
+        (pictures(&tenant.member, 1).await.remove(0), pictures(&other.member, 1).await.remove(0));
+    let variation = |image: &str| {
+        let mut post = fox(Uuid::new_v4(), "a fox");
+        let parameters = json!({ "prompt": "a fox", "image": image });
+        post.body =
+            json!({ "method": "stable-diffusion.img2img", "parameters": parameters }).to_string().into();
+        post
+    };
+    line.send(&variation(&own)).await;
+    let accepted = line.event().await;
+    assert_eq!((&accepted["event"], &accepted["taskType"]), (&json!("accepted"), &json!("GC")));
+    let mut training = variation(&own);
+    training.headers["taskType"] = json!("TP");
+    for (post, code) in [
+        (training, "task-type-mismatch"),
+        (variation(&foreign), "input-missing"),
+        (variation("dog.png"), "invalid-parameters"),
+    ] {
+        line.send(&post).await;
+        let event = line.event().await;
+        assert_eq!((&event["event"], &event["problem"]["code"]), (&json!("rejected"), &json!(code)));
+    }
     line.connection.close(200, "done".into()).await.unwrap();
     service.stop().await;
 }

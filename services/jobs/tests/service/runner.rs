@@ -28,7 +28,7 @@ pub(crate) struct Studio {
     pub(crate) member: Client,
     config: Config,
     runner: Option<(CancellationToken, JoinHandle<anyhow::Result<()>>)>,
-    _world: World,
+    pub(crate) world: World,
     _folder: tempfile::TempDir,
 }
 
@@ -63,7 +63,7 @@ impl Studio {
             program: None,
             limits: Limits::default(),
         };
-        Self { service, member, config, runner: None, _world: world, _folder: folder }
+        Self { service, member, config, runner: None, world, _folder: folder }
     }
 
     /// Starts a process of the worker.

@@ -1,0 +1,34 @@
+//! The picture and the mask that a generation begins with, from the inputs of its attempt.
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+use crate::{
+    door::{Attempt, Error, Session},
+    engine::Init,
+};
+
+/// Downloads what the parameters name.
+///
+/// # Errors
+/// If one cannot be downloaded, or has other content than was announced.
+pub(crate) async fn fetch(
+    session: &Session,
+    attempt: Attempt,
+    parameters: &Map<String, Value>,
+) -> Result<Init, Error> {
+    let inputs = session.inputs(attempt).await?;
+    let file = async |id: &Value| -> Result<Bytes, Error> {
+        // a replica of the previous release returns none
+        let not_told = || Error::Unavailable(anyhow::anyhow!("the service does not tell where {id} is"));
+        let mut files = inputs.uploads.iter().chain(&inputs.artifacts);
+        let input = files.find(|input| input.id == *id).ok_or_else(not_told)?;
+        session.fetch(input).await
+    };
+    let image = file(parameters.get("image").unwrap_or(&Value::Null)).await?;
+    let mask = match parameters.get("mask") {
+        Some(mask) => Some(file(mask).await?),
+        None => None,
+    };
+    Ok(Init { image, mask })
+}
