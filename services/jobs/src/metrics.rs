@@ -42,6 +42,7 @@ struct Inner {
     waits: Family<LevelLabels, Histogram>,
     attempts: Family<OutcomeLabels, Counter>,
     lost: Counter,
+    cordoned: Counter,
     unpriced: Counter,
     broker_connected: Gauge,
     messages: Family<OutcomeLabels, Counter>,
@@ -68,6 +69,7 @@ impl JobMetrics {
             waits: Family::new_with_constructor(|| Histogram::new(WAITS)),
             attempts: Family::default(),
             lost: Counter::default(),
+            cordoned: Counter::default(),
             unpriced: Counter::default(),
             broker_connected: Gauge::default(),
             messages: Family::default(),
@@ -103,6 +105,12 @@ impl JobMetrics {
                 "Workers that were silent for too long, or did not leave a job",
                 &[],
                 inner.lost.clone(),
+            );
+            registry.register(
+                "jobs_nodes_cordoned",
+                "Times that a node got no more jobs because workers were lost there again and again",
+                &[],
+                inner.cordoned.clone(),
             );
             registry.register(
                 "jobs_unpriced_attempts",
@@ -200,5 +208,9 @@ impl JobMetrics {
 
     pub(crate) fn worker_lost(&self) {
         self.0.lost.inc();
+    }
+
+    pub(crate) fn node_cordoned(&self) {
+        self.0.cordoned.inc();
     }
 }

@@ -10,11 +10,13 @@
 
 mod balancer;
 mod evidence;
+mod jobs;
 mod platform;
 mod queue_order;
 mod replica;
 
 pub use balancer::Balancer;
 pub use evidence::{Evidence, RunEvidence};
+pub use jobs::{Jobs, Work, Worker};
 pub use platform::{BUCKET, LARGE, NODES, Platform, SMALL, VOLUME};
 pub use replica::Replica;

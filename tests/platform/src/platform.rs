@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 use testkit::{Client, Issuer, TestDb, callers, eventually, service_token};
 
-use crate::{Balancer, Evidence, Replica, queue_order};
+use crate::{Balancer, Evidence, Jobs, Replica, queue_order};
 
 /// Specification with one GPU, of which there are four units.
 pub const SMALL: &str = "small";
@@ -312,6 +312,43 @@ impl Platform {
             telemetry: None,
             monitoring: MonitoringConfig::default(),
         }
+    }
+
+    /// Starts the jobs service. Its workers are instances of this platform, and lost only when the cluster says so.
+    pub async fn start_jobs(&self) -> Jobs {
+        let endpoint =
+            |url: &str| Endpoint { url: url.parse().unwrap(), token: service_token("jobs").into() };
+        let (seldom, listen) = (600_000, ([127, 0, 0, 1], 0).into());
+        let scheduler = atelier_jobs::SchedulerConfig {
+            silent_ms: seldom,
+            lost_ms: seldom,
+            retry_ms: 1,
+            ..atelier_jobs::SchedulerConfig::default()
+        };
+        let config = atelier_jobs::Config {
+            listen,
+            worker_listen: listen,
+            database: self.db.service(atelier_jobs::NAME, &atelier_jobs::MIGRATIONS).await,
+            auth: self.issuer.config(),
+            storage: endpoint(self.storage.url()),
+            mq: None,
+            callers: callers(),
+            ended: atelier_jobs::EndedConfig::default(),
+            scheduler,
+            fleet: Some(atelier_jobs::FleetConfig {
+                gpu: endpoint(self.gpu.url()),
+                // pods run no processes
+                jobs_url: "http://jobs:8097".parse().unwrap(),
+                idle_seconds: 300,
+            }),
+            stock: Some(endpoint(self.stock.url())),
+            streams: atelier_jobs::StreamsConfig::default(),
+            encryption_keys: Vec::new(),
+            webhooks: atelier_jobs::WebhooksConfig::default(),
+            audit: audit::RetentionConfig::default(),
+            telemetry: None,
+        };
+        Jobs::start(config, &self.issuer.admin()).await
     }
 
     /// Compares the meter with the histories of the cluster until it is corrected, as each replica does every few minutes.

@@ -23,7 +23,7 @@ use crate::{
     error::Error,
     job::{self, Fence, JobProblem, JobState, Phase},
     state::AppState,
-    worker::{WorkerCaller, WorkerState, end_session, store::Held},
+    worker::{EndCause, WorkerCaller, WorkerState, end_session, store::Held},
 };
 
 /// Longest poll.
@@ -294,7 +294,8 @@ async fn end_attempt(
     let ended = end::end(&mut tx, &held, job_id, attempt, how, &policy, now).await?;
     if ends_session {
         let idle = Held { current: None, ..held };
-        end_session(&mut tx, &idle, WorkerState::Offline, &policy, now).await?;
+        let how = (EndCause::Announced, WorkerState::Offline);
+        end_session(&mut tx, &idle, how, &policy, now).await?;
     }
     tx.commit().await?;
     state.metrics.attempt_ended(ended);

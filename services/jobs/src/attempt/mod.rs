@@ -16,6 +16,6 @@ mod tenant_log;
 pub(crate) use end::end;
 pub(crate) use http::routes;
 pub(crate) use model::{AttemptState, Counts, End, Policy};
-pub(crate) use store::{Opened, open};
+pub(crate) use store::{Opened, note_lost_node, open};
 pub(crate) use tenant_http::routes as tenant_routes;
 pub(crate) use tenant_log::routes as log_routes;

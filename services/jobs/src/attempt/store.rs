@@ -272,6 +272,25 @@ pub(super) async fn close(
     sqlx::query!("delete from progress where job_id = $1", job as JobId).execute(conn).await.map(drop)
 }
 
+/// Notes the node of the worker with which an attempt was lost, if it was.
+pub(crate) async fn note_lost_node(
+    conn: &mut PgConnection,
+    job: JobId,
+    number: i32,
+    worker: WorkerId,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update attempts a set lost_node = w.node from workers w
+         where a.job_id = $1 and a.number = $2 and a.state = 'lost' and w.id = $3 and w.node <> ''",
+        job as JobId,
+        number,
+        worker as WorkerId,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
 /// Returns the state of an attempt of a worker.
 pub(super) async fn state(
     conn: &mut PgConnection,

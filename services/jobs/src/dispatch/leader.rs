@@ -17,6 +17,9 @@ use crate::{
     state::AppState,
 };
 
+/// A node on which so many attempts were lost in this time gets no jobs until it is over.
+const LOSSES: i64 = 3;
+const LOSSES_TIME: Duration = Duration::from_secs(600);
 /// How often lost and silent workers are looked for.
 const HEARTBEATS: Duration = Duration::from_millis(500);
 /// How often use and slices are stored. After a crash, use of this time is forgotten.
@@ -118,14 +121,17 @@ impl Leader<'_> {
         }
     }
 
-    /// Ends the sessions of lost workers, cordons those that are silent or drained, tells jobs to leave that may not cost more, and
-    /// says how many workers are wanted, and which of the lent ones are taken first. False if there is a later leader.
+    /// Ends the sessions of lost workers, cordons those that are silent, drained or on nodes that fail, tells jobs to leave that may
+    /// not cost more, and says how many workers are wanted, and which of the lent ones are taken first. False if there is a later
+    /// leader.
     async fn look_after_workers(&self, world: &mut World) -> anyhow::Result<bool> {
         let (state, config) = (self.state, &self.state.config.scheduler);
         let mut tx = state.db.worker().await?;
         let mut closed: BTreeSet<_> =
             store::silent_workers(&mut tx, self.pool, config.silent()).await?.into_iter().collect();
         closed.extend(store::draining_workers(&mut tx, self.pool).await?);
+        let cordoned = store::on_failing_nodes(&mut tx, self.pool, LOSSES, LOSSES_TIME).await?;
+        closed.extend(cordoned.iter().map(|one| one.worker));
         let lost = lost::find(&mut tx, self.pool, config).await?;
         let over_cost = store::over_cost(&mut tx, self.pool).await?;
         fleet::set_wanted(&mut tx, self.pool, self.epoch, world.wanted()).await?;
@@ -135,6 +141,7 @@ impl Leader<'_> {
         }
         tx.commit().await?;
         world.ranks.extend(ranks);
+        self.tell_cordoned(world, cordoned.into_iter().map(|one| one.node).collect());
         if !lost.is_empty() {
             let Some(mut tx) = self.fenced().await? else { return Ok(false) };
             let ended = lost::end_sessions(&mut tx, &lost, config, (state.clock)()).await?;
@@ -146,6 +153,15 @@ impl Leader<'_> {
         }
         world.cordon(closed, millis((state.clock)())).context("silent workers")?;
         Ok(true)
+    }
+
+    /// Counts nodes that get no jobs from now on.
+    fn tell_cordoned(&self, world: &mut World, nodes: BTreeSet<String>) {
+        for node in nodes.difference(&world.failing_nodes) {
+            tracing::warn!(pool.id = %self.pool, node, "workers of a node are lost again and again; it gets no jobs");
+            self.state.metrics.node_cordoned();
+        }
+        world.failing_nodes = nodes;
     }
 
     /// Tells the attempts of these jobs to leave. False if there is a later leader.

@@ -12,7 +12,7 @@ use crate::{
     attempt::Policy,
     config::SchedulerConfig,
     error::Error,
-    worker::{WorkerState, end_session, store::lock},
+    worker::{EndCause, WorkerState, end_session, store::lock},
 };
 
 /// Returns workers that seem to be lost.
@@ -40,7 +40,8 @@ pub(super) async fn end_sessions(
         // it may have been heard of before it was locked
         if store::is_lost(conn, *id, config.lost()).await? {
             tracing::warn!(worker.id = %id, "worker lost");
-            end_session(conn, &worker, WorkerState::Offline, &policy, now).await?;
+            let how = (EndCause::Unannounced, WorkerState::Offline);
+            end_session(conn, &worker, how, &policy, now).await?;
             ended += 1;
         }
     }

@@ -268,6 +268,38 @@ pub(super) async fn draining_workers(conn: &mut PgConnection, pool: PoolId) -> s
     .await
 }
 
+/// A worker on a node that gets no jobs.
+pub(super) struct Cordoned {
+    pub(super) worker: WorkerId,
+    pub(super) node: String,
+}
+
+/// Returns the ready workers of a pool on nodes where at least so many of its attempts were lost with their worker in this time;
+/// none if it has no others. Losses of other pools do not count: a program of a tenant may kill its worker.
+pub(super) async fn on_failing_nodes(
+    conn: &mut PgConnection,
+    pool: PoolId,
+    losses: i64,
+    time: Duration,
+) -> sqlx::Result<Vec<Cordoned>> {
+    sqlx::query_as!(
+        Cordoned,
+        "with failing as (
+             select a.lost_node from attempts a join jobs j on j.id = a.job_id
+             where a.lost_node is not null and a.ended_at > now() - make_interval(secs => $3) and j.pool_id = $1
+             group by a.lost_node having count(*) >= $2),
+         ready as (
+             select id, node, node in (select lost_node from failing) as fails from workers
+             where pool_id = $1 and state = 'ready' and node <> '' and stage is distinct from 'draining')
+         select id as worker, node from ready where fails and exists (select from ready where not fails) order by id",
+        pool as PoolId,
+        losses,
+        time.as_secs_f64(),
+    )
+    .fetch_all(conn)
+    .await
+}
+
 /// Returns the workers of a pool whose job has not left them in time.
 pub(super) async fn overdue_workers(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<WorkerId>> {
     sqlx::query_scalar!(

@@ -39,8 +39,10 @@ pub(super) struct World {
     /// Sessions of the workers in the pool.
     pub(super) sessions: BTreeMap<WorkerId, i64>,
     pub(super) estimates: Estimates,
-    /// Workers that get no jobs because they are silent or drained.
+    /// Workers that get no jobs because they are silent, drained, or on a node that fails.
     pub(super) closed: BTreeSet<WorkerId>,
+    /// Nodes that get no jobs because workers were lost there.
+    pub(super) failing_nodes: BTreeSet<String>,
     /// In which order lent workers are taken, as stored.
     pub(super) ranks: BTreeMap<WorkerId, i16>,
     /// What was stored last.
@@ -102,6 +104,7 @@ impl World {
             sessions: worker_rows.iter().map(|row| (row.id, row.session)).collect(),
             estimates,
             closed: BTreeSet::new(),
+            failing_nodes: BTreeSet::new(),
             ranks: worker_rows.iter().map(|row| (row.id, row.recall_rank)).collect(),
             stored: Accounts::default(),
             cursor,

@@ -28,7 +28,7 @@ use crate::{
     config::FleetConfig,
     error::Error,
     state::AppState,
-    worker::{Tenure, WorkerState, end_session, hash, store::lock, token},
+    worker::{EndCause, Tenure, WorkerState, end_session, hash, store::lock, token},
 };
 
 /// Time in which the process that has the token of a worker repeats the order of its instance. Then it is given up.
@@ -247,7 +247,8 @@ impl Fleets {
     async fn leave(&self, conn: &mut sqlx::PgConnection, worker: WorkerId) -> Result<(), Error> {
         let Some(held) = lock(conn, worker).await? else { return Ok(()) };
         let policy = Policy::of(&self.state.config.scheduler);
-        end_session(conn, &held, WorkerState::Offline, &policy, (self.state.clock)()).await?;
+        let how = (EndCause::Unannounced, WorkerState::Offline);
+        end_session(conn, &held, how, &policy, (self.state.clock)()).await?;
         Ok(store::leave(conn, worker).await?)
     }
 }

@@ -12,4 +12,4 @@ pub(crate) use caller::WorkerCaller;
 pub(crate) use http::routes;
 pub(crate) use model::{Tenure, WorkerState, hash, token};
 pub(crate) use register::routes as door_routes;
-pub(crate) use session::end_session;
+pub(crate) use session::{EndCause, end_session};

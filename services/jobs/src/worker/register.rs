@@ -5,7 +5,11 @@ use axum::{Router, extract::State, routing::post};
 use ids::WorkerId;
 use serde::{Deserialize, Serialize};
 
-use super::{caller::WorkerCaller, model::WorkerState, session::end_session};
+use super::{
+    caller::WorkerCaller,
+    model::WorkerState,
+    session::{EndCause, end_session},
+};
 use crate::{attempt::Policy, state::AppState};
 
 pub(crate) fn routes() -> Router<AppState> {
@@ -29,7 +33,8 @@ async fn register(State(state): State<AppState>, worker: WorkerCaller) -> Result
     let policy = Policy::of(&state.config.scheduler);
     let mut tx = state.db.worker().await?;
     let held = worker.lock(&mut tx).await?;
-    let session = end_session(&mut tx, &held, WorkerState::Ready, &policy, (state.clock)()).await?;
+    let end = (EndCause::Unannounced, WorkerState::Ready);
+    let session = end_session(&mut tx, &held, end, &policy, (state.clock)()).await?;
     tx.commit().await?;
     state.submitted.send_replace(());
     let heartbeat_seconds = state.config.scheduler.silent().as_secs().div_ceil(3).max(1);
@@ -54,7 +59,8 @@ async fn unregister(
     let policy = Policy::of(&state.config.scheduler);
     let mut tx = state.db.worker().await?;
     let held = worker.touch(&mut tx, end.session).await?;
-    end_session(&mut tx, &held, WorkerState::Offline, &policy, (state.clock)()).await?;
+    let how = (EndCause::Announced, WorkerState::Offline);
+    end_session(&mut tx, &held, how, &policy, (state.clock)()).await?;
     tx.commit().await?;
     state.submitted.send_replace(());
     Ok(Json(SessionEnded {}))

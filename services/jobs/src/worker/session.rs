@@ -12,12 +12,21 @@ use crate::{
     error::Error,
 };
 
-/// Ends the session of a locked worker: its attempt is lost. Begins another one if the worker is to be `ready`. Returns the
-/// number of the session.
+/// Why a session ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EndCause {
+    /// Its process has said that it ends.
+    Announced,
+    /// Its process is gone, or does not do what it should.
+    Unannounced,
+}
+
+/// Ends the session of a locked worker: its attempt is lost, and if that was not announced, with its node. Begins another one if
+/// the worker is to be `ready`. Returns the number of the session.
 pub(crate) async fn end_session(
     conn: &mut PgConnection,
     worker: &Held,
-    state: WorkerState,
+    (how, state): (EndCause, WorkerState),
     policy: &Policy,
     now: Timestamp,
 ) -> Result<i64, Error> {
@@ -25,7 +34,12 @@ pub(crate) async fn end_session(
         match attempt::end(conn, worker, job, number, &End::Lost, policy, now).await {
             // another worker of the attempt has ended it
             Err(Error::NotYours) => store::free(conn, worker.id, job).await?,
-            ended => drop(ended?),
+            ended => {
+                ended?;
+                if how == EndCause::Unannounced {
+                    attempt::note_lost_node(conn, job, number, worker.id).await?;
+                }
+            }
         }
     }
     Ok(store::next_session(conn, worker, state).await?)

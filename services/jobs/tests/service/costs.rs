@@ -165,6 +165,28 @@ async fn a_job_costs_its_work_and_not_its_loading() {
 }
 
 #[tokio::test]
+async fn the_clock_of_a_worker_decides_nothing() {
+    let till = Till::new().await;
+    let job = till.submit(json!({})).await;
+    let work = till.work().await;
+    let (past, long) = ("2020-01-01T00:00:00Z", 1_000_000);
+    for (what, body, pointer) in [
+        ("progress", json!({ "phase": "working", "at": past }), "/at"),
+        ("complete", json!({ "artifacts": [], "ended_at": past }), "/ended_at"),
+        ("complete", json!({ "artifacts": [], "usage": { "seconds": long } }), "/usage"),
+        ("leave", json!({ "left_at": past }), "/left_at"),
+    ] {
+        let refused = till.worker.call(&work, what, body).await.expect_problem(422, "invalid-field");
+        assert_eq!(refused.body["errors"][0]["pointer"], pointer);
+    }
+    let _ = till.worker.complete_with(&work, &[]).await.expect(200);
+    let attempt = till.attempt(&job, 1).await;
+    assert_near(attempt["seconds"].as_i64().unwrap(), 60);
+    assert_near(attempt["uncharged_seconds"].as_i64().unwrap(), 40);
+    till.service.stop().await;
+}
+
+#[tokio::test]
 async fn tries_without_results_cost_nothing() {
     let till = Till::new().await;
     let job = till.submit(json!({})).await;

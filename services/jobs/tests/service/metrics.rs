@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Returns the value of a series.
-async fn value(service: &Service, series: &str) -> Option<f64> {
+pub(crate) async fn value(service: &Service, series: &str) -> Option<f64> {
     let url = format!("{}/metrics", service.client.base());
     let text = reqwest::get(url).await.unwrap().text().await.unwrap();
     testkit::metrics::assert_documented(&text);

@@ -249,6 +249,9 @@ async fn mq_poison_is_recorded_and_answered_and_blocks_nothing() {
     cut.expect_problem(422, "invalid-field");
     assert_eq!(named(&line.event().await), ("accepted", good));
     assert_eq!(tenant.jobs().await, ["queued"]);
+    // the broker itself refuses what is far too large
+    let huge = with(&|post| post.body = vec![b' '; 10_000_000]);
+    assert!(tenant.open().await.publish(&huge).await.is_err());
     // what no service takes is not confirmed
     let mut lost = fox(Uuid::new_v4(), "a fox");
     lost.key = "elsewhere";

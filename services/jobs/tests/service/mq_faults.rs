@@ -118,6 +118,45 @@ async fn mq_nothing_is_acknowledged_without_postgres() {
 }
 
 #[tokio::test]
+async fn mq_what_a_lost_broker_had_is_not_taken_and_can_be_sent_again() {
+    let mut studio = Studio::new().await;
+    let service = studio.world.start().await;
+    let _ = pool(&studio.world.admin(&service)).await;
+    let tenant = studio.tenant(&service).await;
+    let mut line = tenant.open().await;
+    let (taken, lost) = (Uuid::new_v4(), Uuid::new_v4());
+    line.send(&fox(taken, "a fox")).await;
+    assert_eq!(named(&line.event().await), ("accepted", taken));
+    service.stop().await;
+    // confirmed, and nobody takes it
+    line.send(&fox(lost, "a fox")).await;
+    studio.replace_broker().await;
+    let service = studio.world.start().await;
+    let member = service.client.token(&studio.world.issuer.user(tenant.id, auth::Role::Member));
+    let reconciled = async || {
+        let asked = json!({ "req_nos": [taken, lost] });
+        let items = member.post("/v1/jobs/reconciliations", asked).await.expect(200).body["items"].clone();
+        [items[0]["state"].clone(), items[1]["state"].clone()]
+    };
+    assert_eq!(reconciled().await, [json!("queued"), json!(null)]);
+    let mut line = studio.send_again(&tenant, &fox(lost, "a fox")).await;
+    // the reconciliation has the event of the other sent again
+    let events = [line.event().await, line.event().await];
+    for number in [taken, lost] {
+        assert!(events.iter().any(|event| named(event) == ("accepted", number)), "{events:?}");
+    }
+    assert_eq!(reconciled().await, [json!("queued"), json!("queued")]);
+
+    // and while the service runs
+    studio.replace_broker().await;
+    let after = Uuid::new_v4();
+    let mut line = studio.send_again(&tenant, &fox(after, "a fox")).await;
+    while named(&line.event().await) != ("accepted", after) {}
+    assert_eq!(jobs(&member).await, 3);
+    service.stop().await;
+}
+
+#[tokio::test]
 async fn mq_a_lost_acknowledgement_makes_no_second_job() {
     let mut studio = Studio::new().await;
     let proxy = studio.proxied().await;

@@ -16,7 +16,7 @@ use lapin::{
 use rabbitmq::{Broker, Options};
 use serde_json::{Value, json};
 use service::Process;
-use testkit::{Client, DatabaseProxy};
+use testkit::{Client, DatabaseProxy, eventually};
 use uuid::Uuid;
 
 use crate::world::{Service, World};
@@ -25,7 +25,7 @@ use crate::world::{Service, World};
 pub(crate) struct Studio {
     pub(crate) world: World,
     pub(crate) broker: Broker,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Studio {
@@ -40,7 +40,15 @@ impl Studio {
         let broker = Broker::start(&options).await.unwrap();
         println!("RabbitMQ {}", rabbitmq::version().unwrap());
         world.config.mq = Some(config(broker.url()));
-        Self { world, broker, _folder: folder }
+        Self { world, broker, folder }
+    }
+
+    /// Kills the broker, and starts one without its data.
+    pub(crate) async fn replace_broker(&mut self) {
+        self.broker.kill().await;
+        std::fs::remove_dir_all(self.folder.path().join("data")).unwrap();
+        std::fs::create_dir(self.folder.path().join("data")).unwrap();
+        self.broker.restart().await.unwrap();
     }
 
     /// From here on replicas reach the broker by way of a proxy.
@@ -69,11 +77,27 @@ impl Studio {
 
     /// Messages of a queue that no consumer has.
     pub(crate) async fn waiting(&self, queue: &str) -> u32 {
+        self.find_queue(queue).await.unwrap()
+    }
+
+    /// Messages of a queue that no consumer has; none if there is no such queue.
+    async fn find_queue(&self, queue: &str) -> Option<u32> {
         let connection = connect(&self.broker.url()).await.unwrap();
         let channel = connection.create_channel().await.unwrap();
         let options = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
-        let queue = channel.queue_declare(queue.into(), options, FieldTable::default()).await.unwrap();
-        queue.message_count()
+        let queue = channel.queue_declare(queue.into(), options, FieldTable::default()).await.ok()?;
+        Some(queue.message_count())
+    }
+
+    /// Publishes a message as soon as the service has declared its queue. Returns a connection to read its events.
+    pub(crate) async fn send_again(&self, tenant: &Tenant, post: &Post) -> Line {
+        eventually("the message is taken", async || {
+            let sent = tenant.open().await.publish(post).await;
+            sent.is_ok_and(|confirmation| confirmation == Confirmation::Ack(None)).then_some(())
+        })
+        .await;
+        eventually("its event has a queue", async || self.find_queue(&tenant.queue).await).await;
+        tenant.open().await
     }
 }
 

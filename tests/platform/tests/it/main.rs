@@ -6,6 +6,7 @@
     reason = "a failed assertion is the point of a test, which runs on the real clock"
 )]
 
+mod lost_nodes;
 mod model;
 mod restore;
 mod users;

@@ -1,0 +1,78 @@
+//! A tenant that sends very many jobs.
+
+use ids::TenantId;
+use serde_json::json;
+use testkit::Client;
+
+use crate::{
+    fleet::Worker,
+    world::{World, fox, pool, submit},
+};
+
+/// Jobs of the tenant that sends too many.
+const FLOOD: usize = 20_000;
+/// Jobs of a request, at most.
+const BATCH: usize = 1_000;
+/// Jobs of each other tenant that start.
+const STARTS: usize = 6;
+
+/// Submits so many jobs. Returns their ids, in order.
+async fn send(member: &Client, count: usize) -> Vec<String> {
+    let mut ids = Vec::new();
+    while ids.len() < count {
+        let jobs = vec![fox(); BATCH.min(count - ids.len())];
+        let batch = member.post("/v1/job-batches", json!({ "jobs": jobs })).await.expect(202);
+        let items = batch.body["items"].as_array().unwrap();
+        ids.extend(items.iter().map(|item| item["job"]["id"].as_str().unwrap().to_owned()));
+    }
+    ids
+}
+
+/// Frees workers one by one, after a tenant has sent so many jobs and two others a few more than are to start. Returns in which
+/// turn of the three tenants each job of the two others starts.
+async fn turns(flood: usize) -> [Vec<usize>; 2] {
+    let mut world = World::new().await;
+    (world.config.scheduler.silent_ms, world.config.scheduler.lost_ms) = (600_000, 600_000);
+    let service = world.start().await;
+    let pool = pool(&world.admin(&service)).await;
+    let [heavy, first, second, before] = std::array::from_fn(|_| world.member(&service, TenantId::new()));
+    // jobs of another duration, so that those of the others are charged alike
+    let long = json!({ "parameters": { "prompt": "a fox", "steps": 150 } });
+    let mut workers = Vec::new();
+    for n in 0..3 * STARTS {
+        let worker = Worker::start(&world, &service, &pool, &format!("worker-{n}")).await;
+        submit(&before, long.clone()).await;
+        let work = worker.work().await;
+        workers.push((worker, work));
+    }
+    let sent = send(&heavy, flood).await;
+    let others = [send(&first, STARTS + 1).await, send(&second, STARTS + 1).await];
+    let mut turns = [Vec::new(), Vec::new()];
+    for (start, (worker, work)) in workers.iter().enumerate() {
+        let _ = worker.complete_with(work, &[]).await.expect(200);
+        let job = worker.work().await.job;
+        for (jobs, turns) in others.iter().zip(&mut turns) {
+            if jobs.contains(&job) {
+                turns.push(start / 3);
+            }
+        }
+    }
+    let explained = async |member: &Client, job: &String| {
+        let found = member.get(&format!("/v1/jobs/{job}/explanation")).await.expect(200).body;
+        (found["code"] == "behind_own", found["ahead_of_own"].as_u64().unwrap())
+    };
+    let ahead = u64::try_from(flood - STARTS - 1).unwrap();
+    assert_eq!(explained(&heavy, &sent[flood - 1]).await, (true, ahead));
+    for (member, jobs) in [&first, &second].into_iter().zip(&others) {
+        assert_eq!(explained(member, &jobs[STARTS]).await, (false, 0));
+    }
+    service.stop().await;
+    turns
+}
+
+#[tokio::test]
+async fn a_flood_of_one_tenant_does_not_delay_the_jobs_of_others() {
+    let few = turns(2 * STARTS).await;
+    assert_eq!(few, [const { [0, 1, 2, 3, 4, 5] }; 2]);
+    assert_eq!(turns(FLOOD).await, few);
+}

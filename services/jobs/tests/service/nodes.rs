@@ -1,0 +1,96 @@
+//! Nodes on which workers are lost again and again.
+
+use ids::TenantId;
+use serde_json::{Value, json};
+use testkit::{Client, eventually};
+
+use crate::{
+    fleet::{Worker, any_work},
+    metrics::value,
+    world::{Service, World, pool, submit},
+};
+
+/// Lets a worker be lost with a job, which is cancelled then.
+async fn lose(worker: &mut Worker, member: &Client) {
+    let job = submit(member, json!({})).await.str("id").to_owned();
+    assert_eq!(worker.work().await.job, job);
+    worker.register().await;
+    let _ = member.post(&format!("/v1/jobs/{job}/cancel"), Value::Null).await.expect(202);
+}
+
+async fn is_cordoned(service: &Service) {
+    eventually("a node is cordoned", async || {
+        (value(service, "jobs_nodes_cordoned_total").await == Some(1.0)).then_some(())
+    })
+    .await;
+}
+
+/// Submits three jobs and lets these workers run them. Returns which did.
+async fn run_three(workers: &[&Worker; 2], member: &Client) -> Vec<usize> {
+    for _ in 0..3 {
+        submit(member, json!({})).await;
+    }
+    let mut ran = Vec::new();
+    for _ in 0..3 {
+        let (n, work) = any_work(workers).await;
+        let _ = workers[n].complete(&work).await.expect(200);
+        ran.push(n);
+    }
+    ran
+}
+
+#[tokio::test]
+async fn a_node_on_which_three_workers_were_lost_gets_no_jobs_for_ten_minutes() {
+    let mut world = World::new().await;
+    world.config.scheduler.retry_ms = 60_000;
+    let service = world.start().await;
+    let pool = pool(&world.admin(&service)).await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let mut bad = Worker::start_on(&world, &service, &pool, "bad", "node-1").await;
+    lose(&mut bad, &member).await;
+    lose(&mut bad, &member).await;
+    // this end was announced
+    submit(&member, json!({})).await;
+    bad.work().await;
+    let _ = bad.unregister().await.expect(200);
+    bad.register().await;
+    // two losses are no reason
+    let good = Worker::start_on(&world, &service, &pool, "good", "node-2").await;
+    submit(&member, json!({})).await;
+    submit(&member, json!({})).await;
+    let (first, second) = (bad.work().await, good.work().await);
+    for (worker, work) in [(&bad, &first), (&good, &second)] {
+        let _ = worker.complete(work).await.expect(200);
+    }
+    assert_eq!(value(&service, "jobs_nodes_cordoned_total").await, Some(0.0));
+    // without another worker the node keeps its jobs, whatever was lost there; each scheduler looks before its first round
+    let _ = good.unregister().await.expect(200);
+    lose(&mut bad, &member).await;
+    service.stop().await;
+    let service = world.start().await;
+    let (bad, mut good, member) =
+        (bad.through(&service), good.through(&service), world.member(&service, tenant));
+    submit(&member, json!({})).await;
+    let _ = bad.complete(&bad.work().await).await.expect(200);
+
+    good.register().await;
+    is_cordoned(&service).await;
+    assert_eq!(run_three(&[&bad, &good], &member).await, [1, 1, 1]);
+    // the next scheduler knows it
+    service.stop().await;
+    let service = world.start().await;
+    let (bad, good, member) = (bad.through(&service), good.through(&service), world.member(&service, tenant));
+    is_cordoned(&service).await;
+    assert_eq!(run_three(&[&bad, &good], &member).await, [1, 1, 1]);
+
+    let mut conn = world.db.admin().await;
+    let past =
+        "update jobs.attempts set ended_at = ended_at - interval '10 minutes' where lost_node is not null";
+    sqlx::query(past).execute(&mut conn).await.unwrap();
+    submit(&member, json!({})).await;
+    submit(&member, json!({})).await;
+    let (first, second) = (bad.work().await, good.work().await);
+    assert_ne!(first.job, second.job);
+    service.stop().await;
+}

@@ -1,0 +1,123 @@
+//! The jobs service, and workers as their processes act: the pods of the cluster run none.
+
+use futures::FutureExt;
+use ids::{InstanceId, TenantId};
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use serde_json::{Value, json};
+use service::Process;
+use testkit::{Client, Response, within};
+
+use crate::{Platform, Replica};
+
+/// Longest time until a worker has an instance, or a job.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// A replica of the jobs service. It ends when it is dropped.
+#[derive(Debug)]
+pub struct Jobs {
+    _replica: Replica,
+    /// The API, for administrators.
+    pub admin: Client,
+    /// The listener for workers.
+    door: Client,
+}
+
+/// An attempt that a worker got.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Work {
+    /// Id of the job.
+    pub job: String,
+    /// Number of the attempt.
+    pub attempt: i64,
+}
+
+/// The process of a worker.
+#[derive(Debug)]
+pub struct Worker {
+    /// Id of its instance.
+    pub instance: String,
+    /// Name of its node.
+    pub node: String,
+    door: Client,
+    session: i64,
+}
+
+impl Jobs {
+    pub(crate) async fn start(config: atelier_jobs::Config, admin: &str) -> Self {
+        let (replica, (api, door)) = Replica::start(move |process: Process| {
+            async move {
+                let app = atelier_jobs::App::new(config, process).unwrap();
+                app.start_workers();
+                (testkit::serve(app.router()).await, testkit::serve(app.worker_router()).await)
+            }
+            .boxed()
+        })
+        .await;
+        Self { _replica: replica, admin: Client::new(&api).token(admin), door: Client::new(&door) }
+    }
+
+    /// Waits until a worker of the pool runs that is not this one, and registers its process.
+    pub async fn worker(
+        &self,
+        platform: &Platform,
+        pool: &str,
+        owner: TenantId,
+        but: Option<&Worker>,
+    ) -> Worker {
+        let (instance, node) = within(PATIENCE, "a worker runs", async || {
+            let workers = self.admin.get(&format!("/v1/platform-pools/{pool}/workers")).await.expect(200);
+            let runs = |worker: &&Value| {
+                worker["stage"] == "placed"
+                    && worker["node"] != ""
+                    && but.is_none_or(|but| worker["instance_id"] != but.instance.as_str())
+            };
+            let worker = workers.body["items"].as_array().unwrap().iter().find(runs)?;
+            let text = |name: &str| worker[name].as_str().unwrap().to_owned();
+            Some((text("instance_id"), text("node")))
+        })
+        .await;
+        let id: InstanceId = instance.parse().unwrap();
+        let secrets: Api<Secret> = Api::namespaced(platform.kube().clone(), &owner.k8s_name());
+        let secret = secrets.get(&format!("{}-1", id.k8s_name())).await.unwrap();
+        let token = String::from_utf8(secret.data.unwrap()["ATELIER_WORKER_TOKEN"].0.clone()).unwrap();
+        let mut worker = Worker { instance, node, door: self.door.token(&token), session: 0 };
+        let session = worker.register().await.expect(200);
+        worker.session = session.body["session"].as_i64().unwrap();
+        worker
+    }
+}
+
+impl Worker {
+    /// Begins a session.
+    pub async fn register(&self) -> Response {
+        self.door.post("/worker/v1/register", Value::Null).await
+    }
+
+    /// Polls until there is work.
+    pub async fn work(&self) -> Work {
+        within(PATIENCE, "the worker gets a job", async || {
+            let body = json!({ "session": self.session, "wait_seconds": 1 });
+            let answer = self.door.post("/worker/v1/poll", body).await.expect(200);
+            let work = &answer.body["instruction"]["work"];
+            let job = work["job_id"].as_str()?.to_owned();
+            Some(Work { job, attempt: work["attempt"].as_i64().unwrap() })
+        })
+        .await
+    }
+
+    /// Reports that the attempt works.
+    pub async fn progress(&self, work: &Work) -> Response {
+        self.call(work, "progress", json!({ "session": self.session, "phase": "working" })).await
+    }
+
+    /// Ends the attempt, without results.
+    pub async fn complete(&self, work: &Work) -> Response {
+        self.call(work, "complete", json!({ "session": self.session, "artifacts": [] })).await
+    }
+
+    async fn call(&self, work: &Work, what: &str, body: Value) -> Response {
+        let path = format!("/worker/v1/attempts/{}/{}/{what}", work.job, work.attempt);
+        self.door.post(&path, body).await
+    }
+}
