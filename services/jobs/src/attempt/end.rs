@@ -20,6 +20,9 @@ use crate::{
     worker::store::{Held, free},
 };
 
+/// Code of an attempt whose GPU has too little memory.
+const OUT_OF_MEMORY: &str = "out-of-memory";
+
 /// Ends the attempt of a locked worker. Returns the state of its job.
 ///
 /// # Errors
@@ -48,6 +51,7 @@ pub(crate) async fn end(
             (fence, member::is_any_recalled(conn, job.id, number).await?)
         }
     };
+    let how = &last_of_memory(conn, job.id, how).await?;
     let ended = model::end(&job.status, fence, how, (counts, is_recalled), policy, now)?;
     let problem = match (&ended.status, how) {
         (Status::Failed(problem), _) | (_, End::Failed { problem, .. }) => Some(problem),
@@ -74,6 +78,20 @@ pub(crate) async fn end(
     }
     job::sum_costs(conn, job.id).await?;
     Ok(ended.status.state())
+}
+
+/// A job that runs out of memory is tried once more, on a larger GPU if its pool has one.
+async fn last_of_memory(conn: &mut PgConnection, job: JobId, how: &End) -> sqlx::Result<End> {
+    let last = match how {
+        End::Failed { problem, retryable: true } if problem.code == OUT_OF_MEMORY => {
+            store::has_failed_with(conn, job, OUT_OF_MEMORY).await?
+        }
+        _ => false,
+    };
+    Ok(match how {
+        End::Failed { problem, .. } if last => End::Failed { problem: problem.clone(), retryable: false },
+        how => how.clone(),
+    })
 }
 
 /// Returns what is charged for an open attempt that ends, and publishes it. None if the attempt is gone.

@@ -291,6 +291,16 @@ pub(crate) async fn note_lost_node(
     .map(drop)
 }
 
+/// Whether an attempt of the job has failed with this code.
+pub(super) async fn has_failed_with(conn: &mut PgConnection, job: JobId, code: &str) -> sqlx::Result<bool> {
+    let found = sqlx::query_scalar!(
+        r#"select exists (select from attempts where job_id = $1 and problem ->> 'code' = $2) as "found!""#,
+        job as JobId,
+        code,
+    );
+    found.fetch_one(conn).await
+}
+
 /// Returns the state of an attempt of a worker.
 pub(super) async fn state(
     conn: &mut PgConnection,

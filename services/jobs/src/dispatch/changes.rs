@@ -89,7 +89,15 @@ impl World {
         let known = self.pool.job(key).map(|entry| &entry.state);
         let event = match (row.state, known) {
             (JobState::Queued, None) => Event::Submitted(rows::job(row, &self.specs, &self.estimates)),
-            (JobState::Queued, Some(State::Running(_))) => Event::Ended(key, again(row, now)),
+            (JobState::Queued, Some(State::Running(_))) => {
+                let ended = Event::Ended(key, again(row, now));
+                if row.too_small.is_none() {
+                    ended
+                } else {
+                    self.pool.apply(ended, now)?;
+                    Event::Changed(rows::job(row, &self.specs, &self.estimates))
+                }
+            }
             (JobState::Queued, Some(State::Queued { .. } | State::Delayed)) => {
                 let job = rows::job(row, &self.specs, &self.estimates);
                 if self.pool.job(key).is_some_and(|entry| is_same(&entry.job, &job)) {

@@ -135,6 +135,12 @@ fn shape(of: &Traits<'_>, specs: &[SpecId], estimates: &Estimates) -> Arc<Shape>
     })
 }
 
+/// The specifications that are larger than one: those after it in the order of the pool. All if there is none.
+fn larger<'a>(specs: &'a [SpecId], than: Option<&str>) -> &'a [SpecId] {
+    let place = than.and_then(|name| specs.iter().position(|spec| *spec == spec_key(name)));
+    place.and_then(|place| specs.get(place + 1..)).filter(|larger| !larger.is_empty()).unwrap_or(specs)
+}
+
 /// The job of a row, in a pool with these specifications.
 pub(super) fn job(row: &JobRow, specs: &[SpecId], estimates: &Estimates) -> Job {
     let recalls = u8::try_from(row.recalls).unwrap_or(u8::MAX);
@@ -149,7 +155,7 @@ pub(super) fn job(row: &JobRow, specs: &[SpecId], estimates: &Estimates) -> Job 
     };
     Job {
         id: job_key(row.id),
-        shape: shape(&traits, specs, estimates),
+        shape: shape(&traits, larger(specs, row.too_small.as_deref()), estimates),
         priority: u8::try_from(row.priority).unwrap_or(5),
         submitted: millis(row.created_at),
         not_before: of(row.not_before).unwrap_or_default(),

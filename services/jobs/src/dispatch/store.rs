@@ -129,6 +129,8 @@ pub(super) struct JobRow {
     pub(super) slice_charge: Option<String>,
     /// How long the successful attempt ran.
     pub(super) seconds: Option<f64>,
+    /// The specification on which it ran out of memory, if the pool has workers of a larger one.
+    pub(super) too_small: Option<String>,
 }
 
 /// Selects jobs. A macro, as the text of a checked query is a literal.
@@ -146,7 +148,14 @@ macro_rules! select_jobs {
                       a.slice_charge as "slice_charge?",
                       case when a.state = 'succeeded'
                            then extract(epoch from a.ended_at - coalesce(a.begun_at, a.assigned_at))::float8
-                      end as "seconds?"
+                      end as "seconds?",
+                      case when j.failures > 0 then (
+                          select small.gpu_spec from attempts small join pools p on p.id = j.pool_id
+                          where small.job_id = j.id and small.problem ->> 'code' = 'out-of-memory' and exists (
+                              select from workers w where w.pool_id = p.id and w.state = 'ready'
+                                 and array_position(p.gpu_specs, w.gpu_spec) > array_position(p.gpu_specs, small.gpu_spec))
+                          order by small.number desc limit 1)
+                      end as "too_small?"
                from jobs j left join attempts a on a.job_id = j.id and a.number = j.attempt "# + $rest,
             $($arguments)*
         )

@@ -23,11 +23,17 @@ pub(crate) struct Work {
 impl Worker {
     /// Creates a worker of the pool. Its process has not registered.
     pub(crate) async fn create(world: &World, service: &Service, pool: &str, name: &str) -> Self {
-        Self::create_on(world, service, pool, name, "node-1").await
+        Self::create_on(world, service, pool, name, ("small", "node-1")).await
     }
 
-    async fn create_on(world: &World, service: &Service, pool: &str, name: &str, node: &str) -> Self {
-        let body = json!({ "name": name, "gpu_spec": "small", "node": node });
+    async fn create_on(
+        world: &World,
+        service: &Service,
+        pool: &str,
+        name: &str,
+        (gpu_spec, node): (&str, &str),
+    ) -> Self {
+        let body = json!({ "name": name, "gpu_spec": gpu_spec, "node": node });
         let path = format!("/v1/platform-pools/{pool}/workers");
         let made = world.admin(service).post(&path, body).await.expect(201);
         let token = made.str("token").to_owned();
@@ -60,7 +66,20 @@ impl Worker {
         name: &str,
         node: &str,
     ) -> Self {
-        let mut worker = Self::create_on(world, service, pool, name, node).await;
+        let mut worker = Self::create_on(world, service, pool, name, ("small", node)).await;
+        worker.register().await;
+        worker
+    }
+
+    /// Creates a worker with a GPU, and registers its process.
+    pub(crate) async fn start_with(
+        world: &World,
+        service: &Service,
+        pool: &str,
+        name: &str,
+        gpu_spec: &str,
+    ) -> Self {
+        let mut worker = Self::create_on(world, service, pool, name, (gpu_spec, "node-1")).await;
         worker.register().await;
         worker
     }
@@ -168,7 +187,11 @@ impl Worker {
     }
 
     pub(crate) async fn fail(&self, work: &Work, retryable: bool) -> Response {
-        let body = json!({ "code": "engine-failed", "message": "It broke.", "retryable": retryable });
+        self.fail_with(work, "engine-failed", retryable).await
+    }
+
+    pub(crate) async fn fail_with(&self, work: &Work, code: &str, retryable: bool) -> Response {
+        let body = json!({ "code": code, "message": "It broke.", "retryable": retryable });
         self.call(work, "fail", body).await
     }
 

@@ -23,6 +23,7 @@ mod intake;
 mod isolation;
 mod jobs;
 mod lending;
+mod memory;
 mod metrics;
 mod mq;
 mod mq_faults;

@@ -1,12 +1,13 @@
 //! The message broker, Postgres or the service die.
 
+use lapin::options::BasicGetOptions;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use testkit::eventually;
 use uuid::Uuid;
 
 use crate::{
-    mq_tenant::{Studio, fox, named},
+    mq_tenant::{Studio, connect, fox, named},
     world::pool,
 };
 
@@ -181,5 +182,32 @@ async fn mq_a_lost_acknowledgement_makes_no_second_job() {
     );
     assert_eq!(tenant.jobs().await, ["queued"]);
     admin.close().await.unwrap();
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn mq_a_message_that_is_delivered_again_and_again_is_put_aside() {
+    let studio = Studio::new().await;
+    let service = studio.world.start().await;
+    let _ = pool(&studio.world.admin(&service)).await;
+    let tenant = studio.tenant(&service).await;
+    service.stop().await;
+    let mut line = tenant.open().await;
+    let (poison, next) = (Uuid::new_v4(), Uuid::new_v4());
+    line.send(&fox(poison, "a fox")).await;
+    let mut deliveries = 0;
+    while studio.waiting("jobs.dead").await == 0 {
+        // as a process that crashes with the message
+        let connection = connect(&studio.broker.url()).await.unwrap();
+        let channel = connection.create_channel().await.unwrap();
+        let got = channel.basic_get("jobs.submit.ordinary".into(), BasicGetOptions::default()).await.unwrap();
+        deliveries += u32::from(got.is_some());
+        connection.close(200, "".into()).await.unwrap();
+    }
+    assert!((5..=6).contains(&deliveries), "{deliveries}");
+    let service = studio.world.start().await;
+    line.send(&fox(next, "a fox")).await;
+    assert_eq!(named(&line.event().await), ("accepted", next));
+    assert_eq!(tenant.jobs().await, ["queued"]);
     service.stop().await;
 }

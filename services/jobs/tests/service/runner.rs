@@ -166,6 +166,26 @@ async fn a_job_becomes_pictures() {
 }
 
 #[tokio::test]
+async fn results_wait_for_an_object_store_that_is_away() {
+    let mut studio = Studio::new().await;
+    let first = submit(&studio.member, small("a fox", 1)).await.str("id").to_owned();
+    reaches(&studio.member, &first, "succeeded").await;
+    let address = studio.world.stop_objects().await;
+    let job = submit(&studio.member, small("a boat", 2)).await.str("id").to_owned();
+    eventually("the results are uploaded", async || {
+        let read = studio.member.get(&format!("/v1/jobs/{job}")).await.expect(200);
+        (read.body["progress"]["phase"] == "uploading").then_some(())
+    })
+    .await;
+    studio.world.start_objects(&address).await;
+    let done = reaches(&studio.member, &job, "succeeded").await;
+    assert_eq!(done.body["attempts"], 1, "the pictures are made once");
+    assert_eq!(studio.pictures(&job).await.len(), 2);
+    studio.stop().await;
+    studio.service.stop().await;
+}
+
+#[tokio::test]
 async fn a_cancelled_job_leaves_the_engine_to_the_next() {
     let mut studio = Studio::new().await;
     let job = studio.long().await;

@@ -18,8 +18,8 @@ pub(crate) struct World {
     pub(crate) config: Config,
     /// The storage service.
     pub(crate) storage: Client,
-    _objects: devs3::Server,
-    _folder: tempfile::TempDir,
+    objects: Option<devs3::Server>,
+    folder: tempfile::TempDir,
 }
 
 /// A running replica of the service.
@@ -46,7 +46,7 @@ impl World {
     pub(crate) async fn on(db: TestDb) -> Self {
         let issuer = Issuer::start().await;
         let folder = tempfile::tempdir().unwrap();
-        let objects = object_store(&folder).await;
+        let objects = object_store(&folder, "127.0.0.1:0").await;
         let storage = storage(&db, &issuer, &objects).await;
         let config = Config {
             listen: "127.0.0.1:0".parse().unwrap(),
@@ -71,7 +71,7 @@ impl World {
             audit: audit::RetentionConfig::default(),
             telemetry: None,
         };
-        Self { db, issuer, config, storage, _objects: objects, _folder: folder }
+        Self { db, issuer, config, storage, objects: Some(objects), folder }
     }
 
     /// Starts a replica with its workers.
@@ -82,6 +82,19 @@ impl World {
         let client = Client::new(&testkit::serve(app.router()).await);
         let door = Client::new(&testkit::serve(app.worker_router()).await);
         Service { client, door, process }
+    }
+
+    /// Stops the object store. Returns its address.
+    pub(crate) async fn stop_objects(&mut self) -> String {
+        let objects = self.objects.take().unwrap();
+        let address = objects.endpoint.trim_start_matches("http://").to_owned();
+        objects.stop().await.unwrap();
+        address
+    }
+
+    /// Starts the object store again, at its address.
+    pub(crate) async fn start_objects(&mut self, address: &str) {
+        self.objects = Some(object_store(&self.folder, address).await);
     }
 
     /// A time from now.
@@ -101,9 +114,9 @@ impl World {
     }
 }
 
-async fn object_store(folder: &tempfile::TempDir) -> devs3::Server {
+async fn object_store(folder: &tempfile::TempDir, listen: &str) -> devs3::Server {
     devs3::start(devs3::Config {
-        listen: "127.0.0.1:0".parse().unwrap(),
+        listen: listen.parse().unwrap(),
         data_dir: folder.path().join("objects"),
         admin_access_key: "ADMIN".into(),
         admin_secret_key: "admin-secret".into(),

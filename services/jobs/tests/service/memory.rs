@@ -1,0 +1,69 @@
+//! Jobs that run out of the memory of a GPU.
+
+use ids::TenantId;
+use serde_json::json;
+
+use crate::{
+    fleet::{Work, Worker, any_work, reaches},
+    world::{Service, World, submit},
+};
+
+const CODE: &str = "out-of-memory";
+
+/// A pool of two specifications, the smaller one first.
+async fn pool() -> (World, Service, String) {
+    let mut world = World::new().await;
+    world.config.scheduler.retry_ms = 1;
+    let service = world.start().await;
+    let body = json!({ "name": "generation", "gpu_specs": ["small", "large"] });
+    let pool = world.admin(&service).post("/v1/platform-pools", body).await.expect(201);
+    let pool = pool.str("id").to_owned();
+    (world, service, pool)
+}
+
+async fn run_out(worker: &Worker, work: &Work) {
+    let _ = worker.fail_with(work, CODE, true).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_job_that_runs_out_of_memory_is_tried_once_more_on_a_larger_gpu() {
+    let (world, service, pool) = pool().await;
+    let small = Worker::start(&world, &service, &pool, "small").await;
+    let large = Worker::start_with(&world, &service, &pool, "large", "large").await;
+    let member = world.member(&service, TenantId::new());
+    let both = [&small, &large];
+
+    let job = submit(&member, json!({})).await.str("id").to_owned();
+    let (on, work) = any_work(&both).await;
+    assert_eq!((on, work.attempt), (0, 1), "the first specification comes first");
+    run_out(&small, &work).await;
+    let (on, again) = any_work(&both).await;
+    assert_eq!((on, again.attempt, &again.job), (1, 2, &job), "the smaller one is idle");
+    // one that fails otherwise may run anywhere
+    submit(&member, json!({})).await;
+    let (on, other) = any_work(&[&small]).await;
+    let _ = both[on].fail(&other, true).await.expect(200);
+    let (on, other) = any_work(&[&small]).await;
+    let _ = both[on].complete(&other).await.expect(200);
+
+    run_out(&large, &again).await;
+    let failed = reaches(&member, &job, "failed").await;
+    assert_eq!(failed.body["problem"]["code"], CODE);
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn without_a_larger_gpu_it_is_tried_once_more_on_the_same() {
+    let (world, service, pool) = pool().await;
+    let small = Worker::start(&world, &service, &pool, "small").await;
+    let member = world.member(&service, TenantId::new());
+    let job = submit(&member, json!({})).await.str("id").to_owned();
+    for attempt in [1, 2] {
+        let work = small.work().await;
+        assert_eq!(work.attempt, attempt);
+        run_out(&small, &work).await;
+    }
+    let failed = reaches(&member, &job, "failed").await;
+    assert_eq!(failed.body["problem"]["code"], CODE);
+    service.stop().await;
+}
