@@ -74,7 +74,8 @@ impl Iterator for Future<'_> {
             }
             let drawn = &past[self.chance.below(past.len())];
             let again = |job: &Job| {
-                let submitted = self.now + begin + job.submitted % MINUTE;
+                // as far from the begin of its minute as it was
+                let submitted = self.now + begin + MINUTE - self.now.saturating_sub(job.submitted) % MINUTE;
                 Job { submitted, not_before: 0, deadline: None, preemptions: 0, recalls: 0, ..job.clone() }
             };
             self.coming = drawn.iter().map(again).collect();
