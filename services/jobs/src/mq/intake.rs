@@ -30,9 +30,9 @@ use crate::{
 };
 
 /// Messages that the broker delivers ahead.
-const PREFETCH: u16 = 512;
+const PREFETCH: u16 = 1_024;
 /// Messages of a transaction, at most.
-const BATCH: usize = 128;
+const BATCH: usize = 512;
 /// How long a batch waits for more messages.
 const GATHER: Duration = Duration::from_millis(5);
 /// Pauses before a batch is tried again while Postgres does not answer.

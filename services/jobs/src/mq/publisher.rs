@@ -26,7 +26,7 @@ use super::{
 use crate::{artifact, error::Error, event::EventType, state::AppState};
 
 /// Messages that are published before they are confirmed, at most.
-const PAGE: i64 = 200;
+const PAGE: i64 = 400;
 /// How often the outbox is read while nobody tells of new rows.
 const POLL: Duration = Duration::from_millis(200);
 /// Pause of a replica that does not publish, or whose database does not answer.
