@@ -105,8 +105,8 @@ pub(super) async fn list(
     .await
 }
 
-/// Marks the tenant's deployment of the model for deletion. False if there is none. `check_at` is unchanged: a request to the
-/// storage service that is in progress finishes first.
+/// Marks the tenant's deployment of the model for deletion. Returns false if it does not exist. `check_at` is unchanged: a request
+/// to the storage service that is in progress finishes first.
 pub(super) async fn mark_deleting(
     conn: &mut PgConnection,
     tenant: TenantId,

@@ -17,7 +17,7 @@ use crate::{
     state::AppState,
 };
 
-/// A node on which so many attempts were lost in this time gets no jobs until it is over.
+/// A node is cordoned while this number of attempts was lost on it within [`LOSSES_TIME`].
 const LOSSES: i64 = 3;
 const LOSSES_TIME: Duration = Duration::from_secs(600);
 /// How often lost and silent workers are looked for.

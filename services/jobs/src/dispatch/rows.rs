@@ -135,7 +135,7 @@ fn shape(of: &Traits<'_>, specs: &[SpecId], estimates: &Estimates) -> Arc<Shape>
     })
 }
 
-/// The specifications that are larger than one: those after it in the order of the pool. All if there is none.
+/// The specifications after `than` in the order of the pool, which are larger. If there are none, all specifications.
 fn larger<'a>(specs: &'a [SpecId], than: Option<&str>) -> &'a [SpecId] {
     let place = than.and_then(|name| specs.iter().position(|spec| *spec == spec_key(name)));
     place.and_then(|place| specs.get(place + 1..)).filter(|larger| !larger.is_empty()).unwrap_or(specs)

@@ -185,7 +185,7 @@ pub(super) async fn jobs_after(
         .await
 }
 
-/// Returns the id after which there are `most` jobs of all pools; none if there are not so many after `least`.
+/// Returns the id of the job that precedes the `most` newest jobs of all pools. None if at most `most` jobs follow `least`.
 pub(super) async fn newest_jobs(
     conn: &mut PgConnection,
     least: JobId,
@@ -283,8 +283,8 @@ pub(super) struct Cordoned {
     pub(super) node: String,
 }
 
-/// Returns the ready workers of a pool on nodes where at least so many of its attempts were lost with their worker in this time;
-/// none if it has no others. Losses of other pools do not count: a program of a tenant may kill its worker.
+/// Returns the ready workers of a pool on nodes where the pool lost at least `losses` attempts within `time`, each with its worker.
+/// None if all its ready workers are on such nodes. Losses of other pools do not count: a program of a tenant may kill its worker.
 pub(super) async fn on_failing_nodes(
     conn: &mut PgConnection,
     pool: PoolId,

@@ -63,7 +63,7 @@ fn a_forecast_has_a_range_and_a_horizon() {
     assert!((14..=15).contains(&ends), "{ends}");
 }
 
-/// A pool of one worker, in which a tenant has so many jobs of 10 s.
+/// A pool of one worker with a queue of `jobs` jobs of one tenant, 10 s each.
 fn queue(jobs: u128) -> Pool {
     let mut pool = pool(1);
     for id in 0..jobs {

@@ -16,7 +16,7 @@ const BATCH: usize = 1_000;
 /// Jobs of each other tenant that start.
 const STARTS: usize = 6;
 
-/// Submits so many jobs. Returns their ids, in order.
+/// Submits `count` jobs. Returns their ids, in order.
 async fn send(member: &Client, count: usize) -> Vec<String> {
     let mut ids = Vec::new();
     while ids.len() < count {
@@ -28,8 +28,8 @@ async fn send(member: &Client, count: usize) -> Vec<String> {
     ids
 }
 
-/// Frees workers one by one, after a tenant has sent so many jobs and two others a few more than are to start. Returns in which
-/// turn of the three tenants each job of the two others starts.
+/// Lets one tenant submit `flood` jobs and two others [`STARTS`] + 1 each, then frees workers one by one. Each turn is three starts,
+/// one for each tenant if they share equally. Returns the turns in which the jobs of the two others start.
 async fn turns(flood: usize) -> [Vec<usize>; 2] {
     let mut world = World::new().await;
     (world.config.scheduler.silent_ms, world.config.scheduler.lost_ms) = (600_000, 600_000);

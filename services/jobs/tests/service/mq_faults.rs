@@ -129,7 +129,7 @@ async fn mq_what_a_lost_broker_had_is_not_taken_and_can_be_sent_again() {
     line.send(&fox(taken, "a fox")).await;
     assert_eq!(named(&line.event().await), ("accepted", taken));
     service.stop().await;
-    // confirmed, and nobody takes it
+    // the broker has confirmed it, and no replica consumes
     line.send(&fox(lost, "a fox")).await;
     studio.replace_broker().await;
     let service = studio.world.start().await;
