@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     io,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
     time::Duration,
@@ -18,6 +18,7 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::{net::TcpStream, time::Instant};
+use tokio_util::sync::CancellationToken;
 
 /// The longest of two attempts to connect, each with a lookup of the name.
 const ATTEMPT: Duration = Duration::from_secs(1);
@@ -34,12 +35,15 @@ pub(crate) struct Pool(Arc<Mutex<HashMap<Arc<str>, Vec<Idle>>>>);
 
 struct Idle {
     sender: http1::SendRequest<Body>,
+    ended: CancellationToken,
     since: Instant,
 }
 
 /// A connection that serves one request at a time.
 pub(crate) struct Connection {
     sender: http1::SendRequest<Body>,
+    /// Cancelled when the connection has ended.
+    ended: CancellationToken,
     authority: Arc<str>,
     pool: Pool,
 }
@@ -62,9 +66,9 @@ impl Pool {
             return None;
         }
         let idle = pool.get_mut(&authority)?;
-        while let Some(Idle { sender, since }) = idle.pop() {
+        while let Some(Idle { sender, ended, since }) = idle.pop() {
             if sender.is_ready() && since.elapsed() < MAX_IDLE_TIME {
-                return Some(Connection { sender, authority, pool: self.clone() });
+                return Some(Connection { sender, ended, authority, pool: self.clone() });
             }
         }
         None
@@ -79,12 +83,16 @@ impl Pool {
         stream.set_nodelay(true)?;
         SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(PROBE_AFTER))?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+        let ended = CancellationToken::new();
+        let end = ended.clone().drop_guard();
         tokio::spawn(async move {
-            if let Err(error) = connection.with_upgrades().await {
+            let result = connection.with_upgrades().await;
+            drop(end);
+            if let Err(error) = result {
                 tracing::debug!(%error, "connection to an upstream failed");
             }
         });
-        Ok(Connection { sender, authority: authority.into(), pool: self.clone() })
+        Ok(Connection { sender, ended, authority: authority.into(), pool: self.clone() })
     }
 
     /// Closes the connections that have been idle for too long.
@@ -95,11 +103,11 @@ impl Pool {
         });
     }
 
-    fn put(&self, authority: Arc<str>, sender: http1::SendRequest<Body>) {
+    fn put(&self, authority: Arc<str>, sender: http1::SendRequest<Body>, ended: CancellationToken) {
         let mut pool = self.lock();
         let idle = pool.entry(authority).or_default();
         if idle.len() < MAX_IDLE {
-            idle.push(Idle { sender, since: Instant::now() });
+            idle.push(Idle { sender, ended, since: Instant::now() });
         }
     }
 
@@ -123,11 +131,22 @@ impl Connection {
     /// # Errors
     /// If the connection ends before the head of the response has arrived.
     pub(crate) async fn send(mut self, request: Request<Body>) -> Result<Response<UpstreamBody>, Unanswered> {
-        match self.sender.try_send_request(request).await {
+        let mut sent = pin!(self.sender.try_send_request(request));
+        let (answered, connection) = tokio::select! {
+            biased;
+            answered = &mut sent => (answered, Some(self)),
+            () = self.ended.cancelled() => {
+                // a request that was queued at the moment at which the connection ended stays in the queue as long as its
+                // sender, and is returned then
+                drop(self);
+                (sent.await, None)
+            }
+        };
+        match answered {
             Ok(response) if response.status() == StatusCode::SWITCHING_PROTOCOLS => {
                 Ok(response.map(|body| UpstreamBody { body, connection: None }))
             }
-            Ok(response) => Ok(response.map(|body| UpstreamBody::new(body, self))),
+            Ok(response) => Ok(response.map(|body| UpstreamBody::new(body, connection))),
             Err(mut error) => {
                 let request = error.take_message();
                 Err(Unanswered { error: error.into_error(), request })
@@ -136,9 +155,9 @@ impl Connection {
     }
 
     fn release(self) {
-        let Self { mut sender, authority, pool } = self;
+        let Self { mut sender, ended, authority, pool } = self;
         if sender.is_ready() {
-            return pool.put(authority, sender);
+            return pool.put(authority, sender, ended);
         }
         if sender.is_closed() {
             return;
@@ -146,7 +165,7 @@ impl Connection {
         // the upstream has not yet received the whole request
         tokio::spawn(async move {
             if let Ok(Ok(())) = tokio::time::timeout(MAX_IDLE_TIME, sender.ready()).await {
-                pool.put(authority, sender);
+                pool.put(authority, sender, ended);
             }
         });
     }
@@ -160,8 +179,8 @@ pub(crate) struct UpstreamBody {
 }
 
 impl UpstreamBody {
-    fn new(body: Incoming, connection: Connection) -> Self {
-        let mut body = Self { body, connection: Some(connection) };
+    fn new(body: Incoming, connection: Option<Connection>) -> Self {
+        let mut body = Self { body, connection };
         body.release_at_end();
         body
     }
