@@ -136,6 +136,44 @@ async fn a_message_of_which_the_record_fails_is_sent_again() {
     service.stop().await;
 }
 
+/// The connection is killed on which the position in the feed has moved, and the delivery is not yet written.
+#[tokio::test]
+async fn an_event_is_delivered_although_a_replica_dies_before_its_delivery_is_written() {
+    let world = World::new().await;
+    let (service, member) = start(&world).await;
+    let (endpoint, url) = Endpoint::start(&[]).await;
+    let (hook, _) = create(&member, &url, json!([])).await;
+    let mut conn = world.db.admin().await;
+    let mut tx = conn.begin().await.unwrap();
+    let lock = "lock table jobs.webhook_deliveries in share mode";
+    let _ = sqlx::query(lock).execute(&mut *tx).await.unwrap();
+    let job = submit(&member, json!({})).await.str("id").to_owned();
+    eventually("the replica dies", async || {
+        let mut conn = world.db.admin().await;
+        let ended: i64 = sqlx::query_scalar(
+            "select count(pg_terminate_backend(pid)) from pg_stat_activity
+             where wait_event_type = 'Lock' and query like '%insert into webhook_deliveries%'
+               and datname = current_database()",
+        )
+        .fetch_one(&mut conn)
+        .await
+        .unwrap();
+        (ended > 0).then_some(())
+    })
+    .await;
+    assert_eq!(endpoint.received().len(), 0);
+    let other = world.start().await;
+    tx.rollback().await.unwrap();
+    let came = endpoint.count(1).await;
+    assert_eq!(came[0].id, format!("{job}-1"));
+    assert_eq!(all_are(&member, &hook, "delivered").await.len(), 1);
+    for replica in [service, other] {
+        replica.stop().await;
+    }
+    assert_eq!(endpoint.received().len(), 1);
+    conn.close().await.unwrap();
+}
+
 #[tokio::test]
 async fn two_replicas_send_each_event_once() {
     let world = World::new().await;

@@ -1,5 +1,6 @@
 //! Files of buckets that the jobs service has laid onto volumes. The test plays the operator: it reads the address, and reports.
 
+use atelier_storage::Faults;
 use ids::{DeploymentId, StorageId, TenantId};
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use kube::{
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use testkit::{Client, Response, eventually};
 
 use crate::{
+    kills::fired_or,
     objects::{bucket, upload},
     world::{Service, World, make, remove, specs, state},
 };
@@ -21,7 +23,6 @@ const SHA256: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f2
 /// A volume, and a bucket with the object.
 struct Desk {
     world: World,
-    service: Service,
     jobs: Client,
     tenant: TenantId,
     volume: String,
@@ -29,7 +30,7 @@ struct Desk {
 }
 
 impl Desk {
-    async fn new() -> Self {
+    async fn new() -> (Self, Service) {
         let world = World::with_cluster().await;
         let service = world.start().await;
         specs(&world.admin(&service)).await;
@@ -42,7 +43,7 @@ impl Desk {
         state(&member, &volume, "available").await;
         let bucket = bucket(&jobs, tenant).await;
         upload(&jobs, &bucket, tenant, OBJECT).await;
-        Self { world, service, jobs, tenant, volume, bucket }
+        (Self { world, jobs, tenant, volume, bucket }, service)
     }
 
     fn request(&self) -> Value {
@@ -62,8 +63,8 @@ impl Desk {
         self.world.gpu_storages().get(&self.name()).await.unwrap().spec.downloads
     }
 
-    /// Waits until the cluster is asked for this attempt. Returns the content at its address.
-    async fn asked(&self, id: DeploymentId, attempt: i64) -> String {
+    /// Waits until the cluster is asked for this attempt. Returns its address.
+    async fn address(&self, id: DeploymentId, attempt: i64) -> String {
         let download = eventually("the cluster is asked", async || {
             let wanted = self.wanted().await;
             wanted.into_iter().find(|download| download.id == id.k8s_name() && download.attempt == attempt)
@@ -73,8 +74,12 @@ impl Desk {
         let secrets: Api<Secret> =
             Api::namespaced(self.world.cluster.clone().unwrap(), &self.tenant.k8s_name());
         let secret = secrets.get(&download.secret_name).await.unwrap();
-        let url = String::from_utf8(secret.data.unwrap()["url"].0.clone()).unwrap();
-        reqwest::get(url).await.unwrap().text().await.unwrap()
+        String::from_utf8(secret.data.unwrap()["url"].0.clone()).unwrap()
+    }
+
+    /// Waits until the cluster is asked for this attempt. Returns the content at its address.
+    async fn asked(&self, id: DeploymentId, attempt: i64) -> String {
+        reqwest::get(self.address(id, attempt).await).await.unwrap().text().await.unwrap()
     }
 
     async fn report(&self, id: DeploymentId, attempt: i64, phase: &str, reason: Option<&str>) {
@@ -109,7 +114,7 @@ impl Desk {
 
 #[tokio::test]
 async fn a_file_is_laid_onto_a_volume_after_a_failed_attempt() {
-    let desk = Desk::new().await;
+    let (desk, service) = Desk::new().await;
     let id = DeploymentId::new();
     assert_eq!(desk.put(id, desk.request()).await.expect(200).str("state"), "pending");
     assert_eq!(desk.asked(id, 1).await, "abc");
@@ -133,12 +138,64 @@ async fn a_file_is_laid_onto_a_volume_after_a_failed_attempt() {
     let failed = desk.reaches(other, "failed").await;
     assert_eq!((failed.str("reason"), failed.str("message")), ("volume_full", "as reported"));
     desk.is_clear().await;
-    desk.service.stop().await;
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn an_attempt_whose_address_has_expired_is_followed_by_one_with_a_fresh_address() {
+    let (desk, service) = Desk::new().await;
+    let signed_at = |address: &str| {
+        let (_, rest) = address.split_once("X-Amz-Date=").unwrap();
+        rest.split('&').next().unwrap().to_owned()
+    };
+    let id = DeploymentId::new();
+    let _ = desk.put(id, desk.request()).await.expect(200);
+    let expired = desk.address(id, 1).await;
+    // what a pod reports of an address that the object store refuses
+    desk.report(id, 1, "Failed", Some("UrlRefused")).await;
+    let fresh = desk.address(id, 2).await;
+    assert!(signed_at(&fresh) > signed_at(&expired), "{fresh} after {expired}");
+    assert_eq!(desk.asked(id, 2).await, "abc");
+    desk.report(id, 2, "Done", None).await;
+    let _ = desk.reaches(id, "done").await;
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_download_survives_a_kill_at_every_step() {
+    let (mut desk, service) = Desk::new().await;
+    service.stop().await;
+    let mut n = 1;
+    loop {
+        let faults = Faults::after(n);
+        let doomed = desk.world.start_doomed(&faults).await;
+        desk.jobs = doomed.client.service("jobs");
+        let id = DeploymentId::new();
+        let _ = desk.put(id, desk.request()).await.expect(200);
+        let is_asked = async || desk.wanted().await.iter().any(|download| download.id == id.k8s_name());
+        let killed = fired_or(&faults, "asked or stopped", is_asked).await;
+        doomed.kill();
+        if n == 1 {
+            assert_eq!((desk.secrets().await, desk.wanted().await), (1, vec![]), "killed after the Secret");
+        }
+        let service = desk.world.start().await;
+        desk.jobs = service.client.service("jobs");
+        assert_eq!(desk.asked(id, 1).await, "abc", "after {n} effects");
+        desk.report(id, 1, "Done", None).await;
+        let _ = desk.reaches(id, "done").await;
+        desk.is_clear().await;
+        service.stop().await;
+        if !killed {
+            break;
+        }
+        n += 1;
+    }
+    assert!(n > 1, "not killed");
 }
 
 #[tokio::test]
 async fn a_download_that_is_deleted_or_whose_volume_is_deleted_leaves_nothing() {
-    let desk = Desk::new().await;
+    let (desk, service) = Desk::new().await;
     let id = DeploymentId::new();
     let _ = desk.put(id, desk.request()).await.expect(200);
     desk.asked(id, 1).await;
@@ -157,14 +214,14 @@ async fn a_download_that_is_deleted_or_whose_volume_is_deleted_leaves_nothing() 
     let id = DeploymentId::new();
     let _ = desk.put(id, desk.request()).await.expect(200);
     desk.asked(id, 1).await;
-    remove(&desk.world.member(&desk.service, desk.tenant), &desk.volume).await;
+    remove(&desk.world.member(&service, desk.tenant), &desk.volume).await;
     desk.put(id, desk.request()).await.expect_problem(404, "not-found");
-    desk.service.stop().await;
+    service.stop().await;
 }
 
 #[tokio::test]
 async fn what_cannot_be_downloaded_is_refused_or_fails() {
-    let desk = Desk::new().await;
+    let (desk, service) = Desk::new().await;
     let id = DeploymentId::new();
     for (member, value) in [
         ("path", json!("../x.safetensors")),
@@ -197,5 +254,5 @@ async fn what_cannot_be_downloaded_is_refused_or_fails() {
     })
     .await;
     assert_eq!(failed.str("reason"), "object_gone");
-    desk.service.stop().await;
+    service.stop().await;
 }

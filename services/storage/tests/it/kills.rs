@@ -17,7 +17,7 @@ use testkit::{Client, eventually};
 use crate::world::{World, make, remove, specs, state};
 
 /// Waits until the fault has fired (true) or the work is done (false).
-async fn fired_or(faults: &Faults, what: &str, mut done: impl AsyncFnMut() -> bool) -> bool {
+pub(crate) async fn fired_or(faults: &Faults, what: &str, mut done: impl AsyncFnMut() -> bool) -> bool {
     eventually(what, async || {
         if faults.fired() {
             return Some(true);
