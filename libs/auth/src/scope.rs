@@ -189,6 +189,7 @@ const OPERATIONS: &[(&str, Scope, Scope)] = {
         ("mq-credentials", ApiKeysRead, ApiKeysWrite),
         ("webhooks", JobsRead, ApiKeysWrite),
         ("job-events", JobsRead, JobsWrite),
+        ("pools", JobsRead, PlatformWrite),
         ("datacenters", CatalogueRead, PlatformWrite),
         ("gpu-specs", CatalogueRead, PlatformWrite),
         ("services", CatalogueRead, PlatformWrite),

@@ -70,7 +70,7 @@ impl AppState {
         let db = Db::connect(crate::NAME, &config.database)?;
         let counters = JobMetrics::register(metrics);
         Ok(Self(Arc::new(Inner {
-            views: Views::new(&db, clock),
+            views: Views::new(&db, config.scheduler, clock),
             watches: Watches::new(&db),
             hub: Hub::new(&db),
             streams: Streams::default(),

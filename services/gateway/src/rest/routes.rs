@@ -100,7 +100,7 @@ pub(super) struct Route {
 }
 
 /// The collections under `/v1/` and their services. No other collection exists.
-const COLLECTIONS: [(&str, Service); 52] = [
+const COLLECTIONS: [(&str, Service); 53] = [
     ("sessions", Service::Identity),
     ("me", Service::Identity),
     ("tenants", Service::Identity),
@@ -152,6 +152,7 @@ const COLLECTIONS: [(&str, Service); 52] = [
     ("webhooks", Service::Jobs),
     ("job-audit", Service::Jobs),
     ("platform-job-audit", Service::Jobs),
+    ("pools", Service::Jobs),
     ("platform-pools", Service::Jobs),
 ];
 

@@ -9,7 +9,7 @@ use ids::{JobId, PoolId};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{carry_out::carry_out, lost, rows::millis, store, world::World};
+use super::{carry_out::carry_out, closed, lost, rows::millis, store, world::World};
 use crate::{
     config::{Config, FleetConfig},
     fleet,
@@ -17,9 +17,6 @@ use crate::{
     state::AppState,
 };
 
-/// A node is cordoned while this number of attempts was lost on it within [`LOSSES_TIME`].
-const LOSSES: i64 = 3;
-const LOSSES_TIME: Duration = Duration::from_secs(600);
 /// How often lost and silent workers are looked for.
 const HEARTBEATS: Duration = Duration::from_millis(500);
 /// How often use and slices are stored. After a crash, use of this time is forgotten.
@@ -127,11 +124,7 @@ impl Leader<'_> {
     async fn look_after_workers(&self, world: &mut World) -> anyhow::Result<bool> {
         let (state, config) = (self.state, &self.state.config.scheduler);
         let mut tx = state.db.worker().await?;
-        let mut closed: BTreeSet<_> =
-            store::silent_workers(&mut tx, self.pool, config.silent()).await?.into_iter().collect();
-        closed.extend(store::draining_workers(&mut tx, self.pool).await?);
-        let cordoned = store::on_failing_nodes(&mut tx, self.pool, LOSSES, LOSSES_TIME).await?;
-        closed.extend(cordoned.iter().map(|one| one.worker));
+        let closed = closed::find(&mut tx, self.pool, config).await?;
         let lost = lost::find(&mut tx, self.pool, config).await?;
         let over_cost = store::over_cost(&mut tx, self.pool).await?;
         fleet::set_wanted(&mut tx, self.pool, self.epoch, world.wanted()).await?;
@@ -141,7 +134,7 @@ impl Leader<'_> {
         }
         tx.commit().await?;
         world.ranks.extend(ranks);
-        self.tell_cordoned(world, cordoned.into_iter().map(|one| one.node).collect());
+        self.tell_cordoned(world, closed.nodes);
         if !lost.is_empty() {
             let Some(mut tx) = self.fenced().await? else { return Ok(false) };
             let ended = lost::end_sessions(&mut tx, &lost, config, (state.clock)()).await?;
@@ -151,7 +144,7 @@ impl Leader<'_> {
         if !over_cost.is_empty() && !Box::pin(self.stop(over_cost)).await? {
             return Ok(false);
         }
-        world.cordon(closed, millis((state.clock)())).context("silent workers")?;
+        world.cordon(closed.workers, millis((state.clock)())).context("silent workers")?;
         Ok(true)
     }
 

@@ -3,6 +3,7 @@
 
 mod carry_out;
 mod changes;
+mod closed;
 mod estimates;
 mod leader;
 mod lost;
@@ -25,7 +26,7 @@ use tokio::task::JoinHandle;
 use crate::state::AppState;
 
 pub(crate) use rows::Probe;
-pub(crate) use view::Views;
+pub(crate) use view::{Capacity, Found, Views};
 
 /// How often pools are looked for.
 const LOOK: Duration = Duration::from_secs(1);

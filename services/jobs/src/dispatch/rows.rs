@@ -107,6 +107,14 @@ fn level(level: job::Level) -> schedule::Level {
     }
 }
 
+pub(super) fn level_of(level: schedule::Level) -> job::Level {
+    match level {
+        schedule::Level::Urgent => job::Level::Urgent,
+        schedule::Level::Ordinary => job::Level::Ordinary,
+        schedule::Level::Background => job::Level::Background,
+    }
+}
+
 /// What decides about the shape of a job.
 struct Traits<'a> {
     tenant: TenantId,
@@ -198,6 +206,12 @@ pub(super) fn probe(probe: &Probe, specs: &[SpecId], estimates: &Estimates, now:
         preemptions: 0,
         recalls: 0,
     }
+}
+
+/// A waiting job as it would be in a pool with these specifications, with this level, if it was submitted there now.
+pub(super) fn moved(waiting: &Job, to: job::Level, specs: &[SpecId], now: Millis) -> Job {
+    let shape = Shape { level: level(to), specs: specs.to_vec(), ..(*waiting.shape).clone() };
+    Job { id: job_key(JobId::new()), shape: Arc::new(shape), submitted: now, ..waiting.clone() }
 }
 
 /// The open job of a row. None if it has ended, or its worker is not in the pool.

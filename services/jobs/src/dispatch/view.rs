@@ -1,6 +1,6 @@
 //! Pools as readers see them: loaded from the database on any replica, for a second.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use db::Db;
 use ids::{JobId, PoolId};
@@ -9,11 +9,18 @@ use moka::future::Cache;
 use sqlx::PgConnection;
 
 use super::{
+    closed,
     rows::{self, Probe, job_key, millis},
     store,
     world::World,
 };
-use crate::schedule::{Arrivals, Estimate, Event, Explanation, Forecast, Millis, Outlook, Pool, SpecId};
+use crate::{
+    config::SchedulerConfig,
+    job::Level,
+    schedule::{
+        Arrivals, Estimate, Event, Explanation, Forecast, Job, Millis, NodeCapacity, Outlook, Pool, SpecId,
+    },
+};
 
 /// How long a loaded pool is used.
 const FRESH: Duration = Duration::from_secs(1);
@@ -40,8 +47,20 @@ struct View {
 pub(crate) struct Found {
     pub(crate) explanation: Explanation,
     pub(crate) outlook: Option<Outlook>,
+    /// How long it takes once its model is loaded.
+    pub(crate) run: Estimate,
+}
+
+/// What a pool has, and how soon it has room.
+pub(crate) struct Capacity {
+    pub(crate) at: Timestamp,
+    /// Jobs that wait for a worker.
+    pub(crate) queued: BTreeMap<Level, u32>,
+    pub(crate) nodes: Vec<NodeCapacity>,
+    /// How many jobs start and end within [`crate::schedule::SOON`]. None if the pool has too many jobs to tell.
+    pub(crate) soon: Option<BTreeMap<(SpecId, Level), (u32, u32)>>,
     /// Names of specifications.
-    pub(crate) spec_names: std::collections::BTreeMap<SpecId, String>,
+    pub(crate) spec_names: BTreeMap<SpecId, String>,
 }
 
 /// What is expected of a job that is not submitted.
@@ -56,14 +75,15 @@ pub(crate) struct Expected {
 #[derive(Clone)]
 pub(crate) struct Views {
     db: Db,
+    scheduler: SchedulerConfig,
     clock: fn() -> Timestamp,
     loaded: Cache<PoolId, Option<Arc<View>>>,
 }
 
 impl Views {
-    pub(crate) fn new(db: &Db, clock: fn() -> Timestamp) -> Self {
+    pub(crate) fn new(db: &Db, scheduler: SchedulerConfig, clock: fn() -> Timestamp) -> Self {
         let loaded = Cache::builder().max_capacity(64).time_to_live(FRESH).build();
-        Self { db: db.clone(), clock, loaded }
+        Self { db: db.clone(), scheduler, clock, loaded }
     }
 
     /// Returns why a job waits; none if it does not.
@@ -90,9 +110,34 @@ impl Views {
         probe: Probe,
     ) -> Result<Option<Expected>, Arc<sqlx::Error>> {
         let Some(view) = self.view(pool).await? else { return Ok(None) };
-        let run = tokio::task::spawn_blocking(move || view.expect(&probe));
-        // only if the process ends
-        run.await.map_err(|error| Arc::new(sqlx::Error::Io(std::io::Error::other(error))))
+        in_background(move || view.expect(&probe)).await.map_err(Arc::new)
+    }
+
+    /// Returns when a job that waits in a pool would start in another one or with another level, if no more jobs come; none if
+    /// nobody can tell.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub(crate) async fn start_elsewhere(
+        &self,
+        (pool, job): (PoolId, JobId),
+        other: PoolId,
+        level: Level,
+    ) -> Result<Option<Timestamp>, Arc<sqlx::Error>> {
+        let waiting = self.view(pool).await?.and_then(|view| {
+            let entry = view.world.pool.job(job_key(job))?;
+            Some(entry.job.clone())
+        });
+        let (Some(waiting), Some(view)) = (waiting, self.view(other).await?) else { return Ok(None) };
+        in_background(move || view.start_of(&waiting, level)).await.map_err(Arc::new)
+    }
+
+    /// Returns what a pool has; none if it is gone.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub(crate) async fn capacity(&self, pool: PoolId) -> Result<Option<Capacity>, Arc<sqlx::Error>> {
+        Ok(self.view(pool).await?.map(|view| view.capacity()))
     }
 
     async fn view(&self, pool: PoolId) -> Result<Option<Arc<View>>, Arc<sqlx::Error>> {
@@ -104,16 +149,24 @@ impl Views {
     async fn load(&self, pool: PoolId) -> sqlx::Result<Option<Arc<View>>> {
         let now = (self.clock)();
         let mut tx = self.db.worker().await?;
-        let Some(world) = World::load(&mut tx, pool, now, Millis::MAX).await? else { return Ok(None) };
+        let Some(mut world) = World::load(&mut tx, pool, now, Millis::MAX).await? else { return Ok(None) };
         let now = millis(now);
+        let closed = closed::find(&mut tx, pool, &self.scheduler).await?;
+        world.cordon(closed.workers, now).map_err(|error| sqlx::Error::Decode(error.into()))?;
         let arrivals = arrivals(&mut tx, &world, now).await?;
         drop(tx);
-        let view = tokio::task::spawn_blocking(move || {
+        let view = in_background(move || {
             let forecast = forecast(&world, &world.pool, &arrivals, now);
             Arc::new(View { world, arrivals, forecast, now })
         });
-        view.await.map(Some).map_err(|error| sqlx::Error::Io(std::io::Error::other(error)))
+        view.await.map(Some)
     }
+}
+
+/// Runs what takes long. Fails if the process ends.
+async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> sqlx::Result<T> {
+    let work = tokio::task::spawn_blocking(work);
+    work.await.map_err(|error| sqlx::Error::Io(std::io::Error::other(error)))
 }
 
 /// What has come to a pool lately. While very much comes, that is a shorter time.
@@ -142,10 +195,44 @@ impl View {
         Some(Expected { outlook, run })
     }
 
+    fn start_of(&self, waiting: &Job, level: Level) -> Option<Timestamp> {
+        let job = rows::moved(waiting, level, &self.world.specs, self.now);
+        let key = job.id;
+        let mut pool = self.world.pool.clone();
+        pool.apply(Event::Submitted(job), self.now).ok()?;
+        if self.world.jobs > MAX_FORECAST {
+            return None;
+        }
+        let forecast = pool.forecast(self.now, HORIZON, 0, 0, &self.arrivals);
+        Some(rows::timestamp(forecast.jobs.get(&key)?.start?.p50))
+    }
+
+    fn capacity(&self) -> Capacity {
+        let queued = self.world.pool.queued();
+        let soon = self.forecast.as_ref().map(|forecast| {
+            let mut soon: BTreeMap<_, (u32, u32)> = BTreeMap::new();
+            for ((spec, level), starts) in &forecast.starts {
+                soon.entry((*spec, rows::level_of(*level))).or_default().0 += starts;
+            }
+            for ((spec, level), ends) in &forecast.ends {
+                soon.entry((*spec, rows::level_of(*level))).or_default().1 += ends;
+            }
+            soon
+        });
+        Capacity {
+            at: rows::timestamp(self.now),
+            queued: queued.into_iter().map(|(level, jobs)| (rows::level_of(level), jobs)).collect(),
+            nodes: self.world.pool.capacity().into_values().collect(),
+            soon,
+            spec_names: self.world.spec_names.clone(),
+        }
+    }
+
     fn explain(&self, job: JobId) -> Option<Found> {
         let key = job_key(job);
         let explanation = self.world.pool.explain(key, self.now)?;
         let outlook = self.forecast.as_ref().and_then(|forecast| forecast.jobs.get(&key)).copied();
-        Some(Found { explanation, outlook, spec_names: self.world.spec_names.clone() })
+        let run = self.world.pool.job(key)?.job.shape.run;
+        Some(Found { explanation, outlook, run })
     }
 }

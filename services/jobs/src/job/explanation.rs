@@ -1,26 +1,16 @@
 //! Why a job waits, as JSON.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use ids::JobId;
 
-use super::model::JobState;
-use crate::schedule::{Explanation, Outlook, Quantiles, SpecId, Waiting};
-
-/// A GPU specification that would have room for the job.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct RoomElsewhere {
-    /// Name of the GPU specification.
-    #[schema(example = "3080-small-4-1")]
-    pub(crate) gpu_spec: String,
-    /// Idle workers.
-    #[schema(example = 1)]
-    pub(crate) idle: u32,
-}
+use super::{elsewhere::Alternative, model::JobState};
+use crate::{
+    dispatch::Found,
+    schedule::{Outlook, Quantiles, Waiting},
+};
 
 /// When something happens: the middle of the times that are expected, and the range of four fifths of them.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
@@ -85,8 +75,8 @@ pub(crate) struct JobExplanation {
     /// Seconds since the job was last queued.
     #[schema(example = 12)]
     pub(crate) waited_seconds: u64,
-    /// Other GPU specifications that would have room.
-    pub(crate) elsewhere: Vec<RoomElsewhere>,
+    /// Other ways to run the job: with a higher level (`PATCH /v1/jobs/{id}`), or as a new job in another pool.
+    elsewhere: Vec<Alternative>,
 }
 
 impl JobExplanation {
@@ -107,28 +97,20 @@ impl JobExplanation {
         }
     }
 
-    pub(super) fn new(
-        job_id: JobId,
-        found: &Explanation,
-        outlook: Option<&Outlook>,
-        spec_names: &BTreeMap<SpecId, String>,
-    ) -> Self {
-        let room = |(spec, idle): &(SpecId, u32)| {
-            let gpu_spec = spec_names.get(spec)?.clone();
-            Some(RoomElsewhere { gpu_spec, idle: *idle })
-        };
+    pub(super) fn new(job_id: JobId, found: &Found, elsewhere: Vec<Alternative>) -> Self {
+        let Found { explanation, outlook, .. } = found;
         Self {
             job_id,
             state: JobState::Queued,
-            code: Some(found.code().to_owned()),
-            message: Some(message(&found.waiting)),
-            until: until(&found.waiting).and_then(time),
+            code: Some(explanation.code().to_owned()),
+            message: Some(message(&explanation.waiting)),
+            until: until(&explanation.waiting).and_then(time),
             position: outlook.map(|outlook| outlook.position),
             expected_start: outlook.and_then(|outlook| time(outlook.start?.p50)),
-            expected: outlook.map(ExpectedTimes::of),
-            ahead_of_own: found.ahead_of_own,
-            waited_seconds: found.waited / 1_000,
-            elsewhere: found.elsewhere.iter().filter_map(room).collect(),
+            expected: outlook.as_ref().map(ExpectedTimes::of),
+            ahead_of_own: explanation.ahead_of_own,
+            waited_seconds: explanation.waited / 1_000,
+            elsewhere,
         }
     }
 }

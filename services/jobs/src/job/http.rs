@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::{
     change::{self, Submitted},
+    elsewhere,
     explanation::JobExplanation,
     inputs,
     model::{Job, JobState, Kind, Level},
@@ -37,7 +38,10 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
 }
 
 async fn view(tx: &mut PgConnection, job: Job) -> sqlx::Result<JobView> {
-    let progress = store::progress(tx, job.tenant, &job).await?;
+    let progress = match job.attempts {
+        0 => None,
+        _ => store::progress(tx, job.tenant, &job).await?,
+    };
     Ok(JobView::new(job, progress))
 }
 
@@ -280,7 +284,10 @@ async fn get_job_explanation(
     }
     let found = state.views.explain(job.pool, id).await.map_err(Problem::internal)?;
     Ok(Json(match found {
-        Some(found) => JobExplanation::new(id, &found.explanation, found.outlook.as_ref(), &found.spec_names),
+        Some(found) => {
+            let elsewhere = elsewhere::find(&state, &job, &found).await?;
+            JobExplanation::new(id, &found, elsewhere)
+        }
         // it has been assigned meanwhile
         None => JobExplanation::none(id, job.status.state()),
     }))

@@ -1,6 +1,8 @@
 //! Jobs of tenants.
 
 mod change;
+mod cost_range;
+mod elsewhere;
 mod explanation;
 mod http;
 mod inputs;

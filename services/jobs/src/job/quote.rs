@@ -7,34 +7,11 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{change, explanation::ExpectedTimes, view::NewJob};
-use crate::{
-    cost::{self, Amount, Rate},
-    dispatch::Probe,
-    error::Error,
-    pool,
-    state::AppState,
-};
+use super::{change, cost_range::CostRange, explanation::ExpectedTimes, view::NewJob};
+use crate::{cost, dispatch::Probe, error::Error, pool, state::AppState};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(quote_job))
-}
-
-/// What a job would cost on one GPU specification.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-struct CostRange {
-    /// Name of the GPU specification.
-    #[schema(example = "3080-small-4-1")]
-    gpu_spec: String,
-    /// Currency (ISO 4217).
-    #[schema(example = "USD")]
-    currency: String,
-    /// What half of such jobs cost at most.
-    #[schema(value_type = String, example = "0.000834")]
-    p50: Amount,
-    /// What nine of ten such jobs cost at most.
-    #[schema(value_type = String, example = "0.0025")]
-    p90: Amount,
 }
 
 /// What is expected of a job if it is submitted now.
@@ -84,23 +61,12 @@ async fn quote_job(
         gang: job.gang,
     };
     let found = state.views.expect(pool, probe).await.map_err(Problem::internal)?.ok_or(Error::NoPool)?;
-    let costs = rates.into_iter().map(|(gpu_spec, rate)| CostRange {
-        gpu_spec,
-        p50: price(&rate, found.run.p50),
-        p90: price(&rate, found.run.p90),
-        currency: rate.currency,
-    });
     Ok(Json(JobQuote {
         expected: found.outlook.as_ref().map(ExpectedTimes::of),
         work_seconds_p50: seconds(found.run.p50),
         work_seconds_p90: seconds(found.run.p90),
-        costs: costs.collect(),
+        costs: rates.into_iter().map(|(gpu_spec, rate)| CostRange::new(gpu_spec, rate, found.run)).collect(),
     }))
-}
-
-/// The price of so many milliseconds, of which begun seconds count.
-fn price(rate: &Rate, millis: u64) -> Amount {
-    Amount(rate.amount(i64::try_from(millis.div_ceil(1_000)).unwrap_or(i64::MAX)))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "milliseconds of a job")]

@@ -10,7 +10,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     model::{NewPool, Pool, PoolPatch, PoolWorkers},
-    store,
+    store, tenant_http,
 };
 use crate::{error::Error, state::AppState};
 
@@ -18,6 +18,7 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list_platform_pools, create_platform_pool))
         .routes(routes!(get_platform_pool, update_platform_pool))
+        .merge(tenant_http::routes())
 }
 
 /// Lists pools, oldest first. For administrators.

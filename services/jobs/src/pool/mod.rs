@@ -1,10 +1,12 @@
 //! Pools: workers of one kind with one scheduler. Administrators create them.
 
+mod capacity;
 mod changes;
 mod http;
 mod model;
 mod store;
+mod tenant_http;
 
 pub(crate) use changes::{Changed, PoolChange, publish};
 pub(crate) use http::routes;
-pub(crate) use store::{ForJobs, find, find_for_jobs};
+pub(crate) use store::{ForJobs, find, find_for_jobs, find_others};

@@ -212,6 +212,24 @@ pub(crate) struct Pool {
     pub(crate) generation: i64,
 }
 
+/// A pool that runs jobs of a tenant, as the tenant sees it.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct UsablePool {
+    /// Pool id.
+    pub(crate) id: PoolId,
+    /// The name by which a job may ask for it.
+    #[schema(example = "generation")]
+    pub(crate) name: String,
+    /// Names of the GPU specifications of its workers, in the order in which jobs prefer them.
+    #[schema(example = json!(["3080-small-4-1"]))]
+    pub(crate) gpu_specs: Vec<String>,
+    /// Applications that its workers run.
+    #[schema(example = json!(["stable-diffusion", "dreambooth"]))]
+    pub(crate) applications: Vec<String>,
+    /// Whether it runs jobs of one tenant only.
+    pub(crate) dedicated: bool,
+}
+
 /// The workers of a pool.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct PoolStatus {

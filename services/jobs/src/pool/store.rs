@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use rust_decimal::Decimal;
 use sqlx::PgConnection;
 
-use super::model::{LevelFactors, NewPool, Pool, PoolStatus, PoolWorkers};
+use super::model::{LevelFactors, NewPool, Pool, PoolStatus, PoolWorkers, UsablePool};
 use crate::{cost::Amount, fleet::Size};
 
 /// A pool that runs jobs of a tenant.
@@ -36,6 +36,69 @@ pub(crate) async fn find_for_jobs(
         name,
     )
     .fetch_optional(conn)
+    .await
+}
+
+/// Another pool that could run a job.
+#[derive(Debug, Clone)]
+pub(crate) struct Other {
+    pub(crate) id: PoolId,
+    pub(crate) name: String,
+}
+
+/// Returns the oldest pools besides this one that run jobs of an application for a tenant and can have so many workers, dedicated
+/// ones first.
+pub(crate) async fn find_others(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    application: &str,
+    pool: PoolId,
+    workers: i64,
+    limit: i64,
+) -> sqlx::Result<Vec<Other>> {
+    sqlx::query_as!(
+        Other,
+        "select id, name from pools p
+         where $1 = any (applications) and (not dedicated or owner_id = $2) and id <> $3
+           and max_workers + lent_max + (select count(*) from workers w where w.pool_id = p.id and w.stage is null) >= $4
+         order by dedicated desc, id limit $5",
+        application,
+        tenant as TenantId,
+        pool as PoolId,
+        workers,
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Returns the pools after `after` that run jobs of a tenant, by id.
+pub(super) async fn usable(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    after: Option<PoolId>,
+    limit: i64,
+) -> sqlx::Result<Vec<UsablePool>> {
+    sqlx::query_as!(
+        UsablePool,
+        "select id, name, gpu_specs, applications, dedicated from pools
+         where (not dedicated or owner_id = $1) and ($2::uuid is null or id > $2) order by id limit $3",
+        tenant as TenantId,
+        after as Option<PoolId>,
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Whether a pool runs jobs of a tenant.
+pub(super) async fn is_usable(conn: &mut PgConnection, tenant: TenantId, id: PoolId) -> sqlx::Result<bool> {
+    sqlx::query_scalar!(
+        r#"select exists (select from pools where id = $2 and (not dedicated or owner_id = $1)) as "found!""#,
+        tenant as TenantId,
+        id as PoolId,
+    )
+    .fetch_one(conn)
     .await
 }
 

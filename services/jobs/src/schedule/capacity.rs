@@ -1,9 +1,9 @@
 //! What the pool has: the resource list.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::AddAssign};
 
 use super::{
-    model::{NodeId, SpecId, Tenure, WorkerState},
+    model::{Level, NodeId, SpecId, State, Tenure, WorkerState},
     pool::Pool,
 };
 
@@ -19,6 +19,17 @@ pub struct SpecCapacity {
     pub reserved: u32,
     /// No new jobs: cordoned or recalled.
     pub closed: u32,
+}
+
+impl AddAssign for SpecCapacity {
+    fn add_assign(&mut self, other: Self) {
+        self.firm += other.firm;
+        self.lent += other.lent;
+        self.idle += other.idle;
+        self.busy += other.busy;
+        self.reserved += other.reserved;
+        self.closed += other.closed;
+    }
 }
 
 /// The units of a node.
@@ -51,5 +62,15 @@ impl Pool {
             }
         }
         nodes
+    }
+
+    /// Jobs that wait for a worker, by level.
+    #[must_use]
+    pub fn queued(&self) -> BTreeMap<Level, u32> {
+        let mut queued = BTreeMap::new();
+        for entry in self.jobs.values().filter(|entry| matches!(entry.state, State::Queued { .. })) {
+            *queued.entry(entry.job.shape.level).or_default() += 1;
+        }
+        queued
     }
 }

@@ -36,7 +36,7 @@ pub enum Waiting {
     Busy { until: Option<Millis> },
 }
 
-/// Why and where a job waits.
+/// Why a job waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     pub waiting: Waiting,
@@ -44,8 +44,6 @@ pub struct Explanation {
     pub ahead_of_own: usize,
     /// How long it has been waiting since it was last queued.
     pub waited: Millis,
-    /// Specifications that the job does not accept and on which it would have room, with their idle workers.
-    pub elsewhere: Vec<(SpecId, u32)>,
 }
 
 /// Tenants that an explanation names.
@@ -63,22 +61,14 @@ impl Pool {
                 waiting: Waiting::NotBefore { at: job.not_before },
                 ahead_of_own: 0,
                 waited: 0,
-                elsewhere: Vec::new(),
             }),
             State::Queued { since } => {
                 let ahead_of_own = self.ahead_of_own(job);
                 let waiting = self.first_rule(job, ahead_of_own, now);
                 let waited = now.saturating_sub(since);
-                Some(Explanation { waiting, ahead_of_own, waited, elsewhere: self.elsewhere(job) })
+                Some(Explanation { waiting, ahead_of_own, waited })
             }
         }
-    }
-
-    fn elsewhere(&self, job: &Job) -> Vec<(SpecId, u32)> {
-        let need = Need::of(&job.shape, self.place(&job.shape));
-        let others = self.fleet.specs.iter().filter(|(spec, _)| !job.shape.specs.contains(spec));
-        let room = others.filter(|(spec, _)| self.fleet.has_room(**spec, need, &self.held));
-        room.map(|(spec, fleet)| (*spec, fleet.idle)).collect()
     }
 
     fn ahead_of_own(&self, job: &Job) -> usize {

@@ -12,6 +12,9 @@ use super::{
     simulation::{Simulation, Step},
 };
 
+/// Jobs that start and end within this time are counted.
+pub const SOON: Millis = 3_600_000;
+
 /// Quantiles of a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quantiles {
@@ -34,7 +37,7 @@ pub struct Outlook {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Forecast {
     pub jobs: BTreeMap<JobId, Outlook>,
-    /// Jobs that start and end within the horizon if all take their median time.
+    /// Jobs of the pool that start and end within [`SOON`] if all take their median time.
     pub starts: BTreeMap<(SpecId, Level), u32>,
     pub ends: BTreeMap<(SpecId, Level), u32>,
 }
@@ -111,6 +114,7 @@ impl Pool {
         let mut open: BTreeSet<JobId> = self.jobs.keys().copied().collect();
         let mut times = Fates::new();
         let mut kinds = BTreeMap::new();
+        let soon = now + SOON;
         let mut at = now;
         loop {
             simulation.now = at;
@@ -124,7 +128,7 @@ impl Pool {
                         times.entry(job).or_insert(Fate { position, start: at, end: None });
                         let kind = simulation.pool.kind(job);
                         if let Some(kind) = kind {
-                            *forecast.starts.entry(kind).or_default() += 1;
+                            *forecast.starts.entry(kind).or_default() += u32::from(at <= soon);
                             kinds.insert(job, kind);
                         }
                     }
@@ -134,7 +138,7 @@ impl Pool {
                             fate.end = Some(at);
                         }
                         if let Some(kind) = kinds.get(&job).copied().or_else(|| self.kind(job)) {
-                            *forecast.ends.entry(kind).or_default() += 1;
+                            *forecast.ends.entry(kind).or_default() += u32::from(at <= soon);
                         }
                     }
                     Step::Decided(Decision::Expire { job }) => {

@@ -34,7 +34,7 @@ pub use decision::{Cause, Decision, Rule};
 pub use estimate::{Estimate, Histogram};
 pub use event::{Ending, Event, FIRM_AFTER, Refused};
 pub use explanation::{Explanation, Waiting};
-pub use forecast::{Forecast, Outlook, Quantiles};
+pub use forecast::{Forecast, Outlook, Quantiles, SOON};
 pub use model::{
     Attempt, Entry, Group, GroupId, GroupMode, Job, JobId, Level, Millis, ModelId, NodeId, Reservation,
     Settings, Shape, Share, Slice, Spec, SpecId, State, Tenant, TenantId, Tenure, Worker, WorkerId,

@@ -464,6 +464,45 @@ async fn a_quote_tells_time_and_cost_and_makes_nothing() {
 }
 
 #[tokio::test]
+async fn a_job_that_waits_is_told_where_it_would_start_and_what_that_costs() {
+    let till = Till::new().await;
+    let admin = till.world.admin(&till.service);
+    till.gpu.set_price("large", "7.2", "USD");
+    let body = json!({ "name": "second", "gpu_specs": ["large"] });
+    let second = admin.post("/v1/platform-pools", body).await.expect(201).str("id").to_owned();
+    // not for this tenant, not for this application
+    let body =
+        json!({ "name": "third", "gpu_specs": ["large"], "tenant_id": TenantId::new(), "dedicated": true });
+    let _ = admin.post("/v1/platform-pools", body).await.expect(201);
+    let body = json!({ "name": "fourth", "gpu_specs": ["large"], "applications": ["dreambooth"] });
+    let _ = admin.post("/v1/platform-pools", body).await.expect(201);
+    let _idle = Worker::start_with(&till.world, &till.service, &second, "other", "large").await;
+    for n in 0..4 {
+        till.submit(json!({ "parameters": { "prompt": n.to_string() } })).await;
+    }
+    let job = till.submit(json!({ "pool": "generation" })).await;
+    let found = eventually("prices of both pools are known", async || {
+        let found = till.member.get(&format!("/v1/jobs/{job}/explanation")).await.expect(200).body;
+        let is_known = |way: &Value| way["costs"].as_array().is_some_and(|costs| costs.len() == 1);
+        (found["position"].is_number() && found["elsewhere"].as_array()?.iter().all(is_known))
+            .then_some(found)
+    })
+    .await;
+    let ways = found["elsewhere"].as_array().unwrap();
+    let told = |way: &Value| {
+        let cost = &way["costs"][0];
+        [&way["pool"], &way["level"], &cost["gpu_spec"], &cost["p50"]]
+            .map(|part| part.as_str().unwrap().to_owned())
+    };
+    let expected = [["generation", "urgent", "small", "0.0225"], ["second", "ordinary", "large", "0.03"]];
+    assert_eq!(ways.iter().map(told).collect::<Vec<_>>(), expected);
+    let start = |of: &Value| of["expected_start"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let (own, urgent, other) = (start(&found), start(&ways[0]), start(&ways[1]));
+    assert!(other < urgent && urgent < own, "{found}");
+    till.service.stop().await;
+}
+
+#[tokio::test]
 async fn a_gang_pays_for_all_of_its_workers() {
     let till = Till::new().await;
     let tenant = TenantId::new();

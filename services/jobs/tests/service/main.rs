@@ -5,6 +5,7 @@
 mod arrivals;
 mod artifacts;
 mod attempts;
+mod capacity;
 mod costs;
 mod database;
 mod deliveries;

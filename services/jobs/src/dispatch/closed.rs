@@ -1,0 +1,33 @@
+//! Workers that get no jobs: those that are silent, drained, or on a node that fails.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use ids::{PoolId, WorkerId};
+use sqlx::PgConnection;
+
+use super::store;
+use crate::config::SchedulerConfig;
+
+/// A node fails while this number of attempts was lost on it within [`LOSSES_TIME`].
+const LOSSES: i64 = 3;
+const LOSSES_TIME: Duration = Duration::from_secs(600);
+
+/// Workers of a pool that get no jobs.
+pub(super) struct Closed {
+    pub(super) workers: BTreeSet<WorkerId>,
+    /// Nodes that fail.
+    pub(super) nodes: BTreeSet<String>,
+}
+
+/// Returns the workers of a pool that get no jobs.
+pub(super) async fn find(
+    conn: &mut PgConnection,
+    pool: PoolId,
+    config: &SchedulerConfig,
+) -> sqlx::Result<Closed> {
+    let silent = store::silent_workers(conn, pool, config.silent()).await?;
+    let draining = store::draining_workers(conn, pool).await?;
+    let failing = store::on_failing_nodes(conn, pool, LOSSES, LOSSES_TIME).await?;
+    let (of_nodes, nodes): (Vec<_>, _) = failing.into_iter().map(|one| (one.worker, one.node)).unzip();
+    Ok(Closed { workers: silent.into_iter().chain(draining).chain(of_nodes).collect(), nodes })
+}

@@ -1,0 +1,56 @@
+//! Where else a job that waits could run, when it would start there, and what it would cost.
+
+use api::Problem;
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{
+    cost_range::CostRange,
+    model::{Job, Level},
+};
+use crate::{cost, dispatch::Found, pool, state::AppState};
+
+/// Pools that are looked at, at most.
+const MAX_POOLS: i64 = 4;
+
+/// Another way to run a job: with a higher level, or in another pool.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(super) struct Alternative {
+    /// Name of the pool.
+    #[schema(example = "generation")]
+    pool: String,
+    level: Level,
+    /// When the job would start, more likely than not, if no more jobs come. Null if that is more than a day ahead, or the pool
+    /// has too many jobs to tell.
+    expected_start: Option<Timestamp>,
+    /// What it would cost on each GPU specification of the pool, in the order of preference. Without those whose prices are not
+    /// known.
+    costs: Vec<CostRange>,
+}
+
+/// Returns the ways to run a job that waits: in its own pool with a higher level, which changes the job, and in others, which
+/// takes a new job.
+pub(super) async fn find(state: &AppState, job: &Job, found: &Found) -> Result<Vec<Alternative>, Problem> {
+    let workers = job.gang.map_or(1, |gang| gang.size);
+    let mut tx = state.db.tenant(job.tenant).await?;
+    let own = pool::find(&mut tx, job.pool).await?;
+    let higher = [Level::Urgent, Level::Ordinary].into_iter().filter(|level| *level < job.level);
+    let mut ways: Vec<_> =
+        own.iter().flat_map(|own| higher.clone().map(|level| (own.id, own.name.clone(), level))).collect();
+    let others =
+        pool::find_others(&mut tx, job.tenant, &job.application, job.pool, workers.into(), MAX_POOLS).await?;
+    ways.extend(others.into_iter().map(|other| (other.id, other.name, job.level)));
+    let mut alternatives = Vec::with_capacity(ways.len());
+    for (id, pool, level) in ways {
+        let rates = cost::rates(&mut tx, id, level, workers).await?;
+        let costs = rates.into_iter().map(|(spec, rate)| CostRange::new(spec, rate, found.run)).collect();
+        alternatives.push((id, Alternative { pool, level, expected_start: None, costs }));
+    }
+    drop(tx);
+    for (id, way) in &mut alternatives {
+        let start = state.views.start_elsewhere((job.pool, job.id), *id, way.level).await;
+        way.expected_start = start.map_err(Problem::internal)?;
+    }
+    Ok(alternatives.into_iter().map(|(_, way)| way).collect())
+}
