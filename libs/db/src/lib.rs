@@ -23,7 +23,7 @@ use service::{
     health::{DependencyKind, cause},
 };
 use sqlx::{
-    Connection, PgConnection, PgPool, Postgres, Transaction,
+    AssertSqlSafe, Connection, PgConnection, PgPool, Postgres, Transaction,
     migrate::Migrator,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
@@ -142,9 +142,7 @@ impl Db {
     /// # Errors
     /// If the database fails.
     pub async fn tenant(&self, tenant: TenantId) -> sqlx::Result<Tx> {
-        let mut tx = self.begin(Pool::App).await?;
-        act_for(&mut tx, tenant).await?;
-        Ok(tx)
+        self.begin(Pool::App, Some(("atelier.tenant", tenant.uuid().to_string()))).await
     }
 
     /// Begins a transaction that sees and writes what belongs to one user, in tables with a policy for `atelier.user`.
@@ -152,12 +150,7 @@ impl Db {
     /// # Errors
     /// If the database fails.
     pub async fn user(&self, user: UserId) -> sqlx::Result<Tx> {
-        let mut tx = self.begin(Pool::App).await?;
-        sqlx::query("select set_config('atelier.user', $1, true)")
-            .bind(user.uuid().to_string())
-            .execute(&mut *tx)
-            .await?;
-        Ok(tx)
+        self.begin(Pool::App, Some(("atelier.user", user.uuid().to_string()))).await
     }
 
     /// Begins a transaction of a request that concerns no tenant: platform tables only.
@@ -165,7 +158,7 @@ impl Db {
     /// # Errors
     /// If the database fails.
     pub async fn platform(&self) -> sqlx::Result<Tx> {
-        self.begin(Pool::App).await
+        self.begin(Pool::App, None).await
     }
 
     /// Begins a transaction of an administrator's request. It reads the rows of all tenants in tables with a policy
@@ -174,9 +167,7 @@ impl Db {
     /// # Errors
     /// If the database fails.
     pub async fn admin(&self) -> sqlx::Result<Tx> {
-        let mut tx = self.begin(Pool::App).await?;
-        sqlx::query("select set_config('atelier.admin', 'on', true)").execute(&mut *tx).await?;
-        Ok(tx)
+        self.begin(Pool::App, Some(("atelier.admin", "on".to_owned()))).await
     }
 
     /// Begins a transaction of a worker or of another service's call. It sees the rows of all tenants; never use it
@@ -185,7 +176,7 @@ impl Db {
     /// # Errors
     /// If the database fails.
     pub async fn worker(&self) -> sqlx::Result<Tx> {
-        self.begin(Pool::Worker).await
+        self.begin(Pool::Worker, None).await
     }
 
     /// Listens to notifications on `channel`. All that a process listens to share one connection of the worker role, which
@@ -211,13 +202,17 @@ impl Db {
     /// Begins a transaction, in a task of its own: sqlx 0.9 returns a connection to the pool with an open transaction if a
     /// `begin` is dropped half way, as that of a request whose client disconnects. Statements that others then execute on
     /// it would never be committed, and keep their locks.
-    async fn begin(&self, pool: Pool) -> sqlx::Result<Tx> {
+    ///
+    /// The setting of the caller is sent with the `begin`, in one round trip. Its value is an id or a constant.
+    async fn begin(&self, pool: Pool, caller: Option<(&str, String)>) -> sqlx::Result<Tx> {
         let connections = match pool {
             Pool::App => self.app.clone(),
             Pool::Worker => self.worker.clone(),
         };
         let metrics = self.metrics.clone();
-        let begun = tokio::spawn(async move { metrics.wait(pool, connections.begin()).await });
+        let set = caller.map(|(name, value)| format!("; select set_config('{name}', '{value}', true)"));
+        let statement = AssertSqlSafe(format!("begin{}", set.unwrap_or_default()));
+        let begun = tokio::spawn(async move { metrics.wait(pool, connections.begin_with(statement)).await });
         begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
     }
 
