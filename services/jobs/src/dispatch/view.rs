@@ -196,13 +196,13 @@ impl View {
     }
 
     fn start_of(&self, waiting: &Job, level: Level) -> Option<Timestamp> {
+        if self.world.jobs > MAX_FORECAST {
+            return None;
+        }
         let job = rows::moved(waiting, level, &self.world.specs, self.now);
         let key = job.id;
         let mut pool = self.world.pool.clone();
         pool.apply(Event::Submitted(job), self.now).ok()?;
-        if self.world.jobs > MAX_FORECAST {
-            return None;
-        }
         let forecast = pool.forecast(self.now, HORIZON, 0, 0, &self.arrivals);
         Some(rows::timestamp(forecast.jobs.get(&key)?.start?.p50))
     }
