@@ -114,7 +114,7 @@ impl Views {
     }
 
     /// Returns when a job that waits in a pool would start in another one or with another level, if no more jobs come; none if
-    /// nobody can tell.
+    /// there is no forecast.
     ///
     /// # Errors
     /// If the database fails.

@@ -33,7 +33,7 @@ impl CostRange {
     }
 }
 
-/// The price of so many milliseconds, of which begun seconds count.
+/// The price of a duration in milliseconds, rounded up to whole seconds.
 fn price(rate: &Rate, millis: u64) -> Amount {
     Amount(rate.amount(i64::try_from(millis.div_ceil(1_000)).unwrap_or(i64::MAX)))
 }

@@ -31,7 +31,7 @@ struct SpecWorkers {
     /// Workers whose GPUs are the pool's own.
     #[schema(example = 4)]
     firm: u32,
-    /// Workers on GPUs that nobody else uses; a user's start takes them back.
+    /// Workers on idle GPUs that are lent to the pool until an instance needs them.
     #[schema(example = 2)]
     lent: u32,
     /// Those without a job, ready for one.

@@ -46,8 +46,8 @@ pub(crate) struct Other {
     pub(crate) name: String,
 }
 
-/// Returns the oldest pools besides this one that run jobs of an application for a tenant and can have so many workers, dedicated
-/// ones first.
+/// Returns the other pools that run jobs of an application for a tenant and can have at least `workers` workers: dedicated ones
+/// first, then the oldest.
 pub(crate) async fn find_others(
     conn: &mut PgConnection,
     tenant: TenantId,
