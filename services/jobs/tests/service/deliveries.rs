@@ -72,6 +72,23 @@ async fn an_endpoint_that_was_away_gets_what_it_has_missed() {
     service.stop().await;
 }
 
+/// Ends the connection of a replica whose `statement` waits for a lock.
+async fn kill_waiting(world: &World, statement: &str) {
+    eventually("a replica waits for the lock", async || {
+        let mut conn = world.db.admin().await;
+        let ended: i64 = sqlx::query_scalar(
+            "select count(pg_terminate_backend(pid)) from pg_stat_activity
+             where wait_event_type = 'Lock' and query like '%' || $1 || '%' and datname = current_database()",
+        )
+        .bind(statement)
+        .fetch_one(&mut conn)
+        .await
+        .unwrap();
+        (ended > 0).then_some(())
+    })
+    .await;
+}
+
 /// A replica that cannot record what it has sent, as when it has died: another one sends the message again.
 #[tokio::test]
 async fn what_was_sent_and_not_recorded_is_sent_once_more_with_the_same_id() {
@@ -116,18 +133,7 @@ async fn a_message_of_which_the_record_fails_is_sent_again() {
     let _ = sqlx::query(lock).execute(&mut *tx).await.unwrap();
     let _ = submit(&member, json!({})).await;
     let _ = endpoint.count(1).await;
-    eventually("the record fails", async || {
-        let mut conn = world.db.admin().await;
-        let ended: i64 = sqlx::query_scalar(
-            "select count(pg_terminate_backend(pid)) from pg_stat_activity
-             where wait_event_type = 'Lock' and query like '%update webhooks%' and datname = current_database()",
-        )
-        .fetch_one(&mut conn)
-        .await
-        .unwrap();
-        (ended > 0).then_some(())
-    })
-    .await;
+    kill_waiting(&world, "update webhooks").await;
     tx.rollback().await.unwrap();
     let twice = endpoint.count(2).await;
     assert_eq!(twice[0].id, twice[1].id);
@@ -148,19 +154,7 @@ async fn an_event_is_delivered_although_a_replica_dies_before_its_delivery_is_wr
     let lock = "lock table jobs.webhook_deliveries in share mode";
     let _ = sqlx::query(lock).execute(&mut *tx).await.unwrap();
     let job = submit(&member, json!({})).await.str("id").to_owned();
-    eventually("the replica dies", async || {
-        let mut conn = world.db.admin().await;
-        let ended: i64 = sqlx::query_scalar(
-            "select count(pg_terminate_backend(pid)) from pg_stat_activity
-             where wait_event_type = 'Lock' and query like '%insert into webhook_deliveries%'
-               and datname = current_database()",
-        )
-        .fetch_one(&mut conn)
-        .await
-        .unwrap();
-        (ended > 0).then_some(())
-    })
-    .await;
+    kill_waiting(&world, "insert into webhook_deliveries").await;
     assert_eq!(endpoint.received().len(), 0);
     let other = world.start().await;
     tx.rollback().await.unwrap();

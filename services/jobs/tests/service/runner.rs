@@ -165,16 +165,27 @@ async fn a_job_becomes_pictures() {
     studio.service.stop().await;
 }
 
+/// Number of answered requests for the address of a result.
+async fn upload_requests(service: &Service) -> f64 {
+    let metrics = service.client.get("/metrics").await.expect(200).text;
+    let of_uploads = metrics.lines().filter(|line| {
+        line.starts_with("http_server_request_duration_seconds_count")
+            && line.contains("route=\"/worker/v1/attempts/{job}/{number}/uploads\"")
+    });
+    of_uploads.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
+}
+
 #[tokio::test]
 async fn results_wait_for_an_object_store_that_is_away() {
     let mut studio = Studio::new().await;
     let first = submit(&studio.member, small("a fox", 1)).await.str("id").to_owned();
     reaches(&studio.member, &first, "succeeded").await;
     let address = studio.world.stop_objects().await;
+    let before = upload_requests(&studio.service).await;
     let job = submit(&studio.member, small("a boat", 2)).await.str("id").to_owned();
-    eventually("the results are uploaded", async || {
-        let read = studio.member.get(&format!("/v1/jobs/{job}")).await.expect(200);
-        (read.body["progress"]["phase"] == "uploading").then_some(())
+    // results are uploaded one after another: a second request means that the first upload failed
+    eventually("the upload is repeated", async || {
+        (upload_requests(&studio.service).await >= before + 2.0).then_some(())
     })
     .await;
     studio.world.start_objects(&address).await;

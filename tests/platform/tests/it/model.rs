@@ -14,11 +14,14 @@ use tokio::{
     task::JoinSet,
     time::{Instant, sleep},
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::users::{User, any};
 
-/// How long commands and faults go on.
+/// How long commands and faults go on, at least.
 const DURATION: Duration = Duration::from_secs(40);
+/// Number of faults, at least: on a slow machine they take longer.
+const FAULTS: usize = 25;
 const TENANTS: u64 = 4;
 const USERS_OF_A_TENANT: u64 = 2;
 /// The longest time until everything has settled after the last fault: leases expire, nodes come back.
@@ -49,10 +52,10 @@ async fn settled(platform: &Platform, what: &str, mut reached: impl AsyncFnMut()
     .await;
 }
 
-/// Kills replicas and loses nodes until the time is over. Returns what was done.
+/// Kills replicas and loses nodes, long and often enough. Returns what was done.
 async fn break_things(platform: &mut Platform, random: &mut StdRng) -> Vec<String> {
     let (begun, mut done, mut failed) = (Instant::now(), Vec::new(), None::<(&str, Instant)>);
-    while begun.elapsed() < DURATION {
+    while begun.elapsed() < DURATION || done.len() < FAULTS {
         // no condition to wait for: the faults come at random times
         sleep(Duration::from_millis(random.random_range(200..1200))).await;
         if let Some((node, until)) = failed
@@ -203,13 +206,13 @@ async fn units_are_given_once_and_in_order_whatever_is_killed() {
     let mut random = StdRng::seed_from_u64(seed);
     let mut platform = Platform::start().await;
     let tenants: Vec<TenantId> = (0..TENANTS).map(|_| TenantId::new()).collect();
-    let mut acting = JoinSet::new();
+    let (mut acting, over) = (JoinSet::new(), CancellationToken::new());
     for tenant in &tenants {
         for _ in 0..USERS_OF_A_TENANT {
             let mut user = User::new(platform.gpu_url(), platform.token(*tenant), random.random());
+            let over = over.clone();
             acting.spawn(async move {
-                let begun = Instant::now();
-                while begun.elapsed() < DURATION {
+                while !over.is_cancelled() {
                     user.act().await;
                     user.pause().await;
                 }
@@ -218,6 +221,7 @@ async fn units_are_given_once_and_in_order_whatever_is_killed() {
         }
     }
     let faults = break_things(&mut platform, &mut random).await;
+    over.cancel();
     let accepted: u32 = acting.join_all().await.iter().sum();
 
     // one user of each tenant finishes
@@ -256,5 +260,5 @@ async fn units_are_given_once_and_in_order_whatever_is_killed() {
     assert_eq!(platform.count("select count(*) from gpu.runs where ended_at is null").await, 0, "open runs");
     let grants = platform.count("select count(*) from stock.queue_grants").await;
     eprintln!("{accepted} commands, {grants} grants, {compared} runs compared; {}", faults.join(", "));
-    assert!(accepted > 100 && grants > 10 && compared > 5 && faults.len() > 20, "hardly anything happened");
+    assert!(accepted > 100 && grants > 10 && compared > 5, "hardly anything happened");
 }
