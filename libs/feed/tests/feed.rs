@@ -4,7 +4,7 @@
 use std::{borrow::Cow, time::Duration};
 
 use atelier_feed::{Changes, Cursor, Feed, Outbox, Start, Wait};
-use db::Db;
+use db::{Db, Tx};
 use service::Process;
 use sqlx::{
     SqlStr,
@@ -91,6 +91,77 @@ async fn pages_of_a_read_belong_to_one_snapshot() {
     let third = read(&db, &second.next_cursor, 2).await;
     assert_eq!((values(&third), third.complete), (vec![5], true));
     assert_eq!(values(&read(&db, &third.next_cursor, 10).await), [0, 6]);
+}
+
+/// A reader on one connection, whose plans are made while there are few events, as they are in a new installation.
+struct Reader {
+    tx: Tx,
+    cursor: Cursor,
+}
+
+impl Reader {
+    async fn start(db: &Db) -> Self {
+        let mut reader = Self { tx: db.worker().await.unwrap(), cursor: Cursor::default() };
+        for _ in 0..10 {
+            reader.read(10).await;
+        }
+        reader
+    }
+
+    async fn read(&mut self, limit: u32) -> Vec<i32> {
+        let changes = OUTBOX.read(&mut self.tx, &self.cursor, limit).await.unwrap();
+        self.cursor = changes.next_cursor.parse().unwrap();
+        values(&changes)
+    }
+
+    /// Number of rows that were read from the table.
+    async fn rows(&mut self) -> i64 {
+        let rows =
+            "select coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0) from pg_stat_xact_user_tables
+                    where relid = 'events'::regclass";
+        sqlx::query_scalar(rows).fetch_one(&mut *self.tx).await.unwrap()
+    }
+}
+
+async fn publish_many(db: &Db, count: i32) {
+    let mut tx = db.worker().await.unwrap();
+    let many = "insert into events (payload) select to_jsonb(n) from generate_series(1, $1) n";
+    sqlx::query(many).bind(count).execute(&mut *tx).await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_read_costs_what_is_new_however_much_was_read() {
+    let (_database, db) = database().await;
+    let mut reader = Reader::start(&db).await;
+    publish_many(&db, 20_000).await;
+    reader.cursor = OUTBOX.end(&mut reader.tx).await.unwrap();
+    let before = reader.rows().await;
+    for n in 0..10 {
+        publish(&db, &[n]).await;
+        assert_eq!(reader.read(100).await, [n]);
+        assert_eq!(reader.read(100).await, [0; 0]);
+    }
+    let rows = reader.rows().await - before;
+    assert!(rows < 100, "{rows} rows were read for 10 events");
+}
+
+#[tokio::test]
+async fn pages_of_a_backlog_cost_what_they_return() {
+    let (_database, db) = database().await;
+    let mut reader = Reader::start(&db).await;
+    publish_many(&db, 20_000).await;
+    reader.cursor = OUTBOX.end(&mut reader.tx).await.unwrap();
+    publish_many(&db, 20_000).await;
+    // the first page finds what is new
+    assert_eq!(reader.read(100).await.len(), 100);
+    let before = reader.rows().await;
+    for page in 1..=20 {
+        let first = page * 100;
+        assert_eq!(reader.read(100).await, (first + 1..=first + 100).collect::<Vec<_>>());
+    }
+    let rows = reader.rows().await - before;
+    assert!(rows < 4_000, "{rows} rows were read for 2,000 events");
 }
 
 fn after(cursor: &str) -> Start {
