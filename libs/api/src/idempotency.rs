@@ -199,13 +199,11 @@ impl IdempotencyKey {
         F: AsyncFnOnce(&mut PgConnection) -> Result<Reply, Problem>,
     {
         let hash = self.hash(body)?;
-        if !store::lock(tx, scope, &self.key).await? {
-            return Err(Problem::new(
-                ProblemType::IdempotencyKeyInUse,
-                "A request with the same Idempotency-Key is in progress.",
-            ));
+        let (is_locked, stored) = store::lock(tx, scope, &self.key).await?;
+        if !is_locked {
+            return Err(in_use());
         }
-        if let Some(stored) = store::find(tx, scope, &self.key).await? {
+        if let Some(stored) = stored {
             if stored.request_hash != hash {
                 return Err(Problem::new(
                     ProblemType::IdempotencyKeyReused,
@@ -215,7 +213,11 @@ impl IdempotencyKey {
             return stored.into_reply();
         }
         let reply = effect(tx).await?;
-        store::insert(tx, scope, &self.key, &hash, &reply).await?;
+        store::insert(tx, scope, &self.key, &hash, &reply).await.map_err(|error| match error {
+            // the other request was committed while this one asked for the lock
+            sqlx::Error::Database(error) if error.is_unique_violation() => in_use(),
+            error => error.into(),
+        })?;
         // last: it locks the log of the tenant until the commit
         self.audit.record(tx, reply.status, reply.location.as_deref(), body).await?;
         Ok(reply)
@@ -228,6 +230,10 @@ impl IdempotencyKey {
         hasher.update(serde_json::to_vec(body).map_err(Problem::internal)?);
         Ok(hasher.finalize().to_vec())
     }
+}
+
+fn in_use() -> Problem {
+    Problem::new(ProblemType::IdempotencyKeyInUse, "A request with the same Idempotency-Key is in progress.")
 }
 
 /// The commit was sent and not confirmed: either all of the write has taken effect, with its key, or nothing. The same
@@ -278,26 +284,31 @@ mod store {
         }
     }
 
-    pub(super) async fn lock(tx: &mut PgConnection, scope: &str, key: &str) -> sqlx::Result<bool> {
-        sqlx::query_scalar!(
+    /// Locks a key until the end of the transaction. Returns whether it was free, and what is stored with it. What another
+    /// request stores at this moment may be missed: [`insert`] then fails.
+    pub(super) async fn lock(
+        tx: &mut PgConnection,
+        scope: &str,
+        key: &str,
+    ) -> sqlx::Result<(bool, Option<Stored>)> {
+        let row = sqlx::query!(
             r#"select pg_try_advisory_xact_lock(
-                   hashtextextended(current_schema() || ' ' || $1::text || ' ' || $2::text, 0)) as "locked!""#,
+                          hashtextextended(current_schema() || ' ' || $1::text || ' ' || $2::text, 0)) as "locked!",
+                      k.request_hash as "request_hash?", k.status as "status?", k.headers as "headers?", k.body
+               from (values (1)) one left join idempotency_keys k on k.scope = $1 and k.key = $2"#,
             scope,
             key,
         )
         .fetch_one(tx)
-        .await
-    }
-
-    pub(super) async fn find(tx: &mut PgConnection, scope: &str, key: &str) -> sqlx::Result<Option<Stored>> {
-        sqlx::query_as!(
-            Stored,
-            "select request_hash, status, headers, body from idempotency_keys where scope = $1 and key = $2",
-            scope,
-            key,
-        )
-        .fetch_optional(tx)
-        .await
+        .await?;
+        let stored = row.request_hash.zip(row.status).zip(row.headers);
+        let stored = stored.map(|((request_hash, status), headers)| Stored {
+            request_hash,
+            status,
+            headers,
+            body: row.body,
+        });
+        Ok((row.locked, stored))
     }
 
     pub(super) async fn insert(

@@ -74,6 +74,18 @@ async fn a_failed_write_leaves_neither_effect_nor_key() {
     assert_eq!(notes(&app).await, 1);
 }
 
+/// Waits until a request holds its key.
+async fn is_held(app: &App) {
+    testkit::eventually("a request holds its key", async || {
+        let mut tx = app.db.worker().await.ok()?;
+        let locks = "select count(*) from pg_locks where locktype = 'advisory'
+                     and database = (select oid from pg_database where datname = current_database())";
+        let held: i64 = sqlx::query_scalar(locks).fetch_one(&mut *tx).await.ok()?;
+        (held == 1).then_some(())
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn while_the_first_is_under_way_the_second_is_told_so() {
     let (_database, app, client) = app(0).await;
@@ -82,18 +94,30 @@ async fn while_the_first_is_under_way_the_second_is_told_so() {
         let client = client.clone();
         async move { client.post("/notes", json!({ "a": 1 })).await }
     });
-    testkit::eventually("the first holds the key", async || {
-        let mut tx = app.db.worker().await.ok()?;
-        let locks = "select count(*) from pg_locks where locktype = 'advisory'
-                     and database = (select oid from pg_database where datname = current_database())";
-        let held: i64 = sqlx::query_scalar(locks).fetch_one(&mut *tx).await.ok()?;
-        (held == 1).then_some(())
-    })
-    .await;
+    is_held(&app).await;
     client.post("/notes", json!({ "a": 1 })).await.expect_problem(409, "idempotency-key-in-use");
     app.gate.add_permits(10);
     let _ = first.await.unwrap().expect(201);
     assert_eq!(notes(&app).await, 1);
+}
+
+/// The first is committed between the second's look at the keys and its lock.
+#[tokio::test]
+async fn a_second_that_did_not_see_the_first_has_no_effect() {
+    let (_database, app, client) = app(0).await;
+    let client = client.key("k");
+    let second = tokio::spawn({
+        let client = client.clone();
+        async move { client.post("/notes", json!({ "a": 1 })).await }
+    });
+    is_held(&app).await;
+    let mut first = app.db.worker().await.unwrap();
+    let key = "insert into idempotency_keys (scope, key, request_hash, status, headers) values ('test', 'k', '', 201, '{}')";
+    sqlx::query(key).execute(&mut *first).await.unwrap();
+    first.commit().await.unwrap();
+    app.gate.add_permits(10);
+    second.await.unwrap().expect_problem(409, "idempotency-key-in-use");
+    assert_eq!(notes(&app).await, 0);
 }
 
 #[tokio::test]
