@@ -30,12 +30,12 @@ const DEFAULT_PRIORITY: u8 = 5;
 /// Furthest deadline.
 const MAX_DEADLINE: SignedDuration = SignedDuration::from_hours(30 * 24);
 
-/// A job that was submitted, or that has the request number of the submission.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Submitted {
-    pub(crate) id: JobId,
-    /// False for a repetition.
-    pub(crate) is_new: bool,
+/// What a submission has led to.
+#[derive(Debug, Clone)]
+pub(crate) enum Submitted {
+    New(Box<Job>),
+    /// A job had its request number, and the same content.
+    Known(JobId),
 }
 
 /// Submits a job. A repetition of a request number returns the job that has it.
@@ -44,9 +44,12 @@ pub(super) async fn submit(
     owner: TenantId,
     new: &NewJob,
     now: Timestamp,
-) -> Result<JobId, Error> {
+) -> Result<Job, Error> {
     let submitted = submit_all(conn, owner, std::slice::from_ref(new), now).await?;
-    submitted.into_iter().next().unwrap_or(Err(Error::NotFound)).map(|submitted| submitted.id)
+    match submitted.into_iter().next().unwrap_or(Err(Error::NotFound))? {
+        Submitted::New(job) => Ok(*job),
+        Submitted::Known(id) => store::find(conn, owner, id).await?.ok_or(Error::NotFound),
+    }
 }
 
 /// Submits jobs, each by itself. Returns one result for each.
@@ -79,22 +82,25 @@ pub(crate) async fn submit_all(
             let id = submission.id;
             // a repetition may come when the deadline is over, and its inputs are gone
             match numbers.get(&id) {
-                Some(Number::Same(job)) => return Ok(Submitted { id: *job, is_new: false }),
+                Some(Number::Same(job)) => return Ok(*job),
                 Some(Number::Other(job)) => return Err(Error::ReqNoReused(*job)),
                 Some(Number::New) | None => {}
             }
             accepted.push((submission, pool?));
-            Ok(Submitted { id, is_new: true })
+            Ok(id)
         });
         results.push(result);
     }
+    let mut inserted = HashMap::new();
     if !accepted.is_empty() {
-        store::insert(conn, owner, &accepted).await?;
+        inserted = store::insert(conn, owner, &accepted).await?;
         for (job, _) in accepted.iter().filter(|(job, _)| !job.inputs.uploads.is_empty()) {
             upload::record_use(conn, owner, job.id, &job.inputs.uploads).await?;
         }
     }
-    Ok(results)
+    let mut submitted =
+        |id| inserted.remove(&id).map_or(Submitted::Known(id), |job| Submitted::New(Box::new(job)));
+    Ok(results.into_iter().map(|result| result.map(&mut submitted)).collect())
 }
 
 /// Checks whether a job can be submitted now. Returns its pool.

@@ -45,20 +45,24 @@ async fn view(tx: &mut PgConnection, job: Job) -> sqlx::Result<JobView> {
     Ok(JobView::new(job, progress))
 }
 
-/// The job as it is in this transaction.
-async fn reply(
+async fn reply(tx: &mut PgConnection, job: Job, status: StatusCode) -> Result<Reply, Problem> {
+    let (id, generation) = (job.id, job.generation);
+    let reply = Reply::json(status, &view(tx, job).await?)?.etag(generation);
+    Ok(match status {
+        StatusCode::ACCEPTED => reply.location(format!("/v1/jobs/{id}")),
+        _ => reply,
+    })
+}
+
+/// As [`reply`], of a job that was changed in this transaction.
+async fn reply_changed(
     tx: &mut PgConnection,
     tenant: TenantId,
     id: JobId,
     status: StatusCode,
 ) -> Result<Reply, Problem> {
     let job = store::find(tx, tenant, id).await?.ok_or(Error::NotFound)?;
-    let generation = job.generation;
-    let reply = Reply::json(status, &view(tx, job).await?)?.etag(generation);
-    Ok(match status {
-        StatusCode::ACCEPTED => reply.location(format!("/v1/jobs/{id}")),
-        _ => reply,
-    })
+    reply(tx, job, status).await
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -141,8 +145,8 @@ async fn create_job(
     inputs::confirm(&state, tenant, std::slice::from_ref(&new)).await?;
     let reply = key
         .once(state.db.tenant(tenant).await?, tenant, &new, async |tx| {
-            let id = change::submit(tx, tenant, &new, (state.clock)()).await?;
-            reply(tx, tenant, id, StatusCode::ACCEPTED).await
+            let job = change::submit(tx, tenant, &new, (state.clock)()).await?;
+            reply(tx, job, StatusCode::ACCEPTED).await
         })
         .await?;
     state.submitted.send_replace(());
@@ -174,15 +178,20 @@ async fn create_job_batch(
     let reply = key
         .once(state.db.tenant(tenant).await?, tenant, &new, async |tx| {
             let results = change::submit_all(tx, tenant, &new.jobs, (state.clock)()).await?;
-            let ids: Vec<JobId> =
-                results.iter().filter_map(|result| result.as_ref().ok()).map(|job| job.id).collect();
-            let jobs = store::find_all(tx, tenant, &ids).await?;
-            let item = |result: Result<Submitted, Error>| match result {
-                Ok(Submitted { id, .. }) => JobBatchItem {
-                    job: jobs.get(&id).map(|job| JobView::new(job.clone(), None)),
-                    problem: None,
-                },
-                Err(error) => JobBatchItem { job: None, problem: Some(Problem::from(error).into()) },
+            let known = results.iter().filter_map(|result| match result {
+                Ok(Submitted::Known(id)) => Some(*id),
+                _ => None,
+            });
+            let known = store::find_all(tx, tenant, &known.collect::<Vec<_>>()).await?;
+            let item = |result: Result<Submitted, Error>| {
+                let job = match result {
+                    Ok(Submitted::New(job)) => Some(*job),
+                    Ok(Submitted::Known(id)) => known.get(&id).cloned(),
+                    Err(error) => {
+                        return JobBatchItem { job: None, problem: Some(Problem::from(error).into()) };
+                    }
+                };
+                JobBatchItem { job: job.map(|job| JobView::new(job, None)), problem: None }
             };
             Reply::json(StatusCode::ACCEPTED, &JobBatch { items: results.into_iter().map(item).collect() })
         })
@@ -230,7 +239,7 @@ async fn update_job(
             let job = store::lock(tx, tenant, id).await?.ok_or(Error::NotFound)?;
             if_match.check(job.generation)?;
             change::update(tx, &job, &change, (state.clock)()).await?;
-            reply(tx, tenant, id, StatusCode::OK).await
+            reply_changed(tx, tenant, id, StatusCode::OK).await
         })
         .await?;
     state.submitted.send_replace(());
@@ -257,7 +266,7 @@ async fn cancel_job(
         .once(state.db.tenant(tenant).await?, tenant, &(), async |tx| {
             let job = store::lock(tx, tenant, id).await?.ok_or(Error::NotFound)?;
             change::cancel(tx, &job).await?;
-            reply(tx, tenant, id, StatusCode::ACCEPTED).await
+            reply_changed(tx, tenant, id, StatusCode::ACCEPTED).await
         })
         .await?;
     state.submitted.send_replace(());

@@ -330,35 +330,41 @@ impl<'a> NewRow<'a> {
     }
 }
 
-/// Inserts jobs into their pools, and tells the schedulers: one statement, however many.
+/// Inserts jobs into their pools, and tells the schedulers: one statement, however many. Returns them by id.
 pub(super) async fn insert(
     conn: &mut PgConnection,
     tenant: TenantId,
     jobs: &[(Submission<'_>, PoolId)],
-) -> sqlx::Result<()> {
+) -> sqlx::Result<HashMap<JobId, Job>> {
     let rows =
         serde_json::to_value(jobs.iter().map(|(job, pool)| NewRow::new(job, *pool)).collect::<Vec<_>>());
-    sqlx::query!(
-        "with added as materialized (
+    let inserted = sqlx::query_as!(
+        Row,
+        r#"with added as materialized (
              select * from jsonb_to_recordset($2) as added(
                  id uuid, pool_id uuid, application text, method text, kind text, level text, priority smallint, group_name text,
                  group_mode text, model uuid, class text, deadline timestamptz, req_no uuid, max_cost numeric,
                  max_cost_currency text, gang_size smallint, same_node boolean, parameters jsonb, change jsonb)),
-         inserted as (
-             insert into jobs (id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode,
-                               model, class, state, deadline, req_no, max_cost, max_cost_currency, gang_size, same_node)
-             select id, $1, pool_id, application, method, kind, level, priority, group_name, group_mode, model, class,
-                    'queued', deadline, req_no, max_cost, max_cost_currency, gang_size, same_node
-             from added),
          inputs as (
-             insert into job_inputs (job_id, tenant_id, parameters) select id, $1, parameters from added)
-         insert into pool_changes (payload) select change from added",
+             insert into job_inputs (job_id, tenant_id, parameters) select id, $1, parameters from added),
+         changes as (
+             insert into pool_changes (payload) select change from added)
+         insert into jobs (id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode,
+                           model, class, state, deadline, req_no, max_cost, max_cost_currency, gang_size, same_node)
+         select id, $1, pool_id, application, method, kind, level, priority, group_name, group_mode, model, class,
+                'queued', deadline, req_no, max_cost, max_cost_currency, gang_size, same_node
+         from added
+         returning id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode, state, attempt,
+                   worker_id, reason, problem as "problem: Json<JobProblem>", not_before, deadline, req_no, generation,
+                   created_at, started_at, ended_at, max_cost, max_cost_currency, cost, cost_currency, cost_seconds,
+                   gang_size, same_node, null::uuid as "result: ModelId""#,
         tenant as TenantId,
         rows.map_err(|error| sqlx::Error::Encode(error.into()))?,
     )
-    .execute(conn)
-    .await
-    .map(drop)
+    .try_map(Job::try_from)
+    .fetch_all(conn)
+    .await?;
+    Ok(inserted.into_iter().map(|job| (job.id, job)).collect())
 }
 
 /// Returns jobs of the tenant, by id.

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     error::Error,
-    job::{self, NewJob},
+    job::{self, NewJob, Submitted},
     state::AppState,
 };
 
@@ -257,10 +257,10 @@ pub(super) async fn take(
         let mut repeated = Vec::new();
         for (n, result) in places.into_iter().zip(submit(conn, tenant, &jobs, now).await?) {
             match result {
-                Ok(submitted) if submitted.is_new => {}
-                Ok(submitted) => {
+                Ok(Submitted::New(_)) => {}
+                Ok(Submitted::Known(id)) => {
                     outcomes[n] = Outcome::Duplicate;
-                    repeated.push(submitted.id);
+                    repeated.push(id);
                 }
                 Err(refusal) => refusals.push((n, refusal)),
             }
@@ -294,7 +294,7 @@ async fn submit(
     tenant: TenantId,
     jobs: &[NewJob],
     now: Timestamp,
-) -> Result<Vec<Result<job::Submitted, Refusal>>, Error> {
+) -> Result<Vec<Result<Submitted, Refusal>>, Error> {
     let mut savepoint = conn.begin().await?;
     match job::submit_all(&mut savepoint, tenant, jobs, now).await {
         Ok(results) => {
