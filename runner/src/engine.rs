@@ -17,6 +17,12 @@ const SHORT: Duration = Duration::from_secs(10);
 const LOADED: &str = "default";
 /// What the engine answers, with the status 500, to a file that is no picture.
 const UNREADABLE: [&str; 2] = ["Invalid encoded image", "image file is truncated"];
+/// What the engine answers when it runs out of memory of the GPU.
+const OUT_OF_MEMORY: [&str; 2] = ["OutOfMemoryError", "CUDA error: out of memory"];
+/// What it answers when the GPU, or its driver, does not work. Afterwards the process fails with each request.
+const GPU_LOST: [&str; 3] = ["CUDA error", "No CUDA GPUs are available", "Found no NVIDIA driver"];
+/// Code of an attempt whose GPU does not work any more.
+pub(crate) const GPU_FAILED: &str = "gpu-failed";
 
 /// Why the engine has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -187,16 +193,22 @@ fn img2img(parameters: &Map<String, Value>, init: &Init) -> Value {
 }
 
 fn refused(status: u16, text: &str) -> Failure {
+    let names = |texts: &[&str]| texts.iter().any(|part| text.contains(part));
+    let is_unreadable = names(&UNREADABLE);
+    let (is_out_of_memory, is_gpu_lost) = (names(&OUT_OF_MEMORY), names(&GPU_LOST));
     let text: String = text.chars().take(500).collect();
     match status {
         400..500 => {
             Failure::of_job("invalid-parameters", format!("The engine refuses the parameters: {text}"))
         }
-        _ if UNREADABLE.iter().any(|detail| text.contains(detail)) => {
+        _ if is_unreadable => {
             Failure::of_job("invalid-parameters", "The engine cannot read the picture or the mask.")
         }
-        _ if text.contains("OutOfMemoryError") => {
+        _ if is_out_of_memory => {
             Failure { code: "out-of-memory", ..Failure::of_engine("The GPU has too little memory.") }
+        }
+        _ if is_gpu_lost => {
+            Failure { code: GPU_FAILED, ..Failure::of_engine(format!("The GPU does not work: {text}")) }
         }
         _ => Failure::of_engine(format!("The engine failed ({status}): {text}")),
     }
@@ -211,6 +223,10 @@ mod tests {
         assert_eq!(refused(422, "steps").code, "invalid-parameters");
         assert!(!refused(404, "Sampler not found").is_retryable);
         assert_eq!(refused(500, r#"{"error":"OutOfMemoryError"}"#).code, "out-of-memory");
+        let memory = refused(500, r#"{"error":"RuntimeError","errors":"CUDA error: out of memory"}"#);
+        assert_eq!(memory.code, "out-of-memory");
+        let lost = refused(500, r#"{"errors":"CUDA error: unspecified launch failure"}"#);
+        assert_eq!((lost.code, lost.is_retryable), ("gpu-failed", true));
         let failed = refused(500, "x");
         assert_eq!((failed.code, failed.is_retryable), ("engine-failed", true));
         let unreadable = refused(500, r#"{"error":"HTTPException","detail":"Invalid encoded image"}"#);

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     command::{self, Command},
     door::{Artifact, Attempt, Error, INCOMPLETE, Instruction, Phase, Progress, Session, StopReason, Work},
-    engine::{Failure, Init, Steps},
+    engine::{Failure, GPU_FAILED, Init, Steps},
     init, loras,
     pace::Pace,
     runner::{Engine, Engines},
@@ -100,6 +100,10 @@ async fn generate(
         }
         End::Failed(Failure { code, message, is_retryable }) => {
             tracing::warn!(job.id = %attempt.job_id, code, message, "attempt failed");
+            if code == GPU_FAILED {
+                // it starts again only if the GPU works
+                engine.kill().await;
+            }
             session.fail(attempt, code, &message, (is_retryable, !is_sound)).await
         }
         End::Stopped(reason) => left(session, attempt, reason, is_sound).await,

@@ -22,6 +22,8 @@ use crate::{
 
 /// Code of an attempt whose GPU has too little memory.
 const OUT_OF_MEMORY: &str = "out-of-memory";
+/// Code of an attempt whose GPU does not work any more.
+const GPU_FAILED: &str = "gpu-failed";
 
 /// Ends the attempt of a locked worker. Returns the state of its job.
 ///
@@ -59,6 +61,9 @@ pub(crate) async fn end(
     };
     let charge = settle(conn, &job, number, how, &ended).await?;
     store::close(conn, job.id, number, ended.attempt, problem, charge.as_ref()).await?;
+    if matches!(how, End::Failed { problem, .. } if problem.code == GPU_FAILED) {
+        store::note_lost_node(conn, job.id, number, worker.id).await?;
+    }
     if ended.attempt != AttemptState::Succeeded {
         artifact::discard(conn, job.id, number).await?;
     }

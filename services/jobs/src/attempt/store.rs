@@ -272,7 +272,7 @@ pub(super) async fn close(
     sqlx::query!("delete from progress where job_id = $1", job as JobId).execute(conn).await.map(drop)
 }
 
-/// Notes the node of the worker with which an attempt was lost, if it was.
+/// Notes the node of the worker with which an attempt was lost, or whose GPU has failed.
 pub(crate) async fn note_lost_node(
     conn: &mut PgConnection,
     job: JobId,
@@ -281,7 +281,7 @@ pub(crate) async fn note_lost_node(
 ) -> sqlx::Result<()> {
     sqlx::query!(
         "update attempts a set lost_node = w.node from workers w
-         where a.job_id = $1 and a.number = $2 and a.state = 'lost' and w.id = $3 and w.node <> ''",
+         where a.job_id = $1 and a.number = $2 and a.state in ('lost', 'failed') and w.id = $3 and w.node <> ''",
         job as JobId,
         number,
         worker as WorkerId,

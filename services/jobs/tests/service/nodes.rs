@@ -94,3 +94,27 @@ async fn a_node_on_which_three_workers_were_lost_gets_no_jobs_for_ten_minutes() 
     assert_ne!(first.job, second.job);
     service.stop().await;
 }
+
+#[tokio::test]
+async fn a_node_whose_gpu_fails_three_times_gets_no_jobs() {
+    let mut world = World::new().await;
+    world.config.scheduler.retry_ms = 60_000;
+    let service = world.start().await;
+    let pool = pool(&world.admin(&service)).await;
+    let member = world.member(&service, TenantId::new());
+    let bad = Worker::start_on(&world, &service, &pool, "bad", "node-1").await;
+    let mut failed = Vec::new();
+    for code in ["engine-failed", "gpu-failed", "gpu-failed", "gpu-failed"] {
+        assert_eq!(value(&service, "jobs_nodes_cordoned_total").await, Some(0.0), "{failed:?}");
+        let job = submit(&member, json!({})).await.str("id").to_owned();
+        let _ = bad.fail_with(&bad.work().await, code, true).await.expect(200);
+        failed.push(job);
+    }
+    let good = Worker::start_on(&world, &service, &pool, "good", "node-2").await;
+    is_cordoned(&service).await;
+    assert_eq!(run_three(&[&bad, &good], &member).await, [1, 1, 1]);
+    // the GPU's fault, not that of the job
+    let job = member.get(&format!("/v1/jobs/{}", failed[1])).await.expect(200);
+    assert_eq!((&job.body["state"], &job.body["attempts"]), (&json!("queued"), &json!(1)));
+    service.stop().await;
+}
