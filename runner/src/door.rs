@@ -6,8 +6,10 @@ use std::{
 };
 
 use backon::{ExponentialBuilder, Retryable as _};
+use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use bytes::Bytes;
 use ids::JobId;
+use md5::Md5;
 use reqwest::{StatusCode, header};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -20,8 +22,9 @@ use url::Url;
 const WAIT_SECONDS: u32 = 20;
 /// Limit of a call, longer than a poll.
 const TIMEOUT: Duration = Duration::from_secs(40);
-/// How long a result is reported again while the service does not answer.
-const PERSISTENCE: Duration = Duration::from_secs(900);
+
+/// The hash that an object store compares an upload with (RFC 1864).
+const CONTENT_MD5: &str = "content-md5";
 
 /// Why a call has no result.
 #[derive(Debug, thiserror::Error)]
@@ -147,11 +150,13 @@ pub(crate) struct Door {
     http: reqwest::Client,
     base: Url,
     token: SecretString,
+    away: Duration,
 }
 
 impl Door {
-    pub(crate) fn new(http: reqwest::Client, base: Url, token: SecretString) -> Self {
-        Self { http, base, token }
+    /// Transfers and results are repeated for the time `away`.
+    pub(crate) fn new(http: reqwest::Client, base: Url, token: SecretString, away: Duration) -> Self {
+        Self { http, base, token, away }
     }
 
     /// Begins a session. What an earlier one runs is lost.
@@ -174,6 +179,23 @@ impl Door {
             return serde_json::from_slice(&text).map_err(|error| Error::Unavailable(error.into()));
         }
         Err(refusal(status, &serde_json::from_slice(&text).unwrap_or_default()))
+    }
+
+    /// Repeats a call while the service does not answer.
+    async fn persist<T, R>(&self, call: impl FnMut() -> R) -> Result<T, Error>
+    where
+        R: Future<Output = Result<T, Error>>,
+    {
+        let delays = ExponentialBuilder::default()
+            .with_min_delay(Duration::from_millis(200))
+            .with_max_delay(Duration::from_secs(10))
+            .with_jitter()
+            .without_max_times()
+            .with_total_delay(Some(self.away));
+        call.retry(delays)
+            .when(|error| matches!(error, Error::Unavailable(_)))
+            .notify(|error, _| tracing::warn!(error = format!("{error:?}"), "repeating a call"))
+            .await
     }
 }
 
@@ -233,7 +255,7 @@ impl Session {
         content: Vec<u8>,
     ) -> Result<(), Error> {
         let content = Bytes::from(content);
-        persist(|| self.upload_once(attempt, artifact, content.clone())).await
+        self.door.persist(|| self.upload_once(attempt, artifact, content.clone())).await
     }
 
     async fn upload_once(&self, attempt: Attempt, artifact: &Artifact, content: Bytes) -> Result<(), Error> {
@@ -247,9 +269,12 @@ impl Session {
         self.put(&url, content_type, content).await
     }
 
+    /// Uploads an object. The store refuses content that has changed on its way.
     async fn put(&self, url: &str, content_type: &str, content: Bytes) -> Result<(), Error> {
-        let put = self.door.http.put(url).header(header::CONTENT_TYPE, content_type);
-        let put = put.timeout(PERSISTENCE).body(content).send().await;
+        let hash = BASE64.encode(Md5::digest(&content));
+        let put =
+            self.door.http.put(url).header(header::CONTENT_TYPE, content_type).header(CONTENT_MD5, hash);
+        let put = put.timeout(self.door.away).body(content).send().await;
         // the address holds a signature
         let status = put.map_err(|error| Error::Unavailable(error.without_url().into()))?.status();
         let failed = || Error::Unavailable(anyhow::anyhow!("the object store answers {status}"));
@@ -275,7 +300,7 @@ impl Session {
 
     /// Returns where the files are that an attempt needs.
     pub(crate) async fn inputs(&self, attempt: Attempt) -> Result<Inputs, Error> {
-        persist(|| self.of_attempt(attempt, "inputs", json!({}))).await
+        self.door.persist(|| self.of_attempt(attempt, "inputs", json!({}))).await
     }
 
     /// Downloads a file, and checks its hash.
@@ -283,7 +308,7 @@ impl Session {
     /// # Errors
     /// [`Error::Refused`] if it is not there, or has other content.
     pub(crate) async fn fetch(&self, input: &Input) -> Result<Bytes, Error> {
-        let content = persist(|| self.fetch_once(input)).await?;
+        let content = self.door.persist(|| self.fetch_once(input)).await?;
         let is_right =
             input.sha256.as_ref().is_none_or(|hash| *hash == hex::encode(Sha256::digest(&content)));
         let other = || missing(format!("{} has other content than was announced.", input.name));
@@ -292,7 +317,7 @@ impl Session {
 
     async fn fetch_once(&self, input: &Input) -> Result<Bytes, Error> {
         let lost = |error: reqwest::Error| Error::Unavailable(error.without_url().into());
-        let answer = self.door.http.get(&input.url).timeout(PERSISTENCE).send().await.map_err(lost)?;
+        let answer = self.door.http.get(&input.url).timeout(self.door.away).send().await.map_err(lost)?;
         match answer.status() {
             StatusCode::NOT_FOUND => Err(missing(format!("{} is not there any more.", input.name))),
             status if status.is_success() => answer.bytes().await.map_err(lost),
@@ -326,7 +351,7 @@ impl Session {
 
     /// Reports that the program of this worker has ended as it should.
     pub(crate) async fn done(&self, attempt: Attempt) -> Result<(), Error> {
-        persist(|| self.of_attempt::<Value>(attempt, "done", json!({}))).await.map(drop)
+        self.door.persist(|| self.of_attempt::<Value>(attempt, "done", json!({}))).await.map(drop)
     }
 
     /// Sends a part of the program's log. Returns until where the service has it.
@@ -348,7 +373,7 @@ impl Session {
     /// Ends an attempt with its results.
     pub(crate) async fn complete(&self, attempt: Attempt, artifacts: &[Artifact]) -> Result<(), Error> {
         let body = json!({ "artifacts": artifacts });
-        persist(|| self.of_attempt::<Value>(attempt, "complete", body.clone())).await.map(drop)
+        self.door.persist(|| self.of_attempt::<Value>(attempt, "complete", body.clone())).await.map(drop)
     }
 
     /// Ends an attempt without results, and the session with it if the worker cannot run another job.
@@ -362,7 +387,7 @@ impl Session {
         let body = json!({
             "code": code, "message": message, "retryable": is_retryable, "ends_session": ends_session,
         });
-        persist(|| self.of_attempt::<Value>(attempt, "fail", body.clone())).await.map(drop)
+        self.door.persist(|| self.of_attempt::<Value>(attempt, "fail", body.clone())).await.map(drop)
     }
 
     /// Ends an attempt that was told to stop, and the session as [`Self::fail`] does.
@@ -384,21 +409,4 @@ impl Session {
 
 fn missing(detail: String) -> Error {
     Error::Refused { code: "input-missing".to_owned(), detail }
-}
-
-/// Repeats a call while the service does not answer.
-async fn persist<T, R>(call: impl FnMut() -> R) -> Result<T, Error>
-where
-    R: Future<Output = Result<T, Error>>,
-{
-    let delays = ExponentialBuilder::default()
-        .with_min_delay(Duration::from_millis(200))
-        .with_max_delay(Duration::from_secs(10))
-        .with_jitter()
-        .without_max_times()
-        .with_total_delay(Some(PERSISTENCE));
-    call.retry(delays)
-        .when(|error| matches!(error, Error::Unavailable(_)))
-        .notify(|error, _| tracing::warn!(error = format!("{error:?}"), "repeating a call"))
-        .await
 }

@@ -40,11 +40,12 @@ pub struct Config {
     pub runs_programs: bool,
     /// The program that serves the WebUI. None if others start it.
     pub program: Option<Program>,
-    /// When the engine hangs.
+    /// How long others may take.
     pub limits: Limits,
 }
 
-/// When an engine hangs: then its attempt fails, and its process is killed.
+/// How long the engine may take until it hangs, which fails its attempt and kills its process, and services until they count as
+/// away.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Time to start, or to load a model before the first step (10 minutes).
@@ -53,12 +54,14 @@ pub struct Limits {
     pub step: Duration,
     /// Time to stop when it is interrupted (20 s).
     pub interrupt: Duration,
+    /// Time for which transfers and results are repeated while the jobs service or the object store is away (15 minutes).
+    pub away: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Self { start: seconds(600), step: seconds(60), interrupt: seconds(20) }
+        Self { start: seconds(600), step: seconds(60), interrupt: seconds(20), away: seconds(900) }
     }
 }
 
@@ -110,7 +113,7 @@ pub async fn run(config: Config, stop: CancellationToken) -> anyhow::Result<()> 
         child: config.program.map(child::Engine::start),
     });
     let engines = Engines { webui, trainer: config.trainer, runs_programs: config.runs_programs };
-    let door = Door::new(http, config.jobs_url, config.token);
+    let door = Door::new(http, config.jobs_url, config.token, config.limits.away);
     let done = sessions(&engines, &door, &stop).await;
     if let Some(child) = engines.webui.and_then(|engine| engine.child) {
         child.stop().await;
@@ -145,11 +148,17 @@ struct Begun {
 /// Begins a session once the engine can work.
 async fn begin(engines: &Engines, door: &Door) -> anyhow::Result<Begun> {
     let mut ended = engines.webui.as_ref().and_then(Engine::ended);
-    if let Some(ended) = &mut ended {
-        ended.mark_unchanged();
-    }
     if let Some(engine) = &engines.webui {
-        wait_for(engine).await;
+        loop {
+            if let Some(ended) = &mut ended {
+                ended.mark_unchanged();
+            }
+            wait_for(engine).await;
+            // the process that ended may be the one before: its end is seen late
+            if !ended.as_ref().is_some_and(|ended| ended.has_changed().unwrap_or_default()) {
+                break;
+            }
+        }
     }
     Ok(Begun { session: register(door).await?, ended })
 }

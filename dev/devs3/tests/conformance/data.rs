@@ -280,5 +280,9 @@ async fn a_presigned_url_needs_no_key() {
     let get = user.s3.get_object().bucket(&bucket).key("by/url").presigned(minute).await.unwrap();
     assert_eq!(http.get(get.uri()).send().await.unwrap().text().await.unwrap(), "hello");
     assert_eq!(http.get(get.uri().replace("by/url", "by/other")).send().await.unwrap().status(), 403);
+    // the hash of "hello", which was not signed
+    let changed = http.put(put.uri()).header("content-md5", "XUFAKrxLKna5cZ2REBfFkg==").body("hallo");
+    assert_eq!(changed.send().await.unwrap().status(), 400);
+    assert_eq!(http.get(get.uri()).send().await.unwrap().text().await.unwrap(), "hello");
     store.forget(&user).await;
 }

@@ -1,6 +1,12 @@
 //! The runner, with the CPU stand-in of the WebUI as its engine.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use atelier_runner::{Command, Config, Limits, Program};
 use axum::{
@@ -8,8 +14,10 @@ use axum::{
     routing::{get, post},
 };
 use ids::TenantId;
+use reqwest::Method;
 use serde_json::{Value, json};
-use testkit::{Client, eventually};
+use sha2::{Digest as _, Sha256};
+use testkit::{Client, TestDb, eventually};
 use tokio::{
     net::TcpListener,
     sync::{Notify, watch},
@@ -47,7 +55,10 @@ impl Studio {
 
     /// All but the process of the worker.
     async fn prepare(engine: &str, folder: tempfile::TempDir) -> Self {
-        let mut world = World::new().await;
+        Self::prepare_in(World::new().await, engine, folder).await
+    }
+
+    async fn prepare_in(mut world: World, engine: &str, folder: tempfile::TempDir) -> Self {
         world.config.scheduler.retry_ms = 1;
         let service = world.start().await;
         let pool = pool(&world.admin(&service)).await;
@@ -197,6 +208,65 @@ async fn results_wait_for_an_object_store_that_is_away() {
 }
 
 #[tokio::test]
+async fn a_job_whose_results_cannot_be_uploaded_is_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = engine(&folder).await;
+    let mut studio = Studio::prepare(&engine, folder).await;
+    studio.config.limits = Limits { away: Duration::from_millis(500), ..Limits::default() };
+    studio.start();
+    let first = submit(&studio.member, small("a fox", 1)).await.str("id").to_owned();
+    reaches(&studio.member, &first, "succeeded").await;
+    let address = studio.world.stop_objects().await;
+    let job = submit(&studio.member, small("a boat", 1)).await.str("id").to_owned();
+    eventually("an attempt has failed", async || {
+        let attempts = studio.member.get(&format!("/v1/jobs/{job}/attempts")).await.expect(200);
+        let attempts = attempts.body["items"].as_array().unwrap().clone();
+        attempts.iter().any(|attempt| attempt["problem"]["code"] == "upload-failed").then_some(())
+    })
+    .await;
+    studio.world.start_objects(&address).await;
+    let done = reaches(&studio.member, &job, "succeeded").await;
+    assert!(done.body["attempts"].as_i64() > Some(1), "{}", done.body);
+    assert_eq!(studio.pictures(&job).await.len(), 1);
+    studio.stop().await;
+    studio.service.stop().await;
+}
+
+/// A proxy in front of an object store that changes a byte of the first upload. Counts uploads. Returns its URL.
+async fn changing_proxy(store: &str, uploads: Arc<AtomicUsize>) -> String {
+    let (store, http) = (store.to_owned(), reqwest::Client::new());
+    testkit::serve(Router::new().fallback(async move |request: axum::extract::Request| {
+        let (parts, body) = request.into_parts();
+        let mut body = axum::body::to_bytes(body, 1 << 20).await.unwrap().to_vec();
+        if parts.method == Method::PUT && uploads.fetch_add(1, Ordering::Relaxed) == 0 {
+            *body.last_mut().unwrap() ^= 1;
+        }
+        let url = format!("{store}{}", parts.uri.path_and_query().unwrap());
+        let answer = http.request(parts.method, url).headers(parts.headers).body(body).send().await.unwrap();
+        (answer.status(), answer.bytes().await.unwrap())
+    }))
+    .await
+}
+
+#[tokio::test]
+async fn a_result_that_changes_on_its_way_is_uploaded_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, uploads) = (engine(&folder).await, Arc::new(AtomicUsize::new(0)));
+    let proxy = async |store: &str| Some(changing_proxy(store, Arc::clone(&uploads)).await);
+    let world = World::behind(TestDb::new().await, proxy).await;
+    let mut studio = Studio::prepare_in(world, &engine, folder).await;
+    studio.start();
+    let job = submit(&studio.member, small("a fox", 1)).await.str("id").to_owned();
+    let done = reaches(&studio.member, &job, "succeeded").await;
+    assert_eq!((&done.body["attempts"], uploads.load(Ordering::Relaxed)), (&json!(1), 2));
+    let page = studio.member.get(&format!("/v1/jobs/{job}/artifacts")).await.expect(200);
+    let sha256 = hex::encode(Sha256::digest(&studio.pictures(&job).await[0]));
+    assert_eq!(page.body["items"][0]["sha256"], sha256);
+    studio.stop().await;
+    studio.service.stop().await;
+}
+
+#[tokio::test]
 async fn a_cancelled_job_leaves_the_engine_to_the_next() {
     let mut studio = Studio::new().await;
     let job = studio.long().await;
@@ -277,7 +347,7 @@ async fn a_job_survives_the_end_of_its_workers_process() {
 }
 
 /// An engine with a process: the process only writes its number to a file, and this serves while it runs. A generation ends
-/// when its process has ended, or is interrupted.
+/// when its process has ended, is interrupted, or at once with the error that the engine has.
 struct Spawned {
     url: String,
     program: Program,
@@ -286,6 +356,10 @@ struct Spawned {
 
 impl Spawned {
     async fn new(folder: &tempfile::TempDir) -> Self {
+        Self::with_error(folder, None).await
+    }
+
+    async fn with_error(folder: &tempfile::TempDir, error: Option<&'static str>) -> Self {
         let numbers = folder.path().join("processes");
         let file = numbers.clone();
         // the process that works
@@ -300,12 +374,15 @@ impl Spawned {
         };
         let generate = async move || {
             let process = last(&begun).unwrap();
+            if let Some(error) = error {
+                return (axum::http::StatusCode::INTERNAL_SERVER_ERROR, error);
+            }
             works.send_replace(Some(process.clone()));
             let mut looks = tokio::time::interval(Duration::from_millis(50));
             while runs(&process) {
                 looks.tick().await;
             }
-            axum::http::StatusCode::BAD_GATEWAY
+            (axum::http::StatusCode::BAD_GATEWAY, "")
         };
         let options = async move || match last(&file).filter(|process| runs(process)) {
             Some(_) => Ok(Json(json!({}))),
@@ -396,6 +473,28 @@ async fn an_engine_without_progress_is_killed() {
     );
     assert!(failed.body["problem"]["message"].as_str().unwrap().contains("no progress"), "{:?}", failed.body);
     assert!(!runs(&first));
+    engine.process(4).await;
+    studio.stop().await;
+    studio.service.stop().await;
+}
+
+#[tokio::test]
+async fn an_engine_whose_gpu_has_failed_is_started_again_before_it_gets_a_job() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = r#"{"error":"RuntimeError","errors":"CUDA error: unspecified launch failure"}"#;
+    let engine = Spawned::with_error(&folder, Some(error)).await;
+    let mut studio = Studio::prepare(&engine.url, folder).await;
+    studio.config.program = Some(engine.program.clone());
+    studio.start();
+    let first = engine.process(1).await;
+    let job = submit(&studio.member, json!({})).await.str("id").to_owned();
+    let failed = reaches(&studio.member, &job, "failed").await;
+    assert_eq!(
+        (&failed.body["problem"]["code"], &failed.body["attempts"]),
+        (&json!("gpu-failed"), &json!(3))
+    );
+    assert!(!runs(&first));
+    // one for each attempt
     engine.process(4).await;
     studio.stop().await;
     studio.service.stop().await;

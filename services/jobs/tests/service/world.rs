@@ -44,10 +44,16 @@ impl World {
     }
 
     pub(crate) async fn on(db: TestDb) -> Self {
+        Self::behind(db, async |_| None).await
+    }
+
+    /// Signed URLs have the address that `front` returns for the object store, if it returns one.
+    pub(crate) async fn behind(db: TestDb, front: impl AsyncFnOnce(&str) -> Option<String>) -> Self {
         let issuer = Issuer::start().await;
         let folder = tempfile::tempdir().unwrap();
         let objects = object_store(&folder, "127.0.0.1:0").await;
-        let storage = storage(&db, &issuer, &objects).await;
+        let public = front(&objects.endpoint).await;
+        let storage = storage(&db, &issuer, &objects, public).await;
         let config = Config {
             listen: "127.0.0.1:0".parse().unwrap(),
             worker_listen: "127.0.0.1:0".parse().unwrap(),
@@ -127,7 +133,12 @@ async fn object_store(folder: &tempfile::TempDir, listen: &str) -> devs3::Server
 }
 
 /// Starts the storage service, which has a specification of buckets.
-async fn storage(db: &TestDb, issuer: &Issuer, objects: &devs3::Server) -> Client {
+async fn storage(
+    db: &TestDb,
+    issuer: &Issuer,
+    objects: &devs3::Server,
+    public_endpoint: Option<String>,
+) -> Client {
     let config = atelier_storage::Config {
         listen: "127.0.0.1:0".parse().unwrap(),
         database: db.service(atelier_storage::NAME, &atelier_storage::MIGRATIONS).await,
@@ -137,7 +148,7 @@ async fn storage(db: &TestDb, issuer: &Issuer, objects: &devs3::Server) -> Clien
         datacenters: [].into(),
         object_store: Some(ObjectStoreConfig {
             endpoint: objects.endpoint.clone(),
-            public_endpoint: None,
+            public_endpoint,
             access_key: "ADMIN".into(),
             secret_key: "admin-secret".into(),
             region: "default".into(),
