@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use ids::TenantId;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     application::Method,
+    cost::Money,
     error::Error,
     job::{GroupMode, Kind, NewJob},
 };
@@ -186,6 +187,7 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
     let req_no = req_no(&message.properties, &headers)?;
     let priority = priority(headers.get("priority"))?;
     let deadline = deadline(headers.get("x-deadline"))?;
+    let max_cost = max_cost(headers.get("x-max-cost"))?;
     let (group, group_mode) = group(&headers)?;
     let unknown = || Refusal::new(Code::UnknownMethod, format!("no application has {:?}", body.method));
     let (application, name) = body.method.rsplit_once('.').ok_or_else(unknown)?;
@@ -213,7 +215,7 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
         group_mode,
         deadline,
         req_no: Some(req_no),
-        max_cost: None,
+        max_cost,
         pool: None,
         gang: None,
     })
@@ -222,9 +224,7 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
 /// Refuses headers that ask for what is not done. Others are of clients and brokers.
 fn check_known(headers: &Map<String, Value>) -> Result<(), Refusal> {
     let refused = |name: &&String| {
-        name.starts_with("x-atelier-")
-            || name.as_str() == "x-max-cost"
-            || name.as_str() == "x-progress" && headers[name.as_str()] != "none"
+        name.starts_with("x-atelier-") || name.as_str() == "x-progress" && headers[name.as_str()] != "none"
     };
     let refused: BTreeSet<&String> = headers.keys().filter(refused).collect();
     match refused.first() {
@@ -264,6 +264,16 @@ fn deadline(header: Option<&Value>) -> Result<Option<Timestamp>, Refusal> {
     header.map(|value| value.as_str().and_then(|text| text.parse().ok()).ok_or_else(invalid)).transpose()
 }
 
+/// An amount and its currency, as `0.5 USD`.
+fn max_cost(header: Option<&Value>) -> Result<Option<Money>, Refusal> {
+    let Some(value) = header else { return Ok(None) };
+    let money = value.as_str().and_then(|text| {
+        let (amount, currency) = text.split_once(' ')?;
+        serde_json::from_value(json!({ "amount": amount, "currency": currency })).ok()
+    });
+    money.map(Some).ok_or_else(|| malformed("the header x-max-cost is an amount and a currency, as 0.5 USD"))
+}
+
 fn group(headers: &Map<String, Value>) -> Result<(Option<String>, Option<GroupMode>), Refusal> {
     let invalid = || malformed("the header group is a name, and x-group-mode is strict or prefer");
     let name = headers.get("group").map(|value| value.as_str().map(str::to_owned).ok_or_else(invalid));
@@ -273,8 +283,6 @@ fn group(headers: &Map<String, Value>) -> Result<(Option<String>, Option<GroupMo
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     const NUMBER: &str = "3f2b1c7e-0f51-4c0e-9f0e-6a3f1c2d4b5a";
@@ -298,11 +306,12 @@ mod tests {
     #[test]
     fn a_message_is_read_from_its_headers_and_from_an_envelope() {
         let header = json!({ "reqNo": NUMBER, "priority": 8, "taskType": "GC",
-                             "x-deadline": "2030-01-01T00:00:00Z", "traceparent": "00-1-1-01" });
+                             "x-deadline": "2030-01-01T00:00:00Z", "x-max-cost": "0.50 USD", "traceparent": "00-1-1-01" });
         let plain = read(&message(header.clone(), &fox()), TenantId::new()).unwrap();
         assert_eq!((plain.application.as_str(), plain.method.as_str()), ("stable-diffusion", "txt2img"));
         assert_eq!((plain.priority, plain.req_no), (Some(8), Some(NUMBER.parse().unwrap())));
         assert_eq!(plain.deadline, Some("2030-01-01T00:00:00Z".parse().unwrap()));
+        assert_eq!(json!(plain.max_cost), json!({ "amount": "0.5", "currency": "USD" }));
         let mut enveloped = message(json!({}), &json!({ "header": header, "body": fox() }));
         enveloped.properties.content_type = Some(ENVELOPE.to_owned());
         assert_eq!(json!(read(&enveloped, TenantId::new()).unwrap()), json!(plain));
@@ -336,6 +345,7 @@ mod tests {
             (with("taskType", json!("XX")), Code::Malformed),
             (with("x-deadline", json!("tomorrow")), Code::Malformed),
             (with("x-max-cost", json!("1")), Code::Malformed),
+            (with("x-max-cost", json!("much USD")), Code::Malformed),
             (with("x-progress", json!("coarse")), Code::Malformed),
             (with("x-atelier-key", json!("k")), Code::Malformed),
             (message(json!({ "reqNo": NUMBER, "taskType": "GC" }), &json!([])), Code::Malformed),
