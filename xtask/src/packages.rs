@@ -227,17 +227,31 @@ pub(crate) async fn proxies(consent: Consent) -> anyhow::Result<()> {
     apt(consent, &["haproxy", "nginx-light", "wrk", "util-linux"]).await
 }
 
-/// The folder with the OpenID provider for tests, an npm package. None if it cannot be installed: the case skips itself.
+/// The folder with the OpenID provider for tests. None if it cannot be installed: the case skips itself.
 pub(crate) async fn openid_provider(consent: Consent, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
+    npm_packages(consent, folder, &["oidc-provider@9.13.3"]).await
+}
+
+/// The folder with the queues on Postgres that `cargo xtask bench jobs-enqueue` measures, too. None if they cannot be installed.
+pub(crate) async fn queues(consent: Consent, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
+    npm_packages(consent, folder, &["graphile-worker@0.16.6", "pg-boss@10.4.2"]).await
+}
+
+/// Installs packages of npm, as `name@version`, in `folder`. None if that is not possible.
+async fn npm_packages(consent: Consent, folder: &Path, packages: &[&str]) -> anyhow::Result<Option<PathBuf>> {
     if on_path("node").is_none() || on_path("npm").is_none() {
         return Ok(None);
     }
-    if !folder.join("node_modules/oidc-provider").is_dir() {
-        consent.ask("oidc-provider (npm)")?;
+    let is_installed = |package: &&str| {
+        let name = package.split_once('@').map_or(*package, |(name, _)| name);
+        folder.join("node_modules").join(name).is_dir()
+    };
+    if !packages.iter().all(|package| is_installed(package)) {
+        consent.ask(&format!("{} (npm)", packages.join(", ")))?;
         std::fs::create_dir_all(folder)?;
         let mut npm = Command::new("npm");
-        npm.current_dir(folder).args(["install", "--no-audit", "--no-fund", "oidc-provider@9.13.3"]);
-        if let Err(error) = crate::process::run("npm install oidc-provider", npm).await {
+        npm.current_dir(folder).args(["install", "--no-audit", "--no-fund"]).args(packages);
+        if let Err(error) = crate::process::run("npm install", npm).await {
             println!("  {error:#}");
             return Ok(None);
         }

@@ -18,6 +18,9 @@ use crate::{
 pub(crate) struct Args {
     /// What to measure
     name: Bench,
+    /// Install what is missing without asking
+    #[arg(long)]
+    yes: bool,
     /// Passed on to the benchmark
     #[arg(last = true)]
     rest: Vec<String>,
@@ -37,7 +40,7 @@ enum Bench {
     Instances,
     /// Claims with one datacenter and 10,000 users, and with 100 and 1,000,000
     Scale,
-    /// Jobs a second by REST and by message, beside RabbitMQ alone and Postgres alone
+    /// Jobs a second by REST and by message, beside RabbitMQ alone, Postgres alone, graphile-worker and pg-boss
     JobsEnqueue,
     /// How soon a worker has a job, with nothing else to do and with 100,000 queued jobs
     JobsDispatch,
@@ -59,6 +62,7 @@ enum Bench {
 }
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+    let consent = Consent::new(args.yes);
     let (package, example) = match args.name {
         Bench::JobsReclaim => return reclaim::run(&args.rest).await,
         Bench::JobsRecovery => return recovery::run(&args.rest).await,
@@ -83,9 +87,13 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let mut bench = process::command("cargo", Signal::SIGINT);
     bench.current_dir(crate::root()).args(["run", "--release", "--quiet", "--package", package]);
     bench.args(["--example", example, "--"]);
+    let folder = std::env::temp_dir().join(format!("atelier-bench-{}", std::process::id()));
     match args.name {
         Bench::JobsEnqueue => {
-            packages::rabbitmq(Consent::new(false)).await?;
+            packages::rabbitmq(consent).await?;
+            if let Some(queues) = packages::queues(consent, &folder.join("queues")).await? {
+                bench.env("BENCH_PEERS", queues);
+            }
             bench.arg("enqueue");
         }
         Bench::JobsDispatch => {
@@ -95,7 +103,6 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     }
     bench.args(&args.rest);
 
-    let folder = std::env::temp_dir().join(format!("atelier-bench-{}", std::process::id()));
     let postgres = match args.name {
         Bench::Operator
         | Bench::JobsCore
@@ -105,7 +112,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         | Bench::JobsReclaim
         | Bench::JobsRecovery => None,
         Bench::Gateway => {
-            packages::proxies(Consent::new(false)).await?;
+            packages::proxies(consent).await?;
             None
         }
         Bench::Claims
@@ -115,7 +122,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         | Bench::Fairness
         | Bench::JobsEnqueue
         | Bench::JobsDispatch => {
-            let bin = packages::postgres(Consent::new(false), &folder.join("download")).await?;
+            let bin = packages::postgres(consent, &folder.join("download")).await?;
             let port = process::free_port()?;
             let postgres = Postgres::start(&Options {
                 bin: &bin,

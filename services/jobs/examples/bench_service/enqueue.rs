@@ -1,8 +1,10 @@
 //! How many jobs a second the doors take: REST with one job for each request, REST in batches, and messages. Beside them, on the
-//! same machine in the same run: RabbitMQ alone (a quorum queue, publisher confirms, a consumer that acknowledges), and Postgres
-//! alone (one small row for each commit).
+//! same machine in the same run: RabbitMQ alone (a quorum queue, publisher confirms, a consumer that acknowledges), Postgres
+//! alone (one small row for each commit), and two queues on Postgres, graphile-worker and pg-boss, if their packages are in
+//! `BENCH_PEERS`. These are libraries: their jobs have no tenant, quota, price, idempotency, event or audit entry, and no HTTP.
 
 use std::{
+    collections::BTreeMap,
     sync::atomic::{AtomicUsize, Ordering},
     time::{Duration, Instant},
 };
@@ -16,6 +18,7 @@ use lapin::{
     types::{AMQPValue, FieldTable, LongString},
 };
 use rabbitmq::{Broker, Options};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use sqlx::Connection as _;
 use uuid::Uuid;
@@ -50,6 +53,7 @@ pub(crate) async fn run(args: Args) {
     site.pool(0).await;
 
     let postgres = commits(&site, &args).await;
+    let peers = peers(&args).await;
     let rest = requests(&site, &args, 1).await;
     let batch = requests(&site, &args, BATCH).await;
     let alone = rabbit(&broker, &args).await;
@@ -64,12 +68,38 @@ pub(crate) async fn run(args: Args) {
     ] {
         println!("{name:>28} {per_second:>10.0}");
     }
+    for (name, rates) in &peers {
+        println!("{name:>28} {:>10.0}", rates.one);
+        println!("{:>28} {:>10.0}", format!("{name}, batches"), rates.batch);
+    }
+    let best = |rate: fn(&Rates) -> f64| peers.values().map(rate).fold(0.0, f64::max);
     println!(
         "jobs-enqueue: mq_per_s={messages:.0} rest_per_s={rest:.0} batch_per_s={batch:.0} rabbit_per_s={alone:.0} \
-         pg_commits_per_s={postgres:.0} rest_ratio={:.2} mq_ratio={:.2}",
+         pg_commits_per_s={postgres:.0} best_pg_per_s={:.0} best_pg_batch_per_s={:.0} rest_ratio={:.2} mq_ratio={:.2}",
+        best(|rates| rates.one),
+        best(|rates| rates.batch),
         rest / postgres,
         messages / alone,
     );
+}
+
+/// Jobs a second of another queue.
+#[derive(Deserialize)]
+struct Rates {
+    one: f64,
+    batch: f64,
+}
+
+/// Other queues on the same Postgres, by name. None without their packages.
+async fn peers(args: &Args) -> BTreeMap<String, Rates> {
+    let Ok(packages) = std::env::var("BENCH_PEERS") else { return BTreeMap::new() };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/bench_service/peers.mjs");
+    let mut node = tokio::process::Command::new("node");
+    node.args([script, &packages, &std::env::var("BENCH_POSTGRES").unwrap()]);
+    node.args([args.seconds, args.clients as u64, BATCH as u64].map(|number| number.to_string()));
+    let output = node.output().await.unwrap();
+    assert!(output.status.success(), "peers.mjs: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// Jobs per second by REST, `size` in a request. Each client has its own tenant.
