@@ -246,7 +246,7 @@ async fn npm_packages(consent: Consent, folder: &Path, packages: &[&str]) -> any
         let name = package.split_once('@').map_or(*package, |(name, _)| name);
         folder.join("node_modules").join(name).is_dir()
     };
-    if !packages.iter().all(|package| is_installed(package)) {
+    if !packages.iter().all(is_installed) {
         consent.ask(&format!("{} (npm)", packages.join(", ")))?;
         std::fs::create_dir_all(folder)?;
         let mut npm = Command::new("npm");
