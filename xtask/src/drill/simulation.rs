@@ -24,7 +24,7 @@ pub(super) struct Trouble {
 }
 
 /// One for each alert that pages.
-pub(super) const TROUBLES: [Trouble; 18] = [
+pub(super) const TROUBLES: [Trouble; 19] = [
     Trouble { alert: "ApiErrors", minutes: 20 },
     Trouble { alert: "ApiSlow", minutes: 30 },
     Trouble { alert: "AuditLogBroken", minutes: 5 },
@@ -34,6 +34,7 @@ pub(super) const TROUBLES: [Trouble; 18] = [
     Trouble { alert: "ClusterWatchDisconnected", minutes: 6 },
     Trouble { alert: "InstanceStartsFailing", minutes: 60 },
     Trouble { alert: "InstanceUrlsUnreachable", minutes: 30 },
+    Trouble { alert: "JobMessagesDelayed", minutes: 5 },
     Trouble { alert: "JobsNotScheduled", minutes: 3 },
     Trouble { alert: "ObjectStoreFailing", minutes: 30 },
     Trouble { alert: "ObjectStoreUnreachable", minutes: 3 },
@@ -298,6 +299,10 @@ impl Simulation {
             self.gauge(at, format!("jobs_pools{{{labels}}}"), 1.0);
             let leads = live.first() == Some(replica) && !trouble("JobsNotScheduled");
             self.gauge(at, format!("jobs_pools_led{{{labels}}}"), bit(leads));
+            // a broker that starts again is away for a moment
+            let restarts = self.random.random_bool(0.001);
+            let age = if trouble("JobMessagesDelayed") { 300.0 } else { 40.0 * bit(restarts) };
+            self.gauge(at, format!("jobs_mq_outbox_age_seconds{{{labels}}}"), age);
         }
         for replica in self.live_replicas("storage", minute) {
             let labels = format!("job=\"atelier-storage\",instance=\"{replica}\"");
