@@ -97,15 +97,27 @@ pub struct FleetConfig {
     /// A worker that the queue does not ask for ends when it has been idle for so many seconds (default 300).
     #[serde(default = "idle_seconds")]
     pub idle_seconds: u32,
+    /// A worker is replaced whose instance has run for so many seconds while no process was registered (default 900). An engine
+    /// may take 10 minutes to start.
+    #[serde(default = "silent_seconds")]
+    pub silent_seconds: u32,
 }
 
 fn idle_seconds() -> u32 {
     300
 }
 
+fn silent_seconds() -> u32 {
+    900
+}
+
 impl FleetConfig {
     pub(crate) fn idle(&self) -> Duration {
         Duration::from_secs(self.idle_seconds.into())
+    }
+
+    pub(crate) fn silent(&self) -> Duration {
+        Duration::from_secs(self.silent_seconds.into())
     }
 }
 

@@ -340,6 +340,7 @@ impl Platform {
                 // pods run no processes
                 jobs_url: "http://jobs:8097".parse().unwrap(),
                 idle_seconds: 300,
+                silent_seconds: 900,
             }),
             stock: Some(endpoint(self.stock.url())),
             streams: atelier_jobs::StreamsConfig::default(),

@@ -37,6 +37,8 @@ const ORDER_TIME: Duration = Duration::from_secs(60);
 const LATE: SignedDuration = SignedDuration::from_secs(180);
 /// How often the stock is asked for spare units while a pool has too few workers.
 const LEND_PERIOD: Duration = Duration::from_secs(5);
+/// Why a worker is replaced that does not register.
+const SILENT: &str = "Its instance runs, and no process of a worker has registered.";
 /// Workers that are compared with their instances in a round.
 const BATCH: u32 = 50;
 
@@ -71,7 +73,7 @@ impl Fleets {
         let due = store::take_due(&mut tx, BATCH.into()).await?;
         tx.commit().await?;
         for worker in &due {
-            self.follow(worker).await.with_context(|| worker.id.to_string())?;
+            self.follow(worker, config).await.with_context(|| worker.id.to_string())?;
         }
         rank::tell(&self.state).await.context("ranks of lent workers")?;
         Ok(Round::of(due.len() as u64, BATCH.into()))
@@ -168,7 +170,7 @@ impl Fleets {
     }
 
     /// Compares a worker with its instance.
-    async fn follow(&self, worker: &Due) -> anyhow::Result<()> {
+    async fn follow(&self, worker: &Due, config: &FleetConfig) -> anyhow::Result<()> {
         let Some(gpu) = &self.state.gpu else { return Ok(()) };
         match worker.stage {
             WorkerStage::Ordered => {
@@ -182,7 +184,7 @@ impl Fleets {
                     Err(error) if error.is_not_found() => None,
                     found => Some(found?),
                 };
-                self.compare(worker, found).await?;
+                self.compare(worker, found, config).await?;
             }
             WorkerStage::Leaving => {
                 gpu.delete_instance(worker.instance).await?;
@@ -201,7 +203,12 @@ impl Fleets {
         Ok(())
     }
 
-    async fn compare(&self, worker: &Due, instance: Option<ManagedInstance>) -> anyhow::Result<()> {
+    async fn compare(
+        &self,
+        worker: &Due,
+        instance: Option<ManagedInstance>,
+        config: &FleetConfig,
+    ) -> anyhow::Result<()> {
         let mut tx = self.state.db.worker().await?;
         if let Some(Recall { leave_by }) = instance.as_ref().and_then(|instance| instance.recalled) {
             store::recall(&mut tx, worker.pool, worker.id, leave_by).await?;
@@ -211,8 +218,17 @@ impl Fleets {
                 if let Some(node) = instance.node.filter(|node| *node != worker.node) {
                     store::set_node(&mut tx, worker.pool, worker.id, &node).await?;
                 }
-                if worker.state == WorkerState::Ready {
-                    store::forget_failures(&mut tx, worker.pool).await?;
+                match worker.silent {
+                    _ if worker.state == WorkerState::Ready => {
+                        store::forget_failures(&mut tx, worker.pool).await?;
+                    }
+                    Some(seconds) if seconds > config.silent().as_secs_f64() => {
+                        self.fail(&mut tx, worker.pool, worker.id, SILENT).await?;
+                    }
+                    None if instance.state == InstanceState::Running => {
+                        store::begin_silence(&mut tx, worker.id).await?;
+                    }
+                    _ => {}
                 }
             }
             Some(ended) if ended.recalled.is_some() || is_taken(worker, &ended) => {

@@ -212,6 +212,8 @@ pub(super) struct Due {
     pub(super) state: WorkerState,
     pub(super) node: String,
     pub(super) created_at: Timestamp,
+    /// Since when its instance was seen running while no process was registered, in seconds.
+    pub(super) silent: Option<f64>,
 }
 
 /// Returns workers that are to be compared with their instances, each to one caller. They are compared again soon until they
@@ -224,7 +226,8 @@ pub(super) async fn take_due(conn: &mut PgConnection, limit: i64) -> sqlx::Resul
            where w.id in (select id from workers where check_at <= now() order by check_at limit $1
                           for update skip locked)
            returning w.id, w.pool_id as pool, w.instance_id as "instance!: InstanceId", w.stage as "stage!: WorkerStage",
-                     w.tenure, w.state, w.node, w.created_at"#,
+                     w.tenure, w.state, w.node, w.created_at,
+                     extract(epoch from now() - w.silent_since)::float8 as silent"#,
         limit,
     )
     .fetch_all(conn)
@@ -321,6 +324,17 @@ pub(super) async fn set_node(
         .execute(&mut *conn)
         .await?;
     pool::publish(conn, pool, &pool::Changed::Worker(worker)).await
+}
+
+/// Notes that the instance of a worker runs, and no process is registered.
+pub(super) async fn begin_silence(conn: &mut PgConnection, worker: WorkerId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update workers set silent_since = now() where id = $1 and state = 'offline' and silent_since is null",
+        worker as WorkerId,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
 /// Deletes a worker without an instance.

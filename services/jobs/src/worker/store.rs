@@ -174,7 +174,7 @@ pub(super) async fn next_session(
     let session = sqlx::query_scalar!(
         "update workers
          set state = $2, session = session + 1, model = null, quantum_end = null, busy_until = null,
-             idle_since = now(), last_seen_at = case when $2 = 'ready' then now() else last_seen_at end
+             idle_since = now(), last_seen_at = case when $2 = 'ready' then now() else last_seen_at end, silent_since = null
          where id = $1 and current_job is null
          returning session",
         worker.id as WorkerId,

@@ -28,6 +28,7 @@ impl Site {
             gpu: endpoint.clone(),
             jobs_url: "http://jobs:8097".parse().unwrap(),
             idle_seconds: 0,
+            silent_seconds: 900,
         });
         world.config.stock = Some(endpoint);
         Self { world, gpu, tenant: TenantId::new() }
@@ -203,6 +204,40 @@ async fn a_worker_whose_instance_fails_is_replaced_after_a_delay() {
     .await;
     let worker = site.register(&service, &pool, &next).await;
     assert_eq!(worker.work().await.job, job);
+    eventually("the failure is forgotten", async || {
+        admin.get(&pool).await.expect(200).body["status"]["problem"].is_null().then_some(())
+    })
+    .await;
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_does_not_register_is_replaced() {
+    let site = Site::new().await;
+    let service = site.world.start().await;
+    let admin = site.world.admin(&service);
+    let pool = site.pool(&admin, 1, 1).await;
+    let silent = site.gpu.have(1).await.remove(0);
+    let age = async |seconds: i32| {
+        let mut conn = site.world.db.admin().await;
+        site.pass_time().await;
+        let age = "update jobs.workers set silent_since = now() - make_interval(secs => $1)
+                   where silent_since is not null and stage = 'placed'";
+        sqlx::query(age).bind(f64::from(seconds)).execute(&mut conn).await.unwrap().rows_affected()
+    };
+    eventually("its silence is noted", async || (age(600).await == 1).then_some(())).await;
+    // one that registers is not silent any more
+    let worker = site.register(&service, &pool, &silent).await;
+    assert_eq!(age(1_000).await, 0);
+    let _ = worker.unregister().await.expect(200);
+    eventually("its silence is noted again", async || (age(1_000).await == 1).then_some(())).await;
+    let next = eventually("the worker is replaced", async || {
+        site.gpu.instances().into_iter().find(|other| other.id != silent.id)
+    })
+    .await;
+    let status = admin.get(&pool).await.expect(200).body["status"].clone();
+    assert!(status["problem"].as_str().unwrap().contains("no process"), "{status}");
+    site.register(&service, &pool, &next).await;
     eventually("the failure is forgotten", async || {
         admin.get(&pool).await.expect(200).body["status"]["problem"].is_null().then_some(())
     })
