@@ -40,12 +40,11 @@ pub struct Config {
     pub runs_programs: bool,
     /// The program that serves the WebUI. None if others start it.
     pub program: Option<Program>,
-    /// How long others may take.
+    /// Timeouts.
     pub limits: Limits,
 }
 
-/// How long the engine may take until it hangs, which fails its attempt and kills its process, and services until they count as
-/// away.
+/// Timeouts. An engine that exceeds one hangs: its attempt fails, and its process is killed.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Time to start, or to load a model before the first step (10 minutes).
@@ -154,7 +153,7 @@ async fn begin(engines: &Engines, door: &Door) -> anyhow::Result<Begun> {
                 ended.mark_unchanged();
             }
             wait_for(engine).await;
-            // the process that ended may be the one before: its end is seen late
+            // the exit of the previous process may be noticed only now; then wait for the next one again
             if !ended.as_ref().is_some_and(|ended| ended.has_changed().unwrap_or_default()) {
                 break;
             }

@@ -125,8 +125,8 @@ impl Outbox {
         let (unseen, order) = match (&after.read, &after.partial) {
             (None, _) => ("", "id"),
             (Some(_), Some(_)) => ("and not pg_visible_in_snapshot(xact, $1::text::pg_snapshot)", "id"),
-            // by the index of `xact`, whatever the planner assumes: that of `id` would lead through all rows that were read. Two
-            // bounds seem to let few rows pass, and another order needs no index
+            // must use the index on `xact`, also in a generic plan: a scan of the primary key would read the whole table. A range is
+            // estimated as selective, and `id + 0` cannot be sorted by the primary key
             (Some(_), None) => (
                 "and xact >= pg_snapshot_xmin($1::text::pg_snapshot)
                  and xact < pg_snapshot_xmax(coalesce($2::text::pg_snapshot, pg_current_snapshot()))

@@ -97,8 +97,8 @@ pub struct FleetConfig {
     /// A worker that the queue does not ask for ends when it has been idle for so many seconds (default 300).
     #[serde(default = "idle_seconds")]
     pub idle_seconds: u32,
-    /// A worker is replaced whose instance has run for so many seconds while no process was registered (default 900). An engine
-    /// may take 10 minutes to start.
+    /// Timeout in seconds for a worker to register once its instance runs; then it is replaced (default 900). Longer than the 10
+    /// minutes that an engine may take to start.
     #[serde(default = "silent_seconds")]
     pub silent_seconds: u32,
 }

@@ -37,7 +37,7 @@ const ORDER_TIME: Duration = Duration::from_secs(60);
 const LATE: SignedDuration = SignedDuration::from_secs(180);
 /// How often the stock is asked for spare units while a pool has too few workers.
 const LEND_PERIOD: Duration = Duration::from_secs(5);
-/// Why a worker is replaced that does not register.
+/// Problem of a worker that has not registered in time.
 const SILENT: &str = "Its instance runs, and no process of a worker has registered.";
 /// Workers that are compared with their instances in a round.
 const BATCH: u32 = 50;

@@ -212,7 +212,7 @@ pub(super) struct Due {
     pub(super) state: WorkerState,
     pub(super) node: String,
     pub(super) created_at: Timestamp,
-    /// Since when its instance was seen running while no process was registered, in seconds.
+    /// Seconds for which its instance has run while no process was registered; none if one is, or it does not run.
     pub(super) silent: Option<f64>,
 }
 
