@@ -56,6 +56,12 @@ pub struct Feed {
 }
 
 impl Feed {
+    /// Another view of the same changes, whose readers are woken with those of this one.
+    #[must_use]
+    pub fn with(&self, outbox: Outbox) -> Self {
+        Self { outbox, ..self.clone() }
+    }
+
     /// The feed of `outbox` for this process.
     #[must_use]
     pub fn new(db: &Db, outbox: Outbox) -> Self {
@@ -104,7 +110,7 @@ impl Feed {
         let deadline = Instant::now() + wait.at_most;
         let mut published = self.published.subscribe();
         let epoch = self.epoch().await?;
-        let after = match start {
+        let mut after = match start {
             Start::After(cursor) if cursor.epoch == epoch => cursor.clone(),
             Start::After(_) => Cursor::beginning(epoch),
             Start::Latest => {
@@ -116,11 +122,17 @@ impl Feed {
         loop {
             published.mark_unchanged();
             let mut tx = self.db.worker().await?;
-            let changes = self.outbox.read(&mut tx, &after, PAGE).await?;
+            let page = self.outbox.page(&mut tx, &after, PAGE).await?;
             drop(tx);
             let is_over = Instant::now() >= deadline || wait.stop.is_cancelled();
-            if !changes.items.is_empty() || after.is_beginning() || is_over {
-                return Ok(changes);
+            if !page.items.is_empty() || after.is_beginning() || is_over {
+                return Ok(page.into());
+            }
+            // the pages before were all of an earlier read: there may be changes since
+            let is_rest = after.partial.is_some();
+            after = page.next;
+            if is_rest {
+                continue;
             }
             let next = deadline.min(Instant::now() + POLL);
             tokio::select! {

@@ -50,6 +50,13 @@ pub struct Page<T> {
     pub complete: bool,
 }
 
+impl<T> From<Page<T>> for Changes<T> {
+    fn from(page: Page<T>) -> Self {
+        let items = page.items.into_iter().map(|(_, change)| change).collect();
+        Self { items, next_cursor: page.next.to_string(), complete: page.next.partial.is_none() }
+    }
+}
+
 #[derive(sqlx::FromRow)]
 struct Row {
     snapshot: String,
@@ -105,10 +112,7 @@ impl Outbox {
         after: &Cursor,
         limit: u32,
     ) -> sqlx::Result<Changes<T>> {
-        let page = self.page(conn, after, limit).await?;
-        let items = page.items.into_iter().map(|(_, change)| change).collect();
-        let complete = page.next.partial.is_none();
-        Ok(Changes { items, next_cursor: page.next.to_string(), complete })
+        Ok(self.page(conn, after, limit).await?.into())
     }
 
     /// As [`Outbox::read`], with the position of each change: for a reader that may stop within a page.

@@ -198,6 +198,21 @@ async fn a_reader_waits_for_a_change_until_its_time_is_over() {
 }
 
 #[tokio::test]
+async fn a_reader_goes_on_after_a_last_page_that_was_full() {
+    let (_database, db) = database().await;
+    let feed = Feed::new(&db, OUTBOX);
+    let wait = |seconds| Wait { at_most: Duration::from_secs(seconds), stop: CancellationToken::new() };
+    publish_many(&db, 500).await;
+    let full = feed.changes::<i32>(&Start::After(Cursor::default()), &wait(1)).await.unwrap();
+    assert_eq!((full.items.len(), full.complete), (500, false));
+    publish(&db, &[7]).await;
+    let (start, long) = (after(&full.next_cursor), wait(30));
+    let next = feed.changes::<i32>(&start, &long);
+    let next = tokio::time::timeout(Duration::from_secs(10), next).await;
+    assert_eq!(values(&next.expect("the reader does not see what is there").unwrap()), [7]);
+}
+
+#[tokio::test]
 async fn old_changes_are_deleted() {
     let (_database, db) = database().await;
     publish(&db, &[1, 2, 3]).await;

@@ -17,7 +17,7 @@ use crate::{
     fleet::{self, Fleets},
     job,
     metrics::JobMetrics,
-    model, mq, pool,
+    model, mq, pool, share,
     state::AppState,
     tenant, upload, webhook, worker,
 };
@@ -204,6 +204,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(model::routes())
         .merge(deployment::routes())
         .merge(pool::routes())
+        .merge(share::routes())
         .merge(worker::routes())
         .merge(mq::routes())
         .merge(tenant::routes())

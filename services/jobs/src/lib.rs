@@ -9,6 +9,7 @@
 //! - [`upload`], [`artifact`], [`model`]: what users bring for jobs, what jobs make, and the results of trainings;
 //! - [`fleet`]: workers that the platform runs itself, as instances;
 //! - [`pool`]: workers of one kind with one scheduler, for administrators;
+//! - [`share`]: what tenants are entitled to in a pool;
 //! - [`schedule`]: which job runs where. No clock, no I/O and no randomness;
 //! - [`dispatch`]: the scheduler of a pool: turns rows into events of [`schedule`], and carries out its decisions;
 //! - [`mq`]: the same by RabbitMQ;
@@ -33,6 +34,7 @@ mod model;
 mod mq;
 mod pool;
 pub mod schedule;
+mod share;
 mod state;
 mod tenant;
 mod upload;

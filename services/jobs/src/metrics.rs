@@ -39,6 +39,7 @@ pub(crate) struct JobMetrics(Arc<Inner>);
 struct Inner {
     pools: Gauge,
     led: Gauge,
+    below_guarantee: Gauge,
     waits: Family<LevelLabels, Histogram>,
     attempts: Family<OutcomeLabels, Counter>,
     lost: Counter,
@@ -53,11 +54,24 @@ struct Inner {
 }
 
 /// A pool that this replica leads, until it is dropped.
-pub(crate) struct Leading(JobMetrics);
+pub(crate) struct Leading {
+    metrics: JobMetrics,
+    below_guarantee: i64,
+}
+
+impl Leading {
+    /// So many tenants of the pool wait for what is guaranteed to them.
+    pub(crate) fn below_guarantee(&mut self, tenants: usize) {
+        let tenants = i64::try_from(tenants).unwrap_or(i64::MAX);
+        self.metrics.0.below_guarantee.inc_by(tenants - self.below_guarantee);
+        self.below_guarantee = tenants;
+    }
+}
 
 impl Drop for Leading {
     fn drop(&mut self) {
-        self.0.0.led.dec();
+        self.metrics.0.led.dec();
+        self.metrics.0.below_guarantee.dec_by(self.below_guarantee);
     }
 }
 
@@ -66,6 +80,7 @@ impl JobMetrics {
         let inner = Inner {
             pools: Gauge::default(),
             led: Gauge::default(),
+            below_guarantee: Gauge::default(),
             waits: Family::new_with_constructor(|| Histogram::new(WAITS)),
             attempts: Family::default(),
             lost: Counter::default(),
@@ -88,6 +103,12 @@ impl JobMetrics {
         metrics.register(|registry| {
             registry.register("jobs_pools", "Pools of workers", &[], inner.pools.clone());
             registry.register("jobs_pools_led", "Pools that this replica schedules", &[], inner.led.clone());
+            registry.register(
+                "jobs_tenants_below_guarantee",
+                "Tenants whose jobs wait for workers that are guaranteed to them, in the pools that this replica schedules",
+                &[],
+                inner.below_guarantee.clone(),
+            );
             registry.register(
                 "jobs_wait_seconds",
                 "Time from the submission of a job to its first assignment",
@@ -164,7 +185,7 @@ impl JobMetrics {
 
     pub(crate) fn leading(&self) -> Leading {
         self.0.led.inc();
-        Leading(self.clone())
+        Leading { metrics: self.clone(), below_guarantee: 0 }
     }
 
     pub(crate) fn waited(&self, level: Level, seconds: f64) {

@@ -1,5 +1,6 @@
 //! `cargo xtask bench NAME`: reproducible measurements. Each prints a table and a last line `NAME: key=value …`.
 
+mod plain;
 mod platform;
 mod reclaim;
 mod recovery;

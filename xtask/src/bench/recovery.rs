@@ -1,6 +1,7 @@
 //! `cargo xtask bench jobs-recovery`: broker, jobs service, Postgres and workers are killed again and again while jobs are
 //! submitted over HTTP and by message. In the end each job must have had its effect once: one job of its number, one success,
-//! one result, one event of success, and nothing charged for other attempts.
+//! one result, one event of success, and nothing charged for other attempts. Beside it, under the same kills: a queue of the same
+//! broker with a plain consumer, which is killed with the workers.
 
 use std::{
     fmt::Write as _,
@@ -15,6 +16,7 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::{
+    plain::Plain,
     platform::{measure, quantile},
     victims::{Processes, Victim},
 };
@@ -53,39 +55,63 @@ struct Seconds {
     /// Until the broker has taken a message, and the job of that message has succeeded.
     taken: Vec<f64>,
     message: Vec<f64>,
+    /// Until a message to the plain consumer has had its effect.
+    plain: Vec<f64>,
 }
 
 async fn recover(args: &Args, access: &Access, processes: &Processes) -> anyhow::Result<()> {
     let credential = messages::credential(&designer(access).await).await?;
-    let (mut all, mut keys) = (Vec::new(), String::new());
+    let mut plain = Plain::start(processes.broker_url());
+    let (mut all, mut all_plain, mut keys) = (Vec::new(), Vec::new(), String::new());
     println!("seconds after a kill until a job has succeeded that was submitted after it, p50 and maximum:");
-    println!("{:<14} {:>15} {:>15} {:>15}", "killed", "over HTTP", "message taken", "by message");
+    println!(
+        "{:<14} {:>15} {:>15} {:>15} {:>15}",
+        "killed", "over HTTP", "message taken", "by message", "plain consumer"
+    );
     for victim in [None].into_iter().chain(Victim::ALL.map(Some)) {
         let mut seconds = Seconds::default();
         for n in 0..args.kills {
             // under way when it is killed
             let api = designer(access).await;
-            let (over_http, by_message) = (Uuid::new_v4(), Uuid::new_v4());
+            let [over_http, by_message, to_plain] = [(); 3].map(|()| Uuid::new_v4());
             tokio::try_join!(submit(&api, over_http), publish(&credential, by_message))?;
+            plain.publish(to_plain).await;
             all.extend([over_http, by_message]);
+            all_plain.push(to_plain);
             if let Some(victim) = victim {
                 sleep(STEP * n).await;
                 processes.kill(victim)?;
+                if victim == Victim::Workers {
+                    plain.kill_consumer();
+                }
             }
-            all.extend(seconds.measure(access, &credential).await?);
+            let [over_http, by_message, to_plain] = seconds.measure(access, &credential, &plain).await?;
+            all.extend([over_http, by_message]);
+            all_plain.push(to_plain);
         }
         let name = victim.map_or("nothing", Victim::name);
-        let [http, taken, message] = [&mut seconds.http, &mut seconds.taken, &mut seconds.message]
-            .map(|seen| (quantile(seen, 0.5), quantile(seen, 1.0)));
+        let Seconds { http, taken, message, plain } = &mut seconds;
+        let [http, taken, message, plain] =
+            [http, taken, message, plain].map(|seen| (quantile(seen, 0.5), quantile(seen, 1.0)));
         let show = |(p50, max): (f64, f64)| format!("{p50:.2} / {max:.2}");
-        println!("{name:<14} {:>15} {:>15} {:>15}", show(http), show(taken), show(message));
+        let [over_http, by_message, to_plain] = [http, message, plain].map(show);
+        println!("{name:<14} {over_http:>15} {:>15} {by_message:>15} {to_plain:>15}", show(taken));
         let key = victim.map_or("undisturbed", Victim::key);
-        let _ = write!(keys, " {key}_http_max_s={:.2} {key}_mq_max_s={:.2}", http.1, message.1);
+        let _ = write!(
+            keys,
+            " {key}_http_max_s={:.2} {key}_mq_max_s={:.2} {key}_plain_max_s={:.2}",
+            http.1, message.1, plain.1
+        );
     }
     let mut listener = messages::listen_with(&credential).await?;
     let effects = Effects::of(access, &mut listener, &all).await?;
+    let (plain_lost, plain_duplicated) =
+        all_plain.iter().map(|number| plain.effects(*number)).fold((0, 0), |(lost, duplicated), effects| {
+            (lost + usize::from(effects == 0), duplicated + usize::from(effects > 1))
+        });
     println!(
-        "jobs-recovery: jobs={} kills={} lost={} duplicated={}{keys}",
+        "jobs-recovery: jobs={} kills={} lost={} duplicated={} plain_lost={plain_lost} \
+         plain_duplicated={plain_duplicated}{keys}",
         all.len(),
         args.kills as usize * Victim::ALL.len(),
         effects.lost,
@@ -96,14 +122,15 @@ async fn recover(args: &Args, access: &Access, processes: &Processes) -> anyhow:
 }
 
 impl Seconds {
-    /// Submits a job at each door, and waits until both have succeeded. Returns their numbers.
+    /// Submits a job at each door and a message to the plain consumer, and waits until all have succeeded. Returns their numbers.
     async fn measure(
         &mut self,
         access: &Access,
         credential: &messages::Credential,
-    ) -> anyhow::Result<[Uuid; 2]> {
+        plain: &Plain,
+    ) -> anyhow::Result<[Uuid; 3]> {
         let begun = Instant::now();
-        let (over_http, by_message) = (Uuid::new_v4(), Uuid::new_v4());
+        let numbers @ [over_http, by_message, to_plain] = [(); 3].map(|()| Uuid::new_v4());
         let http = async {
             submit(&designer(access).await, over_http).await?;
             expect_success(access, over_http).await?;
@@ -115,11 +142,18 @@ impl Seconds {
             expect_success(access, by_message).await?;
             anyhow::Ok((taken, begun.elapsed().as_secs_f64()))
         };
-        let (http, (taken, message)) = tokio::try_join!(http, message)?;
+        let plainly = async {
+            plain.publish(to_plain).await;
+            // if it is lost, that is the time
+            let _ = tokio::time::timeout(LIMIT, plain.expect_effect(to_plain)).await;
+            Ok(begun.elapsed().as_secs_f64())
+        };
+        let (http, (taken, message), plainly) = tokio::try_join!(http, message, plainly)?;
         self.http.push(http);
         self.taken.push(taken);
         self.message.push(message);
-        Ok([over_http, by_message])
+        self.plain.push(plainly);
+        Ok(numbers)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, rc::Rc};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use nix::sys::signal::{Signal, kill};
 
 use crate::{
@@ -48,6 +48,7 @@ pub(super) struct Processes {
     postgres: Rc<Control>,
     /// What is in the command line of the broker, and of workers.
     broker: PathBuf,
+    broker_url: String,
     runner: PathBuf,
 }
 
@@ -58,8 +59,14 @@ impl Processes {
             jobs: control("jobs")?,
             postgres: control("postgres")?,
             broker: platform.data.join("rabbitmq"),
+            broker_url: platform.broker.as_ref().map_err(|why| anyhow!("no broker: {why}"))?.url(),
             runner: platform.programs.join("atelier-runner"),
         })
+    }
+
+    /// The address of the broker, for one who may do everything.
+    pub(super) fn broker_url(&self) -> String {
+        self.broker_url.clone()
     }
 
     /// Kills without a warning.

@@ -7,7 +7,7 @@ use ids::{JobId, WorkerId};
 use sqlx::PgConnection;
 
 use super::{
-    rows::{self, job_key, worker_key},
+    rows::{self, job_key, tenant_key, worker_key},
     store::{self, JobRow, WorkerRow},
     world::World,
 };
@@ -15,6 +15,7 @@ use crate::{
     job::{JobState, QueuedReason},
     pool::{Changed, PoolChange},
     schedule::{Ending, Event, Job, Millis, Refused, State, WorkerState},
+    share,
 };
 
 /// Changes that are read at a time.
@@ -43,17 +44,24 @@ impl World {
             .iter()
             .filter_map(|one| match one {
                 Changed::Job(id) => Some(*id),
-                Changed::Worker(_) => None,
+                Changed::Worker(_) | Changed::Tenant(_) => None,
             })
             .collect();
         let workers: Vec<WorkerId> = changed
             .iter()
             .filter_map(|one| match one {
                 Changed::Worker(id) => Some(*id),
-                Changed::Job(_) => None,
+                Changed::Job(_) | Changed::Tenant(_) => None,
             })
             .collect();
         self.compare(conn, &jobs, &workers, now).await?;
+        for one in &changed {
+            if let Changed::Tenant(id) = one {
+                let found = share::find(conn, self.id, *id).await?.map(|found| found.share);
+                let share = rows::share(found.unwrap_or_default());
+                self.pool.apply(Event::ShareSet(tenant_key(*id), share), now)?;
+            }
+        }
         let next = read
             .next_cursor
             .parse()

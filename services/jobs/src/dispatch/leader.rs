@@ -86,7 +86,7 @@ impl Leader<'_> {
         let loaded = World::load(&mut tx, self.pool, (state.clock)(), keep_warm).await?;
         drop(tx);
         let Some(mut world) = loaded else { return Ok(()) };
-        let _leading = state.metrics.leading();
+        let mut leading = state.metrics.leading();
         tracing::info!(pool.id = %self.pool, epoch = self.epoch, jobs = world.jobs, "leading a pool");
         let mut submitted = state.submitted.subscribe();
         let (mut looked, mut stored) = (None::<Instant>, Instant::now());
@@ -97,6 +97,7 @@ impl Leader<'_> {
                 if !Box::pin(self.look_after_workers(&mut world)).await? {
                     return Ok(());
                 }
+                leading.below_guarantee(world.pool.below_guarantee());
             }
             let mut tx = state.db.worker().await?;
             let is_current = world.follow(&mut tx, millis((state.clock)())).await?;

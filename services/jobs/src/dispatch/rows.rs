@@ -15,9 +15,11 @@ use crate::{
         self, Attempt, Entry, FIRM_AFTER, Job, Millis, NodeId, Shape, Slice, SpecId, State, Tenure, Worker,
         WorkerState,
     },
-    worker,
+    share, worker,
 };
 
+/// Weights are in hundredths, those of the scheduler in thousandths.
+const WEIGHT: u32 = 10;
 /// Duration of loading a model.
 const LOAD: Millis = 20_000;
 
@@ -68,6 +70,16 @@ pub(super) fn tenant_key(id: TenantId) -> schedule::TenantId {
 
 pub(super) fn tenant_id(key: schedule::TenantId) -> TenantId {
     TenantId::from_uuid(uuid::Uuid::from_u128(key.0))
+}
+
+/// What a tenant with this share is entitled to.
+pub(super) fn share(of: share::Share) -> schedule::Share {
+    schedule::Share {
+        weight: of.weight.saturating_mul(WEIGHT),
+        guarantee: of.guarantee,
+        limit: of.limit.unwrap_or(u32::MAX),
+        urgent: of.urgent,
+    }
 }
 
 pub(super) fn spec_key(name: &str) -> SpecId {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use db::Db;
-use ids::{JobId, PoolId};
+use ids::{JobId, PoolId, TenantId};
 use jiff::Timestamp;
 use moka::future::Cache;
 use sqlx::PgConnection;
@@ -19,6 +19,7 @@ use crate::{
     job::Level,
     schedule::{
         Arrivals, Estimate, Event, Explanation, Forecast, Job, Millis, NodeCapacity, Outlook, Pool, SpecId,
+        Used,
     },
 };
 
@@ -138,6 +139,18 @@ impl Views {
     /// If the database fails.
     pub(crate) async fn capacity(&self, pool: PoolId) -> Result<Option<Capacity>, Arc<sqlx::Error>> {
         Ok(self.view(pool).await?.map(|view| view.capacity()))
+    }
+
+    /// Returns what a tenant uses of a pool; none if the pool is gone.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub(crate) async fn used(
+        &self,
+        pool: PoolId,
+        tenant: TenantId,
+    ) -> Result<Option<Used>, Arc<sqlx::Error>> {
+        Ok(self.view(pool).await?.map(|view| view.world.pool.used_by(rows::tenant_key(tenant))))
     }
 
     async fn view(&self, pool: PoolId) -> Result<Option<Arc<View>>, Arc<sqlx::Error>> {

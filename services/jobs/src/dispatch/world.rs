@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use feed::Cursor;
-use ids::{PoolId, WorkerId};
+use ids::{PoolId, TenantId, WorkerId};
 use sqlx::PgConnection;
 
 use super::{
@@ -17,6 +17,7 @@ use crate::{
         Entry, Group, GroupId, GroupMode, Millis, Pool, Settings, Share, Slice, Snapshot, Spec, SpecId,
         State, Tenant, Tenure,
     },
+    share,
 };
 
 /// Successful attempts that estimates are learned from.
@@ -69,6 +70,7 @@ impl World {
         let spec_names: BTreeMap<_, _> = specs.iter().copied().zip(names).collect();
         let estimates = Estimates::of(store::durations(conn, DURATIONS).await?);
         let uses = store::uses(conn, id).await?;
+        let shares = share::of_pool(conn, id).await?;
         let group_nodes = store::group_nodes(conn, id).await?;
         let job_rows = store::open_jobs(conn, id).await?;
         let worker_rows = store::ready_workers(conn, id).await?;
@@ -88,7 +90,7 @@ impl World {
                 specs: specs.iter().map(|spec| (*spec, Spec::default())).collect(),
                 ..Settings::default()
             },
-            tenants: tenants(&uses),
+            tenants: tenants(&uses, &shares),
             workers: worker_rows.iter().map(rows::worker).collect(),
             epoch: uses.iter().filter_map(|row| u64::try_from(row.epoch).ok()).max().unwrap_or_default(),
             groups: groups(&group_nodes, &jobs, &worker_rows, now),
@@ -173,14 +175,14 @@ fn groups(
     groups
 }
 
-fn tenants(uses: &[store::UseRow]) -> Vec<Tenant> {
+fn tenants(uses: &[store::UseRow], shares: &[share::Stored]) -> Vec<Tenant> {
+    let shares = shares.iter().map(|row| (row.tenant, (rows::share(row.share), 0)));
+    let mut tenants: BTreeMap<TenantId, (Share, u128)> = shares.collect();
     let latest = uses.iter().map(|row| row.epoch).max().unwrap_or_default();
     // all rows of a pool are stored together; one of an earlier epoch has decayed to nothing
-    let current = uses.iter().filter(|row| row.epoch == latest);
-    let tenant = |row: &store::UseRow| Tenant {
-        id: tenant_key(row.tenant_id),
-        share: Share::default(),
-        usage: row.used.parse().unwrap_or_default(),
-    };
-    current.map(tenant).collect()
+    for row in uses.iter().filter(|row| row.epoch == latest) {
+        tenants.entry(row.tenant_id).or_default().1 = row.used.parse().unwrap_or_default();
+    }
+    let tenant = |(id, (share, usage))| Tenant { id: tenant_key(id), share, usage };
+    tenants.into_iter().map(tenant).collect()
 }

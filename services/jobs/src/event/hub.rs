@@ -13,7 +13,7 @@ use serde::Deserialize;
 use service::Workers;
 use tokio::{sync::watch, time::sleep};
 
-use super::store::{self, EVENTS};
+use super::store::{self, EVENTS, TENANTS};
 
 /// How often new events are read.
 const LOOK: Duration = Duration::from_millis(200);
@@ -55,7 +55,7 @@ impl Hub {
 
     async fn run(&self) -> anyhow::Result<()> {
         let mut tx = self.0.db.worker().await?;
-        let mut position = EVENTS.end(&mut tx).await?;
+        let mut position = TENANTS.end(&mut tx).await?;
         drop(tx);
         // for what was written before that
         self.0.feed.wake();
@@ -64,7 +64,7 @@ impl Hub {
         }
         loop {
             let mut tx = self.0.db.worker().await?;
-            let page = store::follow::<Whose>(&mut tx, &position).await?;
+            let page = store::follow::<Whose>(&mut tx, TENANTS, &position).await?;
             drop(tx);
             if !page.items.is_empty() {
                 self.0.feed.wake();

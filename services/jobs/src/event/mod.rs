@@ -17,5 +17,4 @@ pub(crate) use feed_http::routes as feed_routes;
 pub(crate) use http::routes;
 pub(crate) use hub::Hub;
 pub(crate) use model::{EventType, JobEvent};
-pub(crate) use store::EVENTS;
 pub(crate) use watch::Watches;

@@ -9,7 +9,10 @@ use super::model::{EventType, JobEvent};
 use crate::job::{JobState, Kind, Phase};
 
 /// The events of all jobs. Read often, without notifications, which would make commits wait for each other.
-pub(crate) const EVENTS: Outbox = Outbox { table: "job_event_feed", channel: "job_event_feed" };
+pub(super) const EVENTS: Outbox = Outbox { table: "job_event_feed", channel: "job_event_feed" };
+
+/// The same events, of which only the tenants are told.
+pub(super) const TENANTS: Outbox = Outbox { table: "job_event_tenants", channel: "job_event_feed" };
 
 /// Events of the feed that are read at a time.
 const PAGE: u32 = 500;
@@ -110,9 +113,10 @@ pub(super) async fn list_of_tenant(
 /// job are in order.
 pub(super) async fn follow<T: DeserializeOwned>(
     conn: &mut PgConnection,
+    outbox: Outbox,
     after: &Cursor,
 ) -> sqlx::Result<Page<T>> {
-    EVENTS.page(conn, after, PAGE).await
+    outbox.page(conn, after, PAGE).await
 }
 
 /// How a job is: the number of its latest event, and how far its attempt is.

@@ -160,7 +160,7 @@ impl Follower {
 
     async fn read(&self) -> sqlx::Result<Page<JobEvent>> {
         let mut tx = self.state.db.tenant(self.tenant).await?;
-        store::follow(&mut tx, &self.position).await
+        store::follow(&mut tx, EVENTS, &self.position).await
     }
 
     /// A sign of life. It tells how far a filtered stream was read.

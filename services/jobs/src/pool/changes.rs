@@ -1,6 +1,6 @@
 //! What the scheduler of a pool follows.
 
-use ids::{JobId, PoolId, WorkerId};
+use ids::{JobId, PoolId, TenantId, WorkerId};
 use serde::{Deserialize, Serialize};
 use sqlx::{PgConnection, types::Json};
 
@@ -10,6 +10,8 @@ use sqlx::{PgConnection, types::Json};
 pub(crate) enum Changed {
     Job(JobId),
     Worker(WorkerId),
+    /// The share of a tenant.
+    Tenant(TenantId),
 }
 
 /// A row of a pool that has changed.

@@ -9,4 +9,4 @@ mod tenant_http;
 
 pub(crate) use changes::{Changed, PoolChange, publish};
 pub(crate) use http::routes;
-pub(crate) use store::{ForJobs, find, find_for_jobs, find_others};
+pub(crate) use store::{ForJobs, find, find_for_jobs, find_for_update, find_others, is_usable};

@@ -92,7 +92,7 @@ pub(super) async fn usable(
 }
 
 /// Whether a pool runs jobs of a tenant.
-pub(super) async fn is_usable(conn: &mut PgConnection, tenant: TenantId, id: PoolId) -> sqlx::Result<bool> {
+pub(crate) async fn is_usable(conn: &mut PgConnection, tenant: TenantId, id: PoolId) -> sqlx::Result<bool> {
     sqlx::query_scalar!(
         r#"select exists (select from pools where id = $2 and (not dedicated or owner_id = $1)) as "found!""#,
         tenant as TenantId,
@@ -192,7 +192,7 @@ pub(crate) async fn find(conn: &mut PgConnection, id: PoolId) -> sqlx::Result<Op
 }
 
 /// As [`find`], and locks the pool.
-pub(super) async fn find_for_update(conn: &mut PgConnection, id: PoolId) -> sqlx::Result<Option<Pool>> {
+pub(crate) async fn find_for_update(conn: &mut PgConnection, id: PoolId) -> sqlx::Result<Option<Pool>> {
     let locked = sqlx::query_scalar!("select id from pools where id = $1 for no key update", id as PoolId);
     locked.fetch_optional(&mut *conn).await?;
     find(conn, id).await

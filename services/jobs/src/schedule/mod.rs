@@ -41,4 +41,5 @@ pub use model::{
     WorkerState,
 };
 pub use pool::{Pool, Snapshot};
+pub use share::Used;
 pub use simulation::{Simulation, Step};

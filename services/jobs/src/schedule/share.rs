@@ -99,7 +99,32 @@ impl Account {
     }
 }
 
+/// What a tenant uses of a pool.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Units of running jobs.
+    pub units: u32,
+    /// Of these, units of urgent jobs.
+    pub urgent: u32,
+    /// Jobs that wait for units.
+    pub queued: u32,
+}
+
 impl Pool {
+    /// What a tenant uses.
+    #[must_use]
+    pub fn used_by(&self, id: TenantId) -> Used {
+        let used =
+            |account: &Account| Used { units: account.held, urgent: account.urgent, queued: account.queued };
+        self.accounts.get(&id).map(used).unwrap_or_default()
+    }
+
+    /// Number of tenants with jobs that wait for units that are guaranteed to them.
+    #[must_use]
+    pub fn below_guarantee(&self) -> usize {
+        self.order.iter().take_while(|(rank, _)| matches!(rank, Rank::Owed(_))).count()
+    }
+
     /// Changes an account and keeps the order of tenants. An unknown tenant has the default share.
     pub(super) fn change_account<T>(&mut self, id: TenantId, change: impl FnOnce(&mut Account) -> T) -> T {
         let account = self

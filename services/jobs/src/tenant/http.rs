@@ -12,7 +12,7 @@ use super::{
     model::{TenantFate, TenantOrder, TenantProgress},
     store,
 };
-use crate::{job, state::AppState, webhook};
+use crate::{job, share, state::AppState, webhook};
 
 /// Jobs that one call cancels, at most.
 const BATCH: i64 = 200;
@@ -22,7 +22,7 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// Carries out the state of a tenant: unless it is active, no jobs are submitted; when it is deleted, its open jobs are
-/// cancelled, and its webhooks are deleted with its storages. Repeat the call until it is done.
+/// cancelled, and its webhooks and shares of pools are deleted with its storages. Repeat the call until it is done.
 #[utoipa::path(
     put, path = "/internal/v1/tenants/{id}", operation_id = "put_tenant", tag = "internal",
     params(("id" = TenantId, Path, description = "Tenant id")),
@@ -46,6 +46,7 @@ async fn put_tenant(
         // until then the deletion can be taken back
         if order.delete_storages {
             webhook::delete_of_tenant(&mut tx, id).await?;
+            share::delete_of_tenant(&mut tx, id).await?;
         }
     }
     if is_new {

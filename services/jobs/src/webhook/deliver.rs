@@ -82,7 +82,7 @@ impl Webhooks {
 
     /// Starts the workers `jobs.webhooks`, and `.queue` and `.listen` of it.
     pub(crate) fn start(&self, hub: &Hub, workers: &Workers) {
-        let (db, feed) = (self.db.clone(), hub.feed().clone());
+        let (db, feed) = (self.db.clone(), hub.feed().with(fan_out::EVENTS));
         workers.spawn("jobs.webhooks", move |stop| {
             let (db, feed) = (db.clone(), feed.clone());
             async move { fan_out::run(&db, &feed, &stop).await }

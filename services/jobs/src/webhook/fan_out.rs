@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use db::Db;
-use feed::{Change, Changes, Cursor, Feed, Wait};
+use feed::{Change, Changes, Cursor, Feed, Outbox, Wait};
 use ids::{DeliveryId, TenantId};
 use jiff::Timestamp;
 use serde_json::json;
@@ -14,7 +14,10 @@ use super::{
     deliveries::{self, NewDelivery},
     store::{self, Target},
 };
-use crate::event::{EVENTS, JobEvent};
+use crate::event::JobEvent;
+
+/// The events of tenants that have webhooks.
+pub(super) const EVENTS: Outbox = Outbox { table: "webhook_event_feed", channel: "job_event_feed" };
 
 /// How long a read of the feed waits for events.
 const WAIT: Duration = Duration::from_secs(20);

@@ -34,6 +34,7 @@ mod personal;
 mod pools;
 mod programs;
 mod runner;
+mod shares;
 mod streams;
 mod tenants;
 mod training;

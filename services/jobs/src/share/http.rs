@@ -1,0 +1,168 @@
+//! `/v1/platform-pools/{id}/shares` for administrators, `/v1/pools/{id}/share` for members.
+
+use api::{
+    Checks, ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply,
+};
+use auth::{Admin, Member};
+use axum::{extract::State, http::StatusCode};
+use ids::{PoolId, TenantId};
+use sqlx::PgConnection;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    model::{PoolShare, Share, ShareInUse},
+    store,
+};
+use crate::{
+    error::Error,
+    pool::{self, Changed},
+    state::AppState,
+};
+
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(list_platform_pool_shares))
+        .routes(routes!(get_platform_pool_share, put_platform_pool_share, delete_platform_pool_share))
+        .routes(routes!(get_pool_share))
+}
+
+/// Lists the shares that were set for tenants in a pool, by tenant. All others have the defaults. For administrators.
+#[utoipa::path(
+    get, path = "/v1/platform-pools/{id}/shares", operation_id = "list_platform_pool_shares", tag = "pools",
+    params(("id" = PoolId, Path, description = "Pool id"), PageParams),
+    responses((status = 200, description = "A page", body = Page<PoolShare>))
+)]
+async fn list_platform_pool_shares(
+    State(state): State<AppState>,
+    _: Admin,
+    Path(id): Path<PoolId>,
+    Query(params): Query<PageParams>,
+) -> Result<Json<Page<PoolShare>>, Problem> {
+    let page = params.request()?;
+    let mut tx = state.db.admin().await?;
+    expect_pool(&mut tx, id).await?;
+    let rows = store::list(&mut tx, id, page.after, page.rows()).await?;
+    let view = |row: store::Stored| PoolShare { tenant_id: row.tenant, share: row.share };
+    Ok(Json(page.page(rows, |row| row.tenant).map(view)))
+}
+
+/// Returns the share that was set for a tenant. For administrators.
+#[utoipa::path(
+    get, path = "/v1/platform-pools/{id}/shares/{tenant_id}", operation_id = "get_platform_pool_share", tag = "pools",
+    params(
+        ("id" = PoolId, Path, description = "Pool id"),
+        ("tenant_id" = TenantId, Path, description = "Tenant id")
+    ),
+    responses((status = 200, description = "The share", body = PoolShare))
+)]
+async fn get_platform_pool_share(
+    State(state): State<AppState>,
+    _: Admin,
+    Path((id, tenant)): Path<(PoolId, TenantId)>,
+) -> Result<(ETag, Json<PoolShare>), Problem> {
+    let mut tx = state.db.admin().await?;
+    let found = store::find(&mut tx, id, tenant).await?.ok_or(Error::NotFound)?;
+    Ok((ETag(found.generation), Json(PoolShare { tenant_id: tenant, share: found.share })))
+}
+
+/// Sets the whole share of a tenant; for a tenant without one, with `If-Match: *`. It counts for jobs that start afterwards:
+/// those that run go on, unless they take what is guaranteed to others. For administrators.
+#[utoipa::path(
+    put, path = "/v1/platform-pools/{id}/shares/{tenant_id}", operation_id = "put_platform_pool_share", tag = "pools",
+    params(
+        ("id" = PoolId, Path, description = "Pool id"),
+        ("tenant_id" = TenantId, Path, description = "Tenant id"),
+        IdempotencyKey, IfMatch
+    ),
+    request_body = Share,
+    responses((status = 200, description = "The share", body = PoolShare)),
+    extensions(("x-problems" = json!([ProblemType::ChangedMeanwhile])))
+)]
+async fn put_platform_pool_share(
+    State(state): State<AppState>,
+    _: Admin,
+    Path((id, tenant)): Path<(PoolId, TenantId)>,
+    key: IdempotencyKey,
+    if_match: IfMatch,
+    Json(share): Json<Share>,
+) -> Result<Reply, Problem> {
+    let mut checks = Checks::default();
+    share.check(&mut checks);
+    checks.finish()?;
+    let reply = key
+        .once(state.db.admin().await?, "admin", &(id, tenant, share), async |tx| {
+            lock_pool(tx, id).await?;
+            if let Some(found) = store::find(tx, id, tenant).await? {
+                if_match.check(found.generation)?;
+            }
+            let generation = store::put(tx, id, tenant, &share).await?;
+            pool::publish(tx, id, &Changed::Tenant(tenant)).await?;
+            Ok(Reply::json(StatusCode::OK, &PoolShare { tenant_id: tenant, share })?.etag(generation))
+        })
+        .await?;
+    state.submitted.send_replace(());
+    Ok(reply)
+}
+
+/// Removes the share of a tenant, which has the defaults from then on. For administrators.
+#[utoipa::path(
+    delete, path = "/v1/platform-pools/{id}/shares/{tenant_id}", operation_id = "delete_platform_pool_share", tag = "pools",
+    params(
+        ("id" = PoolId, Path, description = "Pool id"),
+        ("tenant_id" = TenantId, Path, description = "Tenant id"),
+        IdempotencyKey
+    ),
+    responses((status = 204, description = "Deleted"))
+)]
+async fn delete_platform_pool_share(
+    State(state): State<AppState>,
+    _: Admin,
+    Path((id, tenant)): Path<(PoolId, TenantId)>,
+    key: IdempotencyKey,
+) -> Result<Reply, Problem> {
+    let reply = key
+        .once(state.db.admin().await?, "admin", &(id, tenant), async |tx| {
+            lock_pool(tx, id).await?;
+            if !store::delete(tx, id, tenant).await? {
+                return Err(Error::NotFound.into());
+            }
+            pool::publish(tx, id, &Changed::Tenant(tenant)).await?;
+            Ok(Reply::no_content())
+        })
+        .await?;
+    state.submitted.send_replace(());
+    Ok(reply)
+}
+
+/// Returns what the tenant is entitled to in a pool, and what it uses: at most a second old.
+#[utoipa::path(
+    get, path = "/v1/pools/{id}/share", operation_id = "get_pool_share", tag = "pools",
+    params(("id" = PoolId, Path, description = "Pool id")),
+    responses((status = 200, description = "The share", body = ShareInUse))
+)]
+async fn get_pool_share(
+    State(state): State<AppState>,
+    member: Member,
+    Path(id): Path<PoolId>,
+) -> Result<Json<ShareInUse>, Problem> {
+    let mut tx = state.db.tenant(member.tenant).await?;
+    if !pool::is_usable(&mut tx, member.tenant, id).await? {
+        return Err(Error::NotFound.into());
+    }
+    let share = store::find(&mut tx, id, member.tenant).await?.map(|found| found.share).unwrap_or_default();
+    drop(tx);
+    let used =
+        state.views.used(id, member.tenant).await.map_err(Problem::internal)?.ok_or(Error::NotFound)?;
+    Ok(Json(ShareInUse { share, workers: used.units, urgent_workers: used.urgent, queued: used.queued }))
+}
+
+async fn expect_pool(conn: &mut PgConnection, id: PoolId) -> Result<(), Problem> {
+    pool::find(conn, id).await?.ok_or(Error::NotFound)?;
+    Ok(())
+}
+
+/// Lets one change of the shares of a pool at a time.
+async fn lock_pool(conn: &mut PgConnection, id: PoolId) -> Result<(), Problem> {
+    pool::find_for_update(conn, id).await?.ok_or(Error::NotFound)?;
+    Ok(())
+}
