@@ -85,17 +85,19 @@ async fn consume(url: String, effects: Effects) {
 }
 
 async fn consume_once(url: &str, effects: &Effects) -> anyhow::Result<()> {
-    let (_connection, channel) = tokio::time::timeout(CALL, connect(url)).await??;
-    channel.basic_qos(1, BasicQosOptions::default()).await?;
-    let consuming = BasicConsumeOptions::default();
-    let mut messages =
-        channel.basic_consume(QUEUE.into(), "".into(), consuming, FieldTable::default()).await?;
-    while let Some(message) = messages.next().await {
-        let message = message?;
+    let (connection, channel) = tokio::time::timeout(CALL, connect(url)).await??;
+    tokio::time::timeout(CALL, channel.basic_qos(1, BasicQosOptions::default())).await??;
+    let options = BasicConsumeOptions::default();
+    let consume = channel.basic_consume(QUEUE.into(), "".into(), options, FieldTable::default());
+    let mut messages = tokio::time::timeout(CALL, consume).await??;
+    // what waits for a connection that is lost may wait for ever
+    while connection.status().connected() {
+        let Ok(message) = tokio::time::timeout(PAUSE, messages.next()).await else { continue };
+        let message = message.context("the consumer was ended")??;
         let number = Uuid::from_slice(&message.data)?;
         sleep(WORK).await;
         *effects.lock().unwrap_or_else(PoisonError::into_inner).entry(number).or_default() += 1;
-        message.ack(BasicAckOptions::default()).await?;
+        tokio::time::timeout(CALL, message.ack(BasicAckOptions::default())).await??;
     }
     Ok(())
 }

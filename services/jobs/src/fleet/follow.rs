@@ -10,8 +10,8 @@ use tokio::time::sleep;
 use super::store;
 use crate::state::AppState;
 
-/// How long a read waits for an event.
-const WAIT: Duration = Duration::from_secs(15);
+/// How long a read waits for an event: less than a call may take.
+const WAIT: Duration = Duration::from_secs(5);
 /// Delay after a failure. Meanwhile workers are compared with their instances from time to time.
 const RETRY: Duration = Duration::from_secs(1);
 
