@@ -205,6 +205,8 @@ async fn create(platform: &Platform, name: &'static str, hosts: &[String; 2], de
     let dead = insert_dead_message(platform, &id, &mq).await;
     let pool = first(admin, "/v1/platform-pools").await;
     let worker = first(admin, &format!("/v1/platform-pools/{pool}/workers")).await;
+    let share = format!("/v1/platform-pools/{pool}/shares/{id}");
+    let _ = admin.header("if-match", "*").put(&share, json!({ "weight": 200 })).await.expect(200);
 
     let terminal = Terminal::open(&client, &owner.token, &format!("{path}/terminal?command=cat")).await;
 
