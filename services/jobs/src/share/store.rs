@@ -104,7 +104,7 @@ pub(super) async fn put(
     .await
 }
 
-/// Deletes a share. False if there is none.
+/// Deletes a share. Returns whether there was one.
 pub(super) async fn delete(conn: &mut PgConnection, pool: PoolId, tenant: TenantId) -> sqlx::Result<bool> {
     let deleted = sqlx::query!(
         "delete from pool_shares where pool_id = $1 and tenant_id = $2",

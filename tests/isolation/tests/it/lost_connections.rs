@@ -24,7 +24,7 @@ const READS: [&str; 10] = [
     "/v1/api-keys",
 ];
 /// Rounds over all reads, by each reader.
-const ROUNDS: usize = 12;
+const ROUNDS: usize = 18;
 const READERS: usize = 4;
 /// Writes of each kind.
 const WRITES: usize = 12;
@@ -160,7 +160,7 @@ async fn requests_whose_connection_postgres_terminates_are_answered_503() {
         let _: i64 = sqlx::query_scalar(terminate).fetch_one(&mut *conn.lock().await).await.unwrap();
     })
     .await;
-    assert!(answers.contains_key("503 unavailable"), "no request has met a loss: {answers:?}");
+    assert!(answers.get("503 unavailable").is_some_and(|times| *times > 5), "{answers:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -169,5 +169,5 @@ async fn requests_whose_connection_to_postgres_is_cut_are_answered_503() {
     let proxy = DatabaseProxy::start(db.upstream()).await;
     let platform = Platform::on(Arc::new(db.behind(&proxy))).await;
     let answers = use_while(&platform, async || proxy.cut()).await;
-    assert!(answers.contains_key("503 unavailable"), "no request has met a loss: {answers:?}");
+    assert!(answers.get("503 unavailable").is_some_and(|times| *times > 5), "{answers:?}");
 }
