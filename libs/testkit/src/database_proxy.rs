@@ -11,6 +11,9 @@ use tokio::{
     sync::watch,
 };
 
+/// Less than the header of a message: Postgres has 5 bytes, AMQP 7.
+const PART_OF_A_MESSAGE: usize = 4;
+
 /// The proxy. It ends with the runtime.
 #[derive(Debug)]
 pub struct DatabaseProxy {
@@ -43,8 +46,7 @@ impl DatabaseProxy {
         self.address
     }
 
-    /// Closes all connections after half of the bytes that they forward next, in either direction: what a process that
-    /// is killed has sent ends anywhere.
+    /// Closes all connections within the next message, in either direction: none that is sent from now on arrives.
     pub fn cut(&self) {
         self.cuts.send_modify(|cuts| *cuts += 1);
     }
@@ -59,8 +61,8 @@ async fn forward(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, cuts: watch::R
             Ok(read) => read,
         };
         let is_cut = cuts.has_changed().unwrap_or(true);
-        let bytes = if is_cut { &buffer[..read / 2] } else { &buffer[..read] };
-        if to.write_all(bytes).await.is_err() || is_cut {
+        let forwarded = if is_cut { read.min(PART_OF_A_MESSAGE) } else { read };
+        if to.write_all(&buffer[..forwarded]).await.is_err() || is_cut {
             return;
         }
     }
