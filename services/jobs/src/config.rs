@@ -33,6 +33,9 @@ pub struct Config {
     /// Jobs that have ended.
     #[serde(default)]
     pub ended: EndedConfig,
+    /// What tenants may have.
+    #[serde(default)]
+    pub limits: LimitsConfig,
     /// Scheduling, and when workers are lost.
     #[serde(default)]
     pub scheduler: SchedulerConfig,
@@ -83,6 +86,20 @@ pub struct EndedConfig {
 impl Default for EndedConfig {
     fn default() -> Self {
         Self { days: const { NonZeroU16::new(90).unwrap() } }
+    }
+}
+
+/// What tenants may have.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsConfig {
+    /// Jobs of a tenant that wait or run, about (default 100000).
+    pub open_jobs_per_tenant: u32,
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        Self { open_jobs_per_tenant: 100_000 }
     }
 }
 

@@ -30,6 +30,9 @@ pub(crate) enum Error {
     /// The job, in this state, does not wait any more.
     #[error("the job does not wait: {0:?}")]
     NotQueued(JobState),
+    /// The tenant has this many jobs that have not ended, the most.
+    #[error("the tenant has {0} open jobs")]
+    TooManyJobs(u32),
     /// The request number is that of this job, which was submitted otherwise or deleted.
     #[error("the request number is that of {0}")]
     ReqNoReused(JobId),
@@ -101,6 +104,11 @@ impl From<Error> for Problem {
                 format!("Only jobs that wait can be changed; its state is {}.", state.as_str()),
             )
             .with("state", state.as_str()),
+            Error::TooManyJobs(limit) => Self::new(
+                ProblemType::TooManyJobs,
+                format!("The tenant has {limit} jobs that have not ended, the most that it may have."),
+            )
+            .with("limit", limit),
             Error::ReqNoReused(job) => Self::new(
                 ProblemType::ReqNoReused,
                 "A job with this `req_no` was submitted with other content, or was deleted.",

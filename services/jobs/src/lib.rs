@@ -45,7 +45,7 @@ use sqlx::migrate::Migrator;
 
 pub use app::{App, metrics, openapi, serve};
 pub use config::{
-    Config, EndedConfig, FleetConfig, MqConfig, SchedulerConfig, StreamsConfig, WebhooksConfig,
+    Config, EndedConfig, FleetConfig, LimitsConfig, MqConfig, SchedulerConfig, StreamsConfig, WebhooksConfig,
 };
 
 /// Name of the service, its schema and its roles.

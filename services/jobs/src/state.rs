@@ -17,6 +17,7 @@ use crate::{
     cost,
     dispatch::Views,
     event::{Hub, Watches},
+    job::OpenJobs,
     metrics::JobMetrics,
     mq::Door,
     webhook::Webhooks,
@@ -38,6 +39,7 @@ pub(crate) struct Inner {
     /// Ends open polls: the shutdown of the process.
     pub(crate) stop: CancellationToken,
     pub(crate) views: Views,
+    pub(crate) open_jobs: OpenJobs,
     /// Jobs whose events are followed.
     pub(crate) watches: Watches,
     /// Tenants whose events are followed, and the feed of all events.
@@ -71,6 +73,7 @@ impl AppState {
         let counters = JobMetrics::register(metrics);
         Ok(Self(Arc::new(Inner {
             views: Views::new(&db, config.scheduler, clock),
+            open_jobs: OpenJobs::new(config.limits.open_jobs_per_tenant),
             watches: Watches::new(&db),
             hub: Hub::new(&db),
             streams: Streams::default(),

@@ -184,6 +184,7 @@ impl Platform {
                 }),
                 callers: callers(),
                 ended: EndedConfig::default(),
+                limits: atelier_jobs::LimitsConfig::default(),
                 scheduler: SchedulerConfig::default(),
                 fleet: None,
                 stock: None,

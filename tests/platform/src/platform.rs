@@ -334,6 +334,7 @@ impl Platform {
             mq: None,
             callers: callers(),
             ended: atelier_jobs::EndedConfig::default(),
+            limits: atelier_jobs::LimitsConfig::default(),
             scheduler,
             fleet: Some(atelier_jobs::FleetConfig {
                 gpu: endpoint(self.gpu.url()),

@@ -270,6 +270,9 @@ problems! {
     TooManyWebhooks = CONFLICT "too-many-webhooks", "Too many webhooks",
         "Delete webhooks that are no longer used.",
         { limit: integer "Webhooks that a tenant may have." };
+    TooManyJobs = CONFLICT "too-many-jobs", "Too many jobs",
+        "Wait until some jobs have ended, or cancel some, then send the request again.",
+        { limit: integer "Jobs of a tenant that may be open at a time." };
     TooManyShareLinks = CONFLICT "too-many-share-links", "Too many share links",
         "Delete links that are no longer used.",
         { limit: integer "Links that an instance may have." };

@@ -290,28 +290,39 @@ async fn ports_of_the_instance_are_forwarded_and_no_others() {
     // what the instance would serve: the addresses of pods are addresses of this machine
     let own = serve(format!("{pod_ip}:0").parse().unwrap(), "own").await;
     let inner = serve("127.0.0.1:0".parse().unwrap(), "inner").await;
-    let (to_own, to_inner, to_none, elsewhere) = (free_port(), free_port(), free_port(), free_port());
-    let mut ssh = person.program("ssh");
-    for (local, target) in [
-        (to_own, format!("{id}:{own}")),
-        (to_inner, format!("localhost:{inner}")),
-        (to_none, format!("localhost:{}", free_port())),
-        (elsewhere, format!("169.254.169.254:{inner}")),
-    ] {
-        ssh.args(["-L", &format!("127.0.0.1:{local}:{target}")]);
-    }
-    let mut forwarding = ssh.args(["-N", &format!("{id}@127.0.0.1")]).spawn().unwrap();
+    let targets = [
+        format!("{id}:{own}"),
+        format!("localhost:{inner}"),
+        format!("localhost:{}", free_port()),
+        format!("169.254.169.254:{inner}"),
+    ];
     let fetch = async |port: u16| {
         let answer = reqwest::get(format!("http://127.0.0.1:{port}/")).await.ok()?;
         answer.text().await.ok()
     };
-    eventually("the port is forwarded", async || fetch(to_own).await.filter(|text| text == "own")).await;
+    let (forwarding, [to_own, to_inner, to_none, elsewhere]) = loop {
+        let ports = targets.each_ref().map(|_| free_port());
+        let mut ssh = person.program("ssh");
+        for (port, target) in ports.iter().zip(&targets) {
+            ssh.args(["-L", &format!("127.0.0.1:{port}:{target}")]);
+        }
+        ssh.args(["-N", &format!("{id}@127.0.0.1")]);
+        let mut ended = Box::pin(done(ssh));
+        let own = async || fetch(ports[0]).await.filter(|text| text == "own");
+        tokio::select! {
+            ended = &mut ended => {
+                // another process took a port that was free
+                assert!(ended.err.contains("Address already in use"), "{ended:?}");
+            }
+            _ = eventually("the port is forwarded", own) => break (ended, ports),
+        }
+    };
     assert_eq!(fetch(to_inner).await.as_deref(), Some("inner"));
     let all = futures::future::join_all((0..20).map(|_| fetch(to_own))).await;
     assert!(all.iter().all(|text| text.as_deref() == Some("own")));
     assert_eq!(fetch(to_none).await, None);
     assert_eq!(fetch(elsewhere).await, None);
-    forwarding.kill().await.unwrap();
+    drop(forwarding);
     // nothing is forwarded to the client, nor its agent and display
     let mut reverse = person.program("ssh");
     reverse.args(["-R", &format!("{}:localhost:22", free_port()), "-N", &format!("{id}@127.0.0.1")]);

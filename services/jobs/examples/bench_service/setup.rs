@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use atelier_jobs::{
-    App, Config, EndedConfig, MIGRATIONS, MqConfig, NAME, SchedulerConfig, StreamsConfig, WebhooksConfig,
+    App, Config, EndedConfig, LimitsConfig, MIGRATIONS, MqConfig, NAME, SchedulerConfig, StreamsConfig,
+    WebhooksConfig,
 };
 use auth::Role;
 use clients::Endpoint;
@@ -44,6 +45,7 @@ impl Site {
             mq: None,
             callers: testkit::callers(),
             ended: EndedConfig::default(),
+            limits: LimitsConfig { open_jobs_per_tenant: u32::MAX },
             scheduler: SchedulerConfig::default(),
             fleet: None,
             stock: None,

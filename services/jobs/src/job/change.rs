@@ -11,6 +11,7 @@ use super::{
     inputs,
     model::{Gang, Group, GroupMode, Job, JobState, Level},
     number::{self, Number},
+    open::OpenJobs,
     store::{self, Submission},
     view::{JobChange, NewJob},
 };
@@ -41,11 +42,12 @@ pub(crate) enum Submitted {
 /// Submits a job. A repetition of a request number returns the job that has it.
 pub(super) async fn submit(
     conn: &mut PgConnection,
+    open: &OpenJobs,
     owner: TenantId,
     new: &NewJob,
     now: Timestamp,
 ) -> Result<Job, Error> {
-    let submitted = submit_all(conn, owner, std::slice::from_ref(new), now).await?;
+    let submitted = submit_all(conn, open, owner, std::slice::from_ref(new), now).await?;
     match submitted.into_iter().next().unwrap_or(Err(Error::NotFound))? {
         Submitted::New(job) => Ok(*job),
         Submitted::Known(id) => store::find(conn, owner, id).await?.ok_or(Error::NotFound),
@@ -58,17 +60,22 @@ pub(super) async fn submit(
 /// If the tenant cannot submit any.
 pub(crate) async fn submit_all(
     conn: &mut PgConnection,
+    open: &OpenJobs,
     owner: TenantId,
     all: &[NewJob],
     now: Timestamp,
 ) -> Result<Vec<Result<Submitted, Error>>, Error> {
     tenant::check_active(conn, owner).await?;
+    let mut open = open.of(conn, owner).await?;
     let mut pools = Pools { owner, known: HashMap::new() };
     let mut checked = Vec::with_capacity(all.len());
     for new in all {
         checked.push(match read(new) {
             Ok(submission) => {
-                let pool = check(conn, &mut pools, &submission, now).await?;
+                let mut pool = check(conn, &mut pools, &submission, now).await?;
+                if pool.is_ok() && !open.take() {
+                    pool = Err(Error::TooManyJobs(open.limit));
+                }
                 Ok((submission, pool))
             }
             Err(error) => Err(error),
@@ -94,6 +101,7 @@ pub(crate) async fn submit_all(
     let mut inserted = HashMap::new();
     if !accepted.is_empty() {
         inserted = store::insert(conn, owner, &accepted).await?;
+        open.add(inserted.len());
         for (job, _) in accepted.iter().filter(|(job, _)| !job.inputs.uploads.is_empty()) {
             upload::record_use(conn, owner, job.id, &job.inputs.uploads).await?;
         }

@@ -130,6 +130,7 @@ async fn list_jobs(
     responses((status = 202, description = "The new job", body = JobView)),
     extensions(("x-problems" = json!([
         ProblemType::NoPool, ProblemType::TenantSuspended, ProblemType::ReqNoReused, ProblemType::InputMissing,
+        ProblemType::TooManyJobs,
     ])))
 )]
 async fn create_job(
@@ -145,7 +146,7 @@ async fn create_job(
     inputs::confirm(&state, tenant, std::slice::from_ref(&new)).await?;
     let reply = key
         .once(state.db.tenant(tenant).await?, tenant, &new, async |tx| {
-            let job = change::submit(tx, tenant, &new, (state.clock)()).await?;
+            let job = change::submit(tx, &state.open_jobs, tenant, &new, (state.clock)()).await?;
             reply(tx, job, StatusCode::ACCEPTED).await
         })
         .await?;
@@ -177,7 +178,8 @@ async fn create_job_batch(
     inputs::confirm(&state, tenant, &new.jobs).await?;
     let reply = key
         .once(state.db.tenant(tenant).await?, tenant, &new, async |tx| {
-            let results = change::submit_all(tx, tenant, &new.jobs, (state.clock)()).await?;
+            let results =
+                change::submit_all(tx, &state.open_jobs, tenant, &new.jobs, (state.clock)()).await?;
             let known = results.iter().filter_map(|result| match result {
                 Ok(Submitted::Known(id)) => Some(*id),
                 _ => None,

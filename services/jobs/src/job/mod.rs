@@ -8,6 +8,7 @@ mod http;
 mod inputs;
 mod model;
 mod number;
+mod open;
 mod quote;
 mod store;
 mod view;
@@ -19,6 +20,7 @@ pub(crate) use model::{
     Cost, Fence, Gang, Group, GroupMode, Job, JobProblem, JobState, Kind, Level, QueuedReason, Status,
 };
 pub(crate) use number::numbered;
+pub(crate) use open::OpenJobs;
 pub(crate) use store::{
     count_open, delete_ended, find, find_open, lock_for_attempt, record_begin, record_end, sum_costs,
 };

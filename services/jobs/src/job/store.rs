@@ -155,14 +155,15 @@ pub(super) async fn lock_uncancelled(
     .await
 }
 
-/// Counts the tenant's open jobs.
-pub(crate) async fn count_open(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<i64> {
-    sqlx::query_scalar!(
-        r#"select count(*) as "count!" from jobs where tenant_id = $1 and ended_at is null"#,
+/// Counts the tenant's open jobs up to `limit`.
+pub(crate) async fn count_open(conn: &mut PgConnection, tenant: TenantId, limit: u32) -> sqlx::Result<u32> {
+    let open = sqlx::query_scalar!(
+        r#"select count(*) as "count!" from
+           (select from jobs where tenant_id = $1 and ended_at is null limit $2) as open"#,
         tenant as TenantId,
-    )
-    .fetch_one(conn)
-    .await
+        i64::from(limit),
+    );
+    Ok(u32::try_from(open.fetch_one(conn).await?).unwrap_or(limit))
 }
 
 /// Returns how far a job is; none if no worker has reported.

@@ -6,7 +6,6 @@ use std::{collections::BTreeMap, convert::Infallible, time::Duration};
 use anyhow::Context as _;
 use futures::StreamExt as _;
 use ids::{DeadMessageId, MqCredentialId, TenantId, UploadId};
-use jiff::Timestamp;
 use lapin::{
     Connection, Consumer,
     message::Delivery,
@@ -150,7 +149,7 @@ impl Work<'_> {
         }
         let mut tx = state.db.worker().await?;
         let outcomes = match self {
-            Self::Take(messages) => take(&mut tx, messages, (state.clock)()).await?,
+            Self::Take(messages) => take(state, &mut tx, messages).await?,
             Self::Refuse(message) => {
                 let refusal = Refusal::new(Code::Malformed, "the message cannot be stored");
                 let message = Message { properties: Properties::default(), body: message.body.clone() };
@@ -230,9 +229,9 @@ type Refused<'a> = (Option<(MqCredentialId, TenantId)>, &'a Message, &'a Refusal
 
 /// Takes messages in: submits jobs, records what is refused, and has both answered. One result for each.
 pub(super) async fn take(
+    state: &AppState,
     conn: &mut PgConnection,
     messages: &[Message],
-    now: Timestamp,
 ) -> Result<Vec<Outcome>, Error> {
     let named: Vec<Option<MqCredentialId>> = messages.iter().map(credential).collect();
     let known = store::credentials(conn, &named.iter().flatten().copied().collect::<Vec<_>>()).await?;
@@ -255,7 +254,7 @@ pub(super) async fn take(
     for (tenant, orders) in orders {
         let (places, jobs): (Vec<usize>, Vec<NewJob>) = orders.into_iter().unzip();
         let mut repeated = Vec::new();
-        for (n, result) in places.into_iter().zip(submit(conn, tenant, &jobs, now).await?) {
+        for (n, result) in places.into_iter().zip(submit(state, conn, tenant, &jobs).await?) {
             match result {
                 Ok(Submitted::New(_)) => {}
                 Ok(Submitted::Known(id)) => {
@@ -290,13 +289,13 @@ fn unauthenticated(detail: &str) -> Refusal {
 
 /// Submits jobs of a tenant. If it can submit none, nothing of it stays in the transaction.
 async fn submit(
+    state: &AppState,
     conn: &mut PgConnection,
     tenant: TenantId,
     jobs: &[NewJob],
-    now: Timestamp,
 ) -> Result<Vec<Result<Submitted, Refusal>>, Error> {
     let mut savepoint = conn.begin().await?;
-    match job::submit_all(&mut savepoint, tenant, jobs, now).await {
+    match job::submit_all(&mut savepoint, &state.open_jobs, tenant, jobs, (state.clock)()).await {
         Ok(results) => {
             savepoint.commit().await?;
             let of_message = |result: Result<_, Error>| match result {
@@ -313,13 +312,16 @@ async fn submit(
     }
 }
 
-/// Records messages as refused, and answers those of tenants.
+/// Records messages as refused, and answers those of tenants. One that had no room is the publisher's to send again: only
+/// answered, so that a flood is not stored.
 async fn refuse(conn: &mut PgConnection, refused: &[Refused<'_>]) -> sqlx::Result<()> {
     for (credential, message, refusal) in refused {
         let req_no = model::any_req_no(message);
-        let dead =
-            store::NewDead { id: DeadMessageId::new(), credential: *credential, message, req_no, refusal };
-        store::insert_dead(conn, &dead).await?;
+        if refusal.code != Code::TooManyJobs {
+            let id = DeadMessageId::new();
+            let dead = store::NewDead { id, credential: *credential, message, req_no, refusal };
+            store::insert_dead(conn, &dead).await?;
+        }
         if let Some((_, tenant)) = credential {
             outbox::refused(conn, *tenant, req_no, refusal).await?;
         }

@@ -55,11 +55,13 @@ pub(crate) enum Code {
     NoCapacityEver,
     /// The deadline is over, or too far ahead.
     DeadlinePassed,
+    /// The tenant has as many jobs that have not ended as it may have.
+    TooManyJobs,
 }
 
 impl Code {
     #[cfg(test)]
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Malformed,
         Self::Unauthenticated,
         Self::TenantSuspended,
@@ -71,6 +73,7 @@ impl Code {
         Self::TooLarge,
         Self::NoCapacityEver,
         Self::DeadlinePassed,
+        Self::TooManyJobs,
     ];
 
     /// The name in JSON and labels.
@@ -87,6 +90,7 @@ impl Code {
             Self::TooLarge => "too-large",
             Self::NoCapacityEver => "no-capacity-ever",
             Self::DeadlinePassed => "deadline-passed",
+            Self::TooManyJobs => "too-many-jobs",
         }
     }
 }
@@ -130,6 +134,10 @@ impl Refusal {
             Error::TenantSuspended => {
                 Self::new(Code::TenantSuspended, "the tenant is suspended or being deleted")
             }
+            Error::TooManyJobs(limit) => Self::new(
+                Code::TooManyJobs,
+                format!("the tenant has {limit} jobs that have not ended, the most that it may have"),
+            ),
             Error::NoPool => Self::new(Code::NoCapacityEver, "no pool of GPUs runs jobs"),
             other => return Err(other),
         })

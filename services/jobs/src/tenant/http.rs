@@ -42,7 +42,7 @@ async fn put_tenant(
     let mut jobs = 0;
     if order.state == TenantFate::Deleting {
         job::cancel_open(&mut tx, id, BATCH).await?;
-        jobs = job::count_open(&mut tx, id).await?;
+        jobs = job::count_open(&mut tx, id, u32::MAX).await?;
         // until then the deletion can be taken back
         if order.delete_storages {
             webhook::delete_of_tenant(&mut tx, id).await?;
@@ -53,6 +53,6 @@ async fn put_tenant(
         audit.record_for(&mut tx, id, StatusCode::OK, &order).await?;
     }
     tx.commit().await?;
-    let remaining: BTreeMap<_, _> = (jobs > 0).then_some(("jobs", jobs)).into_iter().collect();
+    let remaining: BTreeMap<_, _> = (jobs > 0).then_some(("jobs", jobs.into())).into_iter().collect();
     Ok(Json(TenantProgress { done: remaining.is_empty(), remaining }))
 }

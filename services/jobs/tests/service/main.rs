@@ -30,6 +30,7 @@ mod mq;
 mod mq_faults;
 mod mq_tenant;
 mod nodes;
+mod open_jobs;
 mod personal;
 mod pools;
 mod programs;

@@ -295,3 +295,30 @@ async fn mq_img2img_jobs_name_pictures_of_their_tenant() {
     line.connection.close(200, "done".into()).await.unwrap();
     service.stop().await;
 }
+
+#[tokio::test]
+async fn mq_a_tenant_with_too_many_jobs_is_told() {
+    let mut studio = Studio::new().await;
+    studio.world.config.limits.open_jobs_per_tenant = 1;
+    let service = studio.world.start().await;
+    let _ = pool(&studio.world.admin(&service)).await;
+    let (tenant, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
+    let (mut line, mut elsewhere) = (tenant.open().await, other.open().await);
+    let [first, second, foreign] = std::array::from_fn(|_| Uuid::new_v4());
+    line.send(&fox(first, "a fox")).await;
+    assert_eq!(named(&line.event().await), ("accepted", first));
+    line.send(&fox(second, "a fox")).await;
+    elsewhere.send(&fox(foreign, "a fox")).await;
+    let refused = line.event().await;
+    assert_eq!(
+        (named(&refused), refused["problem"]["code"].as_str()),
+        (("rejected", second), Some("too-many-jobs"))
+    );
+    assert_eq!(named(&elsewhere.event().await), ("accepted", foreign));
+    // a repetition is none more
+    line.send(&fox(first, "a fox")).await;
+    let (again, _) = line.any_event().await;
+    assert_eq!((named(&again), again["duplicate"].as_bool()), (("accepted", first), Some(true)));
+    assert_eq!(tenant.member.get("/v1/mq-dead").await.expect(200).body["items"], json!([]));
+    service.stop().await;
+}

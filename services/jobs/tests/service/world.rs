@@ -66,6 +66,7 @@ impl World {
             mq: None,
             callers: testkit::callers(),
             ended: EndedConfig::default(),
+            limits: atelier_jobs::LimitsConfig::default(),
             scheduler: SchedulerConfig::default(),
             fleet: None,
             stock: None,
