@@ -274,8 +274,8 @@ async fn initialize(
     initdb
         .arg("-D")
         .arg(&made)
-        // passwords in clear text, as only this machine connects: for SCRAM, a client that is built without optimization
-        // computes longer than all else that a test does
+        // in clear text, as only this machine connects: SCRAM took nearly half of the CPU time of a test, whose code is not
+        // optimized
         .args(["-U", "postgres", "--auth=password", "--encoding=UTF8", "--locale=C", "--no-sync"])
         .arg("--pwfile")
         .arg(&password)
