@@ -96,15 +96,24 @@ impl Request {
         created: Option<&str>,
         body: &impl Serialize,
     ) -> sqlx::Result<()> {
-        let Some(actor) = &self.actor else { return Ok(()) };
+        record_all(conn, [(self, status, created, body)].into_iter()).await
+    }
+
+    /// The entry and its origin. None for requests without a credential.
+    fn entry(
+        &self,
+        status: StatusCode,
+        created: Option<&str>,
+        body: &impl Serialize,
+    ) -> Option<(Value, Value)> {
+        let actor = self.actor.as_ref()?;
         let entry = json!({
             "user_id": actor.user, "session_id": actor.session, "api_key_id": actor.api_key,
             "is_admin": actor.is_admin, "service": actor.service,
             "operation": self.operation, "path": self.path, "created": created, "fields": fields(body),
             "status": status.as_u16(), "request_id": self.request_id,
         });
-        let origin = json!({ "address": self.address, "user_agent": self.user_agent });
-        sqlx::query_scalar!("select audit_append($1, $2)", entry, origin).fetch_one(conn).await.map(drop)
+        Some((entry, json!({ "address": self.address, "user_agent": self.user_agent })))
     }
 
     /// As [`Self::record`], in the log of `tenant`: for a transaction of workers, which belongs to none.
@@ -131,6 +140,29 @@ impl<S: Send + Sync> FromRequestParts<S> for Request {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         Ok(Self::of(parts))
     }
+}
+
+/// As [`Request::record`], of several writes, in their order.
+///
+/// # Errors
+/// If the database fails.
+pub(crate) async fn record_all<'a, B: Serialize + 'a>(
+    conn: &mut PgConnection,
+    writes: impl Iterator<Item = (&'a Request, StatusCode, Option<&'a str>, &'a B)>,
+) -> sqlx::Result<()> {
+    let (entries, origins): (Vec<Value>, Vec<Value>) =
+        writes.filter_map(|(request, status, created, body)| request.entry(status, created, body)).unzip();
+    if entries.is_empty() {
+        return Ok(());
+    }
+    sqlx::query!(
+        "select audit_append(entry, origin) from unnest($1::jsonb[], $2::jsonb[]) as writes(entry, origin)",
+        &entries,
+        &origins,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
 /// The address of the client: the last of the list, which the gateway has added.

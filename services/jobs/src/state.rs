@@ -17,7 +17,7 @@ use crate::{
     cost,
     dispatch::Views,
     event::{Hub, Watches},
-    job::OpenJobs,
+    job::{OpenJobs, Submissions},
     metrics::JobMetrics,
     mq::Door,
     webhook::Webhooks,
@@ -40,6 +40,7 @@ pub(crate) struct Inner {
     pub(crate) stop: CancellationToken,
     pub(crate) views: Views,
     pub(crate) open_jobs: OpenJobs,
+    pub(crate) submissions: Submissions,
     /// Jobs whose events are followed.
     pub(crate) watches: Watches,
     /// Tenants whose events are followed, and the feed of all events.
@@ -74,6 +75,7 @@ impl AppState {
         Ok(Self(Arc::new(Inner {
             views: Views::new(&db, config.scheduler, clock),
             open_jobs: OpenJobs::new(config.limits.open_jobs_per_tenant),
+            submissions: Submissions::default(),
             watches: Watches::new(&db),
             hub: Hub::new(&db),
             streams: Streams::default(),

@@ -25,7 +25,7 @@ pub use registry::{Member, ProblemType, TYPE_BASE, reference};
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// An error response (RFC 9457, `application/problem+json`). Serializes as [`ProblemDetails`].
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Problem {
     /// The type, which sets the title.
     pub kind: ProblemType,
@@ -39,7 +39,7 @@ pub struct Problem {
     pub errors: Vec<FieldError>,
     /// Further members of the type.
     pub extra: Map<String, Value>,
-    cause: Option<Cause>,
+    cause: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Problem {
@@ -129,7 +129,7 @@ impl Problem {
     /// Adds the internal cause, for the log only.
     #[must_use]
     pub fn caused_by(mut self, cause: impl Into<Cause>) -> Self {
-        self.cause = Some(cause.into());
+        self.cause = Some(cause.into().into());
         self
     }
 

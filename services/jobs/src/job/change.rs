@@ -39,19 +39,29 @@ pub(crate) enum Submitted {
     Known(JobId),
 }
 
-/// Submits a job. A repetition of a request number returns the job that has it.
-pub(super) async fn submit(
+/// Submits jobs, each by itself. Returns the job or the refusal of each; for a repetition of a request number the job that has it.
+pub(super) async fn submit_each(
     conn: &mut PgConnection,
     open: &OpenJobs,
     owner: TenantId,
-    new: &NewJob,
+    all: &[&NewJob],
     now: Timestamp,
-) -> Result<Job, Error> {
-    let submitted = submit_all(conn, open, owner, std::slice::from_ref(new), now).await?;
-    match submitted.into_iter().next().unwrap_or(Err(Error::NotFound))? {
+) -> Result<Vec<Result<Job, Error>>, Error> {
+    let results = submit_all(conn, open, owner, all, now).await?;
+    let known = results.iter().filter_map(|result| match result {
+        Ok(Submitted::Known(id)) => Some(*id),
+        _ => None,
+    });
+    let known: Vec<JobId> = known.collect();
+    let known = match known[..] {
+        [] => HashMap::new(),
+        _ => store::find_all(conn, owner, &known).await?,
+    };
+    let job = |submitted| match submitted {
         Submitted::New(job) => Ok(*job),
-        Submitted::Known(id) => store::find(conn, owner, id).await?.ok_or(Error::NotFound),
-    }
+        Submitted::Known(id) => known.get(&id).cloned().ok_or(Error::NotFound),
+    };
+    Ok(results.into_iter().map(|result| result.and_then(job)).collect())
 }
 
 /// Submits jobs, each by itself. Returns one result for each.
@@ -62,7 +72,7 @@ pub(crate) async fn submit_all(
     conn: &mut PgConnection,
     open: &OpenJobs,
     owner: TenantId,
-    all: &[NewJob],
+    all: &[&NewJob],
     now: Timestamp,
 ) -> Result<Vec<Result<Submitted, Error>>, Error> {
     tenant::check_active(conn, owner).await?;

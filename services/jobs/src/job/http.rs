@@ -14,10 +14,9 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
 use super::{
-    change::{self, Submitted},
-    elsewhere,
+    change, elsewhere,
     explanation::JobExplanation,
-    inputs,
+    gather, inputs,
     model::{Job, JobState, Kind, Level},
     quote, store,
     view::{JobBatch, JobBatchItem, JobChange, JobView, NewJob, NewJobBatch},
@@ -45,7 +44,7 @@ async fn view(tx: &mut PgConnection, job: Job) -> sqlx::Result<JobView> {
     Ok(JobView::new(job, progress))
 }
 
-async fn reply(tx: &mut PgConnection, job: Job, status: StatusCode) -> Result<Reply, Problem> {
+pub(super) async fn reply(tx: &mut PgConnection, job: Job, status: StatusCode) -> Result<Reply, Problem> {
     let (id, generation) = (job.id, job.generation);
     let reply = Reply::json(status, &view(tx, job).await?)?.etag(generation);
     Ok(match status {
@@ -144,14 +143,7 @@ async fn create_job(
     new.set_urgency(urgency);
     let tenant = member.tenant;
     inputs::confirm(&state, tenant, std::slice::from_ref(&new)).await?;
-    let reply = key
-        .once(state.db.tenant(tenant).await?, tenant, &new, async |tx| {
-            let job = change::submit(tx, &state.open_jobs, tenant, &new, (state.clock)()).await?;
-            reply(tx, job, StatusCode::ACCEPTED).await
-        })
-        .await?;
-    state.submitted.send_replace(());
-    Ok(reply)
+    gather::submit(&state, tenant, key, new).await
 }
 
 /// Submits up to 1,000 jobs. Each is accepted or refused by itself.
@@ -178,22 +170,11 @@ async fn create_job_batch(
     inputs::confirm(&state, tenant, &new.jobs).await?;
     let reply = key
         .once(state.db.tenant(tenant).await?, tenant, &new, async |tx| {
-            let results =
-                change::submit_all(tx, &state.open_jobs, tenant, &new.jobs, (state.clock)()).await?;
-            let known = results.iter().filter_map(|result| match result {
-                Ok(Submitted::Known(id)) => Some(*id),
-                _ => None,
-            });
-            let known = store::find_all(tx, tenant, &known.collect::<Vec<_>>()).await?;
-            let item = |result: Result<Submitted, Error>| {
-                let job = match result {
-                    Ok(Submitted::New(job)) => Some(*job),
-                    Ok(Submitted::Known(id)) => known.get(&id).cloned(),
-                    Err(error) => {
-                        return JobBatchItem { job: None, problem: Some(Problem::from(error).into()) };
-                    }
-                };
-                JobBatchItem { job: job.map(|job| JobView::new(job, None)), problem: None }
+            let jobs: Vec<&NewJob> = new.jobs.iter().collect();
+            let results = change::submit_each(tx, &state.open_jobs, tenant, &jobs, (state.clock)()).await?;
+            let item = |result: Result<Job, Error>| match result {
+                Ok(job) => JobBatchItem { job: Some(JobView::new(job, None)), problem: None },
+                Err(error) => JobBatchItem { job: None, problem: Some(Problem::from(error).into()) },
             };
             Reply::json(StatusCode::ACCEPTED, &JobBatch { items: results.into_iter().map(item).collect() })
         })

@@ -4,6 +4,7 @@ mod change;
 mod cost_range;
 mod elsewhere;
 mod explanation;
+mod gather;
 mod http;
 mod inputs;
 mod model;
@@ -14,6 +15,7 @@ mod store;
 mod view;
 
 pub(crate) use change::{Submitted, cancel_open, submit_all};
+pub(crate) use gather::Submissions;
 pub(crate) use http::routes;
 pub(crate) use inputs::confirm as confirm_inputs;
 pub(crate) use model::{

@@ -295,7 +295,8 @@ async fn submit(
     jobs: &[NewJob],
 ) -> Result<Vec<Result<Submitted, Refusal>>, Error> {
     let mut savepoint = conn.begin().await?;
-    match job::submit_all(&mut savepoint, &state.open_jobs, tenant, jobs, (state.clock)()).await {
+    let all: Vec<&NewJob> = jobs.iter().collect();
+    match job::submit_all(&mut savepoint, &state.open_jobs, tenant, &all, (state.clock)()).await {
         Ok(results) => {
             savepoint.commit().await?;
             let of_message = |result: Result<_, Error>| match result {

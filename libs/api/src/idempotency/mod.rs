@@ -20,6 +20,9 @@
 //! );
 //! ```
 
+mod group;
+mod store;
+
 use std::fmt::Display;
 
 use axum::{
@@ -204,20 +207,10 @@ impl IdempotencyKey {
             return Err(in_use());
         }
         if let Some(stored) = stored {
-            if stored.request_hash != hash {
-                return Err(Problem::new(
-                    ProblemType::IdempotencyKeyReused,
-                    "The Idempotency-Key was used before, with another method, path or body.",
-                ));
-            }
-            return stored.into_reply();
+            return stored.reply_to(&hash);
         }
         let reply = effect(tx).await?;
-        store::insert(tx, scope, &self.key, &hash, &reply).await.map_err(|error| match error {
-            // the other request was committed while this one asked for the lock
-            sqlx::Error::Database(error) if error.is_unique_violation() => in_use(),
-            error => error.into(),
-        })?;
+        store::insert(tx, scope, &self.key, &hash, &reply).await.map_err(missed)?;
         // last: it locks the log of the tenant until the commit
         self.audit.record(tx, reply.status, reply.location.as_deref(), body).await?;
         Ok(reply)
@@ -234,6 +227,14 @@ impl IdempotencyKey {
 
 fn in_use() -> Problem {
     Problem::new(ProblemType::IdempotencyKeyInUse, "A request with the same Idempotency-Key is in progress.")
+}
+
+/// Another request with the key was committed while this one asked for the lock.
+fn missed(error: sqlx::Error) -> Problem {
+    match error {
+        sqlx::Error::Database(error) if error.is_unique_violation() => in_use(),
+        error => error.into(),
+    }
 }
 
 /// The commit was sent and not confirmed: either all of the write has taken effect, with its key, or nothing. The same
@@ -254,96 +255,6 @@ fn outcome_unknown(error: sqlx::Error) -> Problem {
 /// If the database fails.
 pub async fn forget_old(conn: &mut PgConnection, limit: i64) -> sqlx::Result<u64> {
     store::forget_old(conn, limit).await
-}
-
-mod store {
-    use serde_json::{Value, json};
-    use sqlx::PgConnection;
-
-    use super::{Reply, StatusCode};
-    use crate::problem::Problem;
-
-    pub(super) struct Stored {
-        pub(super) request_hash: Vec<u8>,
-        status: i32,
-        headers: Value,
-        body: Option<Value>,
-    }
-
-    impl Stored {
-        pub(super) fn into_reply(self) -> Result<Reply, Problem> {
-            let status = u16::try_from(self.status).map_err(Problem::internal)?;
-            Ok(Reply {
-                status: StatusCode::from_u16(status).map_err(Problem::internal)?,
-                etag: self.headers["etag"].as_i64(),
-                location: self.headers["location"].as_str().map(str::to_owned),
-                body: self.body,
-                replayed: true,
-                unstored: None,
-            })
-        }
-    }
-
-    /// Locks a key until the end of the transaction. Returns whether it was free, and what is stored with it. What another
-    /// request stores at this moment may be missed: [`insert`] then fails.
-    pub(super) async fn lock(
-        tx: &mut PgConnection,
-        scope: &str,
-        key: &str,
-    ) -> sqlx::Result<(bool, Option<Stored>)> {
-        let row = sqlx::query!(
-            r#"select pg_try_advisory_xact_lock(
-                          hashtextextended(current_schema() || ' ' || $1::text || ' ' || $2::text, 0)) as "locked!",
-                      k.request_hash as "request_hash?", k.status as "status?", k.headers as "headers?", k.body
-               from (values (1)) one left join idempotency_keys k on k.scope = $1 and k.key = $2"#,
-            scope,
-            key,
-        )
-        .fetch_one(tx)
-        .await?;
-        let stored = row.request_hash.zip(row.status).zip(row.headers);
-        let stored = stored.map(|((request_hash, status), headers)| Stored {
-            request_hash,
-            status,
-            headers,
-            body: row.body,
-        });
-        Ok((row.locked, stored))
-    }
-
-    pub(super) async fn insert(
-        tx: &mut PgConnection,
-        scope: &str,
-        key: &str,
-        hash: &[u8],
-        reply: &Reply,
-    ) -> sqlx::Result<()> {
-        sqlx::query!(
-            "insert into idempotency_keys (scope, key, request_hash, status, headers, body)
-             values ($1, $2, $3, $4, $5, $6)",
-            scope,
-            key,
-            hash,
-            i32::from(reply.status.as_u16()),
-            json!({ "etag": reply.etag, "location": reply.location }),
-            reply.body,
-        )
-        .execute(tx)
-        .await
-        .map(drop)
-    }
-
-    pub(super) async fn forget_old(conn: &mut PgConnection, limit: i64) -> sqlx::Result<u64> {
-        sqlx::query!(
-            "delete from idempotency_keys where (scope, key) in (
-                 select scope, key from idempotency_keys
-                 where created_at < now() - interval '1 day' limit $1)",
-            limit,
-        )
-        .execute(conn)
-        .await
-        .map(|done| done.rows_affected())
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,92 @@
+//! Writes of one caller that share a transaction.
+
+use std::{collections::HashSet, fmt::Display};
+
+use serde::Serialize;
+use sqlx::{PgConnection, Postgres, Transaction};
+
+use super::{IdempotencyKey, Reply, in_use, missed, outcome_unknown, store};
+use crate::{audit, problem::Problem};
+
+/// What became of each write, in their order.
+type Outcomes = Vec<Result<Reply, Problem>>;
+
+impl IdempotencyKey {
+    /// Carries out writes of one caller (`scope`), each as [`IdempotencyKey::once`] does, in one transaction, and commits it.
+    /// `effect` gets the bodies of those that were not carried out before, and returns what became of each, in their order.
+    /// What it refuses must have left nothing in the transaction. Two with the same key: the second is refused with 409.
+    ///
+    /// # Errors
+    /// If the transaction fails. Nothing is then carried out, or, if the connection is lost during the commit, all or nothing.
+    pub async fn once_each<'a, B, F>(
+        mut tx: Transaction<'_, Postgres>,
+        scope: impl Display,
+        writes: &'a [(Self, B)],
+        effect: F,
+    ) -> Result<Outcomes, Problem>
+    where
+        B: Serialize,
+        F: AsyncFnOnce(&mut PgConnection, &[&'a B]) -> Result<Outcomes, Problem>,
+    {
+        match each(&mut tx, &scope.to_string(), writes, effect).await {
+            Ok(outcomes) => {
+                tx.commit().await.map_err(outcome_unknown)?;
+                Ok(outcomes)
+            }
+            Err(problem) => {
+                // if the rollback fails, the transaction ends with its connection
+                let _ = tx.rollback().await;
+                Err(problem)
+            }
+        }
+    }
+}
+
+async fn each<'a, B, F>(
+    tx: &mut PgConnection,
+    scope: &str,
+    writes: &'a [(IdempotencyKey, B)],
+    effect: F,
+) -> Result<Outcomes, Problem>
+where
+    B: Serialize,
+    F: AsyncFnOnce(&mut PgConnection, &[&'a B]) -> Result<Outcomes, Problem>,
+{
+    let hashes = writes.iter().map(|(key, body)| key.hash(body)).collect::<Result<Vec<_>, _>>()?;
+    let keys: Vec<String> = writes.iter().map(|(key, _)| key.key.clone()).collect();
+    let mut seen = HashSet::new();
+    // None: to be carried out
+    let mut outcomes: Vec<Option<Result<Reply, Problem>>> = Vec::with_capacity(writes.len());
+    for ((is_locked, stored), (key, hash)) in
+        store::lock_all(tx, scope, &keys).await?.into_iter().zip(keys.iter().zip(&hashes))
+    {
+        outcomes.push(match stored {
+            Some(stored) if is_locked => Some(stored.reply_to(hash)),
+            // another session has the lock, or a write before it
+            _ if !is_locked || !seen.insert(key) => Some(Err(in_use())),
+            _ => None,
+        });
+    }
+    let new: Vec<usize> =
+        outcomes.iter().enumerate().filter(|(_, known)| known.is_none()).map(|(n, _)| n).collect();
+    if !new.is_empty() {
+        let bodies: Vec<&B> = new.iter().map(|n| &writes[*n].1).collect();
+        for (n, outcome) in new.iter().zip(effect(tx, &bodies).await?) {
+            outcomes[*n] = Some(outcome);
+        }
+        let done = new.iter().filter_map(|n| match &outcomes[*n] {
+            Some(Ok(reply)) => Some((*n, reply)),
+            _ => None,
+        });
+        let stored: Vec<_> = done.clone().map(|(n, reply)| (keys[n].as_str(), &*hashes[n], reply)).collect();
+        store::insert_all(tx, scope, &stored).await.map_err(missed)?;
+        // last: it locks the log of the tenant until the commit
+        let entries = done.map(|(n, reply)| {
+            let (key, body) = &writes[n];
+            (&key.audit, reply.status, reply.location.as_deref(), body)
+        });
+        audit::record_all(tx, entries).await?;
+    }
+    let lost = || Problem::internal("an effect returned too few outcomes");
+    Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|| Err(lost()))).collect())
+}
