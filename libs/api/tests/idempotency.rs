@@ -5,7 +5,12 @@
 use std::sync::Arc;
 
 use atelier_api::{IdempotencyKey, Json, Problem, Reply, idempotency::forget_old};
-use axum::{Router, extract::State, http::StatusCode, routing::post};
+use axum::{
+    Router,
+    extract::{FromRequestParts as _, State},
+    http::StatusCode,
+    routing::post,
+};
 use db::Db;
 use serde_json::{Value, json};
 use testkit::{Client, TestDb};
@@ -147,4 +152,67 @@ async fn a_key_is_forgotten_after_a_day() {
     tx.commit().await.unwrap();
     client.key("new").post("/notes", json!({ "a": 1 })).await.expect_problem(422, "idempotency-key-reused");
     let _ = client.key("old").post("/notes", json!({ "a": 1 })).await.expect(201);
+}
+
+/// Writes each item, with the key `k` and its number, in one transaction.
+async fn write_each(State(app): State<App>, Json(items): Json<Vec<Value>>) -> Result<Reply, Problem> {
+    let mut writes = Vec::new();
+    for item in items {
+        let request =
+            axum::http::Request::post("/notes").header("idempotency-key", item["key"].as_str().unwrap());
+        let (mut parts, ()) = request.body(()).unwrap().into_parts();
+        writes.push((IdempotencyKey::from_request_parts(&mut parts, &()).await?, item));
+    }
+    let outcomes = IdempotencyKey::once_each(app.db.platform().await?, "test", &writes, async |tx, items| {
+        let mut outcomes = Vec::new();
+        for item in items {
+            if item["refuse"] == true {
+                outcomes.push(Err(Problem::forbidden("as asked")));
+                continue;
+            }
+            sqlx::query("insert into notes values ($1)").bind(item.to_string()).execute(&mut *tx).await?;
+            outcomes.push(Ok(Reply::json(StatusCode::CREATED, item)?.etag(3)));
+        }
+        match items.iter().any(|item| item["fail"] == true) {
+            true => Err(Problem::forbidden("all of it")),
+            false => Ok(outcomes),
+        }
+    })
+    .await?;
+    let outcome = |outcome: Result<Reply, Problem>| match outcome {
+        Ok(reply) => json!({ "status": reply.status.as_u16(), "body": reply.body, "etag": reply.etag }),
+        Err(problem) => json!({ "status": problem.status.as_u16(), "type": problem.kind.to_string() }),
+    };
+    Reply::json(StatusCode::OK, &outcomes.into_iter().map(outcome).collect::<Vec<_>>())
+}
+
+#[tokio::test]
+async fn writes_of_a_group_are_carried_out_once_each() {
+    let (_database, app, _) = app(10).await;
+    let url = testkit::serve(Router::new().route("/groups", post(write_each)).with_state(app.clone())).await;
+    let client = Client::new(&url);
+    let statuses = async |items: Value| {
+        let answer = client.post("/groups", items).await.expect(200).body;
+        answer.as_array().unwrap().iter().map(|one| one["status"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    let (a, b) = (json!({ "key": "a" }), json!({ "key": "b" }));
+    let (refused, twice) = (json!({ "key": "c", "refuse": true }), json!({ "key": "b", "other": 1 }));
+    assert_eq!(statuses(json!([a, refused, b, twice])).await, [201, 403, 201, 409]);
+    assert_eq!(notes(&app).await, 2);
+    // those of before are known, also beside new ones; what was refused has left no key
+    let (reused, new) = (json!({ "key": "a", "other": 1 }), json!({ "key": "c" }));
+    let answer = client.post("/groups", json!([b, reused, new, a])).await.expect(200).body;
+    assert_eq!(answer[0], json!({ "status": 201, "body": b, "etag": 3 }));
+    assert_eq!(
+        (&answer[1]["status"], &answer[2]["status"], &answer[3]["body"]),
+        (&json!(422), &json!(201), &a)
+    );
+    assert_eq!(notes(&app).await, 3);
+    // if it fails, nothing of it is done
+    client
+        .post("/groups", json!([{ "key": "d" }, { "key": "e", "fail": true }]))
+        .await
+        .expect_problem(403, "forbidden");
+    assert_eq!(notes(&app).await, 3);
+    assert_eq!(statuses(json!([{ "key": "d" }])).await, [201]);
 }

@@ -17,6 +17,7 @@ mod fleet;
 mod fleets;
 mod flood;
 mod gangs;
+mod gathered;
 mod gpu;
 mod groups;
 mod img2img;
