@@ -5,6 +5,7 @@ mod platform;
 mod reclaim;
 mod recovery;
 mod victims;
+mod workers;
 
 use anyhow::bail;
 use nix::sys::signal::Signal;

@@ -19,6 +19,7 @@ use super::{
     plain::Plain,
     platform::{measure, quantile},
     victims::{Processes, Victim},
+    workers,
 };
 use crate::demo::{
     Access,
@@ -28,7 +29,7 @@ use crate::demo::{
 
 #[derive(Debug, Parser)]
 struct Args {
-    /// How often each is killed; workers at most 4 times
+    /// How often each is killed
     #[arg(long, default_value_t = 20)]
     kills: u32,
 }
@@ -38,8 +39,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Longest time of one submission, or until a job has succeeded.
 const CALL: Duration = Duration::from_secs(2);
 const LIMIT: Duration = Duration::from_secs(120);
-/// How often workers are killed, at most: Kubernetes restarts a container after 10 s, and each time after twice as long.
-const WORKER_KILLS: u32 = 4;
+/// Kills of the same workers: Kubernetes restarts a container after 10 s, and each time after twice as long. Then there are new ones.
+const WORKER_KILLS: u32 = 2;
 /// Step of the time between a submission and the kill: each kill meets another moment.
 const STEP: Duration = Duration::from_millis(70);
 
@@ -72,9 +73,11 @@ async fn recover(args: &Args, access: &Access, processes: &Processes) -> anyhow:
     );
     for victim in [None].into_iter().chain(Victim::ALL.map(Some)) {
         let mut seconds = Seconds::default();
-        let kills = if victim == Some(Victim::Workers) { args.kills.min(WORKER_KILLS) } else { args.kills };
-        all_kills += if victim.is_some() { kills } else { 0 };
-        for n in 0..kills {
+        all_kills += if victim.is_some() { args.kills } else { 0 };
+        for n in 0..args.kills {
+            if victim == Some(Victim::Workers) && n % WORKER_KILLS == 0 {
+                workers::replace(access).await?;
+            }
             // under way when it is killed
             let api = designer(access).await;
             let [over_http, by_message, to_plain] = [(); 3].map(|()| Uuid::new_v4());

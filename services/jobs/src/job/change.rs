@@ -240,6 +240,7 @@ pub(super) fn read(new: &NewJob) -> Result<Submission<'_>, Error> {
         max_cost: new.max_cost.as_ref(),
         pool: new.pool.as_deref(),
         gang: new.gang,
+        report_progress: new.report_progress,
         inputs,
     })
 }

@@ -278,6 +278,8 @@ pub(crate) struct Job {
     pub(crate) cost: Option<Cost>,
     /// Its workers, if they are several.
     pub(crate) gang: Option<Gang>,
+    /// Whether messages tell of its progress.
+    pub(crate) report_progress: bool,
     /// The model that it has made.
     pub(crate) result: Option<ModelId>,
 }

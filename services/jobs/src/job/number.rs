@@ -82,7 +82,7 @@ pub(super) async fn take(
 /// The hash by which a repetition is recognized.
 fn content(submission: &Submission<'_>) -> Vec<u8> {
     let Submission { application, method, level, priority, group, deadline, inputs, .. } = submission;
-    let Submission { max_cost, pool, gang, .. } = submission;
+    let Submission { max_cost, pool, gang, report_progress, .. } = submission;
     let (parameters, level, priority) = (inputs.parameters.clone(), json!(level), json!(priority));
     let mut content = vec![json!(application), json!(method), parameters, level, priority, json!(deadline)];
     // of a job without a group it is the same as before there were groups
@@ -90,6 +90,7 @@ fn content(submission: &Submission<'_>) -> Vec<u8> {
     content.extend(max_cost.map(|limit| json!({ "max_cost": limit })));
     content.extend(pool.map(|name| json!({ "pool": name })));
     content.extend(gang.map(|gang| json!({ "gang": gang })));
+    content.extend(report_progress.then(|| json!({ "report_progress": true })));
     Sha256::digest(Value::from(content).to_string()).to_vec()
 }
 

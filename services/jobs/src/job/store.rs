@@ -54,6 +54,7 @@ struct Row {
     cost_seconds: i64,
     gang_size: i16,
     same_node: bool,
+    report_progress: bool,
     result: Option<ModelId>,
 }
 
@@ -104,6 +105,7 @@ impl TryFrom<Row> for Job {
                 seconds: row.cost_seconds,
             }),
             gang: Gang::of(row.gang_size, row.same_node),
+            report_progress: row.report_progress,
             result: row.result,
         })
     }
@@ -117,7 +119,7 @@ macro_rules! select_jobs {
             r#"select id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode, state, attempt,
                       worker_id, reason, problem as "problem: Json<JobProblem>", not_before, deadline, req_no, generation,
                       created_at, started_at, ended_at, max_cost, max_cost_currency, cost, cost_currency, cost_seconds,
-                      gang_size, same_node,
+                      gang_size, same_node, report_progress,
                       (select m.id from models m where m.job_id = jobs.id) as "result: ModelId"
                from jobs "# + $rest,
             $($arguments)*
@@ -277,6 +279,7 @@ pub(super) struct Submission<'a> {
     /// Name of the pool that was asked for.
     pub(super) pool: Option<&'a str>,
     pub(super) gang: Option<Gang>,
+    pub(super) report_progress: bool,
     pub(super) inputs: Inputs,
 }
 
@@ -300,6 +303,7 @@ struct NewRow<'a> {
     max_cost_currency: Option<&'a str>,
     gang_size: u8,
     same_node: bool,
+    report_progress: bool,
     parameters: &'a Value,
     /// For the scheduler of the pool.
     change: pool::PoolChange,
@@ -325,6 +329,7 @@ impl<'a> NewRow<'a> {
             max_cost_currency: job.max_cost.map(|limit| &*limit.currency),
             gang_size: job.gang.map_or(1, |gang| gang.size),
             same_node: job.gang.is_some_and(|gang| gang.same_node),
+            report_progress: job.report_progress,
             parameters: &job.inputs.parameters,
             change: pool::PoolChange { pool, changed: pool::Changed::Job(job.id) },
         }
@@ -345,20 +350,22 @@ pub(super) async fn insert(
              select * from jsonb_to_recordset($2) as added(
                  id uuid, pool_id uuid, application text, method text, kind text, level text, priority smallint, group_name text,
                  group_mode text, model uuid, class text, deadline timestamptz, req_no uuid, max_cost numeric,
-                 max_cost_currency text, gang_size smallint, same_node boolean, parameters jsonb, change jsonb)),
+                 max_cost_currency text, gang_size smallint, same_node boolean, report_progress boolean, parameters jsonb, change jsonb)),
          inputs as (
              insert into job_inputs (job_id, tenant_id, parameters) select id, $1, parameters from added),
          changes as (
              insert into pool_changes (payload) select change from added)
          insert into jobs (id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode,
-                           model, class, state, deadline, req_no, max_cost, max_cost_currency, gang_size, same_node)
+                           model, class, state, deadline, req_no, max_cost, max_cost_currency, gang_size, same_node,
+                           report_progress)
          select id, $1, pool_id, application, method, kind, level, priority, group_name, group_mode, model, class,
-                'queued', deadline, req_no, max_cost, max_cost_currency, gang_size, same_node
+                'queued', deadline, req_no, max_cost, max_cost_currency, gang_size, same_node,
+                report_progress
          from added
          returning id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode, state, attempt,
                    worker_id, reason, problem as "problem: Json<JobProblem>", not_before, deadline, req_no, generation,
                    created_at, started_at, ended_at, max_cost, max_cost_currency, cost, cost_currency, cost_seconds,
-                   gang_size, same_node, null::uuid as "result: ModelId""#,
+                   gang_size, same_node, report_progress, null::uuid as "result: ModelId""#,
         tenant as TenantId,
         rows.map_err(|error| sqlx::Error::Encode(error.into()))?,
     )

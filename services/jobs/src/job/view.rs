@@ -65,6 +65,9 @@ pub(crate) struct NewJob {
     /// Several workers, all or none. Only of `command.run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) gang: Option<Gang>,
+    /// Whether messages of the broker tell of its progress, too: at most ten of each attempt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) report_progress: bool,
 }
 
 impl NewJob {
@@ -192,6 +195,8 @@ pub(crate) struct JobView {
     pub(crate) model_id: Option<ModelId>,
     /// The workers that it needs if they are several, or null.
     pub(crate) gang: Option<Gang>,
+    /// Whether messages of the broker tell of its progress.
+    pub(crate) report_progress: bool,
     /// What the job may cost, or null.
     pub(crate) max_cost: Option<Money>,
     /// What the job costs until now, or null if no attempt with a price has ended.
@@ -232,6 +237,7 @@ impl JobView {
             attempts: job.attempts,
             model_id: job.result,
             gang: job.gang,
+            report_progress: job.report_progress,
             max_cost: job.max_cost,
             cost: job.cost,
             created_at: job.created_at,

@@ -197,6 +197,7 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
     let deadline = deadline(headers.get("x-deadline"))?;
     let max_cost = max_cost(headers.get("x-max-cost"))?;
     let (group, group_mode) = group(&headers)?;
+    let report_progress = report_progress(headers.get("x-progress"))?;
     let unknown = || Refusal::new(Code::UnknownMethod, format!("no application has {:?}", body.method));
     let (application, name) = body.method.rsplit_once('.').ok_or_else(unknown)?;
     let method = Method::find(application, name).ok_or_else(unknown)?;
@@ -226,15 +227,13 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
         max_cost,
         pool: None,
         gang: None,
+        report_progress,
     })
 }
 
 /// Refuses headers that ask for what is not done. Others are of clients and brokers.
 fn check_known(headers: &Map<String, Value>) -> Result<(), Refusal> {
-    let refused = |name: &&String| {
-        name.starts_with("x-atelier-") || name.as_str() == "x-progress" && headers[name.as_str()] != "none"
-    };
-    let refused: BTreeSet<&String> = headers.keys().filter(refused).collect();
+    let refused: BTreeSet<&String> = headers.keys().filter(|name| name.starts_with("x-atelier-")).collect();
     match refused.first() {
         Some(name) => Err(malformed(format!("the header {name} is not supported"))),
         None => Ok(()),
@@ -280,6 +279,14 @@ fn max_cost(header: Option<&Value>) -> Result<Option<Money>, Refusal> {
         serde_json::from_value(json!({ "amount": amount, "currency": currency })).ok()
     });
     money.map(Some).ok_or_else(|| malformed("the header x-max-cost is an amount and a currency, as 0.5 USD"))
+}
+
+fn report_progress(header: Option<&Value>) -> Result<bool, Refusal> {
+    match header.map(Value::as_str) {
+        None | Some(Some("none")) => Ok(false),
+        Some(Some("coarse")) => Ok(true),
+        Some(_) => Err(malformed("the header x-progress is none or coarse")),
+    }
 }
 
 fn group(headers: &Map<String, Value>) -> Result<(Option<String>, Option<GroupMode>), Refusal> {

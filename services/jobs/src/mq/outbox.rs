@@ -10,7 +10,7 @@ use super::model::Refusal;
 use crate::{
     cost::Amount,
     event::EventType,
-    job::{Cost, JobProblem, JobState, Kind},
+    job::{Cost, JobProblem, JobState, Kind, Phase},
 };
 
 /// How long a replica publishes alone, in seconds, unless it extends the lease.
@@ -73,6 +73,8 @@ pub(super) struct Entry {
 /// What a message says.
 pub(super) enum Content {
     Event(Box<Event>),
+    /// How far a job is, after its latest event.
+    Progress(Box<Event>, Progress),
     Refusal(PublishedRefusal),
     /// The job was deleted.
     Nothing,
@@ -93,6 +95,15 @@ pub(super) struct Event {
     pub(super) cost: Option<Cost>,
 }
 
+/// How far an attempt is, as it is stored.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(super) struct Progress {
+    attempt: i32,
+    phase: Phase,
+    step: i32,
+    steps: i32,
+}
+
 /// A refusal, as it is stored.
 #[derive(Debug, serde::Deserialize)]
 pub(super) struct PublishedRefusal {
@@ -107,6 +118,7 @@ struct Row {
     job_id: Option<JobId>,
     again: bool,
     refusal: Option<Json<PublishedRefusal>>,
+    progress: Option<Json<Progress>>,
     at: Timestamp,
     number: Option<i64>,
     kind: Option<EventType>,
@@ -139,12 +151,14 @@ impl From<Row> for Entry {
                 seconds: row.cost_seconds.unwrap_or_default(),
             }),
         });
-        let content = match (row.refusal, event) {
-            (Some(refusal), _) => Content::Refusal(refusal.0),
-            (None, Some(event)) => Content::Event(Box::new(event)),
-            (None, None) => Content::Nothing,
+        let event_at = row.event_at.map(jiff_sqlx::Timestamp::to_jiff);
+        let (content, at) = match (row.refusal, event, row.progress) {
+            (Some(refusal), ..) => (Content::Refusal(refusal.0), None),
+            (None, Some(event), Some(progress)) => (Content::Progress(Box::new(event), progress.0), None),
+            (None, Some(event), None) => (Content::Event(Box::new(event)), event_at),
+            (None, None, _) => (Content::Nothing, None),
         };
-        let at = row.event_at.map_or(row.at, jiff_sqlx::Timestamp::to_jiff);
+        let at = at.unwrap_or(row.at);
         Self { id: row.id, tenant: row.tenant_id, content, at }
     }
 }
@@ -158,7 +172,7 @@ pub(super) async fn first(
     let rows = sqlx::query_as!(
         Row,
         r#"select o.id as "id!", o.tenant_id as "tenant_id!: TenantId", o.job_id, o.again as "again!",
-                  o.refusal as "refusal: Json<PublishedRefusal>", o.at as "at!: jiff_sqlx::Timestamp",
+                  o.refusal as "refusal: Json<PublishedRefusal>", o.progress as "progress: Json<Progress>", o.at as "at!: jiff_sqlx::Timestamp",
                   e.number as "number?", e.type as "kind?: EventType", e.state as "state?: JobState",
                   e.problem as "problem?: Json<JobProblem>", e.at as "event_at?", j.kind as "task?: Kind", j.req_no, j.cost, j.cost_currency,
                   j.cost_seconds as "cost_seconds?"

@@ -185,6 +185,16 @@ async fn message(entry: &Entry, urls: &mut Urls<'_>) -> sqlx::Result<Option<Outg
             });
             (format!("{}:{}", event.job, event.number), format!("{tenant}.{task}.{name}"), event.req_no, body)
         }
+        Content::Progress(event, progress) => {
+            let task = task_type(event.task);
+            let body = json!({
+                "event": "progress", "eventNo": event.number, "time": entry.at, "reqNo": event.req_no, "jobId": event.job,
+                "taskType": task, "status": event.state, "duplicate": false, "result": null, "problem": null,
+                "usage": null, "progress": progress,
+            });
+            let id = format!("{}:progress:{}", event.job, entry.id);
+            (id, format!("{tenant}.{task}.progress"), event.req_no, body)
+        }
     };
     let mut properties = BasicProperties::default()
         .with_message_id(id.into())
