@@ -361,7 +361,8 @@ mod tests {
             (with("x-deadline", json!("tomorrow")), Code::Malformed),
             (with("x-max-cost", json!("1")), Code::Malformed),
             (with("x-max-cost", json!("much USD")), Code::Malformed),
-            (with("x-progress", json!("coarse")), Code::Malformed),
+            (with("x-progress", json!("fine")), Code::Malformed),
+            (with("x-progress", json!(true)), Code::Malformed),
             (with("x-atelier-key", json!("k")), Code::Malformed),
             (message(json!({ "reqNo": NUMBER, "taskType": "GC" }), &json!([])), Code::Malformed),
             (
@@ -392,7 +393,10 @@ mod tests {
         ] {
             assert_eq!(code(&bad), expected, "{:?}", bad.properties);
         }
-        assert!(read(&with("x-progress", json!("none")), TenantId::new()).is_ok());
+        for (value, expected) in [("none", false), ("coarse", true)] {
+            let read = read(&with("x-progress", json!(value)), TenantId::new()).unwrap();
+            assert_eq!(read.report_progress, expected);
+        }
         assert!(read(&with("priority", json!("9")), TenantId::new()).is_ok());
         let mut foreign = with("priority", json!(9));
         let tenant = TenantId::new();

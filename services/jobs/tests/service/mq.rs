@@ -104,6 +104,62 @@ async fn mq_jobs_are_submitted_and_followed() {
 }
 
 #[tokio::test]
+async fn mq_progress_of_jobs_that_report_it_is_told_by_tenths() {
+    let studio = Studio::new().await;
+    let service = studio.world.start().await;
+    let pool = pool(&studio.world.admin(&service)).await;
+    let tenant = studio.tenant(&service).await;
+    let mut line = tenant.open().await;
+    let worker = Worker::start(&studio.world, &service, &pool, "first").await;
+    let number = Uuid::new_v4();
+    let mut coarse = fox(number, "a fox");
+    coarse.headers["x-progress"] = json!("coarse");
+    line.send(&coarse).await;
+    let work = worker.work().await;
+    for (step, steps) in [(0, 0), (0, 20), (1, 20), (2, 20), (3, 20), (9, 20), (9, 20), (20, 20)] {
+        let report = json!({ "phase": "working", "step": step, "steps": steps });
+        let _ = worker.call(&work, "progress", report).await.expect(200);
+    }
+    let _ = worker.complete(&work).await.expect(200);
+    for expected in ["accepted", "started"] {
+        assert_eq!(named(&line.event().await), (expected, number));
+    }
+    for step in [2, 9, 20] {
+        let told = line.event().await;
+        assert_eq!(named(&told), ("progress", number));
+        assert_eq!(told["progress"], json!({ "attempt": 1, "phase": "working", "step": step, "steps": 20 }));
+        assert_eq!((&told["eventNo"], &told["status"]), (&json!(3), &json!("running")));
+    }
+    assert_eq!(named(&line.event().await), ("succeeded", number));
+
+    // over HTTP, too; the next attempt begins again, and others report nothing
+    let job = submit(&tenant.member, json!({ "report_progress": true })).await;
+    assert_eq!(job.body["report_progress"], true);
+    let work = worker.work().await;
+    let _ = worker.progress(&work, 8).await.expect(200);
+    let _ = worker.leave(&work).await.expect(200);
+    let work = worker.work().await;
+    let _ = worker.progress(&work, 3).await.expect(200);
+    let _ = worker.complete(&work).await.expect(200);
+    let mut seen = Vec::new();
+    while seen.last().is_none_or(|(event, _): &(String, Value)| event != "succeeded") {
+        let event = line.event().await;
+        seen.push((event["event"].as_str().unwrap().to_owned(), event["progress"]["step"].clone()));
+    }
+    let told = seen.iter().filter(|(event, _)| event == "progress").map(|(_, step)| step).collect::<Vec<_>>();
+    assert_eq!(told, [&json!(8), &json!(3)], "{seen:?}");
+    let quiet = submit(&tenant.member, json!({})).await;
+    let work = worker.work().await;
+    assert_eq!(work.job, quiet.str("id"));
+    let _ = worker.progress(&work, 8).await.expect(200);
+    let _ = worker.complete(&work).await.expect(200);
+    let names =
+        [line.event().await, line.event().await, line.event().await].map(|event| event["event"].clone());
+    assert_eq!(names, ["accepted", "started", "succeeded"]);
+    service.stop().await;
+}
+
+#[tokio::test]
 async fn mq_credentials_let_a_tenant_publish_jobs_and_read_its_events() {
     let studio = Studio::new().await;
     let service = studio.world.start().await;
