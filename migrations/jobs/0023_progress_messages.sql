@@ -1,4 +1,4 @@
--- Jobs whose progress is published to the message broker. Replicas of the previous release publish none; where one of them has the
+-- Jobs whose progress is told by messages of the broker and to webhooks. Replicas of the previous release publish none; where one of them has the
 -- outbox, it publishes the event before once more instead, which receivers drop by its `message_id`.
 
 alter table jobs add column report_progress boolean not null default false;

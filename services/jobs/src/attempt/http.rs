@@ -15,7 +15,8 @@ use super::{
     end, inputs, join, log, member,
     model::{self, End, Policy},
     poll::{self, AttemptRef, Instruction},
-    store::{self, Progress},
+    progress::{self, Progress},
+    store,
 };
 use crate::{
     application::MODEL_FILE,
@@ -129,8 +130,9 @@ async fn progress(
     worker.touch_running(&mut tx, report.session, (job, number)).await?;
     let fence = Fence { attempt: number, worker: worker.0 };
     let answer = begin(&mut tx, job, fence).await?;
-    let progress = Progress { phase: report.phase, step: steps(report.step), steps: steps(report.steps) };
-    store::put_progress(&mut tx, job, number, &progress).await?;
+    let (step, steps) = (steps(report.step), steps(report.steps));
+    let progress = Progress { attempt: number, phase: report.phase, step, steps };
+    progress::put(&mut tx, job, progress, (state.clock)()).await?;
     if report.phase != Phase::Loading {
         work(&mut tx, job, number).await?;
     }

@@ -330,46 +330,6 @@ pub(super) async fn begin(conn: &mut PgConnection, job: JobId, number: i32) -> s
     .map(drop)
 }
 
-/// How far an attempt is.
-pub(super) struct Progress {
-    pub(super) phase: Phase,
-    pub(super) step: i32,
-    pub(super) steps: i32,
-}
-
-/// Stores how far an attempt is. If its job is to report progress and another tenth of the steps is done, a message will tell it.
-pub(super) async fn put_progress(
-    conn: &mut PgConnection,
-    job: JobId,
-    number: i32,
-    progress: &Progress,
-) -> sqlx::Result<()> {
-    sqlx::query!(
-        "with job as (select id, tenant_id, generation, report_progress from jobs where id = $1),
-         before as (select step, steps from progress where job_id = $1 and attempt = $2),
-         put as (
-             insert into progress (job_id, tenant_id, attempt, phase, step, steps)
-             select id, tenant_id, $2, $3, $4, $5 from job
-             on conflict (job_id) do update set attempt = excluded.attempt, phase = excluded.phase,
-                 step = excluded.step, steps = excluded.steps, updated_at = now())
-         insert into mq_outbox (tenant_id, job_id, number, progress)
-         select tenant_id, id, generation,
-                jsonb_build_object('attempt', $2::int, 'phase', $3::text, 'step', $4::int, 'steps', $5::int)
-         from job left join before on true
-         where report_progress
-           and exists (select from mq_credentials c where c.tenant_id = job.tenant_id and c.deleted_at is null)
-           and $4::bigint * 10 / nullif($5, 0) > coalesce(before.step::bigint * 10 / nullif(before.steps, 0), 0)",
-        job as JobId,
-        number,
-        progress.phase as Phase,
-        progress.step,
-        progress.steps,
-    )
-    .execute(conn)
-    .await
-    .map(drop)
-}
-
 /// What a worker needs to run a job.
 pub(super) struct Inputs {
     pub(super) application: String,

@@ -16,5 +16,5 @@ mod watch;
 pub(crate) use feed_http::routes as feed_routes;
 pub(crate) use http::routes;
 pub(crate) use hub::Hub;
-pub(crate) use model::{EventType, JobEvent};
+pub(crate) use model::{Advance, EventType, JobEvent};
 pub(crate) use watch::Watches;

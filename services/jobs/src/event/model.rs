@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::job::{JobProblem, JobState, Kind, Level, QueuedReason};
+use crate::{
+    attempt::Progress,
+    job::{JobProblem, JobState, Kind, Level, QueuedReason},
+};
 
 macro_rules! event_types {
     ($($(#[doc = $doc:literal])+ $name:ident = $wire:tt;)+) => {
@@ -39,6 +42,8 @@ event_types! {
     Assigned = "job.assigned";
     /// The worker started the attempt.
     Started = "job.started";
+    /// Another tenth of the steps is done, of a job with `report_progress`. Only webhooks get it: it is not stored.
+    Progress = "job.progress";
     /// The attempt is being preempted by another job.
     Preempting = "job.preempting";
     /// Queued again after an attempt; `reason` says why.
@@ -107,6 +112,15 @@ pub(crate) struct JobEvent {
     pub(crate) not_before: Option<Timestamp>,
     /// The attempt was told to leave its worker by this time, or null.
     pub(crate) leave_by: Option<Timestamp>,
+}
+
+/// Another tenth of the steps of an attempt is done.
+pub(crate) struct Advance {
+    pub(crate) tenant: TenantId,
+    pub(crate) job: JobId,
+    /// Number of the job's latest event.
+    pub(crate) event: i64,
+    pub(crate) progress: Progress,
 }
 
 #[cfg(test)]

@@ -278,7 +278,7 @@ pub(crate) struct Job {
     pub(crate) cost: Option<Cost>,
     /// Its workers, if they are several.
     pub(crate) gang: Option<Gang>,
-    /// Whether messages tell of its progress.
+    /// Whether its progress is told by messages and to webhooks.
     pub(crate) report_progress: bool,
     /// The model that it has made.
     pub(crate) result: Option<ModelId>,

@@ -65,7 +65,7 @@ pub(crate) struct NewJob {
     /// Several workers, all or none. Only of `command.run`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) gang: Option<Gang>,
-    /// Whether messages of the broker tell of its progress, too: at most ten of each attempt.
+    /// Whether its progress is told by messages of the broker and to webhooks: at every tenth of the steps of an attempt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) report_progress: bool,
 }
@@ -195,7 +195,7 @@ pub(crate) struct JobView {
     pub(crate) model_id: Option<ModelId>,
     /// The workers that it needs if they are several, or null.
     pub(crate) gang: Option<Gang>,
-    /// Whether messages of the broker tell of its progress.
+    /// Whether its progress is told by messages of the broker and to webhooks.
     pub(crate) report_progress: bool,
     /// What the job may cost, or null.
     pub(crate) max_cost: Option<Money>,

@@ -21,6 +21,7 @@ mod topology;
 pub(crate) use authorize::routes as broker_routes;
 pub(crate) use door::{Door, start};
 pub(crate) use model::Code;
+pub(crate) use outbox::tell_progress;
 
 use utoipa_axum::router::OpenApiRouter;
 

@@ -3,14 +3,15 @@
 use ids::{JobId, TenantId};
 use jiff::Timestamp;
 use rust_decimal::Decimal;
+use serde_json::{Value, json};
 use sqlx::{PgConnection, types::Json};
 use uuid::Uuid;
 
 use super::model::Refusal;
 use crate::{
     cost::Amount,
-    event::EventType,
-    job::{Cost, JobProblem, JobState, Kind, Phase},
+    event::{Advance, EventType},
+    job::{Cost, JobProblem, JobState, Kind},
 };
 
 /// How long a replica publishes alone, in seconds, unless it extends the lease.
@@ -40,12 +41,26 @@ pub(super) async fn refused(
     req_no: Option<Uuid>,
     refusal: &Refusal,
 ) -> sqlx::Result<()> {
-    let refusal =
-        serde_json::json!({ "req_no": req_no, "code": refusal.code.as_str(), "detail": refusal.detail });
+    let refusal = json!({ "req_no": req_no, "code": refusal.code.as_str(), "detail": refusal.detail });
     sqlx::query!("insert into mq_outbox (tenant_id, refusal) values ($1, $2)", tenant as TenantId, refusal,)
         .execute(conn)
         .await
         .map(drop)
+}
+
+/// Has the progress of a job published, if its tenant can read it.
+pub(crate) async fn tell_progress(conn: &mut PgConnection, advance: &Advance) -> sqlx::Result<()> {
+    sqlx::query!(
+        "insert into mq_outbox (tenant_id, job_id, number, progress) select $1, $2, $3, $4
+         where exists (select from mq_credentials where tenant_id = $1 and deleted_at is null)",
+        advance.tenant as TenantId,
+        advance.job as JobId,
+        advance.event,
+        json!(advance.progress),
+    )
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
 /// Takes or extends the lease of the publisher. Returns whether `owner` has it.
@@ -74,7 +89,7 @@ pub(super) struct Entry {
 pub(super) enum Content {
     Event(Box<Event>),
     /// How far a job is, after its latest event.
-    Progress(Box<Event>, Progress),
+    Progress(Box<Event>, Value),
     Refusal(PublishedRefusal),
     /// The job was deleted.
     Nothing,
@@ -95,15 +110,6 @@ pub(super) struct Event {
     pub(super) cost: Option<Cost>,
 }
 
-/// How far an attempt is, as it is stored.
-#[derive(Debug, serde::Serialize, serde::Deserialize)]
-pub(super) struct Progress {
-    attempt: i32,
-    phase: Phase,
-    step: i32,
-    steps: i32,
-}
-
 /// A refusal, as it is stored.
 #[derive(Debug, serde::Deserialize)]
 pub(super) struct PublishedRefusal {
@@ -118,7 +124,7 @@ struct Row {
     job_id: Option<JobId>,
     again: bool,
     refusal: Option<Json<PublishedRefusal>>,
-    progress: Option<Json<Progress>>,
+    progress: Option<Value>,
     at: Timestamp,
     number: Option<i64>,
     kind: Option<EventType>,
@@ -154,7 +160,7 @@ impl From<Row> for Entry {
         let event_at = row.event_at.map(jiff_sqlx::Timestamp::to_jiff);
         let (content, at) = match (row.refusal, event, row.progress) {
             (Some(refusal), ..) => (Content::Refusal(refusal.0), None),
-            (None, Some(event), Some(progress)) => (Content::Progress(Box::new(event), progress.0), None),
+            (None, Some(event), Some(progress)) => (Content::Progress(Box::new(event), progress), None),
             (None, Some(event), None) => (Content::Event(Box::new(event)), event_at),
             (None, None, _) => (Content::Nothing, None),
         };
@@ -172,7 +178,7 @@ pub(super) async fn first(
     let rows = sqlx::query_as!(
         Row,
         r#"select o.id as "id!", o.tenant_id as "tenant_id!: TenantId", o.job_id, o.again as "again!",
-                  o.refusal as "refusal: Json<PublishedRefusal>", o.progress as "progress: Json<Progress>", o.at as "at!: jiff_sqlx::Timestamp",
+                  o.refusal as "refusal: Json<PublishedRefusal>", o.progress, o.at as "at!: jiff_sqlx::Timestamp",
                   e.number as "number?", e.type as "kind?: EventType", e.state as "state?: JobState",
                   e.problem as "problem?: Json<JobProblem>", e.at as "event_at?", j.kind as "task?: Kind", j.req_no, j.cost, j.cost_currency,
                   j.cost_seconds as "cost_seconds?"

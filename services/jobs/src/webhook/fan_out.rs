@@ -14,7 +14,7 @@ use super::{
     deliveries::{self, NewDelivery},
     store::{self, Target},
 };
-use crate::event::JobEvent;
+use crate::event::{Advance, EventType, JobEvent};
 
 /// The events of tenants that have webhooks.
 pub(super) const EVENTS: Outbox = Outbox { table: "webhook_event_feed", channel: "job_event_feed" };
@@ -70,6 +70,33 @@ fn of_event(item: &Change<JobEvent>, targets: &[Target]) -> impl Iterator<Item =
         kind: event.kind.as_str(),
         body: body(event.kind.as_str(), event.time, &json!(event)),
     })
+}
+
+/// Writes the deliveries of the progress of a job.
+pub(crate) async fn tell_progress(
+    conn: &mut PgConnection,
+    advance: &Advance,
+    now: Timestamp,
+) -> sqlx::Result<()> {
+    let Advance { tenant, job, event, progress } = advance;
+    let (kind, message) = (EventType::Progress, format!("{job}-{event}-{}", progress.step));
+    let data = json!({ "id": message, "time": now, "type": kind, "tenant_id": tenant, "job_id": job, "progress": progress });
+    let targets = store::targets(conn, &[*tenant]).await?;
+    let wanted = targets.iter().filter(|target| target.wants(*tenant, kind, now));
+    let new: Vec<NewDelivery> = wanted
+        .map(|target| NewDelivery {
+            id: DeliveryId::new(),
+            webhook: target.id,
+            tenant: *tenant,
+            message: message.clone(),
+            kind: kind.as_str(),
+            body: body(kind.as_str(), now, &data),
+        })
+        .collect();
+    match new[..] {
+        [] => Ok(()),
+        _ => deliveries::insert(conn, &new).await,
+    }
 }
 
 /// The body of a message.

@@ -17,6 +17,7 @@ mod store;
 
 pub(crate) use deliver::Webhooks;
 pub(crate) use deliveries::delete_ended;
+pub(crate) use fan_out::tell_progress;
 pub(crate) use http::routes;
 pub(crate) use model::{DeliveryState, WebhookProblem};
 pub(crate) use store::{delete_of_tenant, reencrypt};

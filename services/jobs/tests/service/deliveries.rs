@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 
 use crate::{
     endpoint::{Endpoint, all_are, attempted, create, deliveries, execute, make_due, start},
+    fleet::Worker,
     world::{World, pool, submit},
 };
 
@@ -275,5 +276,45 @@ async fn an_endpoint_that_fails_for_three_days_is_disabled() {
         endpoint.received().iter().any(|message| message.id == format!("{job}-1")).then_some(())
     })
     .await;
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn progress_of_jobs_that_report_it_is_sent_by_tenths() {
+    let world = World::new().await;
+    let (service, member) = start(&world).await;
+    let (endpoint, url) = Endpoint::start(&[500]).await;
+    let (hook, secret) = create(&member, &url, json!(["job.progress"])).await;
+    let pools = world.admin(&service).get("/v1/platform-pools").await.expect(200);
+    let pool = pools.body["items"][0]["id"].as_str().unwrap().to_owned();
+    let worker = Worker::start(&world, &service, &pool, "first").await;
+    for report_progress in [false, true] {
+        let _ = submit(&member, json!({ "report_progress": report_progress })).await;
+        let work = worker.work().await;
+        for step in [1, 7, 7, 8] {
+            let _ = worker.progress(&work, step).await.expect(200);
+        }
+        if !report_progress {
+            let _ = worker.complete(&work).await.expect(200);
+            continue;
+        }
+        let _ = attempted(&member, &hook, 1).await;
+        make_due(&world).await;
+        let delivered = all_are(&member, &hook, "delivered").await;
+        assert_eq!(delivered.len(), 2, "{delivered:?}");
+        let mut steps = Vec::new();
+        for message in endpoint.received() {
+            assert!(message.is_signed_with(&secret));
+            let body = message.message();
+            let data = &body["data"];
+            assert_eq!((&body["type"], &data["id"]), (&json!("job.progress"), &json!(message.id)));
+            assert_eq!(data["job_id"], json!(work.job));
+            assert_eq!((&data["progress"]["attempt"], &data["progress"]["steps"]), (&json!(1), &json!(20)));
+            steps.push(data["progress"]["step"].as_u64().unwrap());
+        }
+        steps.sort_unstable();
+        // one of them was refused once
+        assert!([[7, 7, 8], [7, 8, 8]].iter().any(|expected| steps == expected), "{steps:?}");
+    }
     service.stop().await;
 }
