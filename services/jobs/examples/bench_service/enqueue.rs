@@ -1,4 +1,5 @@
-//! How many jobs a second the doors take: REST with one job for each request, REST in batches, and messages. Beside them, on the
+//! How many jobs a second the doors take: REST with one job for each request, of many tenants and of one, REST in batches, and
+//! messages. Beside them, on the
 //! same machine in the same run: RabbitMQ alone (a quorum queue, publisher confirms, a consumer that acknowledges), Postgres
 //! alone (one small row for each commit), and two queues on Postgres, graphile-worker and pg-boss, if their packages are in
 //! `BENCH_PEERS`. These are libraries: their jobs have no tenant, quota, price, idempotency, event or audit entry, and no HTTP.
@@ -54,13 +55,15 @@ pub(crate) async fn run(args: Args) {
 
     let postgres = commits(&site, &args).await;
     let peers = peers(&args).await;
-    let rest = requests(&site, &args, 1).await;
-    let batch = requests(&site, &args, BATCH).await;
+    let rest = requests(&site, &args, 1, Senders::Tenants).await;
+    let one_tenant = requests(&site, &args, 1, Senders::Members).await;
+    let batch = requests(&site, &args, BATCH, Senders::Tenants).await;
     let alone = rabbit(&broker, &args).await;
     let messages = door(&site, &broker, &args).await;
     println!("{:>28} {:>10}", "", "per second");
     for (name, per_second) in [
         ("REST, one job a request", rest),
+        ("the same, of one tenant", one_tenant),
         ("REST, batches", batch),
         ("messages", messages),
         ("RabbitMQ alone", alone),
@@ -74,7 +77,7 @@ pub(crate) async fn run(args: Args) {
     }
     let best = |rate: fn(&Rates) -> f64| peers.values().map(rate).fold(0.0, f64::max);
     println!(
-        "jobs-enqueue: mq_per_s={messages:.0} rest_per_s={rest:.0} batch_per_s={batch:.0} rabbit_per_s={alone:.0} \
+        "jobs-enqueue: mq_per_s={messages:.0} rest_per_s={rest:.0} rest_one_tenant_per_s={one_tenant:.0} batch_per_s={batch:.0} rabbit_per_s={alone:.0} \
          pg_commits_per_s={postgres:.0} best_pg_per_s={:.0} best_pg_batch_per_s={:.0} rest_ratio={:.2} mq_ratio={:.2}",
         best(|rates| rates.one),
         best(|rates| rates.batch),
@@ -102,14 +105,24 @@ async fn peers(args: &Args) -> BTreeMap<String, Rates> {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Jobs per second by REST, `size` in a request. Each client has its own tenant.
-async fn requests(site: &Site, args: &Args, size: usize) -> f64 {
+/// Who sends requests at the same time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Senders {
+    /// Members of as many tenants.
+    Tenants,
+    /// Members of one tenant.
+    Members,
+}
+
+/// Jobs per second by REST, `size` in a request.
+async fn requests(site: &Site, args: &Args, size: usize, senders: Senders) -> f64 {
     let (begun, end) = (Instant::now(), Duration::from_secs(args.seconds));
     let done = AtomicUsize::new(0);
     // a batch needs no crowd
     let clients = if size == 1 { args.clients } else { 4 };
+    let member = site.member();
     join_all((0..clients).map(async |_| {
-        let member = site.member();
+        let member = if senders == Senders::Tenants { site.member() } else { member.clone() };
         while begun.elapsed() < end {
             if size == 1 {
                 site.post(&member, "/v1/jobs", &job("a fox")).await;
