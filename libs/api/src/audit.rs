@@ -160,7 +160,7 @@ pub(crate) async fn record_all<'a, B: Serialize + 'a>(
         &entries,
         &origins,
     )
-    .execute(conn)
+    .fetch_all(conn)
     .await
     .map(drop)
 }
