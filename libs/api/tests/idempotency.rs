@@ -163,9 +163,10 @@ async fn write_each(State(app): State<App>, Json(items): Json<Vec<Value>>) -> Re
         let (mut parts, ()) = request.body(()).unwrap().into_parts();
         writes.push((IdempotencyKey::from_request_parts(&mut parts, &()).await?, item));
     }
-    let outcomes = IdempotencyKey::once_each(app.db.platform().await?, "test", &writes, async |tx, items| {
+    let outcomes = IdempotencyKey::once_each(app.db.platform().await?, "test", &writes, async |tx, new| {
+        let items: Vec<&Value> = new.iter().map(|n| &writes[*n].1).collect();
         let mut outcomes = Vec::new();
-        for item in items {
+        for item in &items {
             if item["refuse"] == true {
                 outcomes.push(Err(Problem::forbidden("as asked")));
                 continue;

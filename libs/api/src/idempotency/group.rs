@@ -13,20 +13,20 @@ type Outcomes = Vec<Result<Reply, Problem>>;
 
 impl IdempotencyKey {
     /// Carries out writes of one caller (`scope`), each as [`IdempotencyKey::once`] does, in one transaction, and commits it.
-    /// `effect` gets the bodies of those that were not carried out before, and returns what became of each, in their order.
+    /// `effect` gets the positions of those that were not carried out before, and returns what became of each, in their order.
     /// What it refuses must have left nothing in the transaction. Two with the same key: the second is refused with 409.
     ///
     /// # Errors
     /// If the transaction fails. Nothing is then carried out, or, if the connection is lost during the commit, all or nothing.
-    pub async fn once_each<'a, B, F>(
+    pub async fn once_each<B, F>(
         mut tx: Transaction<'_, Postgres>,
         scope: impl Display,
-        writes: &'a [(Self, B)],
+        writes: &[(Self, B)],
         effect: F,
     ) -> Result<Outcomes, Problem>
     where
         B: Serialize,
-        F: AsyncFnOnce(&mut PgConnection, &[&'a B]) -> Result<Outcomes, Problem>,
+        F: AsyncFnOnce(&mut PgConnection, Vec<usize>) -> Result<Outcomes, Problem>,
     {
         match each(&mut tx, &scope.to_string(), writes, effect).await {
             Ok(outcomes) => {
@@ -42,15 +42,15 @@ impl IdempotencyKey {
     }
 }
 
-async fn each<'a, B, F>(
+async fn each<B, F>(
     tx: &mut PgConnection,
     scope: &str,
-    writes: &'a [(IdempotencyKey, B)],
+    writes: &[(IdempotencyKey, B)],
     effect: F,
 ) -> Result<Outcomes, Problem>
 where
     B: Serialize,
-    F: AsyncFnOnce(&mut PgConnection, &[&'a B]) -> Result<Outcomes, Problem>,
+    F: AsyncFnOnce(&mut PgConnection, Vec<usize>) -> Result<Outcomes, Problem>,
 {
     let hashes = writes.iter().map(|(key, body)| key.hash(body)).collect::<Result<Vec<_>, _>>()?;
     let keys: Vec<String> = writes.iter().map(|(key, _)| key.key.clone()).collect();
@@ -70,8 +70,7 @@ where
     let new: Vec<usize> =
         outcomes.iter().enumerate().filter(|(_, known)| known.is_none()).map(|(n, _)| n).collect();
     if !new.is_empty() {
-        let bodies: Vec<&B> = new.iter().map(|n| &writes[*n].1).collect();
-        for (n, outcome) in new.iter().zip(effect(tx, &bodies).await?) {
+        for (n, outcome) in new.iter().zip(effect(tx, new.clone()).await?) {
             outcomes[*n] = Some(outcome);
         }
         let done = new.iter().filter_map(|n| match &outcomes[*n] {

@@ -9,7 +9,7 @@ use sqlx::{PgConnection, types::Json};
 use super::{member, model::AttemptState};
 use crate::{
     cost::{Amount, Charge, Money, Of, Rate, Uncharged},
-    job::{Job, JobProblem, Phase},
+    job::{Job, JobProblem},
 };
 
 /// An attempt that begins.

@@ -113,8 +113,9 @@ async fn together(
     tenant: TenantId,
     requests: &[(IdempotencyKey, NewJob)],
 ) -> Result<Vec<Result<Reply, Problem>>, Problem> {
-    IdempotencyKey::once_each(state.db.tenant(tenant).await?, tenant, requests, async |tx, jobs| {
-        let results = change::submit_each(tx, &state.open_jobs, tenant, jobs, (state.clock)()).await?;
+    IdempotencyKey::once_each(state.db.tenant(tenant).await?, tenant, requests, async |tx, new| {
+        let jobs: Vec<&NewJob> = new.iter().map(|n| &requests[*n].1).collect();
+        let results = change::submit_each(tx, &state.open_jobs, tenant, &jobs, (state.clock)()).await?;
         let mut replies = Vec::with_capacity(results.len());
         for result in results {
             replies.push(match result {
