@@ -42,6 +42,7 @@ pub struct Call {
     stock::GrantChange,
     stock::Grants,
     stock::SpareUnits,
+    stock::WantedBack,
     stock::GpuSpec,
     stock::GpuSpecState,
     stock::Datacenter,

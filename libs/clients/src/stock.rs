@@ -110,11 +110,23 @@ pub struct Turn {
     pub claim: Option<Claim>,
 }
 
-/// Units that interruptible claims would get now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+/// Units that interruptible claims would get now, and those that they are wanted to return.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
 pub struct SpareUnits {
-    /// Their number.
+    /// Units that they would get.
     pub units: i64,
+    /// Of each datacenter with fewer free units than are held back, what is wanted back. Empty in answers of earlier releases.
+    #[serde(default)]
+    pub wanted_back: Vec<WantedBack>,
+}
+
+/// Units of a datacenter that interruptible claims are wanted to return.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, ToSchema)]
+pub struct WantedBack {
+    /// How many are missing.
+    pub units: i64,
+    /// Instances with interruptible claims there.
+    pub instances: Vec<InstanceId>,
 }
 
 /// Id and name of a GPU specification.

@@ -9,7 +9,7 @@
 //! - [`mod@unit`]: units, their objects in the clusters, and what the clusters report;
 //! - `comparison`: the full comparison of a cluster with its units;
 //! - [`stock`]: the list of stock, additions and removals;
-//! - `hold_back`: how many units interruptible claims leave;
+//! - [`hold_back`]: how many units interruptible claims leave;
 //! - [`claim`]: claims and releases.
 //!
 //! What runs in a unit is decided by the gpu service.
@@ -17,6 +17,7 @@
 pub mod claim;
 pub mod datacenter;
 pub mod gpu_spec;
+pub mod hold_back;
 pub mod operation;
 pub mod queue;
 pub mod reason;
@@ -31,7 +32,6 @@ mod clean_up;
 mod comparison;
 mod config;
 mod error;
-mod hold_back;
 mod metrics;
 mod silence;
 mod state;

@@ -56,6 +56,8 @@ enum Bench {
     JobsEta,
     /// How soon an instance runs on a GPU that was lent to a worker, beside one that was free
     JobsReclaim,
+    /// How many users' starts take a unit from a job with the hold-back and without it, and what jobs lose by that
+    HoldBack,
     /// Broker, service, Postgres and workers killed again and again while jobs are submitted: what is lost, twice, and how long
     /// it takes to recover
     JobsRecovery,
@@ -71,6 +73,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         Bench::Claims => ("atelier-stock", "bench_claims"),
         Bench::Queue => ("atelier-stock", "bench_queue"),
         Bench::Scale => ("atelier-stock", "bench_scale"),
+        Bench::HoldBack => ("atelier-stock", "bench_hold_back"),
         Bench::Instances => ("atelier-gpu", "bench_instances"),
         Bench::Operator => ("atelier-operator", "bench_operator"),
         Bench::JobsEnqueue | Bench::JobsDispatch => ("atelier-jobs", "bench_service"),
@@ -120,6 +123,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         Bench::Claims
         | Bench::Queue
         | Bench::Scale
+        | Bench::HoldBack
         | Bench::Instances
         | Bench::Fairness
         | Bench::JobsEnqueue

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     job::{JobState, QueuedReason},
     pool::{Changed, PoolChange},
-    schedule::{Ending, Event, Job, Millis, Refused, State, WorkerState},
+    schedule::{Ending, Event, Job, Millis, Refused, State, WantedBack, WorkerState},
     share,
 };
 
@@ -162,6 +162,11 @@ impl World {
             self.pool.apply(Event::WorkerRecalled(worker_key(id), rows::millis(by.to_jiff())), now)?;
         }
         Ok(())
+    }
+
+    /// Lets lent workers return units as soon as they have no job.
+    pub(super) fn return_units(&mut self, wanted: Vec<WantedBack>, now: Millis) -> Result<(), SyncError> {
+        Ok(self.pool.apply(Event::UnitsWanted(wanted), now)?)
     }
 
     /// Gives no jobs to closed workers, until they are not closed any more.

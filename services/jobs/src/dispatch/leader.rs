@@ -6,14 +6,17 @@ use anyhow::Context as _;
 use api::ErrorChain;
 use db::{Tx, lease};
 use ids::{JobId, PoolId};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, timeout},
+};
 use tokio_util::sync::CancellationToken;
 
-use super::{carry_out::carry_out, closed, lost, rows::millis, store, world::World};
+use super::{carry_out::carry_out, closed, lost, returns, rows::millis, store, world::World};
 use crate::{
     config::{Config, FleetConfig},
     fleet,
-    schedule::Millis,
+    schedule::{Millis, WantedBack},
     state::AppState,
 };
 
@@ -80,6 +83,14 @@ impl Leader<'_> {
     /// Schedules until there is a later leader, or the pool is gone. Any failure leads to a new start: the pool contains
     /// what may not have been stored.
     async fn lead(&self) -> anyhow::Result<()> {
+        let (tell, wanted) = watch::channel(Vec::new());
+        tokio::select! {
+            ended = Box::pin(self.schedule(wanted)) => ended,
+            failed = returns::follow(self.state, self.pool, &tell) => Ok(failed?),
+        }
+    }
+
+    async fn schedule(&self, mut wanted: watch::Receiver<Vec<WantedBack>>) -> anyhow::Result<()> {
         let (state, config) = (self.state, &self.state.config.scheduler);
         let mut tx = state.db.worker().await?;
         let keep_warm = keep_warm(&state.config);
@@ -104,6 +115,11 @@ impl Leader<'_> {
             drop(tx);
             if !is_current {
                 continue;
+            }
+            // its sender lives as long as this
+            if wanted.has_changed().unwrap_or(false) {
+                let wanted = wanted.borrow_and_update().clone();
+                world.return_units(wanted, millis((state.clock)()))?;
             }
             if !self.round(&mut world).await? {
                 return Ok(());

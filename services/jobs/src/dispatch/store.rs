@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use feed::{Cursor, Outbox};
-use ids::{JobId, ModelId, PoolId, TenantId, WorkerId};
+use ids::{InstanceId, JobId, ModelId, PoolId, TenantId, WorkerId};
 use jiff::Timestamp;
 use sqlx::PgConnection;
 
@@ -271,6 +271,28 @@ pub(super) async fn silent_workers(
 pub(super) async fn draining_workers(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<WorkerId>> {
     sqlx::query_scalar!(
         "select id from workers where pool_id = $1 and state = 'ready' and stage = 'draining' order by id",
+        pool as PoolId,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// A lent worker.
+pub(super) struct LentRow {
+    pub(super) id: WorkerId,
+    pub(super) instance: InstanceId,
+    pub(super) gpu_spec: String,
+    /// Whether it returns its unit already, after its job.
+    pub(super) leaves: bool,
+}
+
+/// Returns the lent workers of a pool.
+pub(super) async fn lent_workers(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<LentRow>> {
+    sqlx::query_as!(
+        LentRow,
+        r#"select id, instance_id as "instance!: InstanceId", gpu_spec, stage in ('draining', 'leaving') as "leaves!"
+           from workers where pool_id = $1 and tenure = 'lent' and stage is not null and instance_id is not null
+           order by id"#,
         pool as PoolId,
     )
     .fetch_all(conn)

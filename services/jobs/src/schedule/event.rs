@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     model::{
         Attempt, Entry, Job, JobId, Millis, Share, Slice, Spec, SpecId, State, Tenant, TenantId, Tenure,
-        Worker, WorkerId, WorkerState,
+        WantedBack, Worker, WorkerId, WorkerState,
     },
     pool::{Pool, Timer},
     share::{Account, SLICE},
@@ -51,6 +51,8 @@ pub enum Event {
     SpecSet(SpecId, Spec),
     /// Units that were asked for will not come.
     LendRefused(SpecId, u32),
+    /// All that the stock wants back. Replaces what it wanted before.
+    UnitsWanted(Vec<WantedBack>),
 }
 
 /// The event does not fit the state. The caller's view is outdated, and the pool is unchanged.
@@ -142,6 +144,10 @@ impl Pool {
             }
             Event::SpecSet(id, spec) => {
                 self.set_spec(id, spec);
+                Ok(())
+            }
+            Event::UnitsWanted(wanted) => {
+                self.wanted_back = wanted;
                 Ok(())
             }
             Event::LendRefused(id, units) => {

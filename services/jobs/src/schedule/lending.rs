@@ -2,7 +2,7 @@
 
 use super::{
     decision::Decision,
-    model::{Level, Millis, SpecId, State, Tenure, Worker, WorkerId, WorkerState},
+    model::{Level, Millis, SpecId, State, Tenure, WantedBack, Worker, WorkerId, WorkerState},
     pool::Pool,
 };
 
@@ -33,6 +33,25 @@ impl Pool {
                 self.give_back(id, unused, missing, now, decisions);
             }
         }
+    }
+
+    /// Returns workers that have no job, before they get one, as far as the stock wants them back: the first that end their jobs.
+    pub(super) fn return_wanted(&mut self, decisions: &mut Vec<Decision>) {
+        let mut wanted = std::mem::take(&mut self.wanted_back);
+        for WantedBack { units, workers } in &mut wanted {
+            let is_free = |id: &WorkerId| {
+                let worker = self.workers.get(id).filter(|worker| worker.tenure == Tenure::Lent);
+                worker.is_some_and(Worker::is_free) && !self.reserved.contains_key(id)
+            };
+            let free: Vec<WorkerId> = workers.iter().copied().filter(is_free).take(*units as usize).collect();
+            for worker in free {
+                *units -= 1;
+                self.change_worker(worker, |worker| worker.state = WorkerState::Cordoned);
+                decisions.push(Decision::Return { worker });
+            }
+        }
+        wanted.retain(|one| one.units > 0);
+        self.wanted_back = wanted;
     }
 
     /// Units that are busy or that would finish what waits in the target time.

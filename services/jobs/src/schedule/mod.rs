@@ -37,8 +37,8 @@ pub use explanation::{Explanation, Waiting};
 pub use forecast::{Forecast, Outlook, Quantiles, SOON};
 pub use model::{
     Attempt, Entry, Group, GroupId, GroupMode, Job, JobId, Level, Millis, ModelId, NodeId, Reservation,
-    Settings, Shape, Share, Slice, Spec, SpecId, State, Tenant, TenantId, Tenure, Worker, WorkerId,
-    WorkerState,
+    Settings, Shape, Share, Slice, Spec, SpecId, State, Tenant, TenantId, Tenure, WantedBack, Worker,
+    WorkerId, WorkerState,
 };
 pub use pool::{Pool, Snapshot};
 pub use share::Used;

@@ -1,6 +1,10 @@
 //! The facts that scheduling works on: jobs, workers, tenants, groups and settings of a pool.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 use super::estimate::Estimate;
 
@@ -256,6 +260,14 @@ pub struct Reservation {
     pub workers: Vec<WorkerId>,
     /// How often jobs that took longer than their p90 postponed it.
     pub slips: u32,
+}
+
+/// Lent units that the stock wants back, so that users' starts find free ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WantedBack {
+    pub units: u32,
+    /// The workers that may return theirs.
+    pub workers: BTreeSet<WorkerId>,
 }
 
 /// A GPU specification in the pool.

@@ -9,7 +9,7 @@ use super::{
     fleet::Fleet,
     model::{
         Entry, Group, GroupId, GroupMode, Job, JobId, Level, Millis, NodeId, Reservation, Settings, Shape,
-        State, Tenant, TenantId, Worker, WorkerId,
+        State, Tenant, TenantId, WantedBack, Worker, WorkerId,
     },
     queue::{Place, Queues, Turn},
     share::{self, Account, Rank},
@@ -35,6 +35,8 @@ pub struct Snapshot {
     pub switches: u64,
     /// The epoch of all charges.
     pub epoch: u64,
+    /// What the stock wants back.
+    pub wanted_back: Vec<WantedBack>,
 }
 
 /// What happens by itself at a time.
@@ -59,6 +61,7 @@ pub struct Pool {
     pub(super) reservations: BTreeMap<JobId, Reservation>,
     pub(super) switches: u64,
     pub(super) epoch: u64,
+    pub(super) wanted_back: Vec<WantedBack>,
     // what follows from the above
     pub(super) queues: Queues,
     pub(super) fleet: Fleet,
@@ -87,6 +90,7 @@ impl Pool {
             groups: snapshot.groups,
             switches: snapshot.switches,
             epoch: snapshot.epoch,
+            wanted_back: snapshot.wanted_back,
             ..Self::default()
         };
         for tenant in snapshot.tenants {
@@ -125,6 +129,7 @@ impl Pool {
             reservations: self.reservations.clone(),
             switches: self.switches,
             epoch: self.epoch,
+            wanted_back: self.wanted_back.clone(),
         }
     }
 

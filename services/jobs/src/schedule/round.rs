@@ -20,6 +20,7 @@ impl Pool {
         self.advance(now);
         let mut decisions = Vec::new();
         self.fire_timers(now, &mut decisions);
+        self.return_wanted(&mut decisions);
         self.start_nominated(now, &mut decisions);
         self.reserve(now, &mut decisions);
         let specs: Vec<SpecId> = self.fleet.specs.keys().copied().collect();

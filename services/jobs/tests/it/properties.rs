@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use atelier_jobs::schedule::{
     Decision, Ending, Estimate, Event, GroupId, GroupMode, Job, JobId, Level, Millis, NodeId, Pool, Share,
-    Simulation, Spec, State, Step, TenantId, Tenure, Worker, WorkerId,
+    Simulation, Spec, State, Step, TenantId, Tenure, WantedBack, Worker, WorkerId,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -40,6 +40,7 @@ enum Command {
     Recall(usize),
     Share { tenant: u128, weight: u32, guarantee: u32, urgent: u32 },
     Stock { idle: u32, hold_back: u32 },
+    WantBack(u32),
     Checkpoint(usize),
     Reprioritize(usize, u8),
     Retry(usize),
@@ -91,6 +92,7 @@ fn command() -> impl Strategy<Value = Command> {
             Command::Share { tenant, weight, guarantee, urgent }
         }),
         1 => (0u32..4, 0u32..4).prop_map(|(idle, hold_back)| Command::Stock { idle, hold_back }),
+        1 => (0u32..3).prop_map(Command::WantBack),
         1 => any::<usize>().prop_map(Command::Checkpoint),
         1 => (any::<usize>(), 0u8..10).prop_map(|(which, priority)| Command::Reprioritize(which, priority)),
         1 => any::<usize>().prop_map(Command::Retry),
@@ -167,6 +169,11 @@ impl Run {
                 let spec =
                     Spec { idle_stock: *idle, hold_back: *hold_back, lent_limit: 4, ..Spec::default() };
                 Some(Event::SpecSet(SPEC, spec))
+            }
+            Command::WantBack(units) => {
+                let workers = self.world.pool.snapshot().workers.into_iter();
+                let lent = workers.filter(|worker| worker.tenure == Tenure::Lent).map(|worker| worker.id);
+                Some(Event::UnitsWanted(vec![WantedBack { units: *units, workers: lent.collect() }]))
             }
             Command::Checkpoint(which) => self.job(*which).map(Event::Checkpointed),
             Command::Reprioritize(which, priority) => self.job(*which).map(|id| {

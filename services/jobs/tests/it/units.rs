@@ -1,7 +1,8 @@
 //! Nodes, groups, units that come and go, lending.
 
 use atelier_jobs::schedule::{
-    Decision, Ending, Event, GroupId, GroupMode, JobId, NodeId, Spec, State, Tenure, Waiting, WorkerId,
+    Decision, Ending, Event, GroupId, GroupMode, JobId, NodeId, Pool, Spec, State, Tenure, Waiting,
+    WantedBack, WorkerId,
 };
 
 use crate::{
@@ -176,6 +177,40 @@ fn idle_stock_is_lent_but_not_what_is_held_back() {
     pool.apply(Event::LendRefused(SPEC, 5), START).unwrap();
     pool.apply(Event::SpecSet(SPEC, spec), START).unwrap();
     assert_eq!(lends(&pool.round(START)), [Decision::Lend { spec: SPEC, units: 2 }]);
+}
+
+#[test]
+fn what_the_stock_wants_back_is_returned_instead_of_the_next_job() {
+    let mut pool = pool(1);
+    for worker in 1..5 {
+        add(&mut pool, worker, 1, SPEC, Tenure::Lent);
+    }
+    for id in 0..20 {
+        submit(&mut pool, long(id, 1));
+    }
+    assert_eq!(started(&pool.round(START)).len(), 5);
+    let want = |pool: &mut Pool, units, workers: &[u128]| {
+        let workers = workers.iter().copied().map(WorkerId).collect();
+        pool.apply(Event::UnitsWanted(vec![WantedBack { units, workers }]), START).unwrap();
+    };
+    let end_on = |pool: &mut Pool, worker| {
+        let job = pool.worker(WorkerId(worker)).unwrap().current.unwrap();
+        pool.apply(Event::Ended(job, Ending::Done), START + MINUTE).unwrap();
+        pool.round(START + MINUTE)
+    };
+    // firm workers return nothing
+    want(&mut pool, 1, &[0, 1, 2]);
+    assert_eq!(pool.round(START + MINUTE), [], "none is interrupted");
+    for worker in [0, 3] {
+        assert_eq!(started(&end_on(&mut pool, worker)).len(), 1, "worker {worker}");
+    }
+    assert_eq!(Pool::restore(pool.snapshot()), pool);
+    assert_eq!(end_on(&mut pool, 2), [Decision::Return { worker: WorkerId(2) }]);
+    assert_eq!(started(&end_on(&mut pool, 1)).len(), 1, "one was wanted");
+    want(&mut pool, 2, &[1, 4]);
+    want(&mut pool, 0, &[]);
+    assert_eq!(started(&end_on(&mut pool, 4)).len(), 1, "not any more");
+    check(&pool, START + MINUTE);
 }
 
 #[test]

@@ -41,6 +41,8 @@ struct Inner {
     events: Vec<String>,
     /// Spare units, by specification.
     spare: BTreeMap<String, i64>,
+    /// Units that are wanted back, by specification.
+    wanted_back: BTreeMap<String, i64>,
     /// How often spare units were asked for.
     asked: usize,
     /// Prices per hour and currencies, by specification.
@@ -98,6 +100,11 @@ impl Gpu {
     /// Lets the stock have so many spare units of a specification.
     pub(crate) fn set_spare(&self, gpu_spec: &str, units: i64) {
         self.with(|inner| inner.spare.insert(gpu_spec.to_owned(), units));
+    }
+
+    /// Lets the stock want so many units of a specification back.
+    pub(crate) fn want_back(&self, gpu_spec: &str, units: i64) {
+        self.with(|inner| inner.wanted_back.insert(gpu_spec.to_owned(), units));
     }
 
     /// Lets a specification have a price per hour.
@@ -244,8 +251,13 @@ async fn events(State(gpu): State<Gpu>, Query(query): Query<BTreeMap<String, Str
 async fn spare(State(gpu): State<Gpu>, Query(query): Query<BTreeMap<String, String>>) -> Response {
     gpu.with(|inner| {
         inner.asked += 1;
-        let units = inner.spare.get(&query["gpu_spec"]).copied().unwrap_or_default();
-        Json(json!({ "units": units })).into_response()
+        let gpu_spec = &query["gpu_spec"];
+        let units = inner.spare.get(gpu_spec).copied().unwrap_or_default();
+        let lent = |one: &&Instance| !one.is_deleted && one.order["interruptible"] == true;
+        let lent: Vec<&String> = inner.instances.values().filter(lent).map(|one| &one.id).collect();
+        let wanted = |units: &i64| json!({ "units": units, "instances": lent });
+        let wanted: Vec<Value> = inner.wanted_back.get(gpu_spec).map(wanted).into_iter().collect();
+        Json(json!({ "units": units, "wanted_back": wanted })).into_response()
     })
 }
 

@@ -88,6 +88,29 @@ async fn spare_units_are_lent_as_far_as_there_are_any() {
 }
 
 #[tokio::test]
+async fn a_unit_that_the_stock_wants_back_is_returned_after_its_job() {
+    let site = Site::new().await;
+    let service = site.world.start().await;
+    let member = site.world.member(&service, TenantId::new());
+    let (_, instance, worker, work) = lent_job(&site, &service, &member).await;
+    site.gpu.set_spare("small", 0);
+    site.gpu.want_back("small", 1);
+    // when it is asked for the second time, the first answer has come
+    let asked = site.gpu.asked();
+    eventually("the stock is asked what it wants back", async || {
+        (site.gpu.asked() >= asked + 2).then_some(())
+    })
+    .await;
+    let _ = worker.complete(&work).await.expect(200);
+    eventually("its instance is deleted, although jobs wait", async || {
+        site.gpu.instances().iter().all(|one| one.id != instance.id).then_some(())
+    })
+    .await;
+    reaches(&member, &work.job, "succeeded").await;
+    service.stop().await;
+}
+
+#[tokio::test]
 async fn a_recalled_worker_leaves_its_job_to_others() {
     let site = Site::new().await;
     let service = site.world.start().await;

@@ -130,9 +130,10 @@ struct SpareQuery {
     gpu_spec: String,
 }
 
-/// Returns how many units interruptible claims of a specification would get now. Nothing is reserved.
+/// Returns how many units interruptible claims of a specification would get now, and how many they are wanted to return. Nothing is
+/// reserved.
 #[utoipa::path(get, path = "/internal/v1/spare-units", tag = "internal", params(SpareQuery),
-    responses((status = 200, description = "The number", body = SpareUnits)),
+    responses((status = 200, description = "The numbers", body = SpareUnits)),
     extensions(("x-problems" = json!([ProblemType::NotFound]))),
 )]
 async fn get_spare_units(
@@ -140,6 +141,5 @@ async fn get_spare_units(
     _: Caller,
     Query(query): Query<SpareQuery>,
 ) -> Result<Json<SpareUnits>, Problem> {
-    let units = service.spare_units(&query.gpu_spec).await?.ok_or(Error::NotFound)?;
-    Ok(Json(SpareUnits { units }))
+    Ok(Json(service.spare_units(&query.gpu_spec).await?.ok_or(Error::NotFound)?))
 }

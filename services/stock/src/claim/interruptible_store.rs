@@ -106,6 +106,49 @@ pub(super) async fn spare(
     .await
 }
 
+/// Interruptible claims that are named for a datacenter, at most.
+const NAMED: i64 = 256;
+
+/// A datacenter that has fewer free units than are held back, and interruptible claims.
+pub(super) struct LackRow {
+    /// How many units are missing.
+    pub(super) units: i64,
+    /// Instances of the claims: those first that a claim would take first.
+    pub(super) instances: Vec<InstanceId>,
+}
+
+/// Returns where the hold-back of the specification lacks units that interruptible claims have.
+pub(super) async fn lacks(
+    conn: &mut PgConnection,
+    spec_name: &str,
+    avoided: &[DatacenterId],
+    hold_back: i64,
+) -> sqlx::Result<Vec<LackRow>> {
+    sqlx::query_as!(
+        LackRow,
+        r#"with lacks as (
+             select s.id as spec, d.id, greatest(h.units, $3) - sum(c.available)::bigint as units
+             from gpu_specs s cross join datacenters d
+             join stock_counts c on c.gpu_spec_id = s.id and c.datacenter_id = d.id
+             left join hold_backs h on h.gpu_spec_id = s.id and h.datacenter_id = d.id
+             where s.name = $1 and d.state = 'active' and d.id <> all($2::uuid[])
+             group by s.id, d.id, h.units having sum(c.available) < greatest(h.units, $3)),
+         named as (
+             select l.units, array(
+                 select i.instance_id from interruptible_claims i
+                 where i.gpu_spec_id = l.spec and i.datacenter_id = l.id
+                 order by i.recall_rank, i.claimed_at desc limit $4) as instances
+             from lacks l)
+         select units as "units!", instances as "instances!: Vec<InstanceId>" from named where instances <> '{}'"#,
+        spec_name,
+        avoided as &[DatacenterId],
+        hold_back,
+        NAMED,
+    )
+    .fetch_all(conn)
+    .await
+}
+
 /// Gives units of interruptible claims to those of these instances that hold none: first those of the lowest rank, of these
 /// the newest claims. Their instances have to leave within `leave_seconds`. Returns the instances that have got one.
 ///

@@ -76,12 +76,24 @@ pub struct WaitRequest {
     pub priority: i32,
 }
 
-/// Units that interruptible claims would get now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+/// Units that interruptible claims would get now, and those that they are wanted to return.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(super) struct SpareUnits {
     /// Free units that exceed the hold-back, in datacenters for which no instance waits.
     #[schema(example = 3)]
     pub(super) units: i64,
+    /// Of each datacenter with fewer free units than are held back, what interruptible claims there are wanted to return.
+    pub(super) wanted_back: Vec<WantedBack>,
+}
+
+/// Units of a datacenter that interruptible claims are wanted to return, so that it has its hold-back again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(super) struct WantedBack {
+    /// How many are missing.
+    #[schema(example = 1)]
+    pub(super) units: i64,
+    /// Instances with interruptible claims there, at most 256: those first that a claim would take first.
+    pub(super) instances: Vec<InstanceId>,
 }
 
 /// What an instance that is ready to wait has now.

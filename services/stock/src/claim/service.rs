@@ -9,8 +9,8 @@ use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId, UnitId};
 use sqlx::PgConnection;
 
 use super::{
-    interruptible_store::{self, Interruptible},
-    model::{Claim, ClaimOutcome, ClaimRequest, Exhausted, WaitRequest},
+    interruptible_store::{self, Interruptible, LackRow},
+    model::{Claim, ClaimOutcome, ClaimRequest, Exhausted, SpareUnits, WaitRequest, WantedBack},
     store::{self, Claimants, Claimed, FoundClaim, Release},
 };
 use crate::{
@@ -121,12 +121,18 @@ impl ClaimService {
         }
     }
 
-    /// Returns how many units interruptible claims of a specification would get now; none if there is no such specification.
-    pub(super) async fn spare_units(&self, spec_name: &str) -> sqlx::Result<Option<i64>> {
+    /// Returns what interruptible claims of a specification would get now, and what they are wanted to return; none if there is no
+    /// such specification.
+    pub(super) async fn spare_units(&self, spec_name: &str) -> sqlx::Result<Option<SpareUnits>> {
         let avoided = silent_datacenters(&self.state.db, &self.state.silence).await?;
         let mut tx = self.state.db.worker().await?;
         let hold_back = i64::from(self.state.config.interruptible_hold_back);
-        interruptible_store::spare(&mut tx, spec_name, &avoided, hold_back).await
+        let Some(units) = interruptible_store::spare(&mut tx, spec_name, &avoided, hold_back).await? else {
+            return Ok(None);
+        };
+        let lacks = interruptible_store::lacks(&mut tx, spec_name, &avoided, hold_back).await?;
+        let wanted = |lack: LackRow| WantedBack { units: lack.units, instances: lack.instances };
+        Ok(Some(SpareUnits { units, wanted_back: lacks.into_iter().map(wanted).collect() }))
     }
 
     /// Releases the unit that the instance holds, if any.

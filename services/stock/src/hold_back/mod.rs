@@ -3,3 +3,5 @@
 
 pub(crate) mod reconcile;
 mod store;
+
+pub use reconcile::{PERIOD, forecast};

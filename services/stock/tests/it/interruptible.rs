@@ -114,6 +114,33 @@ async fn the_stock_tells_what_it_would_lend() {
 }
 
 #[tokio::test]
+async fn what_the_hold_back_lacks_is_wanted_back() {
+    let (world, replica, spec_id) = world(4, 2).await;
+    let jobs = replica.base.service("jobs");
+    let wanted = async || {
+        let path = "/internal/v1/spare-units?gpu_spec=a";
+        jobs.get(path).await.expect(200).body["wanted_back"].clone()
+    };
+    let (first, second, user) = (instance(), instance(), instance());
+    for lent in [&first, &second] {
+        let _ = replica.claim_interruptible(lent, &spec_id).await.expect(201);
+    }
+    assert_eq!(wanted().await, json!([]));
+    let _ = replica.claim(&user, &spec_id).await.expect(201);
+    // a claim would take the newest one first
+    assert_eq!(wanted().await, json!([{ "units": 1, "instances": [second, first] }]));
+    let _ = replica.claim(&instance(), &spec_id).await.expect(201);
+    assert_eq!(wanted().await, json!([{ "units": 2, "instances": [second, first] }]));
+    replica.release(&second).await;
+    assert_eq!(wanted().await, json!([{ "units": 1, "instances": [first] }]));
+    replica.release(&first).await;
+    assert_eq!(wanted().await, json!([]));
+    let _ = replica.claim(&instance(), &spec_id).await.expect(201);
+    assert_eq!(wanted().await, json!([]), "nobody has any");
+    world.assert_sound().await;
+}
+
+#[tokio::test]
 async fn what_was_claimed_at_this_time_of_the_week_is_held_back() {
     let mut world = World::new().await;
     // one window for all claims of a period
