@@ -1,8 +1,9 @@
-//! Requests for pictures on workers that have to load models: the scheduling core beside simple schedulers.
+//! Traces replayed by the scheduling core and by simple schedulers.
 //!
-//! `cargo xtask bench jobs-replay` uses generated requests; `-- --trace FILE` replays `lora_request_trace.csv` of
-//! GenTD26 (`alibaba/clusterdata`, cluster-trace-v2026-GenAI). The core does not know how long a request will take: it
-//! has the times of those that ended.
+//! `cargo xtask bench jobs-replay` generates requests for pictures, on workers that have to load models; `-- --trace FILE`
+//! replays `lora_request_trace.csv` of GenTD26 (`alibaba/clusterdata`, cluster-trace-v2026-GenAI); `-- --philly FILE`
+//! replays trainings on 1 to 128 GPUs (`support/philly.rs`). The core does not know how long a job will take: it has the
+//! times of those that ended.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
@@ -15,7 +16,7 @@ use atelier_jobs::schedule::{Decision, Ending, Estimate, Event, Histogram, JobId
 use support::{
     START,
     baselines::{self, Outcome, Policy},
-    job, mean, percentile, pool, shape, trace,
+    gang_report, job, mean, percentile, pool, shape, trace,
     trace::Request,
     with_model,
 };
@@ -88,11 +89,22 @@ fn print(name: &str, outcome: &mut Outcome) -> (f64, f64) {
 
 fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let file = match &arguments[..] {
-        [] => None,
-        [option, file] if option == "--trace" => Some(file.as_str()),
-        _ => return Err("usage: bench_replay [--trace lora_request_trace.csv]".to_owned()),
+    let last = match &arguments[..] {
+        [] => pictures(None)?,
+        [option, file] if option == "--trace" => pictures(Some(file))?,
+        [option, file] if option == "--philly" => gang_report::run(file)?,
+        _ => {
+            return Err(
+                "usage: bench_replay [--trace lora_request_trace.csv | --philly philly.csv]".to_owned()
+            );
+        }
     };
+    println!("\n{last}");
+    Ok(())
+}
+
+/// Replays requests for pictures; returns the last line.
+fn pictures(file: Option<&str>) -> Result<String, String> {
     let mut last = String::new();
     for (workers, compression, load) in SETTINGS {
         let requests = match file {
@@ -128,6 +140,5 @@ fn main() -> Result<(), String> {
             );
         }
     }
-    println!("\n{last}");
-    Ok(())
+    Ok(last)
 }

@@ -48,7 +48,7 @@ enum Bench {
     JobsDispatch,
     /// Rounds of the scheduling core with 100,000 queued jobs and 5,000 GPUs
     JobsCore,
-    /// Requests for pictures replayed by the scheduling core and by simple schedulers
+    /// Requests for pictures, or trainings on several GPUs, replayed by the scheduling core and by simple schedulers
     JobsReplay,
     /// Shares, guarantees, and what tenants notice of one that sends 100,000 jobs
     JobsFairness,

@@ -10,6 +10,10 @@ use atelier_jobs::schedule::{
 };
 
 pub(crate) mod baselines;
+pub(crate) mod gang_core;
+pub(crate) mod gang_report;
+pub(crate) mod gangs;
+pub(crate) mod philly;
 pub(crate) mod trace;
 
 /// 2026-01-01.

@@ -141,7 +141,7 @@ pub(crate) fn read(path: &str, compression: u64, load: u64) -> Result<Vec<Reques
 }
 
 /// Milliseconds of a time like `2024-11-15 16:57:50`, since some day.
-fn time(text: &str) -> Option<u64> {
+pub(super) fn time(text: &str) -> Option<u64> {
     let numbers: Vec<u64> =
         text.split(['-', ' ', ':']).map(|part| part.parse().ok()).collect::<Option<Vec<u64>>>()?;
     let [year, month, day, hour, minute, second] = numbers[..] else { return None };
