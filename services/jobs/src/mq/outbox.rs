@@ -51,9 +51,10 @@ pub(super) async fn refused(
 /// Has the progress of a job published, if its tenant can read it.
 pub(crate) async fn tell_progress(conn: &mut PgConnection, advance: &Advance) -> sqlx::Result<()> {
     sqlx::query!(
-        "insert into mq_outbox (tenant_id, job_id, number, progress) select $1, $2, $3, $4
-         where exists (select from mq_credentials where tenant_id = $1 and deleted_at is null)",
-        advance.tenant as TenantId,
+        "insert into mq_outbox (tenant_id, job_id, number, progress)
+         select j.tenant_id, j.id, $2, $3 from jobs j
+         where j.id = $1
+           and exists (select from mq_credentials c where c.tenant_id = j.tenant_id and c.deleted_at is null)",
         advance.job as JobId,
         advance.event,
         json!(advance.progress),
