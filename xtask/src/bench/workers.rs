@@ -27,11 +27,13 @@ pub(super) async fn replace(access: &Access) -> anyhow::Result<()> {
     let begun = Instant::now();
     loop {
         let workers = list(&admin).await?;
-        let is_new = |worker: &Value| worker["id"].as_str().is_some_and(|id| !old.contains(id));
-        if workers.iter().all(|worker| is_new(worker) && worker["state"] == "ready") && !workers.is_empty() {
+        let ready = workers.iter().filter(|worker| worker["state"] == "ready");
+        let (old, new): (Vec<_>, Vec<_>) =
+            ready.partition(|worker| worker["id"].as_str().is_some_and(|id| old.contains(id)));
+        if old.is_empty() && !new.is_empty() {
             return Ok(());
         }
-        ensure!(begun.elapsed() < LIMIT, "no new workers in {} s", LIMIT.as_secs());
+        ensure!(begun.elapsed() < LIMIT, "no new workers in {} s: {workers:?}", LIMIT.as_secs());
         sleep(PAUSE).await;
     }
 }
