@@ -75,7 +75,7 @@ fn print(name: &str, jobs: &[Training], outcome: &Outcome) -> (f64, f64) {
     (jct / 1_000.0, p99 / 1_000.0)
 }
 
-/// Guarantees of so many units in all, in proportion to the GPU time of the virtual clusters.
+/// Guarantees that sum up to `units`, in proportion to the GPU time of the virtual clusters.
 fn guarantees(jobs: &[Training], units: u32) -> BTreeMap<u64, Share> {
     let mut used: BTreeMap<u64, f64> = BTreeMap::new();
     for job in jobs {

@@ -102,7 +102,7 @@ impl Gpu {
         self.with(|inner| inner.spare.insert(gpu_spec.to_owned(), units));
     }
 
-    /// Lets the stock want so many units of a specification back.
+    /// Sets how many units of a specification the stock wants back.
     pub(crate) fn want_back(&self, gpu_spec: &str, units: i64) {
         self.with(|inner| inner.wanted_back.insert(gpu_spec.to_owned(), units));
     }

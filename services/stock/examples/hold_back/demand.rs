@@ -49,7 +49,7 @@ pub(crate) struct Start {
     pub(crate) kind: Kind,
 }
 
-/// The starts of so many weeks, in their order.
+/// Draws the starts of `weeks` weeks, ordered by time.
 pub(crate) fn starts(random: &mut Random, weeks: u32) -> Vec<Start> {
     let end = f64::from(weeks) * WEEK;
     let mut starts = Vec::new();

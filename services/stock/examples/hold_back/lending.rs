@@ -1,7 +1,7 @@
 //! The simulated part: users who claim units, and lent workers that run jobs on what the stock does not hold back.
 //!
-//! As in the services: a claim takes a free unit; if there is none, that of the lent worker with the lowest rank (0: it runs no job,
-//! 1: a background job), of equals the newest (`claim::interruptible_store::recall`). Every 5 s the jobs service asks for spare units:
+//! As in the services: a claim takes a free unit. Without one it takes the unit of a lent worker: the lowest rank first (0: no job,
+//! 1: a background job), then the newest (`claim::interruptible_store::recall`). Every 5 s the jobs service asks for spare units:
 //! what is free above the hold-back (`claim_spare`), nothing while a user waits.
 //!
 //! Simpler than the services: one pool; who waits for a unit is served in order; a released unit is free at once. Times are
@@ -27,8 +27,9 @@ const LOAD: f64 = 22.7;
 pub(crate) struct Policy<'a> {
     /// At least (`interruptible_hold_back`).
     pub(crate) least: u64,
-    /// By forecast: units in each period of so many seconds.
+    /// Forecast units, one entry for each period.
     pub(crate) forecasts: &'a [u64],
+    /// Length of a period, in seconds.
     pub(crate) period: f64,
     /// Whether lent workers return their units as far as free ones are fewer: the first that have no job.
     pub(crate) returns: bool,
@@ -138,7 +139,7 @@ struct World<'a> {
     outcome: Outcome,
 }
 
-/// Lets users and jobs use so many units between two times. Instances that were started before run on.
+/// Simulates users and jobs on `units` units from `from` until `until`. Instances that were started before `from` run on.
 pub(crate) fn simulate(
     units: u64,
     starts: &[Start],

@@ -136,7 +136,7 @@ async fn what_the_hold_back_lacks_is_wanted_back() {
     replica.release(&first).await;
     assert_eq!(wanted().await, json!([]));
     let _ = replica.claim(&instance(), &spec_id).await.expect(201);
-    assert_eq!(wanted().await, json!([]), "nobody has any");
+    assert_eq!(wanted().await, json!([]), "no unit is lent");
     world.assert_sound().await;
 }
 
