@@ -1,6 +1,8 @@
 //! An instance: the commands of users and the events of the platform that change its state. Pure: no clock, no
 //! database, no network.
 
+mod effects;
+
 use std::collections::BTreeMap;
 
 use api::OperationProgress;
@@ -25,6 +27,8 @@ use crate::{
     },
     usage::{EndReason, EndedRun, Meter, Metering, RunKey},
 };
+
+pub use effects::{Accepted, Effects, EndedOperation};
 
 /// What a user asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,44 +115,6 @@ pub struct Unexpected {
     pub event: Box<Event>,
     /// The state.
     pub state: InstanceState,
-}
-
-/// The result of a command.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Accepted {
-    /// The instance has a new operation.
-    New(Effects),
-    /// The same command is in progress, and its operation is the current one. Nothing has changed.
-    InProgress,
-}
-
-/// An operation that has ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EndedOperation {
-    /// Id.
-    pub id: OperationId,
-    /// How it ended.
-    pub end: End,
-}
-
-/// What has to be stored together with a change of the instance.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Effects {
-    /// Operations that have ended.
-    pub ended: Vec<EndedOperation>,
-    /// Changes of the meter.
-    pub metering: Vec<Metering>,
-    /// What is added to the tenant's log of events.
-    pub log: Vec<Entry>,
-}
-
-impl Effects {
-    /// Adds later effects.
-    pub fn extend(&mut self, later: Self) {
-        self.ended.extend(later.ended);
-        self.metering.extend(later.metering);
-        self.log.extend(later.log);
-    }
 }
 
 /// A tenant's machine.

@@ -15,9 +15,11 @@
 //! An instance that is ready to wait enters the queue when no unit is free, and leaves it with its release
 //! ([`crate::queue`]).
 
+mod claims;
 pub(crate) mod http;
 pub(crate) mod interruptible_store;
 mod model;
+mod releases;
 mod service;
 pub(crate) mod store;
 
