@@ -9,6 +9,7 @@
 )]
 
 mod balancer;
+mod diagnosis;
 mod evidence;
 mod jobs;
 mod platform;

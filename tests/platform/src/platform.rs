@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 use testkit::{Client, Issuer, TestDb, callers, eventually, service_token};
 
-use crate::{Balancer, Evidence, Jobs, Replica, queue_order};
+use crate::{Balancer, Evidence, Jobs, Replica, diagnosis, queue_order};
 
 /// Specification with one GPU, of which there are four units.
 pub const SMALL: &str = "small";
@@ -212,6 +212,11 @@ impl Platform {
         let count = sqlx::query_scalar(query).fetch_one(&mut conn).await.unwrap();
         conn.close().await.unwrap();
         count
+    }
+
+    /// Waits, and prints the state of the platform shortly before `time` is over.
+    pub async fn watched<T>(&self, time: Duration, wait: impl Future<Output = T>) -> T {
+        diagnosis::watched(&self.db, &self.kube, time, wait).await
     }
 
     /// Violations of the order of the queue.

@@ -35,6 +35,7 @@ struct Inner {
     /// Orders that came, repeated ones included.
     orders: usize,
     is_away: bool,
+    stock_is_away: bool,
     loses_answer: bool,
     refuses: bool,
     /// Instances of events, oldest first.
@@ -77,6 +78,11 @@ impl Gpu {
     /// Answers nothing, or again.
     pub(crate) fn set_away(&self, is_away: bool) {
         self.with(|inner| inner.is_away = is_away);
+    }
+
+    /// Does not answer what the stock has, or does again.
+    pub(crate) fn set_stock_away(&self, is_away: bool) {
+        self.with(|inner| inner.stock_is_away = is_away);
     }
 
     /// Carries out the next order, and does not answer it.
@@ -251,6 +257,9 @@ async fn events(State(gpu): State<Gpu>, Query(query): Query<BTreeMap<String, Str
 async fn spare(State(gpu): State<Gpu>, Query(query): Query<BTreeMap<String, String>>) -> Response {
     gpu.with(|inner| {
         inner.asked += 1;
+        if inner.stock_is_away {
+            return away();
+        }
         let gpu_spec = &query["gpu_spec"];
         let units = inner.spare.get(gpu_spec).copied().unwrap_or_default();
         let lent = |one: &&Instance| !one.is_deleted && one.order["interruptible"] == true;

@@ -111,6 +111,41 @@ async fn a_unit_that_the_stock_wants_back_is_returned_after_its_job() {
 }
 
 #[tokio::test]
+async fn nothing_is_lent_or_returned_while_the_stock_does_not_answer() {
+    let site = Site::new().await;
+    let service = site.world.start().await;
+    let member = site.world.member(&service, TenantId::new());
+    site.gpu.set_stock_away(true);
+    site.gpu.set_spare("small", 1);
+    let pool = site.pool_with(&site.world.admin(&service), lending(1)).await;
+    submit_all(&member, 8).await;
+    eventually("the stock is asked twice", async || (site.gpu.asked() >= 2).then_some(())).await;
+    let firm = site.gpu.have(1).await.remove(0);
+    assert_eq!(firm.order["interruptible"], false);
+
+    site.gpu.set_stock_away(false);
+    let instance = lent(&site, 1).await.remove(0);
+    let worker = site.register(&service, &pool, &instance).await;
+    let work = worker.work().await;
+    site.gpu.want_back("small", 1);
+    site.gpu.set_stock_away(true);
+    let asked = site.gpu.asked();
+    eventually("the stock is asked again", async || (site.gpu.asked() >= asked + 2).then_some(())).await;
+    let _ = worker.complete(&work).await.expect(200);
+    let next = worker.work().await;
+
+    site.gpu.set_stock_away(false);
+    let asked = site.gpu.asked();
+    eventually("the stock answers", async || (site.gpu.asked() >= asked + 2).then_some(())).await;
+    let _ = worker.complete(&next).await.expect(200);
+    eventually("its instance is deleted, although jobs wait", async || {
+        site.gpu.instances().iter().all(|one| one.id != instance.id).then_some(())
+    })
+    .await;
+    service.stop().await;
+}
+
+#[tokio::test]
 async fn a_recalled_worker_leaves_its_job_to_others() {
     let site = Site::new().await;
     let service = site.world.start().await;

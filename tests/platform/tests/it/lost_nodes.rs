@@ -42,11 +42,11 @@ async fn a_job_whose_node_is_lost_is_done_elsewhere_and_paid_once() {
 
     platform.fail_node(&lost.node).await;
     let path = format!("/v1/jobs/{job}");
-    let waits = within(NOTICE, "the job is queued again", async || {
+    let again = within(NOTICE, "the job is queued again", async || {
         let read = member.get(&path).await.expect(200);
         (read.str("state") == "queued").then_some(read)
-    })
-    .await;
+    });
+    let waits = platform.watched(NOTICE, again).await;
     assert_eq!((&waits.body["reason"], &waits.body["attempts"]), (&json!("worker_lost"), &json!(1)));
     let other = jobs.worker(&platform, &pool, owner, Some(&lost)).await;
     assert_ne!(other.node, lost.node);
