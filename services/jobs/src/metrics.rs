@@ -44,6 +44,7 @@ struct Inner {
     attempts: Family<OutcomeLabels, Counter>,
     lost: Counter,
     cordoned: Counter,
+    moved: Counter,
     unpriced: Counter,
     broker_connected: Gauge,
     messages: Family<OutcomeLabels, Counter>,
@@ -85,6 +86,7 @@ impl JobMetrics {
             attempts: Family::default(),
             lost: Counter::default(),
             cordoned: Counter::default(),
+            moved: Counter::default(),
             unpriced: Counter::default(),
             broker_connected: Gauge::default(),
             messages: Family::default(),
@@ -132,6 +134,12 @@ impl JobMetrics {
                 "Times that a node got no more jobs because workers were lost there again and again",
                 &[],
                 inner.cordoned.clone(),
+            );
+            registry.register(
+                "jobs_moved",
+                "Jobs that were moved to another pool, where they would start earlier",
+                &[],
+                inner.moved.clone(),
             );
             registry.register(
                 "jobs_unpriced_attempts",
@@ -229,6 +237,11 @@ impl JobMetrics {
 
     pub(crate) fn worker_lost(&self) {
         self.0.lost.inc();
+    }
+
+    /// So many jobs were moved to other pools.
+    pub(crate) fn moved(&self, jobs: u64) {
+        self.0.moved.inc_by(jobs);
     }
 
     pub(crate) fn node_cordoned(&self) {

@@ -8,6 +8,6 @@ mod store;
 
 pub(crate) use amount::{Amount, Money};
 pub(crate) use feed::{OUTBOX, Of, UsageRecord, routes};
-pub(crate) use model::{Charge, Outcome, Rate, Uncharged, Work, charge};
+pub(crate) use model::{Charge, Outcome, Rate, Uncharged, Work, charge, may_be_dearer};
 pub(crate) use prices::start;
 pub(crate) use store::{check_limit, publish, rates};

@@ -22,18 +22,30 @@ pub(crate) struct Rate {
     pub(crate) level_factor: Decimal,
 }
 
+/// Whether work may cost more at one of these rates, by specification, than at each of those. Unknown ones may.
+pub(crate) fn may_be_dearer(rates: &[(String, Rate)], than: &[(String, Rate)]) -> bool {
+    let is_covered = |rate: &Rate| {
+        than.iter().any(|(_, other)| other.currency == rate.currency && other.per_hour() >= rate.per_hour())
+    };
+    rates.is_empty() != than.is_empty() || !rates.iter().all(|(_, rate)| is_covered(rate))
+}
+
 impl Rate {
+    fn per_hour(&self) -> Decimal {
+        self.price_per_hour * self.level_factor
+    }
+
     /// Returns the price of `seconds`: seconds × price × factor ÷ 3600, rounded half to even at the sixth digit, as that of runs
     /// of instances.
     pub(crate) fn amount(&self, seconds: i64) -> Decimal {
-        (Decimal::from(seconds) * self.price_per_hour * self.level_factor / Decimal::from(SECONDS_PER_HOUR))
+        (Decimal::from(seconds) * self.per_hour() / Decimal::from(SECONDS_PER_HOUR))
             .round_dp_with_strategy(SCALE, RoundingStrategy::MidpointNearestEven)
             .normalize()
     }
 
     /// Returns how many seconds cost at most `amount`; none if that is more than an attempt can take.
     pub(crate) fn affordable(&self, amount: Decimal) -> Option<i64> {
-        let per_hour = self.price_per_hour * self.level_factor;
+        let per_hour = self.per_hour();
         if per_hour.is_zero() {
             return None;
         }
@@ -178,6 +190,24 @@ mod tests {
             checkpoint_at: None,
             ended_at: at(100),
         }
+    }
+
+    #[test]
+    fn a_pool_may_be_dearer_if_one_of_its_rates_is_higher_or_not_known() {
+        let rates = |prices: &[&str]| prices.iter().map(|price| (String::new(), rate(price, "2"))).collect();
+        let dearer = |of: &[&str], than: &[&str]| {
+            let (of, than): (Vec<_>, Vec<_>) = (rates(of), rates(than));
+            may_be_dearer(&of, &than)
+        };
+        assert!(!dearer(&["1", "3"], &["2", "3"]));
+        assert!(dearer(&["1", "4"], &["2", "3"]));
+        assert!(!dearer(&[], &[]));
+        assert!(dearer(&[], &["1"]), "its price is not known");
+        assert!(dearer(&["1"], &[]));
+        let mut other = rate("1", "1");
+        other.currency = "CHF".to_owned();
+        let (other, own): (Vec<_>, Vec<_>) = (vec![(String::new(), other)], rates(&["9"]));
+        assert!(may_be_dearer(&other, &own));
     }
 
     #[test]

@@ -105,7 +105,9 @@ async fn start(
     let Some(first) = workers.first() else { return Ok(None) };
     let mut savepoint = conn.begin().await?;
     let assigned = async {
-        let Some(assigned) = store::assign(&mut savepoint, job, *first).await? else { return Ok(None) };
+        let Some(assigned) = store::assign(&mut savepoint, world.id, job, *first).await? else {
+            return Ok(None);
+        };
         let number = assigned.attempt;
         let mut gpu_spec = None;
         for worker in workers {

@@ -95,6 +95,15 @@ impl World {
     fn compare_job(&mut self, row: &JobRow, now: Millis) -> Result<(), SyncError> {
         let key = job_key(row.id);
         let known = self.pool.job(key).map(|entry| &entry.state);
+        if row.pool_id != self.id {
+            // it waited, and was moved to another pool
+            let event = match known {
+                None => return Ok(()),
+                Some(State::Running(_)) => Event::Ended(key, Ending::Done),
+                Some(State::Queued { .. } | State::Delayed) => Event::Cancelled(key),
+            };
+            return Ok(self.pool.apply(event, now)?);
+        }
         let event = match (row.state, known) {
             (JobState::Queued, None) => Event::Submitted(rows::job(row, &self.specs, &self.estimates)),
             (JobState::Queued, Some(State::Running(_))) => {

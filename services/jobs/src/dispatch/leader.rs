@@ -12,7 +12,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{carry_out::carry_out, closed, lost, returns, rows::millis, store, world::World};
+use super::{carry_out::carry_out, closed, lost, moves, returns, rows::millis, store, world::World};
 use crate::{
     config::{Config, FleetConfig},
     fleet,
@@ -54,9 +54,9 @@ pub(super) async fn run(state: &AppState, pool: PoolId, stop: &CancellationToken
     Ok(())
 }
 
-struct Leader<'a> {
-    state: &'a AppState,
-    pool: PoolId,
+pub(super) struct Leader<'a> {
+    pub(super) state: &'a AppState,
+    pub(super) pool: PoolId,
     epoch: i64,
 }
 
@@ -75,7 +75,7 @@ impl Leader<'_> {
     }
 
     /// A transaction that no later leader's precedes. None if there is a later leader.
-    async fn fenced(&self) -> sqlx::Result<Option<Tx>> {
+    pub(super) async fn fenced(&self) -> sqlx::Result<Option<Tx>> {
         let mut tx = self.state.db.worker().await?;
         Ok(store::fence(&mut tx, self.pool, self.epoch).await?.then_some(tx))
     }
@@ -87,6 +87,7 @@ impl Leader<'_> {
         tokio::select! {
             ended = Box::pin(self.schedule(wanted)) => ended,
             failed = returns::follow(self.state, self.pool, &tell) => Ok(failed?),
+            ended = Box::pin(moves::follow(self)) => ended,
         }
     }
 

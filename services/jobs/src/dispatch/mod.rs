@@ -7,6 +7,7 @@ mod closed;
 mod estimates;
 mod leader;
 mod lost;
+mod moves;
 mod returns;
 mod rows;
 mod store;

@@ -226,6 +226,12 @@ pub(super) fn moved(waiting: &Job, to: job::Level, specs: &[SpecId], now: Millis
     Job { id: job_key(JobId::new()), shape: Arc::new(shape), submitted: now, ..waiting.clone() }
 }
 
+/// A waiting job as it would be in another pool with these specifications.
+pub(super) fn in_pool(waiting: &Job, specs: &[SpecId]) -> Job {
+    let shape = Shape { specs: specs.to_vec(), ..(*waiting.shape).clone() };
+    Job { shape: Arc::new(shape), ..waiting.clone() }
+}
+
 /// The open job of a row. None if it has ended, or its worker is not in the pool.
 pub(super) fn entry(
     row: &JobRow,

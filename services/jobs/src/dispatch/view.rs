@@ -37,11 +37,11 @@ const MAX_DRAWN: usize = 500;
 const MAX_ARRIVALS: i64 = 2_000;
 
 /// A pool at one moment.
-struct View {
-    world: World,
+pub(super) struct View {
+    pub(super) world: World,
     arrivals: Arrivals,
-    forecast: Option<Forecast>,
-    now: Millis,
+    pub(super) forecast: Option<Forecast>,
+    pub(super) now: Millis,
 }
 
 /// Why a job waits.
@@ -153,7 +153,7 @@ impl Views {
         Ok(self.view(pool).await?.map(|view| view.world.pool.used_by(rows::tenant_key(tenant))))
     }
 
-    async fn view(&self, pool: PoolId) -> Result<Option<Arc<View>>, Arc<sqlx::Error>> {
+    pub(super) async fn view(&self, pool: PoolId) -> Result<Option<Arc<View>>, Arc<sqlx::Error>> {
         self.loaded.try_get_with(pool, self.load(pool)).await
     }
 
@@ -177,7 +177,9 @@ impl Views {
 }
 
 /// Runs what takes long. Fails if the process ends.
-async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> sqlx::Result<T> {
+pub(super) async fn in_background<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> sqlx::Result<T> {
     let work = tokio::task::spawn_blocking(work);
     work.await.map_err(|error| sqlx::Error::Io(std::io::Error::other(error)))
 }
@@ -208,16 +210,17 @@ impl View {
         Some(Expected { outlook, run })
     }
 
+    /// The expected course of this pool as it could be, if all jobs take their median time. None if it has too many jobs.
+    pub(super) fn run_forward(&self, pool: &Pool) -> Option<Forecast> {
+        (self.world.jobs <= MAX_FORECAST).then(|| pool.forecast(self.now, HORIZON, 0, 0, &self.arrivals))
+    }
+
     fn start_of(&self, waiting: &Job, level: Level) -> Option<Timestamp> {
-        if self.world.jobs > MAX_FORECAST {
-            return None;
-        }
         let job = rows::moved(waiting, level, &self.world.specs, self.now);
         let key = job.id;
         let mut pool = self.world.pool.clone();
         pool.apply(Event::Submitted(job), self.now).ok()?;
-        let forecast = pool.forecast(self.now, HORIZON, 0, 0, &self.arrivals);
-        Some(rows::timestamp(forecast.jobs.get(&key)?.start?.p50))
+        Some(rows::timestamp(self.run_forward(&pool)?.jobs.get(&key)?.start?.p50))
     }
 
     fn capacity(&self) -> Capacity {

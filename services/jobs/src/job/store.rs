@@ -304,6 +304,7 @@ struct NewRow<'a> {
     gang_size: u8,
     same_node: bool,
     report_progress: bool,
+    may_move: bool,
     parameters: &'a Value,
     /// For the scheduler of the pool.
     change: pool::PoolChange,
@@ -330,6 +331,7 @@ impl<'a> NewRow<'a> {
             gang_size: job.gang.map_or(1, |gang| gang.size),
             same_node: job.gang.is_some_and(|gang| gang.same_node),
             report_progress: job.report_progress,
+            may_move: job.pool.is_none(),
             parameters: &job.inputs.parameters,
             change: pool::PoolChange { pool, changed: pool::Changed::Job(job.id) },
         }
@@ -350,17 +352,18 @@ pub(super) async fn insert(
              select * from jsonb_to_recordset($2) as added(
                  id uuid, pool_id uuid, application text, method text, kind text, level text, priority smallint, group_name text,
                  group_mode text, model uuid, class text, deadline timestamptz, req_no uuid, max_cost numeric,
-                 max_cost_currency text, gang_size smallint, same_node boolean, report_progress boolean, parameters jsonb, change jsonb)),
+                 max_cost_currency text, gang_size smallint, same_node boolean, report_progress boolean, may_move boolean,
+                 parameters jsonb, change jsonb)),
          inputs as (
              insert into job_inputs (job_id, tenant_id, parameters) select id, $1, parameters from added),
          changes as (
              insert into pool_changes (payload) select change from added)
          insert into jobs (id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode,
                            model, class, state, deadline, req_no, max_cost, max_cost_currency, gang_size, same_node,
-                           report_progress)
+                           report_progress, may_move)
          select id, $1, pool_id, application, method, kind, level, priority, group_name, group_mode, model, class,
                 'queued', deadline, req_no, max_cost, max_cost_currency, gang_size, same_node,
-                report_progress
+                report_progress, may_move
          from added
          returning id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode, state, attempt,
                    worker_id, reason, problem as "problem: Json<JobProblem>", not_before, deadline, req_no, generation,

@@ -58,7 +58,7 @@ pub(crate) struct NewJob {
     #[serde(default)]
     pub(crate) max_cost: Option<Money>,
     /// Name of the pool that runs it: one that runs the application for the tenant. By default the oldest such pool, dedicated
-    /// ones first.
+    /// ones first; while it waits, it may be moved to one where it starts earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 63, example = "acme-pytorch")]
     pub(crate) pool: Option<String>,

@@ -44,6 +44,7 @@ pub(crate) async fn find_for_jobs(
 pub(crate) struct Other {
     pub(crate) id: PoolId,
     pub(crate) name: String,
+    pub(crate) dedicated: bool,
 }
 
 /// Returns the other pools that run jobs of an application for a tenant and can have at least `workers` workers: dedicated ones
@@ -58,7 +59,7 @@ pub(crate) async fn find_others(
 ) -> sqlx::Result<Vec<Other>> {
     sqlx::query_as!(
         Other,
-        "select id, name from pools p
+        "select id, name, dedicated from pools p
          where $1 = any (applications) and (not dedicated or owner_id = $2) and id <> $3
            and max_workers + lent_max + (select count(*) from workers w where w.pool_id = p.id and w.stage is null) >= $4
          order by dedicated desc, id limit $5",

@@ -27,6 +27,7 @@ mod jobs;
 mod lending;
 mod memory;
 mod metrics;
+mod moves;
 mod mq;
 mod mq_faults;
 mod mq_tenant;

@@ -1,0 +1,168 @@
+//! Moves jobs that wait to other pools, where they would start at least twice as early.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use ids::{JobId, PoolId};
+use tokio::time::sleep;
+
+use super::{
+    leader::Leader,
+    rows::{self, job_key},
+    store::{self, Movable},
+    view::{View, in_background},
+};
+use crate::{
+    cost, pool,
+    schedule::{Event, Job, Millis, Pool},
+    state::AppState,
+};
+
+/// How often jobs are looked for.
+const PERIOD: Duration = Duration::from_secs(10);
+/// A job stays for this long first; and while the pool has workers that were ordered this lately and are not ready yet.
+const WAITED: Duration = Duration::from_secs(10);
+const ORDERED: Duration = Duration::from_secs(60);
+/// How much earlier it has to start elsewhere, at least.
+const GAIN: Millis = 30_000;
+/// Jobs that are tried elsewhere in a look, at most: for each, pools are run forward.
+const MAX_TRIED: usize = 8;
+/// Pools that each is tried in, at most.
+const MAX_POOLS: i64 = 4;
+
+/// Moves jobs of a pool until there is a later leader.
+pub(super) async fn follow(leader: &Leader<'_>) -> anyhow::Result<()> {
+    let state = leader.state;
+    loop {
+        sleep(PERIOD).await;
+        let moves = find(state, leader.pool).await.context("jobs that would start earlier in other pools")?;
+        if moves.is_empty() {
+            continue;
+        }
+        let Some(mut tx) = leader.fenced().await? else { return Ok(()) };
+        let mut moved = 0;
+        for (job, to) in moves {
+            if store::move_job(&mut tx, job, leader.pool, to).await? {
+                tracing::info!(job.id = %job, pool.id = %leader.pool, to = %to, "job moved to another pool");
+                moved += 1;
+            }
+        }
+        tx.commit().await?;
+        state.metrics.moved(moved);
+        state.submitted.send_replace(());
+    }
+}
+
+/// Returns jobs of the pool that would start earlier in other pools, and these.
+async fn find(state: &AppState, own: PoolId) -> anyhow::Result<Vec<(JobId, PoolId)>> {
+    let mut tx = state.db.worker().await?;
+    let movable = store::movable(&mut tx, own, WAITED, ORDERED).await?;
+    drop(tx);
+    if movable.is_empty() {
+        return Ok(Vec::new());
+    }
+    let Some(view) = state.views.view(own).await? else { return Ok(Vec::new()) };
+    let mut waiting: Vec<(Movable, Vec<PoolId>)> = Vec::new();
+    let mut tx = state.db.worker().await?;
+    for job in movable.into_iter().filter(|job| view.waits_for(job.id, GAIN)).take(MAX_TRIED) {
+        let pools = pools(&mut tx, own, &job).await?;
+        waiting.push((job, pools));
+    }
+    drop(tx);
+    let mut others = BTreeMap::new();
+    for id in waiting.iter().flat_map(|(_, pools)| pools).copied().collect::<BTreeSet<_>>() {
+        if let Some(view) = state.views.view(id).await? {
+            others.insert(id, view);
+        }
+    }
+    Ok(in_background(move || decide(&view, &others, &waiting)).await?)
+}
+
+/// Returns the pools that a job can move to: those that can run it, cost no more, and are dedicated if its own pool is.
+async fn pools(conn: &mut sqlx::PgConnection, own: PoolId, job: &Movable) -> sqlx::Result<Vec<PoolId>> {
+    let workers = u8::try_from(job.gang_size).unwrap_or(u8::MAX);
+    let others =
+        pool::find_others(conn, job.tenant_id, &job.application, own, workers.into(), MAX_POOLS).await?;
+    let rates = cost::rates(conn, own, job.level, workers).await?;
+    let mut found = Vec::with_capacity(others.len());
+    for other in others.into_iter().filter(|other| other.dedicated || !job.is_dedicated) {
+        if !cost::may_be_dearer(&cost::rates(conn, other.id, job.level, workers).await?, &rates) {
+            found.push(other.id);
+        }
+    }
+    Ok(found)
+}
+
+/// Tries jobs in other pools, each with those that were moved before it.
+fn decide(
+    view: &View,
+    others: &BTreeMap<PoolId, Arc<View>>,
+    waiting: &[(Movable, Vec<PoolId>)],
+) -> Vec<(JobId, PoolId)> {
+    let mut own = view.world.pool.clone();
+    let mut courses: BTreeMap<PoolId, Pool> =
+        others.iter().map(|(id, view)| (*id, view.world.pool.clone())).collect();
+    let mut moves = Vec::new();
+    for (job, pools) in waiting {
+        let Some(entry) = own.job(job_key(job.id)) else { continue };
+        let entry = entry.job.clone();
+        let stays = view.start_in(&own, &entry);
+        let starts = pools.iter().filter_map(|id| {
+            let (view, course) = (others.get(id)?, courses.get(id)?);
+            let moved = rows::in_pool(&entry, &view.world.specs);
+            let mut tried = course.clone();
+            tried.apply(Event::Submitted(moved.clone()), view.now).ok()?;
+            Some((view.start_in(&tried, &moved)?, *id, tried))
+        });
+        let Some((start, to, tried)) = starts.min_by_key(|(start, id, _)| (*start, *id)) else { continue };
+        if is_worth_it(stays, start, view.now) && own.apply(Event::Cancelled(entry.id), view.now).is_ok() {
+            courses.insert(to, tried);
+            moves.push((job.id, to));
+        }
+    }
+    moves
+}
+
+/// Whether a job moves that would start at `stays` in its pool (none: not within a day), and at `moves` in another one.
+fn is_worth_it(stays: Option<Millis>, moves: Millis, now: Millis) -> bool {
+    stays.is_none_or(|stays| {
+        let (stays, moves) = (stays.saturating_sub(now), moves.saturating_sub(now));
+        stays >= moves.saturating_mul(2) && stays - moves >= GAIN
+    })
+}
+
+impl View {
+    /// Whether a job that waits does not start within `time`, as far as is known.
+    fn waits_for(&self, id: JobId, time: Millis) -> bool {
+        let start = |forecast: &crate::schedule::Forecast| Some(forecast.jobs.get(&job_key(id))?.start?.p50);
+        self.forecast.as_ref().and_then(start).is_none_or(|start| start.saturating_sub(self.now) >= time)
+    }
+
+    /// When a job starts in this pool as it could be. None if that is more than a day ahead, or not known.
+    fn start_in(&self, pool: &Pool, job: &Job) -> Option<Millis> {
+        let forecast = self.run_forward(pool)?;
+        Some(forecast.jobs.get(&job.id)?.start?.p50)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_moves_if_it_starts_twice_as_early_and_that_is_worth_it() {
+        let now = 1_000_000;
+        let worth = |stays: Option<Millis>, moves| is_worth_it(stays.map(|at| now + at), now + moves, now);
+        assert!(worth(Some(60_000), 30_000));
+        assert!(!worth(Some(60_000), 30_001));
+        assert!(worth(Some(30_000), 0));
+        assert!(!worth(Some(29_999), 0));
+        assert!(!worth(Some(0), 0));
+        assert!(worth(None, 86_000_000));
+        assert!(!is_worth_it(Some(now - 1), now - 2, now), "both are late");
+    }
+}
