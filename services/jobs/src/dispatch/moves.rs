@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Context as _;
 use ids::{JobId, PoolId};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::{
     leader::Leader,
@@ -33,6 +33,8 @@ const GAIN: Millis = 30_000;
 const MAX_TRIED: usize = 8;
 /// Pools that each is tried in, at most.
 const MAX_POOLS: i64 = 4;
+/// For how long jobs are tried in a look. The last one may take longer.
+const MAX_TIME: Duration = Duration::from_millis(500);
 
 /// Moves jobs of a pool until there is a later leader.
 pub(super) async fn follow(leader: &Leader<'_>) -> anyhow::Result<()> {
@@ -106,8 +108,8 @@ fn decide(
     let mut own = view.world.pool.clone();
     let mut courses: BTreeMap<PoolId, Pool> =
         others.iter().map(|(id, view)| (*id, view.world.pool.clone())).collect();
-    let mut moves = Vec::new();
-    for (job, pools) in waiting {
+    let (begun, mut moves) = (Instant::now(), Vec::new());
+    for (job, pools) in waiting.iter().take_while(|_| begun.elapsed() < MAX_TIME) {
         let Some(entry) = own.job(job_key(job.id)) else { continue };
         let entry = entry.job.clone();
         let stays = view.start_in(&own, &entry);
