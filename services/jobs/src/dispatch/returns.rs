@@ -59,14 +59,18 @@ async fn ask(stock: &Client, pool: PoolId, specs: &BTreeSet<String>) -> Vec<(u32
     wanted
 }
 
-/// What the workers of a pool are to return. The stock counts a unit as missing until its worker has left it.
+/// What the workers of a pool are to return: as large a part of what is missing as they are of those that may return something,
+/// rounded up. The stock counts a unit as missing until its worker has left it.
 fn of_pool(wanted: Vec<(u32, Vec<InstanceId>)>, rows: &[LentRow]) -> Vec<WantedBack> {
     let by_instance: BTreeMap<InstanceId, &LentRow> = rows.iter().map(|row| (row.instance, row)).collect();
+    let count = |rows: usize| u32::try_from(rows).unwrap_or(u32::MAX);
     let of_pool = |(units, instances): (u32, Vec<InstanceId>)| {
-        let rows = instances.iter().filter_map(|instance| by_instance.get(instance));
-        let (leaving, staying): (Vec<&LentRow>, Vec<&LentRow>) = rows.partition(|row| row.leaves);
+        let rows: Vec<&LentRow> =
+            instances.iter().filter_map(|instance| by_instance.get(instance).copied()).collect();
+        let part = units.saturating_mul(count(rows.len())).div_ceil(count(instances.len()).max(1));
+        let (leaving, staying): (Vec<&LentRow>, Vec<&LentRow>) = rows.into_iter().partition(|row| row.leaves);
         WantedBack {
-            units: units.saturating_sub(u32::try_from(leaving.len()).unwrap_or(u32::MAX)),
+            units: part.saturating_sub(count(leaving.len())),
             workers: staying.into_iter().map(|row| worker_key(row.id)).collect(),
         }
     };
@@ -80,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_workers_of_the_pool_return_units_and_those_that_leave_count() {
+    fn workers_of_the_pool_return_their_part_of_the_units_and_those_that_leave_count() {
         let row = |leaves| LentRow {
             id: WorkerId::new(),
             instance: InstanceId::new(),
@@ -88,12 +92,18 @@ mod tests {
             leaves,
         };
         let (staying, leaving, elsewhere) = (row(false), row(true), row(false));
-        let instances = vec![staying.instance, leaving.instance, InstanceId::new()];
-        let keys = BTreeSet::from([worker_key(staying.id)]);
+        let own = [staying.instance, leaving.instance];
+        let workers = BTreeSet::from([worker_key(staying.id)]);
         let rows = [staying, leaving, elsewhere];
-        let found = |units| of_pool(vec![(units, instances.clone())], &rows);
-        assert_eq!(found(3), [WantedBack { units: 2, workers: keys }]);
-        assert_eq!(found(1), []);
+        // as many are in other pools
+        let all = [own[0], InstanceId::new(), own[1], InstanceId::new()];
+        let found = |units, instances: &[InstanceId]| of_pool(vec![(units, instances.to_vec())], &rows);
+        let back = |units| vec![WantedBack { units, workers: workers.clone() }];
+        assert_eq!(found(3, &own), back(2));
+        assert_eq!(found(1, &own), []);
+        assert_eq!(found(2, &all), []);
+        assert_eq!(found(3, &all), back(1));
+        assert_eq!(found(4, &all), back(1));
         assert_eq!(of_pool(vec![(1, vec![InstanceId::new()])], &rows), []);
     }
 }
