@@ -136,7 +136,7 @@ async fn replay_dead_message(
             if i64::try_from(dead.message.body.len()) != Ok(dead.bytes) {
                 return Err(Error::invalid_field("id", "only 64 KiB of the message are kept").into());
             }
-            let outcomes = intake::take(&state, tx, &[dead.message]).await?;
+            let outcomes = intake::take(&state, tx, &[dead.message]).await?.outcomes;
             let (outcome, code) = match outcomes.first() {
                 Some(Outcome::Accepted) => (ReplayOutcome::Accepted, None),
                 Some(Outcome::Duplicate) => (ReplayOutcome::Duplicate, None),

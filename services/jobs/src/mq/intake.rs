@@ -1,7 +1,11 @@
 //! Messages in: a batch is one transaction, and is acknowledged after it. What a crash leaves unacknowledged is delivered
 //! again, and found by its request number.
 
-use std::{collections::BTreeMap, convert::Infallible, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    convert::Infallible,
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use futures::StreamExt as _;
@@ -148,15 +152,19 @@ impl Work<'_> {
             confirm_uploads(state, messages).await?;
         }
         let mut tx = state.db.worker().await?;
-        let outcomes = match self {
+        let Taken { outcomes, recorded } = match self {
             Self::Take(messages) => take(state, &mut tx, messages).await?,
             Self::Refuse(message) => {
                 let refusal = Refusal::new(Code::Malformed, "the message cannot be stored");
                 let message = Message { properties: Properties::default(), body: message.body.clone() };
-                refuse(&mut tx, &[(None, &message, &refusal)]).await?;
-                Vec::new()
+                let recorded = refuse(&mut tx, &[(None, &message, &refusal)]).await?;
+                Taken { outcomes: Vec::new(), recorded }
             }
         };
+        // here, as the role of a tenant's replay deletes none
+        for tenant in recorded {
+            store::trim_dead(&mut tx, tenant).await?;
+        }
         tx.commit().await?;
         Ok(outcomes)
     }
@@ -227,12 +235,20 @@ fn is_of_content(error: &sqlx::Error) -> bool {
 /// A refused message: its credential, if it has a valid one.
 type Refused<'a> = (Option<(MqCredentialId, TenantId)>, &'a Message, &'a Refusal);
 
-/// Takes messages in: submits jobs, records what is refused, and has both answered. One result for each.
+/// What became of messages that were taken in.
+pub(super) struct Taken {
+    /// One for each.
+    pub(super) outcomes: Vec<Outcome>,
+    /// Whose messages were recorded as refused.
+    recorded: BTreeSet<Option<TenantId>>,
+}
+
+/// Takes messages in: submits jobs, records what is refused, and has both answered.
 pub(super) async fn take(
     state: &AppState,
     conn: &mut PgConnection,
     messages: &[Message],
-) -> Result<Vec<Outcome>, Error> {
+) -> Result<Taken, Error> {
     let named: Vec<Option<MqCredentialId>> = messages.iter().map(credential).collect();
     let known = store::credentials(conn, &named.iter().flatten().copied().collect::<Vec<_>>()).await?;
     let mut outcomes = vec![Outcome::Accepted; messages.len()];
@@ -279,8 +295,8 @@ pub(super) async fn take(
             (credential, &messages[*n], refusal)
         })
         .collect();
-    refuse(conn, &refused).await?;
-    Ok(outcomes)
+    let recorded = refuse(conn, &refused).await?;
+    Ok(Taken { outcomes, recorded })
 }
 
 fn unauthenticated(detail: &str) -> Refusal {
@@ -314,18 +330,23 @@ async fn submit(
 }
 
 /// Records messages as refused, and answers those of tenants. One that had no room is the publisher's to send again: only
-/// answered, so that a flood is not stored.
-async fn refuse(conn: &mut PgConnection, refused: &[Refused<'_>]) -> sqlx::Result<()> {
+/// answered, so that a flood is not stored. Returns whose messages were recorded.
+async fn refuse(
+    conn: &mut PgConnection,
+    refused: &[Refused<'_>],
+) -> sqlx::Result<BTreeSet<Option<TenantId>>> {
+    let mut recorded = BTreeSet::new();
     for (credential, message, refusal) in refused {
         let req_no = model::any_req_no(message);
         if refusal.code != Code::TooManyJobs {
             let id = DeadMessageId::new();
             let dead = store::NewDead { id, credential: *credential, message, req_no, refusal };
             store::insert_dead(conn, &dead).await?;
+            recorded.insert(credential.map(|(_, tenant)| tenant));
         }
         if let Some((_, tenant)) = credential {
             outbox::refused(conn, *tenant, req_no, refusal).await?;
         }
     }
-    Ok(())
+    Ok(recorded)
 }

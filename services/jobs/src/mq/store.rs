@@ -17,6 +17,9 @@ use super::{
 const KEPT_BYTES: usize = 64 << 10;
 /// Days for which refused messages are kept.
 const KEPT_DAYS: i32 = 30;
+/// Refused messages of a tenant that are kept, and those deleted at a time beyond them.
+const KEPT_DEAD: i64 = 1_000;
+const TRIMMED: i64 = 1_000;
 
 /// A credential, for intake.
 pub(super) struct Known {
@@ -166,6 +169,27 @@ pub(super) async fn insert_dead(conn: &mut PgConnection, dead: &NewDead<'_>) -> 
     .execute(conn)
     .await
     .map(drop)
+}
+
+/// Deletes refused messages of a tenant, or of nobody, beyond the newest.
+pub(super) async fn trim_dead(conn: &mut PgConnection, tenant: Option<TenantId>) -> sqlx::Result<()> {
+    let Some(tenant) = tenant else {
+        let deleted = sqlx::query!(
+            "delete from mq_dead where id in (
+                 select id from mq_dead where tenant_id is null order by id desc offset $1 limit $2)",
+            KEPT_DEAD,
+            TRIMMED,
+        );
+        return deleted.execute(conn).await.map(drop);
+    };
+    let deleted = sqlx::query!(
+        "delete from mq_dead where id in (
+             select id from mq_dead where tenant_id = $1 order by id desc offset $2 limit $3)",
+        tenant as TenantId,
+        KEPT_DEAD,
+        TRIMMED,
+    );
+    deleted.execute(conn).await.map(drop)
 }
 
 /// A refused message.

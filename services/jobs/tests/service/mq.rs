@@ -251,6 +251,41 @@ async fn mq_credentials_let_a_tenant_publish_jobs_and_read_its_events() {
 }
 
 #[tokio::test]
+async fn mq_refused_messages_are_kept_up_to_a_number_for_each_tenant() {
+    let studio = Studio::new().await;
+    let service = studio.world.start().await;
+    let (tenant, other) = (studio.tenant(&service).await, studio.tenant(&service).await);
+    let mut conn = studio.world.db.admin().await;
+    for (owner, count) in [(Some(tenant.id), 1_100), (Some(other.id), 1_100), (None, 1_100)] {
+        let insert = sqlx::query(
+            "insert into jobs.mq_dead (id, tenant_id, code, detail, properties, body, bytes)
+             select ('00000000' || substr(md5(concat($1, n)), 9))::uuid, $1, 'malformed', 'old', '{}', '', 0
+             from generate_series(1, $2) n",
+        );
+        let insert = insert.bind(owner.map(TenantId::uuid)).bind(count);
+        insert.execute(&mut conn).await.unwrap();
+    }
+    let mut kept = async |owner: Option<TenantId>| -> (i64, i64) {
+        let count = sqlx::query_as(
+            "select count(*), count(*) filter (where detail <> 'old') from jobs.mq_dead where tenant_id is not distinct from $1",
+        );
+        count.bind(owner.map(TenantId::uuid)).fetch_one(&mut conn).await.unwrap()
+    };
+    let mut line = tenant.open().await;
+    let mut post = fox(Uuid::new_v4(), "a fox");
+    post.body = b"{".to_vec();
+    line.send(&post).await;
+    assert_eq!(line.event().await["event"], "rejected");
+    assert_eq!(kept(Some(tenant.id)).await, (1_000, 1));
+    assert_eq!([kept(Some(other.id)).await, kept(None).await], [(1_100, 0); 2]);
+    post.user = Some(String::new());
+    line.send(&post).await;
+    eventually("nobody's are fewer", async || (kept(None).await == (1_000, 1)).then_some(())).await;
+    assert_eq!(kept(Some(other.id)).await, (1_100, 0));
+    service.stop().await;
+}
+
+#[tokio::test]
 async fn mq_poison_is_recorded_and_answered_and_blocks_nothing() {
     let studio = Studio::new().await;
     let service = studio.world.start().await;
