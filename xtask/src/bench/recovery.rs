@@ -36,6 +36,8 @@ struct Args {
 
 /// Pause before something is tried again.
 const PAUSE: Duration = Duration::from_millis(50);
+/// Pause between the jobs whose effects are read: three requests each, within what a tenant may send.
+const READ_PAUSE: Duration = Duration::from_millis(200);
 /// Longest time of one submission, or until a job has succeeded.
 const CALL: Duration = Duration::from_secs(2);
 const LIMIT: Duration = Duration::from_secs(120);
@@ -250,6 +252,7 @@ impl Effects {
         let events = listener.successes(numbers).await?;
         let mut effects = Self { lost: 0, duplicated: 0 };
         for number in numbers {
+            sleep(READ_PAUSE).await;
             let found = jobs(&api, *number).await?;
             let [job] = &found[..] else {
                 println!("{number}: {} jobs", found.len());
