@@ -8,6 +8,7 @@ mod estimates;
 mod leader;
 mod lost;
 mod moves;
+mod moves_store;
 mod returns;
 mod rows;
 mod store;

@@ -12,8 +12,8 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     leader::Leader,
+    moves_store::{self, Movable},
     rows::{self, job_key},
-    store::{self, Movable},
     view::{View, in_background},
 };
 use crate::{
@@ -48,7 +48,7 @@ pub(super) async fn follow(leader: &Leader<'_>) -> anyhow::Result<()> {
         let Some(mut tx) = leader.fenced().await? else { return Ok(()) };
         let mut moved = 0;
         for (job, to) in moves {
-            if store::move_job(&mut tx, job, leader.pool, to).await? {
+            if moves_store::move_job(&mut tx, job, leader.pool, to).await? {
                 tracing::info!(job.id = %job, pool.id = %leader.pool, to = %to, "job moved to another pool");
                 moved += 1;
             }
@@ -62,7 +62,7 @@ pub(super) async fn follow(leader: &Leader<'_>) -> anyhow::Result<()> {
 /// Returns jobs of the pool that would start earlier in other pools, and these.
 async fn find(state: &AppState, own: PoolId) -> anyhow::Result<Vec<(JobId, PoolId)>> {
     let mut tx = state.db.worker().await?;
-    let movable = store::movable(&mut tx, own, WAITED, ORDERED).await?;
+    let movable = moves_store::movable(&mut tx, own, WAITED, ORDERED).await?;
     drop(tx);
     if movable.is_empty() {
         return Ok(Vec::new());

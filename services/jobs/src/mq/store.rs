@@ -171,7 +171,7 @@ pub(super) async fn insert_dead(conn: &mut PgConnection, dead: &NewDead<'_>) -> 
     .map(drop)
 }
 
-/// Deletes refused messages of a tenant, or of nobody, beyond the newest.
+/// Deletes refused messages of a tenant, or of unknown senders, beyond the newest.
 pub(super) async fn trim_dead(conn: &mut PgConnection, tenant: Option<TenantId>) -> sqlx::Result<()> {
     let Some(tenant) = tenant else {
         let deleted = sqlx::query!(
