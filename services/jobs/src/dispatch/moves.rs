@@ -67,7 +67,9 @@ async fn find(state: &AppState, own: PoolId) -> anyhow::Result<Vec<(JobId, PoolI
     if movable.is_empty() {
         return Ok(Vec::new());
     }
-    let Some(view) = state.views.view(own).await? else { return Ok(Vec::new()) };
+    // without a forecast it is not known when its jobs start
+    let view = state.views.view(own).await?.filter(|view| view.forecast.is_some());
+    let Some(view) = view else { return Ok(Vec::new()) };
     let mut waiting: Vec<(Movable, Vec<PoolId>)> = Vec::new();
     let mut tx = state.db.worker().await?;
     for job in movable.into_iter().filter(|job| view.waits_for(job.id, GAIN)).take(MAX_TRIED) {
