@@ -1,17 +1,32 @@
-//! Building the programs.
+//! Compiling what a command needs.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, process::Command, time::Instant};
 
 use anyhow::{Context, bail};
+use xtask::commands::Builds;
 
-/// Builds every program. Returns their folder.
-pub(crate) async fn programs() -> anyhow::Result<PathBuf> {
-    let mut cargo = tokio::process::Command::new("cargo");
-    cargo.current_dir(crate::root()).args(["build", "--workspace", "--bins", "--quiet"]);
-    if !cargo.status().await?.success() {
+/// Compiles all of it in one run of cargo, so that no core waits between two.
+pub(crate) fn build(what: Builds) -> anyhow::Result<()> {
+    let arguments: &[&str] = match what {
+        Builds::Nothing => return Ok(()),
+        // not `--package`: then every dependency would be built again with the features that this one asks for
+        Builds::Tools => &["--bin", "atelier-tools"],
+        Builds::Programs => &["--bins"],
+        Builds::Tests => &["--bins", "--lib", "--tests"],
+    };
+    println!("building (the first time takes minutes)");
+    let begun = Instant::now();
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(xtask::root()).args(["build", "--workspace", "--quiet"]).args(arguments);
+    if !cargo.status().context("cannot run cargo")?.success() {
         bail!("the build failed");
     }
-    // this program was built beside them
+    println!("  {:<28} {:>6.2} s", "built", begun.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// The folder of the programs: this one was built beside them.
+pub(crate) fn folder() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe()?;
     Ok(program.parent().context("a program without a folder")?.to_owned())
 }

@@ -1,88 +1,59 @@
-//! `cargo xtask check`: everything that must hold before the tests, cheapest first, as CI runs it.
+//! `cargo xtask check`: what can be said of the source without running it, cheapest first.
 
-use std::time::Instant;
+use std::{ffi::OsString, process::Command, time::Instant};
 
-use anyhow::bail;
-use tokio::process::Command;
-
-use crate::{
-    deployment,
-    drill::month,
-    generate, migrations, observe,
-    packages::{self, Consent},
-    queries,
-};
+use anyhow::{Context, bail};
+use xtask::packages::{Consent, Tools};
 
 const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"];
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {
-    /// Install what is missing without asking
-    #[arg(long)]
-    yes: bool,
+/// Runs all steps. The only argument is `--yes`.
+pub(crate) fn run(arguments: &[OsString], consent: Consent) -> anyhow::Result<()> {
+    if arguments.iter().any(|argument| argument != "--yes") {
+        bail!("usage: cargo xtask check [--yes]; --yes installs what is missing without asking");
+    }
+    step("format", || succeed(cargo(&["fmt", "--all", "--check"])))?;
+    let tools = step("cargo-shear, cargo-deny", || Tools::install(consent))?;
+    step("unused dependencies", || succeed(tools.command("shear")))?;
+    step("licenses and sources of dependencies", || dependencies(&tools))?;
+    step("clippy", || succeed(cargo(CLIPPY)))?;
+    step("documentation", documentation)
 }
 
-pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let consent = Consent::new(args.yes);
-    step("format", cargo(&["fmt", "--all", "--check"])).await?;
-    step("migrations", async { migrations::check() }).await?;
-    step("unused dependencies", unused_dependencies(consent)).await?;
-    step("licenses and sources of dependencies", dependencies(consent)).await?;
-    step("clippy and checked SQL", clippy(consent)).await?;
-    step("documentation", documentation()).await?;
-    step("OpenAPI documents", generate::openapi(&generate::Args::check())).await?;
-    step("custom resource definitions", generate::crds(&generate::Args::check())).await?;
-    step("list of metrics", observe::metrics::run(&generate::Args::check())).await?;
-    step("alert rules, runbooks, dashboards", observe::alerts::run(observe::alerts::Args { yes: args.yes }))
-        .await?;
-    step("simulated days", month::run(month::SHORT, 1, consent)).await?;
-    step("chart and compose file", deployment::check(consent)).await
-}
-
-async fn step(name: &str, work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+fn step<T>(name: &str, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     println!("── {name}");
     let begun = Instant::now();
-    work.await?;
+    let done = work()?;
     println!("── {name}: {:.1} s", begun.elapsed().as_secs_f64());
-    Ok(())
-}
-
-async fn unused_dependencies(consent: Consent) -> anyhow::Result<()> {
-    packages::cargo_tool(consent, "cargo-machete").await?;
-    // as a program of its own: as `cargo machete` it misreads its arguments below `cargo run`
-    succeed(Command::new("cargo-machete").arg("--skip-target-dir")).await
+    Ok(done)
 }
 
 /// See deny.toml.
-async fn dependencies(consent: Consent) -> anyhow::Result<()> {
-    packages::cargo_tool(consent, "cargo-deny").await?;
+fn dependencies(tools: &Tools) -> anyhow::Result<()> {
     // also what only other platforms build: cargo-deny reads all of it
-    cargo(&["fetch", "--locked", "--quiet"]).await?;
-    cargo(&["deny", "--offline", "--log-level", "error", "check", "bans", "licenses", "sources"]).await
+    succeed(cargo(&["fetch", "--locked", "--quiet"]))?;
+    let mut deny = tools.command("deny");
+    deny.args(["--offline", "--log-level", "error", "check", "bans", "licenses", "sources"]);
+    succeed(deny)
 }
 
-/// One compilation for both: the query macros run as part of it.
-async fn clippy(consent: Consent) -> anyhow::Result<()> {
-    match queries::outdated()? {
-        Some(outdated) => outdated.check(consent, CLIPPY).await,
-        None => cargo(CLIPPY).await,
-    }
+fn documentation() -> anyhow::Result<()> {
+    let mut command = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);
+    command.env("RUSTDOCFLAGS", "--deny warnings");
+    succeed(command)
 }
 
-async fn documentation() -> anyhow::Result<()> {
+fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new("cargo");
-    command.args(["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);
-    succeed(command.env("RUSTDOCFLAGS", "--deny warnings")).await
+    command.args(arguments);
+    command
 }
 
-async fn cargo(arguments: &[&str]) -> anyhow::Result<()> {
-    succeed(Command::new("cargo").args(arguments)).await
-}
-
-async fn succeed(command: &mut Command) -> anyhow::Result<()> {
-    let status = command.current_dir(crate::root()).kill_on_drop(true).status().await?;
+fn succeed(mut command: Command) -> anyhow::Result<()> {
+    let status =
+        command.current_dir(xtask::root()).status().with_context(|| format!("cannot run {command:?}"))?;
     if !status.success() {
-        bail!("failed: {:?}", command.as_std());
+        bail!("failed: {command:?}");
     }
     Ok(())
 }

@@ -1,113 +1,25 @@
-//! `cargo xtask …`: the developer's commands.
+//! `cargo xtask …`: the developer's commands. Compiles what a command needs, in one run of cargo, while the packages that
+//! the machine lacks are installed; then `atelier-tools` carries the command out.
 #![expect(clippy::print_stdout, reason = "a command-line program talks to its user")]
 
-mod audit;
-mod bench;
 mod build;
 mod check;
-mod config;
-mod demo;
-mod deployment;
-mod drill;
-mod generate;
-mod http;
-mod images;
-mod migrations;
-mod mutants;
-mod observe;
-mod packages;
-mod postgres;
-mod process;
-mod queries;
-mod rgw;
-mod scratch;
-mod skipped;
-mod soak;
-mod test;
-mod up;
-mod upgrade;
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    ffi::OsString,
+    os::unix::process::CommandExt,
+    process::{Command, ExitCode},
+};
 
-use clap::{Parser, Subcommand};
-
-#[derive(Debug, Parser)]
-#[command(name = "cargo xtask", about = "Atelier's developer commands")]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Start the whole platform on this machine, until Ctrl-C
-    Up(up::Args),
-    /// Go through the whole story on a running platform, through its public API
-    Demo(demo::Args),
-    /// Send requests for minutes while instances come and go and gateways are restarted
-    Soak(soak::Args),
-    /// Bring a platform of a previous commit to this version under load
-    Upgrade(upgrade::Args),
-    /// Inject faults into a platform of its own, and show who is woken, what users see and how it heals
-    Drill(drill::Args),
-    /// Verify the audit logs of a running platform, and print them as one
-    Audit(audit::Args),
-    /// Run all tests on a Postgres and a Ceph RGW
-    Test(test::Args),
-    /// Run what CI runs before the tests: format, lints, dependencies, documentation, generated files
-    Check(check::Args),
-    /// Find changes to the pure rules that no test notices (cargo-mutants)
-    Mutants(mutants::Args),
-    /// Write the services' OpenAPI documents to openapi/
-    Openapi(generate::Args),
-    /// Write the custom resource definitions to deploy/crds/
-    Crds(generate::Args),
-    /// Write the list of the services' metrics to docs/METRICS.md
-    Metrics(generate::Args),
-    /// Check and test the alert rules, their runbooks and the dashboards (promtool)
-    Alerts(observe::alerts::Args),
-    /// Check the SQL of the query macros against a real schema, and write .sqlx/
-    Sqlx(queries::Args),
-    /// Build the container images of the platform
-    Images(images::Args),
-    /// Give a platform that others started the data of the demo
-    Seed(up::SeedArgs),
-    /// Measure: `claims` or `operator`
-    Bench(bench::Args),
-}
+use anyhow::Context;
+use xtask::{
+    commands::{Builds, COMMANDS},
+    packages::{self, Consent},
+};
 
 fn main() -> ExitCode {
-    // one thread only: children get their death signal when the thread that spawned them ends
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            eprintln!("cannot start: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
-    let result = runtime.block_on(async {
-        match Cli::parse().command {
-            Command::Up(args) => up::run(args).await,
-            Command::Demo(args) => demo::run(args).await,
-            Command::Soak(args) => soak::run(args).await,
-            Command::Upgrade(args) => upgrade::run(args).await,
-            Command::Drill(args) => Box::pin(drill::run(args)).await,
-            Command::Audit(args) => audit::run(args).await,
-            Command::Test(args) => test::run(args).await,
-            Command::Check(args) => check::run(args).await,
-            Command::Mutants(args) => mutants::run(args).await,
-            Command::Openapi(args) => generate::openapi(&args).await,
-            Command::Crds(args) => generate::crds(&args).await,
-            Command::Metrics(args) => observe::metrics::run(&args).await,
-            Command::Alerts(args) => observe::alerts::run(args).await,
-            Command::Sqlx(args) => queries::run(args).await,
-            Command::Images(args) => images::run(args).await,
-            Command::Seed(args) => up::seed(args).await,
-            Command::Bench(args) => bench::run(args).await,
-        }
-    });
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
+    match run(std::env::args_os().skip(1).collect()) {
+        Ok(code) => code,
         Err(error) => {
             eprintln!("\nerror: {error:#}");
             ExitCode::FAILURE
@@ -115,9 +27,34 @@ fn main() -> ExitCode {
     }
 }
 
-/// The repository's root folder.
-fn root() -> PathBuf {
-    let mut path = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    path.pop();
-    path
+fn run(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
+    let name = arguments.first().and_then(|name| name.to_str()).unwrap_or_default();
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+        print_help();
+        let is_question = matches!(name, "help" | "--help" | "-h");
+        return Ok(if is_question { ExitCode::SUCCESS } else { ExitCode::from(2) });
+    };
+    let asks_for_help = arguments.iter().any(|one| one == "--help" || one == "-h");
+    let consent = Consent::new(arguments.iter().any(|one| one == "--yes"));
+    if command.builds == Builds::Nothing {
+        check::run(&arguments[1..], consent)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let builds = if asks_for_help { Builds::Tools } else { command.builds };
+    std::thread::scope(|scope| {
+        let installs = scope.spawn(|| packages::install_ahead(consent, command.name));
+        build::build(builds)?;
+        installs.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })?;
+    let tools = build::folder()?.join("atelier-tools");
+    // instead of this process: the tool gets its terminal and its signals
+    let error = Command::new(&tools).args(&arguments).exec();
+    Err(error).with_context(|| format!("cannot start {}", tools.display()))
+}
+
+fn print_help() {
+    println!("Atelier's developer commands\n\nUsage: cargo xtask <COMMAND> [--help]\n\nCommands:");
+    for command in &COMMANDS {
+        println!("  {:<9} {}", command.name, command.about);
+    }
 }

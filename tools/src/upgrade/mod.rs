@@ -1,0 +1,261 @@
+//! `cargo xtask upgrade`: two versions side by side. A platform of a previous commit, with two replicas of each service, two
+//! gateways and two operators, is brought to this version under load: its schema is migrated while the old programs go on,
+//! then each replica is replaced, the new one ready before the old one ends. Ends with the line
+//! `upgrade: from=… to=… requests=… failed=… instances=… lost=…`, and with an error if a request failed or an instance's pod
+//! is not the one that it was before.
+
+mod pods;
+mod replicas;
+mod versions;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, ensure};
+
+use crate::{
+    config::Config,
+    demo::{
+        Access,
+        client::{Api, text},
+        instance, stock,
+    },
+    soak::{
+        instances::Instances,
+        load::{Load, Seen},
+    },
+    up::{
+        self, gateways,
+        platform::{Platform, STATEFUL},
+        secrets::Secrets,
+        settings,
+    },
+};
+use pods::Cluster;
+use replicas::{Kind, Replicas};
+use versions::Previous;
+use xtask::packages::{self, Consent};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The previous version; by default the commit before the last one that changed migrations/
+    #[arg(long)]
+    from: Option<String>,
+    /// Folder with the programs of the previous version, if they were built before
+    #[arg(long, requires = "from")]
+    programs: Option<PathBuf>,
+    /// Requests per second
+    #[arg(long, default_value_t = 100.0)]
+    rate: f64,
+    /// Keep the programs of the previous version, the data and the logs
+    #[arg(long)]
+    keep: bool,
+    /// Install what is missing without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Instances that run all the time.
+const KEPT: usize = 2;
+/// Load before the first step and after the last one.
+const BESIDE: Duration = Duration::from_secs(10);
+
+pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+    let folder = xtask::root().join("target/upgrade");
+    std::fs::create_dir_all(&folder)?;
+    let previous = match (args.programs, args.from) {
+        (Some(programs), Some(from)) => {
+            Previous { revision: from, programs: std::fs::canonicalize(programs)? }
+        }
+        (_, from) => versions::build(from, &folder).await?,
+    };
+    // last: the programs of this version are where they belong
+    let programs = crate::programs::build().await?;
+    let data = folder.join("data");
+    if data.exists() {
+        std::fs::remove_dir_all(&data)?;
+    }
+    std::fs::create_dir_all(&data)?;
+    let bin = packages::postgres(Consent::new(args.yes), &folder.join("postgresql"))?;
+    packages::haproxy(Consent::new(args.yes))?;
+
+    let (mut config, _) = Config::load()?;
+    config.data.clone_from(&data);
+    let datacenters = settings::datacenters(&config, 1, None);
+    let gateways = gateways::gateways(&config, 1);
+    let secrets = Secrets::load_or_create(&data)?;
+    let platform = Platform::new(config, datacenters, gateways, &data, programs.clone(), secrets)?;
+    let mut replicas = Replicas::new(platform);
+    let ended = upgrade(&mut replicas, &previous, &programs, &bin, args.rate).await;
+    replicas.platform.stop().await;
+    if ended.is_ok() && !args.keep {
+        std::fs::remove_dir_all(&data)?;
+        // those that were given are not ours
+        if previous.programs.starts_with(&folder) {
+            std::fs::remove_dir_all(&previous.programs)?;
+        }
+    }
+    ended
+}
+
+/// What came of an upgrade.
+struct Outcome {
+    requests: u64,
+    failed: u64,
+    instances: usize,
+    lost: usize,
+}
+
+async fn upgrade(
+    replicas: &mut Replicas,
+    previous: &Previous,
+    programs: &Path,
+    postgres: &Path,
+    rate: f64,
+) -> anyhow::Result<()> {
+    replicas.platform.start_foundations(postgres).await?;
+    previous.programs.clone_into(&mut replicas.platform.programs);
+    let services: Vec<_> = STATEFUL.into_iter().filter(|service| previous.has(service)).collect();
+    replicas.platform.migrate(&services).await?;
+    replicas.start_balancer()?;
+    for kind in Kind::all().into_iter().filter(|kind| previous.has(kind.program())) {
+        for slot in [0, 1] {
+            replicas.start(kind, slot).await?;
+        }
+    }
+    let access = up::access(&replicas.platform.config, &replicas.platform.secrets);
+    let admin = Api::new(&access.gateway)?.sign_in(&access.administrator).await?;
+    let names: Vec<_> = replicas.platform.datacenters.iter().map(|one| (one.name, one.name)).collect();
+    up::seed::seed(&admin, &access, &names, &up::seed::Suited::default()).await?;
+    println!("{} is up", previous.revision);
+
+    let outcome = under_load(replicas, previous, programs, &access, rate).await?;
+    let Outcome { requests, failed, instances, lost } = outcome;
+    println!(
+        "upgrade: from={} to={} requests={requests} failed={failed} instances={instances} lost={lost}",
+        previous.revision,
+        versions::own().await,
+    );
+    ensure!(failed == 0, "{failed} requests failed");
+    ensure!(lost == 0, "{lost} instances were lost");
+    Ok(())
+}
+
+async fn under_load(
+    replicas: &mut Replicas,
+    previous: &Previous,
+    programs: &Path,
+    access: &Access,
+    rate: f64,
+) -> anyhow::Result<Outcome> {
+    let admin = Api::new(&access.gateway)?.sign_in(&access.administrator).await?;
+    let cluster =
+        Cluster::of(&settings::kubeconfig(&replicas.platform.datacenters[0], &replicas.platform.data))?;
+    let kept = start_kept(&admin, access).await?;
+    let before = cluster.instances().await?;
+    ensure!(before.len() >= KEPT, "the cluster has {} pods of instances", before.len());
+
+    let (seen, ended) = (Arc::new(Seen::default()), AtomicBool::new(false));
+    let coming = Instances::prepare(&admin).await?;
+    let load = Load::new(access, Arc::clone(&seen), coming.open()).await?;
+    let rolling = async {
+        let done = roll_over(replicas, previous, programs, &seen).await;
+        ended.store(true, Ordering::Relaxed);
+        done
+    };
+    let work = async { tokio::join!(rolling, load.send_until(rate, &ended)).0 };
+    let done = tokio::select! {
+        done = work => done,
+        error = come_and_go(&coming, access, &seen) => Err(error),
+        error = load.stay_signed_in() => Err(error),
+    };
+    print!("{}", seen.failures());
+    done?;
+
+    let after = cluster.instances().await?;
+    let designer = Api::new(&access.gateway)?.sign_in(&access.designer).await?;
+    let mut lost = before.iter().filter(|(instance, pod)| after.get(*instance) != Some(pod)).count();
+    for id in &kept {
+        let now = designer.get(&format!("/v1/instances/{id}")).await?;
+        let runs = instance::open(&designer, id).await?.get("/").await?.0 == 200;
+        if now["state"] != "running" || !runs {
+            println!("lost: {now}");
+            lost += 1;
+        }
+    }
+    println!("{} instances came and went, {} WebSockets", coming.count(), coming.websockets());
+    Ok(Outcome { requests: seen.requests(), failed: seen.failed(), instances: before.len(), lost })
+}
+
+/// Lets instances come and go for ever. One that fails is counted, and others go on.
+async fn come_and_go(coming: &Instances, access: &Access, seen: &Seen) -> anyhow::Error {
+    loop {
+        let error = coming.come_and_go(access, seen).await;
+        println!("  {error:#}");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
+/// Starts the instances that have to survive. Returns their ids.
+async fn start_kept(admin: &Api, access: &Access) -> anyhow::Result<Vec<String>> {
+    let spec = "upgrade-kept";
+    let datacenter = stock::datacenter(admin).await?;
+    stock::create_spec(admin, spec).await?;
+    stock::add_stock(admin, spec, &datacenter).await?;
+    let designer = Api::new(&access.gateway)?.sign_in(&access.designer).await?;
+    let services = designer.list("/v1/services").await?;
+    let webui = services.iter().find(|one| one["service"] == "stable-diffusion-webui").context("no WebUI")?;
+    let mut kept = Vec::new();
+    for n in 0..KEPT {
+        let body = serde_json::json!({
+            "name": format!("kept-{n}"), "gpu_spec": spec, "service": webui["service"], "version": webui["version"],
+        });
+        let made = designer.post("/v1/instances", body, 202).await?;
+        let id = text(&made, "id")?.to_owned();
+        instance::expect_running(&designer, &id, &made["operation_id"]).await?;
+        kept.push(id);
+    }
+    Ok(kept)
+}
+
+/// Migrates the schema, then replaces all replicas.
+async fn roll_over(
+    replicas: &mut Replicas,
+    previous: &Previous,
+    programs: &Path,
+    seen: &Seen,
+) -> anyhow::Result<()> {
+    let begun = Instant::now();
+    let report = |what: &str| {
+        let (requests, failed) = (seen.requests(), seen.failed());
+        println!(
+            "  {:>6.1} s  {what:<32} {requests:>8} requests {failed:>4} failed",
+            begun.elapsed().as_secs_f64()
+        );
+    };
+    tokio::time::sleep(BESIDE).await;
+    report("load on the old version");
+    programs.clone_into(&mut replicas.platform.programs);
+    replicas.platform.migrate(&STATEFUL).await?;
+    report("schema migrated");
+    tokio::time::sleep(BESIDE).await;
+    report("old version on the new schema");
+    for kind in Kind::all() {
+        for (old, new) in [(0, 2), (1, 3)] {
+            replicas.start(kind, new).await?;
+            if previous.has(kind.program()) {
+                replicas.stop(kind, old).await?;
+            }
+        }
+        report(&format!("{} replaced", kind.program()));
+    }
+    tokio::time::sleep(BESIDE).await;
+    report("load on the new version");
+    Ok(())
+}

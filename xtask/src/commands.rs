@@ -1,0 +1,78 @@
+//! The commands of `cargo xtask`, and what has to be built for each. `tools` carries out all but `check`.
+
+/// A command.
+#[derive(Debug)]
+pub struct Command {
+    pub name: &'static str,
+    /// One line of help.
+    pub about: &'static str,
+    pub builds: Builds,
+}
+
+/// What has to be compiled before the command starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Builds {
+    /// The command compiles what it needs.
+    Nothing,
+    /// The program `atelier-tools`.
+    Tools,
+    /// All programs of the platform, in the same folder.
+    Programs,
+    /// All programs and all tests.
+    Tests,
+}
+
+const fn command(name: &'static str, builds: Builds, about: &'static str) -> Command {
+    Command { name, about, builds }
+}
+
+/// All commands.
+pub const COMMANDS: [Command; 19] = [
+    command("up", Builds::Programs, "Start the whole platform on this machine, until Ctrl-C"),
+    command(
+        "demo",
+        Builds::Tools,
+        "Go through the whole story on a running platform, through its public API",
+    ),
+    command("check", Builds::Nothing, "Check the source: format, dependencies, lints, SQL, documentation"),
+    command(
+        "test",
+        Builds::Tests,
+        "Run all tests on a Postgres and a Ceph RGW, and check all generated files",
+    ),
+    command("pace", Builds::Tools, "Print what building, testing and running the platform costs"),
+    command("openapi", Builds::Programs, "Write the services' OpenAPI documents to openapi/"),
+    command("crds", Builds::Programs, "Write the custom resource definitions to deploy/crds/"),
+    command("metrics", Builds::Programs, "Write the list of the services' metrics to docs/METRICS.md"),
+    command(
+        "sqlx",
+        Builds::Tools,
+        "Check the SQL of the query macros against a real schema, and write .sqlx/",
+    ),
+    command(
+        "alerts",
+        Builds::Tools,
+        "Check and test the alert rules, their runbooks and the dashboards (promtool)",
+    ),
+    command("bench", Builds::Programs, "Measure: claims, gateway, operator and more"),
+    command(
+        "soak",
+        Builds::Programs,
+        "Send requests for minutes while instances come and go and gateways are restarted",
+    ),
+    command(
+        "drill",
+        Builds::Programs,
+        "Inject faults into a platform of its own, and show who is woken, what users see and how it heals",
+    ),
+    command("upgrade", Builds::Tools, "Bring a platform of a previous commit to this version under load"),
+    command("audit", Builds::Tools, "Verify the audit logs of a running platform, and print them as one"),
+    command("mutants", Builds::Tools, "Find changes to the pure rules that no test notices (cargo-mutants)"),
+    command("images", Builds::Tools, "Build the container images of the platform"),
+    command("seed", Builds::Tools, "Give a platform that others started the data of the demo"),
+    command(
+        "files",
+        Builds::Programs,
+        "Check what `test` checks before its cases: generated files, alerts, chart",
+    ),
+];
