@@ -18,6 +18,7 @@ mod postgres;
 mod process;
 mod programs;
 mod queries;
+mod rest;
 mod rgw;
 mod scratch;
 mod skipped;
@@ -43,6 +44,8 @@ enum Command {
     Up(up::Args),
     /// Go through the whole story on a running platform, through its public API
     Demo(demo::Args),
+    /// Measure what a running platform costs while nobody uses it
+    Rest(rest::Args),
     /// Send requests for minutes while instances come and go and gateways are restarted
     Soak(soak::Args),
     /// Bring a platform of a previous commit to this version under load
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         match Cli::parse().command {
             Command::Up(args) => up::run(args).await,
             Command::Demo(args) => demo::run(args).await,
+            Command::Rest(args) => rest::run(args).await,
             Command::Soak(args) => soak::run(args).await,
             Command::Upgrade(args) => upgrade::run(args).await,
             Command::Drill(args) => Box::pin(drill::run(args)).await,

@@ -305,6 +305,12 @@ pub(crate) async fn end_leftover(wanted: &Path) -> anyhow::Result<()> {
     process::until("the leftover Postgres ends", SLOW, async || Ok(!is_left())).await
 }
 
+/// Process id of the server that runs on the data of this folder.
+pub(crate) fn running(wanted: &Path) -> Option<Pid> {
+    let folder = elsewhere(wanted).unwrap_or_else(|| wanted.to_owned());
+    server_of(&folder.join(DATA)).filter(|&pid| may_be_postgres(pid))
+}
+
 /// Process id of the server that runs on the data, or ran before it was killed.
 fn server_of(data: &Path) -> Option<Pid> {
     let text = std::fs::read_to_string(data.join("postmaster.pid")).ok()?;

@@ -27,7 +27,7 @@ const fn command(name: &'static str, builds: Builds, about: &'static str) -> Com
 }
 
 /// All commands.
-pub const COMMANDS: [Command; 19] = [
+pub const COMMANDS: [Command; 20] = [
     command("up", Builds::Programs, "Start the whole platform on this machine, until Ctrl-C"),
     command(
         "demo",
@@ -55,6 +55,7 @@ pub const COMMANDS: [Command; 19] = [
         "Check and test the alert rules, their runbooks and the dashboards (promtool)",
     ),
     command("bench", Builds::Programs, "Measure: claims, gateway, operator and more"),
+    command("rest", Builds::Tools, "Measure what a running platform costs while nobody uses it"),
     command(
         "soak",
         Builds::Programs,

@@ -28,7 +28,10 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
-pub use crate::{metrics::describe as describe_metrics, notifications::Notifications};
+pub use crate::{
+    metrics::describe as describe_metrics,
+    notifications::{Lock, Notifications},
+};
 use crate::{
     metrics::{Pool, PoolMetrics},
     notifications::Listener,
@@ -37,6 +40,8 @@ use crate::{
 /// A transaction on the service's schema.
 pub type Tx = Transaction<'static, Postgres>;
 
+/// A connection that is not needed for this long is closed.
+const IDLE: Duration = Duration::from_secs(60);
 /// How long Postgres may take to answer a readiness check.
 const PING_TIMEOUT: Duration = Duration::from_millis(1500);
 
@@ -76,6 +81,10 @@ impl DbConfig {
                 // a migration may take long and waits for those of other services
                 ("statement_timeout", if role == "owner" { "0" } else { "30s" }),
                 ("idle_in_transaction_session_timeout", "60s"),
+                // the locks of a machine that is gone are free soon
+                ("tcp_keepalives_idle", "10"),
+                ("tcp_keepalives_interval", "5"),
+                ("tcp_keepalives_count", "3"),
             ]))
     }
 
@@ -114,6 +123,8 @@ impl Db {
         let pool = |role, password, connections| -> sqlx::Result<PgPool> {
             Ok(PgPoolOptions::new()
                 .max_connections(connections)
+                // one that serves a burst is not kept for long: each costs Postgres some memory
+                .idle_timeout(IDLE)
                 .acquire_timeout(Duration::from_secs(5))
                 .connect_lazy_with(config.options(service, role, password)?))
         };
@@ -186,6 +197,16 @@ impl Db {
     /// If the database fails.
     pub async fn listen(&self, channel: &'static str) -> sqlx::Result<Notifications> {
         self.listener.listen(channel).await
+    }
+
+    /// Takes a lock of the service, if no process has it. It ends with the [`Lock`], or with the connection that listens to
+    /// notifications: when this process is gone, another can have it at once. So what it guards has to be right even if two do it
+    /// for a moment.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub async fn lock(&self, name: &str) -> sqlx::Result<Option<Lock>> {
+        self.listener.lock(name).await
     }
 
     /// Checks that the database answers.

@@ -1,6 +1,7 @@
-//! Notifications: one connection of a process listens to all channels that its workers wait on.
+//! Notifications: one connection of a process listens to all channels that its workers wait on. It also has the locks of the
+//! process: they cost no writes, and are free at once when the process is gone.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, convert::Infallible, sync::Arc};
 
 use sqlx::{PgPool, postgres::PgListener};
 use tokio::sync::{
@@ -19,14 +20,22 @@ enum Heard {
     Failed(Arc<sqlx::Error>),
 }
 
-/// A channel to listen to, and where its notifications are asked for.
-type Request = (&'static str, oneshot::Sender<broadcast::Receiver<Heard>>);
+/// What the connection is asked for.
+#[derive(Debug)]
+enum Request {
+    /// The notifications of a channel.
+    Listen(&'static str, oneshot::Sender<broadcast::Receiver<Heard>>),
+    /// A lock, if it is free.
+    Lock(Arc<str>, oneshot::Sender<Option<oneshot::Receiver<Infallible>>>),
+    /// The end of a lock.
+    Unlock(Arc<str>),
+}
 
 /// The connection, made when it is first needed. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Listener {
     pool: PgPool,
-    requests: Arc<Mutex<Option<mpsc::Sender<Request>>>>,
+    requests: Arc<Mutex<Option<mpsc::UnboundedSender<Request>>>>,
 }
 
 impl Listener {
@@ -36,15 +45,27 @@ impl Listener {
     }
 
     pub(crate) async fn listen(&self, channel: &'static str) -> sqlx::Result<Notifications> {
-        let mut open = self.requests.lock().await;
-        let requests = match &*open {
-            Some(requests) if !requests.is_closed() => requests.clone(),
-            _ => open.insert(start(&self.pool).await?).clone(),
-        };
+        let requests = self.requests().await?;
         let (answer, receiver) = oneshot::channel();
         // if the connection ends meanwhile, the request is dropped
-        let _ = requests.send((channel, answer)).await;
+        let _ = requests.send(Request::Listen(channel, answer));
         receiver.await.map(Notifications).map_err(|_| sqlx::Error::WorkerCrashed)
+    }
+
+    pub(crate) async fn lock(&self, name: &str) -> sqlx::Result<Option<Lock>> {
+        let (requests, name) = (self.requests().await?, Arc::<str>::from(name));
+        let (answer, receiver) = oneshot::channel();
+        let _ = requests.send(Request::Lock(Arc::clone(&name), answer));
+        let lost = receiver.await.map_err(|_| sqlx::Error::WorkerCrashed)?;
+        Ok(lost.map(|lost| Lock { name, requests, lost }))
+    }
+
+    async fn requests(&self) -> sqlx::Result<mpsc::UnboundedSender<Request>> {
+        let mut open = self.requests.lock().await;
+        Ok(match &*open {
+            Some(requests) if !requests.is_closed() => requests.clone(),
+            _ => open.insert(start(&self.pool).await?).clone(),
+        })
     }
 
     pub(crate) async fn close(&self) {
@@ -72,9 +93,32 @@ impl Notifications {
     }
 }
 
-async fn start(pool: &PgPool) -> sqlx::Result<mpsc::Sender<Request>> {
+/// A lock that this process has, from [`crate::Db::lock`]. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Lock {
+    name: Arc<str>,
+    requests: mpsc::UnboundedSender<Request>,
+    lost: oneshot::Receiver<Infallible>,
+}
+
+impl Lock {
+    /// Waits until the connection that has the lock is lost: another process may have it then.
+    pub async fn lost(&mut self) {
+        // nothing is sent: the other end is dropped
+        let _ = (&mut self.lost).await;
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // without the connection there is no lock
+        let _ = self.requests.send(Request::Unlock(Arc::clone(&self.name)));
+    }
+}
+
+async fn start(pool: &PgPool) -> sqlx::Result<mpsc::UnboundedSender<Request>> {
     let connection = connect(pool).await?;
-    let (requests, received) = mpsc::channel(1);
+    let (requests, received) = mpsc::unbounded_channel();
     tokio::spawn(run(pool.clone(), connection, received));
     Ok(requests)
 }
@@ -86,17 +130,29 @@ async fn connect(pool: &PgPool) -> sqlx::Result<PgListener> {
 }
 
 /// Hands out notifications until the connection fails or all users of the listener are gone.
-async fn run(pool: PgPool, mut connection: PgListener, mut requests: mpsc::Receiver<Request>) {
+async fn run(pool: PgPool, mut connection: PgListener, mut requests: mpsc::UnboundedReceiver<Request>) {
     let mut channels = HashMap::<&'static str, broadcast::Sender<Heard>>::new();
+    let mut locks = HashMap::<Arc<str>, oneshot::Sender<Infallible>>::new();
     let error = loop {
         tokio::select! {
             request = requests.recv() => {
-                let Some((channel, answer)) = request else { return };
-                let is_heard = channels.contains_key(channel);
-                let heard = channels.entry(channel).or_insert_with(|| broadcast::Sender::new(UNREAD)).subscribe();
-                let listening = if is_heard { Ok(()) } else { connection.listen(channel).await };
-                let _ = answer.send(heard);
-                if let Err(error) = listening {
+                let Some(request) = request else { return };
+                let done = match request {
+                    Request::Listen(channel, answer) => {
+                        let is_heard = channels.contains_key(channel);
+                        let heard =
+                            channels.entry(channel).or_insert_with(|| broadcast::Sender::new(UNREAD)).subscribe();
+                        let listening = if is_heard { Ok(()) } else { connection.listen(channel).await };
+                        let _ = answer.send(heard);
+                        listening
+                    }
+                    Request::Lock(name, answer) => lock(&mut connection, &mut locks, name, answer).await,
+                    Request::Unlock(name) => match locks.remove(&name) {
+                        Some(_) => unlock(&mut connection, &name).await,
+                        None => Ok(()),
+                    },
+                };
+                if let Err(error) = done {
                     break error;
                 }
             }
@@ -108,6 +164,7 @@ async fn run(pool: PgPool, mut connection: PgListener, mut requests: mpsc::Recei
                 }
                 Ok(None) => match reconnect(&pool, channels.keys().copied()).await {
                     Ok(anew) => {
+                        locks.clear();
                         connection = anew;
                         tell(&channels, &Heard::Reconnected);
                     }
@@ -120,6 +177,35 @@ async fn run(pool: PgPool, mut connection: PgListener, mut requests: mpsc::Recei
     // a subscriber that is told may listen again at once, on a new connection
     drop(requests);
     tell(&channels, &Heard::Failed(Arc::new(error)));
+}
+
+/// Takes a lock that neither this process nor another has.
+async fn lock(
+    connection: &mut PgListener,
+    locks: &mut HashMap<Arc<str>, oneshot::Sender<Infallible>>,
+    name: Arc<str>,
+    answer: oneshot::Sender<Option<oneshot::Receiver<Infallible>>>,
+) -> sqlx::Result<()> {
+    let is_taken = if locks.contains_key(&name) {
+        false
+    } else {
+        let sql = "select pg_try_advisory_lock(hashtextextended(current_schema() || ':' || $1, 0))";
+        sqlx::query_scalar(sql).bind(&*name).fetch_one(&mut *connection).await?
+    };
+    let (ended, lost) = oneshot::channel();
+    if !is_taken {
+        let _ = answer.send(None);
+    } else if answer.send(Some(lost)).is_ok() {
+        locks.insert(name, ended);
+    } else {
+        return unlock(connection, &name).await;
+    }
+    Ok(())
+}
+
+async fn unlock(connection: &mut PgListener, name: &str) -> sqlx::Result<()> {
+    let sql = "select pg_advisory_unlock(hashtextextended(current_schema() || ':' || $1, 0))";
+    sqlx::query(sql).bind(name).execute(connection).await.map(drop)
 }
 
 async fn reconnect(

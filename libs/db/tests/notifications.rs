@@ -128,3 +128,29 @@ async fn a_receiver_that_is_too_slow_is_told_that_notifications_are_lost() {
     assert!(next(&mut slow).await.is_some(), "the newest are still there");
     admin.close().await.unwrap();
 }
+
+/// The connection that has locks ends with its process.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_process_has_a_lock_and_the_next_one_when_its_connection_is_gone() {
+    let database = TestDb::new().await;
+    let config = database.service("stock", &Migrator::with_migrations(vec![])).await;
+    let [one, other] = [(); 2].map(|()| Db::connect("stock", &config).unwrap());
+    let mut lock = one.lock("a").await.unwrap().unwrap();
+    assert!(one.lock("a").await.unwrap().is_none(), "twice in one process");
+    assert!(other.lock("a").await.unwrap().is_none(), "in two processes");
+    drop(other.lock("b").await.unwrap().unwrap());
+    eventually("a dropped lock is free", async || one.lock("b").await.unwrap().map(drop)).await;
+
+    // as when the process is killed
+    let mut admin = database.admin().await;
+    let backends =
+        "select count(pg_terminate_backend(a.pid)) from pg_locks l join pg_stat_activity a using (pid)
+        where l.locktype = 'advisory' and a.datname = current_database()";
+    assert_eq!(count(&mut admin, backends).await, 1);
+    timeout(Duration::from_secs(10), lock.lost()).await.expect("the loss is not noticed");
+    let taken = eventually("the lock is free", async || other.lock("a").await.unwrap()).await;
+    // the end of a lock that was lost does not end that of another
+    drop(lock);
+    assert!(one.lock("a").await.unwrap().is_none());
+    drop(taken);
+}

@@ -1,6 +1,13 @@
 //! Serving an outbox to readers that wait for changes.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use db::Db;
 use serde::de::DeserializeOwned;
@@ -16,8 +23,12 @@ use crate::{
     outbox::{Changes, Outbox},
 };
 
-/// How often a waiting reader looks without a notification.
+/// How often a waiting reader looks without a notification, while it cannot rely on them.
 const POLL: Duration = Duration::from_secs(2);
+/// The same while this process listens.
+const HEAL: Duration = Duration::from_secs(60);
+/// Cursors that are known to be at the end, at most.
+const KNOWN: usize = 10_000;
 /// Changes in a page, at most.
 const PAGE: u32 = 500;
 
@@ -53,6 +64,29 @@ pub struct Feed {
     published: watch::Sender<()>,
     /// No process runs while its database is restored.
     epoch: Arc<OnceCell<i64>>,
+    /// Whether readers are woken by all changes.
+    listens: Arc<AtomicBool>,
+    /// Cursors after which nothing has been published since they were read, and when that was. A reader that waits at the end
+    /// again and again costs no read.
+    ends: Arc<Mutex<HashMap<(&'static str, String), Instant>>>,
+}
+
+/// As long as it exists, the process wakes the readers of a feed with each change. Before that it has woken them once.
+#[derive(Debug)]
+pub struct Listens {
+    listens: Arc<AtomicBool>,
+    ends: Arc<Mutex<HashMap<(&'static str, String), Instant>>>,
+}
+
+impl Drop for Listens {
+    fn drop(&mut self) {
+        self.listens.store(false, Ordering::SeqCst);
+        lock(&self.ends).clear();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Feed {
@@ -65,7 +99,14 @@ impl Feed {
     /// The feed of `outbox` for this process.
     #[must_use]
     pub fn new(db: &Db, outbox: Outbox) -> Self {
-        Self { outbox, db: db.clone(), published: watch::Sender::new(()), epoch: Arc::default() }
+        Self {
+            outbox,
+            db: db.clone(),
+            published: watch::Sender::new(()),
+            epoch: Arc::default(),
+            listens: Arc::default(),
+            ends: Arc::default(),
+        }
     }
 
     /// Starts the worker `<name>.listen`, which wakes waiting readers.
@@ -79,6 +120,7 @@ impl Feed {
 
     async fn listen(&self) -> anyhow::Result<()> {
         let mut listener = self.db.listen(self.outbox.channel).await?;
+        let _listens = self.listens();
         loop {
             // the first time for what was published before the connection was made
             self.wake();
@@ -89,7 +131,32 @@ impl Feed {
     /// Wakes waiting readers, as a notification does: for a process that listens to the channel by itself instead of
     /// with [`Feed::start`].
     pub fn wake(&self) {
+        // at once, so that nobody notes an end between the two
+        let mut ends = lock(&self.ends);
+        ends.clear();
         self.published.send_replace(());
+    }
+
+    /// Readers rely on [`Feed::wake`] as long as the result exists.
+    #[must_use]
+    pub fn listens(&self) -> Listens {
+        self.listens.store(true, Ordering::SeqCst);
+        Listens { listens: Arc::clone(&self.listens), ends: Arc::clone(&self.ends) }
+    }
+
+    /// Until when a cursor is known to be at the end, if it is.
+    fn is_end_until(&self, cursor: &Cursor) -> Option<Instant> {
+        let at = lock(&self.ends).get(&(self.outbox.table, cursor.to_string())).copied()?;
+        Some(at + HEAL).filter(|until| *until > Instant::now())
+    }
+
+    /// Notes that nothing was published after a cursor when it was read, unless readers were woken since.
+    fn put_end(&self, cursor: &Cursor, published: &watch::Receiver<()>, at: Instant) {
+        let mut ends = lock(&self.ends);
+        let is_current = matches!(published.has_changed(), Ok(false));
+        if self.listens.load(Ordering::SeqCst) && is_current && ends.len() < KNOWN {
+            ends.insert((self.outbox.table, cursor.to_string()), at);
+        }
     }
 
     async fn epoch(&self) -> sqlx::Result<i64> {
@@ -121,10 +188,25 @@ impl Feed {
         };
         loop {
             published.mark_unchanged();
+            if let Some(until) = self.is_end_until(&after) {
+                let is_over = Instant::now() >= deadline || wait.stop.is_cancelled();
+                if is_over {
+                    return Ok(Changes { items: Vec::new(), next_cursor: after.to_string(), complete: true });
+                }
+                tokio::select! {
+                    () = wait.stop.cancelled() => {}
+                    _ = timeout_at(deadline.min(until), published.changed()) => {}
+                }
+                continue;
+            }
+            let read_at = Instant::now();
             let mut tx = self.db.worker().await?;
             let page = self.outbox.page(&mut tx, &after, PAGE).await?;
             drop(tx);
             let is_over = Instant::now() >= deadline || wait.stop.is_cancelled();
+            if page.complete {
+                self.put_end(&page.next, &published, read_at);
+            }
             if !page.items.is_empty() || after.is_beginning() || is_over {
                 return Ok(page.into());
             }
@@ -134,7 +216,8 @@ impl Feed {
             if is_rest {
                 continue;
             }
-            let next = deadline.min(Instant::now() + POLL);
+            let poll = if self.listens.load(Ordering::SeqCst) { HEAL } else { POLL };
+            let next = deadline.min(Instant::now() + poll);
             tokio::select! {
                 () = wait.stop.cancelled() => {}
                 // the sender lives as long as this feed

@@ -22,6 +22,6 @@ mod outbox;
 mod query;
 
 pub use cursor::{Cursor, InvalidCursor};
-pub use feed::{Feed, Start, Wait};
+pub use feed::{Feed, Listens, Start, Wait};
 pub use outbox::{Change, Changes, Outbox, Page};
 pub use query::FeedQuery;

@@ -276,3 +276,56 @@ async fn a_reader_goes_on_after_any_change_of_a_page() {
     let end = OUTBOX.end(&mut tx).await.unwrap();
     assert!(OUTBOX.page::<i32>(&mut tx, &end, 10).await.unwrap().items.is_empty());
 }
+
+/// Transactions of the service's roles: those that a test begins itself included.
+async fn transactions(admin: &mut sqlx::PgConnection) -> i64 {
+    // of sessions that have sent their counts: they do so when they end
+    sqlx::query_scalar("select sum(xact_commit + xact_rollback)::bigint from pg_stat_database where datname = current_database()")
+        .fetch_one(admin)
+        .await
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_at_the_end_cost_no_reads_and_get_each_change_at_once() {
+    let (database, db) = database().await;
+    let (process, feed) = (Process::default(), Feed::new(&db, OUTBOX));
+    feed.start(&process.workers, "test");
+    publish(&db, &[1]).await;
+    let wait = |time| Wait { at_most: Duration::from_millis(time), stop: CancellationToken::new() };
+    let first: Changes<i32> = feed.changes(&Cursor::default().into(), &wait(0)).await.unwrap();
+    let mut cursor = first.next_cursor;
+    // until the worker listens
+    testkit::eventually("the feed listens", async || {
+        let read: Changes<i32> =
+            feed.changes(&cursor.parse::<Cursor>().unwrap().into(), &wait(0)).await.unwrap();
+        let is_known = read.next_cursor == cursor;
+        cursor = read.next_cursor;
+        is_known.then_some(())
+    })
+    .await;
+    // without a connection nothing can be read
+    let mut admin = database.admin().await;
+    let before = transactions(&mut admin).await;
+    for _ in 0..200 {
+        let read: Changes<i32> =
+            feed.changes(&cursor.parse::<Cursor>().unwrap().into(), &wait(1)).await.unwrap();
+        assert_eq!(
+            (values(&read), read.next_cursor.as_str(), read.complete),
+            (vec![], cursor.as_str(), true)
+        );
+    }
+    // Postgres counts once a second
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let reads = transactions(&mut admin).await - before;
+    assert!(reads < 50, "{reads} transactions");
+    for event in 2..20 {
+        let start = Start::from(cursor.parse::<Cursor>().unwrap());
+        let wait = wait(20_000);
+        let (read, ()) = tokio::join!(feed.changes::<i32>(&start, &wait), publish(&db, &[event]));
+        let read = read.unwrap();
+        assert_eq!(values(&read), [event]);
+        cursor = read.next_cursor;
+    }
+    process.shutdown.begin();
+}

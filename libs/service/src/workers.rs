@@ -197,25 +197,46 @@ impl Workers {
     ) where
         R: Future<Output = anyhow::Result<Round>> + Send + 'static,
     {
-        let (name, round) = (name.into(), Arc::new(round));
+        self.spawn_paced(name, (period, period), || std::future::ready(()), round);
+    }
+
+    /// As [`Workers::spawn_periodic`], but waits for `rest`, too, after each pause: for work of which none is due while the process
+    /// rests. Two rounds are `longest` apart at most, without which a round is late.
+    ///
+    /// # Panics
+    /// If a worker of this name exists.
+    pub fn spawn_paced<R, W>(
+        &self,
+        name: impl Into<String>,
+        (period, longest): (Duration, Duration),
+        rest: impl Fn() -> W + Send + Sync + 'static,
+        round: impl Fn() -> R + Send + Sync + 'static,
+    ) where
+        R: Future<Output = anyhow::Result<Round>> + Send + 'static,
+        W: Future<Output = ()> + Send + 'static,
+    {
+        let (name, round, rest) = (name.into(), Arc::new(round), Arc::new(rest));
         let (inner, label) = (Arc::clone(&self.0), name.clone());
         let worker = Arc::new(Worker::default());
-        lock(&worker.state).rounds = Some((period, SystemTime::now()));
+        lock(&worker.state).rounds = Some((longest, SystemTime::now()));
         let rounds = Arc::clone(&worker);
         let labels = WorkerLabels { worker: name.clone() };
-        inner.periods.get_or_create(&labels).set(period.as_secs_f64());
+        inner.periods.get_or_create(&labels).set(longest.as_secs_f64());
         inner.last_successes.get_or_create(&labels).set(now());
         self.supervise(name, worker, move |token| {
             let (round, inner, label) = (Arc::clone(&round), Arc::clone(&inner), label.clone());
-            let rounds = Arc::clone(&rounds);
+            let (rounds, rest) = (Arc::clone(&rounds), Arc::clone(&rest));
             async move {
                 while !token.is_cancelled() {
                     let pause = match token.run_until_cancelled(round()).await {
                         None => return Ok(()),
                         Some(Ok(ended)) => {
                             inner.succeeded(&label);
-                            rounds.round_succeeded(period);
-                            if ended == Round::More { Duration::ZERO } else { period }
+                            rounds.round_succeeded(longest);
+                            if ended == Round::More {
+                                continue;
+                            }
+                            period
                         }
                         Some(Err(error)) => {
                             inner.count(&label, "error");
@@ -224,7 +245,12 @@ impl Workers {
                             period.min(RETRY)
                         }
                     };
-                    token.run_until_cancelled(tokio::time::sleep(pause)).await;
+                    token
+                        .run_until_cancelled(async {
+                            tokio::time::sleep(pause).await;
+                            rest().await;
+                        })
+                        .await;
                 }
                 Ok(())
             }

@@ -17,7 +17,9 @@ use crate::{
 };
 
 /// Time between rounds. A run whose end was not reported is billed up to this much too little.
-const PERIOD: Duration = Duration::from_secs(30);
+const PERIOD: Duration = Duration::from_secs(60);
+/// Time between two clean-ups.
+const CLEAN_UP: Duration = Duration::from_secs(300);
 /// Runs confirmed in one statement.
 const CONFIRMED: usize = 1000;
 /// Time between comparisons of the meter with the histories of the clusters.
@@ -95,10 +97,11 @@ pub(crate) fn start(
         measure(counted.clone(), watched.clone(), measures.clone())
     });
     let cleaned = db.clone();
-    workers.spawn_periodic("gpu.clean_up", PERIOD, move || clean_up(cleaned.clone()));
+    workers.spawn_periodic("gpu.clean_up", CLEAN_UP, move || clean_up(cleaned.clone()));
     let log = db.clone();
-    workers
-        .spawn_periodic("gpu.events.clean_up", PERIOD, move || clean_up_events(log.clone(), events_seconds));
+    workers.spawn_periodic("gpu.events.clean_up", CLEAN_UP, move || {
+        clean_up_events(log.clone(), events_seconds)
+    });
 }
 
 async fn confirm_runs(db: Db, clusters: Clusters, queue: Queue<InstanceId>) -> anyhow::Result<Round> {

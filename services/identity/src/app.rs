@@ -13,7 +13,7 @@ use crate::{
     signing_key, state::AppState, tenant, token_exchange, totp, user,
 };
 
-const CLEAN_UP: Duration = Duration::from_secs(60);
+const CLEAN_UP: Duration = Duration::from_secs(600);
 
 /// The service.
 #[derive(Clone)]

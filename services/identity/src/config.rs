@@ -170,13 +170,13 @@ pub struct SigningConfig {
     /// How long a key is published before it signs (default 600). Verifiers may cache the published keys for half of
     /// this time.
     pub publish_before_seconds: u32,
-    /// How often each replica reads the keys (default 15).
+    /// How often each replica reads the keys (default 60).
     pub poll_seconds: u32,
 }
 
 impl Default for SigningConfig {
     fn default() -> Self {
-        Self { rotate_every_seconds: 30 * 24 * 3600, publish_before_seconds: 600, poll_seconds: 15 }
+        Self { rotate_every_seconds: 30 * 24 * 3600, publish_before_seconds: 600, poll_seconds: 60 }
     }
 }
 

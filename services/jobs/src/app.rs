@@ -17,7 +17,7 @@ use crate::{
     fleet::{self, Fleets},
     job,
     metrics::JobMetrics,
-    model, mq, pool, share,
+    model, mq, pool, rest, share,
     state::AppState,
     tenant, upload, webhook, worker,
 };
@@ -122,26 +122,19 @@ impl App {
             fleet::follow(&self.state, &self.process.workers);
         }
         cost::start(&self.state, &self.process.workers);
-        let fleets = Fleets::new(&self.state);
-        self.process.workers.spawn_periodic("jobs.fleet", FLEET_PERIOD, move || {
+        let (state, workers) = (&self.state, &self.process.workers);
+        rest::start(state, workers);
+        let fleets = Fleets::new(state);
+        rest::spawn_periodic(state, workers, "jobs.fleet", FLEET_PERIOD, move |_| {
             let fleets = fleets.clone();
             async move { fleets.round().await }
         });
-        let state = self.state.clone();
-        self.process.workers.spawn_periodic("jobs.outputs", SWEEP_PERIOD, move || {
-            let state = state.clone();
-            async move { artifact::sweep(&state).await }
-        });
-        let state = self.state.clone();
-        self.process.workers.spawn_periodic("jobs.deployments", DEPLOYMENT_PERIOD, move || {
-            let state = state.clone();
-            async move { deployment::round(&state).await }
-        });
-        let state = self.state.clone();
-        self.process.workers.spawn_periodic("jobs.uploads", SWEEP_PERIOD, move || {
-            let state = state.clone();
-            async move { upload::sweep(&state).await }
-        });
+        let sweep = |state| async move { artifact::sweep(&state).await };
+        rest::spawn_periodic(state, workers, "jobs.outputs", SWEEP_PERIOD, sweep);
+        let round = |state| async move { deployment::round(&state).await };
+        rest::spawn_periodic(state, workers, "jobs.deployments", DEPLOYMENT_PERIOD, round);
+        let sweep = |state| async move { upload::sweep(&state).await };
+        rest::spawn_periodic(state, workers, "jobs.uploads", SWEEP_PERIOD, sweep);
         let db = self.state.db.clone();
         self.process.workers.spawn_periodic("jobs.idempotency_keys", CLEAN_UP_PERIOD, move || {
             let db = db.clone();

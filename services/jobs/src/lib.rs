@@ -12,6 +12,7 @@
 //! - [`share`]: what tenants are entitled to in a pool;
 //! - [`schedule`]: which job runs where. No clock, no I/O and no randomness;
 //! - [`dispatch`]: the scheduler of a pool: turns rows into events of [`schedule`], and carries out its decisions;
+//! - [`rest`]: fewer looks at the database while nothing is in progress;
 //! - [`mq`]: the same by RabbitMQ;
 //! - [`webhook`]: events as signed requests to endpoints of tenants;
 //! - [`tenant`]: what the suspension or end of a tenant means for its jobs.
@@ -33,6 +34,7 @@ mod metrics;
 mod model;
 mod mq;
 mod pool;
+mod rest;
 pub mod schedule;
 mod share;
 mod state;

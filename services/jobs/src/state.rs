@@ -20,6 +20,7 @@ use crate::{
     job::{OpenJobs, Submissions},
     metrics::JobMetrics,
     mq::Door,
+    rest::Rest,
     webhook::Webhooks,
 };
 
@@ -58,6 +59,8 @@ pub(crate) struct Inner {
     pub(crate) metrics: JobMetrics,
     /// The message broker.
     pub(crate) door: Door,
+    /// Whether this replica rests.
+    pub(crate) rest: Arc<Rest>,
     auth: AuthState,
 }
 
@@ -72,12 +75,13 @@ impl AppState {
         let http = service::http_client()?;
         let db = Db::connect(crate::NAME, &config.database)?;
         let counters = JobMetrics::register(metrics);
+        let rest = Arc::<Rest>::default();
         Ok(Self(Arc::new(Inner {
             views: Views::new(&db, config.scheduler, clock),
             open_jobs: OpenJobs::new(config.limits.open_jobs_per_tenant),
             submissions: Submissions::default(),
-            watches: Watches::new(&db),
-            hub: Hub::new(&db),
+            watches: Watches::new(&db, &rest),
+            hub: Hub::new(&db, &rest),
             streams: Streams::default(),
             webhooks: Webhooks::new(&db, &config, clock, metrics, &counters)?,
             storage: storage::Client::new(http.clone(), config.storage.clone()),
@@ -86,6 +90,7 @@ impl AppState {
             usage: Feed::new(&db, cost::OUTBOX),
             metrics: counters,
             door: Door::default(),
+            rest,
             db,
             clock,
             stop,

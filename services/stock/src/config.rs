@@ -95,7 +95,7 @@ impl StockConfig {
             concurrency: lane_concurrency * clusters.max(1),
             lane_concurrency,
             lease: seconds(self.lease_seconds),
-            poll: Duration::from_secs(5),
+            poll: queue::HEAL,
             min_delay: Duration::from_millis(500),
             max_delay: Duration::from_secs(60),
         }

@@ -7,6 +7,7 @@ use crds::Clusters;
 use db::Db;
 use feed::Feed;
 use service::{Health, Process, health::DependencyKind};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -27,6 +28,8 @@ pub struct AppState {
     pub(crate) silence: Silence,
     /// Units given from the queue.
     pub(crate) grants: Feed,
+    /// A datacenter may be active again: entries of the queue may have a free unit.
+    pub(crate) datacenter_changed: Arc<Notify>,
     /// Cancelled when shutdown begins; ends waiting requests.
     pub(crate) shutdown: CancellationToken,
     auth: AuthState,
@@ -44,6 +47,7 @@ impl AppState {
             config: Arc::new(config.stock),
             metrics: StockMetrics::register(&process.metrics),
             silence: Silence::default(),
+            datacenter_changed: Arc::default(),
             auth: AuthState {
                 verifier: Verifier::new(config.auth, service::http_client()?),
                 callers: config.callers.into(),

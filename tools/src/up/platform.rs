@@ -317,6 +317,8 @@ impl Platform {
             if serves {
                 command.arg("serve");
             }
+            // enough for one user, however many cores there are
+            command.env("TOKIO_WORKER_THREADS", "2");
             if let Some(otlp) = otlp.as_ref().filter(|_| serves) {
                 command.env("ATELIER_TELEMETRY__ENDPOINT", otlp);
                 command.env("ATELIER_TELEMETRY__SAMPLE_RATIO", "1");

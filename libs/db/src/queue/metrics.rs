@@ -1,6 +1,10 @@
 //! Metrics of the queues of one process.
 
-use std::{convert::Infallible, sync::atomic::AtomicU64, time::Duration};
+use std::{
+    convert::Infallible,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -106,9 +110,11 @@ impl<K: Key> Queue<K> {
         }
     }
 
-    /// Measures how many rows are due, and for how long.
+    /// Measures how many rows are due, and for how long. What the last read has shown to be empty is not read for that.
     async fn measure(&self) {
-        match self.backlog().await {
+        let is_empty = self.0.is_empty.load(Ordering::Relaxed);
+        let backlog = if is_empty { Ok((0, 0.0)) } else { self.backlog().await };
+        match backlog {
             Ok((due, oldest)) => {
                 self.0.metrics.due.set(due);
                 self.0.metrics.oldest.set(oldest);

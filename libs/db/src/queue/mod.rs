@@ -30,7 +30,7 @@ use std::{
     collections::HashSet,
     fmt::Display,
     hash::Hash,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -115,6 +115,9 @@ impl Table {
 /// Rows read for each free slot, as some may be in lanes that are full.
 const ROWS_PER_SLOT: usize = 4;
 
+/// How often due rows are read without a notification: for rows that a process which has crashed was to reconcile.
+pub const HEAL: Duration = Duration::from_secs(30);
+
 /// Limits of a queue.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -138,7 +141,7 @@ impl Default for Settings {
             concurrency: 64,
             lane_concurrency: 32,
             lease: Duration::from_secs(5),
-            poll: Duration::from_secs(2),
+            poll: HEAL,
             min_delay: Duration::from_millis(250),
             max_delay: Duration::from_secs(30),
         }
@@ -188,6 +191,8 @@ struct Inner<K> {
     poked: Mutex<Poked<K>>,
     /// Due rows are to be read.
     nudge: Notify,
+    /// The last read has found no row that is due, or will be before the next read.
+    is_empty: AtomicBool,
     metrics: TableMetrics,
     health: Arc<QueueHealth>,
 }
@@ -203,6 +208,7 @@ impl<K: Key> Queue<K> {
             owner: Uuid::now_v7(),
             poked: Mutex::default(),
             nudge: Notify::new(),
+            is_empty: AtomicBool::new(false),
             metrics: metrics.shared(QueueMetrics::register).of(table.name),
             health: Health::of(metrics).queue(table.name),
         }))

@@ -3,6 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     panic::AssertUnwindSafe,
+    sync::atomic::Ordering,
     time::Duration,
 };
 
@@ -114,6 +115,9 @@ impl<K: Key> Queue<K> {
         };
         let (limited, next) = (selected.is_limited(), selected.next(settings.poll));
         let Selected { candidates, chosen, leased, .. } = selected;
+        self.0
+            .is_empty
+            .store(candidates.is_empty() && running.lanes.is_empty() && !limited, Ordering::Relaxed);
         let leased_keys: HashSet<K> = leased.iter().map(|leased| leased.key).collect();
         // poked rows that are leased elsewhere or gone are dropped; those that found no room stay
         let left = candidates.iter().map(|row| row.key).filter(|key| poked.contains(key));

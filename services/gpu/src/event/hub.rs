@@ -96,6 +96,7 @@ impl Hub {
 
     async fn listen(&self) -> anyhow::Result<()> {
         let mut listener = self.inner.db.listen(OUTBOX.channel).await?;
+        let _listens = self.inner.feed.listens();
         // for what was written before there was a connection
         self.all_due();
         loop {

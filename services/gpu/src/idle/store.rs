@@ -127,8 +127,11 @@ pub(super) async fn report(
 ) -> sqlx::Result<()> {
     store_uses(&mut *conn, uses).await?;
     let Some(reported_at) = reported_at else { return Ok(()) };
+    // nobody asks while no instance is to be stopped when it is idle
     sqlx::query!(
-        "insert into activity_reporters as r (id, kind, reported_at, has_ended) values ($1, $2, $3, $4)
+        "insert into activity_reporters as r (id, kind, reported_at, has_ended)
+         select $1, $2, $3, $4
+         where exists (select from idle_watches) or $4 and exists (select from activity_reporters where id = $1)
          on conflict (id) do update
          set reported_at = greatest(r.reported_at, excluded.reported_at),
              has_ended = r.has_ended or excluded.has_ended",

@@ -1,4 +1,4 @@
-//! Collects the logs of one cluster, in the replica that has its lease.
+//! Collects the logs of one cluster, in the replica that has its lock.
 //!
 //! Logs are followed, so that the last lines of a container are read before the cluster deletes them: up to a limit of
 //! open connections, of which half is for containers that are starting or ending. The others are read every few seconds,
@@ -7,7 +7,6 @@
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use api::ErrorChain;
-use db::lease;
 use futures::{StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use ids::InstanceId;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -16,12 +15,11 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Archive,
     collect::{CollectError, Source},
-    store,
 };
 use crate::cluster::{Cluster, Container, PodError};
 
-/// How long the lease lasts unless it is renewed. After a crash nothing is collected for this long.
-const LEASE: Duration = Duration::from_secs(10);
+/// How often other replicas try to get the lock. After a crash nothing is collected for this long.
+const LOCK: Duration = Duration::from_secs(5);
 /// Time until a container that is starting or ending is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 /// Time between two looks at the containers, while observations come.
@@ -34,8 +32,6 @@ type Key = (InstanceId, i64);
 pub(super) struct Collector {
     archive: Arc<Archive>,
     cluster: Arc<Cluster>,
-    /// Of this process.
-    owner: String,
 }
 
 /// The log of a container.
@@ -56,39 +52,26 @@ struct Done {
 
 impl Collector {
     pub(super) fn new(archive: &Arc<Archive>, cluster: &Arc<Cluster>) -> Self {
-        let owner = format!("{:032x}", rand::random::<u128>());
-        Self { archive: Arc::clone(archive), cluster: Arc::clone(cluster), owner }
+        Self { archive: Arc::clone(archive), cluster: Arc::clone(cluster) }
     }
 
-    /// Collects whenever this replica has the lease, until `stop`.
+    /// Collects whenever this replica has the lock, until `stop`.
     pub(super) async fn run(&self, stop: CancellationToken) -> anyhow::Result<()> {
-        let ended = stop.run_until_cancelled(self.collect_under_lease()).await;
-        if ended.is_none() {
-            let mut tx = self.archive.db.worker().await?;
-            store::release(&mut tx, self.cluster.name(), &self.owner).await?;
-            tx.commit().await?;
-            return Ok(());
-        }
-        ended.unwrap_or(Ok(()))
+        stop.run_until_cancelled(self.collect_under_lock()).await.unwrap_or(Ok(()))
     }
 
-    async fn collect_under_lease(&self) -> anyhow::Result<()> {
+    async fn collect_under_lock(&self) -> anyhow::Result<()> {
+        let name = format!("logs of {}", self.cluster.name());
         loop {
-            let requested = Instant::now();
-            if self.renew().await? {
-                // a replica that loses the lease stops at once, as in a crash
-                let _ = lease::hold(requested, LEASE, || self.renew(), self.collect()).await;
-                tracing::warn!(cluster = self.cluster.name(), "lease of the logs lost");
+            if let Some(mut lock) = self.archive.db.lock(&name).await? {
+                tokio::select! {
+                    () = self.collect() => {}
+                    // as in a crash
+                    () = lock.lost() => tracing::warn!(cluster = self.cluster.name(), "lock of the logs lost"),
+                }
             }
-            sleep(LEASE / 3).await;
+            sleep(LOCK).await;
         }
-    }
-
-    async fn renew(&self) -> sqlx::Result<bool> {
-        let mut tx = self.archive.db.worker().await?;
-        let held = store::lease(&mut tx, self.cluster.name(), &self.owner, LEASE.as_secs_f64()).await?;
-        tx.commit().await?;
-        Ok(held)
     }
 
     /// Collects for ever.

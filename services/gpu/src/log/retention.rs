@@ -13,7 +13,7 @@ use super::{
 };
 
 /// Time between two rounds.
-const PERIOD: Duration = Duration::from_secs(60);
+const PERIOD: Duration = Duration::from_secs(300);
 /// Chunks, or instances, deleted in one round.
 const DELETED: i64 = 500;
 

@@ -354,33 +354,3 @@ pub(super) async fn delete_logs(conn: &mut PgConnection, instance: InstanceId) -
         .await
         .map(drop)
 }
-
-/// Takes or renews the lease of a cluster's logs for `seconds`. Returns false if another replica has it.
-pub(super) async fn lease(
-    conn: &mut PgConnection,
-    cluster: &str,
-    owner: &str,
-    seconds: f64,
-) -> sqlx::Result<bool> {
-    sqlx::query!(
-        "insert into log_collectors as c (cluster, lease_owner, lease_until)
-         values ($1, $2, now() + make_interval(secs => $3))
-         on conflict (cluster) do update
-         set lease_owner = excluded.lease_owner, lease_until = excluded.lease_until
-         where c.lease_owner = $2 or c.lease_until < now()",
-        cluster,
-        owner,
-        seconds,
-    )
-    .execute(conn)
-    .await
-    .map(|done| done.rows_affected() == 1)
-}
-
-/// Gives the lease back.
-pub(super) async fn release(conn: &mut PgConnection, cluster: &str, owner: &str) -> sqlx::Result<()> {
-    sqlx::query!("delete from log_collectors where cluster = $1 and lease_owner = $2", cluster, owner,)
-        .execute(conn)
-        .await
-        .map(drop)
-}

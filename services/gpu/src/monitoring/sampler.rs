@@ -1,4 +1,4 @@
-//! Samples the nodes of one cluster, in the replica that has its lease: every few seconds a request to each node with
+//! Samples the nodes of one cluster, in the replica that has its lock: every few seconds a request to each node with
 //! running instances, and one statement for all samples. Nothing is written for instances that do not run.
 
 use std::{
@@ -8,11 +8,11 @@ use std::{
 };
 
 use api::ErrorChain;
-use db::{Db, lease};
+use db::Db;
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream};
 use ids::InstanceId;
 use jiff::Timestamp;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -24,8 +24,8 @@ use crate::{
     config::MonitoringConfig,
 };
 
-/// How long the lease lasts unless it is renewed. After a crash nothing is sampled for this long.
-const LEASE: Duration = Duration::from_secs(20);
+/// How often other replicas try to get the lock. After a crash nothing is sampled for this long.
+const LOCK: Duration = Duration::from_secs(10);
 /// Nodes asked at a time.
 const PARALLEL: usize = 8;
 /// Samples stored in one statement.
@@ -41,8 +41,6 @@ pub(super) struct Sampler {
     config: MonitoringConfig,
     metrics: MonitoringMetrics,
     clock: fn() -> Timestamp,
-    /// Of this process.
-    owner: String,
 }
 
 /// The last measurements of the instances.
@@ -56,40 +54,26 @@ impl Sampler {
         metrics: MonitoringMetrics,
         clock: fn() -> Timestamp,
     ) -> Self {
-        let owner = format!("{:032x}", rand::random::<u128>());
-        Self { db: db.clone(), cluster: Arc::clone(cluster), config, metrics, clock, owner }
+        Self { db: db.clone(), cluster: Arc::clone(cluster), config, metrics, clock }
     }
 
-    /// Samples whenever this replica has the lease, until `stop`.
+    /// Samples whenever this replica has the lock, until `stop`.
     pub(super) async fn run(&self, stop: CancellationToken) -> anyhow::Result<()> {
-        let ended = stop.run_until_cancelled(self.sample_under_lease()).await;
-        if ended.is_none() {
-            let mut tx = self.db.worker().await?;
-            store::release(&mut tx, self.cluster.name(), &self.owner).await?;
-            tx.commit().await?;
-        }
-        ended.unwrap_or(Ok(()))
+        stop.run_until_cancelled(self.sample_under_lock()).await.unwrap_or(Ok(()))
     }
 
-    async fn sample_under_lease(&self) -> anyhow::Result<()> {
+    async fn sample_under_lock(&self) -> anyhow::Result<()> {
+        let name = format!("samples of {}", self.cluster.name());
         loop {
-            let requested = Instant::now();
-            if self.renew().await? {
-                // a replica that loses the lease stops at once, as in a crash
-                match lease::hold(requested, LEASE, || self.renew(), self.sample()).await {
-                    Some(failed) => failed?,
-                    None => tracing::warn!(cluster = self.cluster.name(), "lease of the samples lost"),
+            if let Some(mut lock) = self.db.lock(&name).await? {
+                tokio::select! {
+                    failed = self.sample() => failed?,
+                    // as in a crash
+                    () = lock.lost() => tracing::warn!(cluster = self.cluster.name(), "lock of the samples lost"),
                 }
             }
-            sleep(LEASE / 3).await;
+            sleep(LOCK).await;
         }
-    }
-
-    async fn renew(&self) -> sqlx::Result<bool> {
-        let mut tx = self.db.worker().await?;
-        let held = store::lease(&mut tx, self.cluster.name(), &self.owner, LEASE.as_secs_f64()).await?;
-        tx.commit().await?;
-        Ok(held)
     }
 
     /// Samples until the database fails.

@@ -218,33 +218,3 @@ pub(super) async fn delete_old(conn: &mut PgConnection, days: i32, limit: i64) -
     .await?;
     Ok(samples.rows_affected().max(averages.rows_affected()))
 }
-
-/// Takes or renews the lease of a cluster's samples for `seconds`. Returns false if another replica has it.
-pub(super) async fn lease(
-    conn: &mut PgConnection,
-    cluster: &str,
-    owner: &str,
-    seconds: f64,
-) -> sqlx::Result<bool> {
-    sqlx::query!(
-        "insert into samplers as s (cluster, lease_owner, lease_until)
-         values ($1, $2, now() + make_interval(secs => $3))
-         on conflict (cluster) do update
-         set lease_owner = excluded.lease_owner, lease_until = excluded.lease_until
-         where s.lease_owner = $2 or s.lease_until < now()",
-        cluster,
-        owner,
-        seconds,
-    )
-    .execute(conn)
-    .await
-    .map(|done| done.rows_affected() == 1)
-}
-
-/// Gives the lease back.
-pub(super) async fn release(conn: &mut PgConnection, cluster: &str, owner: &str) -> sqlx::Result<()> {
-    sqlx::query!("delete from samplers where cluster = $1 and lease_owner = $2", cluster, owner)
-        .execute(conn)
-        .await
-        .map(drop)
-}

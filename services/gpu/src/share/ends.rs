@@ -9,7 +9,7 @@ use service::{Round, Workers};
 use super::store;
 use crate::state::AppState;
 
-const PERIOD: Duration = Duration::from_secs(10);
+const PERIOD: Duration = Duration::from_secs(60);
 /// Links read at a time.
 const BATCH: i64 = 1000;
 

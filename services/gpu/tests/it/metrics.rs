@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use testkit::{Client, Response, eventually};
 
 use crate::{
-    harness::{Setup, World},
+    harness::{CLUSTER, Setup, World},
     operator::EPOCH,
     pods,
     prometheus::{FakePrometheus, Fault, TOKEN},
@@ -312,8 +312,13 @@ async fn without_prometheus_the_nodes_are_sampled() {
     // one replica samples each cluster; when it ends, another goes on
     let other = world.replica().await;
     let mut admin = world.db.admin().await;
-    let mut owner = async || -> Vec<String> {
-        sqlx::query_scalar("select lease_owner from gpu.samplers").fetch_all(&mut admin).await.unwrap()
+    let mut owner = async || -> Vec<i32> {
+        let holders = "select pid from pg_locks l,
+                lateral hashtextextended('gpu:samples of ' || $1, 0) as h(key)
+            where l.locktype = 'advisory' and l.granted
+              and l.database = (select oid from pg_database where datname = current_database())
+              and l.classid::bigint = (h.key >> 32) & 4294967295 and l.objid::bigint = h.key & 4294967295";
+        sqlx::query_scalar(holders).bind(CLUSTER).fetch_all(&mut admin).await.unwrap()
     };
     let first = owner().await;
     assert_eq!(first.len(), 1);

@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::store;
 use crate::{revocation, state::AppState};
 
-/// Longest pause: a key that was created during it expires later.
-const POLL: Duration = Duration::from_secs(30);
+/// Longest pause: a key that was created during it expires later, after a minute at the earliest.
+const POLL: Duration = Duration::from_secs(55);
 const RETRY: Duration = Duration::from_secs(1);
 /// How long an expired key is listed.
 const LISTED: SignedDuration = SignedDuration::from_hours(30 * 24);

@@ -75,29 +75,76 @@ async fn poll(
     let policy = Policy::of(&state.config.scheduler);
     let mut assigned = state.assigned.subscribe();
     let (mut touched, heartbeat) = (None::<Instant>, state.config.scheduler.silent() / 5);
+    let mut vouched = None::<Vouched>;
     loop {
         assigned.mark_unchanged();
         let mut tx = state.db.worker().await?;
         let mut instruction = None;
         // most looks find nothing, and write nothing
-        let is_silent = touched.is_none_or(|at| at.elapsed() >= heartbeat);
+        let is_late =
+            |at: Instant| at.elapsed() >= heartbeat || state.rest.is_on() && request.running.is_none();
+        let is_silent = touched.is_none_or(|at| vouched.is_none() && is_late(at));
         if is_silent || poll::is_due(&mut tx, worker.0, request.running).await? {
-            let held = worker.touch(&mut tx, request.session).await?;
+            // while nothing is in progress, an open poll shows that the worker is alive
+            let is_quiet = state.rest.is_on() && request.running.is_none();
+            let present_for = is_quiet.then(|| deadline.saturating_duration_since(Instant::now()));
+            let held = worker.touch_for(&mut tx, request.session, present_for).await?;
             instruction = poll::next(&mut tx, &held, request.running, &policy, (state.clock)()).await?;
             tx.commit().await?;
+            if let Some(vouched) = vouched.take() {
+                vouched.forget();
+            }
+            vouched = is_quiet.then(|| Vouched(Some((state.clone(), worker, request.session))));
             touched = Some(Instant::now());
         } else {
             drop(tx);
         }
         let is_over = Instant::now() >= deadline || state.stop.is_cancelled();
         if instruction.is_some() || is_over {
+            // it calls again
+            if let Some(vouched) = vouched {
+                vouched.forget();
+            }
             return Ok(Json(PollAnswer { instruction }));
         }
         tokio::select! {
             () = state.stop.cancelled() => {}
             // the sender lives as long as the state
-            _ = timeout_at(deadline.min(Instant::now() + LOOK), assigned.changed()) => {}
+            _ = timeout_at(deadline, assigned.changed()) => {}
+            () = state.rest.begun(), if vouched.is_none() && request.running.is_none() => {}
+            () = state.rest.pause(LOOK) => {
+                if !state.rest.is_on() {
+                    if let Some(vouched) = vouched.take() {
+                        vouched.forget();
+                    }
+                }
+            }
         }
+    }
+}
+
+/// A worker for which this replica vouches. When the poll ends otherwise than with an answer, it may be gone.
+struct Vouched(Option<(AppState, WorkerCaller, i64)>);
+
+impl Vouched {
+    fn forget(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Vouched {
+    fn drop(&mut self) {
+        let Some((state, worker, session)) = self.0.take() else { return };
+        tokio::spawn(async move {
+            let ended = async {
+                let mut tx = state.db.worker().await?;
+                worker.doubt(&mut tx, session).await?;
+                tx.commit().await
+            };
+            if let Err(error) = ended.await {
+                tracing::warn!(worker.id = %worker.0, %error, "a poll was cut off, and the worker counts as present");
+            }
+        });
     }
 }
 

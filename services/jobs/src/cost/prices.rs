@@ -7,7 +7,7 @@ use clients::stock;
 use service::{Round, Workers};
 
 use super::store;
-use crate::state::AppState;
+use crate::{rest, state::AppState};
 
 /// How often prices are looked for that are missing or old.
 const PERIOD: Duration = Duration::from_secs(2);
@@ -19,14 +19,10 @@ pub(crate) fn start(state: &AppState, workers: &Workers) {
     if state.stock.is_none() {
         return;
     }
-    let state = state.clone();
-    workers.spawn_periodic("jobs.prices", PERIOD, move || {
-        let state = state.clone();
-        async move {
-            match &state.stock {
-                Some(stock) => round(&state, stock).await,
-                None => Ok(Round::Done),
-            }
+    rest::spawn_periodic(state, workers, "jobs.prices", PERIOD, |state| async move {
+        match &state.stock {
+            Some(stock) => round(&state, stock).await,
+            None => Ok(Round::Done),
         }
     });
 }

@@ -29,6 +29,10 @@ const ACCOUNTS: Duration = Duration::from_secs(5);
 pub(super) async fn run(state: &AppState, pool: PoolId, stop: &CancellationToken) -> anyhow::Result<()> {
     let me = uuid::Uuid::new_v4();
     while !stop.is_cancelled() {
+        // nobody has the lease while nothing is to be decided
+        let led = state.rest.is_on().then(|| state.metrics.leading());
+        let _ = stop.run_until_cancelled(state.rest.ended()).await;
+        drop(led);
         let requested = Instant::now();
         let time = state.config.scheduler.lease();
         let mut tx = state.db.worker().await?;
@@ -49,7 +53,9 @@ pub(super) async fn run(state: &AppState, pool: PoolId, stop: &CancellationToken
                 None => tracing::warn!(pool.id = %pool, "lease of a pool lost"),
             }
         }
-        let _ = stop.run_until_cancelled(sleep(time / 3)).await;
+        if !state.rest.is_on() {
+            let _ = stop.run_until_cancelled(sleep(time / 3)).await;
+        }
     }
     Ok(())
 }
@@ -88,6 +94,7 @@ impl Leader<'_> {
             ended = Box::pin(self.schedule(wanted)) => ended,
             failed = returns::follow(self.state, self.pool, &tell) => Ok(failed?),
             ended = Box::pin(moves::follow(self)) => ended,
+            () = self.state.rest.begun() => Ok(()),
         }
     }
 

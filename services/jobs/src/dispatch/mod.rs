@@ -26,7 +26,7 @@ use ids::PoolId;
 use service::{Process, Round};
 use tokio::task::JoinHandle;
 
-use crate::state::AppState;
+use crate::{rest, state::AppState};
 
 pub(crate) use rows::Probe;
 pub(crate) use view::{Capacity, Found, Views};
@@ -46,9 +46,9 @@ type Tasks = Arc<Mutex<HashMap<PoolId, JoinHandle<()>>>>;
 /// Starts the workers `jobs.scheduler`, which starts a task for each pool, and `jobs.changes`.
 pub(crate) fn start(state: &AppState, process: &Process) {
     let tasks = Tasks::default();
-    let (one, stop) = (state.clone(), process.shutdown.clone());
-    process.workers.spawn_periodic("jobs.scheduler", LOOK, move || {
-        let (state, tasks, stop) = (one.clone(), Arc::clone(&tasks), stop.clone());
+    let stop = process.shutdown.clone();
+    rest::spawn_periodic(state, &process.workers, "jobs.scheduler", LOOK, move |state| {
+        let (tasks, stop) = (Arc::clone(&tasks), stop.clone());
         async move {
             let mut tx = state.db.worker().await?;
             let pools = store::pools(&mut tx).await?;

@@ -259,7 +259,7 @@ pub(super) async fn silent_workers(
 ) -> sqlx::Result<Vec<WorkerId>> {
     sqlx::query_scalar!(
         "select id from workers
-         where pool_id = $1 and state = 'ready' and last_seen_at < now() - make_interval(secs => $2)
+         where pool_id = $1 and state = 'ready' and greatest(last_seen_at, present_until) < now() - make_interval(secs => $2)
          order by id",
         pool as PoolId,
         time.as_secs_f64(),
@@ -552,7 +552,7 @@ pub(super) async fn durations(conn: &mut PgConnection, limit: i64) -> sqlx::Resu
 /// Whether a locked worker is lost: silent for this long, or its job has not left it in time.
 pub(super) async fn is_lost(conn: &mut PgConnection, id: WorkerId, time: Duration) -> sqlx::Result<bool> {
     sqlx::query_scalar!(
-        r#"select w.last_seen_at < now() - make_interval(secs => $2)
+        r#"select greatest(w.last_seen_at, w.present_until) < now() - make_interval(secs => $2)
                   or exists (select from jobs j where j.id = w.current_job and j.attempt = w.current_attempt
                                 and j.leave_by < now()) as "lost!"
            from workers w where w.id = $1 and w.state = 'ready'"#,

@@ -11,9 +11,10 @@ use feed::Feed;
 use ids::TenantId;
 use serde::Deserialize;
 use service::Workers;
-use tokio::{sync::watch, time::sleep};
+use tokio::sync::watch;
 
 use super::store::{self, EVENTS, TENANTS};
+use crate::rest::Rest;
 
 /// How often new events are read.
 const LOOK: Duration = Duration::from_millis(200);
@@ -24,6 +25,7 @@ pub(crate) struct Hub(Arc<Inner>);
 
 struct Inner {
     db: Db,
+    rest: Arc<Rest>,
     feed: Feed,
     /// Tenants with open streams.
     tenants: Mutex<HashMap<TenantId, watch::Sender<()>>>,
@@ -35,8 +37,13 @@ struct Whose {
 }
 
 impl Hub {
-    pub(crate) fn new(db: &Db) -> Self {
-        Self(Arc::new(Inner { db: db.clone(), feed: Feed::new(db, EVENTS), tenants: Mutex::default() }))
+    pub(crate) fn new(db: &Db, rest: &Arc<Rest>) -> Self {
+        Self(Arc::new(Inner {
+            db: db.clone(),
+            rest: Arc::clone(rest),
+            feed: Feed::new(db, EVENTS),
+            tenants: Mutex::default(),
+        }))
     }
 
     /// The feed of the events of all tenants.
@@ -54,6 +61,7 @@ impl Hub {
     }
 
     async fn run(&self) -> anyhow::Result<()> {
+        let _listens = self.0.feed.listens();
         let mut tx = self.0.db.worker().await?;
         let mut position = TENANTS.end(&mut tx).await?;
         drop(tx);
@@ -77,7 +85,7 @@ impl Hub {
             }
             position = page.next;
             if page.complete {
-                sleep(LOOK).await;
+                self.0.rest.pause(LOOK).await;
             }
         }
     }

@@ -9,13 +9,10 @@ use std::{
 use db::Db;
 use ids::JobId;
 use service::Workers;
-use tokio::{
-    sync::{Notify, watch},
-    time::sleep,
-};
+use tokio::sync::{Notify, watch};
 
 use super::store;
-use crate::job::ProgressView;
+use crate::{job::ProgressView, rest::Rest};
 
 /// How often jobs with open streams are read.
 const LOOK: Duration = Duration::from_millis(200);
@@ -34,14 +31,20 @@ pub(crate) struct Watches(Arc<Inner>);
 
 struct Inner {
     db: Db,
+    rest: Arc<Rest>,
     jobs: Mutex<HashMap<JobId, watch::Sender<Seen>>>,
     /// The first stream was opened.
     opened: Notify,
 }
 
 impl Watches {
-    pub(crate) fn new(db: &Db) -> Self {
-        Self(Arc::new(Inner { db: db.clone(), jobs: Mutex::default(), opened: Notify::new() }))
+    pub(crate) fn new(db: &Db, rest: &Arc<Rest>) -> Self {
+        Self(Arc::new(Inner {
+            db: db.clone(),
+            rest: Arc::clone(rest),
+            jobs: Mutex::default(),
+            opened: Notify::new(),
+        }))
     }
 
     /// Starts the worker `jobs.events`.
@@ -64,7 +67,11 @@ impl Watches {
             let read = store::positions(&mut tx, &jobs).await?;
             drop(tx);
             self.publish(&jobs, read);
-            sleep(LOOK).await;
+            tokio::select! {
+                () = self.0.rest.pause(LOOK) => {}
+                // another one, which has not been read
+                () = self.0.opened.notified() => {}
+            }
         }
     }
 

@@ -16,7 +16,7 @@ use super::{
     intake, outbox, publisher, store,
     topology::{self, Intake},
 };
-use crate::{config::MqConfig, state::AppState};
+use crate::{config::MqConfig, rest, state::AppState};
 
 /// Longest time of a call to the broker.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
@@ -103,17 +103,13 @@ pub(crate) fn start(state: &AppState, process: &Process, config: &MqConfig) {
         let (state, config) = (shared.clone(), config.clone());
         async move { Box::pin(stop.run_until_cancelled(run(&state, &config))).await.unwrap_or(Ok(())) }
     });
-    let state = state.clone();
-    process.workers.spawn_periodic("jobs.mq_outbox", MEASURE_PERIOD, move || {
-        let state = state.clone();
-        async move {
-            let mut tx = state.db.worker().await?;
-            let age = outbox::age(&mut tx).await?;
-            state.metrics.outbox_age(age);
-            store::delete_old_dead(&mut tx).await?;
-            tx.commit().await?;
-            Ok(Round::Done)
-        }
+    rest::spawn_periodic(state, &process.workers, "jobs.mq_outbox", MEASURE_PERIOD, |state| async move {
+        let mut tx = state.db.worker().await?;
+        let age = outbox::age(&mut tx).await?;
+        state.metrics.outbox_age(age);
+        store::delete_old_dead(&mut tx).await?;
+        tx.commit().await?;
+        Ok(Round::Done)
     });
 }
 
@@ -169,7 +165,10 @@ async fn declare_queues(state: &AppState, channel: &Channel) -> anyhow::Result<I
             Err(error) => tracing::warn!(error = format!("{error:#}"), "cannot read credentials"),
         }
         // the sender lives as long as the process
-        let _ = timeout(LOOK, credentials.changed()).await;
+        tokio::select! {
+            () = state.rest.pause(LOOK) => {}
+            _ = credentials.changed() => {}
+        }
     }
 }
 

@@ -52,10 +52,13 @@ pub(super) async fn run(state: &AppState, connection: &Connection) -> anyhow::Re
         refused.retain(|_, until| *until > Instant::now());
         let except: Vec<TenantId> = refused.keys().copied().collect();
         match read(state, owner, &except, &mut leads_until).await {
-            Ok(None) => sleep(PAUSE).await,
+            Ok(None) => state.rest.pause(PAUSE).await,
             Ok(Some(entries)) if entries.is_empty() => {
                 // the sender lives as long as the process
-                let _ = timeout(POLL, published.changed()).await;
+                tokio::select! {
+                    () = state.rest.pause(POLL) => {}
+                    _ = published.changed() => {}
+                }
             }
             Ok(Some(entries)) => {
                 let (confirmed, failed) = publish(state, &channel, &entries).await?;

@@ -8,6 +8,7 @@ use ids::{DeliveryId, TenantId};
 use jiff::Timestamp;
 use serde_json::json;
 use sqlx::PgConnection;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -21,6 +22,8 @@ pub(super) const EVENTS: Outbox = Outbox { table: "webhook_event_feed", channel:
 
 /// How long a read of the feed waits for events.
 const WAIT: Duration = Duration::from_secs(20);
+/// How often the position is stored while there are no events.
+const STORE: Duration = Duration::from_secs(600);
 
 /// Follows the feed until the process stops. The first time it begins with the next event.
 pub(super) async fn run(db: &Db, feed: &Feed, stop: &CancellationToken) -> anyhow::Result<()> {
@@ -33,8 +36,16 @@ pub(super) async fn run(db: &Db, feed: &Feed, stop: &CancellationToken) -> anyho
         let mut tx = db.worker().await?;
         let position = deliveries::position(&mut tx).await?;
         drop(tx);
-        let after: Cursor = position.parse()?;
-        let changes = feed.changes::<JobEvent>(&after.into(), &wait).await?;
+        let mut after: Cursor = position.parse()?;
+        let read_at = Instant::now();
+        // a position after which nothing has come is stored seldom
+        let changes = loop {
+            let changes = feed.changes::<JobEvent>(&after.into(), &wait).await?;
+            if !changes.items.is_empty() || read_at.elapsed() >= STORE || stop.is_cancelled() {
+                break changes;
+            }
+            after = changes.next_cursor.parse()?;
+        };
         let mut tx = db.worker().await?;
         if write(&mut tx, &position, changes).await? {
             tx.commit().await?;

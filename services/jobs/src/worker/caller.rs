@@ -1,5 +1,7 @@
 //! Who calls the listener for workers.
 
+use std::time::Duration;
+
 use api::Problem;
 use axum::{
     extract::FromRequestParts,
@@ -23,7 +25,28 @@ impl WorkerCaller {
     /// # Errors
     /// [`Error::NotYours`] if the session has ended.
     pub(crate) async fn touch(self, conn: &mut sqlx::PgConnection, session: i64) -> Result<Held, Error> {
-        store::touch(conn, self.0, session).await?.ok_or(Error::NotYours)
+        self.touch_for(conn, session, None).await
+    }
+
+    /// As [`Self::touch`], and counts the process as present for some more time.
+    ///
+    /// # Errors
+    /// [`Error::NotYours`] if the session has ended.
+    pub(crate) async fn touch_for(
+        self,
+        conn: &mut sqlx::PgConnection,
+        session: i64,
+        present_for: Option<Duration>,
+    ) -> Result<Held, Error> {
+        store::touch(conn, self.0, session, present_for).await?.ok_or(Error::NotYours)
+    }
+
+    /// Does not count the process as present any longer.
+    ///
+    /// # Errors
+    /// If the database fails.
+    pub(crate) async fn doubt(self, conn: &mut sqlx::PgConnection, session: i64) -> sqlx::Result<()> {
+        store::doubt(conn, self.0, session).await
     }
 
     /// As [`Self::touch`], for a call about an attempt.

@@ -1,5 +1,7 @@
 //! The table of workers.
 
+use std::time::Duration;
+
 use ids::{InstanceId, JobId, ModelId, PoolId, WorkerId};
 use jiff::Timestamp;
 use sqlx::PgConnection;
@@ -148,13 +150,22 @@ pub(crate) async fn lock(conn: &mut PgConnection, id: WorkerId) -> sqlx::Result<
     }))
 }
 
-/// Notes that a session's process is alive, and locks the worker. None if the session has ended.
-pub(super) async fn touch(conn: &mut PgConnection, id: WorkerId, session: i64) -> sqlx::Result<Option<Held>> {
+/// Notes that a session's process is alive, and counts it as present for some more time. Locks the worker. None if the session has
+/// ended.
+pub(super) async fn touch(
+    conn: &mut PgConnection,
+    id: WorkerId,
+    session: i64,
+    present_for: Option<Duration>,
+) -> sqlx::Result<Option<Held>> {
     let row = sqlx::query!(
-        r#"update workers set last_seen_at = now() where id = $1 and session = $2 and state = 'ready'
+        r#"update workers
+           set last_seen_at = now(), present_until = now() + make_interval(secs => $3)
+           where id = $1 and session = $2 and state = 'ready'
            returning pool_id, current_job, current_attempt, leave_by is not null as "is_recalled!""#,
         id as WorkerId,
         session,
+        present_for.map(|time| time.as_secs_f64()),
     );
     let row = row.fetch_optional(conn).await?;
     Ok(row.map(|row| Held {
@@ -163,6 +174,18 @@ pub(super) async fn touch(conn: &mut PgConnection, id: WorkerId, session: i64) -
         current: row.current_job.zip(row.current_attempt),
         is_recalled: row.is_recalled,
     }))
+}
+
+/// Does not count a worker as present any longer.
+pub(super) async fn doubt(conn: &mut PgConnection, id: WorkerId, session: i64) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update workers set present_until = null where id = $1 and session = $2 and present_until > now()",
+        id as WorkerId,
+        session,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
 /// Ends the session of a locked worker that runs nothing, and begins another if it is `ready`. Returns its number.
@@ -174,7 +197,7 @@ pub(super) async fn next_session(
     let session = sqlx::query_scalar!(
         "update workers
          set state = $2, session = session + 1, model = null, quantum_end = null, busy_until = null,
-             idle_since = now(), last_seen_at = case when $2 = 'ready' then now() else last_seen_at end, silent_since = null
+             idle_since = now(), present_until = null, last_seen_at = case when $2 = 'ready' then now() else last_seen_at end, silent_since = null
          where id = $1 and current_job is null
          returning session",
         worker.id as WorkerId,

@@ -11,22 +11,22 @@ use crate::{
 };
 
 /// A service with a pool of one worker, and a member of a tenant.
-struct Floor {
-    world: World,
-    service: Service,
+pub(crate) struct Floor {
+    pub(crate) world: World,
+    pub(crate) service: Service,
     pool: String,
-    member: Client,
-    worker: Worker,
+    pub(crate) member: Client,
+    pub(crate) worker: Worker,
 }
 
 impl Floor {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let mut world = World::new().await;
         world.config.scheduler.retry_ms = 1;
         Self::of(world).await
     }
 
-    async fn of(world: World) -> Self {
+    pub(crate) async fn of(world: World) -> Self {
         let service = world.start().await;
         let pool = pool(&world.admin(&service)).await;
         let member = world.member(&service, TenantId::new());

@@ -36,6 +36,7 @@ mod open_jobs;
 mod personal;
 mod pools;
 mod programs;
+mod rest;
 mod runner;
 mod shares;
 mod streams;

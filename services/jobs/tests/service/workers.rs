@@ -24,6 +24,7 @@ async fn the_service_survives_a_panic_of_each_worker() {
             "jobs.fleet",
             "jobs.idempotency_keys",
             "jobs.outputs",
+            "jobs.rest",
             "jobs.revocations",
             "jobs.scheduler",
             "jobs.uploads",

@@ -112,7 +112,8 @@ async fn update_datacenter(
         check_cluster(&mut checks, &state, cluster);
     }
     checks.finish()?;
-    key.once(state.db.platform().await?, admin.user, &patch.clone(), async |conn| {
+    let request = patch.clone();
+    let updated = key.once(state.db.platform().await?, admin.user, &request, async |conn| {
         let found = store::find_for_update(conn, id).await?.ok_or(Error::NotFound)?;
         if_match.check(found.generation)?;
         let to = patch.apply(found.clone());
@@ -124,8 +125,10 @@ async fn update_datacenter(
             .map_err(Error::if_violated(ErrorKind::UniqueViolation, NAME_TAKEN))?;
         let updated = updated.ok_or(Error::NotFound)?;
         Ok(Reply::json(StatusCode::OK, &updated)?.etag(updated.generation))
-    })
-    .await
+    });
+    let updated = updated.await;
+    state.datacenter_changed.notify_one();
+    updated
 }
 
 /// Deletes a datacenter without stock.

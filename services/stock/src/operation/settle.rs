@@ -11,7 +11,10 @@ use super::{model::update_progress, store};
 use crate::{AppState, unit};
 
 /// How often operations are checked without a notification.
-const POLL: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_secs(60);
+
+/// Delay after a failure.
+const RETRY: Duration = Duration::from_secs(5);
 
 /// Starts the worker `stock.settle`.
 pub(crate) fn start(state: &AppState, workers: &Workers) {
@@ -24,7 +27,7 @@ async fn run(state: AppState, stop: CancellationToken) -> anyhow::Result<()> {
     while !stop.is_cancelled() {
         let pause = settle_due(&state).await.unwrap_or_else(|error| {
             tracing::warn!(error = format!("{error:#}"), "cannot read due operations");
-            POLL
+            RETRY
         });
         tokio::select! {
             () = stop.cancelled() => {}
@@ -41,12 +44,14 @@ async fn settle_due(state: &AppState) -> anyhow::Result<Duration> {
     let due = store::due(&mut tx).await?;
     let until_deadline = store::until_next_deadline(&mut tx).await?;
     tx.commit().await?;
+    let mut longest = POLL;
     for id in due {
         if let Err(error) = settle(state, id).await {
             tracing::warn!(operation.id = %id, error = format!("{error:#}"), "cannot settle an operation");
+            longest = RETRY;
         }
     }
-    Ok(until_deadline.unwrap_or(POLL).min(POLL))
+    Ok(until_deadline.unwrap_or(longest).min(longest))
 }
 
 async fn settle(state: &AppState, id: OperationId) -> anyhow::Result<()> {

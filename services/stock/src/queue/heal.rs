@@ -4,16 +4,24 @@
 use std::time::Duration;
 
 use service::{Round, Workers};
+use tokio::time::timeout;
 
 use super::store;
 use crate::AppState;
 
+/// Least time between two rounds.
 const PERIOD: Duration = Duration::from_secs(2);
+/// The same while no datacenter is changed.
+const REST: Duration = Duration::from_secs(30);
 
 /// Starts the worker `stock.queue.heal`.
 pub(crate) fn start(state: &AppState, workers: &Workers) {
-    let state = state.clone();
-    workers.spawn_periodic("stock.queue.heal", PERIOD, move || {
+    let (changed, state) = (state.clone(), state.clone());
+    let rest = move || {
+        let state = changed.clone();
+        async move { drop(timeout(REST, state.datacenter_changed.notified()).await) }
+    };
+    workers.spawn_paced("stock.queue.heal", (PERIOD, PERIOD + REST), rest, move || {
         let state = state.clone();
         async move { heal(&state).await.map(|()| Round::Done) }
     });

@@ -1,0 +1,167 @@
+//! The rest of a replica. While something is in progress, its workers look for changes many times a second: a notification with
+//! each commit would make commits wait for each other. While nothing is, they look seldom, and the first change wakes them.
+//!
+//! No change is lost between the two: a replica announces that it rests, makes sure that nothing is in progress and no transaction
+//! runs that has not seen this, lets its workers look once more, and only then lets them sleep.
+
+mod store;
+
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use service::{Round, Workers};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, timeout},
+};
+
+use crate::state::AppState;
+
+/// Channel of the notifications; see `migrations/jobs/0025_rest.sql`.
+const CHANNEL: &str = "atelier_jobs_rest";
+/// A replica does not rest before nothing has been in progress for this long: longer than its workers wait between two looks.
+const LINGER: Duration = Duration::from_secs(6);
+/// How often workers look while the replica rests, in case a notification was lost.
+const HEAL: Duration = Duration::from_secs(60);
+/// How often a replica that rests makes sure that nothing is in progress.
+const CHECK: Duration = Duration::from_secs(30);
+/// Least time between two such looks.
+const SHORTEST: Duration = Duration::from_millis(500);
+/// For how long others wake a replica, unless it extends that.
+const ANNOUNCED: Duration = Duration::from_secs(180);
+
+/// Whether this replica rests. It does not at first.
+#[derive(Debug)]
+pub(crate) struct Rest(watch::Sender<bool>);
+
+impl Default for Rest {
+    fn default() -> Self {
+        Self(watch::Sender::new(false))
+    }
+}
+
+impl Rest {
+    /// Whether the replica rests.
+    pub(crate) fn is_on(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits until the replica rests.
+    pub(crate) async fn begun(&self) {
+        // the sender lives as long as this
+        let _ = self.0.subscribe().wait_for(|rests| *rests).await;
+    }
+
+    /// Waits until the replica does not rest.
+    pub(crate) async fn ended(&self) {
+        let _ = self.0.subscribe().wait_for(|rests| !*rests).await;
+    }
+
+    /// Pauses a worker: for `look`, or longer while the replica rests.
+    pub(crate) async fn pause(&self, look: Duration) {
+        sleep(look).await;
+        let _ = timeout(HEAL, self.ended()).await;
+    }
+}
+
+/// Runs a round every `period`, seldom while the replica rests.
+///
+/// # Panics
+/// If a worker of this name exists.
+pub(crate) fn spawn_periodic<R>(
+    state: &AppState,
+    workers: &Workers,
+    name: &str,
+    period: Duration,
+    round: impl Fn(AppState) -> R + Send + Sync + 'static,
+) where
+    R: Future<Output = anyhow::Result<Round>> + Send + 'static,
+{
+    let (resting, state) = (state.clone(), state.clone());
+    let rest = move || {
+        let state = resting.clone();
+        async move { drop(timeout(HEAL, state.rest.ended()).await) }
+    };
+    workers.spawn_paced(name, (period, period + HEAL), rest, move || round(state.clone()));
+}
+
+/// Starts the worker `jobs.rest`, which decides when this replica rests.
+pub(crate) fn start(state: &AppState, workers: &Workers) {
+    let state = state.clone();
+    workers.spawn("jobs.rest", move |stop| {
+        let state = state.clone();
+        async move {
+            let ended = stop.run_until_cancelled(run(&state)).await;
+            // without this worker nobody would wake the others
+            state.rest.0.send_replace(false);
+            ended.unwrap_or(Ok(()))
+        }
+    });
+}
+
+async fn run(state: &AppState) -> anyhow::Result<()> {
+    let replica = uuid::Uuid::new_v4();
+    let silent = state.config.scheduler.silent();
+    let mut bell = state.db.listen(CHANNEL).await?;
+    loop {
+        sleep(LINGER).await;
+        if look(state, silent).await?.is_busy {
+            continue;
+        }
+        // of changes before the announcement
+        while let Some(rung) = bell.recv().now_or_never() {
+            rung?;
+        }
+        announce(state, replica).await?;
+        let outlook = look(state, silent).await?;
+        // the workers look once more: what changes now rings
+        let is_quiet = outlook.is_alone && !outlook.is_busy && timeout(LINGER, bell.recv()).await.is_err();
+        if is_quiet {
+            state.rest.0.send_replace(true);
+            tracing::debug!("nothing is in progress");
+            let woken = rest(state, replica, silent, &mut bell).await;
+            state.rest.0.send_replace(false);
+            woken?;
+        }
+        let mut tx = state.db.worker().await?;
+        store::end(&mut tx, replica).await?;
+        tx.commit().await?;
+    }
+}
+
+/// Waits until something is in progress, or may be.
+async fn rest(
+    state: &AppState,
+    replica: uuid::Uuid,
+    silent: Duration,
+    bell: &mut db::Notifications,
+) -> anyhow::Result<()> {
+    let mut announced = Instant::now();
+    loop {
+        let outlook = look(state, silent).await?;
+        if outlook.is_busy {
+            return Ok(());
+        }
+        let due_in = outlook.due_in.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let pause = due_in.map_or(CHECK, |due_in| due_in.clamp(SHORTEST, CHECK));
+        if let Ok(rung) = timeout(pause, bell.recv()).await {
+            rung?;
+            return Ok(());
+        }
+        if announced.elapsed() >= ANNOUNCED / 3 {
+            announced = Instant::now();
+            announce(state, replica).await?;
+        }
+    }
+}
+
+async fn look(state: &AppState, silent: Duration) -> sqlx::Result<store::Outlook> {
+    let mut tx = state.db.worker().await?;
+    store::outlook(&mut tx, silent).await
+}
+
+async fn announce(state: &AppState, replica: uuid::Uuid) -> sqlx::Result<()> {
+    let mut tx = state.db.worker().await?;
+    store::announce(&mut tx, replica, ANNOUNCED).await?;
+    tx.commit().await
+}

@@ -1,0 +1,133 @@
+//! `cargo xtask rest`: what a running platform costs while nobody uses it: transactions and written rows in Postgres within a minute,
+//! and memory. Fails above limits.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, ensure};
+use nix::unistd::Pid;
+use sqlx::{Connection, PgConnection, postgres::PgConnectOptions};
+use tokio::time::sleep;
+
+use crate::{
+    config::Config,
+    postgres, process, programs,
+    up::{secrets::Secrets, settings::DATABASE},
+};
+
+/// How long is measured.
+const TIME: Duration = Duration::from_secs(60);
+/// Transactions in this time, at most: those that are committed, and those that are rolled back, as reads are.
+const MAX_COMMITS: i64 = 60;
+const MAX_ROLLBACKS: i64 = 60;
+/// Rows that are written in this time, at most.
+const MAX_WRITES: i64 = 12;
+/// Memory of the platform's programs, Postgres and RabbitMQ in MiB, at most, of programs that are not optimized.
+const MAX_MEMORY: [u64; 3] = [400, 120, 110];
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Seconds before the measurement, in which the platform comes to rest
+    #[arg(long, default_value_t = 30)]
+    settle: u64,
+}
+
+/// What Postgres has counted.
+#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+struct Counted {
+    commits: i64,
+    rollbacks: i64,
+    writes: i64,
+}
+
+pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+    let (config, _) = Config::load()?;
+    let data = config.data();
+    ensure!(data.join("demo.json").exists(), "no platform is up: start it with `cargo xtask up`");
+    let secrets = Secrets::load_or_create(&data)?;
+    let connect = PgConnectOptions::new_without_pgpass()
+        .host("127.0.0.1")
+        .port(config.ports.postgres)
+        .username("postgres")
+        .password(&secrets.postgres_password)
+        // not one of those of the services, whose transactions are counted
+        .database("postgres");
+    sleep(Duration::from_secs(args.settle)).await;
+    let before = count(&connect).await?;
+    sleep(TIME).await;
+    let after = count(&connect).await?;
+    let memory = memory(&data)?;
+    let (commits, rollbacks) = (after.commits - before.commits, after.rollbacks - before.rollbacks);
+    let writes = after.writes - before.writes;
+    println!(
+        "  at rest, per minute          {commits} commits, {rollbacks} rollbacks, {writes} rows written"
+    );
+    let [services, postgres, broker] = memory;
+    println!(
+        "  memory                       {services} MiB, and {postgres} MiB for Postgres, {broker} MiB for RabbitMQ"
+    );
+    ensure!(commits <= MAX_COMMITS, "{commits} commits in a minute of rest, more than {MAX_COMMITS}");
+    ensure!(
+        rollbacks <= MAX_ROLLBACKS,
+        "{rollbacks} rollbacks in a minute of rest, more than {MAX_ROLLBACKS}"
+    );
+    ensure!(writes <= MAX_WRITES, "{writes} rows written in a minute of rest, more than {MAX_WRITES}");
+    for (what, (used, limit)) in
+        ["the programs", "Postgres", "RabbitMQ"].iter().zip(memory.into_iter().zip(MAX_MEMORY))
+    {
+        ensure!(used <= limit, "{used} MiB of memory for {what}, more than {limit}");
+    }
+    Ok(())
+}
+
+/// Rows are counted by table, without those that Postgres writes for itself.
+async fn count(connect: &PgConnectOptions) -> anyhow::Result<Counted> {
+    let mut server = PgConnection::connect_with(connect).await.context("Postgres does not answer")?;
+    let transactions = "select xact_commit, xact_rollback from pg_stat_database where datname = $1";
+    let (commits, rollbacks) = sqlx::query_as(transactions).bind(DATABASE).fetch_one(&mut server).await?;
+    server.close().await?;
+    let mut database = PgConnection::connect_with(&connect.clone().database(DATABASE)).await?;
+    let rows = "select coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint from pg_stat_user_tables";
+    let writes = sqlx::query_scalar(rows).fetch_one(&mut database).await?;
+    database.close().await?;
+    Ok(Counted { commits, rollbacks, writes })
+}
+
+/// Memory in MiB of the programs of the platform with this data, of Postgres and of RabbitMQ. Linux only.
+fn memory(data: &Path) -> anyhow::Result<[u64; 3]> {
+    let programs = programs::folder()?;
+    let mut found = [0; 3];
+    let postgres = postgres::running(&data.join("postgres")).context("Postgres does not run")?;
+    for pid in std::iter::once(postgres).chain(process::children(postgres)) {
+        found[1] += process::memory(pid).unwrap_or_default();
+    }
+    for process in std::fs::read_dir("/proc")?.flatten() {
+        let Some(pid) = process.file_name().to_str().and_then(|name| name.parse().ok()).map(Pid::from_raw)
+        else {
+            continue;
+        };
+        if belongs(&process.path(), &programs, data) {
+            found[0] += process::memory(pid).unwrap_or_default();
+        }
+        let variables = std::fs::read(process.path().join("environ")).unwrap_or_default();
+        let mark = format!("RABBITMQ_MNESIA_BASE={}/rabbitmq/data", data.display());
+        if variables.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes()) {
+            found[2] += process::memory(pid).unwrap_or_default();
+        }
+    }
+    Ok(found.map(|bytes| bytes / (1024 * 1024)))
+}
+
+/// Whether a process is a program of the platform with this data: its configuration is there.
+fn belongs(process: &Path, programs: &Path, data: &Path) -> bool {
+    let command = std::fs::read(process.join("cmdline")).unwrap_or_default();
+    let mut words =
+        command.split(|byte| *byte == 0).map(|word| PathBuf::from(String::from_utf8_lossy(word).as_ref()));
+    let is_program = words.next().is_some_and(|program| {
+        let name = program.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        program.parent() == Some(programs) && name.starts_with("atelier-") && name != "atelier-tools"
+    });
+    is_program && words.any(|word| word.starts_with(data.join("config")))
+}
