@@ -12,8 +12,9 @@ pub mod lease;
 mod metrics;
 mod notifications;
 pub mod queue;
+mod surplus;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use ids::{TenantId, UserId};
 use secrecy::{ExposeSecret, SecretString};
@@ -35,6 +36,7 @@ pub use crate::{
 use crate::{
     metrics::{Pool, PoolMetrics},
     notifications::Listener,
+    surplus::Needs,
 };
 
 /// A transaction on the service's schema.
@@ -111,6 +113,7 @@ pub struct Db {
     worker: PgPool,
     listener: Listener,
     metrics: PoolMetrics,
+    _needs: [Arc<Needs>; 2],
 }
 
 impl Db {
@@ -120,19 +123,23 @@ impl Db {
     /// # Errors
     /// If the configured URL is not valid.
     pub fn connect(service: &'static str, config: &DbConfig) -> sqlx::Result<Self> {
-        let pool = |role, password, connections| -> sqlx::Result<PgPool> {
-            Ok(PgPoolOptions::new()
+        let pool = |role, password, connections| -> sqlx::Result<(PgPool, Arc<Needs>)> {
+            let connect = config.options(service, role, password)?;
+            let options = PgPoolOptions::new()
                 .max_connections(connections)
-                // one that serves a burst is not kept for long: each costs Postgres some memory
                 .idle_timeout(IDLE)
-                .acquire_timeout(Duration::from_secs(5))
-                .connect_lazy_with(config.options(service, role, password)?))
+                .acquire_timeout(Duration::from_secs(5));
+            Ok(Needs::watch(options, |options| options.connect_lazy_with(connect)))
         };
+        let (app, app_needs) = pool("app", &config.app_password, config.max_connections)?;
+        let (worker, worker_needs) = pool("worker", &config.worker_password, config.max_connections)?;
+        // a second one while a lost one is closed
+        let (listeners, _) = pool("worker", &config.worker_password, 2)?;
         Ok(Self {
-            app: pool("app", &config.app_password, config.max_connections)?,
-            worker: pool("worker", &config.worker_password, config.max_connections)?,
-            // a second one while a lost one is closed
-            listener: Listener::new(pool("worker", &config.worker_password, 2)?),
+            app,
+            worker,
+            listener: Listener::new(listeners),
+            _needs: [app_needs, worker_needs],
             metrics: PoolMetrics::default(),
         })
     }

@@ -16,7 +16,7 @@ use crate::state::AppState;
 /// Longest time until a connection ends whose instance has stopped. Deleted keys are notified.
 const CHECK: Duration = Duration::from_secs(5);
 /// Time between the records that connections are open.
-pub(super) const CONFIRM: Duration = Duration::from_secs(30);
+pub(super) const CONFIRM: Duration = Duration::from_secs(60);
 
 /// Why a connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -21,6 +21,8 @@ pub(crate) fn start(state: &AppState, workers: &Workers) {
     }
     rest::spawn_periodic(state, workers, "jobs.prices", PERIOD, |state| async move {
         match &state.stock {
+            // they are read before the next assignments
+            _ if state.rest.is_on() => Ok(Round::Done),
             Some(stock) => round(&state, stock).await,
             None => Ok(Round::Done),
         }

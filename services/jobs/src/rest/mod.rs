@@ -22,7 +22,7 @@ const CHANNEL: &str = "atelier_jobs_rest";
 /// A replica does not rest before nothing has been in progress for this long: longer than its workers wait between two looks.
 const LINGER: Duration = Duration::from_secs(6);
 /// How often workers look while the replica rests, in case a notification was lost.
-const HEAL: Duration = Duration::from_secs(60);
+const HEAL: Duration = Duration::from_secs(120);
 /// How often a replica that rests makes sure that nothing is in progress.
 const CHECK: Duration = Duration::from_secs(30);
 /// Least time between two such looks.
