@@ -30,7 +30,7 @@ const MAX_MEMORY: [u64; 3] = [400, 120, 110];
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Seconds before the measurement, in which the platform comes to rest
-    #[arg(long, default_value_t = 30)]
+    #[arg(long, default_value_t = 60)]
     settle: u64,
 }
 

@@ -43,7 +43,7 @@ use crate::{
 pub type Tx = Transaction<'static, Postgres>;
 
 /// A connection that is not needed for this long is closed.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_secs(150);
 /// How long Postgres may take to answer a readiness check.
 const PING_TIMEOUT: Duration = Duration::from_millis(1500);
 

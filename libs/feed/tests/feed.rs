@@ -321,8 +321,8 @@ async fn readers_at_the_end_cost_no_reads_and_get_each_change_at_once() {
     assert!(reads < 50, "{reads} transactions");
     for event in 2..20 {
         let start = Start::from(cursor.parse::<Cursor>().unwrap());
-        let wait = wait(20_000);
-        let (read, ()) = tokio::join!(feed.changes::<i32>(&start, &wait), publish(&db, &[event]));
+        let (wait, events) = (wait(20_000), [event]);
+        let (read, ()) = tokio::join!(feed.changes::<i32>(&start, &wait), publish(&db, &events));
         let read = read.unwrap();
         assert_eq!(values(&read), [event]);
         cursor = read.next_cursor;

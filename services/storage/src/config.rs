@@ -99,7 +99,7 @@ pub struct ReconcileConfig {
     pub concurrency: usize,
     /// How long a lease lasts unless it is renewed. After a crash, other replicas wait this long (default 5).
     pub lease_seconds: u32,
-    /// How often due storages are read without a notification (default 30).
+    /// How often due storages are read without a notification (default 60).
     pub poll_seconds: u32,
     /// How often the actual state of each storage is compared with the desired state (default 300).
     pub compare_seconds: u32,
@@ -107,7 +107,7 @@ pub struct ReconcileConfig {
 
 impl Default for ReconcileConfig {
     fn default() -> Self {
-        Self { concurrency: 16, lease_seconds: 5, poll_seconds: 30, compare_seconds: 300 }
+        Self { concurrency: 16, lease_seconds: 5, poll_seconds: 60, compare_seconds: 300 }
     }
 }
 

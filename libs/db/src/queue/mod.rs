@@ -116,7 +116,7 @@ impl Table {
 const ROWS_PER_SLOT: usize = 4;
 
 /// How often due rows are read without a notification: for rows that a process which has crashed was to reconcile.
-pub const HEAL: Duration = Duration::from_secs(30);
+pub const HEAL: Duration = Duration::from_secs(60);
 
 /// Limits of a queue.
 #[derive(Debug, Clone)]

@@ -125,7 +125,8 @@ async fn report_instance_activity(
     let reporter = ReporterId { kind: "gateway", id };
     let reported_at = report.is_complete.then(|| now.checked_sub(CALL).unwrap_or(now));
     let mut tx = app.db.worker().await?;
-    store::report(&mut tx, reporter, reported_at, report.has_ended, &uses).await?;
-    tx.commit().await?;
+    if store::report(&mut tx, reporter, reported_at, report.has_ended, &uses).await? {
+        tx.commit().await?;
+    }
     Ok(StatusCode::NO_CONTENT)
 }

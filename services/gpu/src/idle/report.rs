@@ -51,9 +51,10 @@ impl Reporter {
         let activities = self.tracker.activities();
         let mut tx = self.db.worker().await?;
         let reporter = ReporterId { kind: "gpu", id: &self.id };
-        store::report(&mut tx, reporter, Some(now), has_ended, &store::uses(&activities, now)).await?;
-        store::delete_old_reporters(&mut tx, now).await?;
-        tx.commit().await?;
+        if store::report(&mut tx, reporter, Some(now), has_ended, &store::uses(&activities, now)).await? {
+            store::delete_old_reporters(&mut tx, now).await?;
+            tx.commit().await?;
+        }
         self.tracker.reported(&activities);
         Ok(())
     }

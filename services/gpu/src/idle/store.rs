@@ -117,16 +117,16 @@ pub(super) struct ReporterId<'a> {
 }
 
 /// Stores what a replica reports: `uses` are instances with the time of their last use. Up to `reported_at` all of them are
-/// known; none if others will follow.
+/// known; none if others will follow. Returns whether anything was written.
 pub(super) async fn report(
     conn: &mut PgConnection,
     reporter: ReporterId<'_>,
     reported_at: Option<Timestamp>,
     has_ended: bool,
     uses: &[(InstanceId, Timestamp)],
-) -> sqlx::Result<()> {
+) -> sqlx::Result<bool> {
     store_uses(&mut *conn, uses).await?;
-    let Some(reported_at) = reported_at else { return Ok(()) };
+    let Some(reported_at) = reported_at else { return Ok(!uses.is_empty()) };
     // nobody asks while no instance is to be stopped when it is idle
     sqlx::query!(
         "insert into activity_reporters as r (id, kind, reported_at, has_ended)
@@ -142,7 +142,7 @@ pub(super) async fn report(
     )
     .execute(conn)
     .await
-    .map(drop)
+    .map(|done| !uses.is_empty() || done.rows_affected() > 0)
 }
 
 async fn store_uses(conn: &mut PgConnection, uses: &[(InstanceId, Timestamp)]) -> sqlx::Result<()> {

@@ -71,7 +71,7 @@ async fn due(tx: &mut PgConnection, rules: &Rules, now: Timestamp) -> sqlx::Resu
 async fn create_due(state: &AppState, rules: &Rules) -> anyhow::Result<()> {
     let mut tx = state.db.worker().await?;
     let due = due(&mut tx, rules, state.now()).await?;
-    tx.commit().await?;
+    drop(tx);
     let Some(Due { requested, active_from }) = due else { return Ok(()) };
     // generated before the lock is taken, because it takes long
     let key = generate::generate(state, requested.unwrap_or_else(SigningKeyId::new), active_from).await?;

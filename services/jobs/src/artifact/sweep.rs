@@ -18,7 +18,7 @@ const RETRY_SECONDS: i32 = 600;
 pub(crate) async fn round(state: &AppState) -> anyhow::Result<Round> {
     let mut tx = state.db.worker().await?;
     let due = store::due(&mut tx, BATCH.into()).await?;
-    tx.commit().await?;
+    drop(tx);
     for output in &due {
         let folder = folder(output.job, output.attempt);
         let deleted = delete(state, output.storage, output.tenant, &folder).await;

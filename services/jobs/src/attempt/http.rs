@@ -27,6 +27,9 @@ use crate::{
     worker::{EndCause, WorkerCaller, WorkerState, end_session, store::Held},
 };
 
+/// For how long an open poll shows that a worker is alive, while nothing is in progress. Several polls fit into it, of which only the
+/// first writes.
+const VOUCH: Duration = Duration::from_secs(65);
 /// Longest poll.
 const MAX_WAIT: u32 = 20;
 /// How often an open poll looks by itself: assignments of other replicas.
@@ -76,6 +79,13 @@ async fn poll(
     let mut assigned = state.assigned.subscribe();
     let (mut touched, heartbeat) = (None::<Instant>, state.config.scheduler.silent() / 5);
     let mut vouched = None::<Vouched>;
+    if state.rest.is_on()
+        && request.running.is_none()
+        && state.rest.vouches(worker.0, request.session, deadline)
+    {
+        touched = Some(Instant::now());
+        vouched = Some(Vouched(Some((state.clone(), worker, request.session))));
+    }
     loop {
         assigned.mark_unchanged();
         let mut tx = state.db.worker().await?;
@@ -87,13 +97,15 @@ async fn poll(
         if is_silent || poll::is_due(&mut tx, worker.0, request.running).await? {
             // while nothing is in progress, an open poll shows that the worker is alive
             let is_quiet = state.rest.is_on() && request.running.is_none();
-            let present_for = is_quiet.then(|| deadline.saturating_duration_since(Instant::now()));
+            let present_for = is_quiet.then_some(VOUCH);
+            let until = Instant::now() + VOUCH;
             let held = worker.touch_for(&mut tx, request.session, present_for).await?;
             instruction = poll::next(&mut tx, &held, request.running, &policy, (state.clock)()).await?;
             tx.commit().await?;
             if let Some(vouched) = vouched.take() {
                 vouched.forget();
             }
+            state.rest.vouch(worker.0, is_quiet.then_some((request.session, until)));
             vouched = is_quiet.then(|| Vouched(Some((state.clone(), worker, request.session))));
             touched = Some(Instant::now());
         } else {
@@ -135,6 +147,7 @@ impl Vouched {
 impl Drop for Vouched {
     fn drop(&mut self) {
         let Some((state, worker, session)) = self.0.take() else { return };
+        state.rest.vouch(worker.0, None);
         tokio::spawn(async move {
             let ended = async {
                 let mut tx = state.db.worker().await?;

@@ -25,9 +25,8 @@ const CALL: Duration = Duration::from_secs(15);
 pub(crate) async fn round(state: &AppState) -> anyhow::Result<Round> {
     for done in 0..BATCH {
         let mut tx = state.db.worker().await?;
-        let due = store::take_due(&mut tx, CALL).await?;
+        let Some(due) = store::take_due(&mut tx, CALL).await? else { return Ok(Round::of(done, BATCH)) };
         tx.commit().await?;
-        let Some(due) = due else { return Ok(Round::of(done, BATCH)) };
         match due.state {
             DeploymentState::Deleting => forget(state, &due).await?,
             _ => carry_out(state, &due).await?,

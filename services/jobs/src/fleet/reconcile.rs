@@ -71,7 +71,11 @@ impl Fleets {
         }
         let mut tx = self.state.db.worker().await?;
         let due = store::take_due(&mut tx, BATCH.into()).await?;
-        tx.commit().await?;
+        if due.is_empty() {
+            drop(tx);
+        } else {
+            tx.commit().await?;
+        }
         for worker in &due {
             self.follow(worker, config).await.with_context(|| worker.id.to_string())?;
         }

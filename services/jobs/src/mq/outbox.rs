@@ -195,6 +195,11 @@ pub(super) async fn first(
     Ok(rows.into_iter().map(Entry::from).collect())
 }
 
+/// Whether there is nothing to publish.
+pub(super) async fn is_empty(conn: &mut PgConnection) -> sqlx::Result<bool> {
+    sqlx::query_scalar!(r#"select not exists (select from mq_outbox) as "is_empty!""#).fetch_one(conn).await
+}
+
 /// Deletes rows whose messages the broker has confirmed.
 pub(super) async fn delete(conn: &mut PgConnection, ids: &[i64]) -> sqlx::Result<()> {
     sqlx::query!("delete from mq_outbox where id = any($1)", ids).execute(conn).await.map(drop)

@@ -6,9 +6,14 @@
 
 mod store;
 
-use std::time::Duration;
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use futures::FutureExt as _;
+use ids::WorkerId;
 use service::{Round, Workers};
 use tokio::{
     sync::watch,
@@ -32,29 +37,48 @@ const ANNOUNCED: Duration = Duration::from_secs(180);
 
 /// Whether this replica rests. It does not at first.
 #[derive(Debug)]
-pub(crate) struct Rest(watch::Sender<bool>);
+pub(crate) struct Rest {
+    is_on: watch::Sender<bool>,
+    /// Sessions of workers that this replica counts as present, and until when.
+    present: Mutex<HashMap<WorkerId, (i64, Instant)>>,
+}
 
 impl Default for Rest {
     fn default() -> Self {
-        Self(watch::Sender::new(false))
+        Self { is_on: watch::Sender::new(false), present: Mutex::default() }
     }
 }
 
 impl Rest {
     /// Whether the replica rests.
     pub(crate) fn is_on(&self) -> bool {
-        *self.0.borrow()
+        *self.is_on.borrow()
     }
 
     /// Waits until the replica rests.
     pub(crate) async fn begun(&self) {
         // the sender lives as long as this
-        let _ = self.0.subscribe().wait_for(|rests| *rests).await;
+        let _ = self.is_on.subscribe().wait_for(|rests| *rests).await;
     }
 
     /// Waits until the replica does not rest.
     pub(crate) async fn ended(&self) {
-        let _ = self.0.subscribe().wait_for(|rests| !*rests).await;
+        let _ = self.is_on.subscribe().wait_for(|rests| !*rests).await;
+    }
+
+    /// Notes until when the session of a worker counts as present in the database; none if it does not.
+    pub(crate) fn vouch(&self, worker: WorkerId, session: Option<(i64, Instant)>) {
+        let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        match session {
+            Some(session) => drop(present.insert(worker, session)),
+            None => drop(present.remove(&worker)),
+        }
+    }
+
+    /// Whether the session of a worker counts as present until then.
+    pub(crate) fn vouches(&self, worker: WorkerId, session: i64, until: Instant) -> bool {
+        let present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
+        present.get(&worker).is_some_and(|(known, end)| *known == session && *end >= until)
     }
 
     /// Pauses a worker: for `look`, or longer while the replica rests.
@@ -93,7 +117,7 @@ pub(crate) fn start(state: &AppState, workers: &Workers) {
         async move {
             let ended = stop.run_until_cancelled(run(&state)).await;
             // without this worker nobody would wake the others
-            state.rest.0.send_replace(false);
+            state.rest.is_on.send_replace(false);
             ended.unwrap_or(Ok(()))
         }
     });
@@ -117,10 +141,10 @@ async fn run(state: &AppState) -> anyhow::Result<()> {
         // the workers look once more: what changes now rings
         let is_quiet = outlook.is_alone && !outlook.is_busy && timeout(LINGER, bell.recv()).await.is_err();
         if is_quiet {
-            state.rest.0.send_replace(true);
+            state.rest.is_on.send_replace(true);
             tracing::debug!("nothing is in progress");
             let woken = rest(state, replica, silent, &mut bell).await;
-            state.rest.0.send_replace(false);
+            state.rest.is_on.send_replace(false);
             woken?;
         }
         let mut tx = state.db.worker().await?;

@@ -51,11 +51,10 @@ pub(crate) fn start(state: &AppState, workers: &Workers, cluster: &str) {
 
 async fn compare_if_due(state: &AppState, cluster: &str) -> anyhow::Result<()> {
     let mut tx = state.db.worker().await?;
-    let due = store::begin(&mut tx, cluster, state.config.compare_every()).await?;
-    tx.commit().await?;
-    if !due {
+    if !store::begin(&mut tx, cluster, state.config.compare_every()).await? {
         return Ok(());
     }
+    tx.commit().await?;
     let units: Api<GpuUnit> = Api::all(state.clusters.client(cluster).await?);
     // the records before the objects: an object that is missing now was missing when its unit was idle
     let mut tx = state.db.worker().await?;

@@ -43,7 +43,7 @@ async fn settle_due(state: &AppState) -> anyhow::Result<Duration> {
     let mut tx = state.db.worker().await?;
     let due = store::due(&mut tx).await?;
     let until_deadline = store::until_next_deadline(&mut tx).await?;
-    tx.commit().await?;
+    drop(tx);
     let mut longest = POLL;
     for id in due {
         if let Err(error) = settle(state, id).await {

@@ -30,7 +30,7 @@ pub(crate) fn start(state: &AppState, workers: &Workers) {
 async fn heal(state: &AppState) -> anyhow::Result<()> {
     let mut tx = state.db.worker().await?;
     let specs = store::unserved(&mut tx).await?;
-    tx.commit().await?;
+    drop(tx);
     state.metrics.unserved(specs.len());
     for spec in specs {
         let mut tx = state.db.worker().await?;
