@@ -63,10 +63,17 @@ pub struct DbConfig {
     /// Largest number of connections of each pool. One more, or two for a moment, listens to notifications.
     #[serde(default = "default_connections")]
     pub max_connections: u32,
+    /// Longest time in seconds until work is found of which no notification told (default 60).
+    #[serde(default = "default_heal")]
+    pub heal_seconds: u32,
 }
 
 fn default_connections() -> u32 {
     10
+}
+
+fn default_heal() -> u32 {
+    60
 }
 
 impl DbConfig {
@@ -113,6 +120,7 @@ pub struct Db {
     worker: PgPool,
     listener: Listener,
     metrics: PoolMetrics,
+    heal: Duration,
     _needs: [Arc<Needs>; 2],
 }
 
@@ -139,6 +147,7 @@ impl Db {
             app,
             worker,
             listener: Listener::new(listeners),
+            heal: Duration::from_secs(config.heal_seconds.max(1).into()),
             _needs: [app_needs, worker_needs],
             metrics: PoolMetrics::default(),
         })
@@ -244,6 +253,12 @@ impl Db {
         begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
     }
 
+    /// Longest time until work is looked for of which no notification told.
+    #[must_use]
+    pub fn heal(&self) -> Duration {
+        self.heal
+    }
+
     /// Closes the pools once open transactions have ended.
     pub async fn close(&self) {
         self.listener.close().await;
@@ -274,7 +289,7 @@ mod tests {
     fn a_configuration_needs_the_url_and_two_passwords() {
         let fields = [("url", "postgres://localhost/a"), ("app_password", "a"), ("worker_password", "b")];
         let config = DbConfig::deserialize(MapDeserializer::<_, Error>::new(fields.into_iter())).unwrap();
-        assert_eq!(config.max_connections, 10);
+        assert_eq!((config.max_connections, config.heal_seconds), (10, 60));
         assert!(config.owner_password.is_none());
     }
 }

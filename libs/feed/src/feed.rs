@@ -23,10 +23,8 @@ use crate::{
     outbox::{Changes, Outbox},
 };
 
-/// How often a waiting reader looks without a notification, while it cannot rely on them.
+/// How often a waiting reader looks without a notification, while it cannot rely on them. If it can, [`Db::heal`] says how often.
 const POLL: Duration = Duration::from_secs(2);
-/// The same while this process listens.
-const HEAL: Duration = Duration::from_secs(60);
 /// Cursors that are known to be at the end, at most.
 const KNOWN: usize = 10_000;
 /// Changes in a page, at most.
@@ -147,7 +145,7 @@ impl Feed {
     /// Until when a cursor is known to be at the end, if it is.
     fn is_end_until(&self, cursor: &Cursor) -> Option<Instant> {
         let at = lock(&self.ends).get(&(self.outbox.table, cursor.to_string())).copied()?;
-        Some(at + HEAL).filter(|until| *until > Instant::now())
+        Some(at + self.db.heal()).filter(|until| *until > Instant::now())
     }
 
     /// Notes that nothing was published after a cursor when it was read, unless readers were woken since.
@@ -216,7 +214,7 @@ impl Feed {
             if is_rest {
                 continue;
             }
-            let poll = if self.listens.load(Ordering::SeqCst) { HEAL } else { POLL };
+            let poll = if self.listens.load(Ordering::SeqCst) { self.db.heal() } else { POLL };
             let next = deadline.min(Instant::now() + poll);
             tokio::select! {
                 () = wait.stop.cancelled() => {}

@@ -84,6 +84,8 @@ impl TestDb {
             worker_password: password(),
             owner_password: Some(password()),
             max_connections: 10,
+            // tests change rows by hand
+            heal_seconds: 2,
         };
         config.migrate(service, migrations).await.unwrap();
         config

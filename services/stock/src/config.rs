@@ -69,7 +69,7 @@ impl Default for StockConfig {
         Self {
             hold_deadline_seconds: 60,
             max_open_operations: 50,
-            compare_every_seconds: 60,
+            compare_every_seconds: 120,
             cluster_concurrency: 16,
             cluster_timeout_seconds: 5,
             interruptible_hold_back: 1,

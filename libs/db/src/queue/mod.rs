@@ -127,7 +127,8 @@ pub struct Settings {
     pub lane_concurrency: usize,
     /// How long a lease lasts unless it is renewed. After a crash the row waits this long.
     pub lease: Duration,
-    /// How often due rows are read without a notification.
+    /// How often due rows are read without a notification; at least as often as the configuration of the database says. Rows that
+    /// will be due before the next read are read, too, and reconciled on time.
     pub poll: Duration,
     /// Delay after the first failure; it doubles with each further one.
     pub min_delay: Duration,
@@ -204,7 +205,7 @@ impl<K: Key> Queue<K> {
         Self(Arc::new(Inner {
             db: db.clone(),
             table,
-            settings,
+            settings: Settings { poll: settings.poll.min(db.heal()), ..settings },
             owner: Uuid::now_v7(),
             poked: Mutex::default(),
             nudge: Notify::new(),

@@ -16,7 +16,7 @@ const BATCH: i64 = 1000;
 /// Starts the worker.
 pub(crate) fn start(state: &AppState, workers: &Workers) {
     let state = state.clone();
-    workers.spawn_periodic("gpu.share_links", PERIOD, move || {
+    workers.spawn_periodic("gpu.share_links", PERIOD.min(state.db.heal()), move || {
         let state = state.clone();
         async move {
             end(&state).await?;

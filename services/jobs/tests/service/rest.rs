@@ -26,7 +26,10 @@ async fn rests(world: &World, replicas: i64) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_ends_the_rest_of_all_replicas_at_once() {
-    let floor = Floor::new().await;
+    let mut world = World::new().await;
+    // the worker need not call meanwhile
+    (world.config.scheduler.silent_ms, world.config.scheduler.lost_ms) = (300_000, 300_000);
+    let floor = Floor::of(world).await;
     let second = floor.world.start().await;
     rests(&floor.world, 2).await;
     // the worker waits at one replica, and the job comes to the other

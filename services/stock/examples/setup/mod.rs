@@ -32,6 +32,7 @@ pub(crate) async fn fresh(
         worker_password: password(),
         owner_password: Some(password()),
         max_connections: 10,
+        heal_seconds: 60,
     };
     database.migrate(NAME, &MIGRATIONS).await.unwrap();
     let config = Config {

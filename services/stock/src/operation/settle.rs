@@ -44,7 +44,7 @@ async fn settle_due(state: &AppState) -> anyhow::Result<Duration> {
     let due = store::due(&mut tx).await?;
     let until_deadline = store::until_next_deadline(&mut tx).await?;
     drop(tx);
-    let mut longest = POLL;
+    let mut longest = POLL.min(state.db.heal());
     for id in due {
         if let Err(error) = settle(state, id).await {
             tracing::warn!(operation.id = %id, error = format!("{error:#}"), "cannot settle an operation");
