@@ -186,7 +186,9 @@ impl Feed {
         };
         loop {
             published.mark_unchanged();
-            if let Some(until) = self.is_end_until(&after) {
+            // a reader that does not wait wants what is committed now
+            let known = if wait.at_most.is_zero() { None } else { self.is_end_until(&after) };
+            if let Some(until) = known {
                 let is_over = Instant::now() >= deadline || wait.stop.is_cancelled();
                 if is_over {
                     return Ok(Changes { items: Vec::new(), next_cursor: after.to_string(), complete: true });

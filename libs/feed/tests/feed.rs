@@ -298,7 +298,7 @@ async fn readers_at_the_end_cost_no_reads_and_get_each_change_at_once() {
     // until the worker listens
     testkit::eventually("the feed listens", async || {
         let read: Changes<i32> =
-            feed.changes(&cursor.parse::<Cursor>().unwrap().into(), &wait(0)).await.unwrap();
+            feed.changes(&cursor.parse::<Cursor>().unwrap().into(), &wait(1)).await.unwrap();
         let is_known = read.next_cursor == cursor;
         cursor = read.next_cursor;
         is_known.then_some(())

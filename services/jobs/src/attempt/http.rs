@@ -93,20 +93,28 @@ async fn poll(
         // most looks find nothing, and write nothing
         let is_late =
             |at: Instant| at.elapsed() >= heartbeat || state.rest.is_on() && request.running.is_none();
-        let is_silent = touched.is_none_or(|at| vouched.is_none() && is_late(at));
+        let is_silent = match (&vouched, touched) {
+            (Some(_), _) => !state.rest.is_on(),
+            (None, touched) => touched.is_none_or(is_late),
+        };
         if is_silent || poll::is_due(&mut tx, worker.0, request.running).await? {
             // while nothing is in progress, an open poll shows that the worker is alive
             let is_quiet = state.rest.is_on() && request.running.is_none();
             let present_for = is_quiet.then_some(VOUCH);
             let until = Instant::now() + VOUCH;
+            if is_quiet {
+                let before = vouched.replace(Vouched(Some((state.clone(), worker, request.session))));
+                if let Some(before) = before {
+                    before.forget();
+                }
+            }
             let held = worker.touch_for(&mut tx, request.session, present_for).await?;
             instruction = poll::next(&mut tx, &held, request.running, &policy, (state.clock)()).await?;
             tx.commit().await?;
-            if let Some(vouched) = vouched.take() {
+            state.rest.vouch(worker.0, is_quiet.then_some((request.session, until)));
+            if let Some(vouched) = vouched.take_if(|_| !is_quiet) {
                 vouched.forget();
             }
-            state.rest.vouch(worker.0, is_quiet.then_some((request.session, until)));
-            vouched = is_quiet.then(|| Vouched(Some((state.clone(), worker, request.session))));
             touched = Some(Instant::now());
         } else {
             drop(tx);
@@ -124,13 +132,7 @@ async fn poll(
             // the sender lives as long as the state
             _ = timeout_at(deadline, assigned.changed()) => {}
             () = state.rest.begun(), if vouched.is_none() && request.running.is_none() => {}
-            () = state.rest.pause(LOOK) => {
-                if !state.rest.is_on() {
-                    if let Some(vouched) = vouched.take() {
-                        vouched.forget();
-                    }
-                }
-            }
+            () = state.rest.pause(LOOK) => {}
         }
     }
 }

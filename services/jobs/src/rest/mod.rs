@@ -70,9 +70,9 @@ impl Rest {
     pub(crate) fn vouch(&self, worker: WorkerId, session: Option<(i64, Instant)>) {
         let mut present = self.present.lock().unwrap_or_else(PoisonError::into_inner);
         match session {
-            Some(session) => drop(present.insert(worker, session)),
-            None => drop(present.remove(&worker)),
-        }
+            Some(session) => present.insert(worker, session),
+            None => present.remove(&worker),
+        };
     }
 
     /// Whether the session of a worker counts as present until then.
@@ -86,6 +86,14 @@ impl Rest {
         sleep(look).await;
         let _ = timeout(HEAL, self.ended()).await;
     }
+}
+
+/// Ends the rest of all replicas when the transaction commits.
+///
+/// # Errors
+/// If the database fails.
+pub(crate) async fn wake(conn: &mut sqlx::PgConnection) -> sqlx::Result<()> {
+    store::notify(conn, CHANNEL).await
 }
 
 /// Runs a round every `period`, seldom while the replica rests.
@@ -104,7 +112,9 @@ pub(crate) fn spawn_periodic<R>(
     let (resting, state) = (state.clone(), state.clone());
     let rest = move || {
         let state = resting.clone();
-        async move { drop(timeout(HEAL, state.rest.ended()).await) }
+        async move {
+            let _ = timeout(HEAL, state.rest.ended()).await;
+        }
     };
     workers.spawn_paced(name, (period, period + HEAL), rest, move || round(state.clone()));
 }

@@ -68,3 +68,8 @@ pub(super) async fn end(conn: &mut PgConnection, replica: Uuid) -> sqlx::Result<
         .await
         .map(drop)
 }
+
+/// Wakes the replicas that rest.
+pub(super) async fn notify(conn: &mut PgConnection, channel: &str) -> sqlx::Result<()> {
+    sqlx::query!("select pg_notify($1, '')", channel).execute(conn).await.map(drop)
+}

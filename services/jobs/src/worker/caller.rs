@@ -13,7 +13,7 @@ use super::{
     model::hash,
     store::{self, Held},
 };
-use crate::{error::Error, state::AppState};
+use crate::{error::Error, rest, state::AppState};
 
 /// A worker, identified by its token.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +46,9 @@ impl WorkerCaller {
     /// # Errors
     /// If the database fails.
     pub(crate) async fn doubt(self, conn: &mut sqlx::PgConnection, session: i64) -> sqlx::Result<()> {
-        store::doubt(conn, self.0, session).await
+        store::doubt(conn, self.0, session).await?;
+        // it may be silent soon
+        rest::wake(conn).await
     }
 
     /// As [`Self::touch`], for a call about an attempt.

@@ -19,7 +19,9 @@ pub(crate) fn start(state: &AppState, workers: &Workers) {
     let (changed, state) = (state.clone(), state.clone());
     let rest = move || {
         let state = changed.clone();
-        async move { drop(timeout(REST.min(state.db.heal()), state.datacenter_changed.notified()).await) }
+        async move {
+            let _ = timeout(REST.min(state.db.heal()), state.datacenter_changed.notified()).await;
+        }
     };
     workers.spawn_paced("stock.queue.heal", (PERIOD, PERIOD + REST), rest, move || {
         let state = state.clone();
