@@ -1,6 +1,7 @@
 //! `cargo xtask test`: all tests, on a Postgres and a Ceph RGW started for this run.
 
 use std::{
+    num::NonZero,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -85,6 +86,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
 fn nextest(tools: &Tools) -> Command {
     let mut cargo = process::prepare(tools.command("nextest"), Signal::SIGINT);
     cargo.args(["run", "--no-fail-fast"]);
+    // a case waits for half of its time: for processes, Postgres and periods
+    let threads = 2 * std::thread::available_parallelism().map_or(1, NonZero::get);
+    cargo.env("NEXTEST_TEST_THREADS", threads.to_string());
     cargo
 }
 

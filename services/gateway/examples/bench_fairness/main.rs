@@ -122,7 +122,7 @@ impl Case {
 async fn measure(args: &Args) {
     let url =
         std::env::var("BENCH_POSTGRES").expect("BENCH_POSTGRES: run it with `cargo xtask bench fairness`");
-    let (db, issuer) = (TestDb::at(&url).await, Issuer::start().await);
+    let (db, issuer) = (TestDb::at(&url), Issuer::start().await);
     let folder = tempfile::tempdir().unwrap();
     let stock =
         Service::start(folder.path(), "stock", |listen| stock_config(listen, &issuer), Some(&db)).await;

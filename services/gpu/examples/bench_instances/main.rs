@@ -94,7 +94,7 @@ struct Figures {
 async fn measure(args: &Args, instances: i64, waiting: i64) -> Figures {
     let url =
         std::env::var("BENCH_POSTGRES").expect("BENCH_POSTGRES: run it with `cargo xtask bench instances`");
-    let (db, issuer) = (TestDb::at(&url).await, Issuer::start().await);
+    let (db, issuer) = (TestDb::at(&url), Issuer::start().await);
     let folder = tempfile::tempdir().unwrap();
     let (cluster, kube) = wake::start_cluster(folder.path()).await;
     let stock = Stock::start(issuer.auth()).await;

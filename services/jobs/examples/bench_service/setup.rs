@@ -31,7 +31,7 @@ impl Site {
     /// Starts it on the Postgres of `BENCH_POSTGRES`.
     pub(crate) async fn start() -> Self {
         let url = std::env::var("BENCH_POSTGRES").expect("BENCH_POSTGRES: run it with `cargo xtask bench`");
-        let (db, issuer) = (TestDb::at(&url).await, Issuer::start().await);
+        let (db, issuer) = (TestDb::at(&url), Issuer::start().await);
         let any = "127.0.0.1:0".parse().unwrap();
         let config = Config {
             listen: any,
