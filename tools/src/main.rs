@@ -14,6 +14,7 @@ mod images;
 mod migrations;
 mod mutants;
 mod observe;
+mod pace;
 mod postgres;
 mod process;
 mod programs;
@@ -51,6 +52,8 @@ enum Command {
     Drill(drill::Args),
     /// Verify the audit logs of a running platform, and print them as one
     Audit(audit::Args),
+    /// Print what building, testing and running the platform costs
+    Pace(pace::Args),
     /// Check the files that are generated from others or must agree with them
     Files(files::Args),
     /// Run all tests on a Postgres and a Ceph RGW
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
             Command::Upgrade(args) => upgrade::run(args).await,
             Command::Drill(args) => Box::pin(drill::run(args)).await,
             Command::Audit(args) => audit::run(args).await,
+            Command::Pace(args) => pace::run(&args),
             Command::Files(args) => files::check(args).await,
             Command::Test(args) => test::run(args).await,
             Command::Mutants(args) => mutants::run(args).await,

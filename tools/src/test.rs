@@ -27,6 +27,9 @@ pub(crate) struct Args {
     /// Run the cases of the operator and of the development cluster on the cluster of KUBECONFIG
     #[arg(long)]
     cluster: bool,
+    /// Try more: random histories and generated requests get a budget of many minutes
+    #[arg(long)]
+    long: bool,
     /// Passed on to cargo nextest, for example a filter
     #[arg(last = true)]
     nextest: Vec<String>,
@@ -46,6 +49,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     }
     cargo.args(["--workspace", "--lib", "--bins", "--tests"]).args(&args.nextest);
     let programs = scratch.postgres_programs(consent)?;
+    if args.long {
+        cargo.env("TEST_LONG", "1");
+    }
     let optional = [
         ("TEST_OIDC_PROVIDER", &packages.openid_provider),
         ("TEST_SCHEMATHESIS", &packages.schemathesis),
@@ -74,7 +80,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         if args.nextest.is_empty() {
             files::run(&packages, &postgres).await?;
         }
-        finish(cargo).await
+        let begun = Instant::now();
+        finish(cargo).await?;
+        xtask::pace::record("running the cases", begun)
     };
     let done = done.await;
     rgw.stop().await;

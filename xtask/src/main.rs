@@ -9,6 +9,7 @@ use std::{
     ffi::OsString,
     os::unix::process::CommandExt,
     process::{Command, ExitCode},
+    time::Instant,
 };
 
 use anyhow::Context;
@@ -42,7 +43,11 @@ fn run(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
     }
     let builds = if asks_for_help { Builds::Tools } else { command.builds };
     std::thread::scope(|scope| {
-        let installs = scope.spawn(|| packages::install_ahead(consent, command.name));
+        let installs = scope.spawn(|| {
+            let begun = Instant::now();
+            packages::install_ahead(consent, command.name)?;
+            xtask::pace::record("packages, beside the build", begun)
+        });
         build::build(builds)?;
         installs.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
