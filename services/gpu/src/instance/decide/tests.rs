@@ -10,7 +10,10 @@ use super::{
     super::secret::{SecretRef, TrackedSecret},
     *,
 };
-use crate::cluster::{Condition, DesiredInstance};
+use crate::{
+    cluster::{Condition, DesiredInstance},
+    instance::{Claim, Place},
+};
 
 fn pending() -> Instance {
     instance(State::Pending { reason: None, wait: false, held: None, left: None })
