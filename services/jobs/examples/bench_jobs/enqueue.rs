@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use sqlx::Connection as _;
 use uuid::Uuid;
 
-use crate::setup::{Site, job};
+use crate::service::{Site, job};
 
 /// Messages whose confirmation a publisher waits for at a time.
 const UNCONFIRMED: usize = 500;
@@ -96,7 +96,7 @@ struct Rates {
 /// Other queues on the same Postgres, by name. None without their packages.
 async fn peers(args: &Args) -> BTreeMap<String, Rates> {
     let Ok(packages) = std::env::var("BENCH_PEERS") else { return BTreeMap::new() };
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/bench_service/peers.mjs");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/bench_jobs/peers.mjs");
     let mut node = tokio::process::Command::new("node");
     node.args([script, &packages, &std::env::var("BENCH_POSTGRES").unwrap()]);
     node.args([args.seconds, args.clients as u64, BATCH as u64].map(|number| number.to_string()));
