@@ -5,7 +5,7 @@
 //! priority, so that the victim's client waits for the platform alone.
 //!
 //! Two cases, each in rounds with and without the other tenant, in turns:
-//! - *limited*: the defaults; the other tenant sends 50 times the requests of one user's rate limit.
+//! - *limited*: the defaults; the other tenant sends `times` the requests of one user's rate limit.
 //! - *unlimited*: without rate limits, so that admission alone divides the service; each connection of the
 //!   other tenant sends its next request once the last was answered.
 //!
@@ -31,8 +31,6 @@ use crate::serve::{self, Gateway, Service, Stock};
 
 /// Requests per second that the gateway accepts of one user in the limited case: the default.
 const RATE_LIMIT: u32 = 100;
-/// How many times its share the other tenant sends.
-const TIMES: u32 = 50;
 const USERS: usize = 3;
 
 #[derive(Debug, clap::Args)]
@@ -49,6 +47,9 @@ pub(crate) struct Args {
     /// Connections of each user of the other tenant
     #[arg(long, default_value_t = 64)]
     connections: usize,
+    /// How many times its share the other tenant sends in the limited case
+    #[arg(long, default_value_t = 50)]
+    times: u32,
 }
 
 /// The other tenant's clients.
@@ -60,9 +61,9 @@ pub(crate) struct Crowd {
     /// A file with a token in each line
     #[arg(long)]
     tokens: PathBuf,
-    /// Whether each connection sends its next request after an answer
+    /// Requests per second; without it each connection sends its next request after an answer
     #[arg(long)]
-    at_once: bool,
+    rate: Option<u32>,
     #[arg(long)]
     seconds: u64,
     /// Connections of each user
@@ -132,7 +133,7 @@ async fn measure(args: &Args) {
             cases[n].alone.push(alone.at(0.99));
             let (beside, other) = tokio::join!(
                 victim(args, gateway.address, &issuer),
-                start_crowd(args, n == 1, gateway.address, &issuer, folder.path())
+                start_crowd(args, (n == 0).then_some(RATE_LIMIT * args.times), gateway.address, &issuer, folder.path())
             );
             row(name, "beside", &beside, Some(other), args);
             cases[n].beside.push(beside.at(0.99));
@@ -157,7 +158,7 @@ async fn victim(args: &Args, gateway: SocketAddr, issuer: &Issuer) -> Outcome {
 /// Starts the other tenant's clients as a process. Returns the requests that were served, and those that were refused.
 async fn start_crowd(
     args: &Args,
-    at_once: bool,
+    rate: Option<u32>,
     gateway: SocketAddr,
     issuer: &Issuer,
     folder: &Path,
@@ -170,8 +171,8 @@ async fn start_crowd(
     command.args(["-n", "19", "taskset", "-c", "1"]).arg(serve::own());
     command.args(["crowd", "--at", &gateway.to_string(), "--tokens"]).arg(&file);
     command.args(["--seconds", &args.seconds.to_string(), "--connections", &args.connections.to_string()]);
-    if at_once {
-        command.arg("--at-once");
+    if let Some(rate) = rate {
+        command.args(["--rate", &rate.to_string()]);
     }
     let output = command.stderr(std::process::Stdio::inherit()).output().await.unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -183,11 +184,7 @@ async fn start_crowd(
 pub(crate) async fn crowd(crowd: &Crowd) {
     let tokens = std::fs::read_to_string(&crowd.tokens).unwrap();
     let tokens: Vec<_> = tokens.lines().map(str::to_owned).collect();
-    let pace = if crowd.at_once {
-        Pace::AtOnce
-    } else {
-        Pace::Every(Duration::from_secs(1) / (RATE_LIMIT * TIMES))
-    };
+    let pace = crowd.rate.map_or(Pace::AtOnce, |rate| Pace::Every(Duration::from_secs(1) / rate));
     let time = Duration::from_secs(crowd.seconds);
     let outcome = client::run(crowd.at, &tokens, USERS * crowd.connections, pace, time).await;
     println!("{} {}", outcome.took.len(), outcome.refused);

@@ -14,7 +14,7 @@ mod random;
 
 use sqlx::postgres::PgConnectOptions;
 
-use demand::{DAY, HOUR, WEEK};
+use demand::{HOUR, WEEK};
 use jobs::Queue;
 use lending::{Outcome, Policy, simulate};
 use random::Random;
@@ -38,9 +38,9 @@ pub(crate) struct Args {
     /// Drawn courses, a week of each of which is measured
     #[arg(long, default_value_t = 5)]
     seeds: u64,
-    /// Days of that week
-    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u8).range(1..=7))]
-    days: u8,
+    /// Hours of that week
+    #[arg(long, default_value_t = 168, value_parser = clap::value_parser!(u8).range(1..=168))]
+    hours: u8,
     /// `recall_seconds` of the service: the window of the forecast
     #[arg(long, default_value_t = 15)]
     recall_seconds: u32,
@@ -55,7 +55,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(admin: &PgConnectOptions, args: &Args) {
     let mut conn = forecast::prepare(admin).await;
     let monday = f64::from(HISTORY) * WEEK;
-    let measured = (monday, monday + f64::from(args.days) * DAY);
+    let measured = (monday, monday + f64::from(args.hours) * HOUR);
     let period = atelier_stock::hold_back::PERIOD.as_secs_f64();
     let mut totals = [const { Vec::<Outcome>::new() }; POLICIES.len()];
     for seed in 1..=args.seeds {
@@ -84,7 +84,7 @@ pub(crate) async fn run(admin: &PgConnectOptions, args: &Args) {
         "lent",
         "useful"
     );
-    let weeks = args.seeds as f64 * f64::from(args.days) / 7.0;
+    let weeks = args.seeds as f64 * f64::from(args.hours) * HOUR / WEEK;
     let sums = totals.each_ref().map(|outcomes| {
         let mut sum = Outcome::default();
         outcomes.iter().for_each(|outcome| sum.add(outcome));
