@@ -88,7 +88,7 @@ fn config(kubeconfig: PathBuf, listen: SocketAddr) -> Config {
         identity: None,
         install: false,
         workers: 32,
-        lease_seconds: 15,
+        lease_seconds: 3,
         gpu_resource: "nvidia.com/gpu".to_owned(),
         telemetry: None,
         settings: Settings::default(),
@@ -228,7 +228,11 @@ fn count(n: usize) -> f64 {
 
 fn start_operator(kubeconfig: &Path, listen: SocketAddr) -> anyhow::Result<std::process::Child> {
     let mut command = std::process::Command::new(std::env::current_exe()?);
-    command.arg("--operator").arg(kubeconfig).args(["--listen", &listen.to_string()]).stderr(std::process::Stdio::inherit());
+    command
+        .arg("--operator")
+        .arg(kubeconfig)
+        .args(["--listen", &listen.to_string()])
+        .stderr(std::process::Stdio::inherit());
     command.spawn().context("cannot start the operator")
 }
 

@@ -109,10 +109,9 @@ impl Gateway {
             tls: None,
             proxy_protocol: None,
             cors: Cors::default(),
-            telemetry: self.traces.map(|traces| TelemetryConfig {
-                endpoint: traces.parse().unwrap(),
-                sample_ratio: 0.01,
-            }),
+            telemetry: self
+                .traces
+                .map(|traces| TelemetryConfig { endpoint: traces.parse().unwrap(), sample_ratio: 0.01 }),
             hsts_seconds: 0,
             public_url: format!("http://{}", self.listen).parse().unwrap(),
             apps: Apps::default(),

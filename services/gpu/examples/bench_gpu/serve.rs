@@ -41,8 +41,7 @@ impl Service {
 
     fn config(self) -> Config {
         let token = service_token("gpu");
-        let endpoint =
-            || Endpoint { url: self.stock.parse().unwrap(), token: token.clone().into() };
+        let endpoint = || Endpoint { url: self.stock.parse().unwrap(), token: token.clone().into() };
         Config {
             listen: self.listen,
             database: DbConfig {

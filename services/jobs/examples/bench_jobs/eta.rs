@@ -5,10 +5,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use crate::support::{MINUTE, Random, SECOND, START, job, pool, shape, with_model};
 use atelier_jobs::schedule::{
     Arrivals, Decision, Estimate, Event, Job, JobId, Millis, Outlook, Pool, Settings, Simulation, Step,
 };
-use crate::support::{MINUTE, Random, SECOND, START, job, pool, shape, with_model};
 
 const WORKERS: u64 = 16;
 const LOAD: Millis = 20 * SECOND;
@@ -123,7 +123,10 @@ fn measure(args: &Args, arrivals: bool) -> (f64, f64, f64) {
     (1..=args.worlds).for_each(|seed| world(args, seed, arrivals, &mut truth));
     let coverage = truth.inside as f64 / truth.jobs.max(1) as f64;
     let (error, baseline) = (median(&mut truth.errors), median(&mut truth.baseline));
-    println!("{} jobs that waited for more than a minute, in {} pools of {WORKERS} units", truth.jobs, args.worlds);
+    println!(
+        "{} jobs that waited for more than a minute, in {} pools of {WORKERS} units",
+        truth.jobs, args.worlds
+    );
     println!("  start within p10 and p90 of {} courses: {:.1} %", args.draws, coverage * 100.0);
     println!(
         "  median error of the wait: {:.1} %; position x mean time: {:.1} %",

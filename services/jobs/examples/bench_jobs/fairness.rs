@@ -3,10 +3,10 @@
 
 use std::{collections::BinaryHeap, sync::Arc};
 
+use crate::support::{MINUTE, Random, SECOND, START, job, mean, percentile, pool, shape};
 use atelier_jobs::schedule::{
     Decision, Estimate, Event, Job, Millis, Settings, Share, Simulation, Step, TenantId,
 };
-use crate::support::{MINUTE, Random, SECOND, START, job, mean, percentile, pool, shape};
 
 const WORKERS: u64 = 64;
 const WEIGHTS: [u32; 8] = [1_000, 1_000, 1_000, 1_000, 2_000, 2_000, 4_000, 4_000];
@@ -231,9 +231,11 @@ pub(crate) fn run(args: &Args) {
     );
     println!("{:<28} {:>8} {:>13}", "", "Jain", "share error");
     let (jain, error) = atelier(windows);
-    for (name, (jain, error)) in
-        [("Atelier", (jain, error)), ("held by weight (DRF)", baseline(windows, false)), ("FIFO", baseline(windows, true))]
-    {
+    for (name, (jain, error)) in [
+        ("Atelier", (jain, error)),
+        ("held by weight (DRF)", baseline(windows, false)),
+        ("FIFO", baseline(windows, true)),
+    ] {
         println!("{name:<28} {jain:>8.4} {:>11.1} %", error * 100.0);
     }
 

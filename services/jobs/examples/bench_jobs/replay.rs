@@ -10,7 +10,6 @@ use std::{
     sync::Arc,
 };
 
-use atelier_jobs::schedule::{Decision, Ending, Estimate, Event, Histogram, JobId, Settings, WorkerId};
 use crate::support::{
     START,
     baselines::{self, Outcome, Policy},
@@ -18,6 +17,7 @@ use crate::support::{
     trace::Request,
     with_model,
 };
+use atelier_jobs::schedule::{Decision, Ending, Estimate, Event, Histogram, JobId, Settings, WorkerId};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {

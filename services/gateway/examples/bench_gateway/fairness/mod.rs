@@ -133,7 +133,13 @@ async fn measure(args: &Args) {
             cases[n].alone.push(alone.at(0.99));
             let (beside, other) = tokio::join!(
                 victim(args, gateway.address, &issuer),
-                start_crowd(args, (n == 0).then_some(RATE_LIMIT * args.times), gateway.address, &issuer, folder.path())
+                start_crowd(
+                    args,
+                    (n == 0).then_some(RATE_LIMIT * args.times),
+                    gateway.address,
+                    &issuer,
+                    folder.path()
+                )
             );
             row(name, "beside", &beside, Some(other), args);
             cases[n].beside.push(beside.at(0.99));
