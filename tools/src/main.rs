@@ -22,6 +22,7 @@ mod queries;
 mod rgw;
 mod scratch;
 mod skipped;
+mod smoke;
 mod soak;
 mod test;
 mod up;
@@ -74,8 +75,10 @@ enum Command {
     Images(images::Args),
     /// Give a platform that others started the data of the demo
     Seed(up::SeedArgs),
-    /// Measure: `claims` or `operator`
+    /// Measure: claims, gateway, operator and more
     Bench(bench::Args),
+    /// Show that every benchmark, the soak, a drill and the upgrade run
+    Smoke(smoke::Args),
 }
 
 fn main() -> ExitCode {
@@ -107,6 +110,7 @@ fn main() -> ExitCode {
             Command::Images(args) => images::run(args).await,
             Command::Seed(args) => up::seed(args).await,
             Command::Bench(args) => bench::run(args).await,
+            Command::Smoke(args) => smoke::run(args).await,
         }
     });
     match result {

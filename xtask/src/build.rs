@@ -12,6 +12,7 @@ pub(crate) fn build(what: Builds) -> anyhow::Result<()> {
         // not `--package`: then every dependency would be built again with the features that this one asks for
         Builds::Tools => &["--bin", "atelier-tools"],
         Builds::Programs => &["--bins"],
+        Builds::Benches => &["--bins", "--examples"],
         Builds::Tests => &["--bins", "--lib", "--tests"],
     };
     println!("building (the first time takes minutes)");

@@ -20,6 +20,8 @@ pub enum Builds {
     Programs,
     /// All programs and all tests.
     Tests,
+    /// All programs and all benchmarks.
+    Benches,
 }
 
 const fn command(name: &'static str, builds: Builds, about: &'static str) -> Command {
@@ -27,7 +29,7 @@ const fn command(name: &'static str, builds: Builds, about: &'static str) -> Com
 }
 
 /// All commands.
-pub const COMMANDS: [Command; 19] = [
+pub const COMMANDS: [Command; 20] = [
     command("up", Builds::Programs, "Start the whole platform on this machine, until Ctrl-C"),
     command(
         "demo",
@@ -55,6 +57,11 @@ pub const COMMANDS: [Command; 19] = [
         "Check and test the alert rules, their runbooks and the dashboards (promtool)",
     ),
     command("bench", Builds::Programs, "Measure: claims, gateway, operator and more"),
+    command(
+        "smoke",
+        Builds::Benches,
+        "Show that every benchmark, the soak, a drill and the upgrade run, each in its smallest size",
+    ),
     command(
         "soak",
         Builds::Programs,

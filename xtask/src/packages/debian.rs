@@ -73,6 +73,11 @@ pub(super) fn for_tests(consent: Consent) -> anyhow::Result<()> {
     if missing.is_empty() { Ok(()) } else { install(consent, &missing) }
 }
 
+/// Everything that smoke runs need of Debian, in one run of apt-get.
+pub fn for_smoke(consent: Consent) -> anyhow::Result<()> {
+    require(consent, &[PROXIES, RABBITMQ, PROMETHEUS])
+}
+
 /// What tests cannot do without.
 pub(super) fn required_by_tests(consent: Consent) -> anyhow::Result<()> {
     require(consent, &[CEPH, OPENSSH, REDIS, RABBITMQ, PROMETHEUS])

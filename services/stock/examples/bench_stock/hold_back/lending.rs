@@ -12,7 +12,7 @@ use std::{
     collections::{BTreeMap, BinaryHeap, VecDeque},
 };
 
-use crate::{
+use super::{
     demand::{Kind, Start},
     jobs::{Job, Queue},
 };

@@ -5,32 +5,19 @@
 //! Real: the forecast. The service's own statement runs on a real Postgres every 10 simulated minutes, over the claims of 4 simulated
 //! weeks before and of the last hour. Simulated: users (`demand.rs`), jobs (`jobs.rs`), claims and lending (`lending.rs`), for one
 //! specification in one datacenter. All numbers are drawn from seeds; of each seed the fifth week is measured.
-//!
-//! Given by the environment: `BENCH_POSTGRES`, a superuser's address of a Postgres.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that fails must say so and stop")]
+mod demand;
+mod forecast;
+mod jobs;
+mod lending;
+mod random;
 
-use clap::Parser;
 use sqlx::postgres::PgConnectOptions;
 
-use crate::{
-    demand::{HOUR, WEEK},
-    jobs::Queue,
-    lending::{Outcome, Policy, simulate},
-    random::Random,
-};
-
-#[path = "hold_back/demand.rs"]
-mod demand;
-#[path = "hold_back/forecast.rs"]
-mod forecast;
-#[path = "hold_back/jobs.rs"]
-mod jobs;
-#[path = "hold_back/lending.rs"]
-mod lending;
-#[path = "hold_back/random.rs"]
-mod random;
-mod setup;
+use demand::{HOUR, WEEK};
+use jobs::Queue;
+use lending::{Outcome, Policy, simulate};
+use random::Random;
 
 /// Name, units that are held back at least, whether the forecast counts, and whether lent workers return units after their jobs.
 const POLICIES: [(&str, u64, bool, bool); 5] = [
@@ -43,14 +30,17 @@ const POLICIES: [(&str, u64, bool, bool); 5] = [
 /// Weeks before the measured one, as many as the forecast looks at.
 const HISTORY: u32 = 4;
 
-#[derive(Debug, Parser)]
-struct Args {
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
     /// Units of the specification in the datacenter
     #[arg(long, default_value_t = 200)]
     units: u64,
     /// Drawn courses, a week of each of which is measured
     #[arg(long, default_value_t = 5)]
     seeds: u64,
+    /// Hours of that week
+    #[arg(long, default_value_t = 168, value_parser = clap::value_parser!(u8).range(1..=168))]
+    hours: u8,
     /// `recall_seconds` of the service: the window of the forecast
     #[arg(long, default_value_t = 15)]
     recall_seconds: u32,
@@ -62,14 +52,10 @@ struct Args {
     trainings: f64,
 }
 
-#[tokio::main]
-async fn main() {
-    let args = Args::parse();
-    let url =
-        std::env::var("BENCH_POSTGRES").expect("BENCH_POSTGRES: run it with `cargo xtask bench hold-back`");
-    let admin: PgConnectOptions = url.parse().unwrap();
-    let mut conn = forecast::prepare(&admin).await;
-    let measured = (f64::from(HISTORY) * WEEK, f64::from(HISTORY + 1) * WEEK);
+pub(crate) async fn run(admin: &PgConnectOptions, args: &Args) {
+    let mut conn = forecast::prepare(admin).await;
+    let monday = f64::from(HISTORY) * WEEK;
+    let measured = (monday, monday + f64::from(args.hours) * HOUR);
     let period = atelier_stock::hold_back::PERIOD.as_secs_f64();
     let mut totals = [const { Vec::<Outcome>::new() }; POLICIES.len()];
     for seed in 1..=args.seeds {
@@ -98,7 +84,7 @@ async fn main() {
         "lent",
         "useful"
     );
-    let weeks = args.seeds as f64;
+    let weeks = args.seeds as f64 * f64::from(args.hours) * HOUR / WEEK;
     let sums = totals.each_ref().map(|outcomes| {
         let mut sum = Outcome::default();
         outcomes.iter().for_each(|outcome| sum.add(outcome));

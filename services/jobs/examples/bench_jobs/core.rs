@@ -1,8 +1,4 @@
 //! How long a round takes: 5,000 GPUs, 100,000 queued jobs, and the ends and arrivals of 100 ms in each round.
-//!
-//! Run it with `cargo xtask bench jobs-core`.
-
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::{
     collections::BinaryHeap,
@@ -10,19 +6,27 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::support::{Random, SECOND, SPEC, START, add_worker, job, percentile, pool, shape, with_model};
 use atelier_jobs::schedule::{
     Decision, Ending, Estimate, Event, GroupId, GroupMode, JobId, Level, Millis, Pool, Settings, Shape, Spec,
     SpecId, State,
 };
-use support::{Random, SECOND, SPEC, START, add_worker, job, percentile, pool, shape, with_model};
 
-mod support;
-
-const GPUS: u64 = 5_000;
-const QUEUED: u64 = 100_000;
-const ROUNDS: u64 = 600;
 const ROUND: Millis = 100;
 const OTHER: SpecId = SpecId(2);
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// GPUs, each with a worker
+    #[arg(long, default_value_t = 5_000)]
+    gpus: u64,
+    /// Jobs that are queued
+    #[arg(long, default_value_t = 100_000)]
+    queued: u64,
+    /// Rounds that are measured
+    #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
+    rounds: u64,
+}
 
 /// A pool with work, and what it is asked for.
 struct Load {
@@ -36,17 +40,17 @@ struct Load {
 impl Load {
     /// `shapes` kinds of jobs of 500 tenants: 90 % generation with one of 60 models, a tenth of them urgent or background,
     /// gangs, groups, and a fifth that accepts only the other specification.
-    fn new(shapes: u64) -> Self {
+    fn new(args: &Args, shapes: u64) -> Self {
         let mut settings = Settings::default();
         settings.specs.insert(OTHER, Spec { price: 2_500, ..Spec::default() });
-        let mut pool = pool(GPUS * 4 / 5, settings);
-        (GPUS * 4 / 5..GPUS).for_each(|number| add_worker(&mut pool, number, OTHER));
+        let mut pool = pool(args.gpus * 4 / 5, settings);
+        (args.gpus * 4 / 5..args.gpus).for_each(|number| add_worker(&mut pool, number, OTHER));
         let mut random = Random(7);
         let shapes = (0..shapes).map(|number| Arc::new(Self::shape(number, &mut random))).collect();
         let mut load = Self { pool, shapes, random, jobs: 0, ends: BinaryHeap::new() };
-        (0..GPUS).for_each(|_| load.submit(START));
+        (0..args.gpus).for_each(|_| load.submit(START));
         load.round(START);
-        (0..QUEUED).for_each(|_| load.submit(START));
+        (0..args.queued).for_each(|_| load.submit(START));
         load.round(START);
         load
     }
@@ -134,11 +138,11 @@ struct Figures {
 }
 
 /// Rounds of 100 ms with their events.
-fn incremental(shapes: u64) -> (Load, Figures) {
-    let mut load = Load::new(shapes);
+fn incremental(args: &Args, shapes: u64) -> (Load, Figures) {
+    let mut load = Load::new(args, shapes);
     let mut times = Vec::new();
     let (mut starts, mut events) = (0, 0);
-    for number in 1..=ROUNDS {
+    for number in 1..=args.rounds {
         let now = START + number * ROUND;
         let begin = Instant::now();
         events += load.events(now) * 2;
@@ -160,7 +164,7 @@ fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1_000.0
 }
 
-fn main() {
+pub(crate) fn run(args: &Args) {
     println!(
         "{:>8} {:>8} {:>8} {:>8} {:>8} {:>9} {:>9}",
         "kinds", "shapes", "p50 ms", "p99 ms", "max ms", "starts", "events"
@@ -168,7 +172,7 @@ fn main() {
     let mut figures = Vec::new();
     let mut last = None;
     for kinds in [4_000, 50_000] {
-        let (load, one) = incremental(kinds);
+        let (load, one) = incremental(args, kinds);
         println!(
             "{kinds:>8} {:>8} {:>8.2} {:>8.2} {:>8.2} {:>9} {:>9}",
             one.shapes,
@@ -184,7 +188,7 @@ fn main() {
     let load = last.expect("a load");
 
     // all workers become idle at once
-    let now = START + (ROUNDS + 1) * ROUND;
+    let now = START + (args.rounds + 1) * ROUND;
     let mut drained = load.pool.clone();
     let (mut starts, mut spent) = (0, Duration::ZERO);
     for round in 0..4 {

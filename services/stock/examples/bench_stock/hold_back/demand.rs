@@ -1,7 +1,7 @@
 //! Starts of users, drawn: a rhythm of day and week, a class at the same times of each week, and bursts at no time that any forecast
 //! could know. Times are seconds since a Monday, 00:00.
 
-use crate::random::Random;
+use super::random::Random;
 
 pub(crate) const MINUTE: f64 = 60.0;
 pub(crate) const HOUR: f64 = 3600.0;

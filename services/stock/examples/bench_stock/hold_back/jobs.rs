@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::random::Random;
+use super::random::Random;
 
 /// A picture takes 15 s (GenTD26: 15.1 s of inference), a few take minutes.
 const PICTURE: (f64, f64) = (15.0, 1.0);

@@ -6,7 +6,7 @@ use auth::{Claims, Role};
 use ids::TenantId;
 use testkit::Issuer;
 
-use crate::load;
+use super::load;
 
 /// Files with a token in each line.
 pub(crate) struct Tokens {

@@ -1,11 +1,8 @@
 //! How fast units are handed out: 64 clients claim units of one hot specification through the service's
 //! HTTP API, in turns with pgbench running the best single-claim SQL on the same Postgres.
 //!
-//! The service runs in this process, over real HTTP on the loopback interface. Given by the environment:
-//! `BENCH_POSTGRES`, a superuser's address of a Postgres with fsync on; `BENCH_POSTGRES_BIN`, the folder
-//! with `pgbench` (else from PATH or /usr/lib/postgresql). Logs are off unless `RUST_LOG` is set.
-
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that fails must say so and stop")]
+//! `BENCH_POSTGRES` is a Postgres with fsync on; `BENCH_POSTGRES_BIN` is the folder with `pgbench` (else from PATH or
+//! /usr/lib/postgresql).
 
 use std::{
     collections::HashSet,
@@ -16,7 +13,6 @@ use std::{
 };
 
 use atelier_stock::App;
-use clap::Parser;
 use ids::{DatacenterId, GpuSpecId, InstanceId};
 use sqlx::{PgConnection, postgres::PgConnectOptions};
 use testkit::service_token;
@@ -25,7 +21,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-mod setup;
+use crate::{percentile, setup};
 
 const DATABASE: &str = "bench_claims";
 const TENANT: &str = "ten_01939f0a7c3d7e6b8a1f4f0d5c2b1a00";
@@ -46,8 +42,8 @@ update bench.units u set state = 'used', holder = gen_random_uuid(), tenant = '0
 const INSERT: &str = "insert into bench.log (id, at) values (gen_random_uuid(), now());
 ";
 
-#[derive(Debug, Parser)]
-struct Args {
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
     /// Units of the hot specification
     #[arg(long, default_value_t = 100_000)]
     units: i64,
@@ -62,15 +58,6 @@ struct Args {
     rounds: usize,
 }
 
-fn main() {
-    let args = Args::parse();
-    if std::env::var_os("RUST_LOG").is_some() {
-        service::telemetry::init();
-    }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    runtime.block_on(bench(&args));
-}
-
 /// One window of the service.
 struct Window {
     per_s: f64,
@@ -82,12 +69,9 @@ struct Window {
     double: i64,
 }
 
-async fn bench(args: &Args) {
-    let url =
-        std::env::var("BENCH_POSTGRES").expect("BENCH_POSTGRES: run it with `cargo xtask bench claims`");
-    let admin: PgConnectOptions = url.parse().unwrap();
+pub(crate) async fn run(admin: &PgConnectOptions, args: &Args) {
     let auth = serde_json::from_str(r#"{"issuer":"http://bench"}"#).unwrap();
-    let (mut conn, config) = setup::fresh(&admin, DATABASE, auth).await;
+    let (mut conn, config) = setup::fresh(admin, DATABASE, auth).await;
     let fsync: String = sqlx::query_scalar("show fsync").fetch_one(&mut conn).await.unwrap();
     println!(
         "{} units, {} clients, {} rounds of {} s, fsync {fsync}",
@@ -99,7 +83,7 @@ async fn bench(args: &Args) {
     let router = App::new(config, service::Process::default()).unwrap().router();
     tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
 
-    let pgbench = Pgbench::find(&admin, args);
+    let pgbench = Pgbench::find(admin, args);
     let (mut windows, mut random, mut front, mut insert) = (vec![], vec![], vec![], vec![]);
     for round in 1..=args.rounds {
         settle(&mut conn).await;
@@ -424,13 +408,6 @@ impl Pgbench {
 fn url_password(url: &str) -> String {
     let user = url.split_once("://").and_then(|(_, rest)| rest.split_once('@')).map_or("", |(user, _)| user);
     user.split_once(':').map_or("", |(_, password)| password).to_owned()
-}
-
-fn percentile(sorted: &[f64], share: f64) -> f64 {
-    let last = sorted.len().saturating_sub(1);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in a list")]
-    let at = (last as f64 * share).round() as usize;
-    sorted.get(at).copied().unwrap_or(f64::NAN)
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {

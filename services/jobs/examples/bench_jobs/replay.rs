@@ -5,31 +5,40 @@
 //! replays trainings on 1 to 128 GPUs (`support/philly.rs`). The core does not know how long a job will take: it has the
 //! times of those that ended.
 
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
-
 use std::{
     collections::{BTreeMap, BinaryHeap},
     sync::Arc,
 };
 
-use atelier_jobs::schedule::{Decision, Ending, Estimate, Event, Histogram, JobId, Settings, WorkerId};
-use support::{
+use crate::support::{
     START,
     baselines::{self, Outcome, Policy},
     gang_report, job, mean, percentile, pool, shape, trace,
     trace::Request,
     with_model,
 };
+use atelier_jobs::schedule::{Decision, Ending, Estimate, Event, Histogram, JobId, Settings, WorkerId};
 
-mod support;
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// `lora_request_trace.csv` of GenTD26
+    #[arg(long, conflicts_with = "philly")]
+    trace: Option<String>,
+    /// `philly.csv`
+    #[arg(long)]
+    philly: Option<String>,
+    /// Requests that are generated, without a trace
+    #[arg(long, default_value_t = trace::REQUESTS)]
+    requests: usize,
+}
 
 /// Workers, compression of time, load time in milliseconds: those of the sketch in the design.
 const SETTINGS: [(usize, u64, u64); 4] =
     [(8, 4, 22_700), (32, 32, 22_700), (64, 64, 22_700), (64, 64, 8_500)];
 const UNKNOWN: Estimate = Estimate { p50: 15_000, p90: 30_000 };
 
-/// Runs a trace with the core. All requests are of one tenant, as in the sketch, or each group is one.
-fn run(requests: &[Request], workers: usize, quantum: u64, tenants: bool) -> Outcome {
+/// Replays a trace with the core. All requests are of one tenant, as in the sketch, or each group is one.
+fn replay(requests: &[Request], workers: usize, quantum: u64, tenants: bool) -> Outcome {
     let mut outcome = Outcome::default();
     let mut pool =
         pool(workers as u64, Settings { quantum, quantum_loads: quantum.min(5), ..Settings::default() });
@@ -87,29 +96,22 @@ fn print(name: &str, outcome: &mut Outcome) -> (f64, f64) {
     (jct, p99)
 }
 
-fn main() -> Result<(), String> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let last = match &arguments[..] {
-        [] => pictures(None)?,
-        [option, file] if option == "--trace" => pictures(Some(file))?,
-        [option, file] if option == "--philly" => gang_report::run(file)?,
-        _ => {
-            return Err(
-                "usage: bench_replay [--trace lora_request_trace.csv | --philly philly.csv]".to_owned()
-            );
-        }
+pub(crate) fn run(args: &Args) -> Result<(), String> {
+    let last = match &args.philly {
+        Some(file) => gang_report::run(file)?,
+        None => pictures(args)?,
     };
     println!("\n{last}");
     Ok(())
 }
 
 /// Replays requests for pictures; returns the last line.
-fn pictures(file: Option<&str>) -> Result<String, String> {
+fn pictures(args: &Args) -> Result<String, String> {
     let mut last = String::new();
     for (workers, compression, load) in SETTINGS {
-        let requests = match file {
+        let requests = match &args.trace {
             Some(file) => trace::read(file, compression, load)?,
-            None => trace::generate(1, compression, load),
+            None => trace::generate(args.requests, 1, compression, load),
         };
         println!(
             "\n{} requests, {workers} workers, time / {compression}, load {:.1} s",
@@ -129,10 +131,10 @@ fn pictures(file: Option<&str>) -> Result<String, String> {
                 fifo = jct;
             }
         }
-        let mut outcome = run(&requests, workers, 120_000, false);
+        let mut outcome = replay(&requests, workers, 120_000, false);
         let (jct, p99) = print("Atelier, one tenant", &mut outcome);
-        print("Atelier, a tenant for each group", &mut run(&requests, workers, 120_000, true));
-        print("Atelier, one tenant, no quantum", &mut run(&requests, workers, 0, false));
+        print("Atelier, a tenant for each group", &mut replay(&requests, workers, 120_000, true));
+        print("Atelier, one tenant, no quantum", &mut replay(&requests, workers, 0, false));
         if last.is_empty() {
             let (share, preempts) = (outcome.load_share(), outcome.preemptions);
             last = format!(

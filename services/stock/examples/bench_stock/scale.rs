@@ -1,10 +1,6 @@
 //! What grows with the platform: the stock service with one datacenter of 5,000 units and 10,000 users who each held one
 //! before, and with 100 datacenters and 1,000,000 users. The same requests at the same rate, one after the other, on one
-//! Postgres; the figures stand side by side.
-//!
-//! Given by the environment: `BENCH_POSTGRES`, a superuser's address of a Postgres with fsync on.
-
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that fails must say so and stop")]
+//! Postgres with fsync on; the figures stand side by side.
 
 use std::{
     sync::{
@@ -15,19 +11,18 @@ use std::{
 };
 
 use atelier_stock::App;
-use clap::Parser;
 use ids::{GpuSpecId, InstanceId, TenantId};
 use sqlx::{PgConnection, postgres::PgConnectOptions};
 use testkit::{Client, Issuer};
 
-mod setup;
+use crate::setup;
 
 const DATABASE: &str = "bench_scale";
 /// GPU specifications; units are spread over them.
 const SPECS: usize = 20;
 
-#[derive(Debug, Parser)]
-struct Args {
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
     /// Datacenters of the larger platform
     #[arg(long, default_value_t = 100)]
     datacenters: i32,
@@ -55,13 +50,9 @@ struct Figures {
     database_mib: i64,
 }
 
-#[tokio::main]
-async fn main() {
-    let args = Args::parse();
-    let url = std::env::var("BENCH_POSTGRES").expect("BENCH_POSTGRES: run it with `cargo xtask bench scale`");
-    let admin: PgConnectOptions = url.parse().unwrap();
-    let small = measure(&admin, &args, 1, args.users / 100).await;
-    let large = measure(&admin, &args, args.datacenters, args.users).await;
+pub(crate) async fn run(admin: &PgConnectOptions, args: &Args) {
+    let small = measure(admin, args, 1, args.users / 100).await;
+    let large = measure(admin, args, args.datacenters, args.users).await;
     println!("\n{:<44} {:>12} {:>12} {:>8}", "", "small", "large", "growth");
     let row = |name: &str, small: f64, large: f64| {
         println!("{name:<44} {small:>12.2} {large:>12.2} {:>8.2}", large / small);

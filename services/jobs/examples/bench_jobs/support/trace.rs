@@ -64,17 +64,18 @@ const SECONDS: [(f64, f64); 12] = [
 const SECONDS_MEAN: f64 = 28.9;
 /// Milliseconds of pure inference in the mean; times are scaled to it.
 const INFERENCE: f64 = 15_100.0;
-const REQUESTS: usize = 26_392;
+/// As many as the trace has.
+pub(crate) const REQUESTS: usize = 26_392;
 const DAY: f64 = 86_400.0;
 
-/// A trace like GenTD26, compressed in time, with one load time for all models.
-pub(crate) fn generate(seed: u64, compression: u64, load: u64) -> Vec<Request> {
+/// A trace of `count` requests like GenTD26, compressed in time, with one load time for all models.
+pub(crate) fn generate(count: usize, seed: u64, compression: u64, load: u64) -> Vec<Request> {
     let mut random = Random(seed);
     let mut models = MODELS.to_vec();
     let rest = 1.0 - MODELS.iter().sum::<f64>();
     models.extend([rest / RARE_MODELS as f64; RARE_MODELS]);
-    let mut requests = Vec::with_capacity(REQUESTS);
-    while requests.len() < REQUESTS {
+    let mut requests = Vec::with_capacity(count);
+    while requests.len() < count {
         // popular groups: half of the requests come from less than a tenth of the groups
         let group = ((random.unit().powi(3)) * GROUPS as f64) as u64;
         let (day, hour) = (random.weighted(&DAYS), random.weighted(&HOURS));
@@ -99,7 +100,7 @@ pub(crate) fn generate(seed: u64, compression: u64, load: u64) -> Vec<Request> {
             }
         }
     }
-    requests.truncate(REQUESTS);
+    requests.truncate(count);
     requests.sort_by_key(|request| request.at);
     requests
 }

@@ -11,16 +11,18 @@
 
 mod load;
 mod seed;
+mod serve;
 mod stock;
 mod wake;
 
-use std::{path::PathBuf, process::Child};
+use std::{net::SocketAddr, process::Child};
 
-use atelier_gpu::{Config, MIGRATIONS, NAME};
+use atelier_gpu::{MIGRATIONS, NAME};
 use clap::Parser;
 use load::{Kind, Latencies};
+use serve::Service;
 use stock::Stock;
-use testkit::{Issuer, TestDb, eventually, service_token};
+use testkit::{Issuer, TestDb, eventually};
 
 #[derive(Debug, Parser)]
 struct Args {
@@ -39,23 +41,25 @@ struct Args {
     /// Seconds for each operation
     #[arg(long, default_value_t = 15)]
     seconds: u32,
+    /// Seconds before that, which are not measured
+    #[arg(long, default_value_t = 2)]
+    warm_up_seconds: u32,
     /// Instances that wait for a unit
     #[arg(long, default_value_t = 10_000)]
     waiting: i64,
     /// Units that are granted
     #[arg(long, default_value_t = 300)]
     grants: usize,
-    /// Be the service, with this configuration
+    /// Be the service
     #[arg(long, hide = true)]
-    serve: Option<PathBuf>,
+    serve: Option<String>,
 }
 
 #[tokio::main]
 async fn main() {
     let args = Args::parse();
-    if let Some(file) = &args.serve {
-        let config: Config = service::config::load(Some(file)).unwrap();
-        return Box::pin(atelier_gpu::serve(config, service::Process::on_signal().unwrap())).await.unwrap();
+    if let Some(service) = &args.serve {
+        return serve::run(service).await;
     }
     println!("{} clients, {} requests/s, {} s each", args.clients, args.rate, args.seconds);
     let few = measure(&args, args.few, 0).await;
@@ -99,30 +103,15 @@ async fn measure(args: &Args, instances: i64, waiting: i64) -> Figures {
     let (cluster, kube) = wake::start_cluster(folder.path()).await;
     let stock = Stock::start(issuer.auth()).await;
     let database = db.service(NAME, &MIGRATIONS).await;
-    let listen = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let (stock_url, auth, kubeconfig) = (stock.url(), issuer.config(), cluster.kubeconfig_path().display());
-    let token = service_token("gpu");
-    let config = format!(
-        r#"
-        listen = "{listen}"
-        database = {{ url = "{}", app_password = "test", worker_password = "test" }}
-        auth = {{ issuer = "{}", audience = "{}", jwks_url = "{}" }}
-        callers = {{ gpu = "{token}" }}
-        stock = {{ url = "{stock_url}", token = "{token}" }}
-        storage = {{ url = "{stock_url}", token = "{token}" }}
-        apps = {{ scheme = "http", domain = "localhost" }}
-        encryption_keys = [{{ id = "1", key = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=" }}]
-        clusters.{} = {{ kubeconfig = "{kubeconfig}" }}
-        "#,
-        database.url,
-        auth.issuer,
-        auth.audience,
-        auth.jwks_url.unwrap(),
-        stock::CLUSTER,
-    );
-    let file = folder.path().join("gpu.toml");
-    std::fs::write(&file, config).unwrap();
-    let service = Service(start(&file));
+    let listen: SocketAddr = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let service = Service {
+        listen,
+        issuer: issuer.config().issuer,
+        database: database.url,
+        stock: stock.url().to_owned(),
+        kubeconfig: cluster.kubeconfig_path().to_owned(),
+    };
+    let service = Running(service.start());
     let base = format!("http://{listen}");
     let http = reqwest::Client::new();
     eventually("the service is ready", async || {
@@ -153,15 +142,10 @@ async fn measure(args: &Args, instances: i64, waiting: i64) -> Figures {
     Figures { requests, wake, memory_mib }
 }
 
-fn start(config: &std::path::Path) -> Child {
-    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-    command.arg("--serve").arg(config).env("RUST_LOG", "error").spawn().unwrap()
-}
-
 /// The service. It is killed when this is dropped.
-struct Service(Child);
+struct Running(Child);
 
-impl Service {
+impl Running {
     /// The largest resident memory that it has had.
     fn memory_mib(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
@@ -170,7 +154,7 @@ impl Service {
     }
 }
 
-impl Drop for Service {
+impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

@@ -6,7 +6,7 @@ use std::time::Instant;
 use reqwest::Client;
 use serde_json::{Value, json};
 
-use crate::setup::{Site, job, percentile};
+use crate::service::{Site, job, percentile};
 
 /// Jobs in a batch, at most.
 const BATCH: usize = 1_000;

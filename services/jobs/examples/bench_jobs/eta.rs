@@ -1,26 +1,32 @@
 //! Whether forecasts come true: when jobs start, beside the range that was forecast and beside position × mean time.
 //!
-//! Run it with `cargo xtask bench jobs-eta`. The second figures are with arrivals that need about a quarter of the workers, of
+//! The second figures are with arrivals that need about a quarter of the workers, of
 //! which the forecast knows those of the ten minutes before.
-
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use crate::support::{MINUTE, Random, SECOND, START, job, pool, shape, with_model};
 use atelier_jobs::schedule::{
     Arrivals, Decision, Estimate, Event, Job, JobId, Millis, Outlook, Pool, Settings, Simulation, Step,
 };
-use support::{MINUTE, Random, SECOND, START, job, pool, shape, with_model};
 
-mod support;
-
-const WORLDS: u64 = 20;
 const WORKERS: u64 = 16;
-const JOBS: u64 = 400;
-const DRAWS: u64 = 16;
 const LOAD: Millis = 20 * SECOND;
 /// Time between two arrivals: even between 0 and this.
 const BETWEEN: Millis = 20 * SECOND;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Pools, each with other jobs
+    #[arg(long, default_value_t = 20)]
+    worlds: u64,
+    /// Jobs of each pool in the beginning
+    #[arg(long, default_value_t = 400)]
+    jobs: u64,
+    /// Courses of a forecast
+    #[arg(long, default_value_t = 16)]
+    draws: u64,
+}
 
 /// A duration of a log-normal distribution with these quantiles.
 fn drawn(random: &mut Random, run: Estimate) -> Millis {
@@ -61,22 +67,22 @@ fn history(seed: u64) -> Arrivals {
     Arrivals::new(jobs, since, START)
 }
 
-fn world(seed: u64, arrivals: bool, truth: &mut Truth) {
+fn world(args: &Args, seed: u64, arrivals: bool, truth: &mut Truth) {
     let mut random = Random(seed);
     let mut pool: Pool = pool(WORKERS, Settings::default());
-    for id in 0..JOBS {
+    for id in 0..args.jobs {
         pool.apply(Event::Submitted(ask(&mut random, id, START)), START).expect("a new job");
     }
     pool.round(START);
     let history = if arrivals { history(seed) } else { Arrivals::default() };
-    let forecast = pool.forecast(START, 120 * MINUTE, DRAWS, seed, &history);
+    let forecast = pool.forecast(START, 120 * MINUTE, args.draws, seed, &history);
     let mean = 28.0 * 1.2 * 1_000.0;
     let mut durations = Random(seed ^ 0xffff);
     let mut world = Simulation::new(pool, START, |job: &Job| drawn(&mut durations, job.shape.run));
     let mut starts: BTreeMap<JobId, Millis> = BTreeMap::new();
-    let (mut now, mut id) = (START, JOBS);
+    let (mut now, mut id) = (START, args.jobs);
     let mut arrival = if arrivals { START + 5 * SECOND } else { Millis::MAX };
-    while now < START + 60 * MINUTE && starts.len() < JOBS as usize {
+    while now < START + 60 * MINUTE && starts.len() < args.jobs as usize {
         if now >= arrival {
             id += 1;
             world.now = now;
@@ -85,7 +91,7 @@ fn world(seed: u64, arrivals: bool, truth: &mut Truth) {
         }
         for step in world.step(now) {
             if let Step::Decided(Decision::Start { job, .. }) = step
-                && job.0 < u128::from(JOBS)
+                && job.0 < u128::from(args.jobs)
             {
                 starts.entry(job).or_insert(now);
             }
@@ -112,13 +118,16 @@ fn median(values: &mut [f64]) -> f64 {
 }
 
 /// Coverage, median error of the forecast and of the baseline.
-fn measure(arrivals: bool) -> (f64, f64, f64) {
+fn measure(args: &Args, arrivals: bool) -> (f64, f64, f64) {
     let mut truth = Truth::default();
-    (1..=WORLDS).for_each(|seed| world(seed, arrivals, &mut truth));
+    (1..=args.worlds).for_each(|seed| world(args, seed, arrivals, &mut truth));
     let coverage = truth.inside as f64 / truth.jobs.max(1) as f64;
     let (error, baseline) = (median(&mut truth.errors), median(&mut truth.baseline));
-    println!("{} jobs that waited for more than a minute, in {WORLDS} pools of {WORKERS} units", truth.jobs);
-    println!("  start within p10 and p90 of {DRAWS} courses: {:.1} %", coverage * 100.0);
+    println!(
+        "{} jobs that waited for more than a minute, in {} pools of {WORKERS} units",
+        truth.jobs, args.worlds
+    );
+    println!("  start within p10 and p90 of {} courses: {:.1} %", args.draws, coverage * 100.0);
     println!(
         "  median error of the wait: {:.1} %; position x mean time: {:.1} %",
         error * 100.0,
@@ -127,11 +136,11 @@ fn measure(arrivals: bool) -> (f64, f64, f64) {
     (coverage, error, baseline)
 }
 
-fn main() {
+pub(crate) fn run(args: &Args) {
     println!("no more jobs arrive:");
-    let (closed, closed_error, _) = measure(false);
+    let (closed, closed_error, _) = measure(args, false);
     println!("more jobs arrive:");
-    let (coverage, error, baseline) = measure(true);
+    let (coverage, error, baseline) = measure(args, true);
     println!(
         "jobs-eta: coverage={coverage:.3} median_error={error:.3} baseline_error={baseline:.3} \
          coverage_closed={closed:.3} median_error_closed={closed_error:.3}"

@@ -1,28 +1,22 @@
 //! How fast a released unit reaches the next instance: from the request that releases it to the answer that tells a
 //! follower of the grants, with few and with many instances that wait.
-//!
-//! The service runs in this process, over real HTTP on the loopback interface. `BENCH_POSTGRES` is a superuser's
-//! address of a Postgres: run it with `cargo xtask bench queue`.
-
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that fails must say so and stop")]
 
 use std::time::Instant;
 
 use atelier_stock::App;
-use clap::Parser;
 use ids::{DatacenterId, GpuSpecId, InstanceId, TenantId};
 use reqwest::Client;
 use serde_json::{Value, json};
-use sqlx::PgConnection;
+use sqlx::{PgConnection, postgres::PgConnectOptions};
 use testkit::service_token;
 use tokio::sync::mpsc;
 
-mod setup;
+use crate::{percentile, setup};
 
 const DATABASE: &str = "bench_queue";
 
-#[derive(Debug, Parser)]
-struct Args {
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
     /// Instances that wait
     #[arg(long, default_value_t = 10_000)]
     waiting: i64,
@@ -31,12 +25,9 @@ struct Args {
     releases: usize,
 }
 
-#[tokio::main]
-async fn main() {
-    let args = Args::parse();
-    let url = std::env::var("BENCH_POSTGRES").expect("BENCH_POSTGRES: run it with `cargo xtask bench queue`");
-    let few = measure(&url, 10, args.releases).await;
-    let many = measure(&url, args.waiting, args.releases).await;
+pub(crate) async fn run(admin: &PgConnectOptions, args: &Args) {
+    let few = measure(admin, 10, args.releases).await;
+    let many = measure(admin, args.waiting, args.releases).await;
     println!("{:>10} {:>9} {:>9}", "waiting", "p50 ms", "p99 ms");
     for (waiting, took) in [(10, &few), (args.waiting, &many)] {
         println!("{waiting:>10} {:>9.2} {:>9.2}", percentile(took, 0.5), percentile(took, 0.99));
@@ -52,9 +43,9 @@ async fn main() {
 }
 
 /// Returns the milliseconds of each release, sorted.
-async fn measure(url: &str, waiting: i64, releases: usize) -> Vec<f64> {
+async fn measure(admin: &PgConnectOptions, waiting: i64, releases: usize) -> Vec<f64> {
     let auth = serde_json::from_str(r#"{"issuer":"http://bench"}"#).unwrap();
-    let (mut conn, config) = setup::fresh(&url.parse().unwrap(), DATABASE, auth).await;
+    let (mut conn, config) = setup::fresh(admin, DATABASE, auth).await;
     let (spec, mut holder) = catalogue(&mut conn, waiting).await;
     let process = service::Process::default();
     let app = App::new(config, process.clone()).unwrap();
@@ -149,11 +140,4 @@ async fn catalogue(conn: &mut PgConnection, waiting: i64) -> (GpuSpecId, Instanc
     .unwrap();
     sqlx::raw_sql("vacuum (analyze) stock.queue_entries").execute(&mut *conn).await.unwrap();
     (spec, holder)
-}
-
-fn percentile(sorted: &[f64], share: f64) -> f64 {
-    let last = sorted.len().saturating_sub(1);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in a list")]
-    let at = (last as f64 * share).round() as usize;
-    sorted.get(at).copied().unwrap_or(f64::NAN)
 }

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use sqlx::Connection as _;
 use uuid::Uuid;
 
-use crate::setup::{Site, job};
+use crate::service::{Site, job};
 
 /// Messages whose confirmation a publisher waits for at a time.
 const UNCONFIRMED: usize = 500;
@@ -34,8 +34,8 @@ const BATCH: usize = 500;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Seconds for each request rate
-    #[arg(long, default_value_t = 10)]
-    seconds: u64,
+    #[arg(long, default_value_t = 10.0)]
+    seconds: f64,
     /// Clients at a time
     #[arg(long, default_value_t = 64)]
     clients: usize,
@@ -96,10 +96,10 @@ struct Rates {
 /// Other queues on the same Postgres, by name. None without their packages.
 async fn peers(args: &Args) -> BTreeMap<String, Rates> {
     let Ok(packages) = std::env::var("BENCH_PEERS") else { return BTreeMap::new() };
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/bench_service/peers.mjs");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/bench_jobs/peers.mjs");
     let mut node = tokio::process::Command::new("node");
     node.args([script, &packages, &std::env::var("BENCH_POSTGRES").unwrap()]);
-    node.args([args.seconds, args.clients as u64, BATCH as u64].map(|number| number.to_string()));
+    node.args([args.seconds.to_string(), args.clients.to_string(), BATCH.to_string()]);
     let output = node.output().await.unwrap();
     assert!(output.status.success(), "peers.mjs: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
@@ -116,7 +116,7 @@ enum Senders {
 
 /// Jobs per second by REST, `size` in a request.
 async fn requests(site: &Site, args: &Args, size: usize, senders: Senders) -> f64 {
-    let (begun, end) = (Instant::now(), Duration::from_secs(args.seconds));
+    let (begun, end) = (Instant::now(), Duration::from_secs_f64(args.seconds));
     let done = AtomicUsize::new(0);
     // a batch needs no crowd
     let clients = if size == 1 { args.clients } else { 4 };
@@ -144,7 +144,7 @@ async fn commits(site: &Site, args: &Args) -> f64 {
         "create table bench (id bigint generated always as identity primary key, payload jsonb not null)";
     sqlx::query(create).execute(&mut conn).await.unwrap();
     conn.close().await.unwrap();
-    let (begun, end) = (Instant::now(), Duration::from_secs(args.seconds));
+    let (begun, end) = (Instant::now(), Duration::from_secs_f64(args.seconds));
     let done = AtomicUsize::new(0);
     // as many connections as the service has
     join_all((0..10).map(async |_| {

@@ -1,18 +1,12 @@
 //! How evenly tenants are served: shares by weight, the time until a guarantee is met, and what others notice of one that
 //! sends 100,000 jobs.
-//!
-//! Run it with `cargo xtask bench jobs-fairness`.
-
-#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::{collections::BinaryHeap, sync::Arc};
 
+use crate::support::{MINUTE, Random, SECOND, START, job, mean, percentile, pool, shape};
 use atelier_jobs::schedule::{
     Decision, Estimate, Event, Job, Millis, Settings, Share, Simulation, Step, TenantId,
 };
-use support::{MINUTE, Random, SECOND, START, job, mean, percentile, pool, shape};
-
-mod support;
 
 const WORKERS: u64 = 64;
 const WEIGHTS: [u32; 8] = [1_000, 1_000, 1_000, 1_000, 2_000, 2_000, 4_000, 4_000];
@@ -22,7 +16,19 @@ const SECONDS: [u64; 8] = [5, 60, 15, 30, 60, 5, 30, 15];
 const QUEUED: u64 = 100;
 const WARM_UP: Millis = 10 * MINUTE;
 const WINDOW: Millis = 10 * MINUTE;
-const WINDOWS: u64 = 3;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Windows of ten minutes, of which the worst counts
+    #[arg(long, default_value_t = 3)]
+    windows: u64,
+    /// How often a guarantee is asked for
+    #[arg(long, default_value_t = 60)]
+    bursts: u64,
+    /// Jobs of one that sends many; beside it is measured one that sends a hundredth
+    #[arg(long, default_value_t = 100_000)]
+    flood: u64,
+}
 
 fn estimate(seconds: u64) -> Estimate {
     Estimate { p50: seconds * SECOND, p90: seconds * SECOND * 3 / 2 }
@@ -63,7 +69,7 @@ fn judge(used: &Used) -> (f64, f64) {
     worst
 }
 
-fn atelier() -> (f64, f64) {
+fn atelier(windows: u64) -> (f64, f64) {
     let mut pool = pool(WORKERS, Settings::default());
     for (tenant, weight) in WEIGHTS.iter().enumerate() {
         let share = Share { weight: *weight, ..Share::default() };
@@ -81,9 +87,9 @@ fn atelier() -> (f64, f64) {
         submit(&mut pool, (number % 8) as usize, START);
     }
     let mut world = Simulation::new(pool, START, |job: &Job| drawn(&mut random, job.shape.run.p50));
-    let mut used = vec![[0; 8]; WINDOWS as usize];
+    let mut used = vec![[0; 8]; windows as usize];
     let mut now = START;
-    while now < START + WARM_UP + WINDOWS * WINDOW {
+    while now < START + WARM_UP + windows * WINDOW {
         for step in world.step(now) {
             if let Step::Decided(Decision::Start { job, .. }) = step {
                 let tenant = world.pool.job(job).map_or(0, |entry| entry.job.shape.tenant.0 as usize);
@@ -103,15 +109,15 @@ fn atelier() -> (f64, f64) {
 }
 
 /// A scheduler without memory: `held` by weight decides, or the order of arrival.
-fn baseline(by_arrival: bool) -> (f64, f64) {
+fn baseline(windows: u64, by_arrival: bool) -> (f64, f64) {
     let mut random = Random(3);
-    let mut used = vec![[0; 8]; WINDOWS as usize];
+    let mut used = vec![[0; 8]; windows as usize];
     let mut queue: std::collections::VecDeque<usize> =
         (0..8 * QUEUED as usize).map(|number| number % 8).collect();
     let mut held = [0u64; 8];
     let mut ends: BinaryHeap<(std::cmp::Reverse<Millis>, usize)> = BinaryHeap::new();
     let mut now = 0;
-    while now < WARM_UP + WINDOWS * WINDOW {
+    while now < WARM_UP + windows * WINDOW {
         while ends.len() < WORKERS as usize {
             let tenant = if by_arrival {
                 queue.pop_front().unwrap_or_default()
@@ -135,7 +141,7 @@ fn baseline(by_arrival: bool) -> (f64, f64) {
 }
 
 /// How long it takes until a tenant with a guarantee of a quarter has it back, in milliseconds.
-fn reclaim() -> (Vec<Millis>, usize) {
+fn reclaim(bursts: u64) -> (Vec<Millis>, usize) {
     let mut pool = pool(WORKERS, Settings::default());
     let guarantee = WORKERS as u32 / 4;
     let owner = TenantId(100);
@@ -143,7 +149,7 @@ fn reclaim() -> (Vec<Millis>, usize) {
     let mut random = Random(11);
     let mut ids = 0;
     // long trainings and short pictures of others keep all units busy
-    for number in 0..6_000 {
+    for number in 0..100 * bursts.max(10) {
         ids += 1;
         let seconds = if number % 3 == 0 { 600 } else { 20 };
         let mut shape = shape(number % 8, estimate(seconds));
@@ -153,7 +159,7 @@ fn reclaim() -> (Vec<Millis>, usize) {
     let mut world = Simulation::new(pool, START, |job: &Job| drawn(&mut random, job.shape.run.p50));
     let (mut times, mut preemptions) = (Vec::new(), 0);
     let (mut now, mut burst, mut since) = (START, 0, None);
-    while burst < 60 {
+    while burst < bursts {
         if now >= START + 4 * MINUTE * (burst + 1) {
             burst += 1;
             world.now = now;
@@ -218,19 +224,22 @@ fn flood(jobs: u64) -> Vec<Millis> {
     waits
 }
 
-fn main() {
+pub(crate) fn run(args: &Args) {
+    let windows = args.windows;
     println!(
-        "{WORKERS} units, 8 tenants with weights 1 to 4, median job 5 to 60 s, worst of {WINDOWS} windows of 10 min"
+        "{WORKERS} units, 8 tenants with weights 1 to 4, median job 5 to 60 s, worst of {windows} windows of 10 min"
     );
     println!("{:<28} {:>8} {:>13}", "", "Jain", "share error");
-    let (jain, error) = atelier();
-    for (name, (jain, error)) in
-        [("Atelier", (jain, error)), ("held by weight (DRF)", baseline(false)), ("FIFO", baseline(true))]
-    {
+    let (jain, error) = atelier(windows);
+    for (name, (jain, error)) in [
+        ("Atelier", (jain, error)),
+        ("held by weight (DRF)", baseline(windows, false)),
+        ("FIFO", baseline(windows, true)),
+    ] {
         println!("{name:<28} {jain:>8.4} {:>11.1} %", error * 100.0);
     }
 
-    let (mut times, preemptions) = reclaim();
+    let (mut times, preemptions) = reclaim(args.bursts);
     let bursts = times.len();
     let p50 = percentile(&mut times, 0.5) as f64 / 1_000.0;
     let p99 = percentile(&mut times, 0.99) as f64 / 1_000.0;
@@ -238,11 +247,11 @@ fn main() {
         "a guarantee of 16 units is met after p50 {p50:.1} s, p99 {p99:.1} s: {bursts} times, {preemptions} preemptions"
     );
 
-    let (mut few, mut many) = (flood(1_000), flood(100_000));
+    let (mut few, mut many) = (flood(args.flood / 100), flood(args.flood));
     let ratio = mean(&many) / mean(&few).max(1.0);
-    for (name, waits) in [("1,000", &mut few), ("100,000", &mut many)] {
+    for (jobs, waits) in [(args.flood / 100, &mut few), (args.flood, &mut many)] {
         println!(
-            "beside a tenant with {name} jobs others wait {:.2} s in the mean, p99 {:.2} s",
+            "beside a tenant with {jobs} jobs others wait {:.2} s in the mean, p99 {:.2} s",
             mean(waits) / 1_000.0,
             percentile(waits, 0.99) as f64 / 1_000.0
         );

@@ -1,7 +1,5 @@
 //! What the benchmarks of scheduling share: seeded numbers, pools, quantiles.
 
-#![expect(dead_code, reason = "each benchmark uses a part")]
-
 use std::sync::Arc;
 
 use atelier_jobs::schedule::{

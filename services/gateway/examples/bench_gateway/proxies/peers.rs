@@ -2,11 +2,13 @@
 
 use std::{
     net::SocketAddr,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
 };
 
-use testkit::{Collector, Issuer, SERVICE_TOKEN, eventually};
+use testkit::{Collector, Issuer, eventually};
+
+use crate::serve::{self, Gateway, Service};
 
 /// What requests are sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,16 +93,12 @@ pub(crate) struct Peers {
     nginx: Process,
     _upstream: Process,
     addresses: [SocketAddr; 6],
-    config: PathBuf,
-}
-
-fn free_address() -> SocketAddr {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    service: Service,
 }
 
 impl Peers {
     pub(crate) async fn start(folder: &Path, issuer: &Issuer) -> Self {
-        let addresses = [(); 6].map(|()| free_address());
+        let addresses = [(); 6].map(|()| serve::free_address());
         let [gateway, jwt, plain, nginx, upstream, traced] = addresses;
         let file = |name: &str, text: String| {
             let path = folder.join(name);
@@ -115,22 +113,31 @@ impl Peers {
         let jwt_checks = jwt_checks(folder, &issuer.config().issuer);
         let jwt_file = file("jwt.cfg", haproxy_config(jwt, upstream, &jwt_checks));
         let plain_file = file("plain.cfg", haproxy_config(plain, upstream, ""));
-        let config = file("gateway.toml", gateway_config(gateway, upstream, issuer));
-        let telemetry = format!("telemetry = {{ endpoint = \"{}\" }}\n", Collector::start().await.endpoint());
-        let traced = file("traced.toml", gateway_config(traced, upstream, issuer) + &telemetry);
+        let service = |listen, traces| {
+            Service::Gateway(Gateway {
+                listen,
+                metrics_listen: serve::free_address(),
+                upstream,
+                issuer: issuer.config().issuer,
+                limit: None,
+                traces,
+            })
+        };
+        let traces = Collector::start().await.endpoint();
+        let (service, traced) = (service(gateway, None), service(traced, Some(traces)));
         let path = |path: &Path| path.to_str().unwrap().to_owned();
         let peers = Self {
             _upstream: Process::start("1", "nginx", &["-c", &path(&upstream_file)]),
             nginx: Process::start("0", "nginx", &["-c", &path(&nginx_file)]),
             haproxy_jwt: Process::start("0", "haproxy", &["-db", "-f", &path(&jwt_file)]),
             haproxy_plain: Process::start("0", "haproxy", &["-db", "-f", &path(&plain_file)]),
-            gateway: start_gateway(&config),
-            traced: start_gateway(&traced),
+            gateway: Process(service.start("0")),
+            traced: Process(traced.start("0")),
             addresses,
-            config,
+            service,
         };
         for address in addresses {
-            listens(address).await;
+            serve::listens(address).await;
         }
         peers
     }
@@ -172,10 +179,9 @@ impl Peers {
 
     /// Replaces the gateway by one that has seen no token but this.
     pub(crate) async fn restart_gateway(&mut self, token: &str) {
-        let config = self.config.clone();
         // the port is free once the old one has ended
         drop(std::mem::replace(&mut self.gateway, Process::start("0", "true", &[])));
-        self.gateway = start_gateway(&config);
+        self.gateway = Process(self.service.start("0"));
         self.answers(Proxy::Gateway, token).await;
     }
 
@@ -189,37 +195,6 @@ impl Peers {
         })
         .await;
     }
-}
-
-async fn listens(address: SocketAddr) {
-    eventually(&format!("{address} accepts connections"), async || {
-        tokio::net::TcpStream::connect(address).await.ok().map(drop)
-    })
-    .await;
-}
-
-fn start_gateway(config: &Path) -> Process {
-    let own = std::env::current_exe().unwrap();
-    Process::start("0", own.to_str().unwrap(), &["--serve", config.to_str().unwrap()])
-}
-
-fn gateway_config(listen: SocketAddr, upstream: SocketAddr, issuer: &Issuer) -> String {
-    let (metrics, auth) = (free_address(), issuer.config());
-    format!(
-        r#"
-        listen = "{listen}"
-        metrics_listen = "{metrics}"
-        public_url = "http://{listen}"
-        auth = {{ issuer = "{0}", audience = "{1}", jwks_url = "{2}", revocations = {{ url = "{0}", token = "{SERVICE_TOKEN}" }} }}
-        services = {{ identity = "http://{upstream}", stock = "http://{upstream}", gpu = "http://{upstream}", storage = "http://{upstream}" }}
-        gpu_token = "none"
-        cookie_keys = [{{ id = "1", key = "AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=" }}]
-        limits = {{ requests_per_second = 1000000, request_burst = 1000000, tenant_requests_per_second = 1000000, tenant_request_burst = 1000000, address_requests_per_second = 1000000, address_request_burst = 1000000 }}
-        "#,
-        auth.issuer,
-        auth.audience,
-        auth.jwks_url.unwrap(),
-    )
 }
 
 /// One worker in the foreground, its files in `folder`.

@@ -72,7 +72,8 @@ impl Latencies {
 /// Sends requests of one kind for a time, after a short time that is not measured.
 pub(crate) async fn run(args: &Args, kind: Kind, base: &str, owners: &[Owner]) -> Latencies {
     let period = Duration::from_secs(1) * args.clients / args.rate;
-    let (warm_up, limit) = (Duration::from_secs(2), Duration::from_secs(args.seconds.into()));
+    let seconds = |seconds: u32| Duration::from_secs(seconds.into());
+    let (warm_up, limit) = (seconds(args.warm_up_seconds), seconds(args.seconds));
     let begun = Instant::now();
     let client = async |n: u32| {
         let http = Client::new();

@@ -4,7 +4,8 @@
 use atelier_stock::hold_back;
 use sqlx::{PgConnection, postgres::PgConnectOptions};
 
-use crate::{demand::Start, setup};
+use super::demand::Start;
+use crate::setup;
 
 const DATABASE: &str = "bench_hold_back";
 /// Monday, 00:00, at which the simulation begins.
