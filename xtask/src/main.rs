@@ -19,7 +19,7 @@ use xtask::{
 };
 
 fn main() -> ExitCode {
-    match run(std::env::args_os().skip(1).collect()) {
+    match run(&std::env::args_os().skip(1).collect::<Vec<_>>()) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("\nerror: {error:#}");
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
+fn run(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
     let name = arguments.first().and_then(|name| name.to_str()).unwrap_or_default();
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
         print_help();
@@ -53,7 +53,7 @@ fn run(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
     })?;
     let tools = build::folder()?.join("atelier-tools");
     // instead of this process: the tool gets its terminal and its signals
-    let error = Command::new(&tools).args(&arguments).exec();
+    let error = Command::new(&tools).args(arguments).exec();
     Err(error).with_context(|| format!("cannot start {}", tools.display()))
 }
 

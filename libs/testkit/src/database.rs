@@ -157,6 +157,12 @@ async fn execute(conn: &mut PgConnection, statements: String) {
     sqlx::raw_sql(AssertSqlSafe(statements)).execute(conn).await.unwrap();
 }
 
+impl Default for TestDb {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Drop for TestDb {
     /// Starts the removal; the test's runtime waits for its end when it is dropped. Waiting here would block a
     /// single-threaded runtime, and a connection that it has half established would block the removal until the
