@@ -26,7 +26,7 @@ const DOCKER_COMPOSE: Debian = Debian { programs: &["docker-compose"], packages:
 const HAPROXY: Debian = Debian { programs: &["haproxy"], packages: &["haproxy"] };
 const OPENSSH: Debian =
     Debian { programs: &["ssh", "scp", "sftp", "ssh-keygen"], packages: &["openssh-client"] };
-/// [`super::postgres`] looks for its programs.
+/// [`super::postgres()`] looks for its programs.
 pub(super) const POSTGRES: &[&str] = &["postgresql"];
 const PROMETHEUS: Debian = Debian { programs: &["prometheus", "promtool"], packages: &["prometheus"] };
 const PROXIES: Debian = Debian {
