@@ -32,7 +32,7 @@ pub(super) const SERVICES: [(&str, Names); 5] = [
 const GATEWAYS: Names = ["gateway-1", "gateway-2", "gateway-3", "gateway-4"];
 const OPERATORS: Names = ["operator-1", "operator-2", "operator-3", "operator-4"];
 
-/// First port of the replicas: that of a range in which nobody listens, between those of `process::free_port` and those of
+/// First port of the replicas: that of a range without listeners, between those of `process::free_port` and those of
 /// outgoing connections.
 static FIRST_PORT: LazyLock<u16> = LazyLock::new(|| {
     let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();

@@ -61,12 +61,12 @@ pub(crate) fn own() -> PathBuf {
     std::env::current_exe().unwrap()
 }
 
-/// An address of this machine that nobody listens on.
+/// A free address of this machine.
 pub(crate) fn free_address() -> SocketAddr {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// Waits until somebody listens there.
+/// Waits until the address accepts connections.
 pub(crate) async fn listens(address: SocketAddr) {
     eventually(&format!("{address} accepts connections"), async || {
         tokio::net::TcpStream::connect(address).await.ok().map(drop)
