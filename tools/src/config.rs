@@ -2,6 +2,7 @@
 //! it: `ATELIER_PORTS__GATEWAY` is `ports.gateway`.
 
 use std::{
+    collections::HashSet,
     io::ErrorKind,
     net::TcpListener,
     path::{Path, PathBuf},
@@ -127,6 +128,20 @@ impl Ports {
         all.extend(second.into_iter().filter(|_| datacenters > 1));
         all.extend(behind.into_iter().filter(|_| gateways > 1));
         all
+    }
+
+    /// Variables that configure free ports.
+    pub(crate) fn free_variables() -> anyhow::Result<Vec<(String, String)>> {
+        let mut taken = HashSet::new();
+        let mut variables = Vec::new();
+        for (name, _) in Self::default().all(2, 2) {
+            let mut port = process::free_port()?;
+            while !taken.insert(port) {
+                port = process::free_port()?;
+            }
+            variables.push((format!("ATELIER_PORTS__{}", name.to_uppercase()), port.to_string()));
+        }
+        Ok(variables)
     }
 
     /// # Errors

@@ -41,5 +41,6 @@ async fn step(name: &str, work: impl Future<Output = anyhow::Result<()>>) -> any
     let begun = Instant::now();
     work.await?;
     println!("── {name}: {:.1} s", begun.elapsed().as_secs_f64());
+    xtask::pace::record(name, begun)?;
     Ok(())
 }

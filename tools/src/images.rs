@@ -123,10 +123,11 @@ async fn build(images: &[&Image], folder: &Path, revision: Option<&str>) -> anyh
     // /v1/platform/health says it
     cargo.env(REVISION, revision.unwrap_or_default());
     // with --target, procedural macros are built without the flag
-    cargo.args(["build", "--release", "--locked", "--workspace", "--target", &target]);
+    cargo.args(["build", "--release", "--locked", "--target", &target]);
     let programs: Vec<&str> = images.iter().flat_map(|image| image.programs.iter().copied()).collect();
     for &program in &programs {
-        cargo.args(["--bin", program]);
+        // a program is called as its package; without the others its dependencies have no more features than it needs
+        cargo.args(["--package", program, "--bin", program]);
     }
     ensure!(cargo.status().await?.success(), "the build failed");
     let metadata = metadata(&target).await?;

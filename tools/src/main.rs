@@ -14,6 +14,7 @@ mod images;
 mod migrations;
 mod mutants;
 mod observe;
+mod pace;
 mod postgres;
 mod process;
 mod programs;
@@ -22,6 +23,7 @@ mod rest;
 mod rgw;
 mod scratch;
 mod skipped;
+mod smoke;
 mod soak;
 mod test;
 mod up;
@@ -54,6 +56,8 @@ enum Command {
     Drill(drill::Args),
     /// Verify the audit logs of a running platform, and print them as one
     Audit(audit::Args),
+    /// Print what building, testing and running the platform costs
+    Pace(pace::Args),
     /// Check the files that are generated from others or must agree with them
     Files(files::Args),
     /// Run all tests on a Postgres and a Ceph RGW
@@ -74,8 +78,10 @@ enum Command {
     Images(images::Args),
     /// Give a platform that others started the data of the demo
     Seed(up::SeedArgs),
-    /// Measure: `claims` or `operator`
+    /// Measure: claims, gateway, operator and more
     Bench(bench::Args),
+    /// Show that every benchmark, the soak, a drill and the upgrade run
+    Smoke(smoke::Args),
 }
 
 fn main() -> ExitCode {
@@ -96,6 +102,7 @@ fn main() -> ExitCode {
             Command::Upgrade(args) => upgrade::run(args).await,
             Command::Drill(args) => Box::pin(drill::run(args)).await,
             Command::Audit(args) => audit::run(args).await,
+            Command::Pace(args) => pace::run(&args),
             Command::Files(args) => files::check(args).await,
             Command::Test(args) => test::run(args).await,
             Command::Mutants(args) => mutants::run(args).await,
@@ -107,6 +114,7 @@ fn main() -> ExitCode {
             Command::Images(args) => images::run(args).await,
             Command::Seed(args) => up::seed(args).await,
             Command::Bench(args) => bench::run(args).await,
+            Command::Smoke(args) => smoke::run(args).await,
         }
     });
     match result {

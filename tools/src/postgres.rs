@@ -27,6 +27,18 @@ const RESTART: Duration = Duration::from_millis(500);
 /// Longest time to start or stop on a slow disk: recovery reads every file, a shutdown writes a checkpoint.
 const SLOW: Duration = Duration::from_secs(300);
 
+/// What a server without fsync need not do either. Autovacuum would visit hundreds of databases that live for seconds.
+const UNSAFE: [&str; 8] = [
+    "-c",
+    "full_page_writes=off",
+    "-c",
+    "wal_level=minimal",
+    "-c",
+    "max_wal_senders=0",
+    "-c",
+    "autovacuum=off",
+];
+
 /// A running server.
 #[derive(Debug)]
 pub(crate) struct Postgres {
@@ -241,6 +253,7 @@ impl Server {
             .args(["-c", "listen_addresses=127.0.0.1", "-c", "shared_buffers=64MB"])
             .args(["-c", &format!("max_connections={}", self.max_connections)])
             .args(["-c", &format!("fsync={}", if self.fsync { "on" } else { "off" })])
+            .args(if self.fsync { [].as_slice() } else { &UNSAFE })
             // TCP only: the path of a socket would be too long in some folders
             .args(["-c", "unix_socket_directories="])
             .current_dir(&self.folder)

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: all tests, on a Postgres and a Ceph RGW started for this run.
 
 use std::{
+    num::NonZero,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -26,6 +27,9 @@ pub(crate) struct Args {
     /// Run the cases of the operator and of the development cluster on the cluster of KUBECONFIG
     #[arg(long)]
     cluster: bool,
+    /// Try more: random histories and generated requests get a budget of many minutes
+    #[arg(long)]
+    long: bool,
     /// Passed on to cargo nextest, for example a filter
     #[arg(last = true)]
     nextest: Vec<String>,
@@ -45,6 +49,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     }
     cargo.args(["--workspace", "--lib", "--bins", "--tests"]).args(&args.nextest);
     let programs = scratch.postgres_programs(consent)?;
+    if args.long {
+        cargo.env("TEST_LONG", "1");
+    }
     let optional = [
         ("TEST_OIDC_PROVIDER", &packages.openid_provider),
         ("TEST_SCHEMATHESIS", &packages.schemathesis),
@@ -73,7 +80,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         if args.nextest.is_empty() {
             files::run(&packages, &postgres).await?;
         }
-        finish(cargo).await
+        let begun = Instant::now();
+        finish(cargo).await?;
+        xtask::pace::record("running the cases", begun)
     };
     let done = done.await;
     rgw.stop().await;
@@ -85,6 +94,9 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
 fn nextest(tools: &Tools) -> Command {
     let mut cargo = process::prepare(tools.command("nextest"), Signal::SIGINT);
     cargo.args(["run", "--no-fail-fast"]);
+    // a case waits for half of its time: for processes, Postgres and periods
+    let threads = 2 * std::thread::available_parallelism().map_or(1, NonZero::get);
+    cargo.env("NEXTEST_TEST_THREADS", threads.to_string());
     cargo
 }
 

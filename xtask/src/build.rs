@@ -12,17 +12,18 @@ pub(crate) fn build(what: Builds) -> anyhow::Result<()> {
         // not `--package`: then every dependency would be built again with the features that this one asks for
         Builds::Tools => &["--bin", "atelier-tools"],
         Builds::Programs => &["--bins"],
+        Builds::Benches => &["--bins", "--examples"],
         Builds::Tests => &["--bins", "--lib", "--tests"],
     };
     println!("building (the first time takes minutes)");
     let begun = Instant::now();
     let mut cargo = Command::new("cargo");
-    cargo.current_dir(xtask::root()).args(["build", "--workspace", "--quiet"]).args(arguments);
+    cargo.current_dir(xtask::root()).args(["build", "--workspace", "--quiet", "--timings"]).args(arguments);
     if !cargo.status().context("cannot run cargo")?.success() {
         bail!("the build failed");
     }
     println!("  {:<28} {:>6.2} s", "built", begun.elapsed().as_secs_f64());
-    Ok(())
+    xtask::pace::record(&format!("build: {}", arguments.join(" ")), begun)
 }
 
 /// The folder of the programs: this one was built beside them.

@@ -1,9 +1,12 @@
 //! `cargo xtask check`: what can be said of the source without running it, cheapest first.
 
-use std::{ffi::OsString, process::Command, time::Instant};
+use std::{ffi::OsString, process::Command};
 
 use anyhow::{Context, bail};
-use xtask::packages::{Consent, Tools};
+use xtask::{
+    pace::step,
+    packages::{Consent, Tools},
+};
 
 const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"];
 
@@ -18,14 +21,6 @@ pub(crate) fn run(arguments: &[OsString], consent: Consent) -> anyhow::Result<()
     step("licenses and sources of dependencies", || dependencies(&tools))?;
     step("clippy", || succeed(cargo(CLIPPY)))?;
     step("documentation", documentation)
-}
-
-fn step<T>(name: &str, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
-    println!("── {name}");
-    let begun = Instant::now();
-    let done = work()?;
-    println!("── {name}: {:.1} s", begun.elapsed().as_secs_f64());
-    Ok(done)
 }
 
 /// See deny.toml.

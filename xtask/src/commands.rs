@@ -20,6 +20,8 @@ pub enum Builds {
     Programs,
     /// All programs and all tests.
     Tests,
+    /// All programs and all benchmarks.
+    Benches,
 }
 
 const fn command(name: &'static str, builds: Builds, about: &'static str) -> Command {
@@ -56,6 +58,11 @@ pub const COMMANDS: [Command; 20] = [
     ),
     command("bench", Builds::Programs, "Measure: claims, gateway, operator and more"),
     command("rest", Builds::Tools, "Measure what a running platform costs while nobody uses it"),
+    command(
+        "smoke",
+        Builds::Benches,
+        "Show that every benchmark, the soak, a drill and the upgrade run, each in its smallest size",
+    ),
     command(
         "soak",
         Builds::Programs,

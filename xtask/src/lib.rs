@@ -3,6 +3,7 @@
 #![expect(clippy::print_stdout, reason = "a command-line program talks to its user")]
 
 pub mod commands;
+pub mod pace;
 pub mod packages;
 
 use std::path::PathBuf;

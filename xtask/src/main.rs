@@ -9,6 +9,7 @@ use std::{
     ffi::OsString,
     os::unix::process::CommandExt,
     process::{Command, ExitCode},
+    time::Instant,
 };
 
 use anyhow::Context;
@@ -18,7 +19,7 @@ use xtask::{
 };
 
 fn main() -> ExitCode {
-    match run(std::env::args_os().skip(1).collect()) {
+    match run(&std::env::args_os().skip(1).collect::<Vec<_>>()) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("\nerror: {error:#}");
@@ -27,7 +28,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
+fn run(arguments: &[OsString]) -> anyhow::Result<ExitCode> {
     let name = arguments.first().and_then(|name| name.to_str()).unwrap_or_default();
     let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
         print_help();
@@ -42,13 +43,17 @@ fn run(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
     }
     let builds = if asks_for_help { Builds::Tools } else { command.builds };
     std::thread::scope(|scope| {
-        let installs = scope.spawn(|| packages::install_ahead(consent, command.name));
+        let installs = scope.spawn(|| {
+            let begun = Instant::now();
+            packages::install_ahead(consent, command.name)?;
+            xtask::pace::record("packages, beside the build", begun)
+        });
         build::build(builds)?;
         installs.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
     let tools = build::folder()?.join("atelier-tools");
     // instead of this process: the tool gets its terminal and its signals
-    let error = Command::new(&tools).args(&arguments).exec();
+    let error = Command::new(&tools).args(arguments).exec();
     Err(error).with_context(|| format!("cannot start {}", tools.display()))
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct World {
 impl World {
     /// All schemas, empty.
     pub(crate) async fn new() -> Self {
-        let db = TestDb::new().await;
+        let db = TestDb::new();
         let _ = db.service(atelier_identity::NAME, &atelier_identity::MIGRATIONS).await;
         let _ = db.service(atelier_stock::NAME, &atelier_stock::MIGRATIONS).await;
         let _ = db.service(atelier_storage::NAME, &atelier_storage::MIGRATIONS).await;
@@ -25,7 +25,7 @@ impl World {
 
     /// A database without schemas.
     pub(crate) async fn empty() -> Self {
-        Self::on(TestDb::new().await).await
+        Self::on(TestDb::new()).await
     }
 
     async fn on(db: TestDb) -> Self {

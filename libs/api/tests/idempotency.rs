@@ -43,7 +43,7 @@ async fn write(
 }
 
 async fn app(permits: usize) -> (TestDb, App, Client) {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let (_, db) = database.open("test", &sqlx::migrate!("tests/migrations")).await;
     let app = App { db, gate: Arc::new(Semaphore::new(permits)) };
     let url = testkit::serve(Router::new().route("/notes", post(write)).with_state(app.clone())).await;

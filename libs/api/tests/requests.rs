@@ -92,7 +92,7 @@ async fn a_valid_request_id_is_kept_and_another_replaced() {
 
 #[tokio::test]
 async fn an_error_of_the_database_is_the_problem_that_it_means() {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let (_, db) = database.open("test", &sqlx::migrate!("tests/migrations")).await;
     for (code, expected) in [
         ("22021", ProblemType::BadRequest),
@@ -142,7 +142,7 @@ async fn an_error_of_the_database_is_the_problem_that_it_means() {
 
 #[tokio::test]
 async fn a_violated_constraint_has_a_meaning() {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let (_, db) = database.open("test", &sqlx::migrate!("tests/migrations")).await;
     let violating = "insert into idempotency_keys (scope, key, request_hash, status, headers)
                      select 's', 'k', '', 200, '{}' from generate_series(1, 2)";

@@ -22,7 +22,7 @@ async fn cut_off(db: &Db, times: usize) -> bool {
 
 #[tokio::test]
 async fn a_begin_that_is_cut_off_leaves_no_transaction_open() {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let config = database.service("stock", &Migrator::with_migrations(vec![])).await;
     let mut admin = database.admin().await;
     // the next statement is executed on the connection of the transaction

@@ -68,7 +68,7 @@ async fn errors(db: &Db, lose: impl AsyncFn()) -> BTreeMap<String, usize> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_error_of_a_terminated_connection_is_unavailable() {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let (_, db) = database.open("stock", &Migrator::with_migrations(vec![])).await;
     let admin = tokio::sync::Mutex::new(database.admin().await);
     let errors = errors(&db, async || {
@@ -82,7 +82,7 @@ async fn an_error_of_a_terminated_connection_is_unavailable() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_error_of_a_cut_connection_is_unavailable() {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let config = database.service("stock", &Migrator::with_migrations(vec![])).await;
     let proxy = DatabaseProxy::start(database.upstream()).await;
     let database = database.behind(&proxy);

@@ -22,7 +22,7 @@ async fn the_statement_timeout_applies_to_requests_but_not_to_migrations() {
         SqlStr::from_static(note),
         false,
     )]);
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let (_, db) = database.open("stock", &migrations).await;
     let mut tx = db.platform().await.unwrap();
     let limits: (String, String) =
@@ -35,7 +35,7 @@ async fn the_statement_timeout_applies_to_requests_but_not_to_migrations() {
 
 #[tokio::test]
 async fn pools_that_are_closed_do_not_answer() {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let (_, db) = database.open("stock", &Migrator::with_migrations(Vec::new())).await;
     db.ping().await.unwrap();
     db.close().await;
@@ -45,7 +45,7 @@ async fn pools_that_are_closed_do_not_answer() {
 
 #[tokio::test]
 async fn a_transaction_is_in_the_scope_of_its_caller() {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let (_, db) = database.open("stock", &Migrator::with_migrations(Vec::new())).await;
     let scope = async |tx: &mut Tx| -> (Option<String>, Option<String>) {
         sqlx::query_as(

@@ -39,7 +39,7 @@ async fn next(notifications: &mut Notifications) -> Option<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn all_channels_share_one_connection_which_is_none_of_the_pools() {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let config = database.service("stock", &Migrator::with_migrations(vec![])).await;
     let db = Db::connect("stock", &DbConfig { max_connections: 1, ..config }).unwrap();
     let mut admin = database.admin().await;
@@ -69,7 +69,7 @@ async fn all_channels_share_one_connection_which_is_none_of_the_pools() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_that_cannot_be_made_anew_ends_every_subscription() {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let (_, db) = database.open("stock", &Migrator::with_migrations(vec![])).await;
     let mut admin = database.admin().await;
     let mut heard = [db.listen("one").await.unwrap(), db.listen("two").await.unwrap()];
@@ -87,7 +87,7 @@ async fn a_connection_that_cannot_be_made_anew_ends_every_subscription() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_connection_is_made_anew_and_every_subscriber_is_told() {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let config = database.service("stock", &Migrator::with_migrations(vec![])).await;
     let proxy = DatabaseProxy::start(database.upstream()).await;
     let mut admin = database.admin().await;
@@ -115,7 +115,7 @@ async fn a_lost_connection_is_made_anew_and_every_subscriber_is_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_that_is_too_slow_is_told_that_notifications_are_lost() {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let (_, db) = database.open("stock", &Migrator::with_migrations(vec![])).await;
     let mut admin = database.admin().await;
     let mut slow = db.listen("one").await.unwrap();
@@ -132,7 +132,7 @@ async fn a_receiver_that_is_too_slow_is_told_that_notifications_are_lost() {
 /// The connection that has locks ends with its process.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_process_has_a_lock_and_the_next_one_when_its_connection_is_gone() {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let config = database.service("stock", &Migrator::with_migrations(vec![])).await;
     let [one, other] = [(); 2].map(|()| Db::connect("stock", &config).unwrap());
     let mut lock = one.lock("a").await.unwrap().unwrap();

@@ -45,7 +45,7 @@ impl World {
             SqlStr::from_static(schema),
             false,
         );
-        let database = TestDb::new().await;
+        let database = TestDb::new();
         let (config, db) = database.open("stock", &Migrator::with_migrations(vec![migration])).await;
         Self { database, config, db }
     }

@@ -23,7 +23,7 @@ async fn database() -> (TestDb, Db) {
         create table restores (epoch bigint primary key)";
     let migration =
         Migration::new(1, Cow::Borrowed("events"), MigrationType::Simple, SqlStr::from_static(schema), false);
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let (_, db) = database.open("stock", &Migrator::with_migrations(vec![migration])).await;
     (database, db)
 }

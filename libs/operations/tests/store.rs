@@ -34,7 +34,7 @@ fn phase(name: &str) -> OperationProgress {
 
 #[tokio::test]
 async fn an_operation_finishes_once_and_then_stays_as_it_is() {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let mut tx = open(&database).await.worker().await.unwrap();
     let (tenant, target) = (TenantId::new(), InstanceId::new());
     let new = NewOperation::new(Some(tenant), target, "start_instance");
@@ -59,7 +59,7 @@ async fn an_operation_finishes_once_and_then_stays_as_it_is() {
 
 #[tokio::test]
 async fn lists_and_reads_are_limited_to_the_owner() {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let mut tx = open(&database).await.worker().await.unwrap();
     let (mine, other, target) = (TenantId::new(), TenantId::new(), InstanceId::new());
     let mut all = Vec::new();

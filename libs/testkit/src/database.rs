@@ -1,5 +1,7 @@
 //! A separate database for each test, on the Postgres that `cargo xtask test` started.
 
+mod template;
+
 use std::net::SocketAddr;
 
 use db::{Db, DbConfig};
@@ -8,36 +10,49 @@ use secrecy::SecretString;
 use sqlx::{
     AssertSqlSafe, ConnectOptions, Connection, PgConnection, migrate::Migrator, postgres::PgConnectOptions,
 };
+use tokio::sync::OnceCell;
 use uuid::Uuid;
 
 use crate::DatabaseProxy;
 
-/// A new database, with the roles of the requested services. `Drop` removes it.
+/// A new database, with the roles of the requested services. It is created when it is first used; `Drop` removes it.
 #[derive(Debug)]
 pub struct TestDb {
     name: String,
     admin: PgConnectOptions,
+    created: OnceCell<()>,
     /// Where services connect to, if not to Postgres itself.
     address: Option<SocketAddr>,
     runtime: tokio::runtime::Handle,
 }
 
 impl TestDb {
-    /// Creates an empty database. `TEST_POSTGRES` is the URL of a superuser.
-    pub async fn new() -> Self {
+    /// A database on the Postgres of `TEST_POSTGRES`, which is the URL of a superuser.
+    #[must_use]
+    pub fn new() -> Self {
         let url = std::env::var("TEST_POSTGRES")
             .expect("TEST_POSTGRES is not set: run the tests with `cargo xtask test`");
-        Self::at(&url).await
+        Self::at(&url)
     }
 
     /// As [`Self::new`], on the Postgres at this URL of a superuser.
-    pub async fn at(url: &str) -> Self {
+    #[must_use]
+    pub fn at(url: &str) -> Self {
         let admin: PgConnectOptions = url.parse().unwrap();
         let name = format!("test_{}", Uuid::now_v7().simple());
-        let mut conn = PgConnection::connect_with(&admin).await.unwrap();
-        sqlx::raw_sql(AssertSqlSafe(format!("create database {name}"))).execute(&mut conn).await.unwrap();
-        conn.close().await.unwrap();
-        Self { name, admin, address: None, runtime: tokio::runtime::Handle::current() }
+        let runtime = tokio::runtime::Handle::current();
+        Self { name, admin, created: OnceCell::new(), address: None, runtime }
+    }
+
+    /// Creates the database, empty unless there is one already.
+    async fn create(&self) {
+        self.created
+            .get_or_init(async || {
+                let mut conn = PgConnection::connect_with(&self.admin).await.unwrap();
+                execute(&mut conn, format!("create database {}", self.name)).await;
+                conn.close().await.unwrap();
+            })
+            .await;
     }
 
     /// From here on the configurations of services have the address of this proxy. Connections of the test do not use it.
@@ -55,6 +70,7 @@ impl TestDb {
 
     /// A superuser's connection to the database, which sees what services must not see.
     pub async fn admin(&self) -> PgConnection {
+        self.create().await;
         PgConnection::connect_with(&self.admin.clone().database(&self.name)).await.unwrap()
     }
 
@@ -71,23 +87,23 @@ impl TestDb {
         conn.close().await.unwrap();
     }
 
-    /// Creates the roles and schema of `service`, migrates it, and returns its configuration.
+    /// Creates the roles and schema of `service`, migrates it, and returns its configuration. The first service of a database
+    /// comes with it, from a template.
     pub async fn service(&self, service: &'static str, migrations: &Migrator) -> DbConfig {
-        let password = || SecretString::from("test");
-        let passwords = Passwords { owner: password(), app: password(), worker: password() };
-        let mut admin = self.admin().await;
-        provision(&mut admin, service, &passwords).await.unwrap();
-        admin.close().await.unwrap();
-        let config = DbConfig {
-            url: self.url(),
-            app_password: password(),
-            worker_password: password(),
-            owner_password: Some(password()),
-            max_connections: 10,
-            // tests change rows by hand
-            heal_seconds: 2,
-        };
-        config.migrate(service, migrations).await.unwrap();
+        let config = config(self.url());
+        let mut is_there = false;
+        self.created
+            .get_or_init(async || {
+                template::clone(&self.admin, &self.name, service, migrations).await;
+                is_there = true;
+            })
+            .await;
+        if !is_there {
+            let mut admin = self.admin().await;
+            provision(&mut admin, service, &passwords()).await.unwrap();
+            admin.close().await.unwrap();
+            config.migrate(service, migrations).await.unwrap();
+        }
         config
     }
 
@@ -120,6 +136,35 @@ impl TestDb {
     }
 }
 
+fn passwords() -> Passwords {
+    let password = || SecretString::from("test");
+    Passwords { owner: password(), app: password(), worker: password() }
+}
+
+fn config(url: String) -> DbConfig {
+    let Passwords { owner, app, worker } = passwords();
+    DbConfig {
+        url,
+        app_password: app,
+        worker_password: worker,
+        owner_password: Some(owner),
+        max_connections: 10,
+        // tests change rows by hand
+        heal_seconds: 2,
+    }
+}
+
+/// Runs one statement or several, which are built from names of this crate.
+async fn execute(conn: &mut PgConnection, statements: String) {
+    sqlx::raw_sql(AssertSqlSafe(statements)).execute(conn).await.unwrap();
+}
+
+impl Default for TestDb {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Drop for TestDb {
     /// Starts the removal; the test's runtime waits for its end when it is dropped. Waiting here would block a
     /// single-threaded runtime, and a connection that it has half established would block the removal until the
@@ -133,8 +178,7 @@ impl Drop for TestDb {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
                 let mut conn = PgConnection::connect_with(&admin).await.unwrap();
-                let statement = AssertSqlSafe(format!("drop database {name} with (force)"));
-                sqlx::raw_sql(statement).execute(&mut conn).await.unwrap();
+                execute(&mut conn, format!("drop database if exists {name} with (force)")).await;
                 conn.close().await.unwrap();
             });
         });

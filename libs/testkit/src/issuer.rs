@@ -80,14 +80,20 @@ impl Issuer {
     /// The configuration with which a service accepts its tokens.
     #[must_use]
     pub fn config(&self) -> AuthConfig {
+        Self::config_of(&self.url)
+    }
+
+    /// The same for the issuer at this address, which may be that of another process.
+    #[must_use]
+    pub fn config_of(url: &str) -> AuthConfig {
         AuthConfig {
-            issuer: self.url.clone(),
+            issuer: url.to_owned(),
             audience: "atelier".to_owned(),
-            jwks_url: Some(format!("{}/jwks.json", self.url)),
+            jwks_url: Some(format!("{url}/jwks.json")),
             keys_seconds: 300,
             claims: auth::ClaimNames::default(),
             revocations: Some(RevocationSource {
-                url: self.url.clone(),
+                url: url.to_owned(),
                 token: crate::SERVICE_TOKEN.into(),
                 grace_seconds: 60,
             }),

@@ -7,6 +7,7 @@
     reason = "a test that cannot be set up must fail loudly"
 )]
 
+mod budget;
 mod client;
 mod collector;
 mod database;
@@ -15,6 +16,7 @@ mod issuer;
 pub mod metrics;
 mod wait;
 
+pub use budget::budget;
 pub use client::{Client, Response};
 pub use collector::{Collector, ReceivedSpan};
 pub use database::TestDb;

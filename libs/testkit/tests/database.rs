@@ -32,7 +32,7 @@ async fn half_open(database: &str) -> TcpStream {
 fn a_half_open_connection_does_not_block_the_removal() {
     let runtime = runtime();
     let name = runtime.block_on(async {
-        let database = TestDb::new().await;
+        let database = TestDb::new();
         let mut admin = database.admin().await;
         let name: String =
             sqlx::query_scalar("select current_database()").fetch_one(&mut admin).await.unwrap();

@@ -9,11 +9,14 @@
 #![expect(clippy::print_stdout, reason = "a command-line program talks to its user")]
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+use atelier_operator::{Config, settings::Settings};
+use auth::Callers;
 use clap::Parser;
 use crds::{GpuUnit, UnitState, names};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -41,9 +44,11 @@ struct Args {
     at_a_time: usize,
     #[arg(long, default_value_t = 60)]
     steady_seconds: u64,
-    /// Be the operator, with this configuration.
+    /// Be the operator of the cluster with this kubeconfig, at this address.
+    #[arg(long, hide = true, requires = "listen")]
+    operator: Option<PathBuf>,
     #[arg(long, hide = true)]
-    operator: Option<std::path::PathBuf>,
+    listen: Option<SocketAddr>,
 }
 
 /// What the watches of this process have observed.
@@ -64,14 +69,30 @@ fn main() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let args = Args::parse();
     runtime.block_on(async {
-        match args.operator {
-            Some(file) => {
-                let config = service::config::load(Some(file.as_path()))?;
+        match (&args.operator, args.listen) {
+            (Some(kubeconfig), Some(listen)) => {
+                let config = config(kubeconfig.clone(), listen);
                 Box::pin(atelier_operator::serve(config, service::Process::on_signal()?)).await
             }
-            None => Box::pin(measure(&args)).await,
+            _ => Box::pin(measure(&args)).await,
         }
     })
+}
+
+fn config(kubeconfig: PathBuf, listen: SocketAddr) -> Config {
+    Config {
+        listen,
+        callers: Callers::new(),
+        kubeconfig: Some(kubeconfig),
+        context: None,
+        identity: None,
+        install: false,
+        workers: 32,
+        lease_seconds: 3,
+        gpu_resource: "nvidia.com/gpu".to_owned(),
+        telemetry: None,
+        settings: Settings::default(),
+    }
 }
 
 async fn measure(args: &Args) -> anyhow::Result<()> {
@@ -95,14 +116,10 @@ async fn measure(args: &Args) -> anyhow::Result<()> {
     let kube = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     let client = Client::try_from(kube)?;
     atelier_operator::controller::install(&client).await?;
-    let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let file = folder.path().join("operator.toml");
-    let text =
-        format!("listen = \"127.0.0.1:{port}\"\nkubeconfig = \"{}\"\n", cluster.kubeconfig_path().display());
-    std::fs::write(&file, text)?;
-    let mut operator = start_operator(&file)?;
+    let listen = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    let mut operator = start_operator(cluster.kubeconfig_path(), listen)?;
     let http = reqwest::Client::new();
-    let metrics = format!("http://127.0.0.1:{port}/metrics");
+    let metrics = format!("http://{listen}/metrics");
 
     let seen = Shared::default();
     tokio::spawn(watch_units(client.clone(), Arc::clone(&seen)));
@@ -209,9 +226,13 @@ fn count(n: usize) -> f64 {
     u32::try_from(n).map_or(f64::INFINITY, f64::from).max(1.0)
 }
 
-fn start_operator(config: &Path) -> anyhow::Result<std::process::Child> {
+fn start_operator(kubeconfig: &Path, listen: SocketAddr) -> anyhow::Result<std::process::Child> {
     let mut command = std::process::Command::new(std::env::current_exe()?);
-    command.arg("--operator").arg(config).stderr(std::process::Stdio::inherit());
+    command
+        .arg("--operator")
+        .arg(kubeconfig)
+        .args(["--listen", &listen.to_string()])
+        .stderr(std::process::Stdio::inherit());
     command.spawn().context("cannot start the operator")
 }
 

@@ -70,7 +70,7 @@ pub struct Platform {
 impl Platform {
     /// Starts everything, fills the catalogue and the stock, and waits until the stock is available.
     pub async fn start() -> Self {
-        Self::on(Arc::new(TestDb::new().await)).await
+        Self::on(Arc::new(TestDb::new())).await
     }
 
     /// As [`Self::start`], on a new database.
@@ -82,7 +82,7 @@ impl Platform {
     pub async fn traced(collector: &Collector) -> Self {
         let endpoint = collector.endpoint().parse().unwrap();
         let telemetry = TelemetryConfig { endpoint, sample_ratio: 1.0 };
-        Self::with(Arc::new(TestDb::new().await), Some(telemetry)).await
+        Self::with(Arc::new(TestDb::new()), Some(telemetry)).await
     }
 
     async fn with(db: Arc<TestDb>, telemetry: Option<TelemetryConfig>) -> Self {

@@ -79,7 +79,7 @@ impl Platform {
         let cluster = devcluster::start(cluster_config(folder.path())).await.unwrap();
         let kube = kube_client(cluster.kubeconfig_path().to_owned()).await;
         controller::install(&kube).await.unwrap();
-        let db = TestDb::new().await;
+        let db = TestDb::new();
         let stock_database = db.service(atelier_stock::NAME, &atelier_stock::MIGRATIONS).await;
         let gpu_database = db.service(atelier_gpu::NAME, &atelier_gpu::MIGRATIONS).await;
         let storage_database = db.service(atelier_storage::NAME, &atelier_storage::MIGRATIONS).await;

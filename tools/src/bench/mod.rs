@@ -4,15 +4,18 @@ mod plain;
 mod platform;
 mod reclaim;
 mod recovery;
+mod sizes;
 mod victims;
 mod workers;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
+use clap::ValueEnum;
 use nix::sys::signal::Signal;
 
 use crate::{
     postgres::{Options, Postgres},
     process::{self, Running},
+    smoke,
 };
 use xtask::packages::{self, Consent};
 
@@ -20,6 +23,12 @@ use xtask::packages::{self, Consent};
 pub(crate) struct Args {
     /// What to measure
     name: Bench,
+    /// Only show that it runs: the smallest size, in the dev profile
+    #[arg(long)]
+    smoke: bool,
+    /// Its program is built, in the dev profile
+    #[arg(long, hide = true)]
+    built: bool,
     /// Install what is missing without asking
     #[arg(long)]
     yes: bool,
@@ -29,7 +38,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Bench {
+pub(crate) enum Bench {
     /// Claims of one hot specification over HTTP, against pgbench on the same Postgres
     Claims,
     /// The gateway beside HAProxy and nginx: requests per second, latency, CPU time
@@ -65,83 +74,113 @@ enum Bench {
     Operator,
 }
 
-pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let consent = Consent::new(args.yes);
-    let (package, example) = match args.name {
-        Bench::JobsReclaim => return reclaim::run(&args.rest).await,
-        Bench::JobsRecovery => return recovery::run(&args.rest).await,
-        Bench::Claims => ("atelier-stock", "bench_claims"),
-        Bench::Queue => ("atelier-stock", "bench_queue"),
-        Bench::Scale => ("atelier-stock", "bench_scale"),
-        Bench::HoldBack => ("atelier-stock", "bench_hold_back"),
-        Bench::Instances => ("atelier-gpu", "bench_instances"),
-        Bench::Operator => ("atelier-operator", "bench_operator"),
-        Bench::JobsEnqueue | Bench::JobsDispatch => ("atelier-jobs", "bench_service"),
-        Bench::JobsCore => ("atelier-jobs", "bench_schedule"),
-        Bench::JobsReplay => ("atelier-jobs", "bench_replay"),
-        Bench::JobsFairness => ("atelier-jobs", "bench_shares"),
-        Bench::JobsEta => ("atelier-jobs", "bench_eta"),
-        Bench::Gateway => ("atelier-gateway", "bench_gateway"),
-        Bench::Fairness => ("atelier-gateway", "bench_fairness"),
-    };
-    let mut build = tokio::process::Command::new("cargo");
-    build.current_dir(xtask::root()).args(["build", "--release", "--package", package, "--example", example]);
-    if !build.status().await?.success() {
-        bail!("the build failed");
+impl Bench {
+    /// Its name on the command line, and in the last line.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
-    let mut bench = process::command("cargo", Signal::SIGINT);
-    bench.current_dir(xtask::root()).args(["run", "--release", "--quiet", "--package", package]);
-    bench.args(["--example", example, "--"]);
+
+    /// The example that measures, and its command, if it has several. None: this program measures a whole platform.
+    fn example(self) -> Option<(&'static str, Option<&'static str>)> {
+        Some(match self {
+            Self::Claims => ("bench_stock", Some("claims")),
+            Self::Queue => ("bench_stock", Some("queue")),
+            Self::Scale => ("bench_stock", Some("scale")),
+            Self::HoldBack => ("bench_stock", Some("hold-back")),
+            Self::Instances => ("bench_gpu", None),
+            Self::Operator => ("bench_operator", None),
+            Self::Gateway => ("bench_gateway", Some("gateway")),
+            Self::Fairness => ("bench_gateway", Some("fairness")),
+            Self::JobsEnqueue => ("bench_jobs", Some("enqueue")),
+            Self::JobsDispatch => ("bench_jobs", Some("dispatch")),
+            Self::JobsCore => ("bench_jobs", Some("core")),
+            Self::JobsReplay => ("bench_jobs", Some("replay")),
+            Self::JobsFairness => ("bench_jobs", Some("fairness")),
+            Self::JobsEta => ("bench_jobs", Some("eta")),
+            Self::JobsReclaim | Self::JobsRecovery => return None,
+        })
+    }
+
+    /// Whether it measures on a Postgres that is started for it.
+    pub(crate) fn needs_postgres(self) -> bool {
+        match self {
+            Self::Claims
+            | Self::Queue
+            | Self::Scale
+            | Self::HoldBack
+            | Self::Instances
+            | Self::Fairness
+            | Self::JobsEnqueue
+            | Self::JobsDispatch => true,
+            Self::Gateway
+            | Self::Operator
+            | Self::JobsCore
+            | Self::JobsReplay
+            | Self::JobsFairness
+            | Self::JobsEta
+            | Self::JobsReclaim
+            | Self::JobsRecovery => false,
+        }
+    }
+}
+
+pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+    if args.smoke {
+        ensure!(args.rest.is_empty(), "a smoke run has its own size");
+        if let Some((example, _)) = args.name.example() {
+            build(&["--example", example]).await?;
+        }
+        return smoke::run(smoke::Args { only: vec![args.name.name()], yes: args.yes }).await;
+    }
+    let consent = Consent::new(args.yes);
+    let Some((example, command)) = args.name.example() else {
+        return match args.name {
+            Bench::JobsReclaim => reclaim::run(&args.rest).await,
+            _ => recovery::run(&args.rest).await,
+        };
+    };
+    let profile = if args.built {
+        "debug"
+    } else {
+        build(&["--release", "--example", example]).await?;
+        "release"
+    };
+    let program = xtask::target().join(profile).join("examples").join(example);
+    let mut bench = process::command(program, Signal::SIGINT);
+    bench.current_dir(xtask::root()).args(command);
     let folder = std::env::temp_dir().join(format!("atelier-bench-{}", std::process::id()));
     match args.name {
+        Bench::Gateway => packages::proxies(consent)?,
         Bench::JobsEnqueue => {
             packages::rabbitmq(consent)?;
-            if let Some(queues) = packages::queues(consent, &folder.join("queues"))? {
+            // a smoke run does without: they are downloaded each time
+            if !args.built
+                && let Some(queues) = packages::queues(consent, &folder.join("queues"))?
+            {
                 bench.env("BENCH_PEERS", queues);
             }
-            bench.arg("enqueue");
-        }
-        Bench::JobsDispatch => {
-            bench.arg("dispatch");
         }
         _ => {}
     }
     bench.args(&args.rest);
 
-    let postgres = match args.name {
-        Bench::Operator
-        | Bench::JobsCore
-        | Bench::JobsReplay
-        | Bench::JobsFairness
-        | Bench::JobsEta
-        | Bench::JobsReclaim
-        | Bench::JobsRecovery => None,
-        Bench::Gateway => {
-            packages::proxies(consent)?;
-            None
-        }
-        Bench::Claims
-        | Bench::Queue
-        | Bench::Scale
-        | Bench::HoldBack
-        | Bench::Instances
-        | Bench::Fairness
-        | Bench::JobsEnqueue
-        | Bench::JobsDispatch => {
-            let bin = packages::postgres(consent, &folder.join("download"))?;
-            let port = process::free_port()?;
-            let postgres = Postgres::start(&Options {
-                bin: &bin,
-                data: folder.join("postgres"),
-                port,
-                password: "bench",
-                fsync: true,
-                max_connections: 300,
-            })
-            .await?;
-            bench.env("BENCH_POSTGRES", postgres.admin_url()).env("BENCH_POSTGRES_BIN", &bin);
-            Some(postgres)
-        }
+    let is_given = std::env::var_os("BENCH_POSTGRES").is_some();
+    let postgres = if args.name.needs_postgres() && !is_given {
+        let bin = packages::postgres(consent, &folder.join("download"))?;
+        let port = process::free_port()?;
+        let postgres = Postgres::start(&Options {
+            bin: &bin,
+            data: folder.join("postgres"),
+            port,
+            password: "bench",
+            fsync: true,
+            max_connections: 300,
+        })
+        .await?;
+        bench.env("BENCH_POSTGRES", postgres.admin_url()).env("BENCH_POSTGRES_BIN", &bin);
+        Some(postgres)
+    } else {
+        None
     };
     let ended = Running::spawn("the benchmark", bench)?.ended().await;
     if let Some(postgres) = postgres {
@@ -150,4 +189,12 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         std::fs::remove_dir_all(&folder)?;
     }
     if ended == "exit status: 0" { Ok(()) } else { bail!("the benchmark failed ({ended})") }
+}
+
+/// Builds with the features of the whole workspace, as everything else: what both need is compiled once.
+async fn build(arguments: &[&str]) -> anyhow::Result<()> {
+    let mut build = tokio::process::Command::new("cargo");
+    build.current_dir(xtask::root()).args(["build", "--workspace"]).args(arguments);
+    ensure!(build.status().await?.success(), "the build failed");
+    Ok(())
 }

@@ -6,7 +6,7 @@ use super::victims::Processes;
 use crate::{
     config::Config,
     demo::Access,
-    up::{self, platform::Platform},
+    up::{self, Needs, platform::Platform},
 };
 use xtask::packages::Consent;
 
@@ -17,7 +17,8 @@ pub(super) async fn measure(
     let (mut config, _) = Config::load()?;
     config.data.push("bench");
     config.otlp = None;
-    let (mut platform, _lock) = up::start_for_bench(config, Consent::new(false)).await?;
+    let (mut platform, _lock) =
+        up::start_for_bench(config, Consent::new(false), Needs { gateways: 1, jobs: true }).await?;
     let measured = measure_running(&mut platform, work).await;
     println!("stopping");
     platform.stop().await;

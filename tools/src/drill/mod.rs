@@ -57,10 +57,16 @@ pub(crate) struct Args {
     /// Seed of the simulation
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Only show that it runs: one fault that pages
+    #[arg(long, conflicts_with_all = ["only", "queries", "month", "list"])]
+    smoke: bool,
     /// Install what is missing without asking
     #[arg(long)]
     yes: bool,
 }
+
+/// The fault of a smoke run.
+const SMOKE: &str = "gpu-down";
 
 /// Time in which a promised alert has to fire.
 const PROMISE: Duration = Duration::from_secs(30);
@@ -77,7 +83,7 @@ const PAST: i64 = 6 * 3600;
 /// The load of the users in that past.
 const TRAFFIC: Traffic = Traffic { requests: 12.0, pages: 3.0, starts: 6.0 };
 
-pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) async fn run(mut args: Args) -> anyhow::Result<()> {
     if args.list {
         report::list();
         return Ok(());
@@ -90,7 +96,10 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     for name in &args.only {
         ensure!(FAULTS.iter().any(|fault| fault.name == name), "no fault {name}; see --list");
     }
-    let has_faketime = packages::faketime(consent)?;
+    if args.smoke {
+        args.only = vec![SMOKE.to_owned()];
+    }
+    let has_faketime = !args.smoke && packages::faketime(consent)?;
 
     let (mut config, _) = Config::load()?;
     config.data.push("drill");

@@ -42,7 +42,7 @@ const LABELS: [(&str, &str); 19] = [
 const INTRODUCTION: &str = "\
 # Metrics
 
-Written by `cargo xtask metrics` from the registries of the services. Do not edit: `cargo xtask check` compares.
+Written by `cargo xtask metrics` from the registries of the services. Do not edit: `cargo xtask files` compares.
 
 Every service serves `/metrics` in OpenMetrics text format: the gateway at `metrics_listen`, the others at `listen`. The
 label `job` that Prometheus adds has to be the name of the program (`atelier-gateway`, `atelier-gpu`, …): alert rules and

@@ -24,15 +24,14 @@ fn cache(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
 /// A query with what the macros know of it.
 #[derive(Debug)]
 pub(super) struct Query {
-    pub(super) file: String,
+    file: String,
     pub(super) text: String,
     pub(super) described: Value,
 }
 
-impl Query {
-    /// Its first words.
-    pub(super) fn beginning(&self) -> String {
-        beginning(&self.text)
+impl std::fmt::Display for Query {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.file, beginning(&self.text))
     }
 }
 

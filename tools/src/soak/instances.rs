@@ -17,7 +17,9 @@ use crate::demo::{Access, browser::Browser, client::Api, instance, stock};
 /// Instances at a time.
 const AT_A_TIME: usize = 2;
 /// How long each is used.
-const USED: Duration = Duration::from_secs(20);
+pub(crate) const USED: Duration = Duration::from_secs(20);
+/// The same in a smoke run.
+pub(crate) const BRIEFLY_USED: Duration = Duration::from_secs(2);
 /// Name of all that this creates.
 const NAME: &str = "soak";
 
@@ -48,6 +50,8 @@ impl Open {
 pub(crate) struct Instances {
     spec: String,
     spec_id: String,
+    /// How long each is used.
+    used: Duration,
     open: Arc<Open>,
     count: AtomicU64,
     websockets: AtomicU64,
@@ -55,13 +59,13 @@ pub(crate) struct Instances {
 
 impl Instances {
     /// Creates a specification with units for them.
-    pub(crate) async fn prepare(admin: &Api) -> anyhow::Result<Self> {
+    pub(crate) async fn prepare(admin: &Api, used: Duration) -> anyhow::Result<Self> {
         let spec = format!("{NAME}-{}", &uuid::Uuid::new_v4().simple().to_string()[..8]);
         let datacenter = stock::datacenter(admin).await?;
         let spec_id = stock::create_spec(admin, &spec).await?;
         stock::add_stock(admin, &spec, &datacenter).await?;
         let (count, websockets) = (AtomicU64::new(0), AtomicU64::new(0));
-        Ok(Self { spec, spec_id, open: Arc::default(), count, websockets })
+        Ok(Self { spec, spec_id, used, open: Arc::default(), count, websockets })
     }
 
     pub(crate) fn open(&self) -> Arc<Open> {
@@ -109,8 +113,8 @@ impl Instances {
         let browser = Arc::new(instance::open(&designer, id).await?);
         self.open.lock().push(Arc::clone(&browser));
         let begun = Instant::now();
-        while begun.elapsed() < USED {
-            self.talk(&browser, USED.saturating_sub(begun.elapsed())).await?;
+        while begun.elapsed() < self.used {
+            self.talk(&browser, self.used.saturating_sub(begun.elapsed())).await?;
         }
         self.open.close(browser).await;
         let stop = instance::request(&designer, id, "stop").await?;

@@ -8,6 +8,7 @@ pub(crate) mod load;
 mod replicas;
 
 use std::{
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -17,10 +18,12 @@ use anyhow::{Context, ensure};
 use crate::{
     config::Config,
     demo::{Access, client::Api},
+    up::{self, Needs},
 };
 use instances::Instances;
 use load::{Load, Seen};
 use replicas::Replicas;
+use xtask::packages::Consent;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -30,36 +33,90 @@ pub(crate) struct Args {
     /// Part of the highest rate that is sent
     #[arg(long, default_value_t = 0.7)]
     load: f64,
+    /// Only show that it runs: some seconds on a platform of its own, with one restart of each gateway
+    #[arg(long)]
+    smoke: bool,
+    /// Install what is missing without asking
+    #[arg(long)]
+    yes: bool,
 }
 
-/// Time in which the highest rate is measured.
-const CALIBRATION: Duration = Duration::from_secs(10);
-/// Parts of the time after which the gateways are restarted.
-const RESTARTS: [f64; 2] = [0.1, 0.4];
+/// How long it takes.
+struct Size {
+    /// Time in which the highest rate is measured.
+    calibration: Duration,
+    /// Of load.
+    time: Duration,
+    /// Parts of that after which the gateways are restarted.
+    restarts: &'static [f64],
+    /// How long each instance is used.
+    used: Duration,
+}
+
+impl Size {
+    fn of(args: &Args) -> Self {
+        if args.smoke {
+            return Self {
+                calibration: Duration::from_secs(1),
+                time: Duration::from_secs(8),
+                restarts: &[0.1],
+                used: instances::BRIEFLY_USED,
+            };
+        }
+        Self {
+            calibration: Duration::from_secs(10),
+            time: Duration::from_secs_f64(args.minutes * 60.0),
+            restarts: &[0.1, 0.4],
+            used: instances::USED,
+        }
+    }
+}
+
 /// Time between two lines.
 const INTERVAL: Duration = Duration::from_secs(30);
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
-    let data = Config::data_of_running()?;
+    if !args.smoke {
+        return soak(&args, &Config::data_of_running()?).await;
+    }
+    let (mut config, _) = Config::load()?;
+    config.data.push("soak");
+    let needs = Needs { gateways: 2, jobs: false };
+    let (mut platform, _lock) = up::start_for_bench(config, Consent::new(args.yes), needs).await?;
+    let data = platform.data.clone();
+    let soaked = tokio::select! {
+        soaked = soak(&args, &data) => soaked,
+        ended = platform.watch(std::future::pending()) => ended,
+        interrupted = tokio::signal::ctrl_c() => {
+            interrupted?;
+            Err(anyhow::anyhow!("interrupted"))
+        }
+    };
+    platform.stop().await;
+    soaked
+}
+
+async fn soak(args: &Args, data: &Path) -> anyhow::Result<()> {
+    let size = Size::of(args);
     let text = std::fs::read_to_string(data.join(Access::FILE))
         .context("start the platform with `cargo xtask up --gateways 2`")?;
     let access: Access = serde_json::from_str(&text)?;
-    let mut replicas = Replicas::find(&data)?;
+    let mut replicas = Replicas::find(data)?;
     let visitor = Api::new(&access.gateway)?;
     let admin = visitor.sign_in(&access.administrator).await?;
-    let instances = Instances::prepare(&admin).await?;
+    let instances = Instances::prepare(&admin, size.used).await?;
 
     let seen = Arc::new(Seen::default());
     let load = Load::new(&access, Arc::clone(&seen), instances.open()).await?;
     let coming_and_going = instances.come_and_go(&access, &seen);
     let sending = async {
-        let highest = load.highest_rate(CALIBRATION).await;
+        let highest = load.highest_rate(size.calibration).await;
         let rate = highest * args.load;
         println!("highest rate {highest:.0} requests/s; sending {rate:.0}");
         seen.begin();
-        let time = Duration::from_secs_f64(args.minutes * 60.0);
-        let restarting = restart(&mut replicas, time);
-        let ((), restarted, ()) = tokio::join!(load.send(rate, time), restarting, report(&seen, time));
+        let restarting = restart(&mut replicas, &size);
+        let ((), restarted, ()) =
+            tokio::join!(load.send(rate, size.time), restarting, report(&seen, size.time));
         restarted.map(|restarts| (rate, restarts))
     };
     let ended = tokio::select! {
@@ -86,11 +143,11 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
 }
 
 /// Restarts both gateways, one after the other, at the stated times. Returns the number of restarts.
-async fn restart(replicas: &mut Replicas, time: Duration) -> anyhow::Result<u32> {
-    let begun = Instant::now();
+async fn restart(replicas: &mut Replicas, size: &Size) -> anyhow::Result<u32> {
+    let (begun, time) = (Instant::now(), size.time);
     let mut restarts = 0;
-    for part in RESTARTS {
-        sleep_until(begun + time.mul_f64(part)).await;
+    for part in size.restarts {
+        sleep_until(begun + time.mul_f64(*part)).await;
         restarts += replicas.restart().await?;
     }
     // once the allocator has its usual size

@@ -172,11 +172,19 @@ pub(crate) async fn start_for_drill(
     Ok((platform, lock))
 }
 
-/// Starts a platform with jobs and a message broker in a data folder of its own, which is emptied before. Also returns a lock on
-/// that folder.
+/// What a benchmark needs of its platform.
+pub(crate) struct Needs {
+    /// Number of gateways; two are behind HAProxy.
+    pub(crate) gateways: usize,
+    /// Whether there are workers of jobs, and a message broker.
+    pub(crate) jobs: bool,
+}
+
+/// Starts a platform in a data folder of its own, which is emptied before. Also returns a lock on that folder.
 pub(crate) async fn start_for_bench(
     config: Config,
     consent: Consent,
+    needs: Needs,
 ) -> anyhow::Result<(platform::Platform, Flock<std::fs::File>)> {
     let data = config.data();
     let lock = lock(&data)?;
@@ -184,15 +192,21 @@ pub(crate) async fn start_for_bench(
     rabbitmq::end_leftovers(&broker::folder(&data)).await?;
     clear(&data)?;
     let bin = packages::postgres(consent, &data.join("postgresql"))?;
-    packages::rabbitmq(consent)?;
-    println!("building");
+    if needs.jobs {
+        packages::rabbitmq(consent)?;
+    }
+    if needs.gateways > 1 {
+        packages::haproxy(consent)?;
+    }
     let programs = crate::programs::folder()?;
     let datacenters = settings::datacenters(&config, 1, None);
-    let gateways = gateways::gateways(&config, 1);
-    config.ports.check_free(&xtask::root().join("atelier.toml"), 1, 1)?;
+    let gateways = gateways::gateways(&config, needs.gateways);
+    config.ports.check_free(&xtask::root().join("atelier.toml"), 1, needs.gateways)?;
     let secrets = Secrets::load_or_create(&data)?;
     let mut platform = platform::Platform::new(config, datacenters, gateways, &data, programs, secrets)?;
-    platform.prepare_for_jobs(None);
+    if needs.jobs {
+        platform.prepare_for_jobs(None);
+    }
     if let Err(error) = bring_up(&mut platform, &bin, &seed::Suited::default()).await {
         platform.stop().await;
         return Err(error);

@@ -27,7 +27,7 @@ use crate::{
         instance, stock,
     },
     soak::{
-        instances::Instances,
+        instances::{self, Instances},
         load::{Load, Seen},
     },
     up::{
@@ -53,6 +53,9 @@ pub(crate) struct Args {
     /// Requests per second
     #[arg(long, default_value_t = 100.0)]
     rate: f64,
+    /// Only show that it runs: from this version to itself, one replica of each service, with little load
+    #[arg(long, conflicts_with_all = ["from", "rate"])]
+    smoke: bool,
     /// Keep the programs of the previous version, the data and the logs
     #[arg(long)]
     keep: bool,
@@ -63,20 +66,50 @@ pub(crate) struct Args {
 
 /// Instances that run all the time.
 const KEPT: usize = 2;
-/// Load before the first step and after the last one.
-const BESIDE: Duration = Duration::from_secs(10);
+/// How much is replaced.
+struct Size {
+    /// Requests per second.
+    rate: f64,
+    /// Load before the first step and after the last one.
+    beside: Duration,
+    /// Replicas of each service: the slot of the old one, and that of the new one.
+    replicas: &'static [(u16, u16)],
+    /// How long each of the instances is used that come and go.
+    used: Duration,
+}
+
+impl Size {
+    fn of(args: &Args) -> Self {
+        if args.smoke {
+            return Self {
+                rate: 20.0,
+                beside: Duration::from_secs(1),
+                replicas: &[(0, 2)],
+                used: instances::BRIEFLY_USED,
+            };
+        }
+        Self {
+            rate: args.rate,
+            beside: Duration::from_secs(10),
+            replicas: &[(0, 2), (1, 3)],
+            used: instances::USED,
+        }
+    }
+}
 
 pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let folder = xtask::root().join("target/upgrade");
     std::fs::create_dir_all(&folder)?;
+    let size = Size::of(&args);
     let previous = match (args.programs, args.from) {
+        _ if args.smoke => Previous { revision: versions::own().await, programs: crate::programs::folder()? },
         (Some(programs), Some(from)) => {
             Previous { revision: from, programs: std::fs::canonicalize(programs)? }
         }
         (_, from) => versions::build(from, &folder).await?,
     };
     // last: the programs of this version are where they belong
-    let programs = crate::programs::build().await?;
+    let programs = if args.smoke { crate::programs::folder()? } else { crate::programs::build().await? };
     let data = folder.join("data");
     if data.exists() {
         std::fs::remove_dir_all(&data)?;
@@ -92,7 +125,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let secrets = Secrets::load_or_create(&data)?;
     let platform = Platform::new(config, datacenters, gateways, &data, programs.clone(), secrets)?;
     let mut replicas = Replicas::new(platform);
-    let ended = upgrade(&mut replicas, &previous, &programs, &bin, args.rate).await;
+    let ended = upgrade(&mut replicas, &previous, &programs, &bin, &size).await;
     replicas.platform.stop().await;
     if ended.is_ok() && !args.keep {
         std::fs::remove_dir_all(&data)?;
@@ -117,7 +150,7 @@ async fn upgrade(
     previous: &Previous,
     programs: &Path,
     postgres: &Path,
-    rate: f64,
+    size: &Size,
 ) -> anyhow::Result<()> {
     replicas.platform.start_foundations(postgres).await?;
     previous.programs.clone_into(&mut replicas.platform.programs);
@@ -125,8 +158,8 @@ async fn upgrade(
     replicas.platform.migrate(&services).await?;
     replicas.start_balancer()?;
     for kind in Kind::all().into_iter().filter(|kind| previous.has(kind.program())) {
-        for slot in [0, 1] {
-            replicas.start(kind, slot).await?;
+        for (old, _) in size.replicas {
+            replicas.start(kind, *old).await?;
         }
     }
     let access = up::access(&replicas.platform.config, &replicas.platform.secrets);
@@ -135,7 +168,7 @@ async fn upgrade(
     up::seed::seed(&admin, &access, &names, &up::seed::Suited::default()).await?;
     println!("{} is up", previous.revision);
 
-    let outcome = under_load(replicas, previous, programs, &access, rate).await?;
+    let outcome = under_load(replicas, previous, programs, &access, size).await?;
     let Outcome { requests, failed, instances, lost } = outcome;
     println!(
         "upgrade: from={} to={} requests={requests} failed={failed} instances={instances} lost={lost}",
@@ -152,7 +185,7 @@ async fn under_load(
     previous: &Previous,
     programs: &Path,
     access: &Access,
-    rate: f64,
+    size: &Size,
 ) -> anyhow::Result<Outcome> {
     let admin = Api::new(&access.gateway)?.sign_in(&access.administrator).await?;
     let cluster =
@@ -162,14 +195,14 @@ async fn under_load(
     ensure!(before.len() >= KEPT, "the cluster has {} pods of instances", before.len());
 
     let (seen, ended) = (Arc::new(Seen::default()), AtomicBool::new(false));
-    let coming = Instances::prepare(&admin).await?;
+    let coming = Instances::prepare(&admin, size.used).await?;
     let load = Load::new(access, Arc::clone(&seen), coming.open()).await?;
     let rolling = async {
-        let done = roll_over(replicas, previous, programs, &seen).await;
+        let done = roll_over(replicas, previous, programs, &seen, size).await;
         ended.store(true, Ordering::Relaxed);
         done
     };
-    let work = async { tokio::join!(rolling, load.send_until(rate, &ended)).0 };
+    let work = async { tokio::join!(rolling, load.send_until(size.rate, &ended)).0 };
     let done = tokio::select! {
         done = work => done,
         error = come_and_go(&coming, access, &seen) => Err(error),
@@ -230,6 +263,7 @@ async fn roll_over(
     previous: &Previous,
     programs: &Path,
     seen: &Seen,
+    size: &Size,
 ) -> anyhow::Result<()> {
     let begun = Instant::now();
     let report = |what: &str| {
@@ -239,15 +273,15 @@ async fn roll_over(
             begun.elapsed().as_secs_f64()
         );
     };
-    tokio::time::sleep(BESIDE).await;
+    tokio::time::sleep(size.beside).await;
     report("load on the old version");
     programs.clone_into(&mut replicas.platform.programs);
     replicas.platform.migrate(&STATEFUL).await?;
     report("schema migrated");
-    tokio::time::sleep(BESIDE).await;
+    tokio::time::sleep(size.beside).await;
     report("old version on the new schema");
     for kind in Kind::all() {
-        for (old, new) in [(0, 2), (1, 3)] {
+        for &(old, new) in size.replicas {
             replicas.start(kind, new).await?;
             if previous.has(kind.program()) {
                 replicas.stop(kind, old).await?;
@@ -255,7 +289,7 @@ async fn roll_over(
         }
         report(&format!("{} replaced", kind.program()));
     }
-    tokio::time::sleep(BESIDE).await;
+    tokio::time::sleep(size.beside).await;
     report("load on the new version");
     Ok(())
 }

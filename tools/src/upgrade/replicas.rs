@@ -1,7 +1,7 @@
 //! The replicas of each service, and HAProxy in front of them as a Service is in Kubernetes: it balances connections, and
 //! opens none to a replica that is not ready or about to end.
 
-use std::{path::PathBuf, time::Duration};
+use std::{net::TcpListener, path::PathBuf, sync::LazyLock, time::Duration};
 
 use anyhow::{Context, bail};
 use tokio::{
@@ -32,8 +32,15 @@ pub(super) const SERVICES: [(&str, Names); 5] = [
 const GATEWAYS: Names = ["gateway-1", "gateway-2", "gateway-3", "gateway-4"];
 const OPERATORS: Names = ["operator-1", "operator-2", "operator-3", "operator-4"];
 
-/// First port of the replicas.
-const FIRST_PORT: u16 = 8100;
+/// First port of the replicas: that of a range without listeners, between those of `process::free_port` and those of
+/// outgoing connections.
+static FIRST_PORT: LazyLock<u16> = LazyLock::new(|| {
+    let is_free = |port: u16| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    let mut firsts = (30_000..32_700 - PORTS).step_by(usize::from(PORTS));
+    firsts.find(|first| (*first..first + PORTS).all(is_free)).unwrap_or(30_000)
+});
+/// Ports of all kinds.
+const PORTS: u16 = 70;
 /// What a Kubernetes waits (preStop) while others learn that a replica ends, shortened.
 const DRAIN: Duration = Duration::from_secs(2);
 /// Time in which HAProxy notices that a replica is ready.
@@ -84,7 +91,7 @@ impl Kind {
 
     /// The port of the replica in this slot; a second one (metrics, SSH, workers) is five further.
     fn port(self, slot: u16) -> u16 {
-        FIRST_PORT + self.number() * 10 + slot
+        *FIRST_PORT + self.number() * 10 + slot
     }
 }
 

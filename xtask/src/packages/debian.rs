@@ -26,7 +26,7 @@ const DOCKER_COMPOSE: Debian = Debian { programs: &["docker-compose"], packages:
 const HAPROXY: Debian = Debian { programs: &["haproxy"], packages: &["haproxy"] };
 const OPENSSH: Debian =
     Debian { programs: &["ssh", "scp", "sftp", "ssh-keygen"], packages: &["openssh-client"] };
-/// [`super::postgres`] looks for its programs.
+/// [`super::postgres()`] looks for its programs.
 pub(super) const POSTGRES: &[&str] = &["postgresql"];
 const PROMETHEUS: Debian = Debian { programs: &["prometheus", "promtool"], packages: &["prometheus"] };
 const PROXIES: Debian = Debian {
@@ -71,6 +71,11 @@ pub(super) fn for_tests(consent: Consent) -> anyhow::Result<()> {
         missing.extend(POSTGRES);
     }
     if missing.is_empty() { Ok(()) } else { install(consent, &missing) }
+}
+
+/// Everything that smoke runs need of Debian, in one run of apt-get.
+pub fn for_smoke(consent: Consent) -> anyhow::Result<()> {
+    require(consent, &[PROXIES, RABBITMQ, PROMETHEUS])
 }
 
 /// What tests cannot do without.

@@ -16,8 +16,8 @@ use anyhow::{Context, bail};
 
 pub use self::{
     debian::{
-        FAKETIME, busybox, docker_compose, faketime, haproxy, image_builder, optional_rabbitmq, prometheus,
-        proxies, rabbitmq,
+        FAKETIME, busybox, docker_compose, faketime, for_smoke, haproxy, image_builder, optional_rabbitmq,
+        prometheus, proxies, rabbitmq,
     },
     npm::queues,
     postgres::postgres,
@@ -79,6 +79,7 @@ pub fn install_ahead(consent: Consent, command: &str) -> anyhow::Result<()> {
             postgres(consent, &crate::root().join(".atelier/postgresql"))?;
             optional_rabbitmq(consent).map(drop)
         }
+        "smoke" => for_smoke(consent),
         "test" => {
             debian::for_tests(consent)?;
             Tests::install(consent).map(drop)

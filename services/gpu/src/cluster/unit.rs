@@ -3,7 +3,8 @@
 use std::{fmt, str::FromStr, sync::Arc};
 
 use crds::{
-    GpuUnit, HeldReason, InstanceReason, InstanceStatus, LastFailure, Quantity, Run, UnitState, names,
+    GpuUnit, HeldReason, InstanceReason, InstanceStatus, LastFailure, Quantity, Run, RunEndReason, UnitState,
+    names,
 };
 use ids::InstanceId;
 use serde::{Deserialize, Serialize};
@@ -195,5 +196,17 @@ impl Unit {
         let ready = self.ready.as_ref().filter(|ready| !ready.met);
         held.is_some_and(|held| held.reason == Some(HeldReason::NodeLost))
             || ready.is_some_and(|ready| ready.reason == Some(InstanceReason::NodeLost))
+    }
+
+    /// Returns whether a run of this start was lost with its node, and the unit has its place on another one than `node` by
+    /// now: the operator may be faster than whoever reads its reports.
+    #[must_use]
+    pub fn moved_from_lost(&self, node: Option<&str>, name: &str, attempt: i64) -> bool {
+        let lost = RunEndReason::NodeLost.as_str();
+        let has_lost_run = self
+            .runs
+            .iter()
+            .any(|run| run.instance_id == name && run.attempt == attempt && run.reason == lost);
+        has_lost_run && node.is_some() && self.node.is_some() && self.node.as_deref() != node
     }
 }

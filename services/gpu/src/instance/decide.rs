@@ -156,7 +156,12 @@ fn keep_running(instance: &Instance, observation: &Observation, pod: Option<&Pod
     if let Some(failure) = unit.failure_of(&name, instance.attempt) {
         return Step::Record(Event::Failed(failure));
     }
-    if unit.node_lost() {
+    let node = match (pod, &instance.state) {
+        (Some(pod), _) => pod.node.as_deref(),
+        (None, State::Starting { claim, .. }) => claim.place.node.as_deref(),
+        (None, _) => None,
+    };
+    if unit.node_lost() || unit.moved_from_lost(node, &name, instance.attempt) {
         return match instance.order.on_node_loss {
             OnNodeLoss::Restart => Step::Record(Event::NodeLost),
             OnNodeLoss::Stop => fail(

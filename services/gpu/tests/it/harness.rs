@@ -112,7 +112,7 @@ impl World {
     }
 
     async fn build(setup: Setup, logs_are_kept: bool, prometheus: Option<PrometheusConfig>) -> Self {
-        let (db, issuer) = (TestDb::new().await, Issuer::start().await);
+        let (db, issuer) = (TestDb::new(), Issuer::start().await);
         let folder = tempfile::tempdir().unwrap();
         let (cluster, kube) = start_cluster(folder.path()).await;
         let neighbours = Neighbours::start(&issuer).await;

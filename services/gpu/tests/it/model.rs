@@ -555,7 +555,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testkit::budget(100, 2000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_is_given_twice_or_left_over(events in events()) {

@@ -7,7 +7,7 @@ use testkit::TestDb;
 use uuid::Uuid;
 
 async fn filled() -> (TestDb, Db, [(TenantId, UserId); 2]) {
-    let test = TestDb::new().await;
+    let test = TestDb::new();
     let (_, db) = test.open(NAME, &MIGRATIONS).await;
     let mut tx = db.worker().await.unwrap();
     let mut made = Vec::new();

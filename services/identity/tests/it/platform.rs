@@ -45,7 +45,7 @@ impl Platform {
 
     /// Starts it with a changed configuration.
     pub(crate) async fn with(change: impl FnOnce(&mut Config)) -> Self {
-        let db = TestDb::new().await;
+        let db = TestDb::new();
         let mut config = Config {
             listen: "127.0.0.1:0".parse().unwrap(),
             database: db.service(NAME, &MIGRATIONS).await,

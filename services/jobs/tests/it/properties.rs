@@ -249,7 +249,7 @@ impl Ask {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testkit::budget(64, 1000), ..ProptestConfig::default() })]
 
     #[test]
     fn invariants_hold_after_each_command(commands in vec(command(), 1..60)) {

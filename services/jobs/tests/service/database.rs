@@ -22,7 +22,7 @@ async fn again(what: &str, call: impl AsyncFn() -> Response) -> Response {
 #[tokio::test]
 async fn lost_connections_lose_no_job_and_run_none_twice() {
     const JOBS: i64 = 12;
-    let db = TestDb::new().await;
+    let db = TestDb::new();
     let proxy = DatabaseProxy::start(db.upstream()).await;
     let world = World::on(db.behind(&proxy)).await;
     let service = world.start().await;

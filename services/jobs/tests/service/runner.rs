@@ -253,7 +253,7 @@ async fn a_result_that_changes_on_its_way_is_uploaded_again() {
     let folder = tempfile::tempdir().unwrap();
     let (engine, uploads) = (engine(&folder).await, Arc::new(AtomicUsize::new(0)));
     let proxy = async |store: &str| Some(changing_proxy(store, Arc::clone(&uploads)).await);
-    let world = World::behind(TestDb::new().await, proxy).await;
+    let world = World::behind(TestDb::new(), proxy).await;
     let mut studio = Studio::prepare_in(world, &engine, folder).await;
     studio.start();
     let job = submit(&studio.member, small("a fox", 1)).await.str("id").to_owned();

@@ -40,7 +40,7 @@ impl Service {
 
 impl World {
     pub(crate) async fn new() -> Self {
-        Self::on(TestDb::new().await).await
+        Self::on(TestDb::new()).await
     }
 
     pub(crate) async fn on(db: TestDb) -> Self {

@@ -57,7 +57,7 @@ async fn a_unit_keeps_its_device_through_starts_restarts_and_stops() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_device_is_stolen_while_units_start_and_stop() {
     const UNITS: usize = 20;
-    const ROUNDS: i64 = 5;
+    let rounds = testkit::budget(3, 10);
     let lab = Lab::with_devices(4, UNITS / 4).await;
     let operator = lab.operator("one", None).await;
     lab.create_dra_units(UNITS).await;
@@ -71,7 +71,7 @@ async fn no_device_is_stolen_while_units_start_and_stop() {
         async move {
             let place = lab.held(n).await;
             let claim = held_by(&lab.claim(n).await);
-            for attempt in 1..=ROUNDS {
+            for attempt in 1..=rounds {
                 lab.set_instance(n, Some(lab.instance(n, attempt))).await;
                 let started = if attempt % 3 == 0 {
                     lab.until(n, "began to start", |status| status.instance.is_some()).await

@@ -37,7 +37,7 @@ fn events() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testkit::budget(100, 2000), ..ProptestConfig::default() })]
     #[test]
     fn no_unit_is_lost_or_used_twice_and_all_settle(dra in any::<bool>(), script in prop::collection::vec(events(), 0..80)) {
         let mut world = World::new(dra);

@@ -40,7 +40,7 @@ impl World {
     }
 
     pub(crate) async fn with_cluster(kubeconfig: Option<PathBuf>) -> Self {
-        let db = TestDb::new().await;
+        let db = TestDb::new();
         let database = db.service(NAME, &MIGRATIONS).await;
         let config =
             StockConfig { hold_deadline_seconds: 60, compare_every_seconds: 3600, ..StockConfig::default() };

@@ -6,7 +6,7 @@ use testkit::TestDb;
 
 #[tokio::test]
 async fn the_row_queue_keeps_storages_and_operations() {
-    let db = TestDb::new().await;
+    let db = TestDb::new();
     let first = Migrator::with_migrations(MIGRATIONS.iter().take(1).cloned().collect());
     let config = db.service(NAME, &first).await;
     let mut admin = db.admin().await;

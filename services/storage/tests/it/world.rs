@@ -95,7 +95,7 @@ impl World {
 
     async fn build(cluster: bool) -> Self {
         let folder = Arc::new(tempfile::tempdir().unwrap());
-        let db = TestDb::new().await;
+        let db = TestDb::new();
         let issuer = Issuer::start().await;
         let (objects, embedded) = object_store(&folder).await;
         let mut config = Config {

@@ -28,9 +28,14 @@ const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_co
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schemathesis");
 
 /// Each boundary of each field, and a few requests at random.
-const THOROUGH: [&str; 4] = ["--phases", "examples,coverage,fuzzing", "--max-examples", "5"];
+fn thorough() -> [&'static str; 4] {
+    ["--phases", "examples,coverage,fuzzing", "--max-examples", testkit::budget("2", "20")]
+}
+
 /// A few requests at random.
-const BRIEF: [&str; 4] = ["--phases", "fuzzing", "--max-examples", "3"];
+fn brief() -> [&'static str; 4] {
+    ["--phases", "fuzzing", "--max-examples", testkit::budget("2", "20")]
+}
 
 /// The document without the ranges of statuses that stand for all others: each status has to be documented.
 fn strict(mut document: Value) -> Value {
@@ -150,16 +155,16 @@ async fn generated_requests_get_documented_responses() {
     // reads and changes first, as deletions leave little for the others
     let (member, owner, administrator) = signed_in().await;
     let (first, second, third) = tokio::join!(
-        runs.run("a member", &member, &of_users, BRIEF, |_| true),
-        runs.run("an owner", &owner, &of_users, THOROUGH, |one| !is_admin(one) && !deletes(one)),
-        runs.run("the administrator", &administrator, &of_administrator, THOROUGH, |one| {
+        runs.run("a member", &member, &of_users, brief(), |_| true),
+        runs.run("an owner", &owner, &of_users, thorough(), |one| !is_admin(one) && !deletes(one)),
+        runs.run("the administrator", &administrator, &of_administrator, thorough(), |one| {
             is_admin(one) && !deletes(one)
         }),
     );
     let (_, owner, administrator) = signed_in().await;
     let (fourth, fifth) = tokio::join!(
-        runs.run("an owner deletes", &owner, &of_users, THOROUGH, |one| !is_admin(one) && deletes(one)),
-        runs.run("the administrator deletes", &administrator, &of_administrator, THOROUGH, |one| {
+        runs.run("an owner deletes", &owner, &of_users, thorough(), |one| !is_admin(one) && deletes(one)),
+        runs.run("the administrator deletes", &administrator, &of_administrator, thorough(), |one| {
             is_admin(one) && deletes(one)
         }),
     );

@@ -165,7 +165,7 @@ async fn requests_whose_connection_postgres_terminates_are_answered_503() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_whose_connection_to_postgres_is_cut_are_answered_503() {
-    let db = TestDb::new().await;
+    let db = TestDb::new();
     let proxy = DatabaseProxy::start(db.upstream()).await;
     let platform = Platform::on(Arc::new(db.behind(&proxy))).await;
     let answers = use_while(&platform, async || proxy.cut()).await;

@@ -193,7 +193,7 @@ fn writes(sql: &str) -> bool {
 
 /// Fills a database through the API, and returns it with a copy that has the first tenant's rows only.
 async fn databases() -> (Arc<TestDb>, Arc<TestDb>, Tenant, Tenant) {
-    let both = Arc::new(TestDb::new().await);
+    let both = Arc::new(TestDb::new());
     // the services end with their runtime, and with them all connections
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let db = Arc::clone(&both);
@@ -204,7 +204,7 @@ async fn databases() -> (Arc<TestDb>, Arc<TestDb>, Tenant, Tenant) {
     });
     let (own, other) = filled.await.unwrap();
 
-    let alone = Arc::new(TestDb::new().await);
+    let alone = Arc::new(TestDb::new());
     let name = async |db: &TestDb| -> String {
         let mut conn = db.admin().await;
         let name = sqlx::query_scalar("select current_database()::text").fetch_one(&mut conn).await.unwrap();

@@ -18,10 +18,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::users::{User, any};
 
-/// How long commands and faults go on, at least.
-const DURATION: Duration = Duration::from_secs(40);
-/// Number of faults, at least: on a slow machine they take longer.
-const FAULTS: usize = 25;
 const TENANTS: u64 = 4;
 const USERS_OF_A_TENANT: u64 = 2;
 /// The longest time until everything has settled after the last fault: leases expire, nodes come back.
@@ -55,7 +51,9 @@ async fn settled(platform: &Platform, what: &str, mut reached: impl AsyncFnMut()
 /// Kills replicas and loses nodes, long and often enough. Returns what was done.
 async fn break_things(platform: &mut Platform, random: &mut StdRng) -> Vec<String> {
     let (begun, mut done, mut failed) = (Instant::now(), Vec::new(), None::<(&str, Instant)>);
-    while begun.elapsed() < DURATION || done.len() < FAULTS {
+    // at least: on a slow machine faults take longer
+    let (seconds, faults) = testkit::budget((20, 20), (120, 100));
+    while begun.elapsed().as_secs() < seconds || done.len() < faults {
         // no condition to wait for: the faults come at random times
         sleep(Duration::from_millis(random.random_range(200..1200))).await;
         if let Some((node, until)) = failed

@@ -46,7 +46,7 @@ async fn feed(db: &Db, cursor: &mut String, limit: u32) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_tenants_events_become_visible_in_their_order_and_no_other_tenant_waits() {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let (_, db) = database.open(NAME, &MIGRATIONS).await;
     let (tenant, other) = (TenantId::new(), TenantId::new());
     let (one, two) = (InstanceId::new(), InstanceId::new());
@@ -73,7 +73,7 @@ async fn a_tenants_events_become_visible_in_their_order_and_no_other_tenant_wait
 
 #[tokio::test]
 async fn what_is_rolled_back_leaves_no_event_and_no_gap() {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let (_, db) = database.open(NAME, &MIGRATIONS).await;
     let (tenant, instance) = (TenantId::new(), InstanceId::new());
     write(&db, tenant, instance, "a").await.rollback().await.unwrap();
@@ -94,7 +94,7 @@ async fn what_is_rolled_back_leaves_no_event_and_no_gap() {
 async fn readers_lose_nothing_and_see_nothing_twice_while_many_write() {
     const WRITERS: usize = 12;
     const EACH: usize = 25;
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let (_, db) = database.open(NAME, &MIGRATIONS).await;
     let tenants = [TenantId::new(), TenantId::new(), TenantId::new()];
     let writers = futures::future::join_all((0..WRITERS).map(|writer| {
@@ -150,7 +150,7 @@ async fn readers_lose_nothing_and_see_nothing_twice_while_many_write() {
 
 #[tokio::test]
 async fn old_events_are_deleted_in_bounded_batches_and_the_log_knows() {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let (_, db) = database.open(NAME, &MIGRATIONS).await;
     let (tenant, other, instance) = (TenantId::new(), TenantId::new(), InstanceId::new());
     for n in 0..6 {
@@ -183,7 +183,7 @@ async fn old_events_are_deleted_in_bounded_batches_and_the_log_knows() {
 
 #[tokio::test]
 async fn an_event_cannot_be_changed_and_only_housekeeping_deletes_it() {
-    let database = TestDb::new().await;
+    let database = TestDb::new();
     let (_, db) = database.open(NAME, &MIGRATIONS).await;
     let tenant = TenantId::new();
     write(&db, tenant, InstanceId::new(), "a").await.commit().await.unwrap();

@@ -1,6 +1,6 @@
 //! Tables: state and observation on the left, the step on the right.
 
-use crds::{HeldReason, LastFailure, UnitState};
+use crds::{HeldReason, LastFailure, Run, RunEndReason, UnitState};
 use ids::InstanceId;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -10,7 +10,10 @@ use super::{
     super::secret::{SecretRef, TrackedSecret},
     *,
 };
-use crate::cluster::{Condition, DesiredInstance};
+use crate::{
+    cluster::{Condition, DesiredInstance},
+    instance::{Claim, Place},
+};
 
 fn pending() -> Instance {
     instance(State::Pending { reason: None, wait: false, held: None, left: None })
@@ -308,6 +311,33 @@ fn a_lost_node_fails_the_instance_or_has_it_start_elsewhere() {
             assert_eq!(outline(&step(&instance, unit.clone())), expected, "{:?} {:?}", unit.held, unit.ready);
         }
     }
+}
+
+#[test]
+fn a_node_that_was_lost_between_two_reports_is_noticed() {
+    let mut instance = running();
+    let lost = Run { reason: RunEndReason::NodeLost.as_str().into(), ..run(&instance, 1, 100, 110) };
+    instance.attempt = 1;
+    let ended = new_runs(&instance, &Unit { runs: vec![lost.clone()], ..unit_with(&instance) }).unwrap();
+    instance.meter.closed = Some((ended[0].key, ended[0].ended_at));
+    let moved = |node: &str, runs| Unit { node: Some(node.into()), runs, ..unit_with(&instance) };
+    assert_eq!(outline(&step(&instance, moved("node-2", vec![lost.clone()]))), ("node lost", None));
+    let starting = Instance {
+        state: State::Starting {
+            claim: Claim { place: Place { node: Some("node-1".into()), ..claim().place }, ..claim() },
+            reason: None,
+            restarting: false,
+        },
+        ..instance.clone()
+    };
+    assert_eq!(outline(&step(&starting, moved("node-2", vec![lost.clone()]))), ("node lost", None));
+    // the node came back, or the run ended for another reason, or was one of an earlier start
+    assert_eq!(outline(&step(&instance, moved("node-1", vec![lost.clone()]))), ("wait", None));
+    let stopped = Run { reason: "Stopped".into(), ..lost.clone() };
+    assert_eq!(outline(&step(&instance, moved("node-2", vec![stopped]))), ("ready", None));
+    let again = Instance { attempt: 2, ..instance.clone() };
+    let unit = Unit { node: Some("node-2".into()), runs: vec![lost], ..unit_with(&again) };
+    assert_eq!(outline(&step(&again, unit)), ("ready", None));
 }
 
 #[test]

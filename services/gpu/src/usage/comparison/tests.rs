@@ -275,7 +275,7 @@ async fn check(db: &Db, starts: &[Start], cut: i64) {
 fn the_meter_is_the_evidence() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (_database, db) = runtime.block_on(async {
-        let database = TestDb::new().await;
+        let database = TestDb::new();
         let (_, db) = database.open(NAME, &MIGRATIONS).await;
         (database, db)
     });

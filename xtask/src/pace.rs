@@ -1,0 +1,35 @@
+//! What the steps of the commands cost, kept under `target` for `cargo xtask pace`.
+
+use std::{io::Write, path::PathBuf, time::Instant};
+
+/// The file with a line for each step that has ended: seconds, a tab, the name.
+#[must_use]
+pub fn steps() -> PathBuf {
+    crate::target().join("pace/steps.tsv")
+}
+
+/// Adds a step that began at `begun`.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn record(name: &str, begun: Instant) -> anyhow::Result<()> {
+    let file = steps();
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut file = std::fs::File::options().create(true).append(true).open(file)?;
+    Ok(writeln!(file, "{:.1}\t{name}", begun.elapsed().as_secs_f64())?)
+}
+
+/// Runs a step: prints its name, and in the end what it took.
+///
+/// # Errors
+/// That of the step.
+pub fn step<T>(name: &str, work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
+    println!("── {name}");
+    let begun = Instant::now();
+    let done = work()?;
+    println!("── {name}: {:.1} s", begun.elapsed().as_secs_f64());
+    record(name, begun)?;
+    Ok(done)
+}
