@@ -62,13 +62,13 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let memory = memory(&data)?;
     let (commits, rollbacks) = (after.commits - before.commits, after.rollbacks - before.rollbacks);
     let writes = after.writes - before.writes;
-    println!(
-        "  at rest, per minute          {commits} commits, {rollbacks} rollbacks, {writes} rows written"
-    );
     let [services, postgres, broker] = memory;
-    println!(
-        "  memory                       {services} MiB, and {postgres} MiB for Postgres, {broker} MiB for RabbitMQ"
+    let measured = format!(
+        "  at rest, per minute          {commits} commits, {rollbacks} rollbacks, {writes} rows written
+  memory                       {services} MiB, and {postgres} MiB for Postgres, {broker} MiB for RabbitMQ\n"
     );
+    print!("{measured}");
+    xtask::pace::keep("rest.txt", &measured)?;
     ensure!(commits <= MAX_COMMITS, "{commits} commits in a minute of rest, more than {MAX_COMMITS}");
     ensure!(
         rollbacks <= MAX_ROLLBACKS,

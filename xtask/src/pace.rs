@@ -3,9 +3,31 @@
 use std::{io::Write, path::PathBuf, time::Instant};
 
 /// The file with a line for each step that has ended: seconds, a tab, the name.
+const STEPS: &str = "steps.tsv";
+
+fn folder() -> PathBuf {
+    crate::target().join("pace")
+}
+
+/// The steps that have ended, a line for each: seconds, a tab, the name.
 #[must_use]
-pub fn steps() -> PathBuf {
-    crate::target().join("pace/steps.tsv")
+pub fn steps() -> String {
+    kept(STEPS)
+}
+
+/// What was kept in this file; empty without it.
+#[must_use]
+pub fn kept(file: &str) -> String {
+    std::fs::read_to_string(folder().join(file)).unwrap_or_default()
+}
+
+/// Keeps a measurement in this file, instead of the last one.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn keep(file: &str, measured: &str) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder())?;
+    Ok(std::fs::write(folder().join(file), measured)?)
 }
 
 /// Adds a step that began at `begun`.
@@ -13,11 +35,8 @@ pub fn steps() -> PathBuf {
 /// # Errors
 /// The file cannot be written.
 pub fn record(name: &str, begun: Instant) -> anyhow::Result<()> {
-    let file = steps();
-    if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder)?;
-    }
-    let mut file = std::fs::File::options().create(true).append(true).open(file)?;
+    std::fs::create_dir_all(folder())?;
+    let mut file = std::fs::File::options().create(true).append(true).open(folder().join(STEPS))?;
     Ok(writeln!(file, "{:.1}\t{name}", begun.elapsed().as_secs_f64())?)
 }
 

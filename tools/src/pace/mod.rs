@@ -16,11 +16,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    steps()?;
+    steps();
     units::print(args.rows)?;
     cases::print(args.rows)?;
     lines(args.rows)?;
-    programs()
+    programs()?;
+    heading("the platform at rest");
+    print!("{}", xtask::pace::kept("rest.txt"));
+    Ok(())
 }
 
 fn heading(text: &str) {
@@ -28,9 +31,9 @@ fn heading(text: &str) {
 }
 
 /// The last time of each step, in the order in which they ended first.
-fn steps() -> anyhow::Result<()> {
+fn steps() {
     heading("steps, seconds");
-    let text = std::fs::read_to_string(xtask::pace::steps()).unwrap_or_default();
+    let text = xtask::pace::steps();
     let mut order = Vec::new();
     let mut last = BTreeMap::new();
     for (seconds, name) in text.lines().filter_map(|line| line.split_once('\t')) {
@@ -41,7 +44,6 @@ fn steps() -> anyhow::Result<()> {
     for name in order {
         println!("  {:>8}  {name}", last[name]);
     }
-    Ok(())
 }
 
 /// Lines of Rust in the source of each package.
