@@ -95,41 +95,43 @@ type Lost = HashMap<String, Option<Instant>>;
 pub(crate) async fn run(hub: Arc<Hub>) {
     let (mut failures, mut faults) = (hub.runtime.failures(), hub.faults.follow());
     let mut lost = Lost::new();
-    let mut expiry = Instant::now();
+    let mut checked = Instant::now();
+    let mut expiry = checked;
     loop {
+        // this process may stop anywhere between two looks at the clock
+        let now = Instant::now();
+        hub.runtime.heard.excuse((now - checked).saturating_sub(CHECK));
+        checked = now;
         if hub.faults.reaches(&Part::Controllers) {
-            check(&hub, &mut lost);
+            check(&hub, &mut lost, now);
             if expiry <= Instant::now() {
                 expire(&hub);
                 expiry += EXPIRY;
             }
         }
-        let asleep = Instant::now();
         tokio::select! {
             () = hub.stop.cancelled() => return,
             () = tokio::time::sleep(CHECK) => {}
             () = faults.next() => {}
             changed = failures.changed() => if changed.is_err() { return },
         }
-        hub.runtime.heard.excuse(asleep.elapsed().saturating_sub(CHECK));
     }
 }
 
-fn check(hub: &Hub, lost: &mut Lost) {
+fn check(hub: &Hub, lost: &mut Lost, now: Instant) {
     let nodes: Vec<Arc<Object>> = hub.store.lock().list("nodes", "").cloned().collect();
     lost.retain(|name, _| nodes.iter().any(|node| node.name() == name));
     for node in &nodes {
         let name = node.name();
         let failed = hub.runtime.has_failed(name);
         let marked = items(&node.value["spec"]["taints"]).iter().any(|t| t["key"] == UNREACHABLE);
-        if !failed && !heartbeats::are_overdue(hub, name) {
+        if !failed && !heartbeats::are_overdue(hub, name, now) {
             lost.remove(name);
             if marked {
                 isolated("nodes", node, || recover(hub, name));
             }
             continue;
         }
-        let now = Instant::now();
         let eviction = match lost.get(name) {
             Some(eviction) => *eviction,
             None => {

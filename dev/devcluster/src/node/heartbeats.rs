@@ -28,10 +28,10 @@ impl Heard {
         heard.insert(node.to_owned(), Instant::now());
     }
 
-    /// Time since the last heartbeat; since the first question for a node that never sent one.
-    fn silence(&self, node: &str) -> Duration {
+    /// Time from the last heartbeat to `now`; from the first question for a node that never sent one.
+    fn silence(&self, node: &str, now: Instant) -> Duration {
         let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.entry(node.to_owned()).or_insert_with(Instant::now).elapsed()
+        now.saturating_duration_since(*heard.entry(node.to_owned()).or_insert(now))
     }
 
     /// Does not count a time in which this process did not run as silence: no heartbeat could be sent in it.
@@ -48,9 +48,9 @@ fn grace(hub: &Hub) -> Duration {
     Duration::from_secs(hub.config.node_grace_seconds)
 }
 
-/// Whether a kubelet has been silent for too long. A node without a kubelet keeps the state that clients give it.
-pub(crate) fn are_overdue(hub: &Hub, node: &str) -> bool {
-    kind_of(hub, node).is_some() && hub.runtime.heard.silence(node) > grace(hub)
+/// Whether a kubelet has been silent for too long at `now`. A node without a kubelet keeps the state that clients give it.
+pub(crate) fn are_overdue(hub: &Hub, node: &str, now: Instant) -> bool {
+    kind_of(hub, node).is_some() && hub.runtime.heard.silence(node, now) > grace(hub)
 }
 
 pub(crate) async fn run(hub: Arc<Hub>) {

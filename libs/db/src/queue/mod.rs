@@ -201,11 +201,12 @@ struct Inner<K> {
 impl<K: Key> Queue<K> {
     /// The queue of `table` for this process.
     #[must_use]
-    pub fn new(db: &Db, table: Table, settings: Settings, metrics: &Metrics) -> Self {
+    pub fn new(db: &Db, table: Table, mut settings: Settings, metrics: &Metrics) -> Self {
+        settings.poll = settings.poll.min(db.heal());
         Self(Arc::new(Inner {
             db: db.clone(),
             table,
-            settings: Settings { poll: settings.poll.min(db.heal()), ..settings },
+            settings,
             owner: Uuid::now_v7(),
             poked: Mutex::default(),
             nudge: Notify::new(),
