@@ -26,7 +26,7 @@ const MAX_ROLLBACKS: i64 = 60;
 const MAX_WRITES: i64 = 10;
 /// Memory of the platform's programs, Postgres and RabbitMQ in MiB, at most. Of programs that are not optimized two thirds are
 /// pages of their files.
-const MAX_MEMORY: [u64; 3] = [540, 120, 110];
+const MAX_MEMORY: [u64; 3] = [560, 120, 110];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
