@@ -24,9 +24,9 @@ const MAX_COMMITS: i64 = 60;
 const MAX_ROLLBACKS: i64 = 60;
 /// Rows that are written in this time, at most; without the samples of instances that run, as the worker of jobs does.
 const MAX_WRITES: i64 = 10;
-/// Memory of the platform's programs, Postgres and RabbitMQ in MiB, at most. Of programs that are not optimized two thirds are
-/// pages of their files.
-const MAX_MEMORY: [u64; 3] = [560, 120, 110];
+/// Memory (PSS) in MiB, at most: the services, Postgres, RabbitMQ. In debug builds two thirds of the services' are file-backed
+/// pages of their executables.
+const MAX_MEMORY: [u64; 3] = [540, 120, 110];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
