@@ -45,7 +45,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         cargo.env("TEST_KUBECONFIG", PathBuf::from(kubeconfig));
         cargo.args(["--package", "atelier-operator", "--package", "atelier-devcluster"]);
         cargo.args(["--test", "it", "--test-threads", "1"]).args(&args.nextest);
-        return finish(cargo).await;
+        return finish(cargo, async { Ok(()) }).await;
     }
     cargo.args(["--workspace", "--lib", "--bins", "--tests"]).args(&args.nextest);
     let programs = scratch.postgres_programs(consent)?;
@@ -76,15 +76,15 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
         .env("RGW_ENDPOINT", &rgw.endpoint)
         .env("RGW_ACCESS_KEY", &rgw.access_key)
         .env("RGW_SECRET_KEY", &rgw.secret_key);
-    let done = async {
-        if args.nextest.is_empty() {
-            files::run(&packages, &postgres).await?;
+    let begun = Instant::now();
+    // they need one core for a minute, and a difference stops the cases
+    let files = async {
+        match args.nextest.is_empty() {
+            true => files::run(&packages, &postgres).await,
+            false => Ok(()),
         }
-        let begun = Instant::now();
-        finish(cargo).await?;
-        xtask::pace::record("running the cases", begun)
     };
-    let done = done.await;
+    let done = finish(cargo, files).await.and_then(|()| xtask::pace::record("running the cases", begun));
     rgw.stop().await;
     postgres.stop().await;
     done
@@ -100,15 +100,20 @@ fn nextest(tools: &Tools) -> Command {
     cargo
 }
 
-async fn finish(cargo: Command) -> anyhow::Result<()> {
+/// Runs the cases, and `beside` at the same time. An error of the latter stops the cases.
+async fn finish(cargo: Command, beside: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     let report = report()?;
     let _ = std::fs::remove_file(&report);
     let mut tests = Running::spawn("cargo nextest", cargo)?;
     let ended = tokio::select! {
-        ended = tests.ended() => ended,
-        _ = tokio::signal::ctrl_c() => {
+        both = async { tokio::try_join!(async { Ok(tests.ended().await) }, beside) } => both.map(|(ended, ())| ended),
+        _ = tokio::signal::ctrl_c() => Err(anyhow::anyhow!("interrupted")),
+    };
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(error) => {
             tests.stop(Signal::SIGINT, Duration::from_secs(10)).await;
-            bail!("interrupted");
+            return Err(error);
         }
     };
     if let Ok(text) = std::fs::read_to_string(&report) {

@@ -55,55 +55,55 @@ pub struct Cluster {
     shutdown: Shutdown,
 }
 
-/// Starts a cluster: reads its journal, kills the processes of a killed predecessor, registers the nodes and listens.
-pub async fn start(config: Config) -> anyhow::Result<Cluster> {
-    std::fs::create_dir_all(&config.data_dir)
-        .with_context(|| format!("create {}", config.data_dir.display()))?;
-    let data_dir = config.data_dir.canonicalize()?;
-    let listener =
-        TcpListener::bind(config.listen).await.with_context(|| format!("listen on {}", config.listen))?;
-    let url = format!("http://{}", listener.local_addr()?);
-    let admin_token = admin_token(&data_dir)?;
-    let journal = data_dir.join("journal.jsonl");
-    let (store, queue) = store::Store::open(config.journal.then_some(journal.as_path()))?;
-    let shutdown = Shutdown::default();
-    let hub = Arc::new(Hub {
-        store: Arc::new(store),
-        kinds: kinds::Registry::new(),
-        images: images::Images::new(config.images.clone()),
-        faults: faults::Faults::default(),
-        runtime: runtime::Runtime::new(data_dir.clone())?,
-        config,
-        admin_token,
-        stop: shutdown.token(),
-    });
-    bootstrap::run(&hub);
-    let workers = Workers::new(&shutdown, &Metrics::default());
-    let queue = Arc::new(Mutex::new(queue));
-    spawn(&workers, "gc", &hub, move |hub| controllers::gc::run(hub, queue.clone()));
-    spawn(&workers, "namespaces", &hub, controllers::namespaces::run);
-    spawn(&workers, "accounts", &hub, controllers::accounts::run);
-    spawn(&workers, "quotas", &hub, controllers::quotas::run);
-    spawn(&workers, "volumes", &hub, controllers::volumes::run);
-    spawn(&workers, "claims", &hub, controllers::claims::run);
-    spawn(&workers, "nodes", &hub, controllers::nodes::run);
-    spawn(&workers, "scheduler", &hub, scheduler::run);
-    spawn(&workers, "node", &hub, node::run);
-    spawn(&workers, "heartbeats", &hub, node::heartbeats::run);
-    spawn(&workers, "alive", &hub, |hub| async move {
-        hub.stop.run_until_cancelled(hub.runtime.alive.run()).await;
-    });
-    let kubeconfig = data_dir.join("kubeconfig");
-    let (acceptor, authority) = tls::acceptor(&data_dir)?;
-    write_private(&kubeconfig, &kubeconfig_text(&url, &hub.admin_token, &authority))?;
-    let (listener, app, served) = (listener.into_std()?, api::router(hub.clone()), hub.clone());
-    workers.spawn("devcluster.api", move |stop| {
-        serve(listener.try_clone(), acceptor.clone(), served.clone(), app.clone(), stop)
-    });
-    Ok(Cluster { token: hub.admin_token.clone(), url, kubeconfig, hub, workers, shutdown })
-}
-
 impl Cluster {
+    /// Starts a cluster: reads its journal, kills the processes of a killed predecessor, registers the nodes and listens.
+    pub async fn start(config: Config) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(&config.data_dir)
+            .with_context(|| format!("create {}", config.data_dir.display()))?;
+        let data_dir = config.data_dir.canonicalize()?;
+        let listener =
+            TcpListener::bind(config.listen).await.with_context(|| format!("listen on {}", config.listen))?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let admin_token = admin_token(&data_dir)?;
+        let journal = data_dir.join("journal.jsonl");
+        let (store, queue) = store::Store::open(config.journal.then_some(journal.as_path()))?;
+        let shutdown = Shutdown::default();
+        let hub = Arc::new(Hub {
+            store: Arc::new(store),
+            kinds: kinds::Registry::new(),
+            images: images::Images::new(config.images.clone()),
+            faults: faults::Faults::default(),
+            runtime: runtime::Runtime::new(data_dir.clone())?,
+            config,
+            admin_token,
+            stop: shutdown.token(),
+        });
+        bootstrap::run(&hub);
+        let workers = Workers::new(&shutdown, &Metrics::default());
+        let queue = Arc::new(Mutex::new(queue));
+        spawn(&workers, "gc", &hub, move |hub| controllers::gc::run(hub, queue.clone()));
+        spawn(&workers, "namespaces", &hub, controllers::namespaces::run);
+        spawn(&workers, "accounts", &hub, controllers::accounts::run);
+        spawn(&workers, "quotas", &hub, controllers::quotas::run);
+        spawn(&workers, "volumes", &hub, controllers::volumes::run);
+        spawn(&workers, "claims", &hub, controllers::claims::run);
+        spawn(&workers, "nodes", &hub, controllers::nodes::run);
+        spawn(&workers, "scheduler", &hub, scheduler::run);
+        spawn(&workers, "node", &hub, node::run);
+        spawn(&workers, "heartbeats", &hub, node::heartbeats::run);
+        spawn(&workers, "alive", &hub, |hub| async move {
+            hub.stop.run_until_cancelled(hub.runtime.alive.run()).await;
+        });
+        let kubeconfig = data_dir.join("kubeconfig");
+        let (acceptor, authority) = tls::acceptor(&data_dir)?;
+        write_private(&kubeconfig, &kubeconfig_text(&url, &hub.admin_token, &authority))?;
+        let (listener, app, served) = (listener.into_std()?, api::router(hub.clone()), hub.clone());
+        workers.spawn("devcluster.api", move |stop| {
+            serve(listener.try_clone(), acceptor.clone(), served.clone(), app.clone(), stop)
+        });
+        Ok(Self { token: hub.admin_token.clone(), url, kubeconfig, hub, workers, shutdown })
+    }
+
     /// The kubeconfig of the administrator.
     pub fn kubeconfig_path(&self) -> &Path {
         &self.kubeconfig

@@ -33,7 +33,7 @@ async fn run(args: Args) -> anyhow::Result<()> {
     let config = atelier_devcluster::Config::read(&args.config)
         .with_context(|| format!("read {}", args.config.display()))?;
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let cluster = Box::pin(atelier_devcluster::start(config)).await?;
+    let cluster = Box::pin(atelier_devcluster::Cluster::start(config)).await?;
     #[expect(clippy::print_stdout, reason = "the line that tells the caller that the cluster is ready")]
     {
         println!("ready {} kubeconfig {}", cluster.url, cluster.kubeconfig_path().display());

@@ -57,6 +57,40 @@ pub struct Server {
 }
 
 impl Server {
+    /// Opens the data and starts the server.
+    ///
+    /// # Errors
+    /// If the data cannot be read or the address is in use.
+    pub async fn start(config: Config) -> anyhow::Result<Self> {
+        let state = Arc::new(state::State::open(
+            &config.data_dir,
+            &config.admin_access_key,
+            &config.admin_secret_key,
+        )?);
+        let objects = Arc::new(objects::Objects::open(&config.data_dir, state.buckets())?);
+        let store = Arc::new(store::Store { state, objects, region: config.region });
+        let mut builder = s3s::service::S3ServiceBuilder::new(s3::Api(store.clone()));
+        builder.set_auth(access::Auth(store.clone()));
+        builder.set_access(access::Access(store.clone()));
+        builder.set_route(admin::Route(store));
+        let service = builder.build();
+
+        let listener = TcpListener::bind(config.listen)
+            .await
+            .with_context(|| format!("cannot listen on {}", config.listen))?;
+        let endpoint = format!("http://{}", listener.local_addr()?);
+        let app = axum::Router::new().fallback(move |request: axum::extract::Request| {
+            let service = service.clone();
+            async move { admin::answer(&service, request).await }
+        });
+        let (stop, stopped) = oneshot::channel();
+        let serve = axum::serve(listener, app).with_graceful_shutdown(async {
+            let _ = stopped.await;
+        });
+        let task = tokio::spawn(async move { serve.await });
+        Ok(Self { endpoint, stop, task })
+    }
+
     /// Completes the open requests, then stops.
     ///
     /// # Errors
@@ -66,35 +100,4 @@ impl Server {
         self.task.await??;
         Ok(())
     }
-}
-
-/// Opens the data and starts the server.
-///
-/// # Errors
-/// If the data cannot be read or the address is in use.
-pub async fn start(config: Config) -> anyhow::Result<Server> {
-    let state =
-        Arc::new(state::State::open(&config.data_dir, &config.admin_access_key, &config.admin_secret_key)?);
-    let objects = Arc::new(objects::Objects::open(&config.data_dir, state.buckets())?);
-    let store = Arc::new(store::Store { state, objects, region: config.region });
-    let mut builder = s3s::service::S3ServiceBuilder::new(s3::Api(store.clone()));
-    builder.set_auth(access::Auth(store.clone()));
-    builder.set_access(access::Access(store.clone()));
-    builder.set_route(admin::Route(store));
-    let service = builder.build();
-
-    let listener = TcpListener::bind(config.listen)
-        .await
-        .with_context(|| format!("cannot listen on {}", config.listen))?;
-    let endpoint = format!("http://{}", listener.local_addr()?);
-    let app = axum::Router::new().fallback(move |request: axum::extract::Request| {
-        let service = service.clone();
-        async move { admin::answer(&service, request).await }
-    });
-    let (stop, stopped) = oneshot::channel();
-    let serve = axum::serve(listener, app).with_graceful_shutdown(async {
-        let _ = stopped.await;
-    });
-    let task = tokio::spawn(async move { serve.await });
-    Ok(Server { endpoint, stop, task })
 }

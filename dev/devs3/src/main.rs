@@ -34,7 +34,7 @@ async fn main() -> anyhow::Result<()> {
         .with_context(|| format!("configuration {}", args.config.display()))?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let server = atelier_devs3::start(config).await?;
+    let server = atelier_devs3::Server::start(config).await?;
     tracing::info!(endpoint = %server.endpoint, "object store ready");
     tokio::select! {
         _ = terminate.recv() => {}

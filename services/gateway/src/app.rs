@@ -161,6 +161,16 @@ impl App {
         self.process.shutdown.finish().await;
         Ok(())
     }
+
+    /// Serves both listeners until shutdown.
+    ///
+    /// # Errors
+    /// If the configuration is not valid, or a port is in use.
+    pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
+        let (public, internal) = (bind(config.listen).await?, bind(config.metrics_listen).await?);
+        tracing::info!(listen = %config.listen, metrics = %config.metrics_listen, "listening");
+        Self::new(config, process)?.serve_on(public, internal).await
+    }
 }
 
 /// The OpenAPI document of everything that the gateway forwards, merged from the services' documents.
@@ -180,16 +190,6 @@ pub fn metrics() -> Metrics {
     limits::register(&process.metrics);
     tls::Gauges::register(&process.metrics);
     process.metrics
-}
-
-/// Serves both listeners until shutdown.
-///
-/// # Errors
-/// If the configuration is not valid, or a port is in use.
-pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
-    let (public, internal) = (bind(config.listen).await?, bind(config.metrics_listen).await?);
-    tracing::info!(listen = %config.listen, metrics = %config.metrics_listen, "listening");
-    App::new(config, process)?.serve_on(public, internal).await
 }
 
 async fn bind(listen: SocketAddr) -> anyhow::Result<TcpListener> {

@@ -35,7 +35,7 @@ mod tls;
 mod transport;
 mod upstream;
 
-pub use app::{App, metrics, openapi, serve};
+pub use app::{App, metrics, openapi};
 pub use config::{Apps, Config, CookieKey, Limits, Services};
 pub use cors::Cors;
 pub use limits::SharedLimits;

@@ -3,7 +3,7 @@
 
 use std::{io::Write, time::Duration};
 
-use atelier_gateway::{Config, metrics, openapi, serve};
+use atelier_gateway::{App, Config, metrics, openapi};
 use clap::Parser;
 use service::{Cli, Command, Process, cli, config, telemetry};
 
@@ -17,7 +17,7 @@ async fn main() -> anyhow::Result<()> {
             telemetry::init();
             let config: Config = config::load(config.as_deref())?;
             let drain = Duration::from_secs(config.drain_seconds.into());
-            serve(config, Process::draining(drain)?).await
+            App::serve(config, Process::draining(drain)?).await
         }
         Command::Migrate { .. } => Ok(()),
         Command::Metrics => cli::print_metrics(&metrics()),

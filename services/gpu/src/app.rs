@@ -250,6 +250,17 @@ impl App {
     pub fn clusters(&self) -> &Clusters {
         &self.state.clusters
     }
+
+    /// Serves until shutdown begins.
+    ///
+    /// # Errors
+    /// If the configuration is not valid or the address cannot be bound.
+    pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
+        let (listen, shutdown) = (config.listen, process.shutdown.clone());
+        let app = Self::new(config, process)?;
+        app.start_workers();
+        service::serve(listen, app.router(), &shutdown).await
+    }
 }
 
 /// Adds what the service calls to the dependencies of the process.
@@ -333,15 +344,4 @@ pub fn metrics() -> Metrics {
     monitoring::MonitoringMetrics::default().register(&process.metrics);
     ssh::SshMetrics::default().register(&process.metrics);
     process.metrics
-}
-
-/// Serves until shutdown begins.
-///
-/// # Errors
-/// If the configuration is not valid or the address cannot be bound.
-pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
-    let (listen, shutdown) = (config.listen, process.shutdown.clone());
-    let app = App::new(config, process)?;
-    app.start_workers();
-    service::serve(listen, app.router(), &shutdown).await
 }

@@ -41,7 +41,7 @@ pub mod usage;
 
 use sqlx::migrate::Migrator;
 
-pub use app::{App, metrics, openapi, serve};
+pub use app::{App, metrics, openapi};
 pub use catalogue::{EnvVar, Template, TemplatePort};
 pub use config::{
     Apps, BudgetsConfig, Config, EventsConfig, HoldsConfig, IdleConfig, LogArchiveConfig, MonitoringConfig,

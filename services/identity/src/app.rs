@@ -89,6 +89,17 @@ impl App {
             });
         }
     }
+
+    /// Serves until shutdown.
+    ///
+    /// # Errors
+    /// If the configuration is not valid, or the address cannot be bound.
+    pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
+        let (listen, shutdown) = (config.listen, process.shutdown.clone());
+        let app = Self::new(config, process)?;
+        app.start_workers();
+        service::serve(listen, app.router(), &shutdown).await
+    }
 }
 
 /// The metrics of the process, for their description.
@@ -98,17 +109,6 @@ pub fn metrics() -> Metrics {
     db::describe_metrics(&process.metrics);
     audit::register_metrics(&process.metrics);
     process.metrics
-}
-
-/// Serves until shutdown.
-///
-/// # Errors
-/// If the configuration is not valid, or the address cannot be bound.
-pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
-    let (listen, shutdown) = (config.listen, process.shutdown.clone());
-    let app = App::new(config, process)?;
-    app.start_workers();
-    service::serve(listen, app.router(), &shutdown).await
 }
 
 fn routes() -> OpenApiRouter<AppState> {

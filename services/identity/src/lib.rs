@@ -33,7 +33,7 @@ mod user;
 
 use sqlx::migrate::Migrator;
 
-pub use app::{App, metrics, openapi, serve};
+pub use app::{App, metrics, openapi};
 pub use config::{
     BootstrapAdmin, ClaimRule, Config, MembershipRule, OidcProvider, PasskeyConfig, PasswordConfig,
     SessionConfig, SigningConfig,

@@ -146,6 +146,31 @@ impl App {
             }
         });
     }
+
+    /// Serves until the process shuts down.
+    ///
+    /// # Errors
+    /// If the configuration is not valid or an address cannot be bound.
+    pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
+        let (listen, worker_listen) = (config.listen, config.worker_listen);
+        let broker_listen = config.mq.as_ref().map(|mq| mq.auth_listen);
+        let shutdown = process.shutdown.clone();
+        let app = Self::new(config, process)?;
+        app.start_workers();
+        let (public, workers) = (app.router(), app.worker_router());
+        let broker = async {
+            match broker_listen {
+                Some(listen) => service::serve(listen, app.broker_router(), &shutdown).await,
+                None => Ok(()),
+            }
+        };
+        tokio::try_join!(
+            service::serve(listen, public, &shutdown),
+            service::serve(worker_listen, workers, &shutdown),
+            broker,
+        )?;
+        Ok(())
+    }
 }
 
 /// The metrics of the process, for their description.
@@ -156,31 +181,6 @@ pub fn metrics() -> Metrics {
     audit::register_metrics(&process.metrics);
     JobMetrics::register(&process.metrics);
     process.metrics
-}
-
-/// Serves until the process shuts down.
-///
-/// # Errors
-/// If the configuration is not valid or an address cannot be bound.
-pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
-    let (listen, worker_listen) = (config.listen, config.worker_listen);
-    let broker_listen = config.mq.as_ref().map(|mq| mq.auth_listen);
-    let shutdown = process.shutdown.clone();
-    let app = App::new(config, process)?;
-    app.start_workers();
-    let (public, workers) = (app.router(), app.worker_router());
-    let broker = async {
-        match broker_listen {
-            Some(listen) => service::serve(listen, app.broker_router(), &shutdown).await,
-            None => Ok(()),
-        }
-    };
-    tokio::try_join!(
-        service::serve(listen, public, &shutdown),
-        service::serve(worker_listen, workers, &shutdown),
-        broker,
-    )?;
-    Ok(())
 }
 
 fn routes() -> OpenApiRouter<AppState> {

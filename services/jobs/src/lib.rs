@@ -45,7 +45,7 @@ mod worker;
 
 use sqlx::migrate::Migrator;
 
-pub use app::{App, metrics, openapi, serve};
+pub use app::{App, metrics, openapi};
 pub use config::{
     Config, EndedConfig, FleetConfig, LimitsConfig, MqConfig, SchedulerConfig, StreamsConfig, WebhooksConfig,
 };

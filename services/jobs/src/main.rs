@@ -1,10 +1,10 @@
 //! The jobs service's process.
 
-use atelier_jobs::{Config, MIGRATIONS, NAME, metrics, openapi, serve};
+use atelier_jobs::{App, Config, MIGRATIONS, NAME, metrics, openapi};
 use clap::Parser;
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let migrate = async |config: Config| config.database.migrate(NAME, &MIGRATIONS).await;
-    service::Cli::parse().run(serve, migrate, openapi, metrics).await
+    service::Cli::parse().run(App::serve, migrate, openapi, metrics).await
 }

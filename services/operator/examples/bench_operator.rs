@@ -72,7 +72,7 @@ fn main() -> anyhow::Result<()> {
         match (&args.operator, args.listen) {
             (Some(kubeconfig), Some(listen)) => {
                 let config = config(kubeconfig.clone(), listen);
-                Box::pin(atelier_operator::serve(config, service::Process::on_signal()?)).await
+                Box::pin(atelier_operator::App::serve(config, service::Process::on_signal()?)).await
             }
             _ => Box::pin(measure(&args)).await,
         }
@@ -111,7 +111,7 @@ async fn measure(args: &Args) -> anyhow::Result<()> {
             node
         })
         .collect();
-    let cluster = devcluster::start(config).await?;
+    let cluster = devcluster::Cluster::start(config).await?;
     let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig_path())?;
     let kube = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
     let client = Client::try_from(kube)?;

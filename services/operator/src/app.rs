@@ -83,6 +83,22 @@ impl App {
         self.replica.start_workers(&self.process.workers);
         self.state.start_workers(&self.process.workers);
     }
+
+    /// Runs the operator and its API until shutdown.
+    ///
+    /// # Errors
+    /// If the cluster's credentials cannot be read, the definitions cannot be installed, or the address cannot be bound.
+    pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
+        let shutdown = process.shutdown.clone();
+        let app = Self::new(&config, process).await?;
+        if config.install {
+            controller::install(&app.client)
+                .await
+                .context("cannot install the custom resource definitions")?;
+        }
+        app.start_workers();
+        service::serve(config.listen, app.router(), &shutdown).await
+    }
 }
 
 /// The metrics of the process, for their description.
@@ -91,18 +107,4 @@ pub fn metrics() -> ServiceMetrics {
     let process = Process::default();
     process.metrics.register(|registry| Metrics::default().register(registry));
     process.metrics
-}
-
-/// Runs the operator and its API until shutdown.
-///
-/// # Errors
-/// If the cluster's credentials cannot be read, the definitions cannot be installed, or the address cannot be bound.
-pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
-    let shutdown = process.shutdown.clone();
-    let app = App::new(&config, process).await?;
-    if config.install {
-        controller::install(&app.client).await.context("cannot install the custom resource definitions")?;
-    }
-    app.start_workers();
-    service::serve(config.listen, app.router(), &shutdown).await
 }

@@ -24,7 +24,7 @@ pub mod storage;
 pub mod tenant;
 pub mod unit;
 
-pub use app::{metrics, serve};
+pub use app::{App, metrics};
 pub use config::Config;
 pub use error::Error;
 pub use http::openapi;

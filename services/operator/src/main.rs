@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use atelier_operator::{Config, definitions_yaml, metrics, openapi, serve};
+use atelier_operator::{App, Config, definitions_yaml, metrics, openapi};
 use clap::{Parser, Subcommand};
 use service::{Process, cli, config, telemetry};
 
@@ -56,7 +56,7 @@ async fn main() -> anyhow::Result<()> {
         Command::Serve { config: file } => {
             telemetry::init();
             let config: Config = config::load(file.as_deref())?;
-            Box::pin(serve(config, Process::on_signal()?)).await
+            Box::pin(App::serve(config, Process::on_signal()?)).await
         }
         Command::Install { config: file } => {
             telemetry::init();

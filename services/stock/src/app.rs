@@ -69,6 +69,18 @@ impl App {
         self.audit.start(&state.db, &self.process, NAME);
         state.auth().verifier.start(workers, NAME);
     }
+
+    /// Serves until shutdown.
+    ///
+    /// # Errors
+    /// If the configuration is not valid or the address is in use.
+    pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
+        let app = Self::new(config, process)?;
+        app.start_workers();
+        service::serve(app.listen, app.router(), &app.process.shutdown).await?;
+        app.state.db.close().await;
+        Ok(())
+    }
 }
 
 fn routes() -> OpenApiRouter<AppState> {
@@ -105,16 +117,4 @@ pub fn metrics() -> Metrics {
     audit::register_metrics(&process.metrics);
     StockMetrics::register(&process.metrics);
     process.metrics
-}
-
-/// Serves until shutdown.
-///
-/// # Errors
-/// If the configuration is not valid or the address is in use.
-pub async fn serve(config: Config, process: Process) -> anyhow::Result<()> {
-    let app = App::new(config, process)?;
-    app.start_workers();
-    service::serve(app.listen, app.router(), &app.process.shutdown).await?;
-    app.state.db.close().await;
-    Ok(())
 }

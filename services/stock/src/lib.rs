@@ -38,7 +38,7 @@ mod state;
 
 use sqlx::migrate::Migrator;
 
-pub use app::{App, metrics, openapi, serve};
+pub use app::{App, metrics, openapi};
 pub use config::{Config, StockConfig};
 pub use error::Error;
 pub use state::AppState;

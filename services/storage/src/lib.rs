@@ -36,7 +36,7 @@ mod tenant;
 use sqlx::migrate::Migrator;
 
 pub use adoption::{AdoptedVolume, Adoption, Inventory, Names, adopt};
-pub use app::{App, metrics, openapi, serve};
+pub use app::{App, metrics, openapi};
 pub use config::{Config, LimitsConfig, ObjectStoreConfig, ReconcileConfig};
 pub use faults::Faults;
 

@@ -87,10 +87,10 @@ impl Platform {
 
     async fn with(db: Arc<TestDb>, telemetry: Option<TelemetryConfig>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let cluster = devcluster::start(cluster_config(folder.path())).await.unwrap();
+        let cluster = devcluster::Cluster::start(cluster_config(folder.path())).await.unwrap();
         let clusters = clusters(&cluster);
         start_operator(&cluster, telemetry.as_ref()).await;
-        let objects = devs3::start(devs3::Config {
+        let objects = devs3::Server::start(devs3::Config {
             listen: localhost(),
             data_dir: folder.path().join("objects"),
             admin_access_key: "ADMIN".into(),

@@ -76,14 +76,14 @@ impl Platform {
     /// Starts everything, adds the stock, and waits until it is available.
     pub async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let cluster = devcluster::start(cluster_config(folder.path())).await.unwrap();
+        let cluster = devcluster::Cluster::start(cluster_config(folder.path())).await.unwrap();
         let kube = kube_client(cluster.kubeconfig_path().to_owned()).await;
         controller::install(&kube).await.unwrap();
         let db = TestDb::new();
         let stock_database = db.service(atelier_stock::NAME, &atelier_stock::MIGRATIONS).await;
         let gpu_database = db.service(atelier_gpu::NAME, &atelier_gpu::MIGRATIONS).await;
         let storage_database = db.service(atelier_storage::NAME, &atelier_storage::MIGRATIONS).await;
-        let objects = devs3::start(devs3::Config {
+        let objects = devs3::Server::start(devs3::Config {
             listen: ([127, 0, 0, 1], 0).into(),
             data_dir: folder.path().join("objects"),
             admin_access_key: OBJECTS_KEY.into(),

@@ -1,6 +1,6 @@
 //! Clusters and clients for tests, and waiting for conditions.
 
-use atelier_devcluster::{Cluster, Config, NodeConfig, start};
+use atelier_devcluster::{Cluster, Config, NodeConfig};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, ServiceAccount};
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, PostParams};
@@ -74,7 +74,7 @@ impl Test {
         let dir = tempfile::tempdir().unwrap();
         let mut config = Config::new(dir.path().join("data"));
         change(&mut config);
-        let cluster = start(config).await.unwrap();
+        let cluster = Cluster::start(config).await.unwrap();
         let client = client(&cluster.url, &cluster.token).await;
         Self { client, namespace: "default".to_owned(), id: "test".to_owned(), cluster: Some(cluster), dir }
     }

@@ -47,7 +47,7 @@ impl Store {
 
     /// The development store on the data in `folder`.
     pub(crate) async fn embedded(folder: tempfile::TempDir) -> Self {
-        let server = atelier_devs3::start(config(folder.path())).await.unwrap();
+        let server = atelier_devs3::Server::start(config(folder.path())).await.unwrap();
         Self {
             endpoint: server.endpoint.clone(),
             access_key: ADMIN_KEY.into(),

@@ -85,6 +85,6 @@ async fn a_taken_port_is_a_clear_error() {
     let other = tempfile::tempdir().unwrap();
     let mut config = config(other.path());
     config.listen = store.endpoint.trim_start_matches("http://").parse().unwrap();
-    let error = atelier_devs3::start(config).await.err().unwrap();
+    let error = atelier_devs3::Server::start(config).await.err().unwrap();
     assert!(format!("{error:#}").contains("cannot listen on 127.0.0.1:"), "{error:#}");
 }

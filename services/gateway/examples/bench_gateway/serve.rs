@@ -79,9 +79,9 @@ pub(crate) async fn run(service: &str) {
     let process = service::Process::on_signal().unwrap();
     match serde_json::from_str(service).unwrap() {
         Service::Gateway(gateway) => {
-            Box::pin(atelier_gateway::serve(gateway.config(), process)).await.unwrap();
+            Box::pin(atelier_gateway::App::serve(gateway.config(), process)).await.unwrap();
         }
-        Service::Stock(stock) => Box::pin(atelier_stock::serve(stock.config(), process)).await.unwrap(),
+        Service::Stock(stock) => Box::pin(atelier_stock::App::serve(stock.config(), process)).await.unwrap(),
     }
 }
 

@@ -87,5 +87,5 @@ impl Service {
 pub(crate) async fn run(service: &str) {
     let service: Service = serde_json::from_str(service).unwrap();
     let process = service::Process::on_signal().unwrap();
-    Box::pin(atelier_gpu::serve(service.config(), process)).await.unwrap();
+    Box::pin(atelier_gpu::App::serve(service.config(), process)).await.unwrap();
 }

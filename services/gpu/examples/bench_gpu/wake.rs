@@ -20,7 +20,7 @@ pub(crate) async fn start_cluster(folder: &Path) -> (devcluster::Cluster, Client
     let mut config = devcluster::Config::new(folder);
     config.journal = false;
     config.nodes = vec![devcluster::NodeConfig::fake("node-1")];
-    let cluster = devcluster::start(config).await.unwrap();
+    let cluster = devcluster::Cluster::start(config).await.unwrap();
     let kubeconfig = kube::config::Kubeconfig::read_from(cluster.kubeconfig_path()).unwrap();
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
     let kube = Client::try_from(config).unwrap();

@@ -354,7 +354,7 @@ pub(crate) async fn start_objects(folder: &std::path::Path, port: u16) -> devs3:
         admin_secret_key: "secret-of-admin".into(),
         region: "default".into(),
     };
-    devs3::start(config).await.unwrap()
+    devs3::Server::start(config).await.unwrap()
 }
 
 fn log_archive(endpoint: &str) -> LogArchiveConfig {
@@ -379,7 +379,7 @@ pub(crate) async fn start_cluster(folder: &std::path::Path) -> (devcluster::Clus
     config.journal = false;
     config.nodes = vec![devcluster::NodeConfig::new("node-1")];
     config.images = vec![devcluster::ImageConfig::new("shell:*", ["sh"])];
-    let cluster = devcluster::start(config).await.unwrap();
+    let cluster = devcluster::Cluster::start(config).await.unwrap();
     let kubeconfig = kube::config::Kubeconfig::read_from(cluster.kubeconfig_path()).unwrap();
     let options = kube::config::KubeConfigOptions::default();
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();

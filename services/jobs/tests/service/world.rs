@@ -122,7 +122,7 @@ impl World {
 }
 
 async fn object_store(folder: &tempfile::TempDir, listen: &str) -> devs3::Server {
-    devs3::start(devs3::Config {
+    devs3::Server::start(devs3::Config {
         listen: listen.parse().unwrap(),
         data_dir: folder.path().join("objects"),
         admin_access_key: "ADMIN".into(),

@@ -207,7 +207,7 @@ impl Lab {
             None => {
                 let mut config = dev_config(folder.path());
                 change(&mut config);
-                let cluster = devcluster::start(config).await.unwrap();
+                let cluster = devcluster::Cluster::start(config).await.unwrap();
                 let kubeconfig = cluster.kubeconfig_path().to_path_buf();
                 (Some(cluster), kubeconfig, None)
             }

@@ -47,7 +47,7 @@ impl Cluster {
         for user in [SERVICE, STRANGER] {
             config.tokens.push(TokenConfig { token: user.into(), user: user.into(), groups: vec![] });
         }
-        let cluster = devcluster::start(config).await.unwrap();
+        let cluster = devcluster::Cluster::start(config).await.unwrap();
         let kubeconfig = Kubeconfig::read_from(cluster.kubeconfig_path()).unwrap();
         let config =
             kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();

@@ -258,7 +258,7 @@ async fn object_store(folder: &tempfile::TempDir) -> (ObjectStoreConfig, Option<
         let variable = |name: &str| std::env::var(name).unwrap();
         return (config(endpoint, variable("RGW_ACCESS_KEY"), variable("RGW_SECRET_KEY")), None);
     }
-    let server = devs3::start(devs3::Config {
+    let server = devs3::Server::start(devs3::Config {
         listen: "127.0.0.1:0".parse().unwrap(),
         data_dir: folder.path().join("objects"),
         admin_access_key: "ADMIN".into(),
@@ -273,7 +273,7 @@ async fn object_store(folder: &tempfile::TempDir) -> (ObjectStoreConfig, Option<
 async fn start_cluster(folder: &tempfile::TempDir) -> (devcluster::Cluster, kube::Client) {
     let mut config = devcluster::Config::new(folder.path().join("cluster"));
     config.tokens.push(TokenConfig { token: SERVICE.into(), user: SERVICE.into(), groups: vec![] });
-    let cluster = devcluster::start(config).await.unwrap();
+    let cluster = devcluster::Cluster::start(config).await.unwrap();
     let kubeconfig = kube::config::Kubeconfig::read_from(cluster.kubeconfig_path()).unwrap();
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
     let client = kube::Client::try_from(config).unwrap();

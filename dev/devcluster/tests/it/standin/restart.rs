@@ -1,7 +1,7 @@
 //! Restarts: after a graceful stop, a kill of the process, an incomplete journal.
 
 use crate::support::*;
-use atelier_devcluster::{Config, NodeConfig, start};
+use atelier_devcluster::{Cluster, Config, NodeConfig};
 use futures::StreamExt;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
@@ -152,7 +152,7 @@ async fn an_incomplete_last_line_of_the_journal_is_ignored() {
     let dir = tempfile::tempdir().unwrap();
     let mut config = Config::new(dir.path());
     config.nodes.push(NodeConfig::fake("f1"));
-    let cluster = start(config.clone()).await.unwrap();
+    let cluster = Cluster::start(config.clone()).await.unwrap();
     let maps: Api<ConfigMap> = Api::namespaced(client(&cluster.url, &cluster.token).await, "default");
     create(&maps, json!({ "metadata": { "name": "a" }, "data": { "k": "v" } })).await;
     let gone_map = create(&maps, json!({ "metadata": { "name": "b" } })).await;
@@ -162,7 +162,7 @@ async fn an_incomplete_last_line_of_the_journal_is_ignored() {
         std::fs::OpenOptions::new().append(true).open(dir.path().join("journal.jsonl")).unwrap();
     journal.write_all(b"{\"k\":\"configmaps\",\"o\":{\"metadata\":{\"na").unwrap();
     drop(journal);
-    let cluster = start(config).await.unwrap();
+    let cluster = Cluster::start(config).await.unwrap();
     let maps: Api<ConfigMap> = Api::namespaced(client(&cluster.url, &cluster.token).await, "default");
     assert_eq!(maps.get("a").await.unwrap().data.unwrap()["k"], "v");
     assert!(maps.get_opt("b").await.unwrap().is_none());
@@ -182,7 +182,7 @@ async fn unknown_configuration_is_refused() {
 #[tokio::test]
 async fn a_watcher_continues_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
-    let first = start(Config::new(dir.path())).await.unwrap();
+    let first = Cluster::start(Config::new(dir.path())).await.unwrap();
     let client = client_of(first.kubeconfig_path()).await;
     let maps: Api<ConfigMap> = Api::namespaced(client, "default");
     let mut names =
@@ -198,7 +198,7 @@ async fn a_watcher_continues_after_a_restart() {
     create(&pods, pod("later", "sh:1", json!({}))).await;
     let listen = first.url.trim_start_matches("http://").parse().unwrap();
     first.stop().await;
-    let second = start(Config { listen, ..Config::new(dir.path()) }).await.unwrap();
+    let second = Cluster::start(Config { listen, ..Config::new(dir.path()) }).await.unwrap();
     create(&maps, json!({ "metadata": { "name": "after" } })).await;
     tokio::time::timeout(std::time::Duration::from_secs(30), seen("after")).await.unwrap();
     second.stop().await;
