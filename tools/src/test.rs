@@ -84,7 +84,8 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
             false => Ok(()),
         }
     };
-    let done = finish(cargo, files).await.and_then(|()| xtask::pace::record("running the cases", begun));
+    let done =
+        Box::pin(finish(cargo, files)).await.and_then(|()| xtask::pace::record("running the cases", begun));
     rgw.stop().await;
     postgres.stop().await;
     done

@@ -316,10 +316,10 @@ impl Drop for Broker {
 /// # Errors
 /// If they do not end.
 pub async fn end_leftovers(folder: &Path) -> anyhow::Result<()> {
-    let mark = format!("{MARK}={}", std::path::absolute(folder)?.join("data").display());
+    let folder = std::path::absolute(folder)?;
     let begun = Instant::now();
     loop {
-        let left = processes_with(&mark);
+        let left = processes(&folder);
         if left.is_empty() {
             return Ok(());
         }
@@ -334,12 +334,14 @@ pub async fn end_leftovers(folder: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// The processes with this variable. One that has ended has none.
-fn processes_with(variable: &str) -> Vec<Pid> {
+/// The processes of the node with this folder, an absolute path. One that has ended is none. Linux only: elsewhere none are found.
+#[must_use]
+pub fn processes(folder: &Path) -> Vec<Pid> {
+    let mark = format!("{MARK}={}", folder.join("data").display());
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let has = |process: &std::fs::DirEntry| {
         let variables = std::fs::read(process.path().join("environ")).unwrap_or_default();
-        variables.split(|byte| *byte == 0).any(|one| one == variable.as_bytes())
+        variables.split(|byte| *byte == 0).any(|one| one == mark.as_bytes())
     };
     let pid = |process: std::fs::DirEntry| process.file_name().to_str()?.parse().ok().map(Pid::from_raw);
     processes.filter(has).filter_map(pid).collect()

@@ -144,7 +144,8 @@ async fn work_that_outlasts_its_lease_is_not_started_twice() {
     let _ = member.post("/v1/storages", body).await.expect(202);
     let mut admin = world.db.admin().await;
     eventually("the lease has been renewed beyond its first end", async || {
-        let renewed = "select lease_until > updated_at + interval '2.5 seconds' from storage.storages";
+        let renewed =
+            "select coalesce(lease_until > updated_at + interval '2.5 seconds', false) from storage.storages";
         let renewed: bool = sqlx::query_scalar(renewed).fetch_one(&mut admin).await.unwrap();
         renewed.then_some(())
     })

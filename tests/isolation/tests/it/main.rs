@@ -12,3 +12,4 @@ mod policies;
 mod queries;
 mod services;
 mod tokens;
+mod traces;

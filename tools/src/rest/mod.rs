@@ -1,6 +1,8 @@
 //! `cargo xtask rest`: what a running platform costs while nobody uses it: transactions and written rows in Postgres within a minute,
 //! and memory. Fails above limits.
 
+mod memory;
+
 use std::{
     path::{Path, PathBuf},
     time::Duration,
@@ -11,6 +13,7 @@ use nix::unistd::Pid;
 use sqlx::{Connection, PgConnection, postgres::PgConnectOptions};
 use tokio::time::sleep;
 
+use self::memory::Memory;
 use crate::{
     config::Config,
     postgres, process, programs,
@@ -24,7 +27,7 @@ const MAX_COMMITS: i64 = 60;
 const MAX_ROLLBACKS: i64 = 60;
 /// Rows that are written in this time, at most; without the samples of instances that run, as the worker of jobs does.
 const MAX_WRITES: i64 = 10;
-/// Memory (PSS) in MiB, at most: the services, Postgres, RabbitMQ. In debug builds two thirds of the services' are file-backed
+/// Memory in MiB, at most: the services, Postgres, RabbitMQ. In debug builds two thirds of the services' are file-backed
 /// pages of their executables.
 const MAX_MEMORY: [u64; 3] = [540, 120, 110];
 
@@ -99,27 +102,22 @@ async fn count(connect: &PgConnectOptions) -> anyhow::Result<Counted> {
 
 /// Memory in MiB of the programs of the platform with this data, of Postgres and of RabbitMQ. Linux only.
 fn memory(data: &Path) -> anyhow::Result<[u64; 3]> {
-    let programs = programs::folder()?;
-    let mut found = [0; 3];
-    let postgres = postgres::running(&data.join("postgres")).context("Postgres does not run")?;
-    for pid in std::iter::once(postgres).chain(process::children(postgres)) {
-        found[1] += process::memory(pid).unwrap_or_default();
-    }
+    let folder = programs::folder()?;
+    let [mut programs, mut postgres, mut broker] = <[Memory; 3]>::default();
     for process in std::fs::read_dir("/proc")?.flatten() {
-        let Some(pid) = process.file_name().to_str().and_then(|name| name.parse().ok()).map(Pid::from_raw)
-        else {
-            continue;
-        };
-        if belongs(&process.path(), &programs, data) {
-            found[0] += process::memory(pid).unwrap_or_default();
-        }
-        let variables = std::fs::read(process.path().join("environ")).unwrap_or_default();
-        let mark = format!("RABBITMQ_MNESIA_BASE={}/rabbitmq/data", data.display());
-        if variables.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes()) {
-            found[2] += process::memory(pid).unwrap_or_default();
+        let pid = process.file_name().to_str().and_then(|name| name.parse().ok()).map(Pid::from_raw);
+        if let Some(pid) = pid.filter(|_| belongs(&process.path(), &folder, data)) {
+            programs.add(pid);
         }
     }
-    Ok(found.map(|bytes| bytes / (1024 * 1024)))
+    let server = postgres::running(&data.join("postgres")).context("Postgres does not run")?;
+    for pid in std::iter::once(server).chain(process::children(server)) {
+        postgres.add(pid);
+    }
+    for pid in rabbitmq::processes(&data.join("rabbitmq")) {
+        broker.add(pid);
+    }
+    Ok([programs, postgres, broker].map(|memory| memory.mib()))
 }
 
 /// Whether a process is a program of the platform with this data: its configuration is there.
