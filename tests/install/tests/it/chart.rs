@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use atelier_install_tests::{
+use crate::support::{
     callers_are_known,
     chart::{Chart, Pod, rendered, sample_secret},
     root,

@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use atelier_install_tests::{callers_are_known, program, root};
+use crate::support::{callers_are_known, program, root};
 use serde_json::Value;
 
 /// Services, and the files that they are started with.

@@ -4,10 +4,11 @@
 
 mod chart;
 mod compose;
+mod support;
 
 /// Not a case of its own: see `program::start`.
 #[test]
 #[ignore = "a process of other cases"]
 fn reads_its_configuration() {
-    atelier_install_tests::program::in_process();
+    crate::support::program::in_process();
 }

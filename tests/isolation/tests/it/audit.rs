@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use atelier_isolation_tests::{Platform, Tenant, two_tenants};
+use crate::support::{Platform, Tenant, two_tenants};
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection};

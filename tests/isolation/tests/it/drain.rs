@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::support::{Person, Platform};
 use atelier_admin::{Gateway, drain};
-use atelier_isolation_tests::{Person, Platform};
 use serde_json::json;
 use testkit::eventually;
 

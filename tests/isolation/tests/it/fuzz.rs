@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use atelier_isolation_tests::{Operation, Platform, Right, Tenant, operations, two_tenants};
+use crate::support::{Operation, Platform, Right, Tenant, operations, two_tenants};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -146,7 +146,7 @@ async fn generated_requests_get_documented_responses() {
     let deletes = |one: &Operation| one.method == Method::DELETE;
     let signed_in = async || {
         // access tokens are short-lived
-        let token = async |person: &atelier_isolation_tests::Person| {
+        let token = async |person: &crate::support::Person| {
             person.sign_in(&platform.gateway).await.str("access_token").to_owned()
         };
         let administrator = platform.sign_in_administrator().await;

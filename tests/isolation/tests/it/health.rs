@@ -1,6 +1,6 @@
 //! The health of the whole platform, as an administrator reads it.
 
-use atelier_isolation_tests::{PASSWORD, Platform};
+use crate::support::{PASSWORD, Platform};
 use testkit::eventually;
 
 #[tokio::test(flavor = "multi_thread")]

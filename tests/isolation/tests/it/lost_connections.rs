@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use atelier_isolation_tests::{PASSWORD, Person, Platform};
+use crate::support::{PASSWORD, Person, Platform};
 use futures::{FutureExt as _, future::join_all};
 use reqwest::Method;
 use serde_json::{Value, json};

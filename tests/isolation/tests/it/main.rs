@@ -1,6 +1,10 @@
 //! What separates tenants, over all operations of the API.
 
-#![expect(clippy::unwrap_used, reason = "a failed assertion is the point of a test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a failed assertion is the point of a test, which runs on the real clock"
+)]
 
 mod audit;
 mod drain;
@@ -11,5 +15,6 @@ mod matrix;
 mod policies;
 mod queries;
 mod services;
+mod support;
 mod tokens;
 mod traces;

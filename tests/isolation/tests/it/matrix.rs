@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use atelier_isolation_tests::{
+use crate::support::{
     Answer, Caller, Operation, Person, Place, Platform, Right, Slot, Tenant, Which, audited, changes,
     operations, rows_of, send, two_tenants,
 };

@@ -1,6 +1,6 @@
 //! Row-level security, as the catalogue of Postgres states it.
 
-use atelier_isolation_tests::{Rows, SCHEMAS};
+use crate::support::{Rows, SCHEMAS};
 use sqlx::{PgConnection, Row};
 
 /// Tables that name tenants or users and are open to all requests, each with the reason.

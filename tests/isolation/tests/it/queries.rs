@@ -7,7 +7,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use atelier_isolation_tests::{Platform, SCHEMAS, Tenant, predicates, rows_in, rows_of, two_tenants};
+use crate::support::{Platform, SCHEMAS, Tenant, predicates, rows_in, rows_of, two_tenants};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row, ValueRef, error::DatabaseError};
 use testkit::TestDb;

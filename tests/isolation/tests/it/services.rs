@@ -1,7 +1,7 @@
 //! Calls between services: each internal operation accepts the services that may call it, and verifies the user in whose
 //! request they call as it would verify a caller.
 
-use atelier_isolation_tests::{Platform, two_tenants};
+use crate::support::{Platform, two_tenants};
 use auth::{Subject, internal_rule};
 use reqwest::Method;
 use serde_json::{Value, json};

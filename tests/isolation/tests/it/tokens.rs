@@ -1,6 +1,6 @@
 //! Tokens: no operation accepts one that is not valid, or whose role is too low.
 
-use atelier_isolation_tests::{
+use crate::support::{
     Answer, Caller, Operation, Person, Platform, Right, Tenant, changes, operations, rows_of, send,
     two_tenants,
 };

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use atelier_isolation_tests::{PASSWORD, Person, Platform};
+use crate::support::{PASSWORD, Person, Platform};
 use serde_json::{Value, json};
 use testkit::{Client, Collector, ReceivedSpan, eventually};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use atelier_platform_tests::{Platform, SMALL};
+use crate::support::{Platform, SMALL};
 use ids::TenantId;
 use serde_json::{Value, json};
 use testkit::within;

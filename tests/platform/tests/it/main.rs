@@ -9,4 +9,5 @@
 mod lost_nodes;
 mod model;
 mod restore;
+mod support;
 mod users;

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use atelier_platform_tests::{NODES, Platform, RunEvidence};
+use crate::support::{NODES, Platform, RunEvidence};
 use ids::TenantId;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use reqwest::Method;

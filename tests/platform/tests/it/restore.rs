@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
+use crate::support::{BUCKET, LARGE, Platform, SMALL, VOLUME};
 use atelier_admin::{adopt, backup, check, evict, restore};
-use atelier_platform_tests::{BUCKET, LARGE, Platform, SMALL, VOLUME};
 use ids::{StorageId, TenantId};
 use jiff::Timestamp;
 use reqwest::Method;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use atelier_platform_tests::{LARGE, SMALL};
+use crate::support::{LARGE, SMALL};
 use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
 use reqwest::Method;
 use serde_json::{Value, json};

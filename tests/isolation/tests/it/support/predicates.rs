@@ -11,7 +11,7 @@ const BEFORE: [&str; 7] = ["where", "and", "or", "on", "not", "when", "("];
 /// Returns where the statement requires that a tenant's column equals something: `m.tenant_id = $1`. Assignments are
 /// none.
 #[must_use]
-pub fn predicates(sql: &str) -> Vec<Range<usize>> {
+pub(crate) fn predicates(sql: &str) -> Vec<Range<usize>> {
     let tokens = tokens(sql);
     let text = |n: usize| tokens.get(n).map_or("", |token| &sql[token.clone()]);
     let is_column = |n: usize| COLUMNS.contains(&text(n).rsplit('.').next().unwrap_or_default());

@@ -1,13 +1,7 @@
 //! The chart and the compose file as the services see them: what both of them configure, each service accepts.
 
-#![expect(
-    clippy::missing_panics_doc,
-    clippy::unwrap_used,
-    reason = "a test that cannot be set up must fail loudly"
-)]
-
-pub mod chart;
-pub mod program;
+pub(crate) mod chart;
+pub(crate) mod program;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -15,7 +9,7 @@ use serde_json::Value;
 
 /// The repository's root folder.
 #[must_use]
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     let mut path = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     path.pop();
     path.pop();
@@ -24,7 +18,7 @@ pub fn root() -> PathBuf {
 
 /// Checks that whoever calls a service is among its callers, with the same token. `configurations` are complete, by the
 /// names of the services; `host` is the host name of a service.
-pub fn callers_are_known(configurations: &BTreeMap<String, Value>, host: impl Fn(&str) -> String) {
+pub(crate) fn callers_are_known(configurations: &BTreeMap<String, Value>, host: impl Fn(&str) -> String) {
     let mut calls = 0;
     for (caller, configuration) in configurations {
         for (url, token) in endpoints(configuration) {

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 
 /// Name of the case that is such a process; see [`in_process`].
-pub const CASE: &str = "reads_its_configuration";
+pub(crate) const CASE: &str = "reads_its_configuration";
 
 const SERVICE: &str = "INSTALL_TEST_SERVICE";
 const FILE: &str = "INSTALL_TEST_FILE";
@@ -21,7 +21,7 @@ const MARK: &str = "the configuration is ";
 ///
 /// # Errors
 /// If the service does not accept the configuration.
-pub fn read(service: &str, file: &Path) -> anyhow::Result<Value> {
+pub(crate) fn read(service: &str, file: &Path) -> anyhow::Result<Value> {
     use service::config::load;
     let some = Some(file);
     match service {
@@ -45,7 +45,11 @@ pub fn read(service: &str, file: &Path) -> anyhow::Result<Value> {
 ///
 /// # Errors
 /// What the process says if the service does not accept the configuration.
-pub fn start(service: &str, file: &Path, variables: &BTreeMap<String, String>) -> anyhow::Result<Value> {
+pub(crate) fn start(
+    service: &str,
+    file: &Path,
+    variables: &BTreeMap<String, String>,
+) -> anyhow::Result<Value> {
     let output = Command::new(std::env::current_exe()?)
         .args(["--exact", CASE, "--ignored", "--nocapture"])
         .env_clear()
@@ -61,7 +65,7 @@ pub fn start(service: &str, file: &Path, variables: &BTreeMap<String, String>) -
 
 /// The process of [`start`]: prints the configuration, or fails.
 #[expect(clippy::print_stdout, reason = "read by the process that has started this one")]
-pub fn in_process() {
+pub(crate) fn in_process() {
     let (Some(service), Some(file)) = (std::env::var_os(SERVICE), std::env::var_os(FILE)) else { return };
     let configuration = read(service.to_str().unwrap(), &PathBuf::from(file)).unwrap();
     println!("\n{MARK}{configuration}");

@@ -12,14 +12,14 @@ use tokio::{
 
 /// Forwards connections to the replicas in turn. A connection to a replica that is killed breaks off.
 #[derive(Debug, Clone)]
-pub struct Balancer {
+pub(crate) struct Balancer {
     url: String,
     replicas: Arc<Mutex<Vec<String>>>,
 }
 
 impl Balancer {
     /// Listens, without replicas.
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let replicas = Arc::new(Mutex::new(Vec::<String>::new()));
@@ -46,17 +46,17 @@ impl Balancer {
 
     /// Base URL, without a trailing slash.
     #[must_use]
-    pub fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
     /// Adds the replica at this base URL.
-    pub fn add(&self, base: &str) {
+    pub(crate) fn add(&self, base: &str) {
         self.replicas.lock().unwrap().push(address(base));
     }
 
     /// Removes a replica.
-    pub fn remove(&self, base: &str) {
+    pub(crate) fn remove(&self, base: &str) {
         let address = address(base);
         self.replicas.lock().unwrap().retain(|replica| *replica != address);
     }

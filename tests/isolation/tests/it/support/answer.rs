@@ -9,19 +9,19 @@ const VOLATILE: [&str; 3] = ["x-request-id", "date", "ratelimit"];
 
 /// What a caller sees of an answer. The ids that were sent are replaced by their kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// HTTP status.
-    pub status: u16,
+    pub(crate) status: u16,
     /// Headers in the order of their names.
-    pub headers: Vec<(String, String)>,
+    pub(crate) headers: Vec<(String, String)>,
     /// The body.
-    pub body: String,
+    pub(crate) body: String,
 }
 
 impl Answer {
     /// `sent` has the kinds and values of the request's ids.
     #[must_use]
-    pub fn new(response: &Response, sent: &[(String, String)]) -> Self {
+    pub(crate) fn new(response: &Response, sent: &[(String, String)]) -> Self {
         let hide = |text: &str| {
             sent.iter().fold(text.to_owned(), |text, (kind, id)| text.replace(id, &format!("<{kind}>")))
         };
@@ -40,7 +40,7 @@ impl Answer {
 
     /// Whether the request did what it asks for, or only the state of its object refuses it.
     #[must_use]
-    pub fn is_effective(&self) -> bool {
+    pub(crate) fn is_effective(&self) -> bool {
         self.status < 400 || self.status == 409
     }
 }

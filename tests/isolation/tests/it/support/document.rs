@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// Where a request has an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub(crate) enum Place {
     /// A segment of the path.
     Path,
     /// A query parameter.
@@ -18,32 +18,32 @@ pub enum Place {
 
 /// An id that a request takes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Slot {
+pub(crate) struct Slot {
     /// Where it is.
-    pub place: Place,
+    pub(crate) place: Place,
     /// Name of the parameter, or JSON pointer into the body.
-    pub name: String,
+    pub(crate) name: String,
     /// The type's prefix on the wire (`inst`), or the name of the parameter if it has no typed id.
-    pub kind: String,
+    pub(crate) kind: String,
 }
 
 /// An operation of the API.
 #[derive(Debug, Clone)]
-pub struct Operation {
+pub(crate) struct Operation {
     /// `operationId`.
-    pub id: String,
+    pub(crate) id: String,
     /// HTTP method.
-    pub method: Method,
+    pub(crate) method: Method,
     /// Path template.
-    pub path: String,
+    pub(crate) path: String,
     /// Whether it needs an access token.
-    pub needs_token: bool,
+    pub(crate) needs_token: bool,
     /// Required query parameters that are not ids.
     pub(crate) texts: Vec<String>,
     /// Ids that each request has: those of the path, and required ones of the query and the body.
-    pub required: Vec<Slot>,
+    pub(crate) required: Vec<Slot>,
     /// Ids that a request may have.
-    pub optional: Vec<Slot>,
+    pub(crate) optional: Vec<Slot>,
     /// Schema of the body.
     pub(crate) body: Option<Value>,
     /// Whether the response may be `101 Switching Protocols`.
@@ -53,7 +53,7 @@ pub struct Operation {
 
 /// Returns the operations of a document, in its order.
 #[must_use]
-pub fn operations(document: Value) -> Vec<Operation> {
+pub(crate) fn operations(document: Value) -> Vec<Operation> {
     let document = Arc::new(document);
     let mut operations = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
@@ -116,7 +116,7 @@ impl Operation {
     }
 
     /// All ids.
-    pub fn slots(&self) -> impl Iterator<Item = &Slot> {
+    pub(crate) fn slots(&self) -> impl Iterator<Item = &Slot> {
         self.required.iter().chain(&self.optional)
     }
 

@@ -7,7 +7,7 @@ use testkit::TestDb;
 use uuid::Uuid;
 
 /// The services with a schema.
-pub const SCHEMAS: [&str; 5] = ["identity", "stock", "gpu", "storage", "jobs"];
+pub(crate) const SCHEMAS: [&str; 5] = ["identity", "stock", "gpu", "storage", "jobs"];
 
 /// Columns that change without a request: leases and schedules of workers, and what they measure.
 const VOLATILE: [&str; 15] = [
@@ -45,11 +45,11 @@ const MEASURED: [&str; 11] = [
 ];
 
 /// Rows by table.
-pub type Rows = BTreeMap<String, Vec<String>>;
+pub(crate) type Rows = BTreeMap<String, Vec<String>>;
 
 /// Returns a sentence for each row that was added, changed or removed.
 #[must_use]
-pub fn changes(before: &Rows, after: &Rows) -> Vec<String> {
+pub(crate) fn changes(before: &Rows, after: &Rows) -> Vec<String> {
     let missing = |rows: &Rows, others: &Rows, what| {
         let rows = rows.iter().flat_map(|(table, rows)| rows.iter().map(move |row| (table, row)));
         let gone = rows.filter(|(table, row)| !others[*table].contains(row));
@@ -59,12 +59,12 @@ pub fn changes(before: &Rows, after: &Rows) -> Vec<String> {
 }
 
 /// All rows that name one of the ids, by table, as a superuser sees them. Without those that workers write in between.
-pub async fn rows_of(db: &TestDb, ids: &[Uuid]) -> Rows {
+pub(crate) async fn rows_of(db: &TestDb, ids: &[Uuid]) -> Rows {
     rows_in(db, ids, &MEASURED).await
 }
 
 /// As [`rows_of`], of all tables but `except`.
-pub async fn rows_in(db: &TestDb, ids: &[Uuid], except: &[&str]) -> Rows {
+pub(crate) async fn rows_in(db: &TestDb, ids: &[Uuid], except: &[&str]) -> Rows {
     let mut conn: PgConnection = db.admin().await;
     let tables = "select format('%I.%I', table_schema, table_name) from information_schema.tables
                   where table_schema = any($2) and table_type = 'BASE TABLE' and table_name <> all($1)";
@@ -86,7 +86,7 @@ pub async fn rows_in(db: &TestDb, ids: &[Uuid], except: &[&str]) -> Rows {
 }
 
 /// How many entries the audit logs of all services have.
-pub async fn audited(db: &TestDb) -> i64 {
+pub(crate) async fn audited(db: &TestDb) -> i64 {
     let mut conn = db.admin().await;
     let counts = SCHEMAS.map(|schema| format!("(select count(*) from {schema}.audit_entries)"));
     let entries = format!("select {}", counts.join(" + "));

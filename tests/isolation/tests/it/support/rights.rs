@@ -1,10 +1,10 @@
 //! Who may send which request.
 
-use crate::{document::Operation, requests::reads};
+use super::{document::Operation, requests::reads};
 
 /// The least that a caller must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Right {
+pub(crate) enum Right {
     /// Anyone, without a token.
     Anyone,
     /// A user with any role in a tenant.
@@ -76,7 +76,7 @@ const PERSONAL: [&str; 21] = [
 impl Right {
     /// What the operation requires. By default viewers read and members write.
     #[must_use]
-    pub fn of(operation: &Operation) -> Self {
+    pub(crate) fn of(operation: &Operation) -> Self {
         let id = operation.id.as_str();
         let collection = operation.path.split('/').nth(2).unwrap_or_default();
         let reads = reads(&operation.method);

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, process::Command};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{program, root};
+use super::{program, root};
 
 /// What helm makes of the chart with a value set of its folder `ci` and further arguments. None without helm: the case is
 /// skipped. `cargo xtask test` installs it.
@@ -13,7 +13,7 @@ use crate::{program, root};
 /// # Errors
 /// What helm says if it refuses the values.
 #[must_use]
-pub fn rendered(values: &str, arguments: &[&str]) -> Option<Result<Chart, String>> {
+pub(crate) fn rendered(values: &str, arguments: &[&str]) -> Option<Result<Chart, String>> {
     let Some(helm) = std::env::var_os("TEST_HELM") else {
         eprintln!("skipped: no helm (TEST_HELM)");
         return None;
@@ -39,41 +39,41 @@ pub fn rendered(values: &str, arguments: &[&str]) -> Option<Result<Chart, String
 
 /// The objects of a rendered chart.
 #[derive(Debug)]
-pub struct Chart {
+pub(crate) struct Chart {
     /// All of them.
-    pub objects: Vec<Value>,
+    pub(crate) objects: Vec<Value>,
 }
 
 /// A program that the chart runs: of a Deployment, a Job or a `CronJob`.
 #[derive(Debug)]
-pub struct Pod<'a> {
+pub(crate) struct Pod<'a> {
     /// Kind and name of what it belongs to.
-    pub owner: String,
+    pub(crate) owner: String,
     /// The service, as its image is called.
-    pub service: String,
+    pub(crate) service: String,
     /// The pod's specification.
-    pub spec: &'a Value,
+    pub(crate) spec: &'a Value,
     /// Its only container.
-    pub container: &'a Value,
+    pub(crate) container: &'a Value,
     /// Labels of the pod.
-    pub labels: &'a Value,
+    pub(crate) labels: &'a Value,
 }
 
 impl Chart {
     /// The objects of a kind.
-    pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    pub(crate) fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.objects.iter().filter(move |object| object["kind"] == kind)
     }
 
     /// The object of this kind and name.
     #[must_use]
-    pub fn named(&self, kind: &str, name: &str) -> Option<&Value> {
+    pub(crate) fn named(&self, kind: &str, name: &str) -> Option<&Value> {
         self.objects.iter().find(|object| object["kind"] == kind && object["metadata"]["name"] == name)
     }
 
     /// The programs.
     #[must_use]
-    pub fn pods(&self) -> Vec<Pod<'_>> {
+    pub(crate) fn pods(&self) -> Vec<Pod<'_>> {
         let owners = ["Deployment", "Job", "CronJob"].into_iter().flat_map(|kind| self.of_kind(kind));
         owners
             .map(|owner| {
@@ -102,7 +102,7 @@ impl Chart {
     ///
     /// # Errors
     /// If the service does not accept it.
-    pub fn start(&self, pod: &Pod<'_>) -> anyhow::Result<Value> {
+    pub(crate) fn start(&self, pod: &Pod<'_>) -> anyhow::Result<Value> {
         let volumes = pod.spec["volumes"].as_array().unwrap();
         let volume = volumes.iter().find(|volume| volume["name"] == "config").unwrap();
         let name = volume["configMap"]["name"].as_str().unwrap();
@@ -116,7 +116,7 @@ impl Chart {
 }
 
 /// The variables of a container; `secret` is the value of a key of a Secret.
-pub fn variables(container: &Value, secret: &dyn Fn(&str) -> String) -> BTreeMap<String, String> {
+pub(crate) fn variables(container: &Value, secret: &dyn Fn(&str) -> String) -> BTreeMap<String, String> {
     let value = |variable: &Value| {
         let from = &variable["valueFrom"];
         match (&variable["value"], from["secretKeyRef"]["key"].as_str(), &from["fieldRef"]["fieldPath"]) {
@@ -132,7 +132,7 @@ pub fn variables(container: &Value, secret: &dyn Fn(&str) -> String) -> BTreeMap
 
 /// What the documented keys of Secrets may contain.
 #[must_use]
-pub fn sample_secret(key: &str) -> &'static str {
+pub(crate) fn sample_secret(key: &str) -> &'static str {
     const KEYS: &str = r#"[{id="2",key="MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="},{id="1",key="MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDA="}]"#;
     match key {
         "gateway" => "gateway-token-0123456789abcdef0123",

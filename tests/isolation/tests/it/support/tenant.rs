@@ -10,44 +10,44 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, tungstenite::client::IntoClientRequest};
 use uuid::Uuid;
 
-use crate::{
+use super::{
     platform::{DATACENTER, PASSWORD, Platform},
     requests::{in_an_hour, ssh_key},
 };
 
 /// A user of a tenant.
 #[derive(Debug, Clone)]
-pub struct Person {
+pub(crate) struct Person {
     /// User id.
-    pub id: String,
+    pub(crate) id: String,
     /// E-mail address.
-    pub email: String,
+    pub(crate) email: String,
     /// The tenant for which the user signs in.
-    pub tenant: String,
+    pub(crate) tenant: String,
     /// An access token.
-    pub token: String,
+    pub(crate) token: String,
 }
 
 /// A tenant.
 #[derive(Debug)]
-pub struct Tenant {
+pub(crate) struct Tenant {
     /// Tenant id.
-    pub id: String,
+    pub(crate) id: String,
     /// Its owner.
-    pub owner: Person,
+    pub(crate) owner: Person,
     /// A member.
-    pub member: Person,
+    pub(crate) member: Person,
     /// A viewer.
-    pub viewer: Person,
-    /// Values for ids, by [`crate::Slot::kind`]: what the tenant owns, and what it may name.
-    pub values: BTreeMap<&'static str, Vec<String>>,
+    pub(crate) viewer: Person,
+    /// Values for ids, by [`super::Slot::kind`]: what the tenant owns, and what it may name.
+    pub(crate) values: BTreeMap<&'static str, Vec<String>>,
     /// Keeps the terminal open.
     _terminal: WebSocketStream<MaybeTlsStream<TcpStream>>,
 }
 
 impl Person {
     /// Creates a user with a role in a tenant.
-    pub async fn create(platform: &Platform, tenant: &str, email: &str, role: &str) -> Self {
+    pub(crate) async fn create(platform: &Platform, tenant: &str, email: &str, role: &str) -> Self {
         let new = json!({ "email": email, "password": PASSWORD });
         let id = platform.admin.post("/v1/users", new).await.expect(201).str("id").to_owned();
         let member = json!({ "user_id": id, "role": role });
@@ -59,7 +59,7 @@ impl Person {
     }
 
     /// Signs in for the tenant: a new session.
-    pub async fn sign_in(&self, gateway: &Client) -> Response {
+    pub(crate) async fn sign_in(&self, gateway: &Client) -> Response {
         let body = json!({ "email": self.email, "password": PASSWORD, "tenant_id": self.tenant });
         gateway.post("/v1/sessions", body).await.expect(200)
     }
@@ -68,7 +68,7 @@ impl Person {
 impl Tenant {
     /// Values of a kind.
     #[must_use]
-    pub fn values(&self, kind: &str) -> &[String] {
+    pub(crate) fn values(&self, kind: &str) -> &[String] {
         self.values.get(kind).unwrap_or_else(|| {
             panic!(
                 "an operation takes an id of the kind {kind:?}: add what each tenant owns of it to {}",
@@ -79,7 +79,7 @@ impl Tenant {
 
     /// The UUIDs of everything that the tenant owns, and nobody else.
     #[must_use]
-    pub fn uuids(&self, other: &Self) -> Vec<Uuid> {
+    pub(crate) fn uuids(&self, other: &Self) -> Vec<Uuid> {
         let people = [&self.owner.id, &self.member.id, &self.viewer.id];
         let others: Vec<&String> = other.values.values().flatten().collect();
         let values = self.values.values().flatten().filter(|value| !others.contains(value));
@@ -89,7 +89,7 @@ impl Tenant {
 }
 
 /// Creates the tenants `alpha` and `beta`.
-pub async fn two_tenants(platform: &Platform) -> (Tenant, Tenant) {
+pub(crate) async fn two_tenants(platform: &Platform) -> (Tenant, Tenant) {
     // which invite the owners of the others
     let hosts = (tenant(platform, "gamma").await, tenant(platform, "delta").await);
     // which was deleted by an operation

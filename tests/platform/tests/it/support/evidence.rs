@@ -19,15 +19,15 @@ type RunKey = (String, i64, Timestamp);
 
 /// A run as the operator last reported it.
 #[derive(Debug, Clone)]
-pub struct RunEvidence {
+pub(crate) struct RunEvidence {
     /// Name of the instance in the cluster.
-    pub instance: String,
+    pub(crate) instance: String,
     /// Start.
-    pub started_at: Timestamp,
+    pub(crate) started_at: Timestamp,
     /// End.
-    pub ended_at: Timestamp,
+    pub(crate) ended_at: Timestamp,
     /// Whether the end is only known to be no later.
-    pub end_unseen: bool,
+    pub(crate) end_unseen: bool,
 }
 
 /// A pod whose containers may run.
@@ -56,14 +56,14 @@ struct Records {
 
 /// The records, which grow in the background.
 #[derive(Debug, Clone, Default)]
-pub struct Evidence {
+pub(crate) struct Evidence {
     records: Arc<Mutex<Records>>,
 }
 
 impl Evidence {
     /// Starts to record.
     #[must_use]
-    pub fn record(kube: &kube::Client) -> Self {
+    pub(crate) fn record(kube: &kube::Client) -> Self {
         let evidence = Self::default();
         tokio::spawn(evidence.clone().watch_pods(kube.clone()));
         tokio::spawn(evidence.clone().watch_units(kube.clone()));
@@ -72,13 +72,13 @@ impl Evidence {
 
     /// Two instances in one unit, or one instance in two.
     #[must_use]
-    pub fn violations(&self) -> Vec<String> {
+    pub(crate) fn violations(&self) -> Vec<String> {
         self.records.lock().unwrap().violations.clone()
     }
 
     /// Ended runs, by instance and start.
     #[must_use]
-    pub fn runs(&self) -> Vec<RunEvidence> {
+    pub(crate) fn runs(&self) -> Vec<RunEvidence> {
         self.records.lock().unwrap().runs.values().cloned().collect()
     }
 
@@ -98,7 +98,7 @@ impl Evidence {
 
     /// Pods of instances that exist.
     #[must_use]
-    pub fn live_pods(&self) -> usize {
+    pub(crate) fn live_pods(&self) -> usize {
         self.records.lock().unwrap().live.len()
     }
 

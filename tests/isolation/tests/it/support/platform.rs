@@ -27,10 +27,10 @@ use service::{Process, TelemetryConfig};
 use testkit::{Client, Collector, Response, TestDb, callers, eventually, service_token};
 use tokio::net::TcpListener;
 
-use crate::Forge;
+use super::Forge;
 
 /// The password of all users.
-pub const PASSWORD: &str = "correct horse battery";
+pub(crate) const PASSWORD: &str = "correct horse battery";
 /// E-mail address of the administrator.
 const ADMIN: &str = "admin@atelier.test";
 /// The datacenter, and its cluster.
@@ -40,25 +40,25 @@ const UNITS: i64 = 6;
 
 /// A service as the gateway's requests reach it.
 #[derive(Debug)]
-pub struct Service {
+pub(crate) struct Service {
     /// Name of the service.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Its address, without a token.
-    pub client: Client,
+    pub(crate) client: Client,
     /// The paths of its OpenAPI document.
     paths: Vec<String>,
 }
 
 /// The platform. It ends with the test's runtime.
-pub struct Platform {
+pub(crate) struct Platform {
     /// The database of all services.
-    pub db: Arc<TestDb>,
+    pub(crate) db: Arc<TestDb>,
     /// The gateway, without a token.
-    pub gateway: Client,
+    pub(crate) gateway: Client,
     /// The services behind it.
-    pub services: Vec<Service>,
+    pub(crate) services: Vec<Service>,
     /// The gateway, with the administrator's token.
-    pub admin: Client,
+    pub(crate) admin: Client,
     pub(crate) forge: Forge,
     /// The port of the readiness probes of all pods, whose addresses are local and whose process does not listen.
     probed: u16,
@@ -69,17 +69,17 @@ pub struct Platform {
 
 impl Platform {
     /// Starts everything, fills the catalogue and the stock, and waits until the stock is available.
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::on(Arc::new(TestDb::new())).await
     }
 
     /// As [`Self::start`], on a new database.
-    pub async fn on(db: Arc<TestDb>) -> Self {
+    pub(crate) async fn on(db: Arc<TestDb>) -> Self {
         Self::with(db, None).await
     }
 
     /// As [`Self::start`]. Everything is traced, and exported to `collector`.
-    pub async fn traced(collector: &Collector) -> Self {
+    pub(crate) async fn traced(collector: &Collector) -> Self {
         let endpoint = collector.endpoint().parse().unwrap();
         let telemetry = TelemetryConfig { endpoint, sample_ratio: 1.0 };
         Self::with(Arc::new(TestDb::new()), Some(telemetry)).await
@@ -219,24 +219,24 @@ impl Platform {
     }
 
     /// Signs in as the administrator: a new session.
-    pub async fn sign_in_administrator(&self) -> Response {
+    pub(crate) async fn sign_in_administrator(&self) -> Response {
         sign_in_administrator(&self.gateway).await
     }
 
     /// Forged tokens.
     #[must_use]
-    pub fn forge(&self) -> &Forge {
+    pub(crate) fn forge(&self) -> &Forge {
         &self.forge
     }
 
     /// The merged OpenAPI document.
-    pub async fn document(&self) -> Value {
+    pub(crate) async fn document(&self) -> Value {
         self.gateway.get("/openapi.json").await.expect(200).body
     }
 
     /// The service with this path template; the gateway if it answers the path itself.
     #[must_use]
-    pub fn service_of(&self, path: &str) -> &Client {
+    pub(crate) fn service_of(&self, path: &str) -> &Client {
         let service = self.services.iter().find(|service| service.paths.iter().any(|known| known == path));
         service.map_or(&self.gateway, |service| &service.client)
     }

@@ -8,37 +8,37 @@ use serde_json::{Value, json};
 use service::Process;
 use testkit::{Client, Response, within};
 
-use crate::{Platform, Replica};
+use super::{Platform, Replica};
 
 /// Longest time until a worker has an instance, or a job.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// A replica of the jobs service. It ends when it is dropped.
 #[derive(Debug)]
-pub struct Jobs {
+pub(crate) struct Jobs {
     _replica: Replica,
     /// The API, for administrators.
-    pub admin: Client,
+    pub(crate) admin: Client,
     /// The listener for workers.
     door: Client,
 }
 
 /// An attempt that a worker got.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Work {
+pub(crate) struct Work {
     /// Id of the job.
-    pub job: String,
+    pub(crate) job: String,
     /// Number of the attempt.
-    pub attempt: i64,
+    pub(crate) attempt: i64,
 }
 
 /// The process of a worker.
 #[derive(Debug)]
-pub struct Worker {
+pub(crate) struct Worker {
     /// Id of its instance.
-    pub instance: String,
+    pub(crate) instance: String,
     /// Name of its node.
-    pub node: String,
+    pub(crate) node: String,
     door: Client,
     session: i64,
 }
@@ -58,7 +58,7 @@ impl Jobs {
     }
 
     /// Waits until a worker of the pool runs that is not this one, and registers its process.
-    pub async fn worker(
+    pub(crate) async fn worker(
         &self,
         platform: &Platform,
         pool: &str,
@@ -90,12 +90,12 @@ impl Jobs {
 
 impl Worker {
     /// Begins a session.
-    pub async fn register(&self) -> Response {
+    pub(crate) async fn register(&self) -> Response {
         self.door.post("/worker/v1/register", Value::Null).await
     }
 
     /// Polls until there is work.
-    pub async fn work(&self) -> Work {
+    pub(crate) async fn work(&self) -> Work {
         within(PATIENCE, "the worker gets a job", async || {
             let body = json!({ "session": self.session, "wait_seconds": 1 });
             let answer = self.door.post("/worker/v1/poll", body).await.expect(200);
@@ -107,12 +107,12 @@ impl Worker {
     }
 
     /// Reports that the attempt works.
-    pub async fn progress(&self, work: &Work) -> Response {
+    pub(crate) async fn progress(&self, work: &Work) -> Response {
         self.call(work, "progress", json!({ "session": self.session, "phase": "working" })).await
     }
 
     /// Ends the attempt, without results.
-    pub async fn complete(&self, work: &Work) -> Response {
+    pub(crate) async fn complete(&self, work: &Work) -> Response {
         self.call(work, "complete", json!({ "session": self.session, "artifacts": [] })).await
     }
 

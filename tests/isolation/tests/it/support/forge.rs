@@ -18,7 +18,7 @@ use sqlx::Connection;
 use testkit::TestDb;
 
 /// Signs tokens with the key of the identity service, and with others.
-pub struct Forge {
+pub(crate) struct Forge {
     kid: String,
     key: EncodingKey,
     /// The public key of the identity service, as an attacker has it.
@@ -53,13 +53,13 @@ impl Forge {
 
     /// A token with the claims of `good` that must be accepted: without it, the forged ones prove nothing.
     #[must_use]
-    pub fn accepted(&self, good: &str) -> String {
+    pub(crate) fn accepted(&self, good: &str) -> String {
         self.sign(&claims(good))
     }
 
     /// Forged variants of `good`, each with what is wrong with it.
     #[must_use]
-    pub fn refused(&self, good: &str) -> Vec<(&'static str, String)> {
+    pub(crate) fn refused(&self, good: &str) -> Vec<(&'static str, String)> {
         let claims = claims(good);
         let now = Timestamp::now().as_second();
         let with = |name: &str, value: Value| {

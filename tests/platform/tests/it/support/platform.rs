@@ -25,18 +25,18 @@ use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 use testkit::{Client, Issuer, TestDb, callers, eventually, service_token};
 
-use crate::{Balancer, Evidence, Jobs, Replica, diagnosis, queue_order};
+use super::{Balancer, Evidence, Jobs, Replica, diagnosis, queue_order};
 
 /// Specification with one GPU, of which there are four units.
-pub const SMALL: &str = "small";
+pub(crate) const SMALL: &str = "small";
 /// Specification with two GPUs, of which there is one unit.
-pub const LARGE: &str = "large";
+pub(crate) const LARGE: &str = "large";
 /// Specification of volumes.
-pub const VOLUME: &str = "ssd";
+pub(crate) const VOLUME: &str = "ssd";
 /// Specification of buckets.
-pub const BUCKET: &str = "archive";
+pub(crate) const BUCKET: &str = "archive";
 /// Nodes with four GPUs each: two of them have room for all units. They run no processes: pods are ready at once.
-pub const NODES: [&str; 3] = ["node-0", "node-1", "node-2"];
+pub(crate) const NODES: [&str; 3] = ["node-0", "node-1", "node-2"];
 
 const GPU_REPLICAS: usize = 3;
 const STOCK_REPLICAS: usize = 2;
@@ -52,7 +52,7 @@ struct Serving {
 }
 
 /// The platform. It ends when it is dropped.
-pub struct Platform {
+pub(crate) struct Platform {
     db: TestDb,
     issuer: Issuer,
     cluster: devcluster::Cluster,
@@ -74,7 +74,7 @@ pub struct Platform {
 
 impl Platform {
     /// Starts everything, adds the stock, and waits until it is available.
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let cluster = devcluster::Cluster::start(cluster_config(folder.path())).await.unwrap();
         let kube = kube_client(cluster.kubeconfig_path().to_owned()).await;
@@ -121,7 +121,7 @@ impl Platform {
     }
 
     /// Starts all replicas of the services.
-    pub async fn start_services(&mut self) {
+    pub(crate) async fn start_services(&mut self) {
         for n in 0..STOCK_REPLICAS {
             self.restart_stock(n).await;
         }
@@ -132,7 +132,7 @@ impl Platform {
     }
 
     /// Kills all replicas of the services. The cluster goes on.
-    pub fn stop_services(&mut self) {
+    pub(crate) fn stop_services(&mut self) {
         for (balancer, replicas) in
             [(&self.stock, &mut self.stock_replicas), (&self.gpu, &mut self.gpu_replicas)]
         {
@@ -145,12 +145,12 @@ impl Platform {
 
     /// The database of all services.
     #[must_use]
-    pub fn db(&self) -> &TestDb {
+    pub(crate) fn db(&self) -> &TestDb {
         &self.db
     }
 
     /// The configuration of `atelier-admin` for this platform.
-    pub async fn admin_config(&self) -> atelier_admin::Config {
+    pub(crate) async fn admin_config(&self) -> atelier_admin::Config {
         self.db.reader().await;
         let (user, password) = self.db.superuser();
         atelier_admin::Config {
@@ -168,13 +168,13 @@ impl Platform {
 
     /// A client of the gpu service with the token of another service.
     #[must_use]
-    pub fn gpu_for_services(&self) -> Client {
+    pub(crate) fn gpu_for_services(&self) -> Client {
         Client::new(self.gpu.url()).token(&service_token("test"))
     }
 
     /// Base URL of the storage service.
     #[must_use]
-    pub fn storage_url(&self) -> &str {
+    pub(crate) fn storage_url(&self) -> &str {
         self.storage.url()
     }
 
@@ -190,24 +190,24 @@ impl Platform {
 
     /// What the cluster did.
     #[must_use]
-    pub fn evidence(&self) -> &Evidence {
+    pub(crate) fn evidence(&self) -> &Evidence {
         &self.evidence
     }
 
     /// Base URL of the gpu service.
     #[must_use]
-    pub fn gpu_url(&self) -> &str {
+    pub(crate) fn gpu_url(&self) -> &str {
         self.gpu.url()
     }
 
     /// An access token of a member of a tenant, for ten minutes.
     #[must_use]
-    pub fn token(&self, tenant: TenantId) -> String {
+    pub(crate) fn token(&self, tenant: TenantId) -> String {
         self.issuer.user(tenant, Role::Member)
     }
 
     /// A number from the database, as a superuser sees it in one snapshot.
-    pub async fn count(&self, query: &'static str) -> i64 {
+    pub(crate) async fn count(&self, query: &'static str) -> i64 {
         let mut conn = self.db.admin().await;
         let count = sqlx::query_scalar(query).fetch_one(&mut conn).await.unwrap();
         conn.close().await.unwrap();
@@ -215,12 +215,12 @@ impl Platform {
     }
 
     /// Waits, and prints the state of the platform shortly before `time` is over.
-    pub async fn watched<T>(&self, time: Duration, wait: impl Future<Output = T>) -> T {
+    pub(crate) async fn watched<T>(&self, time: Duration, wait: impl Future<Output = T>) -> T {
         diagnosis::watched(&self.db, &self.kube, time, wait).await
     }
 
     /// Violations of the order of the queue.
-    pub async fn queue_violations(&self) -> Vec<String> {
+    pub(crate) async fn queue_violations(&self) -> Vec<String> {
         let mut conn: PgConnection = self.db.admin().await;
         let texts = sqlx::query_scalar("select text from check_queue.violations order by id");
         let texts = texts.fetch_all(&mut conn).await.unwrap();
@@ -229,7 +229,7 @@ impl Platform {
     }
 
     /// Kills a replica of the stock service, and starts another.
-    pub async fn restart_stock(&mut self, n: usize) {
+    pub(crate) async fn restart_stock(&mut self, n: usize) {
         if let Some(old) = self.stock_replicas.get_mut(n) {
             self.stock.remove(&old.base);
             drop(old.replica.take());
@@ -258,7 +258,7 @@ impl Platform {
     }
 
     /// Kills the storage service, and starts another.
-    pub async fn restart_storage(&mut self) {
+    pub(crate) async fn restart_storage(&mut self) {
         if let Some(old) = self.storage_replica.take() {
             self.storage.remove(&old.base);
         }
@@ -320,7 +320,7 @@ impl Platform {
     }
 
     /// Starts the jobs service. Its workers are instances of this platform, and lost only when the cluster says so.
-    pub async fn start_jobs(&self) -> Jobs {
+    pub(crate) async fn start_jobs(&self) -> Jobs {
         let endpoint =
             |url: &str| Endpoint { url: url.parse().unwrap(), token: service_token("jobs").into() };
         let (seldom, listen) = (600_000, ([127, 0, 0, 1], 0).into());
@@ -359,7 +359,7 @@ impl Platform {
     }
 
     /// Compares the meter with the histories of the cluster until it is corrected, as each replica does every few minutes.
-    pub async fn correct_usage(&self) {
+    pub(crate) async fn correct_usage(&self) {
         let config = self.gpu_config();
         let (_replica, app) = Replica::start(move |process| {
             async move {
@@ -379,7 +379,7 @@ impl Platform {
     }
 
     /// Kills a replica of the gpu service, and starts another.
-    pub async fn restart_gpu(&mut self, n: usize) {
+    pub(crate) async fn restart_gpu(&mut self, n: usize) {
         if let Some(old) = self.gpu_replicas.get_mut(n) {
             self.gpu.remove(&old.base);
             drop(old.replica.take());
@@ -399,7 +399,7 @@ impl Platform {
     }
 
     /// Kills the operator, and starts another.
-    pub async fn restart_operator(&mut self) {
+    pub(crate) async fn restart_operator(&mut self) {
         drop(self.operator.take());
         let kubeconfig = self.cluster.kubeconfig_path().to_owned();
         let settings = Settings { node_lost_seconds: 1, hand_off_seconds: 3, ..Settings::default() };
@@ -424,7 +424,7 @@ impl Platform {
     }
 
     /// Fails a node with everything on it.
-    pub async fn fail_node(&self, node: &str) {
+    pub(crate) async fn fail_node(&self, node: &str) {
         let path = format!("/devcluster/nodes/{node}/fail");
         let cluster = Client::new(&self.cluster.url).token(&self.cluster.token);
         let _ = cluster.post(&path, json!({})).await.expect(200);
@@ -432,14 +432,14 @@ impl Platform {
     }
 
     /// Recovers a node.
-    pub fn recover_node(&self, node: &str) {
+    pub(crate) fn recover_node(&self, node: &str) {
         self.evidence.recover_node(node);
         self.cluster.recover_node(node);
     }
 
     /// The client of the cluster's administrator.
     #[must_use]
-    pub fn kube(&self) -> &kube::Client {
+    pub(crate) fn kube(&self) -> &kube::Client {
         &self.kube
     }
 

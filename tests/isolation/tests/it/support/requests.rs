@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Map, Value, json};
 use testkit::{Client, Response};
 
-use crate::{
+use super::{
     document::{Operation, Place, Slot},
     platform::PASSWORD,
     tenant::Person,
@@ -68,23 +68,23 @@ pub(crate) fn in_an_hour() -> Timestamp {
 
 /// Who sends a request.
 #[derive(Debug, Clone)]
-pub struct Caller<'a> {
+pub(crate) struct Caller<'a> {
     /// The address and the token.
-    pub client: Client,
+    pub(crate) client: Client,
     /// Whether the token is the administrator's, who sees all tenants.
-    pub is_admin: bool,
+    pub(crate) is_admin: bool,
     /// Whose e-mail address and sessions a body names.
-    pub person: &'a Person,
+    pub(crate) person: &'a Person,
     /// Without a token: for sign-in.
-    pub gateway: &'a Client,
+    pub(crate) gateway: &'a Client,
 }
 
 /// The ids of a request: a value for each slot that is filled.
-pub type Filled<'a> = Vec<(&'a Slot, String)>;
+pub(crate) type Filled<'a> = Vec<(&'a Slot, String)>;
 
 /// What an id belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Which {
+pub(crate) enum Which {
     /// The caller's tenant.
     Own,
     /// Another tenant.
@@ -94,7 +94,7 @@ pub enum Which {
 }
 
 /// Sends a request for the operation with these ids. Other ids of the query and the body are left out.
-pub async fn send(
+pub(crate) async fn send(
     operation: &Operation,
     caller: &Caller<'_>,
     filled: &Filled<'_>,

@@ -5,13 +5,13 @@ use tokio::runtime::{Builder, Runtime};
 
 /// A replica. When it is dropped it ends as with `kill -9`: requests and transactions in progress break off.
 #[derive(Debug)]
-pub struct Replica {
+pub(crate) struct Replica {
     runtime: Option<Runtime>,
 }
 
 impl Replica {
     /// Starts a replica, and returns what `start` returns: its base URL, if it serves requests.
-    pub async fn start<T: Send + 'static>(
+    pub(crate) async fn start<T: Send + 'static>(
         start: impl FnOnce(Process) -> futures::future::BoxFuture<'static, T> + Send + 'static,
     ) -> (Self, T) {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
