@@ -81,6 +81,6 @@ pub const COMMANDS: [Command; 21] = [
     command(
         "files",
         Builds::Programs,
-        "Check what `test` checks before its cases: generated files, alerts, chart",
+        "Check what `test` checks beside its cases: generated files, alerts, chart",
     ),
 ];
