@@ -131,7 +131,7 @@ async fn a_subject_is_verified_as_a_caller_is() {
     gpu.get(QUEUE).await.expect_problem(401, "unauthenticated");
     gpu.on_behalf("").get(QUEUE).await.expect_problem(401, "unauthenticated");
     let expired = issuer.sign(&Claims { exp: claims.exp - 700, ..claims.clone() });
-    let stranger = Issuer::start().await;
+    let stranger = Issuer::with_new_key().await;
     let foreign = stranger.sign(&Claims { iss: claims.iss.clone(), ..claims.clone() });
     let scoped = issuer.sign(&Claims { scope: Some("storages:write".to_owned()), ..claims.clone() });
     for path in [QUEUE, "/v1/instances"] {

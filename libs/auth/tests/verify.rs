@@ -77,7 +77,7 @@ async fn each_route_accepts_its_roles_only() {
 #[tokio::test]
 async fn an_invalid_token_is_refused() {
     let issuer = Issuer::start().await;
-    let stranger = Issuer::start().await;
+    let stranger = Issuer::with_new_key().await;
     let anyone = service(&issuer).await;
     let good = issuer.claims(None, true);
     let _ = anyone.token(&issuer.sign(&good)).get("/user").await.expect(200);

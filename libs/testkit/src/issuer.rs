@@ -4,18 +4,24 @@ use std::{sync::Arc, time::Duration};
 
 use auth::{AuthConfig, AuthState, Claims, Revocation, RevocationSource, Role, Verifier};
 use aws_lc_rs::{
-    encoding::AsDer,
+    encoding::{AsDer, Pkcs8V1Der, PublicKeyX509Der},
     rsa::{KeyPair, KeySize, PublicKeyComponents},
     signature::KeyPair as _,
 };
 use axum::{Json, Router, extract::Query, routing::get};
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
 use feed::{Change, Changes};
 use ids::{TenantId, UserId};
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::{sync::watch, time::timeout};
+
+/// The key of each issuer: to generate one takes a tenth of a second. It signs nothing outside tests.
+const KEY: &str = include_str!("issuer.pem");
 
 /// Signs tokens, and serves its public key and revocations over HTTP.
 pub struct Issuer {
@@ -50,9 +56,22 @@ async fn changes(
 }
 
 impl Issuer {
-    /// A new issuer with a new key.
+    /// A new issuer.
     pub async fn start() -> Self {
+        Self::with_key(KEY).await
+    }
+
+    /// A new issuer whose key no other has.
+    pub async fn with_new_key() -> Self {
         let pair = KeyPair::generate(KeySize::Rsa2048).unwrap();
+        let pkcs8: Pkcs8V1Der<'_> = pair.as_der().unwrap();
+        Self::with_key(&pem("PRIVATE KEY", pkcs8.as_ref())).await
+    }
+
+    /// A new issuer with this key, which is PKCS#8 in PEM.
+    async fn with_key(key: &str) -> Self {
+        let base64: String = key.lines().filter(|line| !line.starts_with('-')).collect();
+        let pair = KeyPair::from_pkcs8(&STANDARD.decode(base64).unwrap()).unwrap();
         let public = PublicKeyComponents::<Vec<u8>>::from(pair.public_key());
         let jwks = json!({ "keys": [{
             "kty": "RSA", "use": "sig", "alg": "RS256", "kid": "test",
@@ -65,10 +84,10 @@ impl Issuer {
             .route("/jwks.json", get(|| async { Json(jwks) }))
             .route("/internal/v1/revocations", get(follow));
         let url = crate::serve(router).await;
-        let pkcs8: aws_lc_rs::encoding::Pkcs8V1Der<'_> = pair.as_der().unwrap();
-        let public_key: aws_lc_rs::encoding::PublicKeyX509Der<'_> = pair.public_key().as_der().unwrap();
+        let public_key: PublicKeyX509Der<'_> = pair.public_key().as_der().unwrap();
         let public_key_pem = pem("PUBLIC KEY", public_key.as_ref());
-        Self { url, key: encoding_key(pkcs8.as_ref()), public_key_pem, revocations }
+        let key = EncodingKey::from_rsa_pem(key.as_bytes()).unwrap();
+        Self { url, key, public_key_pem, revocations }
     }
 
     /// The public key in PEM, for programs that read keys from files.
@@ -156,13 +175,7 @@ impl Issuer {
     }
 }
 
-/// Converts a PKCS#8 key to PEM: from DER the JWT library accepts PKCS#1 only.
-fn encoding_key(pkcs8: &[u8]) -> EncodingKey {
-    EncodingKey::from_rsa_pem(pem("PRIVATE KEY", pkcs8).as_bytes()).unwrap()
-}
-
 fn pem(label: &str, der: &[u8]) -> String {
-    use base64::engine::general_purpose::STANDARD;
     let text = STANDARD.encode(der);
     let lines: Vec<&str> =
         text.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();

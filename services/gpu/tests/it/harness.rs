@@ -15,7 +15,9 @@ use jiff::Timestamp;
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 use service::Process;
+use sqlx::PgConnection;
 use testkit::{Client, Issuer, Response, TestDb, eventually};
+use tokio::sync::{Mutex, OnceCell};
 
 use crate::{
     neighbours::{Neighbours, SPEC},
@@ -29,6 +31,8 @@ pub(crate) const OTHER_CLUSTER: &str = "other";
 
 pub(crate) struct World {
     pub(crate) db: TestDb,
+    /// For [`World::execute`].
+    superuser: OnceCell<Mutex<PgConnection>>,
     pub(crate) issuer: Issuer,
     pub(crate) neighbours: Arc<Neighbours>,
     pub(crate) operator: Operator,
@@ -175,6 +179,7 @@ impl World {
         let world = Self {
             tenant: TenantId::new(),
             db,
+            superuser: OnceCell::new(),
             service_db: Db::connect(NAME, &config.database).unwrap(),
             issuer,
             neighbours,
@@ -209,8 +214,9 @@ impl World {
 
     /// Executes a statement as the database's administrator. Returns the number of changed rows.
     pub(crate) async fn execute(&self, statement: &'static str) -> u64 {
-        let mut admin = self.db.admin().await;
-        sqlx::query(statement).execute(&mut admin).await.unwrap().rows_affected()
+        let mut superuser =
+            self.superuser.get_or_init(async || Mutex::new(self.db.admin().await)).await.lock().await;
+        sqlx::query(statement).execute(&mut *superuser).await.unwrap().rows_affected()
     }
 
     pub(crate) fn admin(&self) -> Client {
