@@ -8,8 +8,6 @@ use xtask::{
     packages::{Consent, Tools},
 };
 
-const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny", "warnings"];
-
 const USAGE: &str = "usage: cargo xtask check [--yes] [--source]
   --yes     install what is missing without asking
   --source  only what needs no compiler: CI lints while it compiles";
@@ -26,8 +24,7 @@ pub(crate) fn run(arguments: &[OsString], consent: Consent) -> anyhow::Result<()
     if arguments.iter().any(|argument| argument == "--source") {
         return Ok(());
     }
-    step("clippy", || succeed(cargo(CLIPPY)))?;
-    step("documentation", documentation)
+    step("lints and documentation", lint)
 }
 
 /// See deny.toml.
@@ -39,9 +36,13 @@ fn dependencies(tools: &Tools) -> anyhow::Result<()> {
     succeed(deny)
 }
 
-fn documentation() -> anyhow::Result<()> {
-    let mut command = cargo(&["doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"]);
-    command.env("RUSTDOCFLAGS", "--deny warnings");
+/// Clippy and rustdoc look at each crate one after the other, so that what it depends on is compiled once for both.
+fn lint() -> anyhow::Result<()> {
+    let mut command = cargo(&["check", "--workspace", "--all-targets", "--quiet"]);
+    // arguments end with this text, as those of `cargo clippy` do
+    let arguments = ["--deny", "warnings"].map(|argument| format!("{argument}__CLIPPY_HACKERY__"));
+    command.env("CLIPPY_ARGS", arguments.concat());
+    command.env("RUSTC_WORKSPACE_WRAPPER", xtask::root().join(".ci/rustc"));
     succeed(command)
 }
 

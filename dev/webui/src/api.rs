@@ -17,7 +17,9 @@ use crate::jobs::{Made, Recipe};
 use crate::log::say;
 use crate::loras::Loras;
 use crate::state::AppState;
-use crate::{gallery, img2img, page, picture};
+use painter::picture;
+
+use crate::{gallery, img2img, page};
 
 /// The only "model". Its name says that it is not a real one.
 const MODEL: &str = "atelier-cpu-stand-in";

@@ -2,7 +2,7 @@
 
 use anyhow::ensure;
 
-use crate::picture;
+use painter::picture;
 
 /// A picture of the size of the result, with which each painted one is mixed.
 #[derive(Debug)]

@@ -7,10 +7,9 @@ use std::time::Instant;
 use serde::Serialize;
 use tokio::sync::{Mutex, watch};
 
-use crate::adapter::Adapter;
 use crate::init::Init;
 use crate::log::say;
-use crate::painter::Painter;
+use painter::{Painter, adapter::Adapter};
 
 /// The validated parameters of one request.
 #[derive(Debug, Clone)]

@@ -5,9 +5,7 @@
 //! instance (ports, probe, log, terminal, storage, streaming) can be shown and tested on any machine. It contains no
 //! model. Differences from the real WebUI are documented where they occur.
 
-pub mod adapter;
 mod api;
-pub mod fit;
 mod gallery;
 mod img2img;
 mod init;
@@ -15,8 +13,6 @@ mod jobs;
 mod log;
 mod loras;
 mod page;
-mod painter;
-mod picture;
 mod state;
 pub mod trainer;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::adapter::Adapter;
 use crate::log::say;
+use painter::adapter::Adapter;
 
 /// Files above this size are no adapters of this stand-in.
 const MAX_BYTES: u64 = 1 << 20;

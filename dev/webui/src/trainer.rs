@@ -16,9 +16,11 @@ use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::fit::{Fit, Picture};
-use crate::painter::Painter;
-use crate::picture;
+use painter::{
+    Painter,
+    fit::{Fit, Picture},
+    picture,
+};
 
 /// Steps between checkpoints.
 const CHECKPOINT: u32 = 50;

@@ -215,7 +215,7 @@ async fn a_stop_ends_the_picture_early_and_closes_the_sockets() {
 
 /// An adapter that makes everything redder.
 fn red() -> Vec<u8> {
-    use atelier_webui::adapter::{Adapter, FEATURES};
+    use painter::adapter::{Adapter, FEATURES};
     let mut numbers = vec![0.0; Adapter::size(1)];
     (numbers[0], numbers[FEATURES]) = (1.0, 0.4);
     Adapter::new(1, numbers).unwrap().to_safetensors(&std::collections::BTreeMap::new()).unwrap()

@@ -2,10 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use atelier_webui::{
-    fit::{Picture, distance},
-    trainer,
-};
+use atelier_webui::trainer;
+use painter::fit::{Picture, distance};
 use serde_json::{Value, json};
 use testkit::Client;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::adapter::{Adapter, FEATURES};
 
 /// A picture that is being computed.
-pub(crate) struct Painter {
+pub struct Painter {
     width: usize,
     height: usize,
     steps: u32,
@@ -105,7 +105,7 @@ const OCTAVES: f32 = 6.5;
 
 impl Painter {
     /// `width` and `height` in pixels, `steps` ≥ 1.
-    pub(crate) fn new(
+    pub fn new(
         words: &str,
         unwanted: &str,
         seed: u64,
@@ -179,7 +179,7 @@ impl Painter {
     }
 
     /// Adds the layer of step `index` (0-based).
-    pub(crate) fn step(&mut self, index: u32) {
+    pub fn step(&mut self, index: u32) {
         let octave = OCTAVES * index as f32 / self.steps as f32;
         let frequency = 1.6 * octave.exp2();
         let amplitude = (-octave * 0.82).exp2();
@@ -192,7 +192,7 @@ impl Painter {
 
     /// The current picture as RGB rows. `every` > 1 skips pixels (for a preview); `grain` (0 to 1) is the amount of
     /// remaining noise. Returns width, height, bytes.
-    pub(crate) fn render(&self, every: usize, grain: f32) -> (usize, usize, Vec<u8>) {
+    pub fn render(&self, every: usize, grain: f32) -> (usize, usize, Vec<u8>) {
         let (w, h) = (self.width.div_ceil(every), self.height.div_ceil(every));
         let mut rgb = Vec::with_capacity(w * h * 3);
         for y in (0..self.height).step_by(every) {
@@ -213,7 +213,7 @@ impl Painter {
     }
 
     /// Has an adapter change the colours. The weight 0 changes nothing.
-    pub(crate) fn adapt(&mut self, adapter: Arc<Adapter>, weight: f32) {
+    pub fn adapt(&mut self, adapter: Arc<Adapter>, weight: f32) {
         if weight != 0.0 {
             self.adapters.push((adapter, weight));
         }

@@ -10,7 +10,7 @@ const MAX_EDGE: u32 = 8_192;
 ///
 /// # Errors
 /// If the encoder refuses the size.
-pub(crate) fn png(
+pub fn png(
     (width, height, rgb): (usize, usize, &[u8]),
     infotext: Option<&str>,
 ) -> Result<Vec<u8>, png::EncodingError> {
@@ -36,7 +36,7 @@ pub(crate) fn png(
 ///
 /// # Errors
 /// If it is none, or too large.
-pub(crate) fn decode(file: &[u8]) -> anyhow::Result<(usize, usize, Vec<u8>)> {
+pub fn decode(file: &[u8]) -> anyhow::Result<(usize, usize, Vec<u8>)> {
     let mut decoder = png::Decoder::new(std::io::Cursor::new(file));
     decoder.set_transformations(png::Transformations::normalize_to_color8());
     let mut reader = decoder.read_info()?;
