@@ -224,7 +224,7 @@ async fn an_instance_that_another_replica_reconciles_is_left_to_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_instance_of_a_dead_replica_is_reconciled_when_its_lease_expires() {
     for _ in 0..8 {
-        if is_taken_over().await {
+        if Box::pin(is_taken_over()).await {
             return;
         }
     }

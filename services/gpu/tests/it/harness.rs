@@ -214,12 +214,8 @@ impl World {
 
     /// Executes a statement as the database's administrator. Returns the number of changed rows.
     pub(crate) async fn execute(&self, statement: &'static str) -> u64 {
-        let mut superuser = self
-            .superuser
-            .get_or_init(async || Mutex::new(Box::pin(self.db.admin()).await))
-            .await
-            .lock()
-            .await;
+        let mut superuser =
+            self.superuser.get_or_init(async || Mutex::new(self.db.admin().await)).await.lock().await;
         sqlx::query(statement).execute(&mut *superuser).await.unwrap().rows_affected()
     }
 
