@@ -16,10 +16,13 @@ impl World {
     /// All schemas, empty.
     pub(crate) async fn new() -> Self {
         let db = TestDb::new();
-        let _ = db.service(atelier_identity::NAME, &atelier_identity::MIGRATIONS).await;
-        let _ = db.service(atelier_stock::NAME, &atelier_stock::MIGRATIONS).await;
-        let _ = db.service(atelier_storage::NAME, &atelier_storage::MIGRATIONS).await;
-        let _ = db.service(atelier_gpu::NAME, &atelier_gpu::MIGRATIONS).await;
+        db.create_with(&[
+            (atelier_identity::NAME, &atelier_identity::MIGRATIONS),
+            (atelier_stock::NAME, &atelier_stock::MIGRATIONS),
+            (atelier_storage::NAME, &atelier_storage::MIGRATIONS),
+            (atelier_gpu::NAME, &atelier_gpu::MIGRATIONS),
+        ])
+        .await;
         Self::on(db).await
     }
 

@@ -20,7 +20,8 @@ use crate::DatabaseProxy;
 pub struct TestDb {
     name: String,
     admin: PgConnectOptions,
-    created: OnceCell<()>,
+    /// The services whose schemas it was created with.
+    created: OnceCell<Vec<&'static str>>,
     /// Where services connect to, if not to Postgres itself.
     address: Option<SocketAddr>,
     runtime: tokio::runtime::Handle,
@@ -51,6 +52,7 @@ impl TestDb {
                 let mut conn = PgConnection::connect_with(&self.admin).await.unwrap();
                 execute(&mut conn, format!("create database {}", self.name)).await;
                 conn.close().await.unwrap();
+                Vec::new()
             })
             .await;
     }
@@ -87,18 +89,22 @@ impl TestDb {
         conn.close().await.unwrap();
     }
 
-    /// Creates the roles and schema of `service`, migrates it, and returns its configuration. The first service of a database
-    /// comes with it, from a template.
-    pub async fn service(&self, service: &'static str, migrations: &Migrator) -> DbConfig {
-        let config = config(self.url());
-        let mut is_there = false;
+    /// Creates the database with the schemas of these services, from a template, unless there is one already. Returns the services
+    /// that it was created with.
+    pub async fn create_with(&self, services: &[(&'static str, &Migrator)]) -> &[&'static str] {
         self.created
             .get_or_init(async || {
-                template::clone(&self.admin, &self.name, service, migrations).await;
-                is_there = true;
+                template::clone(&self.admin, &self.name, services).await;
+                services.iter().map(|(service, _)| *service).collect()
             })
-            .await;
-        if !is_there {
+            .await
+    }
+
+    /// Returns the configuration of `service`. Its roles and schema are created and migrated, unless the database was created with
+    /// them.
+    pub async fn service(&self, service: &'static str, migrations: &Migrator) -> DbConfig {
+        let config = config(self.url());
+        if !self.create_with(&[(service, migrations)]).await.contains(&service) {
             let mut admin = self.admin().await;
             provision(&mut admin, service, &passwords()).await.unwrap();
             admin.close().await.unwrap();

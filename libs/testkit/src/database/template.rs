@@ -1,5 +1,5 @@
-//! Templates: the migrated database of a service, made once per server and copied for each test. Migrating takes several times
-//! as long as a copy.
+//! Templates: the migrated database of a service or of several, made once per server and copied for each test. Migrating takes
+//! several times as long as a copy.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -8,40 +8,42 @@ use sqlx::{Connection, PgConnection, migrate::Migrator, postgres::PgConnectOptio
 
 use super::{config, execute, passwords};
 
-/// Creates the database `name` as a copy of the template of `service`, which is made if it is not there.
-pub(super) async fn clone(
-    admin: &PgConnectOptions,
-    name: &str,
-    service: &'static str,
-    migrations: &Migrator,
-) {
-    let template = template(service, migrations);
+/// Creates the database `name` as a copy of the template of these services, which is made if it is not there.
+pub(super) async fn clone(admin: &PgConnectOptions, name: &str, services: &[(&'static str, &Migrator)]) {
+    let template = template(services);
     let mut conn = PgConnection::connect_with(admin).await.unwrap();
     if !is_complete(&mut conn, &template).await {
         // until the connection is closed: others wait for the template
         let lock = sqlx::query("select pg_advisory_lock(hashtextextended($1, 0))").bind(&template);
         lock.execute(&mut conn).await.unwrap();
         if !is_complete(&mut conn, &template).await {
-            make(admin, &mut conn, &template, service, migrations).await;
+            make(admin, &mut conn, &template, services).await;
         }
     }
     // its files as they are: to write all of it to the log takes three times as long
     execute(&mut conn, format!("create database {name} template {template} strategy file_copy")).await;
     // rights on a database are not copied with it
-    let roles = ["owner", "app", "worker"].map(|role| format!("atelier_{service}_{role}")).join(", ");
+    let roles: Vec<_> = services
+        .iter()
+        .flat_map(|(service, _)| ["owner", "app", "worker"].map(|role| format!("atelier_{service}_{role}")))
+        .collect();
+    let roles = roles.join(", ");
     let rights =
         format!("revoke all on database {name} from public; grant connect on database {name} to {roles}");
     execute(&mut conn, rights).await;
     conn.close().await.unwrap();
 }
 
-/// The template's name, which differs with the migrations.
-fn template(service: &str, migrations: &Migrator) -> String {
+/// The template's name, which differs with the services and their migrations.
+fn template(services: &[(&'static str, &Migrator)]) -> String {
     let mut hasher = DefaultHasher::new();
-    for migration in migrations.iter() {
-        (migration.version, &migration.checksum).hash(&mut hasher);
+    for (service, migrations) in services {
+        service.hash(&mut hasher);
+        for migration in migrations.iter() {
+            (migration.version, &migration.checksum).hash(&mut hasher);
+        }
     }
-    format!("template_{service}_{:016x}", hasher.finish())
+    format!("template_{:016x}", hasher.finish())
 }
 
 /// Marked as a template when it is complete.
@@ -54,16 +56,17 @@ async fn make(
     admin: &PgConnectOptions,
     conn: &mut PgConnection,
     template: &str,
-    service: &'static str,
-    migrations: &Migrator,
+    services: &[(&'static str, &Migrator)],
 ) {
     // that of a test that was killed
     execute(conn, format!("drop database if exists {template}")).await;
     execute(conn, format!("create database {template}")).await;
     let mut inside = PgConnection::connect_with(&admin.clone().database(template)).await.unwrap();
-    provision(&mut inside, service, &passwords()).await.unwrap();
+    let config = config(format!("postgres://{}:{}/{template}", admin.get_host(), admin.get_port()));
+    for (service, migrations) in services {
+        provision(&mut inside, service, &passwords()).await.unwrap();
+        config.migrate(service, migrations).await.unwrap();
+    }
     inside.close().await.unwrap();
-    let url = format!("postgres://{}:{}/{template}", admin.get_host(), admin.get_port());
-    config(url).migrate(service, migrations).await.unwrap();
     execute(conn, format!("alter database {template} with is_template true")).await;
 }

@@ -313,7 +313,7 @@ async fn an_address_alone_opens_no_account() {
 async fn a_token_for_another_sign_in_is_refused() {
     let world = World::with(|_| {}).await;
     let claims = world.provider.claims("ada", "ada@corp.test");
-    let stranger = Issuer::start().await;
+    let stranger = Issuer::with_new_key().await;
     let past = claims["exp"].as_i64().unwrap() - 1000;
     type Change = Box<dyn FnOnce(&mut Value, &mut HashMap<&'static str, String>)>;
     let attacks: Vec<(&str, Change)> = vec![

@@ -49,6 +49,7 @@ impl World {
 
     /// Signed URLs have the address that `front` returns for the object store, if it returns one.
     pub(crate) async fn behind(db: TestDb, front: impl AsyncFnOnce(&str) -> Option<String>) -> Self {
+        db.create_with(&[(NAME, &MIGRATIONS), (atelier_storage::NAME, &atelier_storage::MIGRATIONS)]).await;
         let issuer = Issuer::start().await;
         let folder = tempfile::tempdir().unwrap();
         let objects = object_store(&folder, "127.0.0.1:0").await;

@@ -86,6 +86,14 @@ impl Platform {
     }
 
     async fn with(db: Arc<TestDb>, telemetry: Option<TelemetryConfig>) -> Self {
+        db.create_with(&[
+            (atelier_identity::NAME, &atelier_identity::MIGRATIONS),
+            (atelier_stock::NAME, &atelier_stock::MIGRATIONS),
+            (atelier_storage::NAME, &atelier_storage::MIGRATIONS),
+            (atelier_gpu::NAME, &atelier_gpu::MIGRATIONS),
+            (atelier_jobs::NAME, &atelier_jobs::MIGRATIONS),
+        ])
+        .await;
         let folder = tempfile::tempdir().unwrap();
         let cluster = devcluster::Cluster::start(cluster_config(folder.path())).await.unwrap();
         let clusters = clusters(&cluster);

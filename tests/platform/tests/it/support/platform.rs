@@ -80,6 +80,12 @@ impl Platform {
         let kube = kube_client(cluster.kubeconfig_path().to_owned()).await;
         controller::install(&kube).await.unwrap();
         let db = TestDb::new();
+        db.create_with(&[
+            (atelier_stock::NAME, &atelier_stock::MIGRATIONS),
+            (atelier_gpu::NAME, &atelier_gpu::MIGRATIONS),
+            (atelier_storage::NAME, &atelier_storage::MIGRATIONS),
+        ])
+        .await;
         let stock_database = db.service(atelier_stock::NAME, &atelier_stock::MIGRATIONS).await;
         let gpu_database = db.service(atelier_gpu::NAME, &atelier_gpu::MIGRATIONS).await;
         let storage_database = db.service(atelier_storage::NAME, &atelier_storage::MIGRATIONS).await;
