@@ -275,6 +275,7 @@ async fn every_action_is_carried_out_once_whatever_fails_around_it() {
     }
     for &kind in ActionKind::ALL {
         let actions = undisturbed.iter().map(|life| life.count(kind)).max().unwrap();
+        assert!(actions > 0, "no {kind:?}");
         for (case, nth) in CASES.into_iter().flat_map(|case| (0..actions).map(move |nth| (case, nth))) {
             let injected = live(&world, kind, case, nth).await;
             assert!(nth > 0 || injected.happened.load(Ordering::SeqCst), "no {case:?} of {kind:?} happened");
