@@ -237,9 +237,6 @@ impl Platform {
         for gateway in self.gateways.clone() {
             self.start("gateway", gateway.name, &gateway.settings(&self.config, &self.secrets, &modules))?;
         }
-        if self.gateways.len() > 1 {
-            self.start_balancer(&gateways::balancer(&self.config, &self.gateways))?;
-        }
         let ports = self.config.ports.clone();
         let operators: Vec<_> =
             self.datacenters.iter().map(|one| (one.operator, one.operator_port)).collect();
@@ -249,11 +246,21 @@ impl Platform {
             ("storage", ports.storage),
             ("gpu", ports.gpu),
             ("jobs", ports.jobs),
-            (self.gateways[0].name, ports.gateway),
         ]) {
             self.wait_for(service, &format!("http://127.0.0.1:{port}/readyz")).await?;
             print_time(service, begun);
         }
+        if self.gateways.len() > 1 {
+            // to HAProxy a gateway is ready until a check has failed
+            for gateway in self.gateways.clone() {
+                self.wait_for(gateway.name, &format!("http://127.0.0.1:{}/metrics", gateway.metrics_port))
+                    .await?;
+            }
+            self.start_balancer(&gateways::balancer(&self.config, &self.gateways))?;
+        }
+        let gateway = self.gateways[0].name;
+        self.wait_for(gateway, &format!("http://127.0.0.1:{}/readyz", ports.gateway)).await?;
+        print_time(gateway, begun);
         Ok(())
     }
 
