@@ -109,7 +109,7 @@ impl Pool {
     /// Whether the rules of a pass admit jobs of a queue for a tenant. Within a round, what is not admitted stays so.
     pub(super) fn admits(pass: Pass, key: &QueueKey, account: &Account) -> bool {
         let (share, gang) = (account.share(), key.need.gang);
-        if account.held.saturating_add(gang) > share.limit {
+        if !account.has_limit_for(gang) {
             return false;
         }
         let within_allowance = account.urgent.saturating_add(gang) <= share.urgent;

@@ -234,6 +234,9 @@ impl Pool {
         }
         // with what others are leaving for it
         let coming = self.coming(taker.tenant).saturating_add(taker.gang);
+        if !to.has_limit_for(coming) {
+            return false;
+        }
         let held = to.held.saturating_add(coming);
         match cause {
             Cause::Guarantee => held <= to.share().guarantee,

@@ -61,11 +61,7 @@ impl Pool {
 
     /// Whether a job that waits may start as far as its tenant is concerned, and others were not preempted for it.
     fn may_reserve(&self, job: JobId) -> bool {
-        let Some(shape) = self.shape_of(job) else { return false };
-        let account = self.accounts.get(&shape.tenant);
-        self.waited(job, 0).is_some()
-            && !self.fleet.nominated.contains_key(&job)
-            && account.is_some_and(|account| account.held.saturating_add(shape.gang) <= account.share().limit)
+        self.waited(job, 0).is_some() && !self.fleet.nominated.contains_key(&job) && self.is_within_limit(job)
     }
 
     /// The next gang without room: old ones first, then in the order of starts. Its tenant must be within a quantum of the

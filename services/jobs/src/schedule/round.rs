@@ -74,7 +74,7 @@ impl Pool {
         }
     }
 
-    /// Starts jobs for which others were preempted.
+    /// Starts jobs for which others were preempted. A tenant that has reached its limit meanwhile gives up what it was to get.
     fn start_nominated(&mut self, now: Millis, decisions: &mut Vec<Decision>) {
         let nominated: Vec<(JobId, Vec<WorkerId>)> = self
             .fleet
@@ -87,7 +87,8 @@ impl Pool {
                 .iter()
                 .all(|id| self.workers.get(id).is_some_and(|worker| worker.state == WorkerState::Ready));
             let gang = self.shape_of(job).map_or(0, |shape| shape.gang as usize);
-            if workers.len() < gang || !ready || self.waited(job, now).is_none() {
+            if workers.len() < gang || !ready || self.waited(job, now).is_none() || !self.is_within_limit(job)
+            {
                 self.clear_nominations(job);
             } else if workers
                 .iter()

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    model::{Millis, Share, Tenant, TenantId},
+    model::{JobId, Millis, Share, Tenant, TenantId},
     pool::Pool,
 };
 
@@ -93,6 +93,11 @@ impl Account {
         self.queued > 0 && self.held < self.share().limit
     }
 
+    /// Whether it may hold so many units more.
+    pub(super) fn has_limit_for(&self, units: u32) -> bool {
+        self.held.saturating_add(units) <= self.share().limit
+    }
+
     /// Of units that it holds, how many are above the guarantee; the last `units` count.
     fn borrowed(&self, units: u32) -> u32 {
         self.held.saturating_sub(self.share().guarantee).min(units)
@@ -117,6 +122,13 @@ impl Pool {
         let used =
             |account: &Account| Used { units: account.held, urgent: account.urgent, queued: account.queued };
         self.accounts.get(&id).map(used).unwrap_or_default()
+    }
+
+    /// Whether the limit of its tenant lets a job start.
+    pub(super) fn is_within_limit(&self, job: JobId) -> bool {
+        self.shape_of(job).is_some_and(|shape| {
+            self.accounts.get(&shape.tenant).is_some_and(|account| account.has_limit_for(shape.gang))
+        })
     }
 
     /// Number of tenants with jobs that wait for units that are guaranteed to them.

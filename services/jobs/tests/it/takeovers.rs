@@ -1,12 +1,14 @@
 //! Preemption, each rule in a small pool.
 
-use atelier_jobs::schedule::{Cause, Decision, Estimate, Event, Job, JobId, Level, Pool, Rule, Shape, Share};
+use atelier_jobs::schedule::{
+    Cause, Decision, Estimate, Event, Job, JobId, Level, Pool, Rule, Shape, Share, Tenure,
+};
 
 use crate::{
     invariants::check,
     world::{
-        HOUR, MINUTE, SECOND, START, end, job, leave, long, pool, preempted, share, started, submit,
-        workers_of,
+        HOUR, MINUTE, OTHER, SECOND, START, add, end, job, leave, long, pool, preempted, share, started,
+        submit, workers_of,
     },
 };
 
@@ -203,4 +205,26 @@ fn nothing_is_taken_from_a_higher_level() {
     assert_eq!(preempted(&pool.round(START + MINUTE)), []);
     submit(&mut pool, job(11, 2, |_, shape| shape.level = Level::Urgent));
     assert_eq!(preempted(&pool.round(START + 2 * MINUTE)), [0]);
+}
+
+#[test]
+fn what_others_left_is_not_used_above_the_limit() {
+    let mut pool = pool(1);
+    share(&mut pool, 2, Share { limit: 1, ..Share::default() });
+    submit(
+        &mut pool,
+        job(1, 1, |_, shape| (shape.level, shape.run) = (Level::Background, Estimate::exactly(HOUR))),
+    );
+    pool.round(START);
+    submit(&mut pool, job(2, 2, |_, shape| shape.level = Level::Urgent));
+    submit(&mut pool, job(3, 2, |_, shape| shape.specs = vec![OTHER]));
+    pool.round(START);
+    assert_eq!(preempted(&pool.round(START + 2 * SECOND)), [1]);
+    add(&mut pool, 9, 9, OTHER, Tenure::Firm);
+    assert_eq!(started(&pool.round(START + 3 * SECOND)), [3]);
+    leave(&mut pool, 1, START + 4 * SECOND);
+    assert_eq!(started(&pool.round(START + 4 * SECOND)), [1], "the tenant of the urgent job is at its limit");
+    check(&pool, START + 4 * SECOND);
+    end(&mut pool, 3, START + 5 * SECOND);
+    assert_eq!(preempted(&pool.round(START + 5 * SECOND)), [0; 0], "who has just been preempted is safe");
 }
