@@ -39,14 +39,13 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let consent = Consent::new(args.yes);
     let scratch = Scratch::new()?;
     let packages = packages::Tests::install(consent)?;
-    let profile = if args.long { "long" } else { "default" };
-    let mut cargo = nextest(&packages.tools, profile);
+    let mut cargo = nextest(&packages.tools);
     if args.cluster {
         let kubeconfig = std::env::var_os("KUBECONFIG").context("--cluster needs KUBECONFIG")?;
         cargo.env("TEST_KUBECONFIG", PathBuf::from(kubeconfig));
         cargo.args(["--package", "atelier-operator", "--package", "atelier-devcluster"]);
         cargo.args(["--test", "it", "--test-threads", "1"]).args(&args.nextest);
-        return finish(cargo, profile, async { Ok(()) }).await;
+        return finish(cargo, async { Ok(()) }).await;
     }
     cargo.args(["--workspace", "--lib", "--bins", "--tests"]).args(&args.nextest);
     let programs = scratch.postgres_programs(consent)?;
@@ -85,18 +84,17 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
             false => Ok(()),
         }
     };
-    let done = Box::pin(finish(cargo, profile, files))
-        .await
-        .and_then(|()| xtask::pace::record("running the cases", begun));
+    let done =
+        Box::pin(finish(cargo, files)).await.and_then(|()| xtask::pace::record("running the cases", begun));
     rgw.stop().await;
     postgres.stop().await;
     done
 }
 
-/// `cargo nextest run` with a profile of .config/nextest.toml, to which the packages and the environment are added.
-fn nextest(tools: &Tools, profile: &str) -> Command {
+/// `cargo nextest run`, to which the packages and the environment are added. .config/nextest.toml configures it.
+fn nextest(tools: &Tools) -> Command {
     let mut cargo = process::prepare(tools.command("nextest"), Signal::SIGINT);
-    cargo.args(["run", "--no-fail-fast", "--profile", profile]);
+    cargo.args(["run", "--no-fail-fast"]);
     // a case waits for half of its time: for processes, Postgres and periods
     let threads = 2 * std::thread::available_parallelism().map_or(1, NonZero::get);
     cargo.env("NEXTEST_TEST_THREADS", threads.to_string());
@@ -104,12 +102,8 @@ fn nextest(tools: &Tools, profile: &str) -> Command {
 }
 
 /// Runs the cases, and `beside` at the same time. An error of the latter stops the cases.
-async fn finish(
-    cargo: Command,
-    profile: &str,
-    beside: impl Future<Output = anyhow::Result<()>>,
-) -> anyhow::Result<()> {
-    let report = report(profile)?;
+async fn finish(cargo: Command, beside: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
+    let report = report()?;
     let _ = std::fs::remove_file(&report);
     let mut tests = Running::spawn("cargo nextest", cargo)?;
     let ended = tokio::select! {
@@ -138,8 +132,8 @@ async fn finish(
 }
 
 /// Where nextest writes its report: .config/nextest.toml.
-fn report(profile: &str) -> anyhow::Result<PathBuf> {
+fn report() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe()?;
     let target = program.parent().and_then(Path::parent).context("a program outside a target folder")?;
-    Ok(target.join("nextest").join(profile).join("junit.xml"))
+    Ok(target.join("nextest/default/junit.xml"))
 }
