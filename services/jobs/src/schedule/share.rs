@@ -93,7 +93,7 @@ impl Account {
         self.queued > 0 && self.held < self.share().limit
     }
 
-    /// Whether it may hold so many units more.
+    /// Whether this many additional units stay within the limit.
     pub(super) fn has_limit_for(&self, units: u32) -> bool {
         self.held.saturating_add(units) <= self.share().limit
     }
