@@ -19,6 +19,7 @@ const CHECKS: &[(&str, &str, &[&str])] = &[
     ("runs-overlap", include_str!("sql/runs_overlap.sql"), &["gpu"]),
     ("runs-open", include_str!("sql/runs_open.sql"), &["gpu"]),
     ("usage-records", include_str!("sql/usage_records.sql"), &["gpu"]),
+    ("usage-days", include_str!("sql/usage_days.sql"), &["gpu"]),
     ("usage-totals", include_str!("sql/usage_totals.sql"), &["gpu"]),
     ("queues", include_str!("sql/queues.sql"), &["gpu", "stock", "storage"]),
     ("attachments", include_str!("sql/attachments.sql"), &["gpu", "storage"]),

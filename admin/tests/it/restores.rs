@@ -168,6 +168,7 @@ const VIOLATIONS: &[(&str, &str)] = &[
          select gen_random_uuid(), tenant_id, id, n, gen_random_uuid(), 1, 'EUR', now() - n * interval '1 minute', now(), now()
          from gpu.instances, generate_series(2, 3) n",
     ),
+    ("usage-days", "update gpu.usage_days set amount = amount + 1"),
     ("usage-totals", "update gpu.usage_totals set seconds = seconds + 1"),
     ("usage-records", "delete from gpu.usage_records where version = 1 and run_id in (select id from gpu.runs order by id limit 1)"),
     ("tenants", "update gpu.instances set tenant_id = gen_random_uuid()"),

@@ -86,7 +86,7 @@ impl AppState {
         member: &Member,
         reconnects: bool,
     ) -> impl Future<Output = RightsEnd> + Send + use<> {
-        rights_end(&self.auth.verifier, member, self.shutdown.clone(), (self.clock)(), reconnects)
+        rights_end(&self.auth.verifier, &member.principal, self.shutdown.clone(), (self.clock)(), reconnects)
     }
 
     /// Whether allowances let an instance start, now.

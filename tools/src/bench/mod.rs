@@ -47,7 +47,7 @@ pub(crate) enum Bench {
     Fairness,
     /// From a release to the news of the grant, with 10 and with 10,000 instances that wait
     Queue,
-    /// Lists, reads and creations with 1,000,000 instances and with 10,000; from a grant to the start of an instance
+    /// Lists, reads, creations and reports of usage with 1,000,000 instances and with 10,000; from a grant to the start of an instance
     Instances,
     /// Claims with one datacenter and 10,000 users, and with 100 and 1,000,000
     Scale,

@@ -11,7 +11,7 @@ impl Bench {
             Self::Scale => "--datacenters 3 --units 100 --users 10000 --rate 20 --seconds 1",
             Self::HoldBack => "--seeds 1 --hours 4",
             Self::Instances => {
-                "--instances 300 --few 100 --clients 4 --rate 20 --seconds 1 --warm-up-seconds 0 --waiting 20 --grants 3"
+                "--instances 300 --few 100 --runs 500 --clients 4 --rate 20 --seconds 1 --warm-up-seconds 0 --waiting 20 --grants 3"
             }
             Self::Gateway => "--rounds 1 --seconds 1 --connections 4 --tokens 50 --unseen 200 --at-once",
             Self::Fairness => "--rounds 1 --seconds 1 --connections 4 --times 2",

@@ -13,6 +13,8 @@ pub(crate) enum Kind {
     List,
     Get,
     Create,
+    /// The usage of the last 30 days.
+    Usage,
 }
 
 impl Kind {
@@ -21,6 +23,7 @@ impl Kind {
             Self::List => "list",
             Self::Get => "get",
             Self::Create => "create",
+            Self::Usage => "usage",
         }
     }
 
@@ -29,6 +32,7 @@ impl Kind {
         match self {
             Self::List => http.get(instances),
             Self::Get => http.get(format!("{instances}/{}", owner.instance)),
+            Self::Usage => http.get(format!("{base}/v1/usage")),
             Self::Create => {
                 let key = ids::InstanceId::new().to_string();
                 http.post(instances).header("idempotency-key", key).json(&seed::new_instance())
@@ -39,7 +43,7 @@ impl Kind {
 
     fn status(self) -> u16 {
         match self {
-            Self::List | Self::Get => 200,
+            Self::List | Self::Get | Self::Usage => 200,
             Self::Create => 202,
         }
     }

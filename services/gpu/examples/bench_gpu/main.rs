@@ -1,10 +1,10 @@
-//! `cargo xtask bench instances`: lists, reads and creations with many instances in Postgres and with few, and the time
+//! `cargo xtask bench instances`: lists, reads, creations and reports of usage with many instances in Postgres and with few, and the time
 //! from a grant to the instance in its unit while thousands wait. The service is a process of its own; the stock
 //! service is a stand-in in this one, and so are the clients, which send at a fixed rate: a latency counts from the
 //! time at which its request was due.
 //!
 //! The last line is `instances: growth=… p99_ms=… wake_p99_ms=… memory_mib=…`: the largest ratio of the median of an
-//! operation with many instances to that with few, the p99 of list/get/create with many, the p99 from a grant to the
+//! operation with many instances to that with few, the p99 of list/get/create/usage with many, the p99 from a grant to the
 //! instance in the spec of its `GpuUnit`, and the largest resident memory of the service.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that fails must say so and stop")]
@@ -32,6 +32,9 @@ struct Args {
     /// Instances in the small one
     #[arg(long, default_value_t = 10_000)]
     few: i64,
+    /// Runs in the last 30 days of each tenant whose usage is reported; a hundredth of it in the small table
+    #[arg(long, default_value_t = 72_000)]
+    runs: i64,
     /// Clients at a time
     #[arg(long, default_value_t = 64)]
     clients: u32,
@@ -62,8 +65,8 @@ async fn main() {
         return serve::run(service).await;
     }
     println!("{} clients, {} requests/s, {} s each", args.clients, args.rate, args.seconds);
-    let few = measure(&args, args.few, 0).await;
-    let many = measure(&args, args.instances, args.waiting).await;
+    let few = measure(&args, args.few, args.runs / 100, 0).await;
+    let many = measure(&args, args.instances, args.runs, args.waiting).await;
 
     println!("{:>10} {:>8} {:>9} {:>9} {:>9}", "instances", "", "p50 ms", "p99 ms", "max ms");
     for (count, figures) in [(args.few, &few), (args.instances, &many)] {
@@ -95,7 +98,7 @@ struct Figures {
 }
 
 /// Measures with a database of its own.
-async fn measure(args: &Args, instances: i64, waiting: i64) -> Figures {
+async fn measure(args: &Args, instances: i64, runs: i64, waiting: i64) -> Figures {
     let url =
         std::env::var("BENCH_POSTGRES").expect("BENCH_POSTGRES: run it with `cargo xtask bench instances`");
     let (db, issuer) = (TestDb::at(&url), Issuer::start().await);
@@ -130,6 +133,9 @@ async fn measure(args: &Args, instances: i64, waiting: i64) -> Figures {
     for kind in [Kind::List, Kind::Get, Kind::Create] {
         requests.push((kind, load::run(args, kind, &base, &owners).await));
     }
+    let reporting = owners.get(..2).unwrap_or(&owners);
+    seed::runs(&mut conn, reporting, runs).await;
+    requests.push((Kind::Usage, load::run(args, Kind::Usage, &base, reporting).await));
     let wake = if waiting > 0 {
         seed::queue(&mut conn, order, waiting).await;
         wake::run(&kube, &stock, &mut conn, args.grants).await

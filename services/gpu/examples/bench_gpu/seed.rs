@@ -2,7 +2,7 @@
 
 use auth::Role;
 use ids::{InstanceId, TenantId};
-use sqlx::PgConnection;
+use sqlx::{AssertSqlSafe, PgConnection};
 use testkit::{Client, Issuer};
 
 use crate::stock::SPEC;
@@ -86,6 +86,26 @@ pub(crate) async fn owners(conn: &mut PgConnection, issuer: &Issuer, tenants: &[
     all.into_iter().map(owner).collect()
 }
 
+/// Gives each of these owners as many runs, spread over the last 30 days.
+pub(crate) async fn runs(conn: &mut PgConnection, owners: &[Owner], count: i64) {
+    let instances: Vec<InstanceId> = owners.iter().map(|owner| owner.instance).collect();
+    sqlx::query(
+        "insert into gpu.runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at,
+             confirmed_at, ended_at, end_reason)
+         select gen_random_uuid(), tenant_id, id, n, md5('u' || n)::uuid, 0.45, 'EUR', begun, begun,
+             begun + interval '30 s', 'stopped'
+         from gpu.instances, generate_series(1, $2) n,
+             lateral (select now() - interval '30 days' * (n::float8 / $2) as begun) at
+         where id = any($1)",
+    )
+    .bind(instances)
+    .bind(count)
+    .execute(&mut *conn)
+    .await
+    .unwrap();
+    settle(conn).await;
+}
+
 /// Copies the order as instances that wait in the queue, which are reconciled at their times within the next minute.
 pub(crate) async fn queue(conn: &mut PgConnection, order: InstanceId, count: i64) {
     sqlx::query(
@@ -105,7 +125,11 @@ pub(crate) async fn queue(conn: &mut PgConnection, order: InstanceId, count: i64
 
 /// Does the work that would disturb what is measured.
 async fn settle(conn: &mut PgConnection) {
-    for statement in ["vacuum (analyze) gpu.instances", "vacuum (analyze) gpu.operations", "checkpoint"] {
-        sqlx::raw_sql(statement).execute(&mut *conn).await.unwrap();
+    for table in ["instances", "operations", "runs", "usage_days"] {
+        sqlx::raw_sql(AssertSqlSafe(format!("vacuum (analyze) gpu.{table}")))
+            .execute(&mut *conn)
+            .await
+            .unwrap();
     }
+    sqlx::raw_sql("checkpoint").execute(conn).await.unwrap();
 }

@@ -29,39 +29,61 @@ pub(super) struct Report<'a> {
 
 /// A checked query for groups. The scopes differ in `$scope`, so that a tenant's report reads that tenant's runs only.
 ///
-/// A run that is cut costs the difference of what it cost until the end and until the beginning of the cut: whatever the
+/// Closed runs count by their days (`usage_days`); on days that are in the window in part, they are read themselves, as open runs
+/// are. A run that is cut costs the difference of what it cost until the end and until the beginning of the cut: whatever the
 /// cuts, they sum up to the amount of the run.
 macro_rules! query_groups {
     ($scope:literal, $report:expr, $after:expr, $limit:expr) => {
         sqlx::query_as!(
             Group,
-            r#"with cuts as (
-                   select case $4 when 'instance' then 'inst_' || replace(r.instance_id::text, '-', '')
-                                  when 'tenant' then 'ten_' || replace(r.tenant_id::text, '-', '')
-                                  when 'day' then to_char(cut.a at time zone 'UTC', 'YYYY-MM-DD')
-                                  when 'spec' then r.gpu_spec
-                                  else r.kind end collate "C" as key,
-                       r.currency, r.kind, r.id, r.ended_at, r.price_per_hour,
-                       usage_seconds(r.started_at, cut.a) as before, usage_seconds(r.started_at, cut.b) as upto
-                   from runs r
-                   cross join lateral (
-                       select greatest(r.started_at, $2) as a,
-                           least(coalesce(r.ended_at, date_trunc('second', now())), $3) as b) w
-                   cross join lateral (
-                       select w.a, w.b where $4 <> 'day'
-                       union all
-                       select greatest(w.a, d), least(w.b, d + interval '24 hours')
-                       from generate_series(date_trunc('day', w.a, 'UTC'), w.b, interval '24 hours') as d
-                       where $4 = 'day') as cut
-                   where (r.ended_at is null or r.ended_at > $2) and r.started_at < $3 and cut.a < cut.b and "#
+            r#"with whole as (
+                   select date_trunc('day', $2::timestamptz + interval '24 hours' - interval '1 microsecond', 'UTC') as a,
+                       date_trunc('day', $3::timestamptz, 'UTC') as b),
+               edges as (
+                   select $2::timestamptz as a, case when w.a < w.b then w.a else $3 end as b from whole w
+                   union all
+                   select w.b, $3 from whole w where w.a < w.b),
+               cuts as (
+                   select r.*, e.a as from_at, least(r.ended_at, e.b) as to_at from edges e
+                   join runs r on r.started_at > e.a - interval '24 hours' and r.started_at < e.b and r.ended_at > e.a
+                   where "#
+                + $scope
+                + r#"
+                   union all
+                   select r.*, e.a, least(r.ended_at, e.b) from edges e
+                   join runs r on r.ended_at - r.started_at > interval '24 hours' and r.ended_at > e.a
+                       and r.started_at <= e.a - interval '24 hours' and e.a < e.b
+                   where "#
+                + $scope
+                + r#"
+                   union all
+                   select r.*, $2, least(date_trunc('second', now()), $3) from runs r
+                   where r.ended_at is null and r.started_at < $3 and "#
                 + $scope
                 + r#"),
+               parts as (
+                   select r.tenant_id, r.instance_id, r.day, r.gpu_spec, r.kind, r.currency, r.seconds, r.amount,
+                       null::uuid as open_run
+                   from usage_days r, whole w
+                   where r.day >= (w.a at time zone 'UTC')::date and r.day < (w.b at time zone 'UTC')::date
+                     and r.seconds > 0 and "#
+                + $scope
+                + r#"
+                   union all
+                   select c.tenant_id, c.instance_id, part.day, c.gpu_spec, c.kind, c.currency, part.seconds, part.amount,
+                       case when c.ended_at is null then c.id end
+                   from cuts c cross join lateral usage_parts(
+                       c.started_at, greatest(c.started_at, c.from_at), c.to_at, c.price_per_hour) as part),
                groups as (
-                   select key, currency, coalesce(sum(upto - before) filter (where kind = 'running'), 0) as running,
-                       coalesce(sum(upto - before) filter (where kind = 'held'), 0) as held,
-                       sum(usage_amount(upto, price_per_hour) - usage_amount(before, price_per_hour)) as amount,
-                       count(distinct id) filter (where ended_at is null) as open_runs
-                   from cuts group by key, currency)
+                   select case $4 when 'instance' then 'inst_' || replace(instance_id::text, '-', '')
+                                  when 'tenant' then 'ten_' || replace(tenant_id::text, '-', '')
+                                  when 'day' then to_char(day, 'YYYY-MM-DD')
+                                  when 'spec' then gpu_spec
+                                  else kind end collate "C" as key,
+                       currency, coalesce(sum(seconds) filter (where kind = 'running'), 0) as running,
+                       coalesce(sum(seconds) filter (where kind = 'held'), 0) as held, sum(amount) as amount,
+                       count(distinct open_run) as open_runs
+                   from parts group by 1, 2)
                select key as "key!", currency as "currency!", running::bigint as "running_seconds!",
                    held::bigint as "held_seconds!", amount as "amount!", open_runs as "open_runs!"
                from groups where $5::text is null or (key, currency) > ($5, $6)

@@ -1,7 +1,11 @@
 //! Usage: reports, the feed for other services, and the comparison with the cluster's history.
 
+use std::collections::BTreeMap;
+
+use atelier_gpu::usage;
 use auth::Role;
 use ids::{InstanceId, TenantId};
+use jiff::{SignedDuration, Timestamp};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 use testkit::eventually;
@@ -174,4 +178,114 @@ async fn the_cost_of_totals_does_not_grow_with_the_runs() {
     let rows: i64 =
         sqlx::query_scalar("select count(*) from gpu.usage_totals").fetch_one(&mut admin).await.unwrap();
     assert_eq!(rows, 1);
+}
+
+/// A run as the database has it: kind, beginning, end, and price per hour.
+type RecordedRun = (String, jiff_sqlx::Timestamp, jiff_sqlx::Timestamp, Decimal);
+/// The group of a kind and a time.
+type Key = fn(&str, i64) -> String;
+
+/// What a report by `key` has to say about the window, run by run and day by day.
+fn summed(runs: &[RecordedRun], from: i64, to: i64, key: Key) -> BTreeMap<String, (i64, Decimal)> {
+    const DAY: i64 = 86_400;
+    let mut groups = BTreeMap::new();
+    for (kind, begun, ended, price) in runs {
+        let (begun, ended) = (begun.to_jiff().as_second(), ended.to_jiff().as_second());
+        let (mut at, end) = (begun.max(from), ended.min(to));
+        while at < end {
+            let cut = end.min((at.div_euclid(DAY) + 1) * DAY);
+            let group: &mut (i64, Decimal) = groups.entry(key(kind, at)).or_default();
+            group.0 += cut - at;
+            group.1 += usage::amount(cut - begun, *price) - usage::amount(at - begun, *price);
+            at = cut;
+        }
+    }
+    groups
+}
+
+fn reported(page: &Value) -> BTreeMap<String, (i64, Decimal)> {
+    assert_eq!(page["next_cursor"], Value::Null);
+    let items = page["items"].as_array().unwrap();
+    let group = |item: &Value| {
+        let seconds = item["running_seconds"].as_i64().unwrap() + item["held_seconds"].as_i64().unwrap();
+        (item["group"].as_str().unwrap().to_owned(), (seconds, amount(item)))
+    };
+    items.iter().map(group).collect()
+}
+
+/// Days that lie in the window as a whole are read from their sums: the report must not differ from one of the runs themselves.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_is_the_sum_of_the_runs_in_its_window() {
+    let world = World::start().await;
+    let _ = world.ran(160).await;
+    // most for minutes, some for days, of all prices and both kinds, over two weeks
+    let many = "insert into gpu.runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at,
+            confirmed_at, ended_at, end_reason, kind)
+        select gen_random_uuid(), tenant_id, instance_id, 1000 + n, unit_id, 0.0001 * (1 + n % 9000), currency, begun,
+            begun, begun + make_interval(secs => case when n % 10 = 0 then n * 997 % 400000 else n * 37 % 5000 end),
+            case when n % 3 > 0 then 'stopped' end, case when n % 3 > 0 then 'running' else 'held' end
+        from gpu.runs, generate_series(1, 500) as n,
+            lateral (select started_at + make_interval(secs => n * 7919 % 1209600) as begun) as at";
+    assert_eq!(world.execute(many).await, 500);
+    for change in [
+        "",
+        // shorter, longer, and nothing at all
+        "update gpu.runs set ended_at = started_at + make_interval(secs => attempt * 31 % 200000) where attempt % 5 = 0",
+        "update gpu.runs set ended_at = started_at where attempt % 7 = 0",
+    ] {
+        if !change.is_empty() {
+            world.execute(change).await;
+        }
+        let mut admin = world.db.admin().await;
+        let runs: Vec<RecordedRun> =
+            sqlx::query_as("select kind, started_at, ended_at, price_per_hour from gpu.runs")
+                .fetch_all(&mut admin)
+                .await
+                .unwrap();
+        let midnight = at(0).parse::<Timestamp>().unwrap().as_second().div_euclid(86_400) * 86_400;
+        for (from, to) in [
+            (0, 86_400),
+            (0, 20 * 86_400),
+            (43_200, 50_000),
+            (43_200, 86_400),
+            (86_399, 86_401),
+            (43_200, 100_000),
+            (100_000, 9 * 86_400 + 1),
+            (3 * 86_400, 3 * 86_400 + 1),
+            (86_400, 700_001),
+            (-40 * 86_400, 40 * 86_400),
+        ] {
+            let (from, to) = (midnight + from, midnight + to);
+            let time = |second| Timestamp::from_second(second).unwrap();
+            let keys: [(&str, Key); 2] = [
+                ("kind", |kind, _| kind.to_owned()),
+                ("day", |_, at| Timestamp::from_second(at).unwrap().strftime("%F").to_string()),
+            ];
+            for (group_by, key) in keys {
+                let path =
+                    format!("/v1/usage?from={}&to={}&group_by={group_by}&limit=200", time(from), time(to));
+                let page = world.member().get(&path).await.expect(200).body;
+                assert_eq!(reported(&page), summed(&runs, from, to, key), "{path} after {change:?}");
+                let platform = path.replace("/v1/usage", "/v1/platform-usage");
+                assert_eq!(world.admin().get(&platform).await.expect(200).body, page, "{platform}");
+            }
+        }
+    }
+
+    // an open run counts until now
+    let open = "insert into gpu.runs (id, tenant_id, instance_id, attempt, unit_id, price_per_hour, currency, started_at, confirmed_at)
+        select gen_random_uuid(), tenant_id, instance_id, 1, unit_id, 0.36, currency, now() - interval '10 days', now()
+        from gpu.runs limit 1";
+    assert_eq!(world.execute(open).await, 1);
+    let now: jiff_sqlx::Timestamp =
+        sqlx::query_scalar("select now()").fetch_one(&mut world.db.admin().await).await.unwrap();
+    let hours_ago = |hours: i64| now.to_jiff() - SignedDuration::from_hours(hours);
+    let page = world
+        .member()
+        .get(&format!("/v1/usage?from={}&to={}", hours_ago(60), hours_ago(12)))
+        .await
+        .expect(200);
+    let group = &page.body["items"][0];
+    assert_eq!((&group["running_seconds"], &group["open_runs"]), (&json!(48 * 3600), &json!(1)));
+    assert_eq!(amount(group), "17.28".parse().unwrap());
 }
