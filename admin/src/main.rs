@@ -7,13 +7,14 @@ use std::{
 
 use anyhow::{Context, ensure};
 use atelier_admin::{
-    Config, Gateway, administrator, adopt, backup, bundle, check, drain, evict, restore, rotate,
+    Config, Gateway, administrator, adopt, availability, backup, bundle, check, drain, evict, restore, rotate,
 };
 use atelier_identity::SigningKeyStart;
 use clap::{Parser, Subcommand};
 use ids::StorageId;
 use jiff::Timestamp;
 use secrecy::SecretString;
+use url::Url;
 
 #[derive(Debug, Parser)]
 #[command(version, about = "For the operators of an Atelier platform")]
@@ -91,6 +92,18 @@ enum Command {
         #[arg(long, conflicts_with = "stop")]
         undo: bool,
     },
+    /// Show how many requests of a month the API answered, and how fast, by service; operations that miss an objective
+    Availability {
+        /// Address of the Prometheus that scrapes the gateways
+        #[arg(long)]
+        prometheus: Url,
+        /// `YYYY-MM`, in UTC; the present month if absent
+        #[arg(long)]
+        month: Option<String>,
+        /// Print all operations, as JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Collect versions, state, metrics, logs and disagreements in a tar.gz, without secrets
     SupportBundle {
         file: PathBuf,
@@ -115,7 +128,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
-    // the API needs no configuration
+    // neither the API nor Prometheus needs a configuration
     if let Command::Drain { datacenter, gateway, token, stop, timeout, undo } = cli.command {
         let gateway = Gateway::new(&gateway, token.into())?;
         if undo {
@@ -128,9 +141,18 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         let left = drain::drain(&gateway, &request, |used| println!("{used} units in use")).await?;
         return Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    let config: Config = service::config::load(cli.config.as_deref())?;
     #[expect(clippy::disallowed_methods, reason = "the time of the command")]
     let now = Timestamp::now();
+    if let Command::Availability { prometheus, month, json } = &cli.command {
+        let report = availability::report(prometheus, month.as_deref(), now).await?;
+        if *json {
+            println!("{}", serde_json::to_string_pretty(&report)?);
+        } else {
+            print!("{report}");
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let config: Config = service::config::load(cli.config.as_deref())?;
     match cli.command {
         Command::Check { grace } => {
             let findings = check::run(&config, Duration::from_secs(grace)).await?;
@@ -183,7 +205,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             bundle::bundle(&config, &file, &request, now).await?;
             println!("{}", file.display());
         }
-        Command::Drain { .. } => {}
+        Command::Drain { .. } | Command::Availability { .. } => {}
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,4 @@
-//! Embeds the services' committed OpenAPI documents, which `/openapi.json` is merged from, and the templates of their
-//! public paths.
+//! Embeds the services' committed OpenAPI documents, which `/openapi.json` is merged from, and their public operations.
 
 use std::{env, fmt::Write, fs, path::Path};
 
@@ -10,15 +9,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("../../openapi");
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut code = String::from("&[\n");
-    let mut templates = String::from("&[\n");
+    let mut operations = String::from("&[\n");
     for service in SERVICES {
         let file = folder.join(format!("{service}.json"));
         if file.exists() {
             println!("cargo::rerun-if-changed={}", file.display());
             let document: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file)?)?;
-            for (path, _) in document["paths"].as_object().into_iter().flatten() {
-                if !path.starts_with("/internal") {
-                    writeln!(templates, "    {path:?},")?;
+            for (path, methods) in document["paths"].as_object().into_iter().flatten() {
+                if path.starts_with("/internal") {
+                    continue;
+                }
+                for method in
+                    methods.as_object().into_iter().flatten().map(|(method, _)| method.to_uppercase())
+                {
+                    writeln!(operations, "    ({service:?}, {method:?}, {path:?}),")?;
                 }
             }
             writeln!(code, "    ({service:?}, include_str!({:?})),", file.canonicalize()?)?;
@@ -27,9 +31,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     }
     code.push_str("]\n");
-    templates.push_str("]\n");
+    operations.push_str("]\n");
     let out = env::var("OUT_DIR")?;
     fs::write(Path::new(&out).join("documents.rs"), code)?;
-    fs::write(Path::new(&out).join("templates.rs"), templates)?;
+    fs::write(Path::new(&out).join("operations.rs"), operations)?;
     Ok(())
 }

@@ -6,6 +6,7 @@
 )]
 
 mod administrator;
+mod availability;
 mod bundle;
 mod keys;
 mod restores;

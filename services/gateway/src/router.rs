@@ -90,6 +90,7 @@ impl Hosts {
 impl Platform {
     async fn answer(&self, mut request: Request) -> Response {
         let name = route_names::of(request.uri().path());
+        let method = request.method().clone();
         if let Some(name) = name {
             route_names::record(name);
             request.extensions_mut().insert(RouteName(name));
@@ -101,6 +102,7 @@ impl Platform {
         };
         security_headers::add(response.headers_mut());
         if let Some(name) = name {
+            self.api.answers.count(&method, name, response.status());
             response.extensions_mut().insert(RouteName(name));
         }
         response

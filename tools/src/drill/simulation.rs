@@ -160,12 +160,12 @@ impl Simulation {
         minute
     }
 
-    /// Requests at the gateway: 0.02 % fail.
+    /// Requests at the gateway: 0.002 % fail.
     fn api(&mut self, at: i64, share: f64, minute: &Minute) {
         let requests = self.traffic.requests * share * 60.0;
         for replica in self.live_replicas("gateway", minute) {
             let all = self.about(requests / 2.0);
-            let mut bad = if minute.trouble == Some("ApiErrors") { 0.3 } else { 0.0002 };
+            let mut bad = if minute.trouble == Some("ApiErrors") { 0.3 } else { 0.000_02 };
             if minute.restarting.contains_key("gpu") {
                 // a request or two meets a connection that closes
                 bad += 0.0005;
@@ -181,8 +181,14 @@ impl Simulation {
                     "job=\"atelier-gateway\",instance=\"{replica}\",method=\"GET\",route=\"/v1/instances\",status=\"{status}\""
                 );
                 self.count(at, format!("{name}_count{{{labels}}}"), count);
-                self.count(at, format!("{name}_bucket{{{labels},le=\"0.5\"}}"), fast);
+                self.count(at, format!("{name}_bucket{{{labels},le=\"0.1\"}}"), fast);
                 self.count(at, format!("{name}_bucket{{{labels},le=\"+Inf\"}}"), count);
+            }
+            for (outcome, count) in [("answered", all - failed), ("failed", failed)] {
+                let labels = format!(
+                    "job=\"atelier-gateway\",instance=\"{replica}\",upstream=\"gpu\",method=\"GET\",route=\"/v1/instances\",outcome=\"{outcome}\""
+                );
+                self.count(at, format!("gateway_api_requests_total{{{labels}}}"), count);
             }
         }
     }

@@ -61,6 +61,23 @@ async fn metrics_have_the_templates_of_routes_and_no_more() {
     ] {
         assert_eq!(count(method, route, status), Some(expected), "{method} {route} {status} in {text}");
     }
+    let counted = |method: &str, route: &str, outcome: &str| {
+        let labels =
+            format!("{{upstream=\"gpu\",method=\"{method}\",route=\"{route}\",outcome=\"{outcome}\"}}");
+        let line = text
+            .lines()
+            .find(|line| line.starts_with("gateway_api_requests_total") && line.contains(&labels));
+        line.and_then(|line| line.rsplit(' ').next()?.parse::<u32>().ok())
+    };
+    for (method, route, outcome, expected) in [
+        ("GET", "/v1/instances/{id}", "answered", 3),
+        ("GET", "/v1/instances/{id}", "failed", 0),
+        ("POST", "/v1/instances", "answered", 1),
+        // nobody has asked for it
+        ("GET", "/v1/usage", "failed", 0),
+    ] {
+        assert_eq!(counted(method, route, outcome), Some(expected), "{method} {route} {outcome} in {text}");
+    }
     testkit::metrics::assert_documented(&text);
     assert!(!text.contains("inst_1") && !text.contains("unknown/path"), "{text}");
 }

@@ -140,6 +140,15 @@ async fn an_unreachable_service_is_a_503_with_retry_after() {
     assert_eq!(answer.header("retry-after"), Some("2"));
     assert!(!answer.text.contains("127.0.0.1"), "the internal address is shown: {}", answer.text);
     let _ = platform.member().get("/v1/instances").await.expect(200);
+    // availability is computed from this
+    let metrics =
+        testkit::Client::new(&format!("http://{}", platform.metrics)).get("/metrics").await.expect(200).text;
+    for (upstream, route, failed) in [("stock", "/v1/stock", 1), ("gpu", "/v1/instances", 0)] {
+        let line = format!(
+            "gateway_api_requests_total{{upstream=\"{upstream}\",method=\"GET\",route=\"{route}\",outcome=\"failed\"}} {failed}\n"
+        );
+        assert!(metrics.contains(&line), "{line} in {metrics}");
+    }
 }
 
 #[tokio::test]
