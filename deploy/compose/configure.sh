@@ -81,7 +81,7 @@ token = "$1"
 END
 }
 
-# Traces. Without the profile `observe` no collector answers, and spans are dropped.
+# Traces and logs. Without the profile `observe` no collector answers, and what is exported is dropped.
 telemetry() {
   cat <<END
 [telemetry]

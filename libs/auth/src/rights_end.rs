@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Member, Verifier};
+use crate::{Principal, Verifier};
 
 /// Why a stream has to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,13 +35,13 @@ impl RightsEnd {
 /// (`reconnects`), the token expires.
 pub fn rights_end(
     verifier: &Verifier,
-    member: &Member,
+    caller: &Principal,
     shutdown: CancellationToken,
     now: Timestamp,
     reconnects: bool,
 ) -> impl Future<Output = RightsEnd> + Send + use<> {
     let revocations = verifier.revocations().clone();
-    let (grant, expires_at) = (member.principal.grant(), member.principal.expires_at);
+    let (grant, expires_at) = (caller.grant(), caller.expires_at);
     async move {
         tokio::select! {
             () = shutdown.cancelled_owned() => RightsEnd::Shutdown,

@@ -11,7 +11,7 @@ use std::{
 use api::{Problem, problem, request_id};
 use axum::{
     Json, Router,
-    extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Request, State},
+    extract::{ConnectInfo, DefaultBodyLimit, MatchedPath, Query, Request, State},
     http::{StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
@@ -28,6 +28,7 @@ use crate::{
     access_log::{self, Line},
     drain,
     health::{Parts, Report},
+    recent_logs::{LogQuery, RecentLogs},
     workers::panic_message,
 };
 
@@ -109,10 +110,14 @@ impl Front {
         self.workers.ready()
     }
 
-    /// `/statusz`: the report of the process, for the platform's health. Not for callers outside the platform.
+    /// For the platform's health and logs, not for callers outside the platform. `/statusz`: the report of the process; `/logz`:
+    /// the newest lines of its log.
     pub fn report_routes(&self) -> Router {
         let front = self.clone();
-        Router::new().route("/statusz", get(move || async move { Json(front.report().await) }))
+        let logs = async |Query(query): Query<LogQuery>| Json(RecentLogs::of_process().read(&query).await);
+        Router::new()
+            .route("/statusz", get(move || async move { Json(front.report().await) }))
+            .route("/logz", get(logs))
     }
 
     /// The report of the process: its state, what it depends on, its workers and queues.

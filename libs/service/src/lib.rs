@@ -10,6 +10,7 @@ pub mod health;
 mod http_client;
 pub mod metrics;
 mod process;
+pub mod recent_logs;
 pub mod run;
 pub mod streams;
 pub mod telemetry;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use traces::{TelemetryConfig, Tracer};
 
-use crate::{Health, Metrics, Shutdown, Workers, health};
+use crate::{Health, Metrics, Shutdown, Workers, health, telemetry::LogExport};
 
 /// The parts that a service's wiring needs from its process. Clones share them.
 #[derive(Clone)]
@@ -34,7 +34,7 @@ impl Process {
         Self { metrics, shutdown, workers, tracer: Tracer::default(), health, started_at: health::now() }
     }
 
-    /// Names the process after its service, which exports spans if that is configured, the last ones when it ends.
+    /// Names the process after its service, which exports spans and its log if that is configured, the last ones when it ends.
     ///
     /// # Errors
     /// If the configuration is not valid.
@@ -42,8 +42,8 @@ impl Process {
         self.health.name(name);
         let Some(config) = config else { return Ok(self) };
         let tracer = Tracer::start(name, config)?;
-        self.shutdown.export_last(tracer.clone());
-        tracing::info!(endpoint = %config.endpoint, sample_ratio = config.sample_ratio, "exporting traces");
+        self.shutdown.export_last(tracer.clone(), LogExport::start(name, config)?);
+        tracing::info!(endpoint = %config.endpoint, sample_ratio = config.sample_ratio, "exporting traces and logs");
         Ok(Self { tracer, ..self })
     }
 

@@ -15,6 +15,8 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use traces::Tracer;
 
+use crate::telemetry::LogExport;
+
 /// Time for requests and workers to finish after the signal.
 const GRACE: Duration = Duration::from_secs(20);
 
@@ -25,7 +27,7 @@ pub struct Shutdown {
     draining: CancellationToken,
     token: CancellationToken,
     tasks: TaskTracker,
-    tracer: Arc<OnceLock<Tracer>>,
+    exports: Arc<OnceLock<(Tracer, Option<LogExport>)>>,
 }
 
 impl Shutdown {
@@ -76,9 +78,9 @@ impl Shutdown {
         self.tasks.spawn(task);
     }
 
-    /// Lets [`Self::finish`] export what this tracer has recorded until then. The first tracer counts.
-    pub(crate) fn export_last(&self, tracer: Tracer) {
-        let _ = self.tracer.set(tracer);
+    /// Lets [`Self::finish`] export what was recorded and logged until then. The first exports count.
+    pub(crate) fn export_last(&self, tracer: Tracer, log: Option<LogExport>) {
+        let _ = self.exports.set((tracer, log));
     }
 
     /// Begins shutdown.
@@ -87,15 +89,21 @@ impl Shutdown {
         self.token.cancel();
     }
 
-    /// Waits for the tracked tasks, at most 20 seconds, and then exports the last spans.
+    /// Waits for the tracked tasks, at most 20 seconds, and then exports the last spans and lines.
     pub async fn finish(&self) {
         self.tasks.close();
         if tokio::time::timeout(GRACE, self.tasks.wait()).await.is_err() {
             tracing::warn!(left = self.tasks.len(), "tasks did not finish in time");
         }
-        if let Some(tracer) = self.tracer.get().cloned() {
-            // it waits for an export, which needs the runtime
-            let _ = tokio::task::spawn_blocking(move || tracer.shut_down()).await;
+        if let Some((tracer, log)) = self.exports.get().cloned() {
+            // they wait for exports, which need the runtime
+            let shut_down = move || {
+                tracer.shut_down();
+                if let Some(log) = log {
+                    log.shut_down();
+                }
+            };
+            let _ = tokio::task::spawn_blocking(shut_down).await;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A collector of traces: it receives OTLP over gRPC, as services export it, and keeps the spans.
+//! A collector: it receives OTLP over gRPC, as services export it, and keeps spans and log lines.
 
 use std::{
     collections::BTreeMap,
@@ -7,11 +7,17 @@ use std::{
 };
 
 use opentelemetry_proto::tonic::{
-    collector::trace::v1::{
-        ExportTraceServiceRequest, ExportTraceServiceResponse,
-        trace_service_server::{TraceService, TraceServiceServer},
+    collector::{
+        logs::v1::{
+            ExportLogsServiceRequest, ExportLogsServiceResponse,
+            logs_service_server::{LogsService, LogsServiceServer},
+        },
+        trace::v1::{
+            ExportTraceServiceRequest, ExportTraceServiceResponse,
+            trace_service_server::{TraceService, TraceServiceServer},
+        },
     },
-    common::v1::{KeyValue, any_value::Value},
+    common::v1::{AnyValue, KeyValue, any_value::Value},
     trace::v1::Span,
 };
 use tonic::{Request, Response, Status, transport::server::TcpIncoming};
@@ -49,12 +55,29 @@ impl ReceivedSpan {
     }
 }
 
-/// The collector. Clones share the spans. It ends with the runtime.
+/// A line of a log as a service exported it.
+#[derive(Debug, Clone)]
+pub struct ReceivedLine {
+    /// Attributes of the process, `service.name` among them.
+    pub resource: BTreeMap<String, String>,
+    /// `INFO`, `WARN` …
+    pub severity: String,
+    /// The message.
+    pub message: String,
+    /// The fields of the line and of its span.
+    pub attributes: BTreeMap<String, String>,
+}
+
+/// The collector. Clones share what it has received. It ends with the runtime.
 #[derive(Debug, Clone)]
 pub struct Collector {
     address: SocketAddr,
     spans: Spans,
+    lines: Lines,
 }
+
+#[derive(Debug, Clone, Default)]
+struct Lines(Arc<Mutex<Vec<ReceivedLine>>>);
 
 #[derive(Debug, Clone, Default)]
 struct Spans(Arc<Mutex<Vec<ReceivedSpan>>>);
@@ -63,11 +86,12 @@ impl Collector {
     /// Starts a collector on a free port.
     pub async fn start() -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (address, spans) = (listener.local_addr().unwrap(), Spans::default());
-        let service = TraceServiceServer::new(spans.clone());
-        let server = tonic::transport::Server::builder().add_service(service);
+        let (address, spans, lines) = (listener.local_addr().unwrap(), Spans::default(), Lines::default());
+        let server = tonic::transport::Server::builder()
+            .add_service(TraceServiceServer::new(spans.clone()))
+            .add_service(LogsServiceServer::new(lines.clone()));
         tokio::spawn(async move { server.serve_with_incoming(TcpIncoming::from(listener)).await.unwrap() });
-        Self { address, spans }
+        Self { address, spans, lines }
     }
 
     /// The endpoint for `[telemetry]`.
@@ -80,6 +104,12 @@ impl Collector {
     #[must_use]
     pub fn spans(&self) -> Vec<ReceivedSpan> {
         self.spans.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// All lines of logs so far.
+    #[must_use]
+    pub fn lines(&self) -> Vec<ReceivedLine> {
+        self.lines.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The spans of a trace so far.
@@ -108,6 +138,28 @@ impl TraceService for Spans {
     }
 }
 
+#[tonic::async_trait]
+impl LogsService for Lines {
+    async fn export(
+        &self,
+        request: Request<ExportLogsServiceRequest>,
+    ) -> Result<Response<ExportLogsServiceResponse>, Status> {
+        let mut received = Vec::new();
+        for process in request.into_inner().resource_logs {
+            let resource = map(process.resource.map(|resource| resource.attributes).unwrap_or_default());
+            let records = process.scope_logs.into_iter().flat_map(|scope| scope.log_records);
+            received.extend(records.map(|record| ReceivedLine {
+                resource: resource.clone(),
+                severity: record.severity_text,
+                message: record.body.and_then(|body| body.value).map(text).unwrap_or_default(),
+                attributes: map(record.attributes),
+            }));
+        }
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(received);
+        Ok(Response::new(ExportLogsServiceResponse::default()))
+    }
+}
+
 impl ReceivedSpan {
     fn new(resource: &BTreeMap<String, String>, span: Span) -> Self {
         Self {
@@ -132,12 +184,16 @@ impl ReceivedSpan {
 }
 
 fn map(attributes: Vec<KeyValue>) -> BTreeMap<String, String> {
-    let text = |value: Option<Value>| match value {
-        Some(Value::StringValue(text)) => text,
-        Some(Value::IntValue(number)) => number.to_string(),
+    let value = |one: Option<AnyValue>| one.and_then(|one| one.value).map(text).unwrap_or_default();
+    attributes.into_iter().map(|one| (one.key, value(one.value))).collect()
+}
+
+fn text(value: Value) -> String {
+    match value {
+        Value::StringValue(text) => text,
+        Value::IntValue(number) => number.to_string(),
         other => format!("{other:?}"),
-    };
-    attributes.into_iter().map(|one| (one.key, text(one.value.and_then(|value| value.value)))).collect()
+    }
 }
 
 fn hex(bytes: &[u8]) -> String {

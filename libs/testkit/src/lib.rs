@@ -18,7 +18,7 @@ mod wait;
 
 pub use budget::budget;
 pub use client::{Client, Response};
-pub use collector::{Collector, ReceivedSpan};
+pub use collector::{Collector, ReceivedLine, ReceivedSpan};
 pub use database::TestDb;
 pub use database_proxy::DatabaseProxy;
 pub use issuer::Issuer;

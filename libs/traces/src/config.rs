@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use url::Url;
 
-/// Where spans are exported to. Without this section nothing is recorded.
+/// Where spans and log lines are exported to. Without this section no span is recorded.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TelemetryConfig {

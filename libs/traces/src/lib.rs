@@ -19,4 +19,4 @@ pub use context::{HEADER, TraceContext};
 pub use current::{child, child_since, current, db};
 pub use opentelemetry::trace::SpanKind;
 pub use span::Span;
-pub use tracer::{Origin, Tracer};
+pub use tracer::{Origin, Tracer, resource};

@@ -1,6 +1,9 @@
 //! The tracer of a process: which traces are recorded, and where their spans go.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use http::{HeaderMap, Method};
@@ -45,6 +48,18 @@ struct Inner {
     threshold: u64,
 }
 
+/// The attributes of this process, for the collector: the same for all that it exports.
+#[must_use]
+pub fn resource(name: &'static str) -> Resource {
+    static INSTANCE: LazyLock<Uuid> = LazyLock::new(Uuid::new_v4);
+    let attributes = [
+        KeyValue::new("service.namespace", "atelier"),
+        KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
+        KeyValue::new("service.instance.id", INSTANCE.to_string()),
+    ];
+    Resource::builder().with_service_name(name).with_attributes(attributes).build()
+}
+
 impl Tracer {
     /// The tracer of the service `name`, which exports in the background. Call it in a tokio runtime. The endpoint does not
     /// need to answer: spans that cannot be exported are dropped.
@@ -59,14 +74,8 @@ impl Tracer {
         }
         let exporter = exporter.build().context("telemetry.endpoint cannot be used")?;
         let batches = BatchConfigBuilder::default().with_scheduled_delay(DELAY).build();
-        let version = env!("CARGO_PKG_VERSION");
-        let resource = Resource::builder().with_service_name(name).with_attributes([
-            KeyValue::new("service.namespace", "atelier"),
-            KeyValue::new("service.version", version),
-            KeyValue::new("service.instance.id", Uuid::new_v4().to_string()),
-        ]);
         let provider = SdkTracerProvider::builder()
-            .with_resource(resource.build())
+            .with_resource(resource(name))
             // the decision is made before a span is made: see `chosen`
             .with_sampler(Sampler::AlwaysOn)
             .with_span_processor(BatchSpanProcessor::builder(exporter).with_batch_config(batches).build())

@@ -13,7 +13,7 @@ use crate::{
     NAME,
     config::Config,
     instance::{self, InstanceMetrics, Instances, Routes},
-    limits, listener, platform_health,
+    limits, listener, own, platform_health,
     readiness::Readiness,
     redirect,
     rest::{self, Api},
@@ -65,7 +65,7 @@ impl App {
         })
         .with_origin(Origin::Outside);
         platform_health::report_to(&process.health, &state, &http);
-        let own = platform_health::router(&state, front.clone(), http.clone());
+        let own = own::router(&state, front.clone(), http.clone(), process.shutdown.token());
         let pages = rest::document(&openapi()?)?
             .merge(site::router(&state.config.public_url))
             .merge(instance::personal_links(&state, http.clone()))

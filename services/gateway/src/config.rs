@@ -44,7 +44,7 @@ pub struct Config {
     pub auth: AuthConfig,
     /// Addresses of the services.
     pub services: Services,
-    /// Where the replicas of each module answer `/statusz`, for `GET /v1/platform/health`: `http://host:port` by module, and
+    /// Where the replicas of each module answer `/statusz` and `/logz`, for `GET /v1/platform/health` and `…/logs`: `http://host:port` by module, and
     /// several if a module has several. A host name with several addresses is that of several replicas, so name headless
     /// Services in Kubernetes. Without an entry, the services are asked at their addresses in `services`, and of the gateways
     /// this one alone. Operators are modules of their own: `operator-<datacenter>`.

@@ -5,21 +5,34 @@ use std::sync::LazyLock;
 
 use tracing::Span;
 
-use crate::platform_health;
+use crate::{platform_health, platform_logs};
 
-/// The templates of the merged document, and the gateway's own.
-const TEMPLATES: &[&str] = include!(concat!(env!("OUT_DIR"), "/templates.rs"));
-const OWN: [&str; 8] =
-    ["/", "/api", "/api/{file}", "/openapi.json", "/share", "/healthz", "/readyz", platform_health::PATH];
+/// The operations of the merged document: service, method, and template of the path.
+pub(crate) const OPERATIONS: &[(&str, &str, &str)] = include!(concat!(env!("OUT_DIR"), "/operations.rs"));
+/// The templates of the gateway's own paths.
+const OWN: [&str; 9] = [
+    "/",
+    "/api",
+    "/api/{file}",
+    "/openapi.json",
+    "/share",
+    "/healthz",
+    "/readyz",
+    platform_health::PATH,
+    platform_logs::PATH,
+];
 
 static PATHS: LazyLock<matchit::Router<&'static str>> = LazyLock::new(|| {
     let mut paths = matchit::Router::new();
-    for template in TEMPLATES.iter().chain(&OWN) {
+    let mut templates: Vec<_> = OPERATIONS.iter().map(|(_, _, template)| *template).chain(OWN).collect();
+    templates.sort_unstable();
+    templates.dedup();
+    for template in templates {
         // paths that differ in the names of parameters would not go together
         let unnamed = template.split('/').map(|part| if part.starts_with('{') { "{p}" } else { part });
         let numbered: Vec<_> =
             unnamed.enumerate().map(|(n, part)| part.replace("{p}", &format!("{{p{n}}}"))).collect();
-        if let Err(error) = paths.insert(numbered.join("/"), *template) {
+        if let Err(error) = paths.insert(numbered.join("/"), template) {
             tracing::warn!(%error, template, "a route has no name in logs and metrics");
         }
     }
@@ -42,11 +55,11 @@ mod tests {
 
     #[test]
     fn each_path_has_its_template() {
-        for template in TEMPLATES.iter().chain(&OWN) {
+        for template in OPERATIONS.iter().map(|(_, _, template)| *template).chain(OWN) {
             let path = template.replace('{', "a").replace('}', "z");
-            assert_eq!(of(&path), Some(*template), "{path}");
+            assert_eq!(of(&path), Some(template), "{path}");
         }
-        assert!(TEMPLATES.contains(&"/v1/instances/{id}"), "{TEMPLATES:?}");
+        assert!(OPERATIONS.contains(&("gpu", "GET", "/v1/instances/{id}")), "{OPERATIONS:?}");
         for unknown in ["/v1", "/v1/instances/a/b/c/d", "/v2/instances", "/internal/v1/claims", ""] {
             assert_eq!(of(unknown), None, "{unknown}");
         }

@@ -74,7 +74,17 @@ fn collect_value(value: &Value, is_secret: bool, found: &mut Vec<String>) {
 /// Returns the text without secrets, in one line, and shortened.
 #[must_use]
 pub fn redact(text: &str) -> String {
-    let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = without_secrets(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// Returns the text without secrets.
+#[must_use]
+pub(crate) fn without_secrets(text: &str) -> String {
+    let mut text = text.to_owned();
     for secret in SECRETS.read().unwrap_or_else(PoisonError::into_inner).iter() {
         if text.contains(secret) {
             text = text.replace(secret, REDACTED);
@@ -83,10 +93,7 @@ pub fn redact(text: &str) -> String {
     for (form, replacement) in FORMS.iter() {
         text = form.replace_all(&text, *replacement).into_owned();
     }
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    text
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ mod model;
 
 use std::time::Duration;
 
-use api::{Json, Problem, openapi::Info};
+use api::{Json, Problem};
 use auth::Admin;
 use axum::{Router, extract::State};
 use moka::future::Cache;
@@ -15,8 +15,8 @@ use service::{Front, Health, health::DependencyKind};
 use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::state::AppState;
-use collect::Modules;
+use crate::{modules::Modules, state::AppState};
+use collect::Collector;
 use model::PlatformHealth;
 
 /// Where it is.
@@ -30,7 +30,7 @@ const REUSE: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 struct Shared {
     app: AppState,
-    modules: Modules,
+    collector: Collector,
     merged: Cache<(), PlatformHealth>,
 }
 
@@ -41,10 +41,15 @@ impl auth::HasAuth for Shared {
 }
 
 /// The route, without the access that the gateway checks for every operation.
-pub(crate) fn router(app: &AppState, front: Front, http: reqwest::Client) -> Router {
-    let modules = Modules::new(&app.config, front, http);
+pub(crate) fn router(app: &AppState, front: Front, modules: Modules) -> Router {
+    let collector = Collector { modules, own: front, own_address: app.config.metrics_listen };
     let merged = Cache::builder().max_capacity(1).time_to_live(REUSE).build();
-    routes_of().split_for_parts().0.with_state(Shared { app: app.clone(), modules, merged })
+    routes_of().split_for_parts().0.with_state(Shared { app: app.clone(), collector, merged })
+}
+
+/// The route without its state, for the document.
+pub(crate) fn documented() -> OpenApi {
+    routes_of().into_openapi()
 }
 
 fn routes_of() -> OpenApiRouter<Shared> {
@@ -54,13 +59,6 @@ fn routes_of() -> OpenApiRouter<Shared> {
 #[derive(utoipa::OpenApi)]
 #[openapi(tags((name = "platform health", description = "How the modules of the platform are")))]
 struct Tags;
-
-/// The OpenAPI document of what the gateway answers itself.
-#[must_use]
-pub(crate) fn openapi() -> OpenApi {
-    let info = Info { title: "Atelier gateway", description: "What the gateway answers itself." };
-    api::openapi::finish(routes_of().into_openapi(), info)
-}
 
 /// Adds what the gateway calls to the dependencies of its process.
 pub(crate) fn report_to(health: &Health, app: &AppState, http: &reqwest::Client) {
@@ -88,6 +86,6 @@ async fn get_platform_health(
     State(shared): State<Shared>,
     _admin: Admin,
 ) -> Result<Json<PlatformHealth>, Problem> {
-    let merged = shared.merged.get_with((), shared.modules.collect(DEADLINE)).await;
+    let merged = shared.merged.get_with((), shared.collector.collect(DEADLINE)).await;
     Ok(Json(merged))
 }

@@ -1,5 +1,6 @@
 //! The platform's REST API: authenticates the caller, counts against rate limits, forwards to the service of the path.
 
+mod answers;
 mod body;
 pub(crate) mod credentials;
 mod gates;
@@ -30,11 +31,12 @@ use crate::{
     concurrency::Concurrency,
     connection_info::ConnectionInfo,
     error::Error,
-    headers, platform_health,
+    headers, own,
     proxy::{self, Via},
     router::oneshot,
     state::AppState,
 };
+use answers::Answers;
 use gates::Gates;
 use routes::{Access, Address, Addresses};
 
@@ -43,6 +45,7 @@ pub(crate) struct Api {
     state: AppState,
     addresses: Addresses,
     gates: Gates,
+    pub(crate) answers: Answers,
     /// Operations that the gateway answers itself.
     own: Router,
     /// Requests of each tenant.
@@ -60,11 +63,11 @@ pub(crate) fn document(document: &Value) -> anyhow::Result<Router> {
     Ok(Router::new().route("/openapi.json", get_document).fallback(no_page))
 }
 
-/// Registers the metrics of the admission to the services.
-pub(crate) fn register(metrics: &Metrics) -> Gates {
+/// Registers the metrics of requests, and of the admission to the services.
+pub(crate) fn register(metrics: &Metrics) -> (Gates, Answers) {
     let gates = Gates::default();
     metrics.register(|registry| gates.register(registry));
-    gates
+    (gates, Answers::register(metrics))
 }
 
 async fn no_page(request: Request) -> Error {
@@ -79,10 +82,10 @@ fn is_repeatable(parts: &Parts) -> bool {
 
 impl Api {
     pub(crate) fn new(state: AppState, own: Router, metrics: &Metrics) -> Self {
-        let gates = register(metrics);
+        let (gates, answers) = register(metrics);
         let under_way = Concurrency::new(state.config.limits.tenant_requests_at_a_time);
         let own = own.method_not_allowed_fallback(problem::no_such_method);
-        Self { addresses: Addresses::new(&state.config.services), gates, own, under_way, state }
+        Self { addresses: Addresses::new(&state.config.services), gates, answers, own, under_way, state }
     }
 
     /// Whether a path belongs to the API. It may name no operation.
@@ -151,7 +154,7 @@ impl Api {
         if !path::is_unambiguous(request.uri().path()) {
             return Err(Error::AmbiguousPath);
         }
-        if request.uri().path() == platform_health::PATH {
+        if own::PATHS.contains(&request.uri().path()) {
             return self.answer(request, &connection).await;
         }
         let route = routes::find(request.method(), request.uri().path()).ok_or(Error::NoSuchRoute)?;

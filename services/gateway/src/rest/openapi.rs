@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::Context;
 use serde_json::{Map, Value, json};
 
-use crate::platform_health;
+use crate::own;
 
 /// Services and their documents.
 const DOCUMENTS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/documents.rs"));
@@ -15,7 +15,7 @@ const DOCUMENTS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/documents
 /// # Errors
 /// If a document is not valid JSON, or two services have the same path.
 pub(crate) fn merged() -> anyhow::Result<Value> {
-    let own = ("gateway", serde_json::to_value(platform_health::openapi())?);
+    let own = ("gateway", serde_json::to_value(own::openapi())?);
     let mut documents = DOCUMENTS
         .iter()
         .map(|(service, text)| {

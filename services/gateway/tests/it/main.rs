@@ -15,6 +15,7 @@ mod parsing;
 mod personal_links;
 mod platform;
 mod platform_health;
+mod platform_logs;
 mod ports;
 mod proxy_protocol;
 mod rest;

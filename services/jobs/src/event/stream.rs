@@ -61,7 +61,7 @@ pub(super) fn open(
     let open = state.streams.open(member.tenant, limits.per_tenant)?;
     let (out, response) = event_stream(limits.slow_reader());
     let verifier = &state.auth().verifier;
-    let rights = rights_end(verifier, member, state.stop.clone(), (state.clock)(), true);
+    let rights = rights_end(verifier, &member.principal, state.stop.clone(), (state.clock)(), true);
     let changes = state.watches.subscribe(job);
     let follower =
         Follower { state: state.clone(), changes, tenant: member.tenant, job, position, told: None, out };

@@ -70,7 +70,8 @@ pub(super) async fn open(
     };
     drop(tx);
     let (out, response) = event_stream(limits.slow_reader());
-    let rights = rights_end(&state.auth().verifier, member, state.stop.clone(), (state.clock)(), true);
+    let rights =
+        rights_end(&state.auth().verifier, &member.principal, state.stop.clone(), (state.clock)(), true);
     let changes = state.hub.subscribe(member.tenant);
     let follower = Follower {
         state: state.clone(),
