@@ -1,5 +1,5 @@
 //! Authentication and authorization: a key belongs to a user, a user sees only the buckets it owns (other buckets:
-//! `AccessDenied`, as in RGW), and a suspended user sees nothing.
+//! `AccessDenied`, as in RGW) and objects that others let it read, and a suspended user sees nothing.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl S3Access for Access {
         let Some(credentials) = cx.credentials() else {
             return Err(s3_error!(AccessDenied));
         };
-        let uid = {
+        let (uid, is_read) = {
             let document = self.0.state.read();
             let Some((user, _)) = document.by_key(&credentials.access_key) else {
                 return Err(s3_error!(InvalidAccessKeyId));
@@ -44,15 +44,20 @@ impl S3Access for Access {
             if user.suspended {
                 return Err(custom("UserSuspended", StatusCode::FORBIDDEN));
             }
+            let is_read = matches!(cx.s3_op().name(), "GetObject" | "HeadObject");
             match cx.s3_path() {
                 S3Path::Root => {}
                 S3Path::Bucket { .. } if cx.s3_op().name() == "CreateBucket" => {}
+                S3Path::Object { .. } if is_read => {}
                 S3Path::Bucket { bucket } | S3Path::Object { bucket, .. } => {
                     owned(&document, bucket, &user.uid)?;
                 }
             }
-            user.uid.clone()
+            (user.uid.clone(), is_read)
         };
+        if let (true, S3Path::Object { bucket, key }) = (is_read, cx.s3_path()) {
+            self.0.check_readable(bucket, key, &uid)?;
+        }
         cx.extensions_mut().insert(Uid(uid));
         Ok(())
     }

@@ -189,6 +189,7 @@ impl Store {
             etag: etag.clone(),
             modified_ms: now_ms(),
             headers: upload.headers,
+            readers: Vec::new(),
         };
         self.objects
             .commit::<Failure>(&input.bucket, &draft, meta, |there, used| {

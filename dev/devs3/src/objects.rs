@@ -29,6 +29,9 @@ pub(crate) struct Meta {
     pub(crate) etag: String,
     pub(crate) modified_ms: i64,
     pub(crate) headers: Headers,
+    /// Users other than the owner of the bucket who may read it.
+    #[serde(default)]
+    pub(crate) readers: Vec<String>,
 }
 
 /// The headers that a writer sets and a reader receives.

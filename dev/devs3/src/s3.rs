@@ -178,9 +178,7 @@ impl S3 for Api {
 
     async fn put_object(&self, req: S3Request<PutObjectInput>) -> S3Result<S3Response<PutObjectOutput>> {
         let input = req.input;
-        let Some(body) = input.body else {
-            return Err(s3_error!(IncompleteBody));
-        };
+        let body = input.body.unwrap_or_else(|| StreamingBlob::from(s3s::Body::empty()));
         let expected = u64::try_from(input.content_length.unwrap_or_default()).unwrap_or_default();
         let used = self.0.objects.usage(&input.bucket);
         self.0.check_quota(&input.bucket, used, expected)?;
@@ -203,6 +201,7 @@ impl S3 for Api {
                 cache_control: input.cache_control,
                 metadata: input.metadata.unwrap_or_default().into_iter().collect(),
             },
+            readers: Vec::new(),
         };
         let made = self
             .0
@@ -302,7 +301,7 @@ impl S3 for Api {
         let CopySource::Bucket { bucket, key, version_id: None } = &input.copy_source else {
             return Err(s3_error!(NotImplemented));
         };
-        owned(&self.0.state.read(), bucket, &uid)?;
+        self.0.check_readable(bucket, key, &uid)?;
         let Some((source, file)) = self.0.objects.read(bucket, key).map_err(failed)? else {
             return Err(s3_error!(NoSuchKey));
         };
@@ -338,6 +337,7 @@ impl S3 for Api {
             etag: source.etag.clone(),
             modified_ms: now_ms(),
             headers,
+            readers: Vec::new(),
         };
         let made = self
             .0
@@ -354,6 +354,44 @@ impl S3 for Api {
             }),
             ..CopyObjectOutput::default()
         }))
+    }
+
+    /// Lets one user read the object, besides the owner of the bucket.
+    async fn put_object_acl(
+        &self,
+        req: S3Request<PutObjectAclInput>,
+    ) -> S3Result<S3Response<PutObjectAclOutput>> {
+        let uid = uid(&req)?;
+        let input = req.input;
+        let has_others = input.acl.is_some()
+            || input.access_control_policy.is_some()
+            || input.grant_read_acp.is_some()
+            || input.grant_write.is_some()
+            || input.grant_write_acp.is_some()
+            || input.version_id.is_some();
+        let (Some(owner), Some(reader), false) = (input.grant_full_control, input.grant_read, has_others)
+        else {
+            return Err(s3_error!(NotImplemented));
+        };
+        if self.0.grantee(&owner)? != uid {
+            return Err(s3_error!(NotImplemented));
+        }
+        let reader = self.0.grantee(&reader)?;
+        let Some((there, file)) = self.0.objects.read(&input.bucket, &input.key).map_err(failed)? else {
+            return Err(s3_error!(NoSuchKey));
+        };
+        let body = tokio::fs::File::from_std(file).take(there.size);
+        let body = tokio_util::io::ReaderStream::new(body);
+        let draft = self.0.objects.draft::<_, io::Error>(body).await.map_err(failed)?;
+        let meta = Meta { readers: vec![reader], ..(*there).clone() };
+        self.0
+            .objects
+            .commit::<Failure>(&input.bucket, &draft, meta, |now, _| {
+                let is_same = now.is_some_and(|now| now.etag == there.etag);
+                if is_same { Ok(()) } else { Err(Failure(s3_error!(OperationAborted))) }
+            })
+            .map_err(|Failure(error)| error)?;
+        Ok(S3Response::new(PutObjectAclOutput::default()))
     }
 
     async fn delete_object(
@@ -434,6 +472,24 @@ fn folded(page: &Page, encoding: Encoding) -> Vec<CommonPrefix> {
 }
 
 impl Store {
+    /// The user whom `id="…"` names.
+    fn grantee(&self, grant: &str) -> S3Result<String> {
+        let uid =
+            grant.trim().strip_prefix("id=").ok_or_else(|| s3_error!(NotImplemented))?.trim_matches('"');
+        let is_known = self.state.read().users.contains_key(uid);
+        if is_known { Ok(uid.to_owned()) } else { Err(s3_error!(InvalidArgument)) }
+    }
+
+    /// Checks that a user may read an object.
+    pub(crate) fn check_readable(&self, bucket: &str, key: &str, uid: &str) -> S3Result<()> {
+        let is_reader = |meta: Arc<Meta>| meta.readers.iter().any(|reader| reader == uid);
+        let is_owner = owned(&self.state.read(), bucket, uid);
+        match is_owner {
+            Err(error) if !self.objects.meta(bucket, key).is_some_and(is_reader) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     fn found(&self, bucket: &str, key: &str) -> S3Result<Arc<Meta>> {
         self.objects.meta(bucket, key).ok_or_else(|| s3_error!(NoSuchKey))
     }

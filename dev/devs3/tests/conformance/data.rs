@@ -49,6 +49,40 @@ async fn a_user_sees_only_its_own_buckets() {
 }
 
 #[tokio::test]
+async fn an_object_that_another_user_may_read_can_be_copied_by_it() {
+    let store = Store::open().await;
+    let (owner, reader, third) = (store.user().await, store.user().await, store.user().await);
+    let (from, to) = (owner.bucket().await, reader.bucket().await);
+    let key = "a b/\u{fc}+%41.png";
+    assert_eq!(owner.put(&from, key, "v").await, "ok");
+    let copy = async |who: &crate::harness::User, to: &str| {
+        let source =
+            url::form_urlencoded::byte_serialize(key.as_bytes()).collect::<String>().replace('+', "%20");
+        let copied = who.s3.copy_object().bucket(to).key("copy").copy_source(format!("{from}/{source}"));
+        copied.send().await.map_or_else(|error| code(&error), |_| "ok".to_owned())
+    };
+    assert_eq!(copy(&reader, &to).await, "AccessDenied");
+    let grant = owner.s3.put_object_acl().bucket(&from).key(key);
+    let grant = grant.grant_full_control(format!("id=\"{}\"", owner.uid));
+    grant.grant_read(format!("id=\"{}\"", reader.uid)).send().await.unwrap();
+    assert_eq!(copy(&reader, &to).await, "ok");
+    assert_eq!(reader.get(&to, "copy").await.unwrap(), b"v");
+    assert_eq!(reader.get(&from, key).await.unwrap(), b"v");
+    assert_eq!(owner.get(&from, key).await.unwrap(), b"v");
+    // nothing else
+    assert_eq!(reader.put(&from, key, "w").await, "AccessDenied");
+    let removed = reader.s3.delete_object().bucket(&from).key(key).send().await.unwrap_err();
+    assert_eq!(code(&removed), "AccessDenied");
+    assert_eq!(third.get(&from, key).await.unwrap_err(), "AccessDenied");
+    // what is written anew is private again
+    assert_eq!(owner.put(&from, key, "w").await, "ok");
+    assert_eq!(reader.get(&from, key).await.unwrap_err(), "AccessDenied");
+    for user in [&owner, &reader, &third] {
+        store.forget(user).await;
+    }
+}
+
+#[tokio::test]
 async fn objects_are_returned_unchanged() {
     let store = Store::open().await;
     let user = store.user().await;
