@@ -104,6 +104,21 @@ pub struct OutputBucket {
     pub id: StorageId,
     /// Its state.
     pub state: StorageState,
+    /// Why it is not available, or null. A service of the previous release does not say it.
+    #[serde(default)]
+    pub reason: Option<StorageReason>,
+}
+
+/// Why a bucket is not available.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum StorageReason {
+    /// It has disappeared from the object store, and the platform did not delete it.
+    BucketLost,
+    /// Another one.
+    #[serde(other)]
+    #[schema(rename = "unknown")]
+    Other,
 }
 
 /// What a signed URL allows.
@@ -112,6 +127,8 @@ pub struct OutputBucket {
 pub enum UrlKind {
     /// PUT of exactly `bytes` bytes.
     Upload,
+    /// As `upload`, but the object is out of the tenant's reach until it is delivered.
+    Stage,
     /// GET as an attachment.
     Download,
 }
@@ -154,6 +171,40 @@ pub struct BucketObject {
 pub struct Objects {
     /// The first 1,000, by name.
     pub items: Vec<BucketObject>,
+}
+
+/// A staged object that is to be delivered.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct DeliveryRequest<'a> {
+    /// Owner of the bucket.
+    pub tenant_id: TenantId,
+    /// Name of the object, below `jobs/`.
+    pub object: &'a str,
+    /// Size of the object.
+    pub bytes: i64,
+}
+
+/// How a delivery has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryOutcome {
+    /// The object is in the bucket.
+    Delivered,
+    /// Nothing of this name and size was staged.
+    NotStaged,
+    /// The bucket has no room for it.
+    BucketFull,
+    /// The bucket has disappeared from the object store.
+    BucketMissing,
+    /// A policy or setting of the bucket refuses it.
+    Refused,
+}
+
+/// The end of a delivery.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+pub struct Delivery {
+    /// How it has ended.
+    pub outcome: DeliveryOutcome,
 }
 
 /// How far a deletion is.
@@ -336,7 +387,7 @@ impl Client {
     /// # Errors
     /// Returns the problems of the operation, or the errors of every call.
     pub async fn objects(&self, bucket: StorageId, tenant: TenantId, prefix: &str) -> Result<Objects, Error> {
-        self.0.call(Method::GET, &objects(bucket, tenant, prefix), None, NO_BODY).await
+        self.0.call(Method::GET, &below(bucket, "objects", tenant, prefix), None, NO_BODY).await
     }
 
     /// Deletes objects of a bucket. Repeat the call until it is done.
@@ -349,7 +400,30 @@ impl Client {
         tenant: TenantId,
         prefix: &str,
     ) -> Result<Deletion, Error> {
-        self.0.call(Method::DELETE, &objects(bucket, tenant, prefix), None, NO_BODY).await
+        self.0.call(Method::DELETE, &below(bucket, "objects", tenant, prefix), None, NO_BODY).await
+    }
+
+    /// Copies a staged object into its bucket. Can be repeated.
+    ///
+    /// # Errors
+    /// Returns the problems of the operation, or the errors of every call.
+    pub async fn deliver(&self, bucket: StorageId, request: &DeliveryRequest<'_>) -> Result<Delivery, Error> {
+        self.0
+            .call(Method::POST, &format!("/internal/v1/buckets/{bucket}/deliveries"), None, Some(request))
+            .await
+    }
+
+    /// Deletes staged objects of a bucket, which need not exist any more. Repeat the call until it is done.
+    ///
+    /// # Errors
+    /// Returns the problems of the operation, or the errors of every call.
+    pub async fn delete_staged(
+        &self,
+        bucket: StorageId,
+        tenant: TenantId,
+        prefix: &str,
+    ) -> Result<Deletion, Error> {
+        self.0.call(Method::DELETE, &below(bucket, "staged", tenant, prefix), None, NO_BODY).await
     }
 
     /// Has a file of a bucket laid onto a volume, and returns how far that is. Idempotent: repeat the call until it is done or
@@ -385,9 +459,9 @@ fn download(storage: StorageId, id: DeploymentId) -> String {
     format!("/internal/v1/storages/{storage}/downloads/{id}")
 }
 
-fn objects(bucket: StorageId, tenant: TenantId, prefix: &str) -> String {
+fn below(bucket: StorageId, what: &str, tenant: TenantId, prefix: &str) -> String {
     let prefix = crate::http::query_value(prefix);
-    format!("/internal/v1/buckets/{bucket}/objects?tenant_id={tenant}&prefix={prefix}")
+    format!("/internal/v1/buckets/{bucket}/{what}?tenant_id={tenant}&prefix={prefix}")
 }
 
 fn path(storage: StorageId, instance: InstanceId) -> String {

@@ -11,20 +11,22 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::bucket;
+use super::{bucket, staging};
 use crate::{
     error::Error,
     object_store::{Access, Object},
     state::AppState,
-    storage::{self, StorageState},
+    storage::{self, ReasonCode, StorageState},
 };
 
 /// How long a URL can be used.
 const URL_LIFETIME: Duration = Duration::from_secs(900);
 /// Prefix of all objects that services write. Others are the tenant's own.
 const PREFIX: &str = "jobs/";
+/// Bytes of a name: S3 allows 1,024, of which a staged object needs some for its bucket.
+const MAX_NAME: usize = 900;
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
+pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(put_output_bucket))
         .routes(routes!(create_object_url))
@@ -38,6 +40,8 @@ struct OutputBucket {
     id: StorageId,
     /// Its state. It can be used when it is `available` or `resizing`.
     state: StorageState,
+    /// Why it is not available, or null.
+    reason: Option<ReasonCode>,
 }
 
 /// Returns the output bucket of the tenant's jobs, creating it if necessary. A new bucket has the cheapest active
@@ -60,7 +64,8 @@ async fn put_output_bucket(
     let mut tx = state.db.tenant(owner).await?;
     let id = storage::output_bucket_id(owner);
     if let Some(storage) = storage::find(&mut tx, owner, id).await? {
-        return Ok(Json(OutputBucket { id, state: storage.phase.state() }));
+        let reason = storage.phase.reason().map(|reason| reason.code);
+        return Ok(Json(OutputBucket { id, state: storage.phase.state(), reason }));
     }
     if state.object_store.is_none() {
         return Err(Error::NoObjectStore.into());
@@ -69,7 +74,7 @@ async fn put_output_bucket(
         audit.record(&mut tx, StatusCode::OK, None, &()).await?;
     }
     tx.commit().await?;
-    Ok(Json(OutputBucket { id, state: StorageState::Pending }))
+    Ok(Json(OutputBucket { id, state: StorageState::Pending, reason: None }))
 }
 
 /// What a signed URL allows.
@@ -78,6 +83,8 @@ async fn put_output_bucket(
 enum UrlKind {
     /// PUT of exactly `bytes` bytes.
     Upload,
+    /// As `upload`, but the object is out of the tenant's reach until it is delivered.
+    Stage,
     /// GET as an attachment.
     Download,
 }
@@ -136,14 +143,24 @@ async fn create_object_url(
     checks.finish()?;
     let bucket = bucket::open(&state, request.tenant_id, id).await?;
     let access = match request.kind {
-        UrlKind::Upload => Access::Upload { content_type: request.content_type, bytes: request.bytes },
+        UrlKind::Upload | UrlKind::Stage => {
+            Access::Upload { content_type: request.content_type, bytes: request.bytes }
+        }
         UrlKind::Download => {
             let file_name = request.object.rsplit('/').next().unwrap_or_default();
             Access::Download { content_type: request.content_type, file_name: file_name.to_owned() }
         }
     };
-    let signed =
-        bucket.objects.sign_url(&bucket.key, &bucket.name, &request.object, access, URL_LIFETIME).await;
+    let signed = match request.kind {
+        UrlKind::Stage => {
+            let (objects, staging) = staging::open(&state).await?;
+            let object = staging::name(id, &request.object);
+            objects.sign_url(&staging.key, &staging.name, &object, access, URL_LIFETIME).await
+        }
+        UrlKind::Upload | UrlKind::Download => {
+            bucket.objects.sign_url(&bucket.key, &bucket.name, &request.object, access, URL_LIFETIME).await
+        }
+    };
     let lifetime = SignedDuration::try_from(URL_LIFETIME).unwrap_or_default();
     Ok(Json(SignedUrl { url: signed.map_err(Error::from)?, expires_at: now() + lifetime }))
 }
@@ -182,15 +199,15 @@ fn now() -> Timestamp {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct Below {
+pub(super) struct Below {
     /// Owner of the bucket. A bucket of another tenant is not found.
     tenant_id: TenantId,
     /// Beginning of the names, below `jobs/`. Ends in `/`.
-    prefix: String,
+    pub(super) prefix: String,
 }
 
 impl Below {
-    fn check(&self) -> Result<(), Problem> {
+    pub(super) fn check(&self) -> Result<(), Problem> {
         let mut checks = Checks::default();
         check_name(&mut checks, "prefix", &self.prefix);
         checks.require(self.prefix.ends_with('/'), "prefix", "must end in /");
@@ -198,15 +215,18 @@ impl Below {
     }
 }
 
-/// Names have only characters that are the same in a path, in XML and in a header.
+/// Names are text without control characters, and the same as a path.
 pub(crate) fn check_name(checks: &mut Checks, pointer: &str, name: &str) {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
-    let is_name =
-        name.len() <= 512 && name.chars().all(is_plain) && !name.contains("..") && !name.contains("//");
+    let is_part = |part: &str| !matches!(part, "" | "." | "..");
+    let is_path = name.strip_suffix('/').unwrap_or(name).split('/').all(is_part);
+    let is_name = name.len() <= MAX_NAME && !name.chars().any(char::is_control) && is_path;
     checks.require(
         name.starts_with(PREFIX) && name.len() > PREFIX.len() && is_name,
         pointer,
-        "must begin with jobs/ and have letters, digits, . _ - and /",
+        format!(
+            "must begin with jobs/, have at most {MAX_NAME} bytes, no control characters, and no empty part, . or .. between \
+             slashes"
+        ),
     );
 }
 
@@ -241,9 +261,9 @@ async fn find_objects(
 
 /// How far a deletion is.
 #[derive(Debug, Serialize, ToSchema)]
-struct Deletion {
+pub(super) struct Deletion {
     /// Whether no such object is left. If not, repeat the call.
-    done: bool,
+    pub(super) done: bool,
 }
 
 /// Deletes objects of a bucket whose names begin with a prefix. Repeat the call until it is done.

@@ -2,6 +2,17 @@
 //! go between the object store and whoever has the URL, not through this service.
 
 mod bucket;
+mod delivery;
 mod http;
+mod staging;
+mod store;
 
-pub(crate) use http::{check_name, download_url, routes};
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::state::AppState;
+
+pub(crate) use http::{check_name, download_url};
+
+pub(crate) fn routes() -> OpenApiRouter<AppState> {
+    http::routes().merge(delivery::routes())
+}

@@ -17,7 +17,46 @@ pub(crate) enum Error {
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
+/// Why a bucket takes no object, until its tenant does something about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Denial {
+    /// Its quota is used up, or the object is too large.
+    Full,
+    /// It is not there any more.
+    Missing,
+    /// A policy forbids it, or a setting of the bucket.
+    Refused,
+}
+
+/// Refusals of a write that do not last: of S3, and of Ceph RGW. All others do.
+const PASSING: [&str; 12] = [
+    "ConditionalRequestConflict",
+    "ConcurrentModification",
+    "InvalidAccessKeyId",
+    "NoSuchUser",
+    "OperationAborted",
+    "RateLimitExceeded",
+    "RequestTimeTooSkewed",
+    "RequestTimeout",
+    "SlowDown",
+    "Throttling",
+    "TooManyRequests",
+    "UserSuspended",
+];
+
 impl Error {
+    /// Returns why a bucket refuses an object, if a repetition would be refused, too.
+    pub(crate) fn denial(&self) -> Option<Denial> {
+        let Self::Refused { status, code } = self else { return None };
+        let code = code.to_string();
+        match code.as_str() {
+            "QuotaExceeded" | "EntityTooLarge" | "XMinioAdminBucketQuotaExceeded" => Some(Denial::Full),
+            "NoSuchBucket" => Some(Denial::Missing),
+            passing if PASSING.contains(&passing) || matches!(status, 408 | 409 | 425 | 429) => None,
+            _ => Some(Denial::Refused),
+        }
+    }
+
     pub(super) fn unavailable(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Unavailable(cause.into())
     }
@@ -99,6 +138,25 @@ mod tests {
             assert_eq!(Code::from(text).to_string(), text);
         }
         assert_eq!(Code::from("NoSuchBucket"), Code::NoSuchBucket);
+    }
+
+    #[test]
+    fn a_refusal_is_final_unless_it_passes() {
+        let denial = |status, code: &str| Error::Refused { status, code: code.into() }.denial();
+        assert_eq!(denial(403, "QuotaExceeded"), Some(Denial::Full));
+        assert_eq!(denial(404, "NoSuchBucket"), Some(Denial::Missing));
+        for code in ["AccessDenied", "SignatureDoesNotMatch", "KeyTooLongError", "InvalidRequest"] {
+            assert_eq!(denial(403, code), Some(Denial::Refused), "{code}");
+        }
+        for (status, code) in [
+            (403, "RequestTimeTooSkewed"),
+            (400, "RequestTimeout"),
+            (429, "Unknown"),
+            (409, "OperationAborted"),
+        ] {
+            assert_eq!(denial(status, code), None, "{code}");
+        }
+        assert_eq!(Error::unavailable("no route").denial(), None);
     }
 
     #[test]

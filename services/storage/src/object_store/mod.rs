@@ -7,16 +7,19 @@ mod admin;
 pub(crate) mod answers;
 mod error;
 mod s3;
+mod staging;
 
 use std::time::Duration;
 
 use ids::TenantId;
 use rand::RngExt as _;
+use tokio::sync::OnceCell;
 
 use crate::config::ObjectStoreConfig;
 
-pub(crate) use error::{Code, Error};
+pub(crate) use error::{Code, Denial, Error};
 pub(crate) use s3::{Access, Object};
+pub(crate) use staging::{Staging, Target};
 
 /// Prefix of the access keys with which the platform itself acts for a tenant.
 const PLATFORM_KEY: &str = "ATPLATFORM";
@@ -65,6 +68,7 @@ pub(crate) struct ObjectStore {
     pub(crate) config: ObjectStoreConfig,
     http: reqwest::Client,
     s3: aws_sdk_s3::Client,
+    staging: OnceCell<Staging>,
 }
 
 /// Name of the tenant's user.
@@ -74,7 +78,7 @@ pub(crate) fn user_of(tenant: TenantId) -> String {
 
 impl ObjectStore {
     pub(crate) fn new(config: ObjectStoreConfig, http: reqwest::Client) -> Self {
-        Self { s3: s3::client(&config), config, http }
+        Self { s3: s3::client(&config), config, http, staging: OnceCell::new() }
     }
 
     /// Whether it answers a request. An error is an answer only if others can be served.
@@ -88,19 +92,25 @@ impl ObjectStore {
     /// Buckets without a quota of their own accept no data: tenants can create such buckets with their keys.
     pub(crate) async fn ensure_user(&self, tenant: TenantId) -> Result<KeyPair, Error> {
         let uid = user_of(tenant);
-        let keys = match self.user_keys(&uid).await {
-            Err(error) if error.is(&Code::NoSuchUser) => match self.create_user(&uid).await {
-                Err(error) if error.is(&Code::UserAlreadyExists) => self.user_keys(&uid).await?,
+        let key = self.ensure_key(&uid).await?;
+        self.limit_buckets_without_quota(&uid).await?;
+        Ok(key)
+    }
+
+    /// Creates a user unless it exists, and returns the platform's key of it.
+    async fn ensure_key(&self, uid: &str) -> Result<KeyPair, Error> {
+        let keys = match self.user_keys(uid).await {
+            Err(error) if error.is(&Code::NoSuchUser) => match self.create_user(uid).await {
+                Err(error) if error.is(&Code::UserAlreadyExists) => self.user_keys(uid).await?,
                 created => created?,
             },
             found => found?,
         };
-        self.limit_buckets_without_quota(&uid).await?;
         if let Some(key) = keys.into_iter().find(|key| key.access.starts_with(PLATFORM_KEY)) {
             return Ok(key);
         }
         let key = KeyPair::random(PLATFORM_KEY);
-        self.put_key(&uid, &key).await?;
+        self.put_key(uid, &key).await?;
         Ok(key)
     }
 

@@ -14,7 +14,7 @@ use aws_sdk_s3::{
     types::{Delete, EncodingType, ObjectIdentifier},
 };
 use futures::{StreamExt as _, TryFutureExt as _, TryStreamExt as _, stream};
-use percent_encoding::percent_decode_str;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -62,11 +62,11 @@ pub(crate) enum Access {
     Download { content_type: String, file_name: String },
 }
 
-fn as_user(key: &KeyPair) -> Builder {
+pub(super) fn as_user(key: &KeyPair) -> Builder {
     Builder::new().credentials_provider(Credentials::new(&key.access, &key.secret, None, None, "tenant"))
 }
 
-fn refused<E, R>(error: SdkError<E, R>) -> Error
+pub(super) fn refused<E, R>(error: SdkError<E, R>) -> Error
 where
     SdkError<E, R>: ProvideErrorMetadata + std::error::Error + Send + Sync + 'static,
     R: HasStatus,
@@ -79,7 +79,7 @@ where
 }
 
 /// The HTTP status of a raw response.
-trait HasStatus {
+pub(super) trait HasStatus {
     fn status(&self) -> u16;
 }
 
@@ -163,7 +163,7 @@ impl ObjectStore {
             Access::Download { content_type, file_name } => {
                 let call =
                     self.s3.get_object().bucket(bucket).key(object).response_content_type(content_type);
-                let call = call.response_content_disposition(format!("attachment; filename=\"{file_name}\""));
+                let call = call.response_content_disposition(attachment(&file_name));
                 call.customize().config_override(user).presigned(signing).await.map_err(Error::unavailable)
             }
         };
@@ -224,6 +224,18 @@ impl ObjectStore {
     }
 }
 
+/// The header for a file that is saved under this name (RFC 6266): one that is not plain ASCII is encoded as RFC 8187 says, after a
+/// name for clients that do not know this.
+fn attachment(file_name: &str) -> String {
+    let is_plain = |c: char| (c.is_ascii_graphic() || c == ' ') && !"\"\\%".contains(c);
+    let plain = file_name.replace(|c| !is_plain(c), "_");
+    if plain == file_name {
+        return format!("attachment; filename=\"{plain}\"");
+    }
+    let encoded = utf8_percent_encode(file_name, NON_ALPHANUMERIC);
+    format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}")
+}
+
 /// Returns a name from a list with `encoding-type=url`: a space is `%20` in Ceph and `+` in AWS.
 fn decoded(name: &str) -> Option<String> {
     percent_decode_str(&name.replace('+', " ")).decode_utf8().map(Into::into).ok()
@@ -259,6 +271,18 @@ mod tests {
         }
         assert_eq!(decoded("%FF"), None);
         assert!(is_addressable("a ") && !is_addressable(" \u{85}"));
+    }
+
+    #[test]
+    fn a_file_is_saved_under_its_name() {
+        for (name, header) in [
+            ("0.png", "attachment; filename=\"0.png\""),
+            ("a b.png", "attachment; filename=\"a b.png\""),
+            ("\u{fc} \".png", "attachment; filename=\"_ _.png\"; filename*=UTF-8''%C3%BC%20%22%2Epng"),
+            ("50%.txt", "attachment; filename=\"50_.txt\"; filename*=UTF-8''50%25%2Etxt"),
+        ] {
+            assert_eq!(attachment(name), header);
+        }
     }
 
     #[test]
