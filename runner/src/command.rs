@@ -4,7 +4,7 @@
 use std::{
     ffi::OsString,
     fs::{self, File},
-    io,
+    io::{self, Write as _},
     os::unix::process::ExitStatusExt as _,
     path::Path,
     process::{ExitStatus, Stdio},
@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     child,
-    door::{Attempt, Error, Phase, Progress, Session, StopReason, Work},
+    door::{Attempt, Error, Phase, Progress, Refused, Session, StopReason, Work},
     gang,
     output::{Log, outputs},
     work::{self, cannot_begin, deliver, left},
@@ -242,13 +242,22 @@ impl Running<'_> {
     }
 
     /// Ends the attempt of a program that has ended by itself.
-    async fn exited(&self, status: io::Result<ExitStatus>, stop: &CancellationToken) -> Result<(), Error> {
+    async fn exited(
+        &mut self,
+        status: io::Result<ExitStatus>,
+        stop: &CancellationToken,
+    ) -> Result<(), Error> {
         let (session, attempt) = (self.session, self.attempt);
         let status = status.ok();
         match (status.and_then(|status| status.code()), status.and_then(|status| status.signal())) {
             (Some(0), _) if !self.leads => gang::done(session, attempt, stop).await,
             (Some(0), _) => match outputs(&self.folder.join("outputs")) {
-                Ok(outputs) => deliver(session, attempt, outputs, stop).await,
+                Ok(left) => {
+                    if !left.refused.is_empty() {
+                        self.tell_refused(&left.refused).await;
+                    }
+                    deliver(session, attempt, left, stop).await
+                }
                 Err(error) => {
                     let message = format!("The results cannot be read: {error}.");
                     session.fail(attempt, "engine-failed", &message, (true, false)).await
@@ -269,6 +278,19 @@ impl Running<'_> {
                 session.fail(attempt, "engine-failed", &self.last_words(&how), (true, false)).await
             }
         }
+    }
+
+    /// Writes into the log of the program what of its files is no result, and sends the log.
+    async fn tell_refused(&mut self, refused: &[Refused]) {
+        let lines: String = refused
+            .iter()
+            .map(|Refused { name, reason }| format!("not delivered: {name}: {reason}\n"))
+            .collect();
+        let log = File::options().append(true).open(self.folder.join("log"));
+        if let Err(error) = log.and_then(|mut log| log.write_all(lines.as_bytes())) {
+            tracing::warn!(%error, "cannot write the log");
+        }
+        self.send_log().await;
     }
 
     /// The end of what a program has written.
@@ -294,7 +316,7 @@ async fn prepare(session: &Session, attempt: Attempt, work: &Work) -> Result<(Te
     }
     let mut uploads = Vec::new();
     for (n, input) in inputs.uploads.iter().enumerate() {
-        let content = session.fetch(input).await?;
+        let content = session.fetch(attempt, input).await?;
         // the service lets only plain names pass
         let path = format!("inputs/{n}-{}", input.name.replace('/', "_"));
         fs::write(folder.path().join(&path), &content).map_err(disk)?;
@@ -302,13 +324,13 @@ async fn prepare(session: &Session, attempt: Attempt, work: &Work) -> Result<(Te
     }
     let mut models = Vec::new();
     for input in &inputs.models {
-        let content = session.fetch(input).await?;
+        let content = session.fetch(attempt, input).await?;
         let path = format!("inputs/{}.safetensors", input.id.as_str().unwrap_or_default());
         fs::write(folder.path().join(&path), &content).map_err(disk)?;
         models.push(json!({ "id": input.id, "path": path }));
     }
     for checkpoint in &inputs.checkpoints {
-        match session.fetch(checkpoint).await {
+        match session.fetch(attempt, checkpoint).await {
             Ok(content) => {
                 tracing::info!(job.id = %attempt.job_id, step = %checkpoint.id, "going on from a checkpoint");
                 fs::write(folder.path().join("checkpoint"), &content).map_err(disk)?;

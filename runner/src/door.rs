@@ -10,13 +10,15 @@ use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use bytes::Bytes;
 use ids::JobId;
 use md5::Md5;
-use reqwest::{StatusCode, header};
+use reqwest::{Response, StatusCode, header};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::net::UdpSocket;
 use url::Url;
+
+use crate::refusal::{self, Meaning};
 
 /// Seconds for which a poll stays open.
 const WAIT_SECONDS: u32 = 20;
@@ -35,6 +37,9 @@ pub(crate) enum Error {
     /// The call was refused; a repetition would be, too.
     #[error("{code}: {detail}")]
     Refused { code: String, detail: String },
+    /// The object store refused an address; another one may be accepted.
+    #[error("{0}")]
+    Stale(String),
     /// The service does not answer, or not properly.
     #[error("the jobs service does not answer")]
     Unavailable(#[source] anyhow::Error),
@@ -42,6 +47,10 @@ pub(crate) enum Error {
 
 /// Code of an attempt whose workers have not all begun.
 pub(crate) const INCOMPLETE: &str = "gang-incomplete";
+/// Code of a result that the service does not find.
+pub(crate) const UPLOAD_MISSING: &str = "upload-missing";
+/// Bytes of a message that the service takes, at most.
+const MESSAGE: usize = 1_000;
 
 /// An attempt of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -132,6 +141,13 @@ pub(crate) struct Inputs {
     pub(crate) models: Vec<Input>,
     /// The furthest first.
     pub(crate) checkpoints: Vec<Input>,
+}
+
+/// What a program has left that is no result.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Refused {
+    pub(crate) name: String,
+    pub(crate) reason: &'static str,
 }
 
 /// A result that was uploaded.
@@ -252,10 +268,13 @@ impl Session {
         &self,
         attempt: Attempt,
         artifact: &Artifact,
-        content: Vec<u8>,
+        content: Bytes,
     ) -> Result<(), Error> {
-        let content = Bytes::from(content);
-        self.door.persist(|| self.upload_once(attempt, artifact, content.clone())).await
+        let upload = || self.door.persist(|| self.upload_once(attempt, artifact, content.clone()));
+        match upload().await {
+            Err(Error::Stale(_)) => upload().await.map_err(Error::lasting),
+            uploaded => uploaded,
+        }
     }
 
     async fn upload_once(&self, attempt: Attempt, artifact: &Artifact, content: Bytes) -> Result<(), Error> {
@@ -274,11 +293,11 @@ impl Session {
         let hash = BASE64.encode(Md5::digest(&content));
         let put =
             self.door.http.put(url).header(header::CONTENT_TYPE, content_type).header(CONTENT_MD5, hash);
+        // it is signed, and left out of a request with an empty body otherwise
+        let put = put.header(header::CONTENT_LENGTH, content.len());
         let put = put.timeout(self.door.away).body(content).send().await;
         // the address holds a signature
-        let status = put.map_err(|error| Error::Unavailable(error.without_url().into()))?.status();
-        let failed = || Error::Unavailable(anyhow::anyhow!("the object store answers {status}"));
-        status.is_success().then_some(()).ok_or_else(failed)
+        accepted(put.map_err(|error| Error::Unavailable(error.without_url().into()))?).await.map(drop)
     }
 
     /// Uploads a checkpoint. Not repeated: there will be another.
@@ -303,12 +322,20 @@ impl Session {
         self.door.persist(|| self.of_attempt(attempt, "inputs", json!({}))).await
     }
 
-    /// Downloads a file, and checks its hash.
+    /// Downloads a file that an attempt needs, and checks its hash.
     ///
     /// # Errors
-    /// [`Error::Refused`] if it is not there, or has other content.
-    pub(crate) async fn fetch(&self, input: &Input) -> Result<Bytes, Error> {
-        let content = self.door.persist(|| self.fetch_once(input)).await?;
+    /// [`Error::Refused`] if it is not there, has other content, or the object store does not give it.
+    pub(crate) async fn fetch(&self, attempt: Attempt, input: &Input) -> Result<Bytes, Error> {
+        let content = match self.door.persist(|| self.fetch_once(input)).await {
+            Err(Error::Stale(_)) => {
+                let inputs = self.inputs(attempt).await?;
+                let gone = || missing(format!("{} is not there any more.", input.name));
+                let fresh = inputs.all().find(|other| other.id == input.id).ok_or_else(gone)?;
+                self.door.persist(|| self.fetch_once(fresh)).await.map_err(Error::lasting)
+            }
+            fetched => fetched,
+        }?;
         let is_right =
             input.sha256.as_ref().is_none_or(|hash| *hash == hex::encode(Sha256::digest(&content)));
         let other = || missing(format!("{} has other content than was announced.", input.name));
@@ -320,8 +347,7 @@ impl Session {
         let answer = self.door.http.get(&input.url).timeout(self.door.away).send().await.map_err(lost)?;
         match answer.status() {
             StatusCode::NOT_FOUND => Err(missing(format!("{} is not there any more.", input.name))),
-            status if status.is_success() => answer.bytes().await.map_err(lost),
-            status => Err(Error::Unavailable(anyhow::anyhow!("the object store answers {status}"))),
+            _ => accepted(answer).await?.bytes().await.map_err(lost),
         }
     }
 
@@ -370,9 +396,18 @@ impl Session {
         Ok(until)
     }
 
-    /// Ends an attempt with its results.
-    pub(crate) async fn complete(&self, attempt: Attempt, artifacts: &[Artifact]) -> Result<(), Error> {
-        let body = json!({ "artifacts": artifacts });
+    /// Ends an attempt with its results, and tells what is none.
+    pub(crate) async fn complete(
+        &self,
+        attempt: Attempt,
+        artifacts: &[Artifact],
+        refused: &[Refused],
+    ) -> Result<(), Error> {
+        let mut body = json!({ "artifacts": artifacts });
+        // a service of the previous release does not know it
+        if !refused.is_empty() {
+            body["refused"] = json!(refused);
+        }
         self.door.persist(|| self.of_attempt::<Value>(attempt, "complete", body.clone())).await.map(drop)
     }
 
@@ -384,6 +419,7 @@ impl Session {
         message: &str,
         (is_retryable, ends_session): (bool, bool),
     ) -> Result<(), Error> {
+        let message = sendable(message);
         let body = json!({
             "code": code, "message": message, "retryable": is_retryable, "ends_session": ends_session,
         });
@@ -409,4 +445,55 @@ impl Session {
 
 fn missing(detail: String) -> Error {
     Error::Refused { code: "input-missing".to_owned(), detail }
+}
+
+impl Error {
+    /// The error when a fresh address was refused, too.
+    fn lasting(self) -> Self {
+        match self {
+            Self::Stale(detail) => Self::Refused { code: refusal::REFUSED.to_owned(), detail },
+            other => other,
+        }
+    }
+}
+
+impl Inputs {
+    fn all(&self) -> impl Iterator<Item = &Input> {
+        self.uploads.iter().chain(&self.artifacts).chain(&self.models).chain(&self.checkpoints)
+    }
+}
+
+/// Returns the answer of the object store, if it is a success.
+async fn accepted(answer: Response) -> Result<Response, Error> {
+    let status = answer.status();
+    if status.is_success() {
+        return Ok(answer);
+    }
+    let body = answer.text().await.unwrap_or_default();
+    let code = refusal::code(&body);
+    let detail = format!("The object store answers {status} {code}.");
+    Err(match refusal::meaning(status, code) {
+        Meaning::Passing => Error::Unavailable(anyhow::anyhow!("{detail}")),
+        Meaning::Stale => Error::Stale(detail),
+        Meaning::Final(code) => Error::Refused { code: code.to_owned(), detail },
+    })
+}
+
+/// A message as the service takes it: without NUL, and not too long.
+fn sendable(message: &str) -> String {
+    let message = message.replace('\0', "");
+    let end = (0..=message.len().min(MESSAGE)).rev().find(|end| message.is_char_boundary(*end));
+    message[..end.unwrap_or_default()].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_fits() {
+        assert_eq!(sendable("a\0b"), "ab");
+        let long = "\u{20ac}".repeat(400);
+        assert_eq!(sendable(&long), "\u{20ac}".repeat(333));
+    }
 }

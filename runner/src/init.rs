@@ -23,7 +23,7 @@ pub(crate) async fn fetch(
         let not_told = || Error::Unavailable(anyhow::anyhow!("the service does not tell where {id} is"));
         let mut files = inputs.uploads.iter().chain(&inputs.artifacts);
         let input = files.find(|input| input.id == *id).ok_or_else(not_told)?;
-        session.fetch(input).await
+        session.fetch(attempt, input).await
     };
     let image = file(parameters.get("image").unwrap_or(&Value::Null)).await?;
     let mask = match parameters.get("mask") {

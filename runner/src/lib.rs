@@ -20,6 +20,7 @@ mod init;
 mod loras;
 mod output;
 mod pace;
+mod refusal;
 mod runner;
 mod work;
 

@@ -34,7 +34,7 @@ pub(crate) async fn place(
     let names: String = models.iter().map(name).collect();
     remove(folder).map_err(|error| Error::Unavailable(error.into()))?;
     for input in session.inputs(attempt).await?.models {
-        let content = session.fetch(&input).await?;
+        let content = session.fetch(attempt, &input).await?;
         let id = input.id.as_str().filter(|id| id.starts_with(PREFIX)).unwrap_or_default();
         std::fs::create_dir_all(folder)
             .and_then(|()| std::fs::write(folder.join(format!("{id}.safetensors")), &content))

@@ -128,7 +128,9 @@ async fn sessions(engines: &Engines, door: &Door, stop: &CancellationToken) -> a
         let served = serve(&session, engines, ended, stop).await;
         let ended = match served {
             Ok(()) => session.end().await,
-            Err(error) => Err(error),
+            Err(Error::NotYours) => Err(Error::NotYours),
+            // what it could not report is no loss of the node
+            Err(error) => session.end().await.and(Err(error)),
         };
         if let Err(error) = ended {
             tracing::warn!(error = format!("{error:#}"), "session ended");
@@ -216,8 +218,12 @@ async fn serve(
         };
         match polled {
             Ok(Some(Instruction::Work(job))) => {
-                if !work::run(session, engines, job, stop).await? {
-                    return Ok(());
+                match work::run(session, engines, job, stop).await {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(()),
+                    // the attempt has ended; if the session has, too, the next poll tells
+                    Err(Error::NotYours) => tracing::info!("the attempt is not this worker's any more"),
+                    Err(other) => return Err(other),
                 }
             }
             Ok(Some(Instruction::Stop { .. }) | None) => {}

@@ -2,13 +2,17 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     command::{self, Command},
-    door::{Artifact, Attempt, Error, INCOMPLETE, Instruction, Phase, Progress, Session, StopReason, Work},
+    door::{
+        Artifact, Attempt, Error, INCOMPLETE, Instruction, Phase, Progress, Refused, Session, StopReason,
+        UPLOAD_MISSING, Work,
+    },
     engine::{Failure, GPU_FAILED, Init, Steps},
     init, loras,
     pace::Pace,
@@ -90,13 +94,13 @@ async fn generate(
     let (end, is_sound) = computed?;
     match end {
         End::Made(pictures) => {
-            let output = |(n, content)| Output {
+            let output = |(n, content): (usize, Vec<u8>)| Output {
                 name: format!("{n}.png"),
                 content_type: "image/png",
-                content: Content::Bytes(content),
+                content: Content::Bytes(content.into()),
             };
             let outputs = pictures.into_iter().enumerate().map(output).collect();
-            deliver(session, attempt, outputs, stop).await
+            deliver(session, attempt, Results { outputs, refused: Vec::new() }, stop).await
         }
         End::Failed(Failure { code, message, is_retryable }) => {
             tracing::warn!(job.id = %attempt.job_id, code, message, "attempt failed");
@@ -134,8 +138,8 @@ pub(crate) async fn cannot_begin(session: &Session, attempt: Attempt, error: Err
             let is_retryable = code == INCOMPLETE;
             session.fail(attempt, &code, &detail, (is_retryable, false)).await
         }
-        Error::Unavailable(error) => {
-            tracing::warn!(error = format!("{error:#}"), "cannot download an input");
+        error @ (Error::Unavailable(_) | Error::Stale(_)) => {
+            tracing::warn!(error = format!("{error:?}"), "cannot download an input");
             let message = "An input could not be downloaded.";
             session.fail(attempt, "input-unavailable", message, (true, false)).await
         }
@@ -257,65 +261,84 @@ pub(crate) struct Output {
 
 /// The content of a result. Files are read one at a time.
 pub(crate) enum Content {
-    Bytes(Vec<u8>),
+    Bytes(Bytes),
     File(PathBuf),
 }
 
 impl Content {
-    fn read(self) -> std::io::Result<Vec<u8>> {
+    fn read(&self) -> std::io::Result<Bytes> {
         match self {
-            Self::Bytes(bytes) => Ok(bytes),
-            Self::File(path) => std::fs::read(path),
+            Self::Bytes(bytes) => Ok(bytes.clone()),
+            Self::File(path) => std::fs::read(path).map(Bytes::from),
         }
     }
+}
+
+/// What an attempt leaves.
+#[derive(Default)]
+pub(crate) struct Results {
+    pub(crate) outputs: Vec<Output>,
+    /// What is no result.
+    pub(crate) refused: Vec<Refused>,
 }
 
 /// Uploads the results, and ends the attempt with them, unless it has to stop before.
 pub(crate) async fn deliver(
     session: &Session,
     attempt: Attempt,
-    outputs: Vec<Output>,
+    results: Results,
     stop: &CancellationToken,
 ) -> Result<(), Error> {
     tokio::select! {
-        done = upload(session, attempt, outputs) => done,
+        done = upload(session, attempt, &results) => done,
         reason = stopped(session, attempt) => left(session, attempt, reason?, true).await,
         () = stop.cancelled() => Ok(()),
     }
 }
 
-async fn upload(session: &Session, attempt: Attempt, outputs: Vec<Output>) -> Result<(), Error> {
+async fn upload(session: &Session, attempt: Attempt, results: &Results) -> Result<(), Error> {
     let uploading = Progress { phase: Phase::Uploading, step: 0, steps: 0 };
     match session.progress(attempt, uploading).await {
         Ok(()) | Err(Error::Unavailable(_)) => {}
         Err(other) => return Err(other),
     }
-    let mut artifacts = Vec::new();
-    for Output { name, content_type, content } in outputs {
-        let content = match content.read() {
-            Ok(content) => content,
-            Err(error) => {
-                let message = format!("The result {name} cannot be read: {error}.");
-                return session.fail(attempt, "engine-failed", &message, (true, false)).await;
-            }
-        };
-        let sha256 = hex::encode(Sha256::digest(&content));
-        let artifact = Artifact { name, content_type, sha256, bytes: content.len() };
-        match session.upload(attempt, &artifact, content).await {
-            // no space, say: the user can do something about it
-            Err(Error::Refused { code, detail }) => {
-                return session.fail(attempt, &code, &detail, (false, false)).await;
-            }
-            Err(Error::Unavailable(error)) => {
-                tracing::warn!(error = format!("{error:#}"), "cannot upload");
-                let message = "A result could not be uploaded.";
-                return session.fail(attempt, "upload-failed", message, (true, false)).await;
-            }
-            done => done?,
+    match send(session, attempt, results).await {
+        // no space, say: the user can do something about it. What was lost on its way may arrive next time
+        Err(Error::Refused { code, detail }) => {
+            tracing::warn!(job.id = %attempt.job_id, code, detail, "results refused");
+            session.fail(attempt, &code, &detail, (code == UPLOAD_MISSING, false)).await
         }
-        artifacts.push(artifact);
+        Err(error @ (Error::Unavailable(_) | Error::Stale(_))) => {
+            tracing::warn!(error = format!("{error:?}"), "cannot upload");
+            let message = "A result could not be uploaded.";
+            session.fail(attempt, "upload-failed", message, (true, false)).await
+        }
+        done => done,
     }
-    session.complete(attempt, &artifacts).await?;
+}
+
+/// Uploads the results, and ends the attempt with them. If the service does not find them, once more.
+async fn send(session: &Session, attempt: Attempt, results: &Results) -> Result<(), Error> {
+    let artifacts = upload_all(session, attempt, &results.outputs).await?;
+    match session.complete(attempt, &artifacts, &results.refused).await {
+        Err(Error::Refused { code, .. }) if code == UPLOAD_MISSING => {
+            upload_all(session, attempt, &results.outputs).await?;
+            session.complete(attempt, &artifacts, &results.refused).await?;
+        }
+        ended => ended?,
+    }
     tracing::info!(job.id = %attempt.job_id, artifacts = artifacts.len(), "attempt completed");
     Ok(())
+}
+
+async fn upload_all(session: &Session, attempt: Attempt, outputs: &[Output]) -> Result<Vec<Artifact>, Error> {
+    let mut artifacts = Vec::new();
+    for Output { name, content_type, content } in outputs {
+        let content = content.read().map_err(|error| Error::Unavailable(error.into()))?;
+        let sha256 = hex::encode(Sha256::digest(&content));
+        let artifact = Artifact { name: name.clone(), content_type, sha256, bytes: content.len() };
+        session.upload(attempt, &artifact, content).await?;
+        artifacts.push(artifact);
+    }
+    Ok(artifacts)
 }

@@ -54,6 +54,14 @@ pub(crate) enum Error {
     /// The bucket for outputs is being created or deleted.
     #[error("the bucket for outputs is not ready")]
     BucketNotReady,
+    /// The bucket for outputs was deleted in the object store.
+    #[error(
+        "The bucket for results was deleted in the object store. Delete the storage: the next result creates another."
+    )]
+    BucketLost,
+    /// The tenant has deleted the bucket for outputs.
+    #[error("The bucket for results is being deleted. Submit the job again when it is gone.")]
+    BucketDeleting,
     /// Another deployment to the path is pending.
     #[error("another deployment to the path is pending")]
     DeploymentInProgress,
@@ -130,7 +138,7 @@ impl From<Error> for Problem {
             }
             Error::UploadMissing(names) => Self::new(
                 ProblemType::UploadMissing,
-                format!("Not in the bucket, or of another size: {}.", names.join(", ")),
+                format!("Not uploaded, or of another size: {}.", names.join(", ")),
             )
             .with("names", names),
             Error::InputMissing(ids) => Self::new(
@@ -140,6 +148,9 @@ impl From<Error> for Problem {
             .with("inputs", ids),
             Error::BucketNotReady => {
                 Self::new(ProblemType::Unavailable, "The bucket for outputs is not ready yet.")
+            }
+            Error::BucketLost | Error::BucketDeleting => {
+                Self::new(ProblemType::StorageNotAvailable, error.to_string())
             }
             Error::DeploymentInProgress => Self::new(
                 ProblemType::DeploymentInProgress,

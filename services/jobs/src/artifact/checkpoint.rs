@@ -3,6 +3,7 @@
 
 use api::{Checks, Json, Path, Problem};
 use axum::{Router, extract::State, routing::post};
+use clients::storage::UrlKind;
 use ids::{JobId, StorageId, TenantId};
 use serde::Deserialize;
 
@@ -59,7 +60,7 @@ async fn create_checkpoint(
     let slot = store::insert_checkpoint(&mut tx, &row).await?;
     tx.commit().await?;
     let object = object(job, CHECKPOINTS, &name(number, slot));
-    Ok(Json(sign(&state, &output, &object, CONTENT_TYPE, new.bytes).await?))
+    Ok(Json(sign(&state, UrlKind::Upload, &output, &object, CONTENT_TYPE, new.bytes).await?))
 }
 
 fn name(attempt: i32, slot: i16) -> String {

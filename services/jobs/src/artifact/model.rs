@@ -8,6 +8,8 @@ use utoipa::ToSchema;
 
 /// Artifacts of an attempt, at most.
 const MAX_ARTIFACTS: usize = 64;
+/// Bytes of the name of a result, at most: those of the name of a file.
+const MAX_NAME: usize = 255;
 /// Bytes of an artifact, at most: what one PUT can have.
 pub(super) const MAX_BYTES: i64 = 5 << 30;
 /// Media type of files that are none of their own.
@@ -44,7 +46,7 @@ pub(crate) fn read(reports: &[Report]) -> Result<Vec<Artifact>, Problem> {
     for (n, report) in reports.iter().enumerate() {
         let at = format!("/artifacts/{n}");
         let Report { name, content_type, bytes, .. } = report;
-        check(&mut checks, &at, name, content_type, *bytes);
+        check_result(&mut checks, &at, name, content_type, *bytes);
         let is_new = read.iter().all(|other| other.name != *name);
         checks.require(is_new, format!("{at}/name"), "duplicate name");
         let sha256 = hex::decode(&report.sha256).unwrap_or_default();
@@ -55,12 +57,23 @@ pub(crate) fn read(reports: &[Report]) -> Result<Vec<Artifact>, Problem> {
     Ok(read)
 }
 
-/// Checks what a worker or user says of a file.
-pub(crate) fn check(checks: &mut Checks, at: &str, name: &str, content_type: &str, bytes: i64) {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    let is_name = name.chars().all(is_plain) && !name.starts_with('.') && !name.contains("..");
-    checks.length(&format!("{at}/name"), name, 100);
-    checks.require(is_name, format!("{at}/name"), "must be letters, digits, . _ and -");
+/// Checks what a worker says of a result.
+pub(super) fn check_result(checks: &mut Checks, at: &str, name: &str, content_type: &str, bytes: i64) {
+    check(checks, at, (name, MAX_NAME), content_type, bytes);
+}
+
+/// Checks what a worker or user says of a file. Its name is that of a file: text without `/` and control characters.
+pub(crate) fn check(
+    checks: &mut Checks,
+    at: &str,
+    (name, most): (&str, usize),
+    content_type: &str,
+    bytes: i64,
+) {
+    let is_name = !name.contains(|c: char| c == '/' || c.is_control()) && !matches!(name, "." | "..");
+    let is_short = (1..=most).contains(&name.len());
+    let rule = format!("must have 1 to {most} bytes, no / and no control characters, and not be . or ..");
+    checks.require(is_name && is_short, format!("{at}/name"), rule);
     let pointer = format!("{at}/content_type");
     checks.length(&pointer, content_type, 100);
     let is_visible = content_type.bytes().all(|byte| (0x20..0x7f).contains(&byte));
@@ -92,4 +105,25 @@ pub(super) struct ArtifactView {
     pub(super) bytes: i64,
     /// Time of creation.
     pub(super) created_at: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_has_the_name_of_a_file() {
+        let is_allowed = |name: &str| {
+            let mut checks = Checks::default();
+            check_result(&mut checks, "", name, "image/png", 0);
+            checks.into_errors().is_empty()
+        };
+        let longest = "\u{e9}".repeat(127);
+        for name in ["0.png", "a b.png", "\u{fc}\u{1f600}", "%41+&?#", ".hidden", "a..b", " ", &longest] {
+            assert!(is_allowed(name), "{name:?}");
+        }
+        for name in ["", ".", "..", "a/b", "a\nb", "\0", "\u{85}", &longest.repeat(2)] {
+            assert!(!is_allowed(name), "{name:?}");
+        }
+    }
 }

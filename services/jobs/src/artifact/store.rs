@@ -52,6 +52,48 @@ pub(super) async fn insert_output(conn: &mut PgConnection, output: &Output) -> s
     .map(drop)
 }
 
+/// Has what an attempt has staged deleted, which has ended.
+pub(crate) async fn discard_staged(conn: &mut PgConnection, job: JobId, attempt: i32) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update outputs set staged_until = now() + make_interval(mins => $3) where job_id = $1 and attempt = $2",
+        job as JobId,
+        attempt,
+        KEPT_MINUTES,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
+/// Returns outputs of which what was staged is to be deleted, those that are due longest first.
+pub(super) async fn due_staged(conn: &mut PgConnection, limit: i64) -> sqlx::Result<Vec<Output>> {
+    sqlx::query_as!(
+        Output,
+        "select job_id as job, attempt, tenant_id as tenant, storage_id as storage from outputs
+         where staged_until <= now() order by staged_until limit $1",
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Puts the deletion of what was staged off, or notes that it is deleted.
+pub(super) async fn set_staged(
+    conn: &mut PgConnection,
+    output: &Output,
+    again_seconds: Option<i32>,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update outputs set staged_until = now() + make_interval(secs => $3) where job_id = $1 and attempt = $2",
+        output.job as JobId,
+        output.attempt,
+        again_seconds.map(f64::from),
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
 /// Has the objects of an attempt that does not count deleted.
 pub(crate) async fn discard(conn: &mut PgConnection, job: JobId, attempt: i32) -> sqlx::Result<()> {
     sqlx::query!(

@@ -1,4 +1,4 @@
-//! Deletes objects of attempts that do not count, and of jobs that were deleted.
+//! Deletes objects of attempts that do not count, and of jobs that were deleted, and what ended attempts have staged.
 
 use anyhow::Context as _;
 use ids::{StorageId, TenantId};
@@ -21,7 +21,10 @@ pub(crate) async fn round(state: &AppState) -> anyhow::Result<Round> {
     drop(tx);
     for output in &due {
         let folder = folder(output.job, output.attempt);
-        let deleted = delete(state, output.storage, output.tenant, &folder).await;
+        let deleted = match delete_staged(state, output.storage, output.tenant, &folder).await {
+            Ok(true) => delete(state, output.storage, output.tenant, &folder).await,
+            unfinished => unfinished,
+        };
         let mut tx = state.db.worker().await?;
         match deleted {
             Ok(true) => store::delete_output(&mut tx, output).await?,
@@ -34,7 +37,39 @@ pub(crate) async fn round(state: &AppState) -> anyhow::Result<Round> {
         }
         tx.commit().await?;
     }
-    Ok(Round::of(due.len() as u64, BATCH.into()))
+    let mut tx = state.db.worker().await?;
+    let staged = store::due_staged(&mut tx, BATCH.into()).await?;
+    drop(tx);
+    for output in &staged {
+        let folder = folder(output.job, output.attempt);
+        let again_seconds = match delete_staged(state, output.storage, output.tenant, &folder).await {
+            Ok(is_done) => (!is_done).then_some(0),
+            Err(error) => {
+                tracing::warn!(job.id = %output.job, output.attempt, error = format!("{error:#}"),
+                    "cannot delete staged results yet");
+                Some(RETRY_SECONDS)
+            }
+        };
+        let mut tx = state.db.worker().await?;
+        store::set_staged(&mut tx, output, again_seconds).await?;
+        tx.commit().await?;
+    }
+    Ok(Round::of(due.len().max(staged.len()) as u64, BATCH.into()))
+}
+
+/// Deletes what was staged for a tenant's bucket and begins with `folder`. Returns whether none is left.
+async fn delete_staged(
+    state: &AppState,
+    storage: StorageId,
+    tenant: TenantId,
+    folder: &str,
+) -> anyhow::Result<bool> {
+    for _ in 0..CALLS {
+        if state.storage.delete_staged(storage, tenant, folder).await.context("storage")?.done {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Deletes objects of a tenant's bucket whose names begin with `folder`. Returns whether none is left.

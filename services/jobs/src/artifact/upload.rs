@@ -1,10 +1,10 @@
-//! Uploads of workers: each result of an attempt gets a signed URL, and must be there when the attempt completes.
+//! Uploads of workers: each result of an attempt gets a signed URL, and must be staged when the attempt completes.
 
 use std::time::Duration;
 
 use api::{Checks, Json, Path, Problem};
 use axum::{Router, extract::State, routing::post};
-use clients::storage::{StorageState, UrlKind, UrlRequest};
+use clients::storage::{StorageReason, StorageState, UrlKind, UrlRequest};
 use ids::{JobId, StorageId, TenantId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{
     file::object,
-    model::{self, Artifact, folder},
+    model,
     store::{self, Output},
 };
 use crate::{error::Error, job, state::AppState, worker::WorkerCaller};
@@ -49,22 +49,23 @@ async fn create_upload(
     Json(new): Json<NewUpload>,
 ) -> Result<Json<Upload>, Problem> {
     let mut checks = Checks::default();
-    model::check(&mut checks, "", &new.name, &new.content_type, new.bytes);
+    model::check_result(&mut checks, "", &new.name, &new.content_type, new.bytes);
     checks.finish()?;
     let output = place(&state, worker, new.session, (job, number), number).await?;
     let object = object(job, number, &new.name);
-    Ok(Json(sign(&state, &output, &object, &new.content_type, new.bytes).await?))
+    Ok(Json(sign(&state, UrlKind::Stage, &output, &object, &new.content_type, new.bytes).await?))
 }
 
 /// Signs a URL for an upload.
 pub(super) async fn sign(
     state: &AppState,
+    kind: UrlKind,
     output: &Output,
     object: &str,
     content_type: &str,
     bytes: i64,
 ) -> Result<Upload, Error> {
-    let request = UrlRequest { tenant_id: output.tenant, kind: UrlKind::Upload, object, content_type, bytes };
+    let request = UrlRequest { tenant_id: output.tenant, kind, object, content_type, bytes };
     let signed = state.storage.sign_url(output.storage, &request).await.map_err(Error::Storage)?;
     Ok(Upload { url: signed.url, expires_at: signed.expires_at })
 }
@@ -102,48 +103,15 @@ pub(crate) async fn bucket(state: &AppState, tenant: TenantId) -> Result<Storage
         let bucket = state.storage.output_bucket(tenant).await.map_err(Error::Storage)?;
         match bucket.state {
             StorageState::Available | StorageState::Resizing => return Ok(bucket.id),
+            // the user did that
+            StorageState::Failed if bucket.reason == Some(StorageReason::BucketLost) => {
+                return Err(Error::BucketLost);
+            }
             StorageState::Pending | StorageState::Deleting if Instant::now() < deadline => {
                 sleep(BUCKET_LOOK).await;
             }
-            StorageState::Pending | StorageState::Failed | StorageState::Deleting => {
-                return Err(Error::BucketNotReady);
-            }
+            StorageState::Deleting => return Err(Error::BucketDeleting),
+            StorageState::Pending | StorageState::Failed => return Err(Error::BucketNotReady),
         }
     }
-}
-
-/// Checks that the results of an open attempt are in the bucket.
-///
-/// # Errors
-/// [`Error::UploadMissing`] names those that are not, or have another size.
-pub(crate) async fn check_uploaded(
-    state: &AppState,
-    job: JobId,
-    number: i32,
-    artifacts: &[Artifact],
-) -> Result<(), Error> {
-    if artifacts.is_empty() {
-        return Ok(());
-    }
-    let mut tx = state.db.worker().await?;
-    let output = store::output(&mut tx, job, number).await?;
-    drop(tx);
-    let folder = folder(job, number);
-    let objects = match output {
-        None => Vec::new(),
-        Some(output) => match state.storage.objects(output.storage, output.tenant, &folder).await {
-            Err(error) if error.is_not_found() => Vec::new(),
-            found => found.map_err(Error::Storage)?.items,
-        },
-    };
-    let is_there = |artifact: &&Artifact| {
-        let name = object(job, number, &artifact.name);
-        objects.iter().any(|object| object.name == name && object.bytes == artifact.bytes)
-    };
-    let missing: Vec<String> = artifacts
-        .iter()
-        .filter(|artifact| !is_there(artifact))
-        .map(|artifact| artifact.name.clone())
-        .collect();
-    if missing.is_empty() { Ok(()) } else { Err(Error::UploadMissing(missing)) }
 }

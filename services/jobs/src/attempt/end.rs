@@ -14,7 +14,7 @@ use crate::{
     artifact::{self, Artifact, CHECKPOINTS},
     cost::{self, Charge, Uncharged, UsageRecord, Work, charge},
     error::Error,
-    job::{self, Fence, Job, JobState, Status},
+    job::{self, Fence, Job, JobProblem, JobState, Status},
     model::{self as models, Trained},
     pool,
     worker::store::{Held, free},
@@ -47,7 +47,7 @@ pub(crate) async fn end(
         None => (Fence { attempt: number, worker: worker.id }, worker.is_recalled),
         Some(place) => {
             let fence = job.status.fence().filter(|fence| fence.attempt == number).ok_or(Error::NotYours)?;
-            if place.rank > 0 && *how == End::Completed {
+            if place.rank > 0 && matches!(how, End::Completed | End::Undeliverable { .. }) {
                 return Err(Error::NotYours);
             }
             (fence, member::is_any_recalled(conn, job.id, number).await?)
@@ -56,7 +56,9 @@ pub(crate) async fn end(
     let how = &last_of_memory(conn, job.id, how).await?;
     let ended = model::end(&job.status, fence, how, (counts, is_recalled), policy, now)?;
     let problem = match (&ended.status, how) {
-        (Status::Failed(problem), _) | (_, End::Failed { problem, .. }) => Some(problem),
+        (Status::Failed(problem), _) | (_, End::Failed { problem, .. } | End::Undeliverable { problem }) => {
+            Some(problem)
+        }
         _ => None,
     };
     let charge = settle(conn, &job, number, how, &ended).await?;
@@ -64,6 +66,7 @@ pub(crate) async fn end(
     if matches!(how, End::Failed { problem, .. } if problem.code == GPU_FAILED) {
         store::note_lost_node(conn, job.id, number, worker.id).await?;
     }
+    artifact::discard_staged(conn, job.id, number).await?;
     if ended.attempt != AttemptState::Succeeded {
         artifact::discard(conn, job.id, number).await?;
     }
@@ -135,7 +138,19 @@ async fn take_back(conn: &mut PgConnection, job: &Job) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Ends the attempt with its results; those of a training are a model, too. Returns the state of the job: `cancelled` if that came before.
+/// What an attempt has made.
+pub(super) struct Results<'a> {
+    pub(super) artifacts: &'a [Artifact],
+    /// What its model is called, if it is a training.
+    pub(super) training: Option<&'a Training>,
+    /// Why the bucket of the tenant does not take them, if it does not.
+    pub(super) refused: Option<JobProblem>,
+    /// What the user is told of files that are no results.
+    pub(super) note: Option<JobProblem>,
+}
+
+/// Ends the attempt with its results, unless `refused` says why they cannot be delivered; those of a training are a model, too.
+/// Returns the state of the job: `cancelled` if that came before.
 ///
 /// # Errors
 /// [`Error::NotYours`] if the worker does not run it, unless exactly this attempt has succeeded before.
@@ -144,7 +159,7 @@ pub(super) async fn complete(
     worker: &Held,
     job: JobId,
     number: i32,
-    (artifacts, training): (&[Artifact], Option<&Training>),
+    results: Results<'_>,
     policy: &Policy,
     now: Timestamp,
 ) -> Result<JobState, Error> {
@@ -156,10 +171,17 @@ pub(super) async fn complete(
             _ => Err(Error::NotYours),
         };
     }
-    let state = end(conn, worker, job, number, &End::Completed, policy, now).await?;
+    let how = match results.refused {
+        None => End::Completed,
+        Some(problem) => End::Undeliverable { problem },
+    };
+    let state = end(conn, worker, job, number, &how, policy, now).await?;
     if state == JobState::Succeeded {
-        artifact::insert(conn, job, number, artifacts).await?;
-        if let Some(training) = training {
+        artifact::insert(conn, job, number, results.artifacts).await?;
+        if let Some(note) = &results.note {
+            store::note(conn, job, number, note).await?;
+        }
+        if let Some(training) = results.training {
             let Training { name, base_model } = training;
             let trained = Trained { job, attempt: number, name, base_model, file: MODEL_FILE };
             models::insert(conn, &trained).await?;

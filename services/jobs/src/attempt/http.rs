@@ -32,6 +32,8 @@ use crate::{
 const VOUCH: Duration = Duration::from_secs(65);
 /// Longest poll.
 const MAX_WAIT: u32 = 20;
+/// Files that are no results, of which the user is told the names.
+const MOST_NAMED: usize = 16;
 /// How often an open poll looks by itself: assignments of other replicas.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -232,6 +234,31 @@ async fn begin(conn: &mut PgConnection, id: JobId, fence: Fence) -> Result<Progr
 struct Completion {
     session: i64,
     artifacts: Vec<artifact::Report>,
+    /// Files that the program has left and that are no results.
+    #[serde(default)]
+    refused: Vec<RefusedFile>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RefusedFile {
+    name: String,
+    reason: String,
+}
+
+/// What the user is told of files that are no results; none if there are none.
+fn tell_refused(files: &[RefusedFile]) -> Option<JobProblem> {
+    let named = files.iter().take(MOST_NAMED).map(|RefusedFile { name, reason }| format!("{name}: {reason}"));
+    let named = named.collect::<Vec<_>>().join("; ").replace('\0', "");
+    let more = match files.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    let problem = || JobProblem {
+        code: "results-refused".to_owned(),
+        message: format!("Not delivered: {named}{more}."),
+    };
+    (!files.is_empty()).then(problem)
 }
 
 #[derive(Debug, Serialize)]
@@ -254,7 +281,7 @@ async fn is_open(
     Ok(held.current == Some((job, number)))
 }
 
-/// Ends the attempt with its results, which were uploaded. Can be repeated.
+/// Ends the attempt with its results, which were uploaded: they are delivered. Can be repeated.
 async fn complete(
     State(state): State<AppState>,
     worker: WorkerCaller,
@@ -262,19 +289,26 @@ async fn complete(
     Json(completion): Json<Completion>,
 ) -> Result<Json<EndAnswer>, Problem> {
     let artifacts = artifact::read(&completion.artifacts)?;
-    let mut training = None;
+    let mut checks = Checks::default();
+    for (n, RefusedFile { name, reason }) in completion.refused.iter().enumerate() {
+        checks.length(&format!("/refused/{n}/name"), name, 2_000);
+        checks.length(&format!("/refused/{n}/reason"), reason, 200);
+    }
+    checks.finish()?;
+    let note = tell_refused(&completion.refused);
+    let (mut training, mut refused) = (None, None);
     if is_open(&state, worker, completion.session, job, number).await? {
         training = inputs::training(&state, job).await?;
         let has_file = artifacts.iter().any(|artifact| artifact.name == MODEL_FILE);
         if training.is_some() && !has_file {
             return Err(Error::UploadMissing(vec![MODEL_FILE.to_owned()]).into());
         }
-        artifact::check_uploaded(&state, job, number, &artifacts).await?;
+        refused = artifact::deliver(&state, job, number, &artifacts).await?;
     }
     let policy = Policy::of(&state.config.scheduler);
     let mut tx = state.db.worker().await?;
     let held = worker.touch(&mut tx, completion.session).await?;
-    let results = (artifacts.as_slice(), training.as_ref());
+    let results = end::Results { artifacts: &artifacts, training: training.as_ref(), refused, note };
     let ended = end::complete(&mut tx, &held, job, number, results, &policy, (state.clock)()).await?;
     tx.commit().await?;
     state.metrics.attempt_ended(ended);
@@ -307,7 +341,7 @@ async fn fail(
     checks.require(!failure.message.contains('\0'), "/message", "must not contain NUL");
     checks.finish()?;
     let problem = JobProblem { code: failure.code, message: failure.message };
-    let how = End::Failed { problem, retryable: failure.retryable };
+    let how = End::of_failure(problem, failure.retryable);
     let attempt = AttemptRef { job_id: job, attempt: number };
     end_attempt(&state, worker, attempt, (failure.session, failure.ends_session), &how).await
 }

@@ -40,10 +40,25 @@ pub(crate) enum End {
     Completed,
     /// Without; another attempt may succeed if it is retryable.
     Failed { problem: JobProblem, retryable: bool },
+    /// It has results, and its tenant has seen to it that they cannot be delivered.
+    Undeliverable { problem: JobProblem },
     /// Its worker is gone.
     Lost,
     /// It left its worker because it was told to.
     Left,
+}
+
+/// Codes with which workers report that the tenant has no place for results.
+const NO_PLACE: [&str; 2] = ["quota-exceeded", "storage-not-available"];
+
+impl End {
+    /// The end that a worker reports.
+    pub(super) fn of_failure(problem: JobProblem, retryable: bool) -> Self {
+        match problem.code.as_str() {
+            code if NO_PLACE.contains(&code) && !retryable => Self::Undeliverable { problem },
+            _ => Self::Failed { problem, retryable },
+        }
+    }
 }
 
 /// When a job is tried again.
@@ -127,6 +142,9 @@ pub(super) fn end(
         End::Failed { problem, retryable: false } => {
             ended(Status::Failed(problem.clone()), AttemptState::Failed, Outcome::Failed)
         }
+        End::Undeliverable { problem } => {
+            ended(Status::Failed(problem.clone()), AttemptState::Failed, Outcome::Undeliverable)
+        }
         _ if counts.is_over_cost => {
             let problem = JobProblem {
                 code: "max-cost-reached".to_owned(),
@@ -180,9 +198,10 @@ mod tests {
         JobProblem { code: "engine-failed".into(), message: String::new() }
     }
 
-    fn ends() -> [End; 5] {
+    fn ends() -> [End; 6] {
         [
             End::Completed,
+            End::Undeliverable { problem: problem() },
             End::Failed { problem: problem(), retryable: false },
             End::Failed { problem: problem(), retryable: true },
             End::Lost,
@@ -321,7 +340,7 @@ mod tests {
         /// However calls of several attempts interleave, at most one attempt's results count, and an ended job stays as
         /// it is.
         #[test]
-        fn at_most_one_attempt_counts(calls in prop::collection::vec((0usize..7, 1i32..5, 0usize..2), 1..60)) {
+        fn at_most_one_attempt_counts(calls in prop::collection::vec((0usize..8, 1i32..5, 0usize..2), 1..60)) {
             let workers = [WorkerId::new(), WorkerId::new()];
             let mut status = Status::Queued { reason: None, not_before: None };
             let (mut number, mut held, mut failures, mut counted) = (0, workers[0], 0, 0);
@@ -334,11 +353,11 @@ mod tests {
                 }
                 let before = status.clone();
                 let fence = Fence { attempt, worker: workers[worker] };
-                if call == 5 {
+                if call == 6 {
                     if let Ok(next) = begin(&status, fence) {
                         status = next;
                     }
-                } else if call == 6 {
+                } else if call == 7 {
                     if let Some(fence) = status.fence() {
                         status = Status::Cancelling(fence);
                     }

@@ -272,6 +272,24 @@ pub(super) async fn close(
     sqlx::query!("delete from progress where job_id = $1", job as JobId).execute(conn).await.map(drop)
 }
 
+/// Notes what the tenant is told of an attempt that has succeeded.
+pub(super) async fn note(
+    conn: &mut PgConnection,
+    job: JobId,
+    number: i32,
+    problem: &JobProblem,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update attempts set problem = $3 where job_id = $1 and number = $2 and state = 'succeeded'",
+        job as JobId,
+        number,
+        Json(problem) as _,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
 /// Notes the node of the worker with which an attempt was lost, or whose GPU has failed.
 pub(crate) async fn note_lost_node(
     conn: &mut PgConnection,

@@ -32,7 +32,7 @@ struct JobAttempt {
     attempt: i32,
     /// State of the attempt.
     state: AttemptState,
-    /// Why it failed, or null.
+    /// Why it failed, or `results-refused` with the files that it left and that are no results; null if there is nothing to say.
     problem: Option<JobProblem>,
     /// Name of the worker's GPU specification.
     #[schema(example = "3080-small-4-1")]

@@ -63,6 +63,8 @@ pub(crate) enum Outcome {
     Cancelled,
     /// The cost has reached the limit.
     OverCost,
+    /// It has worked, and its tenant has seen to it that its results cannot be delivered.
+    Undeliverable,
     /// And its job with it.
     Failed,
     /// It failed, and another may succeed.
@@ -129,7 +131,9 @@ fn seconds(from: Timestamp, to: Timestamp) -> i64 {
 pub(crate) fn charge(outcome: Outcome, work: &Work, rate: Option<&Rate>) -> Charge {
     let total = seconds(work.assigned_at, work.ended_at);
     let (until, lacks) = match outcome {
-        Outcome::Succeeded | Outcome::Cancelled | Outcome::OverCost => (Some(work.ended_at), None),
+        Outcome::Succeeded | Outcome::Cancelled | Outcome::OverCost | Outcome::Undeliverable => {
+            (Some(work.ended_at), None)
+        }
         Outcome::Failed => (None, Some(Uncharged::JobFailed)),
         Outcome::Retried => (work.checkpoint_at, Some(Uncharged::Failed)),
         Outcome::Lost => (work.checkpoint_at, Some(Uncharged::Lost)),
@@ -223,9 +227,9 @@ mod tests {
     }
 
     #[test]
-    fn a_user_pays_for_results_and_for_what_the_user_ended() {
+    fn a_user_pays_for_results_and_for_what_the_user_ended_or_prevented() {
         let rate = rate("3.6", "1");
-        for outcome in [Outcome::Succeeded, Outcome::Cancelled] {
+        for outcome in [Outcome::Succeeded, Outcome::Cancelled, Outcome::Undeliverable] {
             let charge = charge(outcome, &work(), Some(&rate));
             assert_eq!((charge.seconds, charge.amount), (80, decimal("0.08")), "{outcome:?}");
             assert_eq!((charge.uncharged_seconds, charge.reason), (20, Some(Uncharged::Loading)));
@@ -299,12 +303,12 @@ mod tests {
         /// Charged and uncharged seconds are all seconds since the assignment, and nothing is charged twice.
         #[test]
         fn all_seconds_are_accounted_for(
-            which in 0usize..8, end in 0i64..1_000, from in prop::option::of(0i64..1_200),
+            which in 0usize..9, end in 0i64..1_000, from in prop::option::of(0i64..1_200),
             stop in prop::option::of(0i64..1_200), kept in prop::option::of(0i64..1_200), priced: bool,
         ) {
             let outcome = [
                 Outcome::Succeeded, Outcome::Cancelled, Outcome::OverCost, Outcome::Failed, Outcome::Retried,
-                Outcome::Lost, Outcome::Preempted, Outcome::Recalled,
+                Outcome::Lost, Outcome::Preempted, Outcome::Recalled, Outcome::Undeliverable,
             ][which];
             let work = Work {
                 assigned_at: at(0), working_at: from.map(at), stop_at: stop.map(at), checkpoint_at: kept.map(at),

@@ -24,7 +24,7 @@ pub(super) async fn outlook(conn: &mut PgConnection, silent: Duration) -> sqlx::
                (exists (select from jobs where ended_at is null)
                 or exists (select from mq_outbox)
                 or exists (select from deployments where state in ('pending', 'deleting'))
-                or exists (select from outputs where delete_at <= now())
+                or exists (select from outputs where delete_at <= now() or staged_until <= now())
                 or exists (select from uploads where delete_at <= now())
                 or exists (select from workers
                            where current_job is not null
@@ -41,6 +41,7 @@ pub(super) async fn outlook(conn: &mut PgConnection, silent: Duration) -> sqlx::
                    (select min(greatest(last_seen_at, present_until)) from workers where state = 'ready')
                        + make_interval(secs => $1),
                    (select min(delete_at) from outputs),
+                   (select min(staged_until) from outputs),
                    (select min(delete_at) from uploads)) - now())::float8 as due_in"#,
         silent.as_secs_f64(),
     )

@@ -6,6 +6,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+/// Bytes of a name, at most.
+const MAX_NAME: usize = 100;
 /// Bytes of an upload, at most.
 const MAX_BYTES: i64 = 32 << 20;
 /// Media types of uploads.
@@ -15,7 +17,7 @@ const CONTENT_TYPES: [&str; 2] = ["image/png", "image/jpeg"];
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NewUpload {
-    /// Name of the file: letters, digits, `.`, `_` and `-`.
+    /// Name of the file: at most 100 bytes, without `/` and control characters.
     #[schema(example = "dog.png")]
     pub(super) name: String,
     /// Media type: `image/png` or `image/jpeg`.
@@ -33,7 +35,7 @@ pub(super) struct NewUpload {
 impl NewUpload {
     /// Checks the fields. Returns the hash.
     pub(super) fn check(&self, checks: &mut Checks) -> Option<Vec<u8>> {
-        crate::artifact::check_file(checks, "", &self.name, &self.content_type, self.bytes);
+        crate::artifact::check_file(checks, "", (&self.name, MAX_NAME), &self.content_type, self.bytes);
         let is_known = CONTENT_TYPES.contains(&self.content_type.as_str());
         checks.require(is_known, "/content_type", format!("must be {}", CONTENT_TYPES.join(" or ")));
         checks.within("/bytes", self.bytes, 1, MAX_BYTES);

@@ -123,6 +123,35 @@ fn assert_near(seconds: i64, expected: i64) {
 }
 
 #[tokio::test]
+async fn a_tenant_pays_for_work_whose_results_it_does_not_take() {
+    let mut till = Till::new().await;
+    let first = till.submit(json!({})).await;
+    let work = till.work().await;
+    let _ = till.worker.complete(&work).await.expect(200);
+    reaches(&till.member, &first, "succeeded").await;
+    till.world.change_objects(World::fill_buckets).await;
+    // full, deleted, and none allowed
+    for code in ["storage-full", "storage-missing", "quota-exceeded"] {
+        let job = till.submit(json!({})).await;
+        let work = till.work().await;
+        let ended = match code {
+            "quota-exceeded" => till.worker.fail_with(&work, code, false).await,
+            _ => till.worker.complete(&work).await,
+        };
+        assert_eq!(ended.expect(200).str("state"), "failed");
+        let failed = till.member.get(&format!("/v1/jobs/{job}")).await.expect(200);
+        assert_eq!(failed.body["problem"]["code"], code);
+        let (attempt, cost) = (till.attempt(&job, 1).await, till.cost(&job).await);
+        let (state, seconds, reason) = charged(&attempt);
+        assert_eq!((state, reason), ("failed", Some("loading")), "{code}");
+        assert_near(seconds, 60);
+        assert_eq!(cost["seconds"], seconds, "{code}");
+        till.world.change_objects(World::remove_buckets).await;
+    }
+    till.service.stop().await;
+}
+
+#[tokio::test]
 async fn a_job_costs_its_work_and_not_its_loading() {
     let till = Till::new().await;
     let job = till.submit(json!({})).await;

@@ -37,6 +37,7 @@ mod personal;
 mod pools;
 mod programs;
 mod rest;
+mod results;
 mod runner;
 mod shares;
 mod streams;

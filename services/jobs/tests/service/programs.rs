@@ -127,6 +127,53 @@ async fn a_program_has_its_inputs_and_leaves_results() {
 }
 
 #[tokio::test]
+async fn results_have_any_name_and_may_be_empty() {
+    let yard = Yard::new(1).await;
+    let script = r#"
+        cd outputs; : > empty.txt; echo a > 'a b.png'; echo b > 'über "%41".txt'; echo c > .hidden
+        mkdir folder; echo d > "$(printf 'new\nline')"; echo e > "$(printf 'z\377')""#;
+    let job = yard.run(script, json!({})).await;
+    reaches(&yard.member, &job, "succeeded").await;
+    for (name, content) in
+        [("empty.txt", ""), ("a b.png", "a\n"), ("über \"%41\".txt", "b\n"), (".hidden", "c\n")]
+    {
+        assert_eq!(yard.result(&job, name).await, content, "{name}");
+    }
+    let page = yard.member.get(&format!("/v1/jobs/{job}/artifacts")).await.expect(200);
+    assert_eq!(page.body["items"].as_array().unwrap().len(), 4);
+    // what is no result is named
+    let page = yard.member.get(&format!("/v1/jobs/{job}/attempts")).await.expect(200);
+    let attempt = &page.body["items"][0];
+    assert_eq!(
+        (&attempt["state"], &attempt["problem"]["code"]),
+        (&json!("succeeded"), &json!("results-refused"))
+    );
+    let message = attempt["problem"]["message"].as_str().unwrap();
+    let log = yard.log(&job).await;
+    for refused in [
+        r#""folder": it is not a file"#,
+        r#""new\nline": its name has control characters"#,
+        r#""z\xFF": its name is not UTF-8"#,
+    ] {
+        assert!(message.contains(refused), "{message}");
+        assert!(log.contains(&format!("not delivered: {refused}")), "{log}");
+    }
+    yard.stop().await;
+}
+
+#[tokio::test]
+async fn a_program_with_too_many_results_has_the_first_delivered() {
+    let yard = Yard::new(1).await;
+    let job = yard.run("for n in $(seq 10 79); do echo $n > outputs/$n; done", json!({})).await;
+    reaches(&yard.member, &job, "succeeded").await;
+    let page = yard.member.get(&format!("/v1/jobs/{job}/artifacts?limit=100")).await.expect(200);
+    assert_eq!(page.body["items"].as_array().unwrap().len(), 64);
+    let log = yard.log(&job).await;
+    assert_eq!(log.matches("a job has at most 64 results").count(), 6, "{log}");
+    yard.stop().await;
+}
+
+#[tokio::test]
 async fn the_log_is_there_while_the_program_runs() {
     let yard = Yard::new(1).await;
     let job =

@@ -58,7 +58,7 @@ impl Studio {
         Self::prepare_in(World::new().await, engine, folder).await
     }
 
-    async fn prepare_in(mut world: World, engine: &str, folder: tempfile::TempDir) -> Self {
+    pub(crate) async fn prepare_in(mut world: World, engine: &str, folder: tempfile::TempDir) -> Self {
         world.config.scheduler.retry_ms = 1;
         let service = world.start().await;
         let pool = pool(&world.admin(&service)).await;
@@ -134,7 +134,7 @@ fn trainer() -> String {
 }
 
 /// Starts the stand-in. Returns its URL.
-async fn engine(folder: &tempfile::TempDir) -> String {
+pub(crate) async fn engine(folder: &tempfile::TempDir) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let config = atelier_webui::Config {
@@ -147,7 +147,7 @@ async fn engine(folder: &tempfile::TempDir) -> String {
 }
 
 /// Parameters of a small picture.
-fn small(prompt: &str, images: u32) -> Value {
+pub(crate) fn small(prompt: &str, images: u32) -> Value {
     json!({ "parameters": { "prompt": prompt, "steps": 4, "width": 64, "height": 64, "seed": 7, "images": images } })
 }
 

@@ -105,6 +105,36 @@ impl World {
         self.objects = Some(object_store(&self.folder, address).await);
     }
 
+    /// A file of the object store.
+    pub(crate) fn objects_file(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join("objects").join(name)
+    }
+
+    /// Changes the users and buckets of the object store, which is started again.
+    pub(crate) async fn change_objects(&mut self, change: impl FnOnce(&mut Value)) {
+        let address = self.stop_objects().await;
+        let file = self.objects_file("state.json");
+        let mut state: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+        change(&mut state);
+        std::fs::write(&file, state.to_string()).unwrap();
+        self.start_objects(&address).await;
+    }
+
+    /// Lets no bucket of a tenant take data.
+    pub(crate) fn fill_buckets(state: &mut Value) {
+        for bucket in state["buckets"].as_object_mut().unwrap().values_mut() {
+            if bucket["owner"].as_str().unwrap().starts_with("ten-") {
+                bucket["quota"] = json!({ "enabled": true, "max_size": 0, "max_objects": -1 });
+            }
+        }
+    }
+
+    /// Deletes all buckets of tenants, as their keys can.
+    pub(crate) fn remove_buckets(state: &mut Value) {
+        let is_staging = |bucket: &Value| !bucket["owner"].as_str().unwrap().starts_with("ten-");
+        state["buckets"].as_object_mut().unwrap().retain(|_, bucket| is_staging(bucket));
+    }
+
     /// A time from now.
     #[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
     pub(crate) fn in_seconds(&self, seconds: i64) -> jiff::Timestamp {

@@ -1,0 +1,211 @@
+//! Results that are on their way to their tenant: out of its reach until they are delivered, and what follows when they cannot be.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use axum::{Router, http::StatusCode};
+use ids::TenantId;
+use reqwest::Method;
+use serde_json::{Value, json};
+use sqlx::Connection as _;
+use testkit::{Client, TestDb};
+
+use crate::{
+    fleet::{Work, Worker, put, reaches},
+    runner::{Studio, engine, small},
+    world::{World, pool, submit},
+};
+
+/// A proxy in front of an object store, which passes on what `answer` has no answer for. Returns its URL.
+async fn proxy(
+    store: &str,
+    answer: impl Fn(&Method) -> Option<(StatusCode, &'static str)> + Clone + Send + Sync + 'static,
+) -> String {
+    let (store, http) = (store.to_owned(), reqwest::Client::new());
+    testkit::serve(Router::new().fallback(async move |request: axum::extract::Request| {
+        let (parts, body) = request.into_parts();
+        let body = axum::body::to_bytes(body, 1 << 20).await.unwrap();
+        if let Some((status, text)) = answer(&parts.method) {
+            return (status, text.into());
+        }
+        let url = format!("{store}{}", parts.uri.path_and_query().unwrap());
+        let answer = http.request(parts.method, url).headers(parts.headers).body(body).send().await.unwrap();
+        (answer.status(), answer.bytes().await.unwrap())
+    }))
+    .await
+}
+
+/// A pool with one worker, whose process is the runner, behind a proxy.
+async fn studio_behind(
+    answer: impl Fn(&Method) -> Option<(StatusCode, &'static str)> + Clone + Send + Sync + 'static,
+) -> Studio {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = engine(&folder).await;
+    let world = World::behind(TestDb::new(), async |store: &str| Some(proxy(store, answer).await)).await;
+    let mut studio = Studio::prepare_in(world, &engine, folder).await;
+    studio.start();
+    studio
+}
+
+async fn attempts(member: &Client, job: &str) -> Vec<Value> {
+    let page = member.get(&format!("/v1/jobs/{job}/attempts")).await.expect(200);
+    page.body["items"].as_array().unwrap().clone()
+}
+
+/// Attempts that count as losses of their nodes.
+async fn losses(world: &World) -> i64 {
+    let mut conn = world.db.admin().await;
+    let sql = "select count(*) from jobs.attempts where lost_node is not null or state = 'lost'";
+    let count = sqlx::query_scalar(sql).fetch_one(&mut conn).await.unwrap();
+    conn.close().await.unwrap();
+    count
+}
+
+#[tokio::test]
+async fn results_are_out_of_the_tenants_reach_until_their_attempt_completes() {
+    let world = World::new().await;
+    let service = world.start().await;
+    let pool = pool(&world.admin(&service)).await;
+    let tenant = TenantId::new();
+    let member = world.member(&service, tenant);
+    let worker = Worker::start(&world, &service, &pool, "first").await;
+    submit(&member, json!({})).await;
+    let work = worker.work().await;
+    worker.upload(&work, "0.png").await;
+    let storages = world.storage.token(&world.issuer.user(tenant, auth::Role::Member));
+    let bucket = storages.get("/v1/storages").await.expect(200).body["items"][0]["id"].clone();
+    let bucket = bucket.as_str().unwrap();
+    let in_bucket = async |work: &Work| {
+        let path = format!(
+            "/internal/v1/buckets/{bucket}/objects?tenant_id={tenant}&prefix=jobs/{}/{}/",
+            work.job, work.attempt
+        );
+        let found = world.storage.service("jobs").get(&path).await.expect(200);
+        found.body["items"].as_array().unwrap().len()
+    };
+    assert_eq!(in_bucket(&work).await, 0, "it is not paid");
+    assert_eq!(worker.complete_with(&work, &["0.png"]).await.expect(200).str("state"), "succeeded");
+    assert_eq!(in_bucket(&work).await, 1);
+
+    // an attempt that ends otherwise delivers nothing, and what it has staged is deleted
+    submit(&member, json!({})).await;
+    let work = worker.work().await;
+    worker.upload(&work, "0.png").await;
+    let url = worker.request_upload(&work, "0.png").await.expect(200).str("url").to_owned();
+    let _ = worker.fail(&work, false).await.expect(200);
+    assert_eq!(in_bucket(&work).await, 0);
+    assert_eq!(put(&url, "abc").await, 200, "a late upload is not delivered either");
+    assert_eq!(in_bucket(&work).await, 0);
+    let mut conn = world.db.admin().await;
+    let due = "update jobs.outputs set staged_until = now() where staged_until is not null returning 1";
+    assert_eq!(sqlx::query(due).fetch_all(&mut conn).await.unwrap().len(), 2);
+    testkit::eventually("what was staged is deleted", async || {
+        let left = "select count(*) from jobs.outputs where staged_until is not null";
+        (sqlx::query_scalar::<_, i64>(left).fetch_one(&mut conn).await.unwrap() == 0).then_some(())
+    })
+    .await;
+    let staged: Vec<u8> = std::fs::read(world.objects_file("state.json")).unwrap();
+    let state: Value = serde_json::from_slice(&staged).unwrap();
+    let staging =
+        state["buckets"].as_object().unwrap().keys().find(|name| name.starts_with("atelier-")).unwrap();
+    assert_eq!(std::fs::read_dir(world.objects_file(&format!("objects/{staging}"))).unwrap().count(), 0);
+    conn.close().await.unwrap();
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_bucket_that_takes_nothing_ends_the_attempt_at_once() {
+    let mut studio = Studio::new().await;
+    let first = submit(&studio.member, small("a fox", 1)).await.str("id").to_owned();
+    reaches(&studio.member, &first, "succeeded").await;
+    for (code, change) in [
+        ("storage-full", World::fill_buckets as fn(&mut Value)),
+        ("storage-missing", World::remove_buckets as fn(&mut Value)),
+    ] {
+        studio.world.change_objects(change).await;
+        let job = submit(&studio.member, small("a boat", 1)).await.str("id").to_owned();
+        let failed = reaches(&studio.member, &job, "failed").await;
+        assert_eq!((&failed.body["problem"]["code"], &failed.body["attempts"]), (&json!(code), &json!(1)));
+        // the worker is there for others
+        let other = studio.world.member(&studio.service, TenantId::new());
+        let job = submit(&other, small("a fox", 1)).await.str("id").to_owned();
+        reaches(&other, &job, "succeeded").await;
+    }
+    assert_eq!(losses(&studio.world).await, 0);
+    studio.stop().await;
+    studio.service.stop().await;
+}
+
+#[tokio::test]
+async fn a_result_that_is_lost_on_its_way_is_uploaded_again() {
+    // the first result of each attempt is accepted, and not stored
+    let puts = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&puts);
+    let mut studio = studio_behind(move |method| {
+        let is_first = *method == Method::PUT && count.fetch_add(1, Ordering::Relaxed) == 0;
+        is_first.then_some((StatusCode::OK, ""))
+    })
+    .await;
+    let job = submit(&studio.member, small("a fox", 1)).await.str("id").to_owned();
+    let done = reaches(&studio.member, &job, "succeeded").await;
+    assert_eq!((&done.body["attempts"], puts.load(Ordering::Relaxed)), (&json!(1), 2));
+    assert_eq!(losses(&studio.world).await, 0);
+    studio.stop().await;
+    studio.service.stop().await;
+}
+
+#[tokio::test]
+async fn results_that_never_arrive_are_no_loss_of_the_worker() {
+    let mut studio = studio_behind(|method| (*method == Method::PUT).then_some((StatusCode::OK, ""))).await;
+    let job = submit(&studio.member, small("a fox", 1)).await.str("id").to_owned();
+    let failed = reaches(&studio.member, &job, "failed").await;
+    assert_eq!(
+        (&failed.body["problem"]["code"], &failed.body["attempts"]),
+        (&json!("upload-missing"), &json!(3))
+    );
+    assert_eq!(losses(&studio.world).await, 0);
+    studio.stop().await;
+    studio.service.stop().await;
+}
+
+#[tokio::test]
+async fn what_the_object_store_refuses_for_good_is_not_repeated() {
+    const DENIED: &str = "<Error><Code>AccessDenied</Code></Error>";
+    let puts = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&puts);
+    let mut studio = studio_behind(move |method| {
+        let is_put = *method == Method::PUT;
+        count.fetch_add(usize::from(is_put), Ordering::Relaxed);
+        is_put.then_some((StatusCode::FORBIDDEN, DENIED))
+    })
+    .await;
+    let job = submit(&studio.member, small("a fox", 1)).await.str("id").to_owned();
+    let failed = reaches(&studio.member, &job, "failed").await;
+    assert_eq!(
+        (&failed.body["problem"]["code"], &failed.body["attempts"]),
+        (&json!("storage-refused"), &json!(1))
+    );
+    assert_eq!(puts.load(Ordering::Relaxed), 2, "once with a fresh address");
+    studio.stop().await;
+    studio.service.stop().await;
+}
+
+#[tokio::test]
+async fn an_input_that_the_object_store_does_not_give_ends_the_attempt_at_once() {
+    const DENIED: &str = "<Error><Code>AccessDenied</Code></Error>";
+    let mut studio =
+        studio_behind(|method| (*method == Method::GET).then_some((StatusCode::FORBIDDEN, DENIED))).await;
+    let image = crate::uploads::pictures(&studio.member, 1).await.remove(0);
+    let body = json!({ "method": "img2img", "parameters": { "prompt": "a fox", "image": image } });
+    let job = submit(&studio.member, body).await.str("id").to_owned();
+    let failed = reaches(&studio.member, &job, "failed").await;
+    assert_eq!(
+        (&failed.body["problem"]["code"], &failed.body["attempts"]),
+        (&json!("storage-refused"), &json!(1))
+    );
+    assert_eq!(attempts(&studio.member, &job).await[0]["state"], "failed");
+    studio.stop().await;
+    studio.service.stop().await;
+}
