@@ -6,7 +6,7 @@ use sqlx::PgConnection;
 
 use super::{
     member,
-    model::{self, AttemptState, End, Ended, Policy},
+    model::{self, AttemptState, End, Ended, GPU_FAILED, Policy},
     store,
 };
 use crate::{
@@ -22,8 +22,6 @@ use crate::{
 
 /// Code of an attempt whose GPU has too little memory.
 const OUT_OF_MEMORY: &str = "out-of-memory";
-/// Code of an attempt whose GPU does not work any more.
-const GPU_FAILED: &str = "gpu-failed";
 
 /// Ends the attempt of a locked worker. Returns the state of its job.
 ///

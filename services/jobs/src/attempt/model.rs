@@ -13,6 +13,10 @@ use crate::{
 
 /// Attempts of a job that may fail or be lost.
 const MAX_FAILURES: i16 = 3;
+/// Code of an attempt whose results are refused, as its tenant is suspended.
+const TENANT_SUSPENDED: &str = "tenant-suspended";
+/// Code of an attempt whose GPU does not work any more.
+pub(super) const GPU_FAILED: &str = "gpu-failed";
 
 /// State of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema, sqlx::Type)]
@@ -90,6 +94,10 @@ pub(crate) struct Counts {
     pub(crate) is_leaving: bool,
     /// Its cost has reached the limit of the job.
     pub(crate) is_over_cost: bool,
+    /// No job of its tenant may run.
+    pub(crate) is_held: bool,
+    /// Its attempts were lost on several nodes, if the open one is lost, too.
+    pub(crate) is_at_fault: bool,
 }
 
 /// What follows from the end of an attempt.
@@ -102,7 +110,7 @@ pub(super) struct Ended {
 }
 
 /// The job's status after its attempt has ended. However an attempt ends without results on a worker that has to leave its unit,
-/// it is not a failure.
+/// it is not a failure, nor is it while no job of the tenant may run.
 ///
 /// # Errors
 /// [`Error::NotYours`] if the attempt is not the latest one, or has ended.
@@ -126,6 +134,8 @@ pub(super) fn end(
     let again = |reason, attempt, problem: JobProblem, outcome| {
         let failures = counts.failures + 1;
         let (status, outcome) = if failures >= MAX_FAILURES {
+            let is_loss = attempt == AttemptState::Lost || problem.code == GPU_FAILED;
+            let problem = if is_loss && counts.is_at_fault { breaks_workers() } else { problem };
             (Status::Failed(problem), Outcome::Failed)
         } else {
             let not_before = now.checked_add(policy.delay(failures)).ok();
@@ -139,7 +149,7 @@ pub(super) fn end(
     };
     Ok(match end {
         End::Completed => ended(Status::Succeeded, AttemptState::Succeeded, Outcome::Succeeded),
-        End::Failed { problem, retryable: false } => {
+        End::Failed { problem, retryable: false } if problem.code != TENANT_SUSPENDED => {
             ended(Status::Failed(problem.clone()), AttemptState::Failed, Outcome::Failed)
         }
         End::Undeliverable { problem } => {
@@ -156,6 +166,11 @@ pub(super) fn end(
             let recalls = counts.recalls.saturating_add(1);
             in_its_place(QueuedReason::Recalled, Counts { recalls, ..counts }, Outcome::Recalled)
         }
+        // one that is refused may be active again
+        End::Failed { retryable: false, .. } => {
+            in_its_place(QueuedReason::Preempted, counts, Outcome::Preempted)
+        }
+        _ if counts.is_held => in_its_place(QueuedReason::Preempted, counts, Outcome::Preempted),
         End::Failed { problem, retryable: true } => {
             again(QueuedReason::Retry, AttemptState::Failed, problem.clone(), Outcome::Retried)
         }
@@ -171,6 +186,15 @@ pub(super) fn end(
             again(QueuedReason::WorkerLost, AttemptState::Lost, problem, Outcome::Lost)
         }
     })
+}
+
+/// The problem of a job with which workers of several nodes were lost.
+fn breaks_workers() -> JobProblem {
+    JobProblem {
+        code: "breaks-workers".to_owned(),
+        message: "Workers of several nodes were lost with this job, so the job is taken to be the cause."
+            .to_owned(),
+    }
 }
 
 /// The job's status when the worker has begun.
@@ -210,7 +234,15 @@ mod tests {
     }
 
     fn counts(failures: i16) -> Counts {
-        Counts { failures, preemptions: 0, recalls: 0, is_leaving: false, is_over_cost: false }
+        Counts {
+            failures,
+            preemptions: 0,
+            recalls: 0,
+            is_leaving: false,
+            is_over_cost: false,
+            is_held: false,
+            is_at_fault: false,
+        }
     }
 
     const STAYS: bool = false;
@@ -312,6 +344,52 @@ mod tests {
         let ended =
             end(&Status::Running(fence), fence, &End::Completed, done, &POLICY, Timestamp::UNIX_EPOCH);
         assert_eq!(ended.unwrap().status, Status::Succeeded);
+    }
+
+    #[test]
+    fn what_ends_while_the_tenant_is_suspended_waits_in_its_place() {
+        let fence = Fence { attempt: 1, worker: WorkerId::new() };
+        let after = |how: &End, is_held| {
+            let counts = Counts { is_leaving: is_held, is_held, ..counts(2) };
+            let status = Status::Running(fence);
+            end(&status, fence, how, (counts, STAYS), &POLICY, Timestamp::UNIX_EPOCH).unwrap()
+        };
+        let refused = JobProblem { code: TENANT_SUSPENDED.to_owned(), message: String::new() };
+        let refused = End::Failed { problem: refused, retryable: false };
+        let retryable = End::Failed { problem: problem(), retryable: true };
+        let again = Status::Queued { reason: Some(QueuedReason::Preempted), not_before: None };
+        for (how, is_held) in
+            [(&End::Left, true), (&End::Lost, true), (&retryable, true), (&refused, true), (&refused, false)]
+        {
+            let ended = after(how, is_held);
+            assert_eq!((&ended.status, ended.attempt), (&again, AttemptState::Preempted), "{how:?}");
+            assert_eq!((ended.counts.failures, ended.counts.preemptions), (2, 0), "{how:?}");
+            assert_eq!(ended.outcome, Outcome::Preempted);
+        }
+        assert_eq!(after(&End::Completed, true).status, Status::Succeeded);
+        let invalid = End::Failed { problem: problem(), retryable: false };
+        assert_eq!(after(&invalid, true).status, Status::Failed(problem()));
+    }
+
+    #[test]
+    fn a_job_that_loses_workers_on_several_nodes_is_told_that_it_is_the_cause() {
+        let fence = Fence { attempt: 3, worker: WorkerId::new() };
+        let failed = |how: &End, is_at_fault| {
+            let counts = Counts { is_at_fault, ..counts(2) };
+            let status = Status::Running(fence);
+            let ended = end(&status, fence, how, (counts, STAYS), &POLICY, Timestamp::UNIX_EPOCH).unwrap();
+            let Status::Failed(problem) = ended.status else { panic!("{:?}", ended.status) };
+            problem.code
+        };
+        let gpu = JobProblem { code: GPU_FAILED.to_owned(), message: String::new() };
+        let gpu = End::Failed { problem: gpu, retryable: true };
+        assert_eq!(
+            (failed(&End::Lost, true), failed(&gpu, true)),
+            (breaks_workers().code, breaks_workers().code)
+        );
+        assert_eq!((&*failed(&End::Lost, false), &*failed(&gpu, false)), ("worker-lost", GPU_FAILED));
+        let other = End::Failed { problem: problem(), retryable: true };
+        assert_eq!(failed(&other, true), problem().code);
     }
 
     #[test]

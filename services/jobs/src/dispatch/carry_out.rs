@@ -58,7 +58,7 @@ pub(super) async fn carry_out(
                     }
                 }
             }
-            Decision::Preempt { job, .. } => {
+            Decision::Preempt { job, .. } | Decision::Stop { job } => {
                 let job = job_id(*job);
                 if !store::tell_to_leave(conn, job, leave).await? {
                     done.dropped_jobs.push(job);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use ids::{JobId, WorkerId};
+use ids::{JobId, TenantId, WorkerId};
 use sqlx::PgConnection;
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
 use crate::{
     job::{JobState, QueuedReason},
     pool::{Changed, PoolChange},
-    schedule::{Ending, Event, Job, Millis, Refused, State, WantedBack, WorkerState},
+    schedule::{Ending, Entry, Event, Hold, Job, Millis, Refused, State, WantedBack, WorkerState},
     share,
 };
 
@@ -60,6 +60,8 @@ impl World {
                 let found = share::find(conn, self.id, *id).await?.map(|found| found.share);
                 let share = rows::share(found.unwrap_or_default());
                 self.pool.apply(Event::ShareSet(tenant_key(*id), share), now)?;
+                let hold = store::hold_of(conn, *id).await?;
+                self.hold(*id, hold.and_then(rows::hold), now)?;
             }
         }
         let next = read
@@ -92,7 +94,25 @@ impl World {
         Ok(())
     }
 
+    /// Holds the jobs of a tenant, or lets them go on. That is stored with those that wait.
+    fn hold(&mut self, tenant: TenantId, hold: Option<Hold>, now: Millis) -> Result<(), SyncError> {
+        let key = tenant_key(tenant);
+        if self.pool.hold_of(key) == hold {
+            return Ok(());
+        }
+        self.pool.apply(Event::TenantHeld(key, hold), now)?;
+        let waits = |entry: &&Entry| !matches!(entry.state, State::Running(_));
+        self.unmarked.extend(self.pool.jobs_of(key).filter(waits).map(|entry| rows::job_id(entry.job.id)));
+        Ok(())
+    }
+
     fn compare_job(&mut self, row: &JobRow, now: Millis) -> Result<(), SyncError> {
+        if row.pool_id == self.id {
+            self.hold(row.tenant_id, row.held.and_then(rows::hold), now)?;
+        }
+        if row.is_unmarked() {
+            self.unmarked.insert(row.id);
+        }
         let key = job_key(row.id);
         let known = self.pool.job(key).map(|entry| &entry.state);
         if row.pool_id != self.id {
@@ -203,6 +223,8 @@ fn is_same(known: &Job, job: &Job) -> bool {
 /// How the attempt of a job that is queued again has ended.
 fn again(row: &JobRow, now: Millis) -> Ending {
     match (row.reason, row.not_before) {
+        // it does not count as preempted
+        _ if row.hold.is_some() => Ending::Retry { not_before: now },
         (Some(QueuedReason::Preempted), _) => Ending::Preempted,
         (Some(QueuedReason::Recalled), _) => Ending::Recalled,
         (_, Some(at)) => Ending::Retry { not_before: rows::millis(at.to_jiff()) },

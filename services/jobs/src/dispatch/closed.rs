@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 use super::store;
 use crate::config::SchedulerConfig;
 
-/// A node fails while this number of attempts was lost on it within [`LOSSES_TIME`].
+/// A node fails while this number of jobs, of several tenants, lost a worker on it within [`LOSSES_TIME`].
 const LOSSES: i64 = 3;
 const LOSSES_TIME: Duration = Duration::from_secs(600);
 

@@ -22,6 +22,8 @@ use crate::{
 
 /// How often lost and silent workers are looked for.
 const HEARTBEATS: Duration = Duration::from_millis(500);
+/// Jobs with which it is stored at a time whether they may start, at most.
+const MARKED: usize = 2_000;
 /// How often use and slices are stored. After a crash, use of this time is forgotten.
 const ACCOUNTS: Duration = Duration::from_secs(5);
 
@@ -116,6 +118,9 @@ impl Leader<'_> {
                 if !Box::pin(self.look_after_workers(&mut world)).await? {
                     return Ok(());
                 }
+                if !self.mark_holds(&mut world).await? {
+                    return Ok(());
+                }
                 leading.below_guarantee(world.pool.below_guarantee());
             }
             let mut tx = state.db.worker().await?;
@@ -170,6 +175,19 @@ impl Leader<'_> {
             return Ok(false);
         }
         world.cordon(closed.workers, millis((state.clock)())).context("silent workers")?;
+        Ok(true)
+    }
+
+    /// Stores with jobs that wait whether they may start. False if there is a later leader.
+    async fn mark_holds(&self, world: &mut World) -> anyhow::Result<bool> {
+        let jobs: BTreeSet<JobId> = world.unmarked.iter().copied().take(MARKED).collect();
+        if jobs.is_empty() {
+            return Ok(true);
+        }
+        let Some(mut tx) = self.fenced().await? else { return Ok(false) };
+        store::mark_holds(&mut tx, &jobs.iter().copied().collect::<Vec<_>>()).await?;
+        tx.commit().await?;
+        world.unmarked.retain(|job| !jobs.contains(job));
         Ok(true)
     }
 

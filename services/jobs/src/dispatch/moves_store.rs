@@ -24,8 +24,8 @@ pub(super) struct Movable {
     pub(super) is_dedicated: bool,
 }
 
-/// Returns the jobs of a pool that may be moved, oldest first: those that name no pool, belong to no group, have not been tried, and
-/// have waited for `waited`. None while workers of the pool are not ready that were ordered within `ordered`, or if no other pool
+/// Returns the jobs of a pool that may be moved, oldest first: those that name no pool, belong to no group, have not been tried, may
+/// start, and have waited for `waited`. None while workers of the pool are not ready that were ordered within `ordered`, or if no other pool
 /// has its applications.
 pub(super) async fn movable(
     conn: &mut PgConnection,
@@ -37,7 +37,7 @@ pub(super) async fn movable(
         Movable,
         r#"select j.id, j.tenant_id, j.application, j.level, j.gang_size, p.dedicated as is_dedicated
            from pools p join jobs j on j.pool_id = p.id and j.ended_at is null
-           where p.id = $1 and j.state = 'queued' and j.may_move and j.group_name is null and j.attempt = 0
+           where p.id = $1 and j.state = 'queued' and j.hold is null and j.may_move and j.group_name is null and j.attempt = 0
              and j.created_at < now() - make_interval(secs => $2)
              and exists (select from pools o where o.id <> p.id and o.applications && p.applications)
              and not exists (select from workers w
@@ -62,7 +62,7 @@ pub(super) async fn move_job(
 ) -> sqlx::Result<bool> {
     let done = sqlx::query!(
         "update jobs set pool_id = $3, generation = generation + 1
-         where id = $1 and pool_id = $2 and state = 'queued' and attempt = 0",
+         where id = $1 and pool_id = $2 and state = 'queued' and attempt = 0 and tenant_hold(tenant_id) is null",
         job as JobId,
         from as PoolId,
         to as PoolId,

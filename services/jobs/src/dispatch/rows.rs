@@ -10,10 +10,10 @@ use super::{
     store::{JobRow, WorkerRow},
 };
 use crate::{
-    job::{self, GroupMode, JobState},
+    job::{self, GroupMode, JobState, QueuedReason},
     schedule::{
-        self, Attempt, Entry, FIRM_AFTER, Job, Millis, NodeId, Shape, Slice, SpecId, State, Tenure, Worker,
-        WorkerState,
+        self, Attempt, Entry, FIRM_AFTER, Hold, Job, Millis, NodeId, Shape, Slice, SpecId, State, Tenure,
+        Worker, WorkerState,
     },
     share, worker,
 };
@@ -124,6 +124,16 @@ pub(super) fn level_of(level: schedule::Level) -> job::Level {
         schedule::Level::Urgent => job::Level::Urgent,
         schedule::Level::Ordinary => job::Level::Ordinary,
         schedule::Level::Background => job::Level::Background,
+    }
+}
+
+/// Why no job of a tenant starts.
+pub(super) fn hold(reason: QueuedReason) -> Option<Hold> {
+    match reason {
+        QueuedReason::TenantSuspended => Some(Hold::TenantSuspended),
+        QueuedReason::Retry | QueuedReason::WorkerLost | QueuedReason::Preempted | QueuedReason::Recalled => {
+            None
+        }
     }
 }
 

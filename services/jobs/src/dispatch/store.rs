@@ -116,6 +116,9 @@ pub(super) struct JobRow {
     /// Of the open attempt of a gang, by rank.
     pub(super) members: Vec<WorkerId>,
     pub(super) reason: Option<QueuedReason>,
+    /// Why it does not start, as stored, and now.
+    pub(super) hold: Option<QueuedReason>,
+    pub(super) held: Option<QueuedReason>,
     pub(super) not_before: Option<jiff_sqlx::Timestamp>,
     pub(super) deadline: Option<jiff_sqlx::Timestamp>,
     pub(super) preemptions: i16,
@@ -134,6 +137,13 @@ pub(super) struct JobRow {
     pub(super) too_small: Option<String>,
 }
 
+impl JobRow {
+    /// Whether it waits, and it is to be stored whether it may start.
+    pub(super) fn is_unmarked(&self) -> bool {
+        self.state == JobState::Queued && self.hold != self.held
+    }
+}
+
 /// Selects jobs. A macro, as the text of a checked query is a literal.
 macro_rules! select_jobs {
     ($rest:literal, $($arguments:tt)*) => {
@@ -143,7 +153,7 @@ macro_rules! select_jobs {
                       j.worker_id, j.gang_size, j.same_node,
                       array(select m.worker_id from attempt_members m where m.job_id = j.id and m.attempt = j.attempt
                             order by m.rank) as "members!: Vec<WorkerId>",
-                      j.reason, j.not_before, j.deadline, j.preemptions, j.recalls, j.leave_by, j.created_at,
+                      j.reason, j.hold as "hold?: QueuedReason", tenant_hold(j.tenant_id) as "held?: QueuedReason", j.not_before, j.deadline, j.preemptions, j.recalls, j.leave_by, j.created_at,
                       j.queued_at,
                       a.assigned_at as "assigned_at?", a.slice_from as "slice_from?", a.slice_until as "slice_until?",
                       a.slice_charge as "slice_charge?",
@@ -199,6 +209,25 @@ pub(super) async fn newest_jobs(
     )
     .fetch_optional(conn)
     .await
+}
+
+/// Returns why jobs of a tenant do not start; none if they do.
+pub(super) async fn hold_of(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<Option<QueuedReason>> {
+    sqlx::query_scalar!(r#"select tenant_hold($1) as "hold?: QueuedReason""#, tenant as TenantId)
+        .fetch_one(conn)
+        .await
+}
+
+/// Stores with these jobs that wait whether they may start, where that has changed.
+pub(super) async fn mark_holds(conn: &mut PgConnection, jobs: &[JobId]) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update jobs set hold = tenant_hold(tenant_id), generation = generation + 1
+         where id = any($1) and state = 'queued' and hold is distinct from tenant_hold(tenant_id)",
+        jobs as &[JobId],
+    )
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
 /// A ready worker whose node is known.
@@ -306,8 +335,9 @@ pub(super) struct Cordoned {
     pub(super) node: String,
 }
 
-/// Returns the ready workers of a pool on nodes where the pool lost at least `losses` attempts within `time`, each with its worker.
-/// None if all its ready workers are on such nodes. Losses of other pools do not count: a program of a tenant may kill its worker.
+/// Returns the ready workers of a pool on nodes where at least `losses` of its jobs lost a worker within `time`, jobs of several
+/// tenants, unless only one has jobs there. A job that has lost workers on several nodes does not count: it is the cause. None if all
+/// ready workers of the pool are on such nodes. Losses of other pools do not count: a program of a tenant may kill its worker.
 pub(super) async fn on_failing_nodes(
     conn: &mut PgConnection,
     pool: PoolId,
@@ -316,12 +346,21 @@ pub(super) async fn on_failing_nodes(
 ) -> sqlx::Result<Vec<Cordoned>> {
     sqlx::query_as!(
         Cordoned,
-        "with failing as (
-             select a.lost_node from attempts a join jobs j on j.id = a.job_id
+        "with lost as (
+             select distinct a.job_id, j.tenant_id, a.lost_node as node from attempts a join jobs j on j.id = a.job_id
              where a.lost_node is not null and a.ended_at > now() - make_interval(secs => $3) and j.pool_id = $1
-             group by a.lost_node having count(*) >= $2),
+               and not exists (select from attempts o where o.job_id = a.job_id and o.lost_node <> a.lost_node)),
+         counted as (
+             select node, count(*) as jobs, count(distinct tenant_id) as tenants, (array_agg(tenant_id))[1] as tenant
+             from lost group by node),
+         failing as (
+             select node from counted c
+             where c.jobs >= $2
+               and (c.tenants > 1 or not exists (
+                   select from jobs o where o.pool_id = $1 and o.tenant_id <> c.tenant
+                      and (o.ended_at is null or o.ended_at > now() - make_interval(secs => $3))))),
          ready as (
-             select id, node, node in (select lost_node from failing) as fails from workers
+             select id, node, node in (select node from failing) as fails from workers
              where pool_id = $1 and state = 'ready' and node <> '' and stage is distinct from 'draining')
          select id as worker, node from ready where fails and exists (select from ready where not fails) order by id",
         pool as PoolId,
@@ -353,7 +392,7 @@ pub(super) struct Assigned {
     pub(super) waited: f64,
 }
 
-/// Assigns a queued job of a pool. None if it is not queued there any more.
+/// Assigns a queued job of a pool. None if it is not queued there any more, or may not start.
 pub(super) async fn assign(
     conn: &mut PgConnection,
     pool: PoolId,
@@ -363,9 +402,9 @@ pub(super) async fn assign(
     sqlx::query_as!(
         Assigned,
         r#"update jobs
-         set state = 'assigned', attempt = attempt + 1, worker_id = $2, reason = null, not_before = null,
+         set state = 'assigned', attempt = attempt + 1, worker_id = $2, reason = null, hold = null, not_before = null,
              generation = generation + 1
-         where id = $1 and state = 'queued' and pool_id = $3
+         where id = $1 and state = 'queued' and pool_id = $3 and tenant_hold(tenant_id) is null
          returning attempt, level, group_mode, extract(epoch from now() - queued_at)::float8 as "waited!""#,
         job as JobId,
         worker as WorkerId,
@@ -379,7 +418,7 @@ pub(super) async fn assign(
 pub(super) async fn expire(conn: &mut PgConnection, job: JobId, now: Timestamp) -> sqlx::Result<bool> {
     let done = sqlx::query!(
         "update jobs
-         set state = 'expired', ended_at = now(), reason = null, not_before = null, generation = generation + 1
+         set state = 'expired', ended_at = now(), reason = null, hold = null, not_before = null, generation = generation + 1
          where id = $1 and state = 'queued' and deadline <= $2",
         job as JobId,
         jiff_sqlx::Timestamp::from(now) as _,
@@ -429,13 +468,16 @@ pub(super) struct GroupNodeRow {
     pub(super) tenant_id: TenantId,
     pub(super) group_name: String,
     pub(super) node: String,
+    pub(super) bound_at: Timestamp,
+    /// When the last of its jobs ended.
+    pub(super) used_at: Timestamp,
 }
 
 /// Returns the nodes of a pool that strict groups hold.
 pub(super) async fn group_nodes(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<Vec<GroupNodeRow>> {
     sqlx::query_as!(
         GroupNodeRow,
-        "select tenant_id, group_name, node from group_nodes where pool_id = $1",
+        "select tenant_id, group_name, node, bound_at, used_at from group_nodes where pool_id = $1",
         pool as PoolId,
     )
     .fetch_all(conn)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use feed::Cursor;
-use ids::{PoolId, TenantId, WorkerId};
+use ids::{JobId, PoolId, TenantId, WorkerId};
 use sqlx::PgConnection;
 
 use super::{
@@ -46,6 +46,8 @@ pub(super) struct World {
     pub(super) failing_nodes: BTreeSet<String>,
     /// In which order lent workers are taken, as stored.
     pub(super) ranks: BTreeMap<WorkerId, i16>,
+    /// Jobs that wait, with which it is to be stored whether they may start.
+    pub(super) unmarked: BTreeSet<JobId>,
     /// What was stored last.
     pub(super) stored: Accounts,
     /// What has been read of the changes.
@@ -94,6 +96,10 @@ impl World {
             workers: worker_rows.iter().map(rows::worker).collect(),
             epoch: uses.iter().filter_map(|row| u64::try_from(row.epoch).ok()).max().unwrap_or_default(),
             groups: groups(&group_nodes, &jobs, &worker_rows, now),
+            holds: job_rows
+                .iter()
+                .filter_map(|row| Some((tenant_key(row.tenant_id), rows::hold(row.held?)?)))
+                .collect(),
             jobs,
             ..Snapshot::default()
         };
@@ -108,6 +114,7 @@ impl World {
             closed: BTreeSet::new(),
             failing_nodes: BTreeSet::new(),
             ranks: worker_rows.iter().map(|row| (row.id, row.recall_rank)).collect(),
+            unmarked: job_rows.iter().filter(|row| row.is_unmarked()).map(|row| row.id).collect(),
             stored: Accounts::default(),
             cursor,
             jobs,
@@ -152,8 +159,7 @@ impl World {
     }
 }
 
-/// The groups of open jobs, and those that hold a node. One without jobs keeps its node from now on for as long as after its
-/// last job.
+/// The groups of open jobs, and those that hold a node. One without jobs has not used its node since its last job ended.
 fn groups(
     held: &[store::GroupNodeRow],
     jobs: &[Entry],
@@ -162,17 +168,21 @@ fn groups(
 ) -> BTreeMap<GroupId, Group> {
     let of_job = |entry: &Entry| {
         let (id, mode) = entry.job.shape.group?;
-        Some((id, Group { mode, node: None, idle_since: None, lost_since: None }))
+        Some((id, unbound(mode)))
     };
     let mut groups: BTreeMap<_, _> = jobs.iter().filter_map(of_job).collect();
     for row in held {
         let id = rows::group_key(row.tenant_id, &row.group_name, job::GroupMode::Strict);
-        let idle = Group { mode: GroupMode::Strict, node: None, idle_since: Some(now), lost_since: None };
+        let idle = Group { idle_since: Some(millis(row.used_at)), ..unbound(GroupMode::Strict) };
         let group = groups.entry(id).or_insert(idle);
-        group.node = Some(rows::node_key(&row.node));
+        (group.node, group.bound) = (Some(rows::node_key(&row.node)), millis(row.bound_at));
         group.lost_since = workers.iter().all(|worker| worker.node != row.node).then_some(now);
     }
     groups
+}
+
+fn unbound(mode: GroupMode) -> Group {
+    Group { mode, node: None, bound: 0, yields: false, idle_since: None, lost_since: None }
 }
 
 fn tenants(uses: &[store::UseRow], shares: &[share::Stored]) -> Vec<Tenant> {

@@ -104,7 +104,7 @@ pub(crate) struct JobEvent {
     pub(crate) level: Level,
     /// Orders the jobs of a tenant, 9 first.
     pub(crate) priority: i16,
-    /// Why the job is queued again, or null.
+    /// Why the job is queued again, or may not start, or null.
     pub(crate) reason: Option<QueuedReason>,
     /// Why the job failed, or null.
     pub(crate) problem: Option<JobProblem>,

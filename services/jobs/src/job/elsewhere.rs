@@ -9,7 +9,7 @@ use super::{
     cost_range::CostRange,
     model::{Job, Level},
 };
-use crate::{cost, dispatch::Found, pool, state::AppState};
+use crate::{cost, dispatch::Found, pool, schedule::Waiting, state::AppState};
 
 /// Pools that are looked at, at most.
 const MAX_POOLS: i64 = 4;
@@ -32,6 +32,9 @@ pub(super) struct Alternative {
 /// Returns the ways to run a job that waits: in its own pool with a higher level, which changes the job, and in others, which
 /// takes a new job.
 pub(super) async fn find(state: &AppState, job: &Job, found: &Found) -> Result<Vec<Alternative>, Problem> {
+    if matches!(found.explanation.waiting, Waiting::Held(_)) {
+        return Ok(Vec::new());
+    }
     let workers = job.gang.map_or(1, |gang| gang.size);
     let mut tx = state.db.tenant(job.tenant).await?;
     let own = pool::find(&mut tx, job.pool).await?;

@@ -9,7 +9,7 @@ use ids::JobId;
 use super::{elsewhere::Alternative, model::JobState};
 use crate::{
     dispatch::Found,
-    schedule::{Outlook, Quantiles, Waiting},
+    schedule::{Hold, Outlook, Quantiles, Waiting},
 };
 
 /// When something happens: the middle of the times that are expected, and the range of four fifths of them.
@@ -52,8 +52,8 @@ pub(crate) struct JobExplanation {
     pub(crate) job_id: JobId,
     /// Current state.
     pub(crate) state: JobState,
-    /// The first rule that stops the job: `not_before`, `quota`, `no_unit`, `urgent_spent`, `behind_own`, `behind_share`,
-    /// `quantum` or `busy`. Null if the job does not wait.
+    /// The first rule that stops the job: `tenant_suspended`, `not_before`, `quota`, `no_unit`, `group_node`, `gathering_gang`,
+    /// `reserved_for_gang`, `urgent_spent`, `behind_own`, `behind_share`, `quantum` or `busy`. Null if the job does not wait.
     #[schema(example = "busy")]
     pub(crate) code: Option<String>,
     /// The rule in a sentence for a person, or null.
@@ -133,6 +133,9 @@ fn until(waiting: &Waiting) -> Option<u64> {
 /// Names no other tenant.
 fn message(waiting: &Waiting) -> String {
     match waiting {
+        Waiting::Held(Hold::TenantSuspended) => {
+            "The tenant is suspended. Its jobs wait, and go on when it is active again.".to_owned()
+        }
         Waiting::NotBefore { .. } => "The next attempt is delayed.".to_owned(),
         Waiting::Quota { held, limit } => {
             format!("The tenant's jobs run on {held} workers, and may run on {limit}.")

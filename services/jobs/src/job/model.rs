@@ -147,7 +147,7 @@ impl JobState {
     }
 }
 
-/// Why a job is queued again.
+/// Why a job waits: what has ended its last attempt, or why no job of its tenant starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
@@ -160,6 +160,8 @@ pub(crate) enum QueuedReason {
     Preempted,
     /// An instance has claimed the GPU that was lent to its worker.
     Recalled,
+    /// The tenant is suspended: none of its jobs starts until it is active again.
+    TenantSuspended,
 }
 
 /// Why a job failed.

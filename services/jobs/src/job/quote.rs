@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{change, cost_range::CostRange, explanation::ExpectedTimes, view::NewJob};
-use crate::{cost, dispatch::Probe, error::Error, pool, state::AppState};
+use crate::{cost, dispatch::Probe, error::Error, pool, state::AppState, tenant};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(quote_job))
@@ -35,7 +35,7 @@ struct JobQuote {
     post, path = "/v1/jobs/quote", operation_id = "quote_job", tag = "jobs",
     request_body = NewJob,
     responses((status = 200, description = "The quote", body = JobQuote)),
-    extensions(("x-problems" = json!([ProblemType::NoPool])))
+    extensions(("x-problems" = json!([ProblemType::NoPool, ProblemType::TenantSuspended])))
 )]
 async fn quote_job(
     State(state): State<AppState>,
@@ -46,6 +46,7 @@ async fn quote_job(
     new.set_urgency(urgency);
     let job = change::read(&new)?;
     let mut tx = state.db.tenant(member.tenant).await?;
+    tenant::check_active(&mut tx, member.tenant).await?;
     let found = pool::find_for_jobs(&mut tx, member.tenant, job.application, job.pool).await?;
     let pool = change::choose(found, &job)?;
     let workers = job.gang.map_or(1, |gang| gang.size);

@@ -117,7 +117,7 @@ macro_rules! select_jobs {
         sqlx::query_as!(
             Row,
             r#"select id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode, state, attempt,
-                      worker_id, reason, problem as "problem: Json<JobProblem>", not_before, deadline, req_no, generation,
+                      worker_id, coalesce(hold, reason) as "reason?: QueuedReason", problem as "problem: Json<JobProblem>", not_before, deadline, req_no, generation,
                       created_at, started_at, ended_at, max_cost, max_cost_currency, cost, cost_currency, cost_seconds,
                       gang_size, same_node, report_progress,
                       (select m.id from models m where m.job_id = jobs.id) as "result: ModelId"
@@ -366,7 +366,7 @@ pub(super) async fn insert(
                 report_progress, may_move
          from added
          returning id, tenant_id, pool_id, application, method, kind, level, priority, group_name, group_mode, state, attempt,
-                   worker_id, reason, problem as "problem: Json<JobProblem>", not_before, deadline, req_no, generation,
+                   worker_id, coalesce(hold, reason) as "reason?: QueuedReason", problem as "problem: Json<JobProblem>", not_before, deadline, req_no, generation,
                    created_at, started_at, ended_at, max_cost, max_cost_currency, cost, cost_currency, cost_seconds,
                    gang_size, same_node, report_progress, null::uuid as "result: ModelId""#,
         tenant as TenantId,
@@ -424,6 +424,7 @@ pub(crate) async fn record(conn: &mut PgConnection, job: &Job, status: &Status) 
     let done = sqlx::query!(
         "update jobs
          set state = $3, worker_id = $4, reason = $5, not_before = $6, problem = $7,
+             hold = case when $3 = 'queued' then tenant_hold(tenant_id) end,
              ended_at = case when $8 then now() end, generation = generation + 1
          where id = $1 and generation = $2",
         job.id as JobId,
@@ -471,12 +472,18 @@ struct AttemptRow {
     recalls: i16,
     leave_by: Option<jiff_sqlx::Timestamp>,
     is_over_cost: bool,
+    is_held: bool,
+    lost_nodes: i64,
 }
 
 async fn attempt_row(conn: &mut PgConnection, id: JobId) -> sqlx::Result<AttemptRow> {
     sqlx::query_as!(
         AttemptRow,
-        r#"select failures, preemptions, recalls, leave_by,
+        r#"select failures, preemptions, recalls, leave_by, tenant_hold(tenant_id) is not null as "is_held!",
+                  (select count(distinct n.node) from (
+                       select a.lost_node as node from attempts a where a.job_id = jobs.id and a.lost_node is not null
+                       union all select w.node from workers w where w.id = jobs.worker_id and w.node <> '') n)
+                      as "lost_nodes!",
                   exists (select from attempts a where a.job_id = jobs.id and a.state = 'open' and a.stop_at <= now())
                       as "is_over_cost!"
            from jobs where id = $1"#,
@@ -493,8 +500,9 @@ pub(crate) async fn find_open(
 ) -> sqlx::Result<Option<(Job, Option<Timestamp>)>> {
     let job = select_jobs!("where id = $1 and ended_at is null", id as JobId);
     let Some(job) = job.fetch_optional(&mut *conn).await? else { return Ok(None) };
-    let row = attempt_row(conn, id).await?;
-    Ok(Some((job, row.leave_by.map(jiff_sqlx::Timestamp::to_jiff))))
+    let leave_by = sqlx::query_scalar!("select leave_by from jobs where id = $1", id as JobId);
+    let leave_by = leave_by.fetch_one(conn).await?;
+    Ok(Some((job, leave_by.map(jiff_sqlx::Timestamp::to_jiff))))
 }
 
 /// Returns a job of any tenant, locked until the end of the transaction, and its counts. For workers.
@@ -504,8 +512,12 @@ pub(crate) async fn lock_for_attempt(
 ) -> sqlx::Result<Option<(Job, Counts)>> {
     let job = select_jobs!("where id = $1 for update", id as JobId);
     let Some(job) = job.fetch_optional(&mut *conn).await? else { return Ok(None) };
-    let AttemptRow { failures, preemptions, recalls, leave_by, is_over_cost } = attempt_row(conn, id).await?;
-    Ok(Some((job, Counts { failures, preemptions, recalls, is_leaving: leave_by.is_some(), is_over_cost })))
+    let AttemptRow { failures, preemptions, recalls, leave_by, is_over_cost, is_held, lost_nodes } =
+        attempt_row(conn, id).await?;
+    let is_leaving = leave_by.is_some();
+    let is_at_fault = lost_nodes > 1;
+    let counts = Counts { failures, preemptions, recalls, is_leaving, is_over_cost, is_held, is_at_fault };
+    Ok(Some((job, counts)))
 }
 
 /// Records that the worker of a locked job has begun.

@@ -177,7 +177,7 @@ pub(crate) struct JobView {
     pub(crate) group_mode: Option<GroupMode>,
     /// Current state.
     pub(crate) state: JobState,
-    /// Why the job is queued again, or null.
+    /// Why the job is queued again, or may not start, or null.
     pub(crate) reason: Option<QueuedReason>,
     /// The job does not start before this time, or null.
     pub(crate) not_before: Option<Timestamp>,

@@ -10,7 +10,7 @@ use sqlx::{PgConnection, types::Json};
 pub(crate) enum Changed {
     Job(JobId),
     Worker(WorkerId),
-    /// The share of a tenant.
+    /// The share of a tenant, or whether its jobs may run.
     Tenant(TenantId),
 }
 
@@ -19,6 +19,14 @@ pub(crate) enum Changed {
 pub(crate) struct PoolChange {
     pub(crate) pool: PoolId,
     pub(crate) changed: Changed,
+}
+
+/// As [`publish`], to the schedulers of all pools.
+pub(crate) async fn publish_to_all(conn: &mut PgConnection, changed: &Changed) -> sqlx::Result<()> {
+    for pool in sqlx::query_scalar!("select id from pools order by id").fetch_all(&mut *conn).await? {
+        publish(conn, pool, changed).await?;
+    }
+    Ok(())
 }
 
 /// Tells the scheduler of the pool when the transaction commits. Without a notification, which would make commits wait for

@@ -7,6 +7,6 @@ mod model;
 mod store;
 mod tenant_http;
 
-pub(crate) use changes::{Changed, PoolChange, publish};
+pub(crate) use changes::{Changed, PoolChange, publish, publish_to_all};
 pub(crate) use http::routes;
 pub(crate) use store::{ForJobs, find, find_for_jobs, find_for_update, find_others, is_usable};

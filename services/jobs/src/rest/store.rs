@@ -21,7 +21,8 @@ pub(super) async fn outlook(conn: &mut PgConnection, silent: Duration) -> sqlx::
     sqlx::query_as!(
         Outlook,
         r#"select
-               (exists (select from jobs where ended_at is null)
+               (exists (select from jobs where ended_at is null and hold is distinct from 'tenant_suspended')
+                or exists (select from jobs where hold is not null and deadline <= now())
                 or exists (select from mq_outbox)
                 or exists (select from deployments where state in ('pending', 'deleting'))
                 or exists (select from outputs where delete_at <= now() or staged_until <= now())
@@ -40,6 +41,7 @@ pub(super) async fn outlook(conn: &mut PgConnection, silent: Duration) -> sqlx::
                extract(epoch from least(
                    (select min(greatest(last_seen_at, present_until)) from workers where state = 'ready')
                        + make_interval(secs => $1),
+                   (select min(deadline) from jobs where hold is not null),
                    (select min(delete_at) from outputs),
                    (select min(staged_until) from outputs),
                    (select min(delete_at) from uploads)) - now())::float8 as due_in"#,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, ops::AddAssign};
 
 use super::{
-    model::{Level, NodeId, SpecId, State, Tenure, WorkerState},
+    model::{Entry, Level, NodeId, SpecId, State, Tenure, WorkerState},
     pool::Pool,
 };
 
@@ -64,11 +64,14 @@ impl Pool {
         nodes
     }
 
-    /// Jobs that wait for a worker, by level.
+    /// Jobs that wait for a worker, by level; without those of held tenants.
     #[must_use]
     pub fn queued(&self) -> BTreeMap<Level, u32> {
         let mut queued = BTreeMap::new();
-        for entry in self.jobs.values().filter(|entry| matches!(entry.state, State::Queued { .. })) {
+        let waits = |entry: &&Entry| {
+            matches!(entry.state, State::Queued { .. }) && !self.is_held(entry.job.shape.tenant)
+        };
+        for entry in self.jobs.values().filter(waits) {
             *queued.entry(entry.job.shape.level).or_default() += 1;
         }
         queued

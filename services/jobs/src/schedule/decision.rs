@@ -44,6 +44,10 @@ pub enum Decision {
         taker: JobId,
         cause: Cause,
     },
+    /// No job of its tenant may run: tell the attempt to leave.
+    Stop {
+        job: JobId,
+    },
     /// The gang can start at this time if jobs end within their p90.
     Reserve {
         job: JobId,

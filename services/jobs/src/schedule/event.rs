@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{
     model::{
-        Attempt, Entry, Job, JobId, Millis, Share, Slice, Spec, SpecId, State, Tenant, TenantId, Tenure,
-        WantedBack, Worker, WorkerId, WorkerState,
+        Attempt, Entry, Hold, Job, JobId, Millis, Share, Slice, Spec, SpecId, State, Tenant, TenantId,
+        Tenure, WantedBack, Worker, WorkerId, WorkerState,
     },
     pool::{Pool, Timer},
     share::{Account, SLICE},
@@ -47,6 +47,8 @@ pub enum Event {
     WorkerRecalled(WorkerId, Millis),
     /// Weight, guarantee and limits of a tenant.
     ShareSet(TenantId, Share),
+    /// Whether jobs of a tenant may run; none: they may.
+    TenantHeld(TenantId, Option<Hold>),
     /// Price, idle stock and hold-back of a specification. Keeps the units that are expected.
     SpecSet(SpecId, Spec),
     /// Units that were asked for will not come.
@@ -140,6 +142,10 @@ impl Pool {
             Event::ShareSet(id, share) => {
                 self.accounts.entry(id).or_insert_with(|| Account::new(Tenant { id, share, usage: 0 }));
                 self.change_account(id, |account| account.tenant.share = share);
+                Ok(())
+            }
+            Event::TenantHeld(id, hold) => {
+                self.set_hold(id, hold);
                 Ok(())
             }
             Event::SpecSet(id, spec) => {

@@ -1,8 +1,10 @@
 //! Why a job waits: the first rule that stops it, and what would free it.
 
+use std::collections::BTreeSet;
+
 use super::{
-    model::{GroupId, Job, JobId, Level, Millis, NodeId, SpecId, State, TenantId},
-    pool::{GROUP_IDLE, Pool},
+    model::{GroupId, Hold, Job, JobId, Level, Millis, NodeId, SpecId, State, TenantId, Worker},
+    pool::Pool,
     queue::{Need, Place, Turn},
     share::Rank,
 };
@@ -10,6 +12,8 @@ use super::{
 /// The first rule that stops a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Waiting {
+    /// No job of the tenant may run.
+    Held(Hold),
     /// A retry or a start at a time. Nothing else frees it.
     NotBefore { at: Millis },
     /// The tenant holds as many units as it may. One of its own jobs has to end.
@@ -18,7 +22,8 @@ pub enum Waiting {
     NoUnit { specs: Vec<SpecId>, units: u32 },
     /// The group's node has no idle worker; `until` is the p90 end of the first job there. `prefer` frees it.
     GroupNode { node: NodeId, until: Option<Millis> },
-    /// Other strict groups hold all nodes; `until` is when the first of them is unbound if it stays without jobs.
+    /// Jobs of other strict groups run on all nodes; `until` is when the first node is left, by the p90 ends of the jobs there.
+    /// None while those groups have more jobs, whose turn comes first.
     GroupsHoldAllNodes { groups: Vec<GroupId>, until: Option<Millis> },
     /// Idle workers are kept for another job until a time. A job that ends before may use them.
     Reserved { job: JobId, until: Millis },
@@ -57,6 +62,14 @@ impl Pool {
         let job = &entry.job;
         match entry.state {
             State::Running(_) => None,
+            State::Delayed | State::Queued { .. } if self.is_held(job.shape.tenant) => {
+                let waited = match entry.state {
+                    State::Queued { since } => now.saturating_sub(since),
+                    _ => 0,
+                };
+                let waiting = Waiting::Held(self.hold_of(job.shape.tenant)?);
+                Some(Explanation { waiting, ahead_of_own: 0, waited })
+            }
             State::Delayed => Some(Explanation {
                 waiting: Waiting::NotBefore { at: job.not_before },
                 ahead_of_own: 0,
@@ -89,7 +102,7 @@ impl Pool {
         let need = Need::of(shape, self.place(shape));
         self.by_tenant(job)
             .or_else(|| self.by_capacity(job, need))
-            .or_else(|| self.by_group(job, need, now))
+            .or_else(|| self.by_group(job, need))
             .or_else(|| self.by_reservation(job, need))
             .or_else(|| self.by_allowance(job))
             .or_else(|| (ahead_of_own > 0).then_some(Waiting::BehindOwn { jobs: ahead_of_own }))
@@ -123,24 +136,25 @@ impl Pool {
         (!enough).then(|| Waiting::NoUnit { specs: specs.clone(), units: need.gang })
     }
 
-    fn by_group(&self, job: &Job, need: Need, now: Millis) -> Option<Waiting> {
+    fn by_group(&self, job: &Job, need: Need) -> Option<Waiting> {
         match need.place {
             Place::Any => None,
             Place::Node(node) => {
-                let idle = job.shape.specs.iter().any(|spec| self.fleet.has_room(*spec, need, &self.held));
+                let idle = job.shape.specs.iter().any(|spec| self.has_room(*spec, need));
                 (!idle).then(|| Waiting::GroupNode { node, until: self.first_end(job, need) })
             }
             Place::Unheld => {
-                let unheld = self.workers.values().any(|worker| {
-                    job.shape.specs.contains(&worker.spec) && !self.held.contains_key(&worker.node)
-                });
-                let unbound_at = |id: &GroupId| {
-                    let group = self.groups.get(id)?;
-                    Some(group.idle_since.map_or(now, |since| since) + GROUP_IDLE)
-                };
-                (!unheld).then(|| Waiting::GroupsHoldAllNodes {
-                    groups: self.held.values().take(NAMED).copied().collect(),
-                    until: self.held.values().filter_map(unbound_at).min(),
+                let of_job = |worker: &&Worker| job.shape.specs.contains(&worker.spec);
+                let nodes: BTreeSet<NodeId> =
+                    self.workers.values().filter(of_job).map(|worker| worker.node).collect();
+                nodes.is_subset(&self.taken).then(|| Waiting::GroupsHoldAllNodes {
+                    groups: nodes
+                        .iter()
+                        .filter_map(|node| self.held.get(node))
+                        .take(NAMED)
+                        .copied()
+                        .collect(),
+                    until: nodes.iter().filter_map(|node| self.left_at(*node)).min(),
                 })
             }
         }
@@ -150,7 +164,7 @@ impl Pool {
         if let Some(own) = self.reservations.get(&job.id) {
             return Some(Waiting::Gathering { at: own.at, workers: need.gang });
         }
-        let idle = job.shape.specs.iter().filter(|spec| self.fleet.has_room(**spec, need, &self.held));
+        let idle = job.shape.specs.iter().filter(|spec| self.has_room(**spec, need));
         let workers =
             idle.filter_map(|spec| self.fleet.specs.get(spec)).flat_map(|fleet| fleet.idle_on.values());
         let kept = workers.flatten().find_map(|worker| self.reserved.get(worker))?;
@@ -209,6 +223,7 @@ impl Explanation {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self.waiting {
+            Waiting::Held(Hold::TenantSuspended) => "tenant_suspended",
             Waiting::NotBefore { .. } => "not_before",
             Waiting::Quota { .. } => "quota",
             Waiting::NoUnit { .. } => "no_unit",

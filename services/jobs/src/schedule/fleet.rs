@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    model::{GroupId, JobId, Millis, ModelId, NodeId, SpecId, Tenure, Worker, WorkerId},
+    model::{JobId, Millis, ModelId, NodeId, SpecId, Tenure, Worker, WorkerId},
     queue::{Need, Place},
 };
 
@@ -150,9 +150,9 @@ impl Fleet {
         self.serving.get(&model).copied().unwrap_or_default()
     }
 
-    /// Whether enough workers are idle, whatever is reserved. `held` are the nodes of strict groups. A gang on one node
-    /// that needs firm units is the one case in which this says yes too often.
-    pub(super) fn has_room(&self, spec: SpecId, need: Need, held: &BTreeMap<NodeId, GroupId>) -> bool {
+    /// Whether enough workers are idle, whatever is reserved. On nodes that are taken, jobs of a strict group run. A gang on
+    /// one node that needs firm units is the one case in which this says yes too often.
+    pub(super) fn has_room(&self, spec: SpecId, need: Need, taken: &BTreeSet<NodeId>) -> bool {
         let Some(spec) = self.specs.get(&spec) else { return false };
         let gang = need.gang as usize;
         let idle = if need.firm_only { spec.idle_firm } else { spec.idle };
@@ -160,7 +160,7 @@ impl Fleet {
             Place::Node(node) => spec.idle_on.get(&node).is_some_and(|idle| idle.len() >= gang),
             _ if idle < need.gang => false,
             Place::Unheld => {
-                spec.idle_on.iter().any(|(node, idle)| idle.len() >= gang && !held.contains_key(node))
+                spec.idle_on.iter().any(|(node, idle)| idle.len() >= gang && !taken.contains(node))
             }
             Place::Any if need.same_node => spec.idle_on.values().any(|idle| idle.len() >= gang),
             Place::Any => true,

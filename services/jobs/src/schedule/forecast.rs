@@ -111,7 +111,9 @@ impl Pool {
             Some(chance) => job.shape.run.quantile(chance.below(1_000) as u64),
         };
         let mut simulation = Simulation::new(self.clone(), now, duration);
-        let mut open: BTreeSet<JobId> = self.jobs.keys().copied().collect();
+        // jobs of held tenants do not end
+        let ends = self.jobs.values().filter(|entry| !self.is_held(entry.job.shape.tenant));
+        let mut open: BTreeSet<JobId> = ends.map(|entry| entry.job.id).collect();
         let mut times = Fates::new();
         let mut kinds = BTreeMap::new();
         let soon = now + SOON;

@@ -11,7 +11,7 @@ impl Pool {
     /// Makes the group of a shape known.
     pub(super) fn open_group(&mut self, shape: &Shape) {
         let Some((id, mode)) = shape.group else { return };
-        let group = Group { mode, node: None, idle_since: None, lost_since: None };
+        let group = Group { mode, node: None, bound: 0, yields: false, idle_since: None, lost_since: None };
         self.groups.entry(id).or_insert(group);
         self.change_group(id, |group| group.idle_since = None);
     }
@@ -29,21 +29,52 @@ impl Pool {
         }
     }
 
-    /// Binds the group of a job that starts on a node.
-    pub(super) fn bind_group(&mut self, shape: &Shape, node: NodeId) -> Option<Decision> {
-        let (id, mode) = shape.group?;
-        if self.groups.get(&id)?.node == Some(node) {
-            return None;
+    /// Binds the group of a job that starts on a node. A strict group takes the node from one of which no job runs there.
+    pub(super) fn bind_group(
+        &mut self,
+        shape: &Shape,
+        node: NodeId,
+        now: Millis,
+        decisions: &mut Vec<Decision>,
+    ) {
+        let Some((id, mode)) = shape.group else { return };
+        if self.groups.get(&id).is_none_or(|group| group.node == Some(node)) {
+            return;
         }
         match mode {
             GroupMode::Strict => {
+                if let Some(before) = self.held.get(&node).copied() {
+                    self.leave_node(before);
+                    decisions.push(Decision::Unbind { group: before, node });
+                }
+                self.change_group(id, |group| group.bound = now);
                 self.move_group(id, Some(node));
-                Some(Decision::Bind { group: id, node })
+                decisions.push(Decision::Bind { group: id, node });
             }
-            GroupMode::Prefer => {
-                self.change_group(id, |group| group.node = Some(node));
-                None
-            }
+            GroupMode::Prefer => self.change_group(id, |group| group.node = Some(node)),
+        }
+    }
+
+    /// Takes its node from a group, which is forgotten if it has no jobs.
+    fn leave_node(&mut self, id: GroupId) {
+        self.move_group(id, None);
+        if self.members.contains_key(&id) {
+            self.change_group(id, |group| group.lost_since = None);
+        } else {
+            // its timer goes, too
+            self.change_group(id, |group| (group.idle_since, group.lost_since) = (None, None));
+            self.groups.remove(&id);
+        }
+    }
+
+    /// Notes whether jobs of a strict group run on its node.
+    pub(super) fn set_taken(&mut self, id: GroupId) {
+        let strict = self.groups.get(&id).filter(|group| group.mode == GroupMode::Strict);
+        let Some(node) = strict.and_then(|group| group.node) else { return };
+        if self.members.get(&id).is_some_and(|members| members.running > 0) {
+            self.taken.insert(node);
+        } else {
+            self.taken.remove(&node);
         }
     }
 
@@ -55,12 +86,7 @@ impl Pool {
         if !is_due {
             return None;
         }
-        self.move_group(id, None);
-        if self.members.contains_key(&id) {
-            self.change_group(id, |group| group.lost_since = None);
-        } else {
-            self.groups.remove(&id);
-        }
+        self.leave_node(id);
         (group.mode == GroupMode::Strict).then_some(Decision::Unbind { group: id, node })
     }
 
@@ -90,15 +116,18 @@ impl Pool {
             }
             if let Some(node) = group.node {
                 self.held.remove(&node);
+                self.taken.remove(&node);
+                self.yielding.remove(&node);
             }
             if let Some(node) = node {
                 self.held.insert(node, id);
             }
         }
-        self.change_group(id, |group| group.node = node);
+        self.change_group(id, |group| (group.node, group.yields) = (node, false));
+        self.set_taken(id);
     }
 
-    fn change_group(&mut self, id: GroupId, change: impl FnOnce(&mut Group)) {
+    pub(super) fn change_group(&mut self, id: GroupId, change: impl FnOnce(&mut Group)) {
         let Some(group) = self.groups.get_mut(&id) else { return };
         if let Some(at) = group.due() {
             self.timers.remove(&(at, Timer::Unbind(id)));

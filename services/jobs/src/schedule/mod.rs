@@ -16,6 +16,8 @@ mod explanation;
 mod fleet;
 mod forecast;
 mod group;
+mod hand_over;
+mod hold;
 mod lending;
 mod model;
 mod order;
@@ -36,7 +38,7 @@ pub use event::{Ending, Event, FIRM_AFTER, Refused};
 pub use explanation::{Explanation, Waiting};
 pub use forecast::{Forecast, Outlook, Quantiles, SOON};
 pub use model::{
-    Attempt, Entry, Group, GroupId, GroupMode, Job, JobId, Level, Millis, ModelId, NodeId, Reservation,
+    Attempt, Entry, Group, GroupId, GroupMode, Hold, Job, JobId, Level, Millis, ModelId, NodeId, Reservation,
     Settings, Shape, Share, Slice, Spec, SpecId, State, Tenant, TenantId, Tenure, WantedBack, Worker,
     WorkerId, WorkerState,
 };

@@ -56,7 +56,7 @@ pub enum Level {
 /// Whether a group's jobs may run on other nodes than its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum GroupMode {
-    /// One group to one node: bound at the first start, and only to a node that no other strict group holds.
+    /// One group to one node: bound at the first start, and only to a node on which no job of another strict group runs.
     Strict,
     /// The node of the group's last start is tried first.
     Prefer,
@@ -239,11 +239,22 @@ pub struct Tenant {
     pub usage: u128,
 }
 
+/// Why no job of a tenant starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hold {
+    /// It is suspended, or being deleted.
+    TenantSuspended,
+}
+
 /// A group of jobs and its node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
     pub mode: GroupMode,
     pub node: Option<NodeId>,
+    /// When it got its node.
+    pub bound: Millis,
+    /// None of its jobs starts, so that another strict group gets the node when those that run have ended.
+    pub yields: bool,
     /// Since when it has no open job.
     pub idle_since: Option<Millis>,
     /// Since when its node has no workers.

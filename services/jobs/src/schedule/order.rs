@@ -70,7 +70,7 @@ impl Pool {
                 found.extend(self.queues.bound(spec, model, *level, None));
             }
         }
-        found.retain(|(key, _)| self.fleet.has_room(spec, key.need, &self.held));
+        found.retain(|(key, _)| self.has_room(spec, key.need));
         found
     }
 

@@ -15,22 +15,54 @@ impl Pool {
         let shape = self.shape_of(job)?;
         let need = Need::of(shape, self.place(shape));
         shape.specs.iter().find_map(|spec| {
-            if !self.fleet.has_room(*spec, need, &self.held) {
+            if !self.has_room(*spec, need) {
                 return None;
             }
-            let workers = match need.gang {
-                1 => vec![self.find_one(job, shape, *spec, need, now)?],
-                _ => self.find_gang(job, shape, *spec, need, now)?,
+            // a group takes the node of another one only if there is no other
+            let is_unheld = |worker: &Worker| !self.held.contains_key(&worker.node);
+            let unheld = match need.place {
+                Place::Unheld => self.find_in(shape, *spec, need, &|worker: &Worker| {
+                    is_unheld(worker) && self.may_use(job, shape, need, worker, now)
+                }),
+                Place::Any | Place::Node(_) => None,
             };
+            let workers = unheld.or_else(|| {
+                let fits = |worker: &Worker| self.may_use(job, shape, need, worker, now);
+                self.find_in(shape, *spec, need, &fits)
+            })?;
             Some((*spec, workers))
         })
     }
 
-    fn find_one(&self, job: JobId, shape: &Shape, spec: SpecId, need: Need, now: Millis) -> Option<WorkerId> {
+    /// Whether enough workers are idle, whatever is reserved.
+    pub(super) fn has_room(&self, spec: SpecId, need: Need) -> bool {
+        let yields = matches!(need.place, Place::Node(node) if self.yielding.contains(&node));
+        !yields && self.fleet.has_room(spec, need, &self.taken)
+    }
+
+    /// Workers of a specification among those that fit.
+    fn find_in(
+        &self,
+        shape: &Shape,
+        spec: SpecId,
+        need: Need,
+        fits: &dyn Fn(&Worker) -> bool,
+    ) -> Option<Vec<WorkerId>> {
+        match need.gang {
+            1 => self.find_one(shape, spec, need, fits).map(|worker| vec![worker]),
+            _ => self.find_gang(shape, spec, need, fits),
+        }
+    }
+
+    fn find_one(
+        &self,
+        shape: &Shape,
+        spec: SpecId,
+        need: Need,
+        fits: &dyn Fn(&Worker) -> bool,
+    ) -> Option<WorkerId> {
         let fleet = self.fleet.specs.get(&spec)?;
-        let fits = |id: &&WorkerId| {
-            self.workers.get(*id).is_some_and(|worker| self.may_use(job, shape, need, worker, now))
-        };
+        let fits = |id: &&WorkerId| self.workers.get(*id).is_some_and(fits);
         let loaded = shape.model.and_then(|model| fleet.idle_with.get(&model));
         let preferred = self.preferred_node(shape).and_then(|node| fleet.idle_on.get(&node));
         if let (Some(loaded), Some(preferred)) = (loaded, preferred)
@@ -59,11 +91,10 @@ impl Pool {
 
     fn find_gang(
         &self,
-        job: JobId,
         shape: &Shape,
         spec: SpecId,
         need: Need,
-        now: Millis,
+        fits: &dyn Fn(&Worker) -> bool,
     ) -> Option<Vec<WorkerId>> {
         let fleet = self.fleet.specs.get(&spec)?;
         let gang = need.gang as usize;
@@ -71,9 +102,7 @@ impl Pool {
             .idle_on
             .iter()
             .map(|(node, idle)| {
-                let fits = idle.iter().filter(|id| {
-                    self.workers.get(*id).is_some_and(|worker| self.may_use(job, shape, need, worker, now))
-                });
+                let fits = idle.iter().filter(|id| self.workers.get(*id).is_some_and(fits));
                 (*node, fits.copied().collect())
             })
             .collect();
@@ -94,8 +123,8 @@ impl Pool {
     pub(super) fn suits(&self, need: Need, worker: &Worker) -> bool {
         let place = match need.place {
             Place::Any => true,
-            Place::Unheld => !self.held.contains_key(&worker.node),
-            Place::Node(node) => worker.node == node,
+            Place::Unheld => !self.taken.contains(&worker.node),
+            Place::Node(node) => worker.node == node && !self.yielding.contains(&node),
         };
         place && (!need.firm_only || worker.tenure == Tenure::Firm)
     }

@@ -8,8 +8,8 @@ use std::{
 use super::{
     fleet::Fleet,
     model::{
-        Entry, Group, GroupId, GroupMode, Job, JobId, Level, Millis, NodeId, Reservation, Settings, Shape,
-        State, Tenant, TenantId, WantedBack, Worker, WorkerId,
+        Entry, Group, GroupId, GroupMode, Hold, Job, JobId, Level, Millis, NodeId, Reservation, Settings,
+        Shape, State, Tenant, TenantId, WantedBack, Worker, WorkerId,
     },
     queue::{Place, Queues, Turn},
     share::{self, Account, Rank},
@@ -17,7 +17,7 @@ use super::{
 
 /// A background job becomes ordinary when it has waited for this time.
 const PROMOTE: Millis = 6 * 3_600_000;
-/// A strict group keeps its node for this time after its last job.
+/// A strict group keeps its node for this time after its last job, unless another one needs it.
 pub(super) const GROUP_IDLE: Millis = 10 * 60_000;
 /// A strict group leaves a node that has had no workers for this time.
 pub(super) const GROUP_LOST: Millis = 60_000;
@@ -31,6 +31,8 @@ pub struct Snapshot {
     pub jobs: Vec<Entry>,
     pub groups: BTreeMap<GroupId, Group>,
     pub reservations: BTreeMap<JobId, Reservation>,
+    /// Tenants of which no job starts.
+    pub holds: BTreeMap<TenantId, Hold>,
     /// How often a worker changed its model by the choice of the pool.
     pub switches: u64,
     /// The epoch of all charges.
@@ -59,6 +61,7 @@ pub struct Pool {
     pub(super) accounts: BTreeMap<TenantId, Account>,
     pub(super) groups: BTreeMap<GroupId, Group>,
     pub(super) reservations: BTreeMap<JobId, Reservation>,
+    pub(super) holds: BTreeMap<TenantId, Hold>,
     pub(super) switches: u64,
     pub(super) epoch: u64,
     pub(super) wanted_back: Vec<WantedBack>,
@@ -69,15 +72,22 @@ pub struct Pool {
     pub(super) timers: BTreeSet<(Millis, Timer)>,
     /// Open jobs, and shapes with queued jobs, of each group.
     pub(super) members: BTreeMap<GroupId, Members>,
-    /// Nodes that strict groups hold.
+    /// Nodes of strict groups. One on which none of the group's jobs runs goes to the next strict group that needs one.
     pub(super) held: BTreeMap<NodeId, GroupId>,
+    /// Of these, nodes on which jobs of the group run.
+    pub(super) taken: BTreeSet<NodeId>,
+    /// Of these, nodes whose groups yield.
+    pub(super) yielding: BTreeSet<NodeId>,
     pub(super) reserved: BTreeMap<WorkerId, JobId>,
+    /// Running jobs of held tenants that were not told to leave.
+    pub(super) to_stop: BTreeSet<JobId>,
 }
 
 /// Jobs of a group.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Members {
     pub(super) open: u32,
+    pub(super) running: u32,
     pub(super) queued: BTreeMap<Arc<Shape>, u32>,
 }
 
@@ -88,6 +98,7 @@ impl Pool {
         let mut pool = Self {
             settings: snapshot.settings,
             groups: snapshot.groups,
+            holds: snapshot.holds,
             switches: snapshot.switches,
             epoch: snapshot.epoch,
             wanted_back: snapshot.wanted_back,
@@ -99,6 +110,9 @@ impl Pool {
         for (id, group) in &pool.groups {
             if let (GroupMode::Strict, Some(node)) = (group.mode, group.node) {
                 pool.held.insert(node, *id);
+                if group.yields {
+                    pool.yielding.insert(node);
+                }
             }
         }
         let groups: Vec<GroupId> = pool.groups.keys().copied().collect();
@@ -127,6 +141,7 @@ impl Pool {
             jobs: self.jobs.values().cloned().collect(),
             groups: self.groups.clone(),
             reservations: self.reservations.clone(),
+            holds: self.holds.clone(),
             switches: self.switches,
             epoch: self.epoch,
             wanted_back: self.wanted_back.clone(),
@@ -205,8 +220,16 @@ impl Pool {
             State::Delayed => {
                 self.timers.insert((job.not_before, Timer::Release(job.id)));
             }
+            State::Queued { .. } if self.is_held(job.shape.tenant) => {}
             State::Queued { .. } => self.enqueue(&job),
             State::Running(attempt) => {
+                if self.is_held(job.shape.tenant) && !attempt.leaving {
+                    self.to_stop.insert(job.id);
+                }
+                if let Some((group, _)) = job.shape.group {
+                    self.members.entry(group).or_default().running += 1;
+                    self.set_taken(group);
+                }
                 self.timers.insert((attempt.slice.until, Timer::Slice(job.id)));
                 let units = attempt.workers.len() as u32;
                 let (urgent, leaving) = (job.shape.level == Level::Urgent, attempt.leaving);
@@ -238,8 +261,16 @@ impl Pool {
             State::Delayed => {
                 self.timers.remove(&(job.not_before, Timer::Release(id)));
             }
+            State::Queued { .. } if self.is_held(job.shape.tenant) => {}
             State::Queued { .. } => self.dequeue(&job),
             State::Running(attempt) => {
+                self.to_stop.remove(&id);
+                if let Some((group, _)) = job.shape.group {
+                    if let Some(members) = self.members.get_mut(&group) {
+                        members.running -= 1;
+                    }
+                    self.set_taken(group);
+                }
                 self.timers.remove(&(attempt.slice.until, Timer::Slice(id)));
                 let units = attempt.workers.len() as u32;
                 let (urgent, leaving) = (job.shape.level == Level::Urgent, attempt.leaving);

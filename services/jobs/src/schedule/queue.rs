@@ -33,7 +33,7 @@ impl Turn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
     Any,
-    /// A node that no strict group holds.
+    /// A node on which no job of a strict group runs.
     Unheld,
     Node(NodeId),
 }
@@ -234,6 +234,13 @@ impl Queues {
     /// The jobs of a shape, in their order.
     pub(super) fn jobs(&self, shape: &Shape) -> impl Iterator<Item = &Turn> {
         self.shapes.get(shape).into_iter().flatten()
+    }
+
+    /// The jobs of strict groups without a node, for a specification and level: the first of each shape.
+    pub(super) fn unheld(&self, spec: SpecId, level: Level) -> impl Iterator<Item = &Turn> {
+        let first = QueueKey::first(spec, None, level, Place::Unheld);
+        let end = QueueKey::first(spec, None, level, Place::Node(NodeId(0)));
+        self.queues.range(first..end).flat_map(|(_, queue)| queue.values()).flatten()
     }
 
     /// The shapes of a tenant with their jobs.

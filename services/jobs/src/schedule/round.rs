@@ -20,8 +20,10 @@ impl Pool {
         self.advance(now);
         let mut decisions = Vec::new();
         self.fire_timers(now, &mut decisions);
+        self.stop_held(&mut decisions);
         self.return_wanted(&mut decisions);
         self.start_nominated(now, &mut decisions);
+        self.hand_over(now);
         self.reserve(now, &mut decisions);
         let specs: Vec<SpecId> = self.fleet.specs.keys().copied().collect();
         for spec in specs {
@@ -211,7 +213,9 @@ impl Pool {
         };
         self.insert_entry(Entry { job, state: State::Running(attempt) });
         self.charge_slice(id, loading + shape.run.p50, now);
-        decisions.extend(node.and_then(|node| self.bind_group(&shape, node)));
+        if let Some(node) = node {
+            self.bind_group(&shape, node, now, decisions);
+        }
         decisions.push(Decision::Start { job: id, workers, load, rule });
     }
 

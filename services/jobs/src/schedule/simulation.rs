@@ -19,13 +19,22 @@ pub enum Step {
     Ended(JobId),
 }
 
+/// Why an attempt ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Why {
+    Done,
+    Preempted,
+    /// Its tenant was held.
+    Stopped,
+}
+
 /// A pool with a clock. An attempt that was told to leave does so after a second.
 #[derive(Debug)]
 pub struct Simulation<D> {
     pub pool: Pool,
     pub now: Millis,
     /// The ends of attempts: time, job and when it was started, which tells attempts of a job apart.
-    ends: BinaryHeap<Reverse<(Millis, JobId, Millis, bool)>>,
+    ends: BinaryHeap<Reverse<(Millis, JobId, Millis, Why)>>,
     started: BTreeMap<JobId, Millis>,
     /// How long a job takes without loading. An attempt after a preemption takes as long again.
     duration: D,
@@ -47,7 +56,13 @@ impl<D: FnMut(&Job) -> Millis> Simulation<D> {
                 let begin = attempt.started + attempt.loading;
                 let end = (0..DRAWS).map(|_| begin + duration(&entry.job)).find(|end| *end > now);
                 let end = if attempt.leaving { now + LEAVE } else { end.unwrap_or(now + 1) };
-                ends.push(Reverse((end, entry.job.id, attempt.started, attempt.leaving)));
+                let is_held = pool.is_held(entry.job.shape.tenant);
+                let why = match (attempt.leaving, is_held) {
+                    (false, _) => Why::Done,
+                    (true, true) => Why::Stopped,
+                    (true, false) => Why::Preempted,
+                };
+                ends.push(Reverse((end, entry.job.id, attempt.started, why)));
                 started.insert(entry.job.id, attempt.started);
             }
         }
@@ -70,27 +85,28 @@ impl<D: FnMut(&Job) -> Millis> Simulation<D> {
     pub fn step(&mut self, now: Millis) -> Vec<Step> {
         self.now = now;
         let mut steps = Vec::new();
-        while let Some(Reverse((at, job, started, preempted))) = self.ends.peek().copied()
+        while let Some(Reverse((at, job, started, why))) = self.ends.peek().copied()
             && at <= now
         {
             self.ends.pop();
             if self.started.get(&job) != Some(&started) {
                 continue;
             }
-            let ending = if preempted { Ending::Preempted } else { Ending::Done };
+            let ending = match why {
+                Why::Done => Ending::Done,
+                Why::Preempted => Ending::Preempted,
+                Why::Stopped => Ending::Retry { not_before: now },
+            };
             self.started.remove(&job);
-            if self.apply(Event::Ended(job, ending)) && !preempted {
+            if self.apply(Event::Ended(job, ending)) && why == Why::Done {
                 steps.push(Step::Ended(job));
             }
         }
         for decision in self.pool.round(now) {
             match &decision {
                 Decision::Start { job, .. } => self.schedule_end(*job),
-                Decision::Preempt { job, .. } => {
-                    if let Some(started) = self.started.get(job) {
-                        self.ends.push(Reverse((now + LEAVE, *job, *started, true)));
-                    }
-                }
+                Decision::Preempt { job, .. } => self.schedule_leaving(*job, Why::Preempted),
+                Decision::Stop { job } => self.schedule_leaving(*job, Why::Stopped),
                 _ => {}
             }
             steps.push(Step::Decided(decision));
@@ -98,12 +114,18 @@ impl<D: FnMut(&Job) -> Millis> Simulation<D> {
         steps
     }
 
+    fn schedule_leaving(&mut self, job: JobId, why: Why) {
+        if let Some(started) = self.started.get(&job) {
+            self.ends.push(Reverse((self.now + LEAVE, job, *started, why)));
+        }
+    }
+
     fn schedule_end(&mut self, job: JobId) {
         if let Some(entry) = self.pool.jobs.get(&job)
             && let State::Running(attempt) = &entry.state
         {
             let end = self.now + attempt.loading + (self.duration)(&entry.job).max(1);
-            self.ends.push(Reverse((end, job, self.now, false)));
+            self.ends.push(Reverse((end, job, self.now, Why::Done)));
             self.started.insert(job, self.now);
         }
     }

@@ -12,7 +12,7 @@ use super::{
     model::{TenantFate, TenantOrder, TenantProgress},
     store,
 };
-use crate::{job, share, state::AppState, webhook};
+use crate::{job, pool, share, state::AppState, webhook};
 
 /// Jobs that one call cancels, at most.
 const BATCH: i64 = 200;
@@ -21,8 +21,8 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(put_tenant))
 }
 
-/// Carries out the state of a tenant: unless it is active, no jobs are submitted; when it is deleted, its open jobs are
-/// cancelled, and its webhooks and shares of pools are deleted with its storages. Repeat the call until it is done.
+/// Carries out the state of a tenant: unless it is active, no jobs are submitted, and those that there are wait; when it is deleted,
+/// its open jobs are cancelled, and its webhooks and shares of pools are deleted with its storages. Repeat the call until it is done.
 #[utoipa::path(
     put, path = "/internal/v1/tenants/{id}", operation_id = "put_tenant", tag = "internal",
     params(("id" = TenantId, Path, description = "Tenant id")),
@@ -50,9 +50,11 @@ async fn put_tenant(
         }
     }
     if is_new {
+        pool::publish_to_all(&mut tx, &pool::Changed::Tenant(id)).await?;
         audit.record_for(&mut tx, id, StatusCode::OK, &order).await?;
     }
     tx.commit().await?;
+    state.submitted.send_replace(());
     let remaining: BTreeMap<_, _> = (jobs > 0).then_some(("jobs", jobs.into())).into_iter().collect();
     Ok(Json(TenantProgress { done: remaining.is_empty(), remaining }))
 }

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 pub(crate) enum TenantFate {
     /// Nothing: the tenant is active.
     Active,
-    /// No jobs are submitted.
+    /// No jobs are submitted, and those that there are wait.
     Suspended,
     /// As suspended, and open jobs are cancelled.
     Deleting,

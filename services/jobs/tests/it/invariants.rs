@@ -13,6 +13,8 @@ struct View<'a> {
     running: Vec<(&'a Entry, &'a Attempt)>,
     /// Nodes of strict groups.
     held: BTreeMap<NodeId, GroupId>,
+    /// Of these, those on which jobs of the group run.
+    taken: BTreeSet<NodeId>,
 }
 
 /// Panics with what is wrong.
@@ -22,6 +24,7 @@ pub(crate) fn check(pool: &Pool, now: Millis) {
     let view = View::new(&snapshot);
     view.no_unit_twice();
     view.limits_hold();
+    view.held_tenants_leave();
     view.groups_are_on_their_nodes();
     assert!(snapshot.jobs.iter().all(|entry| entry.job.preemptions <= 3), "a job was preempted too often");
     view.nothing_idle_beside_a_job_that_fits(pool, now);
@@ -37,12 +40,13 @@ impl<'a> View<'a> {
         let nodes: Vec<_> = strict.filter_map(|(id, group)| Some((group.node?, *id))).collect();
         let held: BTreeMap<_, _> = nodes.iter().copied().collect();
         assert_eq!(held.len(), nodes.len(), "two strict groups hold a node");
-        Self {
-            snapshot,
-            workers: snapshot.workers.iter().map(|worker| (worker.id, worker)).collect(),
-            running: running.collect(),
-            held,
-        }
+        let workers: BTreeMap<_, _> = snapshot.workers.iter().map(|worker| (worker.id, worker)).collect();
+        let running: Vec<_> = running.collect();
+        let strict =
+            running.iter().filter(|(entry, _)| matches!(entry.job.shape.group, Some((_, GroupMode::Strict))));
+        let on = strict.flat_map(|(_, attempt)| &attempt.workers).map(|id| workers[id].node);
+        let taken = on.collect();
+        Self { snapshot, workers, running, held, taken }
     }
 
     fn no_unit_twice(&self) {
@@ -78,6 +82,13 @@ impl<'a> View<'a> {
         }
     }
 
+    fn held_tenants_leave(&self) {
+        for (entry, attempt) in &self.running {
+            let is_held = self.snapshot.holds.contains_key(&entry.job.shape.tenant);
+            assert!(!is_held || attempt.leaving, "{:?} runs although its tenant is held", entry.job.id);
+        }
+    }
+
     fn groups_are_on_their_nodes(&self) {
         for (entry, attempt) in &self.running {
             let Some((group, GroupMode::Strict)) = entry.job.shape.group else { continue };
@@ -91,7 +102,8 @@ impl<'a> View<'a> {
     /// Tries all queued jobs on all idle workers.
     fn nothing_idle_beside_a_job_that_fits(&self, pool: &Pool, now: Millis) {
         for entry in &self.snapshot.jobs {
-            if !matches!(entry.state, State::Queued { .. }) || self.is_at_limit(&entry.job.shape) {
+            let is_held = self.snapshot.holds.contains_key(&entry.job.shape.tenant);
+            if !matches!(entry.state, State::Queued { .. }) || is_held || self.is_at_limit(&entry.job.shape) {
                 continue;
             }
             if let Some(workers) = self.room_for(entry, now) {
@@ -129,9 +141,10 @@ impl<'a> View<'a> {
             worker.state == WorkerState::Ready && worker.current.is_none() && worker.nominated.is_none();
         let node = match shape.group {
             Some((group, GroupMode::Strict)) => {
-                match self.snapshot.groups.get(&group).and_then(|group| group.node) {
-                    Some(node) => worker.node == node,
-                    None => !self.held.contains_key(&worker.node),
+                let group = self.snapshot.groups.get(&group);
+                match group.and_then(|group| group.node) {
+                    Some(node) => worker.node == node && !group.is_some_and(|group| group.yields),
+                    None => !self.taken.contains(&worker.node),
                 }
             }
             _ => true,

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use atelier_jobs::schedule::{
-    Decision, Ending, Estimate, Event, GroupId, GroupMode, Job, JobId, Level, Millis, NodeId, Pool, Share,
-    Simulation, Spec, State, Step, TenantId, Tenure, WantedBack, Worker, WorkerId,
+    Decision, Ending, Estimate, Event, GroupId, GroupMode, Hold, Job, JobId, Level, Millis, NodeId, Pool,
+    Share, Simulation, Spec, State, Step, TenantId, Tenure, WantedBack, Worker, WorkerId,
 };
 use proptest::{collection::vec, prelude::*};
 
@@ -37,6 +37,7 @@ enum Command {
     Add { node: u128, spec: bool, lent: bool },
     Remove(usize),
     Cordon(usize, bool),
+    Hold(u128, bool),
     Recall(usize),
     Share { tenant: u128, weight: u32, guarantee: u32, urgent: u32 },
     Stock { idle: u32, hold_back: u32 },
@@ -87,6 +88,7 @@ fn command() -> impl Strategy<Value = Command> {
             .prop_map(|(node, spec, lent)| Command::Add { node, spec, lent }),
         1 => any::<usize>().prop_map(Command::Remove),
         1 => (any::<usize>(), any::<bool>()).prop_map(|(which, cordoned)| Command::Cordon(which, cordoned)),
+        1 => (0u128..3, any::<bool>()).prop_map(|(tenant, is_held)| Command::Hold(tenant, is_held)),
         1 => any::<usize>().prop_map(Command::Recall),
         1 => (0u128..4, 1u32..4_000, 0u32..4, 0u32..3).prop_map(|(tenant, weight, guarantee, urgent)| {
             Command::Share { tenant, weight, guarantee, urgent }
@@ -151,6 +153,9 @@ impl Run {
             Command::Remove(which) => self.worker(*which).map(Event::WorkerRemoved),
             Command::Cordon(which, closed) => {
                 self.worker(*which).map(|id| Event::WorkerCordoned(id, *closed))
+            }
+            Command::Hold(tenant, is_held) => {
+                Some(Event::TenantHeld(TenantId(*tenant), is_held.then_some(Hold::TenantSuspended)))
             }
             Command::Recall(which) => self.worker(*which).map(|id| {
                 self.world.apply(Event::WorkerRecalled(id, now + 15 * SECOND));

@@ -1,8 +1,8 @@
 //! Order, quanta, gangs, time and explanations, each rule in a small pool.
 
 use atelier_jobs::schedule::{
-    Decision, Ending, Estimate, Event, JobId, Level, Pool, Refused, Rule, Share, State, TenantId, Waiting,
-    WorkerId,
+    Arrivals, Decision, Ending, Estimate, Event, Hold, JobId, Level, Pool, Refused, Rule, Share, State,
+    TenantId, Waiting, WorkerId,
 };
 
 use crate::{
@@ -276,6 +276,60 @@ fn delayed_expired_and_promoted_jobs() {
     assert!(pool.job(JobId(3)).is_none());
     assert_eq!(pool.round(START + 6 * HOUR), [Decision::Promote { job: JobId(4) }]);
     check(&pool, START + 6 * HOUR);
+}
+
+#[test]
+fn jobs_of_a_held_tenant_leave_and_wait_until_it_is_released() {
+    let mut pool = pool(2);
+    let guaranteed = Share { guarantee: 2, ..Share::default() };
+    share(&mut pool, 1, guaranteed);
+    for id in 1..4 {
+        submit(&mut pool, long(id, 1));
+    }
+    assert_eq!(started(&pool.round(START)), [1, 2]);
+    pool.apply(Event::TenantHeld(TenantId(1), Some(Hold::TenantSuspended)), START).unwrap();
+    assert_eq!(pool.round(START), [Decision::Stop { job: JobId(1) }, Decision::Stop { job: JobId(2) }]);
+    check(&pool, START);
+    assert_eq!(pool.round(START + SECOND), [], "each is told once");
+    for id in 1..3 {
+        pool.apply(Event::Ended(JobId(id), Ending::Retry { not_before: START }), START + SECOND).unwrap();
+    }
+    // what waits is nobody's demand: neither a guarantee that is not met, nor units that are asked for
+    let later = START + HOUR;
+    assert_eq!(pool.round(later), []);
+    assert_eq!((pool.wanted(SPEC), pool.below_guarantee(), pool.queued().len()), (0, 0, 0));
+    let why = pool.explain(JobId(3), later).unwrap();
+    assert_eq!((why.waiting.clone(), why.code()), (Waiting::Held(Hold::TenantSuspended), "tenant_suspended"));
+    let forecast = pool.forecast(later, HOUR, 2, 0, &Arrivals::default());
+    assert!(forecast.jobs.is_empty(), "{forecast:?}");
+    check(&pool, later);
+    // others have the workers, and a job that is submitted while it is held waits, too
+    submit(&mut pool, job(10, 2, |job, _| job.submitted = later));
+    submit(&mut pool, job(4, 1, |job, _| job.submitted = later));
+    assert_eq!(started(&pool.round(later)), [10]);
+    assert_eq!(pool.job(JobId(3)).unwrap().state, State::Queued { since: START }, "it keeps its place");
+    pool.apply(Event::TenantHeld(TenantId(1), None), later).unwrap();
+    assert_eq!(started(&pool.round(later)), [1], "in its place");
+    assert_eq!(pool.job(JobId(1)).unwrap().job.preemptions, 0);
+    check(&pool, later);
+}
+
+#[test]
+fn nothing_is_kept_for_a_held_tenant() {
+    let mut pool = pool(4);
+    for id in 1..4 {
+        submit(&mut pool, job(id, 1, |_, shape| shape.run = Estimate::exactly(MINUTE)));
+    }
+    pool.round(START);
+    submit(&mut pool, job(9, 2, |_, shape| (shape.gang, shape.specs) = (4, vec![SPEC])));
+    pool.round(START);
+    assert_eq!(pool.snapshot().reservations.len(), 1);
+    submit(&mut pool, long(10, 1));
+    assert_eq!(started(&pool.round(START)), [], "the idle worker is reserved");
+    pool.apply(Event::TenantHeld(TenantId(2), Some(Hold::TenantSuspended)), START).unwrap();
+    assert_eq!(started(&pool.round(START)), [10]);
+    assert!(pool.snapshot().reservations.is_empty());
+    check(&pool, START);
 }
 
 #[test]

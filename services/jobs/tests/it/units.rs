@@ -70,12 +70,106 @@ fn a_strict_group_holds_one_node() {
     // jobs without a group may use such nodes
     submit(&mut pool, job(20, 2, |_, _| {}));
     assert_eq!(started(&pool.round(START)), [20]);
-    // ten minutes after its last job a group leaves its node
+    // a node on which nothing of its group runs goes to the next group
     end(&mut pool, 10, START + SECOND);
-    assert_eq!(started(&pool.round(START + 10 * MINUTE)), []);
-    let decisions = pool.round(START + SECOND + 10 * MINUTE);
+    let decisions = pool.round(START + SECOND);
     assert!(matches!(decisions[0], Decision::Unbind { group: GroupId(2), .. }), "{decisions:?}");
+    assert!(matches!(decisions[1], Decision::Bind { group: GroupId(3), .. }), "{decisions:?}");
     assert_eq!(started(&decisions), [11]);
+    check(&pool, START + SECOND);
+}
+
+#[test]
+fn a_group_finds_its_node_again_within_ten_minutes_if_nobody_needs_it() {
+    let mut pool = pool(8);
+    let ask = |id, group| job(id, 1, |_, shape| shape.group = strict(group));
+    submit(&mut pool, ask(1, 1));
+    pool.round(START);
+    let node = workers_of(&pool, 1)[0] / 4;
+    end(&mut pool, 1, START + SECOND);
+    // another group gets a node that nobody has, although this one has the least free degree
+    for id in 50..53 {
+        submit(&mut pool, long(id, 2));
+    }
+    submit(&mut pool, ask(2, 2));
+    pool.round(START + SECOND);
+    assert_ne!(workers_of(&pool, 2)[0] / 4, node);
+    submit(&mut pool, ask(3, 1));
+    pool.round(START + 2 * SECOND);
+    assert_eq!(workers_of(&pool, 3)[0] / 4, node);
+    end(&mut pool, 3, START + 3 * SECOND);
+    assert_eq!(pool.round(START + 10 * MINUTE), []);
+    let decisions = pool.round(START + 3 * SECOND + 10 * MINUTE);
+    assert!(matches!(decisions[..], [Decision::Unbind { group: GroupId(1), .. }]), "{decisions:?}");
+    check(&pool, START + 3 * SECOND + 10 * MINUTE);
+}
+
+#[test]
+fn groups_alternate_on_one_node() {
+    let mut pool = pool(1);
+    let ask = |id, tenant, group| job(id, tenant, |_, shape| shape.group = strict(group));
+    for id in 0..10 {
+        submit(&mut pool, ask(id, 1, 1));
+        submit(&mut pool, ask(100 + id, 2, 2));
+    }
+    let (mut now, mut order) = (START, Vec::new());
+    for _ in 0..20 {
+        let decisions = pool.round(now);
+        check(&pool, now);
+        let [running] = started(&decisions)[..] else { panic!("{decisions:?}") };
+        order.push(running / 100);
+        now += 10 * SECOND;
+        end(&mut pool, running, now);
+    }
+    let alternations = order.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!(alternations >= 17, "{order:?}");
+}
+
+#[test]
+fn a_group_with_many_jobs_yields_its_node_after_a_quantum() {
+    let mut pool = pool(4);
+    let ask = |id, tenant, group| job(id, tenant, |_, shape| shape.group = strict(group));
+    for id in 0..200 {
+        submit(&mut pool, ask(id, 1, 1));
+    }
+    submit(&mut pool, ask(1_000, 2, 2));
+    // the workers never end their jobs at one time
+    let mut ends = std::collections::BTreeMap::new();
+    let (mut now, mut begun) = (START, None);
+    while begun.is_none() && now < START + 10 * MINUTE {
+        for id in started(&pool.round(now)) {
+            ends.insert(id, now + 10 * SECOND + u64::try_from(id % 4).unwrap() * 3 * SECOND);
+            if id == 1_000 {
+                begun = Some(now);
+            }
+        }
+        check(&pool, now);
+        if begun.is_none() && now > START {
+            let why = pool.explain(JobId(1_000), now).unwrap();
+            assert_eq!(why.code(), "group_node", "{why:?}");
+        }
+        now += SECOND;
+        for (id, _) in ends.clone().into_iter().filter(|(_, at)| *at <= now) {
+            ends.remove(&id);
+            end(&mut pool, id, now);
+        }
+    }
+    // 2 minutes, and the longest job
+    assert!(begun.is_some_and(|at| at <= START + 145 * SECOND), "{begun:?}");
+}
+
+#[test]
+fn an_explanation_tells_when_a_node_is_left() {
+    let mut pool = pool(2);
+    let ask = |id, group| job(id, 1, |_, shape| shape.group = strict(group));
+    submit(&mut pool, ask(1, 1));
+    submit(&mut pool, ask(2, 2));
+    pool.round(START);
+    for later in [START, START + 5 * SECOND] {
+        let waiting = pool.explain(JobId(2), later).unwrap().waiting;
+        let until = Some(START + 10 * SECOND);
+        assert_eq!(waiting, Waiting::GroupsHoldAllNodes { groups: vec![GroupId(1)], until });
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Groups: jobs of a tenant that belong on one node.
 
 use ids::TenantId;
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::{Client, eventually};
 
 use crate::{
@@ -9,12 +9,14 @@ use crate::{
     world::{World, pool, submit},
 };
 
-async fn waits_because(member: &Client, job: &str, message: &str) {
+/// Waits for an explanation. Returns until when.
+async fn waits_because(member: &Client, job: &str, message: &str) -> Value {
     eventually("the job waits for its node", async || {
         let why = member.get(&format!("/v1/jobs/{job}/explanation")).await.expect(200);
-        (why.body["code"] == "group_node" && why.body["message"] == message).then_some(())
+        let found = why.body["code"] == "group_node" && why.body["message"] == message;
+        found.then(|| why.body["until"].clone())
     })
-    .await;
+    .await
 }
 
 #[tokio::test]
@@ -49,19 +51,76 @@ async fn a_strict_group_has_a_node_of_its_own() {
         assert_eq!(workers[n].poll(None, 0).await.expect(200).body["instruction"], json!(null));
     }
 
-    // the next scheduler knows which nodes are held
+    // while jobs of both groups run, a third one waits; the next scheduler knows why, and until when
+    submit(&member, group("campaign")).await;
+    submit(&stranger, group("campaign")).await;
+    let (work, theirs) = (workers[its].work().await, workers[other].work().await);
+    let third = submit(&member, group("other")).await.str("id").to_owned();
+    let all_held = "Other groups hold all nodes.";
+    let until = waits_because(&member, &third, all_held).await;
+    assert!(until.is_string(), "{until}");
     service.stop().await;
     let service = world.start().await;
     let member = world.member(&service, tenant);
-    let (one, two) = (one.through(&service), two.through(&service));
-    let third = submit(&member, group("other")).await.str("id").to_owned();
-    waits_because(&member, &third, "Other groups hold all nodes.").await;
+    let workers = [&one.through(&service), &two.through(&service)];
+    assert_eq!(waits_because(&member, &third, all_held).await, until);
+    // it gets the first node on which no job of its group runs
+    let _ = workers[its].complete(&work).await.expect(200);
+    assert_eq!(workers[its].work().await.job, third);
     // who only prefers a node does not wait for one
+    let _ = workers[other].complete(&theirs).await.expect(200);
     let loose = submit(&member, json!({ "group": "other", "group_mode": "prefer" })).await;
-    let (_, work) = any_work(&[&one, &two]).await;
-    assert_eq!(work.job, loose.str("id"));
+    assert_eq!(workers[other].work().await.job, loose.str("id"));
     let found = member.get("/v1/jobs?group=other").await.expect(200);
     assert_eq!(found.body["items"].as_array().unwrap().len(), 2);
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn groups_of_two_tenants_alternate_on_one_node() {
+    let world = World::new().await;
+    let service = world.start().await;
+    let pool = pool(&world.admin(&service)).await;
+    let worker = Worker::start(&world, &service, &pool, "one").await;
+    let members = [(); 2].map(|()| world.member(&service, TenantId::new()));
+    let mut jobs = Vec::new();
+    for _ in 0..3 {
+        for member in &members {
+            jobs.push(submit(member, json!({ "group": "campaign" })).await.str("id").to_owned());
+        }
+    }
+    let mut order = Vec::new();
+    for _ in &jobs {
+        let work = worker.work().await;
+        order.push(jobs.iter().position(|job| *job == work.job).unwrap() % 2);
+        let _ = worker.complete(&work).await.expect(200);
+    }
+    assert_eq!(order.iter().sum::<usize>(), 3, "{order:?}");
+    assert!(order.windows(2).filter(|pair| pair[0] != pair[1]).count() >= 3, "{order:?}");
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn ten_minutes_without_a_job_count_from_the_last_one_whoever_leads() {
+    let world = World::new().await;
+    let service = world.start().await;
+    let pool = pool(&world.admin(&service)).await;
+    let worker = Worker::start(&world, &service, &pool, "one").await;
+    let member = world.member(&service, TenantId::new());
+    let job = submit(&member, json!({ "group": "campaign" })).await.str("id").to_owned();
+    let _ = worker.complete(&worker.work().await).await.expect(200);
+    reaches(&member, &job, "succeeded").await;
+    service.stop().await;
+    let mut conn = world.db.admin().await;
+    let used = "update jobs.group_nodes set used_at = used_at - interval '9 minutes 58 seconds'
+                where used_at > now() - interval '1 minute'";
+    assert_eq!(sqlx::query(used).execute(&mut conn).await.unwrap().rows_affected(), 1);
+    let service = world.start().await;
+    eventually("the group has left its node", async || {
+        let held = sqlx::query_scalar::<_, i64>("select count(*) from jobs.group_nodes");
+        (held.fetch_one(&mut conn).await.unwrap() == 0).then_some(())
+    })
+    .await;
     service.stop().await;
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use testkit::{Client, eventually};
 
 use crate::{
-    fleet::{Worker, any_work},
+    fleet::{Worker, any_work, reaches},
     metrics::value,
     world::{Service, World, pool, submit},
 };
@@ -116,5 +116,75 @@ async fn a_node_whose_gpu_fails_three_times_gets_no_jobs() {
     // the GPU's fault, not that of the job
     let job = member.get(&format!("/v1/jobs/{}", failed[1])).await.expect(200);
     assert_eq!((&job.body["state"], &job.body["attempts"]), (&json!("queued"), &json!(1)));
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn what_the_jobs_of_one_tenant_do_takes_no_node_from_others() {
+    let mut world = World::new().await;
+    world.config.scheduler.retry_ms = 60_000;
+    let service = world.start().await;
+    let pool = pool(&world.admin(&service)).await;
+    let (first, second) = (world.member(&service, TenantId::new()), world.member(&service, TenantId::new()));
+    let mut bad = Worker::start_on(&world, &service, &pool, "bad", "node-1").await;
+    for _ in 0..4 {
+        lose(&mut bad, &first).await;
+    }
+    // while another tenant has jobs, losses of one are no reason
+    submit(&second, json!({})).await;
+    let theirs = bad.work().await;
+    let good = Worker::start_on(&world, &service, &pool, "good", "node-2").await;
+    submit(&second, json!({})).await;
+    good.work().await;
+    let _ = bad.complete(&theirs).await.expect(200);
+    submit(&first, json!({})).await;
+    let work = bad.work().await;
+    let _ = bad.complete(&work).await.expect(200);
+    assert_eq!(value(&service, "jobs_nodes_cordoned_total").await, Some(0.0));
+    // it loses a worker there, too
+    lose(&mut bad, &second).await;
+    is_cordoned(&service).await;
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_job_with_which_workers_of_several_nodes_are_lost_is_the_cause() {
+    let mut world = World::new().await;
+    world.config.scheduler.retry_ms = 2_000;
+    let service = world.start().await;
+    let pool = pool(&world.admin(&service)).await;
+    let (member, other) = (world.member(&service, TenantId::new()), world.member(&service, TenantId::new()));
+    let owners = [&member, &member, &other];
+    let mut jobs = Vec::new();
+    for owner in owners {
+        jobs.push(submit(owner, json!({})).await.str("id").to_owned());
+    }
+    for node in ["node-1", "node-2", "node-3"] {
+        let mut worker = Worker::start_on(&world, &service, &pool, node, node).await;
+        for _ in &jobs {
+            let work = worker.work().await;
+            if node == "node-2" {
+                let _ = worker.fail_with(&work, "gpu-failed", true).await.expect(200);
+            } else {
+                worker.register().await;
+            }
+        }
+        let _ = worker.unregister().await.expect(200);
+    }
+    for (owner, job) in owners.into_iter().zip(&jobs) {
+        let failed = reaches(owner, job, "failed").await;
+        let (problem, attempts) = (&failed.body["problem"]["code"], &failed.body["attempts"]);
+        assert_eq!((problem, attempts), (&json!("breaks-workers"), &json!(3)));
+    }
+    // their losses are no reason to close a node
+    let workers = [
+        &Worker::start_on(&world, &service, &pool, "again", "node-1").await,
+        &Worker::start_on(&world, &service, &pool, "good", "node-4").await,
+    ];
+    submit(&member, json!({})).await;
+    submit(&other, json!({})).await;
+    workers[0].work().await;
+    workers[1].work().await;
+    assert_eq!(value(&service, "jobs_nodes_cordoned_total").await, Some(0.0));
     service.stop().await;
 }
