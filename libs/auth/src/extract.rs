@@ -7,7 +7,7 @@ use axum::{
     extract::FromRequestParts,
     http::{header, request::Parts},
 };
-use ids::TenantId;
+use ids::{SessionId, TenantId};
 use tracing::{Span, field::display};
 
 use crate::{
@@ -124,6 +124,38 @@ impl<S: HasAuth + Send + Sync> FromRequestParts<S> for Admin {
         } else {
             Err(Problem::forbidden("Only platform administrators may do this."))
         }
+    }
+}
+
+/// A person who has signed in. For what changes how people sign in, or what they may do for ever: an API key, which may be in
+/// other hands, does none of it, whatever its scopes.
+#[derive(Debug, Clone)]
+pub struct Person {
+    /// The caller.
+    pub principal: Principal,
+    /// The session of the caller.
+    pub session: SessionId,
+}
+
+impl<S: HasAuth + Send + Sync> FromRequestParts<S> for Person {
+    type Rejection = Problem;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let principal = principal(parts, state).await?;
+        let session = principal.person()?;
+        Ok(Self { principal, session })
+    }
+}
+
+/// A platform administrator who has signed in: as [`Person`], for what concerns other people.
+#[derive(Debug, Clone)]
+pub struct AdminPerson(pub Principal);
+
+impl<S: HasAuth + Send + Sync> FromRequestParts<S> for AdminPerson {
+    type Rejection = Problem;
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let Admin(principal) = Admin::from_request_parts(parts, state).await?;
+        principal.person()?;
+        Ok(Self(principal))
     }
 }
 

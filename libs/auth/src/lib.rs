@@ -17,7 +17,7 @@ mod verified;
 
 pub use api_key::{API_KEY_PREFIX, ApiKey, session_of};
 pub use caller::{Caller, Callers, OnBehalf, SubjectToken};
-pub use extract::{Admin, AuthState, HasAuth, Member, User};
+pub use extract::{Admin, AdminPerson, AuthState, HasAuth, Member, Person, User};
 pub use internal::{InternalRule, Subject, internal_rule};
 pub use jwks::{AuthConfig, ClaimNames, LEEWAY, Verifier};
 pub use principal::{Claims, Principal, Role};

@@ -1,6 +1,6 @@
 //! Claims of access tokens, and the principal they describe.
 
-use api::Problem;
+use api::{Problem, ProblemType};
 use ids::{ApiKeyId, SessionId, TenantId, UserId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -98,6 +98,19 @@ impl Principal {
     pub fn grant(&self) -> Grant {
         let tenant = self.tenant.map(|(tenant, _)| tenant);
         Grant { user: self.user, tenant, session: self.session, issued_at: self.issued_at }
+    }
+
+    /// Returns the session of the person who sends the request.
+    ///
+    /// # Errors
+    /// Returns 403 for an API key, and for any other token that was not issued to act as the person in full; 401 without a
+    /// session.
+    pub fn person(&self) -> Result<SessionId, Problem> {
+        if self.api_key.is_some() || self.scopes.is_some() {
+            let detail = "Only a person who has signed in may do this: no API key may, whatever its scopes.";
+            return Err(Problem::new(ProblemType::PersonRequired, detail));
+        }
+        self.session.ok_or_else(|| Problem::unauthenticated("The token belongs to no session."))
     }
 
     /// Returns the tenant, if the user has at least `role` in it.

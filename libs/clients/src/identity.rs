@@ -1,7 +1,7 @@
 //! The identity service, as services call it that let users in by other credentials than access tokens, or by their
 //! e-mail addresses.
 
-use ids::{TenantId, UserId};
+use ids::{ApiKeyId, TenantId, UserId};
 use jiff::Timestamp;
 use reqwest::Method;
 use secrecy::SecretString;
@@ -64,6 +64,18 @@ pub struct TokenGrant {
     pub expires_in: u32,
     /// Requests per second that the credential may make, at most.
     pub requests_per_second: Option<u32>,
+    /// The limits of the API keys that led to the key, against which its requests count as well.
+    #[serde(default)]
+    pub creators: Vec<KeyLimit>,
+}
+
+/// The limit of an API key.
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+pub struct KeyLimit {
+    /// The key.
+    pub api_key_id: ApiKeyId,
+    /// Requests per second that it and the keys that were created with it may make together, at most.
+    pub requests_per_second: u32,
 }
 
 /// Client of the identity service.

@@ -2,11 +2,12 @@
 //!
 //! Rows are locked in one order: users, then tenants.
 
-use auth::{Principal, Role};
+use auth::{Person, Principal, Role};
 use ids::{SessionId, TenantId, UserId};
+use jiff::SignedDuration;
 use sqlx::PgConnection;
 
-use crate::{error::Error, scope};
+use crate::{error::Error, scope, state::AppState};
 
 /// Requires an administrator who can sign in. They remain one until the transaction ends.
 ///
@@ -22,6 +23,40 @@ pub(crate) async fn admin(tx: &mut PgConnection, caller: &Principal) -> Result<(
 /// If the user is disabled or deleted, or their session has ended.
 pub(crate) async fn signed_in(tx: &mut PgConnection, caller: &Principal) -> Result<(), Error> {
     is_admin(tx, caller).await.map(drop)
+}
+
+/// As [`signed_in`], and requires that the person has signed in of late: whoever finds a session open must not be able to make
+/// the account theirs.
+///
+/// # Errors
+/// As [`signed_in`], and if the sign-in is too long ago.
+pub(crate) async fn signed_in_recently(
+    state: &AppState,
+    tx: &mut PgConnection,
+    person: &Person,
+) -> Result<(), Error> {
+    signed_in(tx, &person.principal).await?;
+    let within = state.config.sessions.recent_seconds;
+    let since = state.now() - SignedDuration::from_secs(within.into());
+    let is_recent = sqlx::query_scalar!(
+        "select exists(select from sessions where id = $1 and created_at >= $2) as \"exists!\"",
+        person.session as SessionId,
+        jiff_sqlx::Timestamp::from(since),
+    )
+    .fetch_one(tx)
+    .await?;
+    if is_recent { Ok(()) } else { Err(Error::SignInTooOld { within }) }
+}
+
+/// Requires that no API key makes an owner, or takes an owner's place: an owner has all rights in the tenant, for ever.
+///
+/// # Errors
+/// If one of the roles is that of an owner, and the caller an API key.
+pub(crate) fn owner_by_person(caller: &Principal, roles: &[Role]) -> Result<(), Error> {
+    if roles.contains(&Role::Owner) && caller.api_key.is_some() {
+        return Err(Error::OwnerByApiKey);
+    }
+    Ok(())
 }
 
 /// By which right a caller manages a tenant.

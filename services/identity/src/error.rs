@@ -33,8 +33,10 @@ pub(crate) enum Error {
     LastSignInMethod,
     #[error("the account of the provider belongs to another user")]
     AccountTaken,
-    #[error("an API key may not do this")]
-    SessionRequired,
+    #[error("the sign-in is more than {within} s ago")]
+    SignInTooOld { within: u32 },
+    #[error("an API key makes and changes no owners")]
+    OwnerByApiKey,
     #[error("the resource has changed since it was read")]
     ChangedMeanwhile,
     #[error("sign-in is locked for {seconds} s")]
@@ -142,8 +144,15 @@ impl From<Error> for Problem {
                 ProblemType::AccountTaken,
                 "Another user signs in with this account of the provider.",
             ),
-            Error::SessionRequired => Self::forbidden("An API key may not add ways to sign in.")
-                .next("Sign in with POST /v1/sessions and send the access token instead."),
+            Error::SignInTooOld { within } => Self::new(
+                ProblemType::RecentSignInRequired,
+                format!("You may change how you sign in for {within} s after you have signed in."),
+            )
+            .with("within_seconds", within),
+            Error::OwnerByApiKey => Self::new(
+                ProblemType::PersonRequired,
+                "Only a person who has signed in makes, changes and removes owners: no API key does.",
+            ),
             Error::ChangedMeanwhile => {
                 Self::new(ProblemType::ChangedMeanwhile, "The resource has changed since you read it.")
             }

@@ -104,6 +104,11 @@ problems! {
     InsufficientScope = FORBIDDEN "insufficient-scope", "Scope missing",
         "Create an API key with this scope, or sign in.",
         { scope: string "The missing scope." };
+    PersonRequired = FORBIDDEN "person-required", "Not for API keys",
+        "Sign in with POST /v1/sessions and send the access token of that session instead of an API key.";
+    RecentSignInRequired = FORBIDDEN "recent-sign-in-required", "Sign in again first",
+        "Sign in again, and send the request in the new session.",
+        { within_seconds: integer "Longest time since the sign-in, in seconds." };
     NameTaken = CONFLICT "name-taken", "Name already in use",
         "Choose another name.";
 
@@ -247,7 +252,7 @@ problems! {
     NotOpened = UNAUTHORIZED "not-opened", "Instance not opened",
         "Create a ticket with POST /v1/instances/{id}/tickets and open its URL.";
     CrossOrigin = FORBIDDEN "cross-origin", "Cross-origin request",
-        "Send the request from a page of the instance itself.";
+        "Send the request from a page of the platform, or of the instance itself.";
     WebsocketRequired = UPGRADE_REQUIRED "websocket-required", "WebSocket required",
         "Connect with a WebSocket client and the same Authorization header.";
     TooManyStreams = TOO_MANY_REQUESTS "too-many-streams", "Too many open streams",

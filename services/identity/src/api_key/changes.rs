@@ -2,6 +2,7 @@
 
 use auth::{Principal, Role, session_of};
 use ids::ApiKeyId;
+use jiff::Timestamp;
 use sqlx::PgConnection;
 
 use super::{
@@ -16,10 +17,17 @@ pub(super) async fn create(
     caller: &Principal,
     new: &NewApiKey,
     secret: &auth::ApiKey,
+    now: Timestamp,
 ) -> Result<ApiKey, Error> {
     authority::signed_in(tx, caller).await?;
     new.check_granted_by(caller)?;
+    // also keeps the key of the caller, if the caller is one
     store::lock_keys_of(tx, caller.user).await?;
+    let limited = match caller.api_key {
+        Some(id) => Some(new.within(&own_key(tx, caller, id).await?, now)?),
+        None => None,
+    };
+    let new = limited.as_ref().unwrap_or(new);
     if store::count(tx, caller.user).await? >= MAX_KEYS {
         return Err(Error::TooManyApiKeys { most: MAX_KEYS });
     }
@@ -29,17 +37,33 @@ pub(super) async fn create(
     })
 }
 
-/// Deletes a key of the caller, or, for owners, of their tenant.
+/// Deletes a key of the caller, or, for owners, of their tenant, with the keys that were created with it.
 pub(super) async fn delete(tx: &mut PgConnection, caller: &Principal, id: ApiKeyId) -> Result<(), Error> {
     authority::signed_in(tx, caller).await?;
     let tenant = caller.tenant.map(|(tenant, _)| tenant);
-    if !store::delete(tx, tenant, Some(caller.user), id).await? {
-        let Some((tenant, Role::Owner)) = caller.tenant else { return Err(Error::NotFound) };
-        authority::manager(tx, caller, tenant).await?;
-        scope::tenant(tx, tenant).await?;
-        if !store::delete(tx, Some(tenant), None, id).await? {
-            return Err(Error::NotFound);
+    let key = match store::find(tx, tenant, Some(caller.user), id).await? {
+        Some(key) => key,
+        None => {
+            let Some((tenant, Role::Owner)) = caller.tenant else { return Err(Error::NotFound) };
+            authority::manager(tx, caller, tenant).await?;
+            scope::tenant(tx, tenant).await?;
+            store::find(tx, Some(tenant), None, id).await?.ok_or(Error::NotFound)?
         }
+    };
+    // no key is created meanwhile
+    store::lock_keys_of(tx, key.user_id).await?;
+    let descendants = store::descendants(tx, id).await?;
+    if !store::delete(tx, key.tenant_id, Some(key.user_id), id).await? {
+        return Err(Error::NotFound);
     }
-    Ok(revocation::of_session(tx, session_of(id)).await?)
+    for ended in descendants.into_iter().chain([id]) {
+        revocation::of_session(tx, session_of(ended)).await?;
+    }
+    Ok(())
+}
+
+/// The API key of the caller.
+async fn own_key(tx: &mut PgConnection, caller: &Principal, id: ApiKeyId) -> Result<ApiKey, Error> {
+    let tenant = caller.tenant.map(|(tenant, _)| tenant);
+    store::find(tx, tenant, Some(caller.user), id).await?.ok_or(Error::SignedOut)
 }

@@ -41,6 +41,7 @@ pub(crate) async fn exchange(state: &AppState, key: &ApiKey, client: IpAddr) -> 
             other => other,
         })?,
     };
+    let creators = store::limits_of_creators(&mut tx, stored.id).await?;
     if stored.last_used_at.is_none_or(|at| at + USE_INTERVAL <= now) {
         store::record_use(&mut tx, stored.id, now, client).await?;
     }
@@ -63,5 +64,6 @@ pub(crate) async fn exchange(state: &AppState, key: &ApiKey, client: IpAddr) -> 
         access_token: subject.sign(state)?,
         expires_in: u32::try_from(seconds).map_err(anyhow::Error::from)?,
         requests_per_second: stored.requests_per_second,
+        creators,
     })
 }

@@ -55,7 +55,8 @@ async fn list_api_keys(
 ///
 /// Send the key as `Authorization: Bearer …`. It has the role that its user has in the tenant at the time, and no more
 /// than its scopes allow. The response has the key once, as `secret`; a repetition of the request has none. Keys survive a
-/// change of the password; delete those that may have leaked.
+/// change of the password; delete those that may have leaked. A key that is created with another key has no more scopes than
+/// that, expires and ends with it at the latest, and counts against its requests per second as well.
 #[utoipa::path(
     post, path = "/v1/api-keys", operation_id = "create_api_key", tag = "API keys", params(IdempotencyKey),
     request_body = NewApiKey,
@@ -74,7 +75,7 @@ async fn create_api_key(
     let mut replayed = true;
     let reply = key
         .once(state.db.user(principal.user).await?, principal.user, &new, async |tx| {
-            let created = changes::create(tx, &principal, &new, &secret).await?;
+            let created = changes::create(tx, &principal, &new, &secret, state.now()).await?;
             replayed = false;
             let location = format!("/v1/api-keys/{}", created.id);
             Ok(Reply::json(StatusCode::CREATED, &created)?.location(location))
@@ -98,8 +99,8 @@ async fn get_api_key(
     store::find(&mut tx, tenant, user, id).await?.map(Json).ok_or_else(Problem::not_found)
 }
 
-/// Deletes an API key. For its user, and for owners of its tenant. Within a second it gets 401 everywhere, and what was
-/// opened with it is closed.
+/// Deletes an API key, and the keys that were created with it. For its user, and for owners of its tenant. Within a second it
+/// gets 401 everywhere, and what was opened with it is closed.
 #[utoipa::path(
     delete, path = "/v1/api-keys/{id}", operation_id = "delete_api_key", tag = "API keys",
     params(("id" = ApiKeyId, Path, description = "API key id"), IdempotencyKey),

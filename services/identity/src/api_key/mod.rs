@@ -15,3 +15,4 @@ mod store;
 pub(crate) use exchange::exchange;
 pub(crate) use http::routes;
 pub(crate) use reconcile::run;
+pub(crate) use store::expiry;

@@ -27,9 +27,12 @@ pub(super) struct ApiKey {
     pub(super) user_id: UserId,
     /// The tenant for which the key acts; null for an administrator's key for no tenant.
     pub(super) tenant_id: Option<TenantId>,
+    /// The API key with which this one was created, and with which it ends; null if a person created it.
+    pub(super) created_by_key: Option<ApiKeyId>,
     /// What the key may be used for.
     pub(super) scopes: Vec<Scope>,
-    /// Requests per second, at most, besides the limits of the user; null if there is no such limit.
+    /// Requests per second, at most, besides the limits of the user and of the keys that led to this one; null if there is no
+    /// such limit.
     pub(super) requests_per_second: Option<u32>,
     /// The first characters of the key.
     pub(super) hint: String,
@@ -53,10 +56,10 @@ pub(super) struct NewApiKey {
     pub(super) name: String,
     /// What the key may be used for: at least one scope. `…:write` includes `…:read`.
     pub(super) scopes: Vec<Scope>,
-    /// When the key expires: at least a minute from now (default: never).
+    /// When the key expires: at least a minute from now (default: never, or with the API key that creates it).
     #[serde(default)]
     pub(super) expires_at: Option<Timestamp>,
-    /// Requests per second, at most: 1 to 10,000 (default: only the limits of the user).
+    /// Requests per second, at most: 1 to 10,000 (default: only the limits of the user, or those of the API key that creates it).
     #[serde(default)]
     pub(super) requests_per_second: Option<u32>,
 }
@@ -93,6 +96,32 @@ impl NewApiKey {
             return Err(Error::invalid("/scopes", "platform scopes are for platform administrators"));
         }
         Ok(())
+    }
+
+    /// Returns the key with the limits of the one with which it is created, where it has none of its own.
+    ///
+    /// # Errors
+    /// If it would last longer, or could do more in a second.
+    pub(super) fn within(&self, creator: &ApiKey, now: Timestamp) -> Result<Self, Error> {
+        let expires_at = match (self.expires_at, creator.expires_at) {
+            (Some(own), Some(end)) if own > end => {
+                let detail = format!("must not be after {end}, when the API key that creates it expires");
+                return Err(Error::invalid("/expires_at", detail));
+            }
+            (own, end) => own.or(end),
+        };
+        if expires_at.is_some_and(|at| at.duration_since(now) < SHORTEST_LIFE) {
+            let detail = "the API key that creates it expires in less than a minute";
+            return Err(Error::invalid("/expires_at", detail));
+        }
+        let requests_per_second = match (self.requests_per_second, creator.requests_per_second) {
+            (Some(own), Some(most)) if own > most => {
+                let detail = format!("must be at most {most}, as for the API key that creates it");
+                return Err(Error::invalid("/requests_per_second", detail));
+            }
+            (own, most) => own.or(most),
+        };
+        Ok(Self { expires_at, requests_per_second, ..self.clone() })
     }
 }
 
@@ -131,6 +160,42 @@ mod tests {
             api_key: None,
             issued_at: at(0),
             expires_at: at(600),
+        }
+    }
+
+    #[test]
+    fn a_key_has_the_limits_of_the_one_that_creates_it() {
+        let key = |expires_at, requests_per_second| ApiKey {
+            id: ApiKeyId::new(),
+            name: "ci".to_owned(),
+            user_id: UserId::new(),
+            tenant_id: None,
+            created_by_key: None,
+            scopes: Vec::new(),
+            requests_per_second,
+            hint: String::new(),
+            secret: None,
+            created_at: at(0),
+            expires_at,
+            last_used_at: None,
+            last_used_from: None,
+        };
+        let made = |own: (Option<i64>, Option<u32>), of: (Option<i64>, Option<u32>)| {
+            let (expires_at, requests_per_second) = (own.0.map(at), own.1);
+            let new = NewApiKey { expires_at, requests_per_second, ..new("usage:read") };
+            let made = new.within(&key(of.0.map(at), of.1), at(0)).ok()?;
+            Some((made.expires_at.map(|end| end.as_second() - at(0).as_second()), made.requests_per_second))
+        };
+        for (own, of, expected) in [
+            ((None, None), (None, None), Some((None, None))),
+            ((Some(100), Some(5)), (None, None), Some((Some(100), Some(5)))),
+            ((None, None), (Some(100), Some(5)), Some((Some(100), Some(5)))),
+            ((Some(99), Some(4)), (Some(100), Some(5)), Some((Some(99), Some(4)))),
+            ((Some(101), None), (Some(100), None), None),
+            ((None, Some(6)), (None, Some(5)), None),
+            ((None, None), (Some(59), None), None),
+        ] {
+            assert_eq!(made(own, of), expected, "{own:?} of {of:?}");
         }
     }
 

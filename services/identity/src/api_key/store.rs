@@ -9,12 +9,14 @@ use jiff::Timestamp;
 use sqlx::PgConnection;
 
 use super::model::{ApiKey, NewApiKey};
+use crate::token_exchange::KeyLimit;
 
 struct Row {
     id: ApiKeyId,
     name: String,
     user_id: UserId,
     tenant_id: Option<TenantId>,
+    created_by_key: Option<ApiKeyId>,
     scopes: Vec<String>,
     requests_per_second: Option<i32>,
     hint: String,
@@ -40,6 +42,7 @@ impl From<Row> for ApiKey {
             name: row.name,
             user_id: row.user_id,
             tenant_id: row.tenant_id,
+            created_by_key: row.created_by_key,
             scopes: known(&row.scopes),
             requests_per_second: rate(row.requests_per_second),
             hint: row.hint,
@@ -63,10 +66,11 @@ pub(super) async fn insert(
     let scopes: Vec<String> = scopes.iter().map(|scope| scope.name().to_owned()).collect();
     let row = sqlx::query_as!(
         Row,
-        "insert into api_keys (id, tenant_id, user_id, name, secret_hash, hint, scopes, requests_per_second, expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-         returning id, name, user_id, tenant_id, scopes, requests_per_second, hint, created_at, expires_at, last_used_at,
-                   last_used_from",
+        "insert into api_keys (id, tenant_id, user_id, name, secret_hash, hint, scopes, requests_per_second, expires_at,
+                               created_by_key)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+         returning id, name, user_id, tenant_id, created_by_key, scopes, requests_per_second, hint, created_at, expires_at,
+                   last_used_at, last_used_from",
         ApiKeyId::new() as ApiKeyId,
         caller.tenant.map(|(tenant, _)| tenant) as Option<TenantId>,
         caller.user as UserId,
@@ -76,6 +80,7 @@ pub(super) async fn insert(
         &scopes,
         new.requests_per_second.and_then(|rate| i32::try_from(rate).ok()),
         new.expires_at.map(jiff_sqlx::Timestamp::from) as Option<jiff_sqlx::Timestamp>,
+        caller.api_key as Option<ApiKeyId>,
     )
     .fetch_one(conn)
     .await?;
@@ -92,8 +97,8 @@ pub(super) async fn list(
 ) -> sqlx::Result<Vec<ApiKey>> {
     let rows = sqlx::query_as!(
         Row,
-        "select id, name, user_id, tenant_id, scopes, requests_per_second, hint, created_at, expires_at, last_used_at,
-                last_used_from
+        "select id, name, user_id, tenant_id, created_by_key, scopes, requests_per_second, hint, created_at, expires_at,
+                last_used_at, last_used_from
          from api_keys
          where tenant_id is not distinct from $1 and ($2::uuid is null or user_id = $2)
            and ($3::uuid is null or id > $3)
@@ -117,8 +122,8 @@ pub(super) async fn find(
 ) -> sqlx::Result<Option<ApiKey>> {
     let row = sqlx::query_as!(
         Row,
-        "select id, name, user_id, tenant_id, scopes, requests_per_second, hint, created_at, expires_at, last_used_at,
-                last_used_from
+        "select id, name, user_id, tenant_id, created_by_key, scopes, requests_per_second, hint, created_at, expires_at,
+                last_used_at, last_used_from
          from api_keys
          where id = $3 and tenant_id is not distinct from $1 and ($2::uuid is null or user_id = $2)",
         tenant as Option<TenantId>,
@@ -147,6 +152,48 @@ pub(super) async fn delete(
     .execute(conn)
     .await
     .map(|done| done.rows_affected() == 1)
+}
+
+/// Returns the keys that were created with a key, and with those, as far as the transaction sees them.
+pub(super) async fn descendants(conn: &mut PgConnection, id: ApiKeyId) -> sqlx::Result<Vec<ApiKeyId>> {
+    sqlx::query_scalar!(
+        "with recursive created as (
+             select id from api_keys where created_by_key = $1
+             union all
+             select k.id from api_keys k join created c on k.created_by_key = c.id
+         )
+         select id as \"id!: ApiKeyId\" from created",
+        id as ApiKeyId,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Returns the limits of the keys that led to a key, of the nearest first. The transaction must be in the scope of its user.
+pub(super) async fn limits_of_creators(conn: &mut PgConnection, id: ApiKeyId) -> sqlx::Result<Vec<KeyLimit>> {
+    let rows = sqlx::query!(
+        "with recursive creators as (
+             select created_by_key as id, 1 as distance from api_keys where id = $1
+             union all
+             select k.created_by_key, c.distance + 1 from api_keys k join creators c on k.id = c.id
+         )
+         select k.id as \"id!: ApiKeyId\", k.requests_per_second as \"rate!\"
+         from creators c join api_keys k on k.id = c.id
+         where k.requests_per_second is not null order by c.distance",
+        id as ApiKeyId,
+    )
+    .fetch_all(conn)
+    .await?;
+    let limit = |id, stored| Some(KeyLimit { api_key_id: id, requests_per_second: rate(Some(stored))? });
+    Ok(rows.into_iter().filter_map(|row| limit(row.id, row.rate)).collect())
+}
+
+/// Returns when a key expires. The transaction must be in the scope of its user.
+pub(crate) async fn expiry(conn: &mut PgConnection, id: ApiKeyId) -> sqlx::Result<Option<Timestamp>> {
+    let expiry = sqlx::query_scalar!("select expires_at from api_keys where id = $1", id as ApiKeyId)
+        .fetch_optional(conn)
+        .await?;
+    Ok(expiry.flatten().map(jiff_sqlx::Timestamp::to_jiff))
 }
 
 /// Lets one transaction at a time add keys of the user. Held until the transaction ends.

@@ -10,7 +10,7 @@ use super::{
     store,
 };
 use crate::{
-    authority,
+    api_key, authority,
     error::Error,
     membership::{self, Membership},
     tenant::{self, TenantState},
@@ -26,11 +26,17 @@ pub(super) async fn invite(
     now: Timestamp,
 ) -> Result<Invitation, Error> {
     authority::manager(tx, caller, tenant).await?;
+    authority::owner_by_person(caller, &[new.role])?;
     if membership::has_member_with_email(tx, tenant, &new.email).await? {
         return Err(Error::AlreadyAMember);
     }
     store::delete_expired_of_tenant(tx, tenant, now).await?;
-    let invitation = store::put(tx, tenant, caller.user, new, now + LIFETIME).await?;
+    let key_ends = match caller.api_key {
+        Some(key) => api_key::expiry(tx, key).await?,
+        None => None,
+    };
+    let expires_at = key_ends.map_or(now + LIFETIME, |end| end.min(now + LIFETIME));
+    let invitation = store::put(tx, tenant, caller, new, expires_at).await?;
     if store::count(tx, tenant, now).await? > MAX_OPEN {
         return Err(Error::TooManyInvitations { most: MAX_OPEN });
     }

@@ -48,7 +48,8 @@ async fn list_invitations(
 ///
 /// The response is the same whether or not the address has an account; the person finds the invitation at
 /// `/v1/me/invitations` once they sign in. Repeating the invitation of an address sets its role and prolongs it. It is
-/// void while its inviter is neither an owner nor an administrator. At most 100 invitations of a tenant are open.
+/// void while its inviter is neither an owner nor an administrator. That of an API key makes no owner, and ends with the key.
+/// At most 100 invitations of a tenant are open.
 #[utoipa::path(
     post, path = "/v1/tenants/{id}/invitations", operation_id = "create_invitation", tag = "tenants",
     params(
@@ -59,7 +60,7 @@ async fn list_invitations(
     responses(
         (status = 201, description = "The invitation", body = Invitation),
     ),
-    extensions(("x-problems" = json!([ProblemType::AlreadyAMember, ProblemType::TooManyInvitations]))),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::AlreadyAMember, ProblemType::TooManyInvitations]))),
 )]
 async fn create_invitation(
     State(state): State<AppState>,

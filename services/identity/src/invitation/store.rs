@@ -1,8 +1,8 @@
 //! The table of invitations. Row-level security: a transaction sees the invitations of `atelier.tenant`, and sees and
 //! declines those to the address of `atelier.user`.
 
-use auth::Role;
-use ids::{InvitationId, TenantId, UserId};
+use auth::{Principal, Role};
+use ids::{ApiKeyId, InvitationId, TenantId, UserId};
 use jiff::Timestamp;
 use sqlx::PgConnection;
 
@@ -35,22 +35,24 @@ pub(super) async fn list(
 pub(super) async fn put(
     conn: &mut PgConnection,
     tenant: TenantId,
-    invited_by: UserId,
+    inviter: &Principal,
     new: &NewInvitation,
     expires_at: Timestamp,
 ) -> sqlx::Result<Invitation> {
     sqlx::query_as!(
         Invitation,
-        "insert into invitations (id, tenant_id, email, role, invited_by, expires_at)
-         values ($1, $2, $3, $4, $5, $6)
+        "insert into invitations (id, tenant_id, email, role, invited_by, created_by_key, expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7)
          on conflict (tenant_id, lower(email)) do update set
-             role = excluded.role, invited_by = excluded.invited_by, expires_at = excluded.expires_at
+             role = excluded.role, invited_by = excluded.invited_by, created_by_key = excluded.created_by_key,
+             expires_at = excluded.expires_at
          returning id, email, role, invited_by, created_at, expires_at",
         InvitationId::new() as InvitationId,
         tenant as TenantId,
         new.email,
         new.role as Role,
-        invited_by as UserId,
+        inviter.user as UserId,
+        inviter.api_key as Option<ApiKeyId>,
         jiff_sqlx::Timestamp::from(expires_at),
     )
     .fetch_one(conn)

@@ -26,6 +26,7 @@ pub(super) async fn add(
     if authority::manager(tx, caller, tenant).await? == Manager::Owner {
         return Err(Error::InvitationRequired);
     }
+    authority::owner_by_person(caller, &[new.role])?;
     let found = user::find(tx, new.user_id).await?;
     let user = found.ok_or_else(|| Error::invalid("/user_id", "user not found"))?.id;
     if !store::insert(tx, tenant, user, new.role).await? {
@@ -48,6 +49,7 @@ pub(super) async fn change_role(
 ) -> Result<Member, Problem> {
     authority::manager(tx, caller, tenant).await?;
     let member = find(tx, tenant, user).await?;
+    authority::owner_by_person(caller, &[member.role, role])?;
     if_match.check(member.generation)?;
     member.check_owner_remains(tenant, Some(role), store::count_owners(tx, tenant).await?)?;
     if !store::update(tx, tenant, user, member.generation, role).await? {
@@ -68,6 +70,7 @@ pub(super) async fn remove(
 ) -> Result<(), Error> {
     authority::manager(tx, caller, tenant).await?;
     let member = find(tx, tenant, user).await?;
+    authority::owner_by_person(caller, &[member.role])?;
     member.check_owner_remains(tenant, None, store::count_owners(tx, tenant).await?)?;
     store::delete(tx, tenant, user).await?;
     store::remember_removal(tx, tenant, user).await?;

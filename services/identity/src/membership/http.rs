@@ -109,7 +109,7 @@ async fn get_member(
     responses(
         (status = 201, description = "The member", body = Member),
     ),
-    extensions(("x-problems" = json!([ProblemType::AlreadyAMember]))),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::AlreadyAMember]))),
 )]
 async fn add_member(
     State(state): State<AppState>,
@@ -126,7 +126,8 @@ async fn add_member(
     .await
 }
 
-/// Changes the role of a member. For owners and administrators. The last owner must remain one.
+/// Changes the role of a member. For owners and administrators. The last owner must remain one. API keys neither make nor
+/// change owners.
 #[utoipa::path(
     patch, path = "/v1/tenants/{id}/members/{user_id}", operation_id = "update_member", tag = "tenants",
     params(
@@ -139,7 +140,7 @@ async fn add_member(
     responses(
         (status = 200, description = "The changed member", body = Member),
     ),
-    extensions(("x-problems" = json!([ProblemType::LastOwner]))),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::LastOwner]))),
 )]
 async fn update_member(
     State(state): State<AppState>,
@@ -168,7 +169,7 @@ async fn update_member(
     responses(
         (status = 204, description = "Removed"),
     ),
-    extensions(("x-problems" = json!([ProblemType::LastOwner]))),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::LastOwner]))),
 )]
 async fn remove_member(
     State(state): State<AppState>,

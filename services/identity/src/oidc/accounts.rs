@@ -1,7 +1,7 @@
 //! The caller's linked accounts over HTTP.
 
 use api::{IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply, audit};
-use auth::User;
+use auth::{Person, User};
 use axum::{
     extract::State,
     http::{HeaderMap, StatusCode, header},
@@ -51,19 +51,19 @@ async fn list_linked_accounts(
 /// Begins to link an account of a provider to the caller's user, for browsers: send the browser to the `url` of the response,
 /// within ten minutes. The provider sends it back to `redeem_sign_in`, which links the account with which the person has
 /// signed in there, if the caller's session has not ended meanwhile. Stores nothing, and needs no `Idempotency-Key`; the
-/// response sets a cookie. API keys cannot link accounts.
+/// response sets a cookie. The person has to have signed in within the last minutes; API keys link no accounts.
 #[utoipa::path(
     post, path = "/v1/me/linked-accounts", operation_id = "start_account_link", tag = "linked accounts",
     request_body = NewAccountLink,
     responses((status = 200, description = "Where to send the browser", body = AccountLink)),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::RecentSignInRequired]))),
 )]
 async fn start_account_link(
     State(state): State<AppState>,
-    User(principal): User,
+    person: Person,
     request: audit::Request,
     Json(new): Json<NewAccountLink>,
 ) -> Result<(HeaderMap, Json<AccountLink>), Problem> {
-    let intent = LinkIntent::of(&principal)?;
     let provider = state.oidc.find(&new.provider);
     let provider = provider.ok_or_else(|| Problem::invalid_field("/provider", "is not a provider"))?;
     let return_to = new.return_to.as_deref().unwrap_or("/");
@@ -71,11 +71,11 @@ async fn start_account_link(
         return Err(Problem::invalid_field("/return_to", "must be a path of this platform"));
     }
     let mut attempt = SignInAttempt::begin(&provider.config.id, return_to, state.now())?;
-    attempt.link = Some(intent);
+    attempt.link = Some(LinkIntent::of(&person));
     let url = provider.authorization_url(&attempt).await;
     let url = url.map_err(|error| Problem::unavailable("The sign-in provider", error))?;
-    let mut tx = state.db.user(principal.user).await?;
-    authority::signed_in(&mut tx, &principal).await?;
+    let mut tx = state.db.user(person.principal.user).await?;
+    authority::signed_in_recently(&state, &mut tx, &person).await?;
     request.record(&mut tx, StatusCode::OK, None, &new).await?;
     tx.commit().await?;
     let mut headers = session::not_stored();
@@ -88,16 +88,17 @@ async fn start_account_link(
     delete, path = "/v1/me/linked-accounts/{id}", operation_id = "delete_linked_account", tag = "linked accounts",
     params(("id" = LinkedAccountId, Path, description = "Linked account id"), IdempotencyKey),
     responses((status = 204, description = "Removed")),
-    extensions(("x-problems" = json!([ProblemType::LastSignInMethod]))),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::RecentSignInRequired, ProblemType::LastSignInMethod]))),
 )]
 async fn delete_linked_account(
     State(state): State<AppState>,
-    User(principal): User,
+    person: Person,
     Path(id): Path<LinkedAccountId>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
-    key.once(state.db.user(principal.user).await?, principal.user, &(), async |tx| {
-        link::unlink(&state, tx, &principal, id).await?;
+    let user = person.principal.user;
+    key.once(state.db.user(user).await?, user, &(), async |tx| {
+        link::unlink(&state, tx, &person, id).await?;
         Ok(Reply::no_content())
     })
     .await

@@ -24,15 +24,9 @@ pub(super) struct LinkIntent {
 }
 
 impl LinkIntent {
-    /// The intent of a caller with a session.
-    ///
-    /// # Errors
-    /// If the caller is an API key: an account lets a person in.
-    pub(super) fn of(caller: &auth::Principal) -> Result<Self, Error> {
-        match caller.api_key {
-            None => Ok(Self { user: caller.user, session: caller.session.ok_or(Error::SignedOut)? }),
-            Some(_) => Err(Error::SessionRequired),
-        }
+    /// The intent of a person.
+    pub(super) fn of(person: &auth::Person) -> Self {
+        Self { user: person.principal.user, session: person.session }
     }
 }
 
@@ -76,13 +70,14 @@ pub(super) async fn link(
 pub(super) async fn unlink(
     state: &AppState,
     tx: &mut PgConnection,
-    caller: &auth::Principal,
+    caller: &auth::Person,
     id: LinkedAccountId,
 ) -> Result<(), Error> {
-    authority::signed_in(tx, caller).await?;
-    user::lock_ways_to_sign_in(tx, caller.user).await?;
-    if !store::delete(tx, caller.user, id).await? {
+    authority::signed_in_recently(state, tx, caller).await?;
+    let user = caller.principal.user;
+    user::lock_ways_to_sign_in(tx, user).await?;
+    if !store::delete(tx, user, id).await? {
         return Err(Error::NotFound);
     }
-    user::check_can_sign_in(state, tx, caller.user).await
+    user::check_can_sign_in(state, tx, user).await
 }

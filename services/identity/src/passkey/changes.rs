@@ -1,8 +1,8 @@
 //! Changes of passkeys, each within the transaction of its request.
 
 use api::{IfMatch, Problem};
-use auth::Principal;
-use ids::{PasskeyId, SessionId, UserId};
+use auth::{Person, Principal};
+use ids::{PasskeyId, UserId};
 use sqlx::PgConnection;
 
 use super::{
@@ -16,17 +16,17 @@ use crate::{authority, error::Error, scope, state::AppState, user};
 pub(super) async fn begin(
     state: &AppState,
     tx: &mut PgConnection,
-    caller: &Principal,
+    caller: &Person,
     relying_party: &RelyingParty,
 ) -> Result<PasskeyChallenge, Error> {
-    let session = session_of(caller)?;
-    authority::signed_in(tx, caller).await?;
-    let known = store::credential_ids(tx, caller.user).await?;
+    authority::signed_in_recently(state, tx, caller).await?;
+    let id = caller.principal.user;
+    let known = store::credential_ids(tx, id).await?;
     check_count(known.len())?;
-    let user = user::find(tx, caller.user).await?.ok_or(Error::UserDeleted)?;
+    let user = user::find(tx, id).await?.ok_or(Error::UserDeleted)?;
     let challenge = relying_party.begin_registration(&user, known)?;
     let expires_at = state.now() + CHALLENGE_LIFETIME;
-    store::put_registration(tx, caller.user, session, &challenge, expires_at).await?;
+    store::put_registration(tx, id, caller.session, &challenge, expires_at).await?;
     Ok(PasskeyChallenge { public_key: challenge.options, expires_at })
 }
 
@@ -34,15 +34,14 @@ pub(super) async fn begin(
 pub(super) async fn create(
     state: &AppState,
     tx: &mut PgConnection,
-    caller: &Principal,
+    Person { principal: caller, session }: &Person,
     relying_party: &RelyingParty,
     new: &NewPasskey,
 ) -> Result<Passkey, Error> {
-    let session = session_of(caller)?;
     authority::signed_in(tx, caller).await?;
     let hash = answered(&new.credential.response.client_data_json);
     let hash = hash.ok_or_else(|| refused("has no challenge"))?;
-    let kept = store::take_registration(tx, caller.user, session, &hash, state.now()).await?;
+    let kept = store::take_registration(tx, caller.user, *session, &hash, state.now()).await?;
     let kept = kept.ok_or_else(|| {
         refused("answers no challenge of this session, or one that has expired or was answered before")
     })?;
@@ -75,15 +74,16 @@ pub(super) async fn rename(
 pub(super) async fn delete(
     state: &AppState,
     tx: &mut PgConnection,
-    caller: &Principal,
+    caller: &Person,
     id: PasskeyId,
 ) -> Result<(), Error> {
-    authority::signed_in(tx, caller).await?;
-    user::lock_ways_to_sign_in(tx, caller.user).await?;
-    if !store::delete(tx, caller.user, id).await? {
+    authority::signed_in_recently(state, tx, caller).await?;
+    let user = caller.principal.user;
+    user::lock_ways_to_sign_in(tx, user).await?;
+    if !store::delete(tx, user, id).await? {
         return Err(Error::NotFound);
     }
-    user::check_can_sign_in(state, tx, caller.user).await
+    user::check_can_sign_in(state, tx, user).await
 }
 
 /// Deletes all passkeys of a user who has lost them.
@@ -92,14 +92,6 @@ pub(super) async fn reset(tx: &mut PgConnection, caller: &Principal, user: UserI
     user::find(tx, user).await?.ok_or(Error::NotFound)?;
     scope::user(tx, user).await?;
     Ok(store::delete_all(tx, user).await?)
-}
-
-/// A passkey lets a person in. An API key, which a person may have given away, adds none.
-fn session_of(caller: &Principal) -> Result<SessionId, Error> {
-    match caller.api_key {
-        None => caller.session.ok_or(Error::SignedOut),
-        Some(_) => Err(Error::SessionRequired),
-    }
 }
 
 fn check_count(passkeys: usize) -> Result<(), Error> {

@@ -1,7 +1,7 @@
 //! The caller's passkeys over HTTP.
 
 use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
-use auth::{Admin, User};
+use auth::{AdminPerson, Person, User};
 use axum::{extract::State, http::StatusCode};
 use ids::{PasskeyId, UserId};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -58,10 +58,11 @@ async fn get_passkey(
     params(("id" = PasskeyId, Path, description = "Passkey id"), IfMatch, IdempotencyKey),
     request_body = PasskeyChange,
     responses((status = 200, description = "The renamed passkey", body = Passkey)),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired]))),
 )]
 async fn update_passkey(
     State(state): State<AppState>,
-    User(principal): User,
+    Person { principal, .. }: Person,
     Path(id): Path<PasskeyId>,
     key: IdempotencyKey,
     if_match: IfMatch,
@@ -80,16 +81,17 @@ async fn update_passkey(
     delete, path = "/v1/me/passkeys/{id}", operation_id = "delete_passkey", tag = "passkeys",
     params(("id" = PasskeyId, Path, description = "Passkey id"), IdempotencyKey),
     responses((status = 204, description = "Deleted")),
-    extensions(("x-problems" = json!([ProblemType::LastSignInMethod]))),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::RecentSignInRequired, ProblemType::LastSignInMethod]))),
 )]
 async fn delete_passkey(
     State(state): State<AppState>,
-    User(principal): User,
+    person: Person,
     Path(id): Path<PasskeyId>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
-    key.once(state.db.user(principal.user).await?, principal.user, &(), async |tx| {
-        changes::delete(&state, tx, &principal, id).await?;
+    let user = person.principal.user;
+    key.once(state.db.user(user).await?, user, &(), async |tx| {
+        changes::delete(&state, tx, &person, id).await?;
         Ok(Reply::no_content())
     })
     .await
@@ -100,10 +102,11 @@ async fn delete_passkey(
     delete, path = "/v1/users/{id}/passkeys", operation_id = "reset_passkeys", tag = "passkeys",
     params(("id" = UserId, Path, description = "User id"), IdempotencyKey),
     responses((status = 204, description = "The user has no passkeys")),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired]))),
 )]
 async fn reset_passkeys(
     State(state): State<AppState>,
-    Admin(principal): Admin,
+    AdminPerson(principal): AdminPerson,
     Path(id): Path<UserId>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {

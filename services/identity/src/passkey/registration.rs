@@ -1,7 +1,7 @@
 //! Registering passkeys over HTTP.
 
 use api::{IdempotencyKey, Json, Problem, ProblemType, Reply};
-use auth::User;
+use auth::Person;
 use axum::{extract::State, http::StatusCode};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -16,22 +16,22 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// Begins the registration of a passkey: returns options for `navigator.credentials.create()`. Finish it with
-/// `create_passkey` in the same session, within five minutes. A session has one registration at a time. API keys cannot
-/// register passkeys.
+/// `create_passkey` in the same session, within five minutes. A session has one registration at a time. The person
+/// has to have signed in within the last minutes; API keys register none.
 #[utoipa::path(
     post, path = "/v1/me/passkey-registrations", operation_id = "create_passkey_registration", tag = "passkeys",
     params(IdempotencyKey),
     responses((status = 201, description = "The options", body = PasskeyChallenge)),
-    extensions(("x-problems" = json!([ProblemType::PasskeysDisabled, ProblemType::TooManyPasskeys]))),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::RecentSignInRequired, ProblemType::PasskeysDisabled, ProblemType::TooManyPasskeys]))),
 )]
 async fn create_passkey_registration(
     State(state): State<AppState>,
-    User(principal): User,
+    person: Person,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
-    let relying_party = state.relying_party()?;
-    key.once(state.db.user(principal.user).await?, principal.user, &(), async |tx| {
-        let challenge = changes::begin(&state, tx, &principal, relying_party).await?;
+    let (relying_party, user) = (state.relying_party()?, person.principal.user);
+    key.once(state.db.user(user).await?, user, &(), async |tx| {
+        let challenge = changes::begin(&state, tx, &person, relying_party).await?;
         Reply::json(StatusCode::CREATED, &challenge)
     })
     .await
@@ -42,18 +42,18 @@ async fn create_passkey_registration(
     post, path = "/v1/me/passkeys", operation_id = "create_passkey", tag = "passkeys", params(IdempotencyKey),
     request_body = NewPasskey,
     responses((status = 201, description = "The passkey", body = Passkey)),
-    extensions(("x-problems" = json!([ProblemType::PasskeysDisabled, ProblemType::TooManyPasskeys]))),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::PasskeysDisabled, ProblemType::TooManyPasskeys]))),
 )]
 async fn create_passkey(
     State(state): State<AppState>,
-    User(principal): User,
+    person: Person,
     key: IdempotencyKey,
     Json(new): Json<NewPasskey>,
 ) -> Result<Reply, Problem> {
     check_name(&new.name)?;
-    let relying_party = state.relying_party()?;
-    key.once(state.db.user(principal.user).await?, principal.user, &new, async |tx| {
-        let passkey = changes::create(&state, tx, &principal, relying_party, &new).await?;
+    let (relying_party, user) = (state.relying_party()?, person.principal.user);
+    key.once(state.db.user(user).await?, user, &new, async |tx| {
+        let passkey = changes::create(&state, tx, &person, relying_party, &new).await?;
         let location = format!("/v1/me/passkeys/{}", passkey.id);
         Ok(Reply::json(StatusCode::CREATED, &passkey)?.etag(passkey.generation).location(location))
     })

@@ -63,5 +63,10 @@ pub(crate) async fn exchange(
         api_key: None,
         expires_at: now.as_second() + i64::from(seconds),
     };
-    Ok(TokenGrant { access_token: subject.sign(state)?, expires_in: seconds, requests_per_second: None })
+    Ok(TokenGrant {
+        access_token: subject.sign(state)?,
+        expires_in: seconds,
+        requests_per_second: None,
+        creators: Vec::new(),
+    })
 }

@@ -1,7 +1,7 @@
 //! The caller's own sessions over HTTP. Signing out needs no `Idempotency-Key`: it can be repeated.
 
-use api::{Json, Page, PageParams, Path, Problem, Query, audit};
-use auth::{Principal, User};
+use api::{Json, Page, PageParams, Path, Problem, ProblemType, Query, audit};
+use auth::{Person, Principal, User};
 use axum::{
     extract::State,
     http::{HeaderName, HeaderValue, StatusCode, header},
@@ -65,15 +65,6 @@ async fn list_sessions(
 
 type SignedOut = (StatusCode, [(HeaderName, HeaderValue); 1]);
 
-/// An API key is not a session, and ends no session that a person has opened.
-fn require_session(caller: &Principal) -> Result<(), Problem> {
-    if caller.api_key.is_none() {
-        return Ok(());
-    }
-    Err(Problem::forbidden("An API key has no session to sign out of.")
-        .next("Delete the key with DELETE /v1/api-keys/{id}."))
-}
-
 /// Records a sign-out in the audit log of the tenant for which the caller acts.
 async fn record(tx: &mut Tx, request: &audit::Request, caller: &Principal) -> Result<(), Problem> {
     if let Some((tenant, _)) = caller.tenant {
@@ -87,14 +78,14 @@ async fn record(tx: &mut Tx, request: &audit::Request, caller: &Principal) -> Re
 #[utoipa::path(
     delete, path = "/v1/sessions", operation_id = "end_all_sessions", tag = "sessions",
     responses((status = 204, description = "All sessions have ended")),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired]))),
 )]
 async fn end_all_sessions(
     State(state): State<AppState>,
-    User(principal): User,
+    Person { principal, .. }: Person,
     cookie: Cookie,
     request: audit::Request,
 ) -> Result<SignedOut, Problem> {
-    require_session(&principal)?;
     let mut tx = state.db.user(principal.user).await?;
     store::end_all(&mut tx, principal.user, None, EndReason::SignedOut).await?;
     record(&mut tx, &request, &principal).await?;
@@ -108,21 +99,19 @@ async fn end_all_sessions(
     delete, path = "/v1/sessions/current", operation_id = "end_session", tag = "sessions",
     responses(
         (status = 204, description = "The session has ended"),
-    )
+    ),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired]))),
 )]
 async fn end_session(
     State(state): State<AppState>,
-    User(principal): User,
+    Person { principal, session }: Person,
     cookie: Cookie,
     request: audit::Request,
 ) -> Result<SignedOut, Problem> {
-    require_session(&principal)?;
-    if let Some(session) = principal.session {
-        let mut tx = state.db.user(principal.user).await?;
-        store::end(&mut tx, session, EndReason::SignedOut).await?;
-        record(&mut tx, &request, &principal).await?;
-        tx.commit().await?;
-    }
+    let mut tx = state.db.user(principal.user).await?;
+    store::end(&mut tx, session, EndReason::SignedOut).await?;
+    record(&mut tx, &request, &principal).await?;
+    tx.commit().await?;
     Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, cookie.clear()?)]))
 }
 
@@ -131,14 +120,14 @@ async fn end_session(
     delete, path = "/v1/sessions/{id}", operation_id = "end_session_by_id", tag = "sessions",
     params(("id" = SessionId, Path, description = "Session id")),
     responses((status = 204, description = "The session has ended")),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired]))),
 )]
 async fn end_session_by_id(
     State(state): State<AppState>,
-    User(principal): User,
+    Person { principal, .. }: Person,
     Path(id): Path<SessionId>,
     request: audit::Request,
 ) -> Result<StatusCode, Problem> {
-    require_session(&principal)?;
     let mut tx = state.db.user(principal.user).await?;
     if !store::exists(&mut tx, principal.user, id).await? {
         return Err(Problem::not_found());

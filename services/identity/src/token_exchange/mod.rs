@@ -5,4 +5,4 @@ mod http;
 mod model;
 
 pub(crate) use http::routes;
-pub(crate) use model::TokenGrant;
+pub(crate) use model::{KeyLimit, TokenGrant};

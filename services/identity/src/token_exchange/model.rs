@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use ids::ApiKeyId;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -27,4 +28,15 @@ pub(crate) struct TokenGrant {
     pub(crate) expires_in: u32,
     /// Requests per second that the credential may make, at most, or null.
     pub(crate) requests_per_second: Option<u32>,
+    /// The limits of the API keys that led to the key, against which its requests count as well.
+    pub(crate) creators: Vec<KeyLimit>,
+}
+
+/// The limit of an API key.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct KeyLimit {
+    /// The key.
+    pub(crate) api_key_id: ApiKeyId,
+    /// Requests per second that it and the keys that were created with it may make together, at most.
+    pub(crate) requests_per_second: u32,
 }

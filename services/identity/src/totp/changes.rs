@@ -1,6 +1,6 @@
 //! Changes of the factor, each within the transaction of its request.
 
-use auth::Principal;
+use auth::{Person, Principal};
 use ids::UserId;
 use sqlx::PgConnection;
 
@@ -11,12 +11,13 @@ use crate::{authority, error::Error, scope, state::AppState};
 pub(super) async fn enrol(
     state: &AppState,
     tx: &mut PgConnection,
-    caller: &Principal,
+    caller: &Person,
     secret: &[u8],
 ) -> Result<(), Error> {
-    authority::signed_in(tx, caller).await?;
-    let encrypted = state.cipher.encrypt(secret, &check::context(caller.user))?;
-    if store::put(tx, caller.user, &encrypted).await? { Ok(()) } else { Err(Error::TotpEnabled) }
+    authority::signed_in_recently(state, tx, caller).await?;
+    let user = caller.principal.user;
+    let encrypted = state.cipher.encrypt(secret, &check::context(user))?;
+    if store::put(tx, user, &encrypted).await? { Ok(()) } else { Err(Error::TotpEnabled) }
 }
 
 /// Requires codes from now on, if the first one is right. `codes` are the recovery codes.

@@ -1,7 +1,7 @@
 //! The caller's second factor over HTTP.
 
 use api::{IdempotencyKey, Json, Path, Problem, ProblemType, Reply};
-use auth::{Admin, User};
+use auth::{AdminPerson, Person, User};
 use axum::{extract::State, http::StatusCode};
 use ids::UserId;
 use serde_json::json;
@@ -39,21 +39,21 @@ async fn get_totp(State(state): State<AppState>, User(principal): User) -> Resul
 #[utoipa::path(
     post, path = "/v1/me/totp", operation_id = "create_totp", tag = "users", params(IdempotencyKey),
     responses((status = 201, description = "The secret", body = TotpSecret)),
-    extensions(("x-problems" = json!([ProblemType::TotpEnabled]))),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::RecentSignInRequired, ProblemType::TotpEnabled]))),
 )]
 async fn create_totp(
     State(state): State<AppState>,
-    User(principal): User,
+    person: Person,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {
     let mut tx = state.db.platform().await?;
-    let email = user::find(&mut tx, principal.user).await?.ok_or(Error::UserDeleted)?.email;
+    let email = user::find(&mut tx, person.principal.user).await?.ok_or(Error::UserDeleted)?.email;
     tx.commit().await?;
     let secret = model::new_secret()?;
     let mut replayed = true;
     let reply = key
-        .once(state.db.user(principal.user).await?, principal.user, &(), async |tx| {
-            changes::enrol(&state, tx, &principal, &secret).await?;
+        .once(state.db.user(person.principal.user).await?, person.principal.user, &(), async |tx| {
+            changes::enrol(&state, tx, &person, &secret).await?;
             replayed = false;
             Reply::json(StatusCode::CREATED, &TotpSecret { secret: None, url: None })
         })
@@ -67,11 +67,11 @@ async fn create_totp(
     post, path = "/v1/me/totp/start", operation_id = "start_totp", tag = "users", params(IdempotencyKey),
     request_body = TotpCode,
     responses((status = 200, description = "The recovery codes", body = RecoveryCodes)),
-    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::TotpEnabled, ProblemType::TooManyAttempts]))),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::NotFound, ProblemType::TotpEnabled, ProblemType::TooManyAttempts]))),
 )]
 async fn start_totp(
     State(state): State<AppState>,
-    User(principal): User,
+    Person { principal, .. }: Person,
     client: ClientAddress,
     key: IdempotencyKey,
     Json(code): Json<TotpCode>,
@@ -95,11 +95,11 @@ async fn start_totp(
     post, path = "/v1/me/totp/remove", operation_id = "remove_totp", tag = "users", params(IdempotencyKey),
     request_body = TotpCode,
     responses((status = 204, description = "Codes are no longer required")),
-    extensions(("x-problems" = json!([ProblemType::NotFound, ProblemType::TooManyAttempts]))),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::NotFound, ProblemType::TooManyAttempts]))),
 )]
 async fn remove_totp(
     State(state): State<AppState>,
-    User(principal): User,
+    Person { principal, .. }: Person,
     client: ClientAddress,
     key: IdempotencyKey,
     Json(code): Json<TotpCode>,
@@ -119,10 +119,11 @@ async fn remove_totp(
     delete, path = "/v1/users/{id}/totp", operation_id = "reset_totp", tag = "users",
     params(("id" = UserId, Path, description = "User id"), IdempotencyKey),
     responses((status = 204, description = "Codes are no longer required")),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired]))),
 )]
 async fn reset_totp(
     State(state): State<AppState>,
-    Admin(principal): Admin,
+    AdminPerson(principal): AdminPerson,
     Path(id): Path<UserId>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {

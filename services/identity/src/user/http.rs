@@ -1,7 +1,7 @@
 //! Users over HTTP, for administrators.
 
 use api::{ETag, IdempotencyKey, IfMatch, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
-use auth::Admin;
+use auth::{Admin, AdminPerson};
 use axum::{extract::State, http::StatusCode};
 use ids::UserId;
 use serde::Deserialize;
@@ -54,7 +54,7 @@ async fn list_users(
     Ok(Json(asked.page(rows, |user| user.id)))
 }
 
-/// Creates a user with an initial password.
+/// Creates a user with an initial password. API keys create no users: a password lets a person in.
 #[utoipa::path(
     post, path = "/v1/users", operation_id = "create_user", tag = "users",
     params(IdempotencyKey),
@@ -62,11 +62,11 @@ async fn list_users(
     responses(
         (status = 201, description = "The user", body = User),
     ),
-    extensions(("x-problems" = json!([ProblemType::EmailTaken]))),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::EmailTaken]))),
 )]
 async fn create_user(
     State(state): State<AppState>,
-    Admin(principal): Admin,
+    AdminPerson(principal): AdminPerson,
     key: IdempotencyKey,
     Json(new): Json<NewUser>,
 ) -> Result<Reply, Problem> {
@@ -98,7 +98,7 @@ async fn get_user(
     Ok((ETag(user.generation), Json(user)))
 }
 
-/// Changes a user.
+/// Changes a user. API keys change none.
 #[utoipa::path(
     patch, path = "/v1/users/{id}", operation_id = "update_user", tag = "users",
     params(
@@ -110,11 +110,11 @@ async fn get_user(
     responses(
         (status = 200, description = "The changed user", body = User),
     ),
-    extensions(("x-problems" = json!([ProblemType::EmailTaken, ProblemType::LastAdministrator]))),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::EmailTaken, ProblemType::LastAdministrator]))),
 )]
 async fn update_user(
     State(state): State<AppState>,
-    Admin(principal): Admin,
+    AdminPerson(principal): AdminPerson,
     Path(id): Path<UserId>,
     key: IdempotencyKey,
     if_match: IfMatch,
@@ -143,11 +143,11 @@ async fn update_user(
     responses(
         (status = 204, description = "Deleted"),
     ),
-    extensions(("x-problems" = json!([ProblemType::LastAdministrator, ProblemType::LastOwner]))),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::LastAdministrator, ProblemType::LastOwner]))),
 )]
 async fn delete_user(
     State(state): State<AppState>,
-    Admin(principal): Admin,
+    AdminPerson(principal): AdminPerson,
     Path(id): Path<UserId>,
     key: IdempotencyKey,
 ) -> Result<Reply, Problem> {

@@ -1,7 +1,7 @@
 //! The caller's own account over HTTP.
 
 use api::{IdempotencyKey, Json, Problem, ProblemType, Reply};
-use auth::{Role, User as SignedIn};
+use auth::{Person, Role, User as SignedIn};
 use axum::extract::State;
 use ids::TenantId;
 use serde::Serialize;
@@ -64,14 +64,14 @@ async fn get_me(State(state): State<AppState>, SignedIn(principal): SignedIn) ->
     responses(
         (status = 204, description = "The password has been changed"),
     ),
-    extensions(("x-problems" = json!([ProblemType::WrongCredentials, ProblemType::TooManyAttempts]))),
+    extensions(("x-problems" = json!([ProblemType::PersonRequired, ProblemType::WrongCredentials, ProblemType::TooManyAttempts]))),
 )]
 async fn change_password(
     State(state): State<AppState>,
-    SignedIn(principal): SignedIn,
+    person: Person,
     client: ClientAddress,
     key: IdempotencyKey,
     Json(change): Json<PasswordChange>,
 ) -> Result<Reply, Problem> {
-    password_change::change_password(&state, &key, &principal, client, &change).await
+    password_change::change_password(&state, &key, &person, client, &change).await
 }

@@ -1,7 +1,7 @@
 //! Users change their own passwords.
 
 use api::{IdempotencyKey, Problem, Reply};
-use auth::Principal;
+use auth::Person;
 use encryption::Cipher;
 use ids::UserId;
 use secrecy::{ExposeSecret, SecretString};
@@ -46,12 +46,12 @@ impl PasswordChange {
 pub(super) async fn change_password(
     state: &AppState,
     key: &IdempotencyKey,
-    caller: &Principal,
+    caller: &Person,
     client: ClientAddress,
     change: &PasswordChange,
 ) -> Result<Reply, Problem> {
     let mut tx = state.db.platform().await?;
-    let user = store::find(&mut tx, caller.user).await?.ok_or(Error::UserDeleted)?;
+    let user = store::find(&mut tx, caller.principal.user).await?.ok_or(Error::UserDeleted)?;
     let stored = store::password_hash(&mut tx, user.id).await?;
     tx.commit().await?;
     password::check("/new_password", &change.new_password, &user.email)?;
@@ -68,7 +68,7 @@ pub(super) async fn change_password(
         .once(state.db.platform().await?, user.id, &change.identity(&state.cipher), async |tx| {
             let hash = hash.as_deref().ok_or_else(wrong_password)?;
             replace(tx, user.id, stored.as_deref(), hash).await?;
-            session::end_all(tx, user.id, caller.session, EndReason::PasswordChanged).await?;
+            session::end_all(tx, user.id, Some(caller.session), EndReason::PasswordChanged).await?;
             Ok(Reply::no_content())
         })
         .await;

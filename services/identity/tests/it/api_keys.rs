@@ -165,7 +165,7 @@ async fn a_key_creates_no_key_that_can_do_more() {
     let more = json!({ "name": "more", "scopes": ["instances:read", "instances:write"] });
     let refused = script.post("/v1/api-keys", more).await.expect_problem(403, "insufficient-scope");
     assert_eq!(refused.str("scope"), "instances:write");
-    script.delete("/v1/sessions/current").await.expect_problem(403, "forbidden");
+    script.delete("/v1/sessions/current").await.expect_problem(403, "person-required");
     let _ = script.delete(&format!("/v1/api-keys/{}", made["id"].as_str().unwrap())).await.expect(204);
     // it has no session to look up, but is one to everything that ends with sessions
     let invitation = format!("/v1/me/invitations/{}/decline", ids::InvitationId::new());

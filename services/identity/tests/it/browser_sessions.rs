@@ -141,7 +141,7 @@ async fn sessions_are_listed_and_ended_one_by_one_or_all_at_once() {
     refused(&script).await;
     exchange(&platform, &second).await.expect_problem(401, "session-ended");
     let keyed = with(&platform, key["secret"].as_str().unwrap()).await;
-    keyed.delete("/v1/sessions").await.expect_problem(403, "forbidden");
+    keyed.delete("/v1/sessions").await.expect_problem(403, "person-required");
     assert_eq!(keyed.get("/v1/sessions").await.expect(200).body["items"], json!([]));
 }
 

@@ -113,7 +113,7 @@ async fn a_link_belongs_to_the_session_that_began_it() {
     let exchange = json!({ "credential": key.str("secret"), "client_address": "203.0.113.7" });
     let granted = platform.client.service("gateway").post("/internal/v1/token-exchanges", exchange).await;
     let keyed = platform.client.token(granted.expect(200).str("access_token"));
-    keyed.post("/v1/me/linked-accounts", body).await.expect_problem(403, "forbidden");
+    keyed.post("/v1/me/linked-accounts", body).await.expect_problem(403, "person-required");
 }
 
 #[tokio::test]

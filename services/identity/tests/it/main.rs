@@ -12,6 +12,7 @@ mod linked_accounts;
 mod members;
 mod oidc;
 mod passkeys;
+mod persons;
 mod platform;
 mod rights;
 mod sessions;

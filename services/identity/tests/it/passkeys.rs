@@ -326,7 +326,7 @@ async fn a_registration_belongs_to_its_session() {
     let granted =
         world.platform.client.service("gateway").post("/internal/v1/token-exchanges", exchange).await;
     let keyed = world.platform.client.token(granted.expect(200).str("access_token"));
-    keyed.post("/v1/me/passkey-registrations", Value::Null).await.expect_problem(403, "forbidden");
+    keyed.post("/v1/me/passkey-registrations", Value::Null).await.expect_problem(403, "person-required");
 }
 
 #[tokio::test]

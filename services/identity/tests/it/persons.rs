@@ -1,0 +1,291 @@
+//! What only a person does, and no API key: changes of ways to sign in, and of who owns a tenant. And what API keys make, which
+//! is never more than they are.
+
+use auth::Scope;
+use ids::{LinkedAccountId, PasskeyId};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use testkit::{Client, eventually};
+
+use crate::platform::{ADMIN, PASSWORD, Platform};
+
+/// A tenant whose owner is an administrator.
+struct World {
+    platform: Platform,
+    tenant: String,
+    owner: Client,
+    user: String,
+}
+
+impl World {
+    async fn new() -> Self {
+        let platform = Platform::start().await;
+        let admin = platform.admin().await;
+        let tenant = platform.tenant(&admin, "studio").await;
+        let user = admin.get("/v1/me").await.expect(200).body["user"]["id"].as_str().unwrap().to_owned();
+        platform.member(&admin, &tenant, &user, "owner").await;
+        let owner = platform.as_user(ADMIN).await;
+        Self { platform, tenant, owner, user }
+    }
+
+    /// A client with a key of the owner.
+    async fn keyed(&self, key: &Value) -> Client {
+        let body = json!({ "credential": key["secret"], "client_address": "203.0.113.7" });
+        let service = self.platform.client.service("gateway");
+        let granted = service.post("/internal/v1/token-exchanges", body).await.expect(200);
+        self.platform.client.token(granted.str("access_token"))
+    }
+
+    /// A client with a key of the owner that has all scopes.
+    async fn key(&self) -> Client {
+        self.keyed(&create(&self.owner, all_scopes()).await).await
+    }
+}
+
+fn all_scopes() -> Value {
+    json!({ "name": "all", "scopes": Scope::ALL.iter().map(|scope| scope.name()).collect::<Vec<_>>() })
+}
+
+async fn create(client: &Client, body: Value) -> Value {
+    client.post("/v1/api-keys", body).await.expect(201).body
+}
+
+#[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
+fn in_seconds(seconds: i64) -> Timestamp {
+    let second = Timestamp::now().as_second() + seconds;
+    Timestamp::from_second(second).unwrap()
+}
+
+/// What an API key may do although it writes. Every other operation is for persons: a new one that is missing here is refused, or
+/// this test fails.
+const OF_KEYS: &[&str] = &[
+    "create_api_key",
+    "delete_api_key",
+    "accept_invitation",
+    "decline_invitation",
+    "create_tenant",
+    "update_tenant",
+    "delete_tenant",
+    "add_member",
+    "update_member",
+    "remove_member",
+    "create_invitation",
+    "withdraw_invitation",
+    "rotate_signing_keys",
+];
+
+#[tokio::test]
+async fn no_key_changes_how_anybody_signs_in() {
+    let world = World::new().await;
+    let key = world.key().await;
+    let document = serde_json::to_value(atelier_identity::openapi()).unwrap();
+    let mut refused = Vec::new();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (method, operation) in operations.as_object().unwrap() {
+            let public = operation["security"]
+                .as_array()
+                .is_some_and(|all| all.iter().all(|one| one.get("bearer").is_none()));
+            let id = operation["operationId"].as_str().unwrap();
+            if method == "get" || path.starts_with("/internal/") || public || OF_KEYS.contains(&id) {
+                continue;
+            }
+            let path = path.replace("/v1/users/{id}", &format!("/v1/users/{}", world.user));
+            let path = path.replace("{id}", "x");
+            let answer = match method.as_str() {
+                "post" => key.post(&path, json!({})).await,
+                "put" => key.put(&path, json!({})).await,
+                "patch" => key.patch(&path, "*", json!({})).await,
+                "delete" => key.delete(&path).await,
+                other => panic!("{other} {path}"),
+            };
+            assert_eq!(answer.status, 403, "{id}: {}", answer.text);
+            answer.expect_problem(403, "person-required");
+            refused.push(id.to_owned());
+        }
+    }
+    for expected in [
+        "change_password",
+        "create_totp",
+        "start_totp",
+        "remove_totp",
+        "create_passkey_registration",
+        "create_passkey",
+        "update_passkey",
+        "delete_passkey",
+        "start_account_link",
+        "delete_linked_account",
+        "end_session",
+        "end_all_sessions",
+        "end_session_by_id",
+        "create_user",
+        "update_user",
+        "delete_user",
+        "reset_totp",
+        "reset_passkeys",
+    ] {
+        assert!(refused.iter().any(|id| id == expected), "{expected} in {refused:?}");
+    }
+    // the owner still signs in with the password alone
+    let _ = world.platform.sign_in(ADMIN).await;
+}
+
+#[tokio::test]
+async fn no_key_makes_or_removes_an_owner() {
+    let world = World::new().await;
+    let members = format!("/v1/tenants/{}/members", world.tenant);
+    let invitations = format!("/v1/tenants/{}/invitations", world.tenant);
+    let ada = world.platform.user(&world.owner, "ada@x.test").await;
+    let key = world.key().await;
+    for (path, body) in [
+        (&invitations, json!({ "email": "eve@x.test", "role": "owner" })),
+        (&members, json!({ "user_id": ada, "role": "owner" })),
+    ] {
+        key.post(path, body).await.expect_problem(403, "person-required");
+    }
+    let _ = key.post(&members, json!({ "user_id": ada, "role": "member" })).await.expect(201);
+    let of_ada = format!("{members}/{ada}");
+    let owner = json!({ "role": "owner" });
+    key.patch(&of_ada, "*", owner.clone()).await.expect_problem(403, "person-required");
+    let _ = key.patch(&of_ada, "*", json!({ "role": "viewer" })).await.expect(200);
+    // the key of one owner does not remove another, nor its own
+    let _ = world.owner.patch(&of_ada, "*", owner).await.expect(200);
+    for user in [&ada, &world.user] {
+        let member = format!("{members}/{user}");
+        key.patch(&member, "*", json!({ "role": "viewer" })).await.expect_problem(403, "person-required");
+        key.delete(&member).await.expect_problem(403, "person-required");
+    }
+    let _ = world.owner.delete(&of_ada).await.expect(204);
+}
+
+#[tokio::test]
+async fn what_a_key_creates_has_its_limits() {
+    let world = World::new().await;
+    let end = in_seconds(3600);
+    let scopes = json!(["api-keys:write", "members:write", "usage:read"]);
+    let limited = json!({ "name": "ci", "scopes": scopes, "expires_at": end, "requests_per_second": 5 });
+    let parent = create(&world.owner, limited).await;
+    assert_eq!(parent["created_by_key"], Value::Null);
+    let key = world.keyed(&parent).await;
+    let new = |more: Value| {
+        let mut body = json!({ "name": "child", "scopes": ["usage:read"] });
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body
+    };
+    for (more, pointer) in [
+        (json!({ "expires_at": in_seconds(3700) }), "/expires_at"),
+        (json!({ "requests_per_second": 6 }), "/requests_per_second"),
+    ] {
+        let answer = key.post("/v1/api-keys", new(more)).await.expect_problem(422, "invalid-field");
+        assert_eq!(answer.body["errors"][0]["pointer"], pointer);
+    }
+    let child = create(&key, new(json!({}))).await;
+    assert_eq!(
+        (&child["expires_at"], &child["requests_per_second"], &child["created_by_key"]),
+        (&json!(end), &json!(5), &parent["id"])
+    );
+    let lesser = new(
+        json!({ "expires_at": in_seconds(600), "requests_per_second": 1, "scopes": ["api-keys:write", "usage:read"] }),
+    );
+    let lesser = create(&key, lesser).await;
+    assert_eq!(lesser["requests_per_second"], 1);
+    let grandchild = create(&world.keyed(&lesser).await, new(json!({}))).await;
+    assert_eq!(
+        (&grandchild["expires_at"], &grandchild["requests_per_second"]),
+        (&lesser["expires_at"], &json!(1))
+    );
+
+    // all of them count against the limits of those that led to them
+    let body = json!({ "credential": grandchild["secret"], "client_address": "203.0.113.7" });
+    let service = world.platform.client.service("gateway");
+    let granted = service.post("/internal/v1/token-exchanges", body).await.expect(200);
+    assert_eq!(
+        granted.body["creators"],
+        json!([
+            { "api_key_id": lesser["id"], "requests_per_second": 1 },
+            { "api_key_id": parent["id"], "requests_per_second": 5 },
+        ])
+    );
+    // an invitation ends with the key as well
+    let invitations = format!("/v1/tenants/{}/invitations", world.tenant);
+    let invited =
+        key.post(&invitations, json!({ "email": "ada@x.test", "role": "member" })).await.expect(201);
+    assert_eq!(invited.body["expires_at"], json!(end));
+}
+
+#[tokio::test]
+async fn what_a_key_created_ends_with_it() {
+    let world = World::new().await;
+    let scopes = json!(["api-keys:write", "members:write", "account:read"]);
+    let body = json!({ "name": "ci", "scopes": scopes });
+    let parent = create(&world.owner, body.clone()).await;
+    let key = world.keyed(&parent).await;
+    let child = create(&key, body.clone()).await;
+    let grandchild = create(&world.keyed(&child).await, body.clone()).await;
+    let other = create(&world.owner, body).await;
+    let invitations = format!("/v1/tenants/{}/invitations", world.tenant);
+    for email in ["ada@x.test", "bob@x.test"] {
+        let _ = key.post(&invitations, json!({ "email": email, "role": "member" })).await.expect(201);
+    }
+    // which a person has renewed since
+    let _ =
+        world.owner.post(&invitations, json!({ "email": "bob@x.test", "role": "viewer" })).await.expect(201);
+    let (with_child, with_grandchild) = (world.keyed(&child).await, world.keyed(&grandchild).await);
+    let _ = with_grandchild.get("/v1/me").await.expect(200);
+
+    let _ = world.owner.delete(&format!("/v1/api-keys/{}", parent["id"].as_str().unwrap())).await.expect(204);
+    for client in [&key, &with_child, &with_grandchild] {
+        eventually("the tokens are refused", async || {
+            (client.get("/v1/me").await.status == 401).then_some(())
+        })
+        .await;
+    }
+    let service = world.platform.client.service("gateway");
+    for ended in [&parent, &child, &grandchild] {
+        let body = json!({ "credential": ended["secret"], "client_address": "203.0.113.7" });
+        let answer = service.post("/internal/v1/token-exchanges", body).await;
+        answer.expect_problem(401, "api-key-invalid");
+    }
+    let keys = world.owner.get("/v1/api-keys").await.expect(200);
+    assert_eq!(keys.body["items"].as_array().unwrap().len(), 1);
+    let _ = world.keyed(&other).await.get("/v1/me").await.expect(200);
+    let open = world.owner.get(&invitations).await.expect(200);
+    let open: Vec<_> =
+        open.body["items"].as_array().unwrap().iter().map(|one| one["email"].clone()).collect();
+    assert_eq!(open, ["bob@x.test"]);
+}
+
+#[tokio::test]
+async fn ways_to_sign_in_change_soon_after_a_sign_in_only() {
+    let world = crate::oidc::World::with(|_| {}).await;
+    let admin = world.platform.admin().await;
+    world.platform.user(&admin, "ada@x.test").await;
+    let ada = world.platform.as_user("ada@x.test").await;
+    let mut db = world.platform.db.admin().await;
+    let older = "update identity.sessions set created_at = now() - interval '16 minutes'";
+    sqlx::query(older).execute(&mut db).await.unwrap();
+    let passkey = format!("/v1/me/passkeys/{}", PasskeyId::new());
+    let account = format!("/v1/me/linked-accounts/{}", LinkedAccountId::new());
+    let link = json!({ "provider": "corp" });
+    let fresh = world.platform.as_user("ada@x.test").await;
+    for (client, is_recent) in [(&ada, false), (&fresh, true)] {
+        for answer in [
+            client.post("/v1/me/totp", Value::Null).await,
+            client.post("/v1/me/passkey-registrations", Value::Null).await,
+            client.post("/v1/me/linked-accounts", link.clone()).await,
+            client.delete(&passkey).await,
+            client.delete(&account).await,
+        ] {
+            if is_recent {
+                assert_ne!(answer.status, 403, "{}", answer.text);
+                continue;
+            }
+            assert_eq!(answer.status, 403, "{}", answer.text);
+            let problem = answer.expect_problem(403, "recent-sign-in-required");
+            assert_eq!(problem.body["within_seconds"], 900);
+        }
+    }
+    // signing out and reading need no recent sign-in, and a new password the current one
+    let change = json!({ "current_password": PASSWORD, "new_password": "another fine password" });
+    let _ = ada.put("/v1/me/password", change).await.expect(204);
+    let _ = ada.delete("/v1/sessions").await.expect(204);
+}
