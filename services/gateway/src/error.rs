@@ -93,10 +93,9 @@ impl From<Error> for Problem {
                 ProblemType::Overloaded,
                 format!("The {service} service has more to do than it can. The request was not sent to it."),
             ),
-            Error::CrossOrigin => Self::new(
-                ProblemType::CrossOrigin,
-                "A page of another origin may neither change anything here nor open a WebSocket.",
-            ),
+            Error::CrossOrigin => {
+                Self::new(ProblemType::CrossOrigin, "A page of another origin may not use your session.")
+            }
             Error::BodyTooLarge { limit } => Self::new(
                 ProblemType::BodyTooLarge,
                 format!("The request body is larger than {limit} bytes."),

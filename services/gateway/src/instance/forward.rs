@@ -153,6 +153,10 @@ fn is_same_origin(request: &Request, connection: &ConnectionInfo) -> bool {
     if safe && headers::upgrade(request.headers()).is_none() {
         return true;
     }
+    // `Origin` is `null` for forms of own pages without a referrer
+    if request.headers().get("sec-fetch-site").is_some_and(|site| site == "same-origin") {
+        return true;
+    }
     request.headers().get(header::ORIGIN).is_none_or(|origin| {
         let own = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
         own.is_some_and(|(scheme, authority)| {
@@ -206,6 +210,9 @@ mod tests {
             (Method::POST, vec![own], true),
             (Method::POST, vec![other], false),
             (Method::POST, vec![("origin", "null")], false),
+            (Method::POST, vec![("origin", "null"), ("sec-fetch-site", "same-origin")], true),
+            (Method::POST, vec![("origin", "null"), ("sec-fetch-site", "same-site")], false),
+            (Method::POST, vec![("origin", "null"), ("sec-fetch-site", "cross-site")], false),
             (Method::POST, vec![("origin", "https://inst-1.apps.test")], false),
             (Method::POST, vec![("origin", "http://inst-1.apps.test:8443")], false),
             (Method::GET, [UPGRADE.as_slice(), &[other]].concat(), false),

@@ -123,14 +123,18 @@ impl RateLimits {
     ///
     /// # Errors
     /// If there were too many.
-    pub(crate) async fn check_api_key(
+    pub(crate) async fn check_api_keys(
         &self,
-        api_key: ApiKeyId,
-        requests_per_second: u32,
+        limits: impl Iterator<Item = (ApiKeyId, u32)>,
     ) -> Result<Remaining, Exceeded> {
-        let rate = requests_per_second.max(1);
-        let rule = Rule::of("api-key", rate, SECOND / rate);
-        self.check(&[Count { rule: &rule, key: api_key.uuid().as_u128() }]).await
+        let rules: Vec<_> = limits
+            .map(|(api_key, rate)| {
+                let rate = rate.max(1);
+                (Rule::of("api-key", rate, SECOND / rate), api_key.uuid().as_u128())
+            })
+            .collect();
+        let counts: Vec<_> = rules.iter().map(|(rule, key)| Count { rule, key: *key }).collect();
+        self.check(&counts).await
     }
 
     /// Forgets callers whose allowance is full again.

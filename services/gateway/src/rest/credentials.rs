@@ -2,8 +2,9 @@
 //! then carries instead. No service ever sees the credential
 //! ([ADR 20](../../../../docs/adr/0020-credentials-are-exchanged.md)).
 //!
-//! A browser sends the cookie with requests of other pages too. A request with the cookie that may change something, or
-//! opens a WebSocket, must come from a page of the platform itself.
+//! A browser sends the cookie with requests of other pages too, which cannot read the response, but can change something, hold
+//! streams open and use the rate limits up. So a request with the cookie must come from a page of the platform itself; a link
+//! on another page may open a tab that only reads.
 //!
 //! A token is used for a minute before the next exchange, so that uses and changed rights are seen; while the identity
 //! service does not answer, until it expires. A token that was revoked is exchanged anew at once: its key may have lesser
@@ -21,7 +22,6 @@ use auth::{
 };
 use axum::http::{HeaderMap, HeaderValue, header, request::Parts};
 use clients::{Endpoint, identity};
-use ids::ApiKeyId;
 use moka::{Expiry, future::Cache};
 use url::Url;
 
@@ -55,8 +55,8 @@ pub(crate) struct Credentials {
 struct Token {
     authorization: HeaderValue,
     grant: Grant,
-    api_key: Option<ApiKeyId>,
-    requests_per_second: Option<u32>,
+    /// The limits of the API key itself and of those that led to it.
+    limits: Vec<identity::KeyLimit>,
     usable_until: Instant,
 }
 
@@ -221,10 +221,13 @@ impl Credentials {
         }
     }
 
-    /// Counts a request against the limit of the key itself.
+    /// Counts a request against the limits of the key itself and of those that led to it.
     async fn check_limit(state: &AppState, token: &Token) -> Result<(), Error> {
-        let (Some(key), Some(rate)) = (token.api_key, token.requests_per_second) else { return Ok(()) };
-        state.rate_limits.check_api_key(key, rate).await?;
+        if token.limits.is_empty() {
+            return Ok(());
+        }
+        let limits = token.limits.iter().map(|limit| (limit.api_key_id, limit.requests_per_second));
+        state.rate_limits.check_api_keys(limits).await?;
         Ok(())
     }
 }
@@ -275,18 +278,34 @@ fn presented(parts: &Parts, public_url: &Url) -> Result<Option<Credential>, Erro
     }
     let name = session_cookie_name(public_url.scheme() == "https");
     let Some(secret) = cookie(&parts.headers, name).and_then(SessionSecret::parse) else { return Ok(None) };
-    let only_reads = parts.method.is_safe() && headers::upgrade(&parts.headers).is_none();
-    if only_reads || is_of_own_page(&parts.headers, public_url) {
+    if may_use_cookie(parts, public_url) {
         Ok(Some(Credential::Session(secret)))
     } else {
         Err(Error::CrossOrigin)
     }
 }
 
-/// Whether the browser says that a page of the platform itself sent the request.
-fn is_of_own_page(headers: &HeaderMap, public_url: &Url) -> bool {
+/// Whether a page of the platform itself sent the request, by what the browser says, or a person opened a tab with it.
+/// `Sec-Fetch-Site` alone decides where there is one: `Origin` is `null` for requests of own pages without a referrer.
+fn may_use_cookie(parts: &Parts, public_url: &Url) -> bool {
+    let headers = &parts.headers;
     let is = |name: &str, expected: &str| headers.get(name).is_some_and(|value| value == expected);
-    is("sec-fetch-site", "same-origin") || is("origin", &public_url.origin().ascii_serialization())
+    let only_reads = parts.method.is_safe() && headers::upgrade(headers).is_none();
+    if let Some(site) = headers.get("sec-fetch-site") {
+        let opens_tab = is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document");
+        // none: an address that was typed, or a bookmark
+        return site == "same-origin" || only_reads && (site == "none" || opens_tab);
+    }
+    let own = public_url.origin();
+    match (headers.get(header::ORIGIN), headers.get(header::REFERER)) {
+        (Some(origin), _) => *origin == own.ascii_serialization().as_str(),
+        // browsers of before 2023 send no `Origin` with their own pages' reads
+        (None, Some(referrer)) => {
+            let referrer = referrer.to_str().ok().and_then(|url| Url::parse(url).ok());
+            only_reads && referrer.is_some_and(|url| url.origin() == own)
+        }
+        (None, None) => only_reads,
+    }
 }
 
 /// The first cookie with this name.
@@ -326,11 +345,13 @@ async fn verified(state: &AppState, grant: &identity::TokenGrant) -> Result<Toke
         .map_err(|error| Unavailable::Token(Problem::internal(error)))?;
     authorization.set_sensitive(true);
     let life = Duration::from_secs(grant.expires_in.into());
+    let own = principal.api_key.zip(grant.requests_per_second);
+    let own =
+        own.map(|(api_key_id, requests_per_second)| identity::KeyLimit { api_key_id, requests_per_second });
     Ok(Token {
         authorization,
         grant: principal.grant(),
-        api_key: principal.api_key,
-        requests_per_second: grant.requests_per_second,
+        limits: own.into_iter().chain(grant.creators.iter().copied()).collect(),
         usable_until: Instant::now() + life.saturating_sub(MARGIN),
     })
 }
@@ -377,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cookie_counts_on_requests_of_own_pages_and_on_those_that_only_read() {
+    fn the_cookie_counts_on_requests_of_own_pages_and_in_tabs_that_a_person_opens() {
         let public: Url = "https://atelier.test".parse().unwrap();
         let made = SessionSecret::generate::<std::convert::Infallible>(ids::SessionId::new(), |_| Ok(()));
         let secret = made.unwrap_or_else(|never| match never {});
@@ -394,11 +415,67 @@ mod tests {
         };
         let upgrade = [("connection", "Upgrade"), ("upgrade", "websocket")];
         assert_eq!(outcome("GET", &[]), "session");
-        assert_eq!(outcome("HEAD", &[("origin", "https://evil.test")]), "session", "cannot be read there");
+        let own = "https://atelier.test";
+        for method in ["GET", "HEAD"] {
+            for (headers, expected) in [
+                (&[("sec-fetch-site", "same-origin")][..], "session"),
+                (&[("sec-fetch-site", "same-origin"), ("origin", "null")], "session"),
+                (&[("sec-fetch-site", "none"), ("sec-fetch-mode", "navigate")], "session"),
+                (&[("sec-fetch-site", "cross-site")], "cross-origin"),
+                (&[("sec-fetch-site", "same-site")], "cross-origin"),
+                (&[("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "no-cors")], "cross-origin"),
+                // a redirect by another site, although the page that began it is an own one
+                (&[("sec-fetch-site", "cross-site"), ("origin", own), ("referer", own)], "cross-origin"),
+                (
+                    &[
+                        ("sec-fetch-site", "cross-site"),
+                        ("sec-fetch-mode", "navigate"),
+                        ("sec-fetch-dest", "document"),
+                    ],
+                    "session",
+                ),
+                (
+                    &[
+                        ("sec-fetch-site", "cross-site"),
+                        ("sec-fetch-mode", "navigate"),
+                        ("sec-fetch-dest", "iframe"),
+                    ],
+                    "cross-origin",
+                ),
+                (
+                    &[
+                        ("sec-fetch-site", "same-site"),
+                        ("sec-fetch-mode", "no-cors"),
+                        ("sec-fetch-dest", "document"),
+                    ],
+                    "cross-origin",
+                ),
+                // browsers without it
+                (&[("origin", own)], "session"),
+                (&[("origin", "https://evil.test")], "cross-origin"),
+                (&[("origin", "null")], "cross-origin"),
+                (&[("referer", "https://atelier.test/instances?x=1")], "session"),
+                (&[("referer", "https://atelier.test.evil.test/")], "cross-origin"),
+                (&[("referer", "https://inst-1.atelier.test/")], "cross-origin"),
+                (&[("referer", "rubbish")], "cross-origin"),
+            ] {
+                assert_eq!(outcome(method, headers), expected, "{method} {headers:?}");
+            }
+        }
         for method in ["POST", "PUT", "PATCH", "DELETE"] {
             assert_eq!(outcome(method, &[]), "cross-origin", "{method}");
             assert_eq!(outcome(method, &[("origin", "https://atelier.test")]), "session", "{method}");
             assert_eq!(outcome(method, &[("sec-fetch-site", "same-origin")]), "session", "{method}");
+            let without_referrer = [("sec-fetch-site", "same-origin"), ("origin", "null")];
+            assert_eq!(outcome(method, &without_referrer), "session", "{method}");
+            let tab = [
+                ("sec-fetch-site", "cross-site"),
+                ("sec-fetch-mode", "navigate"),
+                ("sec-fetch-dest", "document"),
+            ];
+            assert_eq!(outcome(method, &tab), "cross-origin", "a form of another page");
+            let both = [("sec-fetch-site", "same-site"), ("origin", own)];
+            assert_eq!(outcome(method, &both), "cross-origin", "{method}");
             for other in ["null", "https://evil.test", "http://atelier.test", "https://atelier.test:444"] {
                 assert_eq!(outcome(method, &[("origin", other)]), "cross-origin", "{other}");
             }

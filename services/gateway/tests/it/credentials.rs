@@ -328,6 +328,9 @@ async fn the_cookie_of_the_console_becomes_a_token() {
         assert_eq!(answer.status, status, "{name}: {value}: {}", answer.text);
     }
     browser.delete("/v1/instances/x").await.expect_problem(403, "cross-origin");
+    // a form without a referrer
+    let form = browser.header("origin", "null").header("sec-fetch-site", "same-origin");
+    let _ = form.post("/v1/storages", json!({})).await.expect(200);
     // `Authorization` comes first: no browser sends it of its own accord
     let own = world.platform.issuer.user(TenantId::new(), Role::Viewer);
     let seen = browser.token(&own).post("/v1/storages", json!({})).await.expect(200);
@@ -336,6 +339,49 @@ async fn the_cookie_of_the_console_becomes_a_token() {
     let other = world.platform.client.header("cookie", "atelier_console=rubbish");
     other.get("/v1/stock").await.expect_problem(401, "unauthenticated");
     assert_eq!(world.identity.asked(), 1);
+}
+
+#[tokio::test]
+async fn pages_of_other_origins_neither_read_nor_hold_streams_with_the_cookie() {
+    let world = World::start().await;
+    let (secret, claims) = browser_session(&world);
+    world.grants(&secret, &claims, 300, None);
+    let browser = world.platform.client.header("cookie", &format!("atelier_console={secret}"));
+    let stream = browser.header("accept", "text/event-stream");
+    for (client, what) in [(&browser, "a picture or script"), (&stream, "a stream")] {
+        for (name, value) in [
+            ("sec-fetch-site", "cross-site"),
+            ("sec-fetch-site", "same-site"),
+            ("origin", "http://evil.test"),
+        ] {
+            let answer = client.header(name, value).get("/v1/events").await;
+            assert_eq!(answer.status, 403, "{what}, {name}: {value}: {}", answer.text);
+            answer.expect_problem(403, "cross-origin");
+        }
+        let own = client.header("sec-fetch-site", "same-origin").header("origin", "null");
+        assert_eq!(own.get("/v1/events").await.status, 200, "{what} of the console");
+    }
+    assert_eq!(browser.get("/v1/events").await.status, 200, "a browser that says nothing");
+    let tab = browser.header("sec-fetch-site", "cross-site").header("sec-fetch-mode", "navigate");
+    tab.header("sec-fetch-dest", "iframe").get("/v1/events").await.expect_problem(403, "cross-origin");
+    let _ = tab.header("sec-fetch-dest", "document").get("/v1/events").await.expect(200);
+    let own = world.platform.issuer.user(TenantId::new(), Role::Viewer);
+    let _ = stream.token(&own).header("sec-fetch-site", "cross-site").get("/v1/events").await.expect(200);
+}
+
+#[tokio::test]
+async fn keys_that_a_key_created_count_against_its_limit() {
+    let world = World::start().await;
+    let creator = ApiKeyId::new();
+    for seed in [1, 2] {
+        world.grants(&key(seed), &world.claims(), 300, Some(2));
+        let mut answers = world.identity.answers.lock().unwrap();
+        let limits = json!([{ "api_key_id": creator, "requests_per_second": 2 }]);
+        answers.get_mut(&key(seed)).unwrap().1["creators"] = limits;
+    }
+    for (seed, status) in [(1, 200), (2, 200), (2, 429), (1, 429)] {
+        assert_eq!(world.client(&key(seed)).get("/v1/stock").await.status, status, "key {seed}");
+    }
 }
 
 #[tokio::test]
