@@ -35,6 +35,13 @@ pub struct Config {
     /// Milliseconds from the return of the API server to the first heartbeats.
     #[serde(default = "default_reconnect_ms")]
     pub reconnect_ms: u64,
+    /// Milliseconds from the return of the API server until the scheduler lists again.
+    #[serde(default = "default_reconnect_ms")]
+    pub scheduler_reconnect_ms: u64,
+    /// Milliseconds that the scheduler needs for a pod, from its look at the nodes to its look at the nominations. What
+    /// happens meanwhile is part of the second and not of the first, as in Kubernetes.
+    #[serde(default)]
+    pub scheduler_cycle_ms: u64,
     /// Time for which a new quota has limits but no usage, and pods are refused, in milliseconds; with 0, both come at once.
     /// A count that fails once in Kubernetes has this effect.
     #[serde(default = "default_quota_count_ms")]
@@ -139,6 +146,8 @@ impl Config {
             eviction_seconds: default_eviction_seconds(),
             node_grace_seconds: default_node_grace_seconds(),
             reconnect_ms: default_reconnect_ms(),
+            scheduler_reconnect_ms: default_reconnect_ms(),
+            scheduler_cycle_ms: 0,
             quota_count_ms: default_quota_count_ms(),
             pull_backoff_ms: default_pull_backoff_ms(),
         }

@@ -33,6 +33,8 @@ enum Scheduler {
 #[derive(Debug, Clone, Default)]
 struct State {
     api_stopped: bool,
+    /// How often it was started again.
+    api_returns: u64,
     controllers_stopped: bool,
     scheduler: Scheduler,
     silent: HashSet<String>,
@@ -78,7 +80,10 @@ impl Faults {
             *self.connections() = CancellationToken::new();
         }
         self.state.send_modify(|state| match part {
-            Part::ApiServer => state.api_stopped = false,
+            Part::ApiServer => {
+                state.api_stopped = false;
+                state.api_returns += 1;
+            }
             Part::Scheduler => match state.scheduler {
                 Scheduler::Stopped | Scheduler::Dead => state.scheduler = Scheduler::Starting,
                 Scheduler::Running | Scheduler::Starting => {}
@@ -107,6 +112,11 @@ impl Faults {
     /// Started; has not listed the objects yet.
     pub(crate) fn scheduler_is_starting(&self) -> bool {
         self.state.borrow().scheduler == Scheduler::Starting
+    }
+
+    /// How often the API server was away and is back.
+    pub(crate) fn api_returns(&self) -> u64 {
+        self.state.borrow().api_returns
     }
 
     pub(crate) fn scheduler_is_running(&self) -> bool {

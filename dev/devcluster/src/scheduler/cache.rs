@@ -4,7 +4,7 @@ use super::fit::{NodeInfo, PodInfo};
 use crate::json::text;
 use crate::pod::is_over;
 use crate::store::Object;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -96,13 +96,24 @@ impl Cache {
         helps
     }
 
-    /// Keeps the backoff of the pods that waited before everything was read anew.
-    pub(super) fn keep_backoff(&mut self, before: &Self) {
-        for (uid, waiting) in &mut self.waiting {
-            if let Some(before) = before.waiting.get(uid) {
-                (waiting.attempts, waiting.not_before) = (before.attempts, before.not_before);
-            }
+    /// Forgets the pods and nodes that are missing from a list of everything. Returns whether there were any.
+    pub(super) fn forget_missing(&mut self, objects: &[Arc<Object>]) -> bool {
+        let exists = |object: &&Arc<Object>| !is_over(&object.value);
+        let found: HashSet<&str> = objects.iter().filter(exists).map(|object| object.uid()).collect();
+        let is_gone = |uid: &&String| !found.contains(uid.as_str());
+        let pods: Vec<String> =
+            self.bound.keys().chain(self.waiting.keys()).filter(is_gone).cloned().collect();
+        for uid in &pods {
+            self.forget_pod(uid);
         }
+        let nodes: HashSet<&str> = objects
+            .iter()
+            .filter(|object| object.value["kind"] == "Node")
+            .map(|object| object.name())
+            .collect();
+        let before = self.nodes.len();
+        self.nodes.retain(|name, _| nodes.contains(name.as_str()));
+        !pods.is_empty() || self.nodes.len() < before
     }
 
     /// The bound pods by name.

@@ -69,6 +69,7 @@ impl PodInfo {
 }
 
 /// The scheduler's view of a node, with its pods.
+#[derive(Clone)]
 pub(super) struct NodeInfo {
     pub name: String,
     pub labels: Value,

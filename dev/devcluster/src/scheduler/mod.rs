@@ -1,6 +1,9 @@
 //! The scheduler: assigns pods without a node to nodes with room, pods of high priority first. A pod that does not fit
 //! waits for a change that could help. A nominated pod (`status.nominatedNodeName`) keeps its place against pods of
 //! the same or lower priority.
+//!
+//! When its watch breaks, it goes on with what it remembers and lists again later: what is gone comes first, as in
+//! client-go, and pods are tried before what is new follows.
 
 mod attempt;
 mod cache;
@@ -12,34 +15,49 @@ use crate::error::Failure;
 use crate::faults::Part;
 use crate::hub::Hub;
 use crate::isolation::isolated;
-use crate::store::{Event, Inner, Key, Object, Op};
+use crate::store::{Event, Feed, Inner, Key, Object, Op};
 use cache::Cache;
 pub(crate) use claims::CLAIMS;
 use fit::{NodeInfo, PodInfo};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Runs until the cluster stops.
 pub(crate) async fn run(hub: Arc<Hub>) {
     let mut feed = hub.store.feed(&["nodes", CLAIMS, claims::SLICES, "pods"]);
     let mut cache = Cache::default();
     let mut faults = hub.faults.follow();
+    let mut api_returns = hub.faults.api_returns();
+    // when it lists again after an outage of the API server
+    let mut lists_at = Instant::now();
     loop {
         let reaches = hub.faults.reaches(&Part::Scheduler);
-        let next = if reaches { schedule(&hub, &mut cache) } else { None };
+        let next = if reaches { schedule(&hub, &mut cache, &mut feed).await } else { None };
         let retry = async {
             match next {
                 Some(at) => tokio::time::sleep_until(at).await,
                 None => std::future::pending().await,
             }
         };
+        let happened = async {
+            tokio::time::sleep_until(lists_at).await;
+            hub.faults.next(&Part::Scheduler, &mut feed).await
+        };
         tokio::select! {
             () = hub.stop.cancelled() => return,
-            () = faults.next() => if hub.faults.scheduler_is_starting() {
-                feed.restart();
-            },
+            () = faults.next() => {
+                let known_returns = std::mem::replace(&mut api_returns, hub.faults.api_returns());
+                if hub.faults.scheduler_is_starting() {
+                    feed.restart();
+                    lists_at = Instant::now();
+                } else if known_returns != api_returns {
+                    lists_at = Instant::now() + Duration::from_millis(hub.config.scheduler_reconnect_ms);
+                }
+            }
             () = retry => {}
-            event = hub.faults.next(&Part::Scheduler, &mut feed) => {
+            event = happened => {
                 let starts = hub.faults.scheduler_is_starting();
                 if starts && matches!(event, Event::Changes(_)) {
                     feed.restart();
@@ -51,7 +69,13 @@ pub(crate) async fn run(hub: Arc<Hub>) {
                     cache = Cache::default();
                     continue;
                 }
-                observe(&mut cache, &event, starts);
+                if starts {
+                    cache = Cache::default();
+                } else if let Event::Resync(objects) = &event && cache.forget_missing(objects) {
+                    cache.wake_all();
+                    try_due(&hub, &mut cache);
+                }
+                observe(&mut cache, &event);
                 hub.faults.scheduler_has_started();
             }
         }
@@ -71,24 +95,15 @@ fn replaced(cache: &Cache, objects: &[Arc<Object>]) -> Option<String> {
     cache.bound_pods().find(other).map(|pod| format!("{}/{}", pod.key.0, pod.key.1))
 }
 
-/// `starts`: it has no memory of backoffs.
-fn observe(cache: &mut Cache, event: &Event, starts: bool) {
+fn observe(cache: &mut Cache, event: &Event) {
     let mut helps = false;
-    let mut see = |cache: &mut Cache, object: &Arc<Object>, gone: bool| {
+    let mut see = |object: &Arc<Object>, gone: bool| {
         let observed = isolated("scheduler", object, || cache.observe(object, gone));
         helps |= observed.unwrap_or_default();
     };
     match event {
-        Event::Resync(objects) => {
-            let before = std::mem::take(cache);
-            objects.iter().for_each(|object| see(cache, object, false));
-            if !starts {
-                cache.keep_backoff(&before);
-            }
-        }
-        Event::Changes(changes) => {
-            changes.iter().for_each(|c| see(cache, &c.object, c.op == Op::Deleted));
-        }
+        Event::Resync(objects) => objects.iter().for_each(|object| see(object, false)),
+        Event::Changes(changes) => changes.iter().for_each(|c| see(&c.object, c.op == Op::Deleted)),
     }
     if helps {
         cache.wake_all();
@@ -136,7 +151,40 @@ impl Admitted {
 }
 
 /// Tries every pod that is due. Returns when the next one is.
-fn schedule(hub: &Hub, cache: &mut Cache) -> Option<tokio::time::Instant> {
+async fn schedule(hub: &Hub, cache: &mut Cache, feed: &mut Feed) -> Option<Instant> {
+    let cycle = Duration::from_millis(hub.config.scheduler_cycle_ms);
+    if cycle.is_zero() {
+        return try_due(hub, cache);
+    }
+    while let Some(uid) = cache.due().into_iter().next() {
+        let nodes = cache.nodes.clone();
+        tokio::time::sleep(cycle).await;
+        if !hub.faults.reaches(&Part::Scheduler) || !catch_up(cache, feed) {
+            return None;
+        }
+        let current = std::mem::replace(&mut cache.nodes, nodes);
+        attempt(hub, cache, &uid);
+        cache.nodes = current;
+        // its own binding, too
+        catch_up(cache, feed);
+    }
+    cache.next_due()
+}
+
+/// Takes in the changes until now. Returns false if everything is to be listed again.
+fn catch_up(cache: &mut Cache, feed: &mut Feed) -> bool {
+    while let Some(event) = feed.poll() {
+        if matches!(event, Event::Resync(_)) {
+            feed.restart();
+            return false;
+        }
+        observe(cache, &event);
+    }
+    true
+}
+
+/// Tries every pod that is due, one at a moment. Returns when the next one is.
+fn try_due(hub: &Hub, cache: &mut Cache) -> Option<Instant> {
     loop {
         let due = cache.due();
         if due.is_empty() {
@@ -146,11 +194,15 @@ fn schedule(hub: &Hub, cache: &mut Cache) -> Option<tokio::time::Instant> {
             if !hub.faults.reaches(&Part::Scheduler) {
                 return None;
             }
-            let Some(pod) = cache.waiting(&uid).cloned() else { continue };
-            let tried = isolated("scheduler", &pod.object, || attempt::attempt(hub, cache, &pod));
-            if tried.is_none() {
-                cache.park(&uid);
-            }
+            attempt(hub, cache, &uid);
         }
+    }
+}
+
+fn attempt(hub: &Hub, cache: &mut Cache, uid: &str) {
+    let Some(pod) = cache.waiting(uid).cloned() else { return };
+    let tried = isolated("scheduler", &pod.object, || attempt::attempt(hub, cache, &pod));
+    if tried.is_none() {
+        cache.park(uid);
     }
 }

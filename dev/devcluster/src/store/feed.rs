@@ -70,7 +70,8 @@ impl Feed {
         self.resync = true;
     }
 
-    fn poll(&mut self) -> Option<Event> {
+    /// What has happened, without waiting.
+    pub(crate) fn poll(&mut self) -> Option<Event> {
         let inner = self.store.lock();
         let mut all = Vec::new();
         for followed in &mut self.kinds {

@@ -1,12 +1,14 @@
 //! Fit, priority, preemption, nomination, taints and affinity.
 
 use crate::support::*;
+use atelier_devcluster::{NodeConfig, Part};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceSlice};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
 async fn class(t: &Test, name: &str, value: i32, policy: &str) {
     let api: Api<PriorityClass> = Api::all(t.client.clone());
@@ -137,6 +139,110 @@ async fn a_pod_that_no_scheduler_can_place_keeps_its_nomination_until_it_is_boun
     bind(&t, "successor", &node).await;
     assert_eq!(node_of(&until(&pods, "successor", is_ready).await), node);
     t.stop().await;
+}
+
+/// A full cluster of two nodes, with a thief that waits for a place and may be tried at any moment. Returns the node of
+/// `unit0`, and the successor that waits for it, nominated and tried.
+async fn with_thief(t: &Test) -> String {
+    class(t, "middle", 10, "Never").await;
+    class(t, "instance", 1_000_000, "Never").await;
+    let pods = t.pods();
+    for i in 0..2 {
+        create(&pods, gpu_pod(&format!("unit{i}"), 8, "")).await;
+        until(&pods, &format!("unit{i}"), is_ready).await;
+    }
+    let tried = Instant::now();
+    create(&pods, gpu_pod("thief", 8, "middle")).await;
+    until(&pods, "thief", unschedulable).await;
+    testkit::eventually("its backoff is over", async || {
+        (tried.elapsed() > Duration::from_secs(2)).then_some(())
+    })
+    .await;
+    node_of(&pods.get("unit0").await.unwrap())
+}
+
+/// A pod of the highest class that the scheduler does not place, nominated for the node.
+async fn successor(t: &Test, name: &str, node: &str) {
+    let pods = t.pods();
+    let mut successor = gpu_pod(name, 8, "instance");
+    successor["spec"]["topologySpreadConstraints"] =
+        json!([{ "maxSkew": 1, "topologyKey": "nowhere", "whenUnsatisfiable": "DoNotSchedule" }]);
+    create(&pods, successor).await;
+    let nominate = Patch::Merge(json!({ "status": { "nominatedNodeName": node } }));
+    pods.patch_status(name, &PatchParams::default(), &nominate).await.unwrap();
+}
+
+fn at_once() -> DeleteParams {
+    DeleteParams::default().grace_period(0)
+}
+
+/// As with client-go: for a moment the scheduler knows neither the pod that is gone nor the one that is new.
+#[tokio::test]
+async fn a_scheduler_that_lists_again_learns_first_what_is_gone() {
+    let t = Test::with(|c| {
+        c.nodes.extend(["f1", "f2"].map(|n| NodeConfig::fake(n).extended("nvidia.com/gpu", 8)));
+        c.scheduler_reconnect_ms = 2000;
+    })
+    .await;
+    let node = with_thief(&t).await;
+    t.cluster().stop_part(&Part::ApiServer);
+    t.cluster().start_part(&Part::ApiServer).await;
+    let pods = t.pods();
+    successor(&t, "successor", &node).await;
+    pods.delete("unit0", &at_once()).await.unwrap();
+    bind(&t, "successor", &node).await;
+    assert_eq!(node_of(&until(&pods, "thief", |pod| !node_of(pod).is_empty()).await), node);
+    t.stop().await;
+}
+
+/// One that it has seen is protected by its nomination.
+#[tokio::test]
+async fn a_scheduler_that_lists_again_remembers_nominations() {
+    let t = Test::with(|c| {
+        c.nodes.extend(["f1", "f2"].map(|n| NodeConfig::fake(n).extended("nvidia.com/gpu", 8)));
+        c.scheduler_reconnect_ms = 2000;
+    })
+    .await;
+    let node = with_thief(&t).await;
+    let pods = t.pods();
+    successor(&t, "successor", &node).await;
+    until(&pods, "successor", unschedulable).await;
+    t.cluster().stop_part(&Part::ApiServer);
+    t.cluster().start_part(&Part::ApiServer).await;
+    pods.delete("unit0", &at_once()).await.unwrap();
+    bind(&t, "successor", &node).await;
+    // the scheduler has listed again when it tries a new pod
+    create(&pods, pod("small", "x", json!({}))).await;
+    until(&pods, "small", is_ready).await;
+    assert_eq!(node_of(&pods.get("thief").await.unwrap()), "");
+    t.stop().await;
+}
+
+/// A cycle looks at the nodes, then at the nominations. A binding between the two is in neither view.
+#[tokio::test]
+async fn a_cycle_does_not_see_a_binding_that_follows_its_look_at_the_nodes() {
+    for guarded in [false, true] {
+        let t = Test::with(|c| {
+            c.nodes.extend(["f1", "f2"].map(|n| NodeConfig::fake(n).extended("nvidia.com/gpu", 8)));
+            c.scheduler_cycle_ms = 300;
+        })
+        .await;
+        let node = with_thief(&t).await;
+        let pods = t.pods();
+        if guarded {
+            successor(&t, "guard", &node).await;
+            until(&pods, "guard", unschedulable).await;
+        }
+        successor(&t, "successor", &node).await;
+        until(&pods, "successor", unschedulable).await;
+        pods.delete("unit0", &at_once()).await.unwrap();
+        bind(&t, "successor", &node).await;
+        create(&pods, pod("small", "x", json!({}))).await;
+        until(&pods, "small", is_ready).await;
+        let expected = if guarded { "" } else { &node };
+        assert_eq!(node_of(&pods.get("thief").await.unwrap()), expected, "guarded: {guarded}");
+        t.stop().await;
+    }
 }
 
 #[tokio::test]
