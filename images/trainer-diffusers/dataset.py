@@ -49,11 +49,23 @@ def _open(path: Path) -> Image.Image:
                 raise InputError(f"The picture {path.name} has more than {MAX_PIXELS // 1_000_000} megapixels.")
             if min(width, height) < MIN_EDGE:
                 raise InputError(f"The picture {path.name} is smaller than {MIN_EDGE} pixels.")
-            return _rgb(ImageOps.exif_transpose(image))
+            return _rgb(_eight_bits(ImageOps.exif_transpose(image)))
     except InputError:
         raise
     except Exception as error:  # decoders raise many kinds: OSError, SyntaxError, ValueError, struct.error
         raise InputError(f"The file {path.name} cannot be read as a picture in JPEG, PNG or WebP.") from error
+
+
+def _eight_bits(image: Image.Image) -> Image.Image:
+    """Greys of 16 bits as those of 8: Pillow's conversion makes all but the darkest white."""
+    if not image.mode.startswith("I"):
+        return image
+    values = np.asarray(image).astype(np.int64)
+    grey = Image.fromarray(np.clip(values >> 8, 0, 255).astype(np.uint8))
+    transparent = image.info.get("transparency")
+    if transparent is not None:
+        grey.putalpha(Image.fromarray(np.where(values == transparent, 0, 255).astype(np.uint8)))
+    return grey
 
 
 def _rgb(image: Image.Image) -> Image.Image:
