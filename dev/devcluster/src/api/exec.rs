@@ -168,33 +168,28 @@ async fn relay(hub: &Hub, socket: WebSocket, mut launched: Launched) {
     };
     let mut ended = None;
     let sending = async {
-        loop {
+        let mut open = true;
+        // a process may close its output and still read
+        while open || ended.is_none() {
             tokio::select! {
                 status = launched.child.wait(), if ended.is_none() => {
                     ended = Some(status);
                     exited.cancel();
                 }
-                message = frames.recv() => match message {
-                    Some(message) => if tx.send(message).await.is_err() { return false },
-                    None => return true,
+                message = frames.recv(), if open => match message {
+                    Some(message) => if tx.send(message).await.is_err() { return },
+                    None => open = false,
                 },
             }
         }
     };
-    let closed = tokio::select! {
-        () = hub.stop.cancelled() => false,
-        () = receiving => false,
-        closed = sending => closed,
-    };
+    tokio::select! {
+        () = hub.stop.cancelled() => {}
+        () = receiving => {}
+        () = sending => {}
+    }
     let status = match ended {
         Some(status) => status,
-        None if closed => {
-            // the streams are closed: wait for the process, then kill it
-            match tokio::time::timeout(std::time::Duration::from_secs(5), launched.child.wait()).await {
-                Ok(status) => status,
-                Err(_) => kill(&mut launched).await,
-            }
-        }
         None => kill(&mut launched).await,
     };
     if let Ok(status) = status {

@@ -1,7 +1,7 @@
 //! SSH to instances: `ssh <instance>@<host>`. Nothing runs in the instance's image but its shell: a session is a
 //! command of the cluster's `exec`, a forwarded port its `portforward`, and `sftp` is translated to shell commands.
 //!
-//! - `server`: the listener; `connection`: one client's connection and its requests; `ends`: when a connection ends.
+//! - `server`: the listener, which reads `ahead` of `russh`; `connection`: one client's connection and its requests; `ends`: when a connection ends.
 //! - `session`, `forward`, `sftp`: what a connection carries, over a `channel`.
 //! - `access`: who may open an instance with which key. `key`, `user_keys`, `instance_keys`: public keys.
 //! - `host_key`: the key of the endpoint; `endpoint`: what users need to know of it.
@@ -9,6 +9,7 @@
 
 mod access;
 mod admitted;
+mod ahead;
 mod channel;
 mod connection;
 mod endpoint;

@@ -17,12 +17,13 @@ use service::{Process, Round};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore, watch},
-    time::timeout,
+    time::{sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     admitted::Admitted,
+    ahead,
     connection::Connection,
     ends::{self, End},
     host_key::HostKey,
@@ -177,7 +178,7 @@ impl Server {
         // closes the connection of a client that does not
         let stream = stream.into_std()?;
         let closer = stream.try_clone()?;
-        let stream = TcpStream::from_std(stream)?;
+        let (stream, lost) = ahead::of(TcpStream::from_std(stream)?);
         let (admitted, channels, stop) =
             (watch::Sender::new(None), TaskTracker::new(), CancellationToken::new());
         let _channels_end = stop.clone().drop_guard();
@@ -202,6 +203,8 @@ impl Server {
                 }
                 End::Disconnected
             }
+            // `russh` does not see the end while a command does not read
+            () = async { lost.noticed().await; sleep(CLOSE).await } => End::Disconnected,
         };
         stop.cancel();
         channels.close();

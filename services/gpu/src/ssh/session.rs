@@ -35,12 +35,14 @@ const MAX_PID: usize = 16;
 /// Exit status when there is no command whose status it could be; `ssh` uses the same.
 const NO_STATUS: u32 = 255;
 
-/// Becomes the user's shell. Parameters: terminal type, columns, rows, and the command, if there is one.
+/// Becomes the user's shell. Parameters: terminal type, columns, rows, and the command, if there is one: as it is, or
+/// empty and followed by its [`printf_format`].
 const START: &str = r#"printf '%s\n' "$$"
 if [ -n "$1" ]; then TERM=$1; export TERM; stty cols "$2" rows "$3" 2>/dev/null; fi
 cd "${HOME:-.}" 2>/dev/null
 [ -x "${SHELL:-}" ] || SHELL=$(command -v bash || command -v sh)
 export SHELL
+if [ $# -gt 4 ]; then c=$(printf "$5."); set -- "$1" "$2" "$3" "${c%.}"; fi
 if [ $# -gt 3 ]; then exec "$SHELL" -c "$4"; fi
 exec "$SHELL""#;
 
@@ -117,13 +119,12 @@ pub(super) async fn run(context: Context, channel: Channel<Msg>) {
     let status = match context.container().await {
         Err(why) => Err(why),
         Ok(container) => match start {
-            Start::Shell => bridge(&context, &container, (reader, &writer), terminal, None).await,
-            Start::Command(command) => match String::from_utf8(command) {
-                Ok(command) if command.len() <= MAX_COMMAND && !command.contains('\0') => {
-                    bridge(&context, &container, (reader, &writer), terminal, Some(command)).await
-                }
-                _ => Err(format!(
-                    "The command must be UTF-8 of at most {MAX_COMMAND} bytes. Send a longer script to `sh` on standard input."
+            Start::Shell => bridge(&context, &container, (reader, &writer), terminal, Vec::new()).await,
+            Start::Command(command) => match words(command) {
+                Some(command) => bridge(&context, &container, (reader, &writer), terminal, command).await,
+                None => Err(format!(
+                    "The command must have at most {MAX_COMMAND} bytes, a quarter if it is not UTF-8, and no zero byte. Send a \
+                     longer script to `sh` on standard input."
                 )),
             },
             Start::Sftp => sftp::run(&context, container, reader, &writer).await.map(Some),
@@ -165,6 +166,32 @@ async fn started(reader: &mut Inbox) -> Option<(Start, Option<Terminal>)> {
     }
 }
 
+/// The parameters of [`START`] that stand for a command. The cluster takes UTF-8 only.
+fn words(command: Vec<u8>) -> Option<Vec<String>> {
+    if command.contains(&0) {
+        return None;
+    }
+    let words = match String::from_utf8(command) {
+        Ok(command) => vec![command],
+        Err(error) => vec![String::new(), printf_format(error.as_bytes())],
+    };
+    let length: usize = words.iter().map(String::len).sum();
+    (length <= MAX_COMMAND).then_some(words)
+}
+
+/// The format from which the `printf` of a shell makes these bytes. ASCII, and the same between single or double quotes.
+pub(super) fn printf_format(bytes: &[u8]) -> String {
+    let mut format = String::with_capacity(bytes.len());
+    for byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"/._,:@+= ".contains(byte) {
+            format.push(char::from(*byte));
+        } else {
+            format.push_str(&format!("\\{byte:03o}"));
+        }
+    }
+    format
+}
+
 fn edge(cells: u32) -> u16 {
     u16::try_from(cells).unwrap_or(u16::MAX).max(1)
 }
@@ -181,7 +208,7 @@ async fn bridge(
     container: &Container,
     (reader, writer): (Inbox, &Outbox),
     terminal: Option<Terminal>,
-    command: Option<String>,
+    command: Vec<String>,
 ) -> Result<Option<u32>, String> {
     let mut words: Vec<String> = ["sh", "-c", START, "sh"].map(str::to_owned).into();
     words.extend(match &terminal {
@@ -374,6 +401,26 @@ mod tests {
         assert_eq!(split("4"), Err(BytesMut::from("4")));
         let other = "no shell says this here";
         assert_eq!(split(other), Ok((String::new(), Bytes::from_static(other.as_bytes()))));
+    }
+
+    #[test]
+    fn any_bytes_are_a_format_for_printf() {
+        let all: Vec<u8> = (1..=255).chain(*b"-n %s \\0 $(x) '\"").collect();
+        let script = format!("printf '{}'", printf_format(&all));
+        for shell in ["sh", "bash"] {
+            let printed = std::process::Command::new(shell).args(["-c", &script]).output().unwrap();
+            assert_eq!(printed.stdout, all, "{shell}");
+        }
+        assert_eq!(printf_format(b"-a b/c.d"), r"\055a b/c.d");
+    }
+
+    #[test]
+    fn a_command_is_one_word_or_encoded() {
+        assert_eq!(words("echo \u{fc}".into()), Some(vec!["echo \u{fc}".into()]));
+        assert_eq!(words(b"echo \xff".into()), Some(vec![String::new(), r"echo \377".into()]));
+        for bad in [&b"a\0b"[..], &[b'x'; MAX_COMMAND + 1], &[0xff; MAX_COMMAND / 2], b"\0\xff"] {
+            assert_eq!(words(bad.into()), None);
+        }
     }
 
     #[test]

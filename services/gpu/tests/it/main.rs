@@ -43,6 +43,8 @@ mod ssh;
 mod ssh_ends;
 mod ssh_files;
 mod ssh_keys;
+mod ssh_packets;
+mod ssh_streams;
 mod streams;
 mod tenants;
 mod unreadable;

@@ -128,7 +128,7 @@ pub(crate) async fn done(mut command: Command) -> Done {
 }
 
 /// Runs a program with this input to its end.
-async fn fed(mut command: Command, input: Vec<u8>) -> std::process::Output {
+pub(crate) async fn fed(mut command: Command, input: Vec<u8>) -> std::process::Output {
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let feed = tokio::spawn(async move {

@@ -86,6 +86,33 @@ async fn a_pod_becomes_ready_logs_and_terminates() {
 }
 
 #[tokio::test]
+async fn a_command_that_closes_its_output_reads_to_the_end_of_its_input() {
+    let t = Test::with(real).await;
+    let pods = t.pods();
+    create(&pods, shell("p", "exec sleep 1000", json!({}))).await;
+    until(&pods, "p", is_ready).await;
+    let script = "exec >/dev/null 2>&1; cat >part; mv part whole; exit 3";
+    let streams = AttachParams::default().stdin(true);
+    let mut run = pods.exec("p", ["sh", "-c", script], &streams).await.unwrap();
+    let (mut stdin, mut stdout) = (run.stdin().unwrap(), run.stdout().unwrap());
+    let status = run.take_status().unwrap();
+    // the end of the output has come before anything is sent
+    let wait = ["sh", "-c", "until [ -e part ]; do sleep 0.05; done"];
+    let mut closed = pods.exec("p", wait, &AttachParams::default()).await.unwrap();
+    closed.take_status().unwrap().await;
+    tokio::io::AsyncWriteExt::write_all(&mut stdin, &vec![b'x'; 1024 * 1024]).await.unwrap();
+    tokio::io::AsyncWriteExt::shutdown(&mut stdin).await.unwrap();
+    let status = status.await.unwrap();
+    assert_eq!(status.details.unwrap().causes.unwrap()[0].message.as_deref(), Some("3"));
+    assert_eq!(stdout.read_to_string(&mut String::new()).await.unwrap(), 0);
+    let mut size = pods.exec("p", ["stat", "-c", "%s", "whole"], &AttachParams::default()).await.unwrap();
+    let mut out = String::new();
+    size.stdout().unwrap().read_to_string(&mut out).await.unwrap();
+    assert_eq!(out, "1048576\n");
+    t.stop().await;
+}
+
+#[tokio::test]
 async fn a_pod_that_has_ended_makes_room_before_it_is_deleted() {
     let t = Test::with(|c| {
         c.nodes.push(NodeConfig::new("n1").extended("nvidia.com/gpu", 1));

@@ -9,18 +9,21 @@ use tokio::time::timeout;
 use super::{packet::Refusal, remote::HOME};
 use crate::{
     cluster::{ExecInput, ExecOutput, ExecStatus, Output},
-    ssh::session::{self, Container},
+    ssh::session::{self, Container, printf_format},
 };
 
 /// How long the container may take to write what it has received.
 const WRITTEN: Duration = Duration::from_secs(60);
 /// The largest part that is read at a time.
 pub(super) const MAX_READ: usize = 128 * 1024;
+/// What is kept of a command's messages, in bytes.
+const MAX_SAID: usize = 4096;
+const LOST: &str = "The connection to the instance was lost.";
 
 /// Reads a file.
 #[derive(Default)]
 pub(super) struct FileReader {
-    stream: Option<(ExecInput, ExecOutput)>,
+    stream: Option<Stream>,
     position: u64,
     received: BytesMut,
     ended: bool,
@@ -29,14 +32,61 @@ pub(super) struct FileReader {
 /// Writes a file.
 #[derive(Default)]
 pub(super) struct FileWriter {
-    stream: Option<(ExecInput, ExecOutput)>,
+    stream: Option<Stream>,
     position: u64,
+    /// What was confirmed before may be lost, so all that follows is refused.
+    failed: Option<Refusal>,
 }
 
-async fn run(container: &Container, script: &str, path: &str) -> Result<(ExecInput, ExecOutput), Refusal> {
-    let words =
-        ["sh".to_owned(), "-c".to_owned(), format!("{HOME}{script}"), "sh".to_owned(), path.to_owned()];
-    session::open(container, &words, false).await.map_err(Refusal::Failure)
+/// A command that reads or writes a file.
+struct Stream {
+    input: ExecInput,
+    output: Printed,
+}
+
+/// What a command prints.
+struct Printed {
+    output: ExecOutput,
+    /// Its messages.
+    said: BytesMut,
+}
+
+impl Stream {
+    /// Runs a script whose variable `p` is the path.
+    async fn run(container: &Container, script: &str, path: &[u8]) -> Result<Self, Refusal> {
+        // a name need not be UTF-8, and may end with newlines
+        let script = format!("{HOME}p=$(printf '{}.'); p=${{p%.}}; {script}", printf_format(path));
+        let words = ["sh".to_owned(), "-c".to_owned(), script];
+        let (input, output) = session::open(container, &words, false).await.map_err(Refusal::Failure)?;
+        Ok(Self { input, output: Printed { output, said: BytesMut::new() } })
+    }
+}
+
+impl Printed {
+    /// Returns the next part of standard output; none at its end.
+    async fn next(&mut self) -> Result<Option<Bytes>, Refusal> {
+        loop {
+            match self.output.next().await {
+                Some(Output::Stdout(bytes)) => return Ok(Some(bytes)),
+                Some(Output::Stderr(mut bytes)) => {
+                    bytes.truncate(MAX_SAID.saturating_sub(self.said.len()));
+                    self.said.extend_from_slice(&bytes);
+                }
+                Some(Output::Ended(ExecStatus::Exited(0))) => return Ok(None),
+                Some(Output::Ended(ExecStatus::Exited(_))) => {
+                    return Err(Refusal::of(&String::from_utf8_lossy(&self.said)));
+                }
+                Some(Output::Ended(ExecStatus::Failed(why))) => return Err(Refusal::of(&why)),
+                None => return Err(Refusal::of(LOST)),
+            }
+        }
+    }
+
+    /// Waits for the end.
+    async fn ended(&mut self) -> Result<(), Refusal> {
+        while self.next().await?.is_some() {}
+        Ok(())
+    }
 }
 
 impl FileReader {
@@ -44,30 +94,38 @@ impl FileReader {
     pub(super) async fn read(
         &mut self,
         container: &Container,
-        path: &str,
+        path: &[u8],
+        offset: u64,
+        length: usize,
+    ) -> Result<Bytes, Refusal> {
+        let part = self.part(container, path, offset, length.min(MAX_READ)).await;
+        if part.is_err() {
+            // the file may grow until the client asks again
+            *self = Self::default();
+        }
+        part
+    }
+
+    async fn part(
+        &mut self,
+        container: &Container,
+        path: &[u8],
         offset: u64,
         length: usize,
     ) -> Result<Bytes, Refusal> {
         if self.stream.is_none() || offset != self.position {
             let script = match offset {
-                0 => "exec cat <\"$1\"".to_owned(),
-                _ => format!("exec tail -c +{} <\"$1\"", offset.saturating_add(1)),
+                0 => "exec cat <\"$p\"".to_owned(),
+                _ => format!("exec tail -c +{} <\"$p\"", offset.saturating_add(1)),
             };
-            let stream = run(container, &script, path).await?;
+            let stream = Stream::run(container, &script, path).await?;
             *self = Self { stream: Some(stream), position: offset, ..Self::default() };
         }
-        let length = length.min(MAX_READ);
-        let mut said = BytesMut::new();
         while self.received.len() < length && !self.ended {
-            let Some((_, output)) = &mut self.stream else { break };
-            match output.next().await {
-                Some(Output::Stdout(bytes)) => self.received.extend_from_slice(&bytes),
-                Some(Output::Stderr(bytes)) => said.extend_from_slice(&bytes),
-                Some(Output::Ended(ExecStatus::Exited(0))) => self.ended = true,
-                Some(Output::Ended(_)) | None => {
-                    self.stream = None;
-                    return Err(Refusal::of(&String::from_utf8_lossy(&said)));
-                }
+            let Some(stream) = &mut self.stream else { break };
+            match stream.output.next().await? {
+                Some(bytes) => self.received.extend_from_slice(&bytes),
+                None => self.ended = true,
             }
         }
         if self.received.is_empty() {
@@ -84,50 +142,76 @@ impl FileWriter {
     pub(super) async fn write(
         &mut self,
         container: &Container,
-        path: &str,
+        path: &[u8],
         offset: Option<u64>,
         bytes: &[u8],
     ) -> Result<(), Refusal> {
-        if self.stream.is_none() || offset.is_some_and(|offset| offset != self.position) {
+        if offset.is_some_and(|offset| offset != self.position) {
             self.finish().await?;
-            let script = match offset {
-                None => "exec cat >>\"$1\"".to_owned(),
-                Some(0) => "exec cat 1<>\"$1\"".to_owned(),
-                Some(offset) => {
-                    format!(
-                        "exec dd of=\"$1\" bs=65536 conv=notrunc oflag=seek_bytes seek={offset} 2>/dev/null"
-                    )
-                }
-            };
-            self.stream = Some(run(container, &script, path).await?);
-            self.position = offset.unwrap_or_default();
         }
-        let Some((input, _)) = &mut self.stream else { return Err(Refusal::BadMessage) };
-        input.write(bytes).await.map_err(|error| Refusal::Failure(error.to_string()))?;
+        if let Some(refusal) = &self.failed {
+            return Err(refusal.clone());
+        }
+        let sent = self.send(container, path, offset, bytes).await;
+        self.keep(sent)
+    }
+
+    async fn send(
+        &mut self,
+        container: &Container,
+        path: &[u8],
+        offset: Option<u64>,
+        bytes: &[u8],
+    ) -> Result<(), Refusal> {
+        let stream = match &mut self.stream {
+            Some(stream) => stream,
+            stream => {
+                self.position = offset.unwrap_or_default();
+                stream.insert(Stream::run(container, &script(offset), path).await?)
+            }
+        };
+        tokio::select! {
+            biased;
+            // before the end of its input it ends only if it cannot write
+            ended = stream.output.ended() => return Err(ended.err().unwrap_or_else(|| Refusal::of(""))),
+            written = stream.input.write(bytes) => written.map_err(|_| Refusal::of(LOST))?,
+        }
         self.position += bytes.len() as u64;
         Ok(())
     }
 
     /// Waits until all is written.
     pub(super) async fn finish(&mut self) -> Result<(), Refusal> {
-        let Some((mut input, mut output)) = self.stream.take() else { return Ok(()) };
-        input.end().await.map_err(|error| Refusal::Failure(error.to_string()))?;
-        let mut said = BytesMut::new();
-        let ended = timeout(WRITTEN, async {
-            loop {
-                match output.next().await {
-                    Some(Output::Stdout(bytes) | Output::Stderr(bytes)) => said.extend_from_slice(&bytes),
-                    Some(Output::Ended(status)) => return Some(status),
-                    None => return None,
-                }
+        let written = match self.stream.take() {
+            Some(Stream { mut input, mut output }) => {
+                // a command that has ended has no input, and says why
+                let _ = input.end().await;
+                let silent = |_| Err(Refusal::of("The instance does not store what it received."));
+                timeout(WRITTEN, output.ended()).await.unwrap_or_else(silent)
             }
-        });
-        match ended.await {
-            Ok(Some(ExecStatus::Exited(0))) => Ok(()),
-            Ok(Some(ExecStatus::Exited(_))) => Err(Refusal::of(&String::from_utf8_lossy(&said))),
-            Ok(Some(ExecStatus::Failed(why))) => Err(Refusal::Failure(why)),
-            Ok(None) => Err(Refusal::Failure("the connection to the instance was lost".to_owned())),
-            Err(_) => Err(Refusal::Failure("the instance does not store what it received".to_owned())),
-        }
+            None => self.failed.clone().map_or(Ok(()), Err),
+        };
+        self.keep(written)
     }
+
+    fn keep(&mut self, result: Result<(), Refusal>) -> Result<(), Refusal> {
+        if let Err(refusal) = &result {
+            (self.failed, self.stream) = (Some(refusal.clone()), None);
+        }
+        result
+    }
+}
+
+/// Copies standard input to a file that is there, from this position on or to the end.
+fn script(offset: Option<u64>) -> String {
+    let open = match offset {
+        None => "exec 3>>\"$p\"".to_owned(),
+        Some(0) => "exec 3<>\"$p\"".to_owned(),
+        // moves the position, which the commands share
+        Some(offset) => format!(
+            "exec 3<>\"$p\"; e=$(dd bs=1 count=0 seek={offset} conv=notrunc 2>&1 </dev/null >&3) || \
+             {{ printf '%s\n' \"$e\" >&2; exit 1; }}"
+        ),
+    };
+    format!("[ -e \"$p\" ] || {{ echo No such file >&2; exit 1; }}; {open}; exec cat >&3")
 }

@@ -31,8 +31,8 @@ enum Handle {
     Directory(std::vec::IntoIter<Name>),
 }
 
-struct File {
-    path: String,
+pub(super) struct File {
+    path: Bytes,
     /// Whether all that is written goes to its end.
     append: bool,
     reader: FileReader,
@@ -76,13 +76,18 @@ impl Handles {
             4 => self.close(fields).await.map(|()| packet::status(id, &Ok(()))),
             5 => self.read(id, fields).await,
             6 => self.write(fields).await.map(|()| packet::status(id, &Ok(()))),
-            7 => self.stat(id, fields.path(), "stat -c").await?,
-            17 => self.stat(id, fields.path(), "stat -L -c").await?,
+            7 | 17 => {
+                let path = self.settled_path(fields).await;
+                self.stat(id, path, if kind == 7 { "stat -c" } else { "stat -L -c" }).await?
+            }
             8 => match self.flushed_path(fields).await {
                 Ok(path) => self.stat(id, Ok(path), "stat -L -c").await?,
                 Err(refusal) => Err(refusal),
             },
-            9 => self.set(id, fields.path(), fields).await?,
+            9 => {
+                let path = self.settled_path(fields).await;
+                self.set(id, path, fields).await?
+            }
             10 => {
                 let path = self.flushed_path(fields).await;
                 self.set(id, path, fields).await?
@@ -91,7 +96,8 @@ impl Handles {
             12 => self.read_directory(id, fields),
             13 => {
                 let remove = "[ ! -d {} ] || [ -L {} ] || { echo Is a directory; exit 1; }; rm -- {}";
-                self.on_path(id, fields.path(), remove, 3).await?
+                let path = self.settled_path(fields).await;
+                self.on_path(id, path, remove, 3).await?
             }
             14 => {
                 let path = fields.path();
@@ -103,12 +109,15 @@ impl Handles {
             16 => self.real_path(id, fields.path(), "readlink -f -- {} || printf '%s\\n' {}").await?,
             18 => {
                 let rename = "[ ! -e {2} ] && [ ! -L {2} ] || { echo File exists; exit 1; }; mv -- {1} {2}";
-                self.on_two(id, fields, rename).await?
+                self.rename(id, fields, rename).await?
             }
             19 => self.real_path(id, fields.path(), "readlink -- {} # {}").await?,
             20 => {
                 let link = "[ ! -e {2} ] && [ ! -L {2} ] || { echo File exists; exit 1; }; ln -s -- {1} {2}";
-                self.on_two(id, fields, link).await?
+                match (fields.path(), fields.path()) {
+                    (Ok(to), Ok(name)) => self.on_two(id, (&to, &name), link).await?,
+                    _ => Err(Refusal::BadMessage),
+                }
             }
             200 => self.extended(id, fields).await?,
             _ => Err(Refusal::Unsupported),
@@ -121,7 +130,7 @@ impl Handles {
             Ok(b"posix-rename@openssh.com") => {
                 let rename =
                     "[ ! -d {2} ] || [ -L {2} ] || { echo Is a directory; exit 1; }; mv -f -- {1} {2}";
-                self.on_two(id, fields, rename).await
+                self.rename(id, fields, rename).await
             }
             Ok(b"fsync@openssh.com") => {
                 Ok(self.flushed_path(fields).await.map(|_| packet::status(id, &Ok(()))))
@@ -144,14 +153,29 @@ impl Handles {
         Ok(done.map(|_| packet::status(id, &Ok(()))))
     }
 
-    /// Runs a command on two paths, `{1}` and `{2}`.
-    async fn on_two(&mut self, id: u32, fields: &mut Fields, template: &str) -> Answer {
-        let (Ok(first), Ok(second)) = (fields.path(), fields.path()) else {
+    /// Renames. What is open has its new path then.
+    async fn rename(&mut self, id: u32, fields: &mut Fields, template: &str) -> Answer {
+        let (Ok(from), Ok(to)) = (fields.path(), fields.path()) else {
             return Ok(Err(Refusal::BadMessage));
         };
+        self.settle(|_| true).await;
+        let answer = self.on_two(id, (&from, &to), template).await?;
+        if answer.is_ok() {
+            for file in self.files() {
+                let rest = file.path.strip_prefix(&from[..]);
+                if let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with(b"/")) {
+                    file.path = [&to[..], rest].concat().into();
+                }
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Runs a command on two paths, `{1}` and `{2}`.
+    async fn on_two(&mut self, id: u32, (first, second): (&[u8], &[u8]), template: &str) -> Answer {
         let script =
             format!("a={{}}; b={{}}; {}", template.replace("{1}", "\"$a\"").replace("{2}", "\"$b\""));
-        let done = self.remote.call(&command(&script, &[&first, &second])).await?;
+        let done = self.remote.call(&command(&script, &[first, second])).await?;
         Ok(done.map(|_| packet::status(id, &Ok(()))))
     }
 
@@ -203,13 +227,10 @@ impl Handles {
             Ok(opened) => opened,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let Ok(text) = String::from_utf8(path.to_vec()) else {
-            return Ok(Err(Refusal::Failure("the file's name is not UTF-8".into())));
-        };
         let redirect = match flags & (WRITE | CREATE | TRUNCATE | EXCLUSIVE) {
             _ if flags & WRITE == 0 => "[ ! -d \"$p\" ] || { echo Is a directory; exit 1; }; : <\"$p\"",
-            f if f & CREATE == 0 && f & TRUNCATE == 0 => ": <\"$p\" && : >>\"$p\"",
-            f if f & CREATE == 0 => ": <\"$p\" && : >\"$p\"",
+            f if f & CREATE == 0 && f & TRUNCATE == 0 => "{ [ \"$e\" ] || : <\"$p\"; } && : >>\"$p\"",
+            f if f & CREATE == 0 => "{ [ \"$e\" ] || : <\"$p\"; } && : >\"$p\"",
             f if f & EXCLUSIVE != 0 => "set -C; : >\"$p\"",
             f if f & TRUNCATE != 0 => ": >\"$p\"",
             _ => ": >>\"$p\"",
@@ -223,12 +244,13 @@ impl Handles {
         };
         let mask = umask(attributes.mode.unwrap_or(0o666));
         let script = format!("umask {mask:04o}; p={{}}; e=; [ ! -e \"$p\" ] || e=1; {redirect} {mode}");
+        self.settle(|file| file.path == path).await;
         match self.remote.call(&command(&script, &[&path])).await? {
             Err(refusal) => Ok(Err(refusal)),
             Ok(_) => {
                 let (reader, writer) = (FileReader::default(), FileWriter::default());
                 let append = flags & APPEND != 0;
-                Ok(self.add(id, Handle::File(Box::new(File { path: text, append, reader, writer }))))
+                Ok(self.add(id, Handle::File(Box::new(File { path, append, reader, writer }))))
             }
         }
     }
@@ -242,49 +264,88 @@ impl Handles {
         Ok(packet::handle(id, self.next))
     }
 
-    fn handle(&mut self, fields: &mut Fields) -> Result<(&Container, &mut Handle), Refusal> {
-        let handle = self.open.get_mut(&number(fields)?);
-        Ok((&self.container, handle.ok_or_else(|| Refusal::Failure("no such handle".into()))?))
-    }
-
     async fn close(&mut self, fields: &mut Fields) -> Result<(), Refusal> {
         match self.open.remove(&number(fields)?) {
             Some(Handle::File(mut file)) => file.writer.finish().await,
             Some(Handle::Directory(_)) => Ok(()),
-            None => Err(Refusal::Failure("no such handle".into())),
+            None => Err(no_handle()),
         }
     }
 
     async fn read(&mut self, id: u32, fields: &mut Fields) -> Result<Bytes, Refusal> {
-        let (container, handle) = self.handle(fields)?;
-        let Handle::File(file) = handle else { return Err(Refusal::BadMessage) };
-        file.writer.finish().await?;
+        let number = number(fields)?;
         let (offset, length) = (fields.long()?, fields.number()? as usize);
-        Ok(packet::data(id, &file.reader.read(container, &file.path, offset, length).await?))
+        let path = self.file(number)?.path.clone();
+        for file in self.files().filter(|file| file.path == path) {
+            // the client of the other handle is told there
+            let _ = file.writer.finish().await;
+        }
+        let Some(Handle::File(file)) = self.open.get_mut(&number) else { return Err(Refusal::BadMessage) };
+        Ok(packet::data(id, &file.reader.read(&self.container, &path, offset, length).await?))
     }
 
     async fn write(&mut self, fields: &mut Fields) -> Result<(), Refusal> {
-        let (container, handle) = self.handle(fields)?;
-        let Handle::File(file) = handle else { return Err(Refusal::BadMessage) };
+        let number = number(fields)?;
         let (offset, bytes) = (fields.long()?, fields.bytes()?);
+        let path = self.file(number)?.path.clone();
+        for file in self.files().filter(|file| file.path == path) {
+            // it may have read ahead
+            file.reader = FileReader::default();
+        }
+        let Some(Handle::File(file)) = self.open.get_mut(&number) else { return Err(Refusal::BadMessage) };
         let offset = (!file.append).then_some(offset);
-        file.writer.write(container, &file.path, offset, &bytes).await
+        file.writer.write(&self.container, &path, offset, &bytes).await
+    }
+
+    fn file(&mut self, number: u32) -> Result<&mut File, Refusal> {
+        match self.open.get_mut(&number) {
+            Some(Handle::File(file)) => Ok(file),
+            Some(Handle::Directory(_)) => Err(Refusal::BadMessage),
+            None => Err(no_handle()),
+        }
+    }
+
+    fn files(&mut self) -> impl Iterator<Item = &mut File> {
+        self.open.values_mut().filter_map(|handle| match handle {
+            Handle::File(file) => Some(&mut **file),
+            Handle::Directory(_) => None,
+        })
+    }
+
+    /// Waits until all that was sent to these files is written. Failures are told when their handles are used or closed.
+    pub(super) async fn settle(&mut self, which: impl Fn(&File) -> bool) {
+        for file in self.files().filter(|file| which(file)) {
+            let _ = file.writer.finish().await;
+            file.reader = FileReader::default();
+        }
+    }
+
+    /// A path, after all that was sent to it is written.
+    async fn settled_path(&mut self, fields: &mut Fields) -> Result<Bytes, Refusal> {
+        let path = fields.path()?;
+        self.settle(|file| file.path == path).await;
+        Ok(path)
     }
 
     /// The path of an open file, after all that was sent is written.
     async fn flushed_path(&mut self, fields: &mut Fields) -> Result<Bytes, Refusal> {
-        let (_, handle) = self.handle(fields)?;
-        let Handle::File(file) = handle else { return Err(Refusal::BadMessage) };
-        file.writer.finish().await?;
-        Ok(Bytes::copy_from_slice(file.path.as_bytes()))
+        let number = number(fields)?;
+        let path = self.file(number)?.path.clone();
+        self.settle(|file| file.path == path).await;
+        self.file(number)?.writer.finish().await?;
+        Ok(path)
     }
 
     async fn open_directory(&mut self, id: u32, path: Result<Bytes, Refusal>) -> Answer {
         let Ok(path) = path else { return Ok(Err(Refusal::BadMessage)) };
+        self.settle(|_| true).await;
         let mark = self.remote.mark().to_owned();
         // status 126: too many names for one command
         let list = format!(
-            "cd -- {{}} || exit; [ -r . ] || {{ echo Permission denied; exit 1; }}; f='{mark} {FORMAT} %n'; \
+            "p={{}}; case $p in /*) ;; *) p=./$p ;; esac; \
+             [ -e \"$p\" ] || {{ echo No such file; exit 1; }}; \
+             [ -d \"$p\" ] || {{ echo Not a directory; exit 1; }}; \
+             cd \"$p\" || exit; [ -r . ] || {{ echo Permission denied; exit 1; }}; f='{mark} {FORMAT} %n'; \
              stat -c \"$f\" -- * .[!.]* ..?* 2>/dev/null; \
              [ $? -ne 126 ] || find . -mindepth 1 -maxdepth 1 -exec stat -c \"$f\" {{.}} +"
         );
@@ -298,11 +359,18 @@ impl Handles {
     }
 
     fn read_directory(&mut self, id: u32, fields: &mut Fields) -> Result<Bytes, Refusal> {
-        let (_, handle) = self.handle(fields)?;
-        let Handle::Directory(entries) = handle else { return Err(Refusal::BadMessage) };
+        let entries = match self.open.get_mut(&number(fields)?) {
+            Some(Handle::Directory(entries)) => entries,
+            Some(Handle::File(_)) => return Err(Refusal::BadMessage),
+            None => return Err(no_handle()),
+        };
         let names: Vec<Name> = entries.by_ref().take(NAMES).collect();
         if names.is_empty() { Err(Refusal::End) } else { Ok(packet::names(id, &names)) }
     }
+}
+
+fn no_handle() -> Refusal {
+    Refusal::Failure("no such handle".to_owned())
 }
 
 fn number(fields: &mut Fields) -> Result<u32, Refusal> {

@@ -28,25 +28,38 @@ pub(super) async fn run(
     writer: &Outbox,
 ) -> Result<u32, String> {
     let mut handles = Handles::open(container).await?;
+    serve(context, &mut handles, &mut reader, writer).await?;
+    // what was confirmed is kept, also of files that the client did not close
+    handles.settle(|_| true).await;
+    Ok(0)
+}
+
+/// Answers requests until the client ends the subsystem, or the connection ends.
+async fn serve(
+    context: &Context,
+    handles: &mut Handles,
+    reader: &mut Inbox,
+    writer: &Outbox,
+) -> Result<(), String> {
     let mut received = BytesMut::new();
     loop {
         let message = tokio::select! {
-            () = context.stop.cancelled() => return Ok(0),
+            () = context.stop.cancelled() => return Ok(()),
             message = reader.wait() => message,
         };
         match message {
             Some(ChannelMsg::Data { data }) => received.extend_from_slice(&data),
-            Some(ChannelMsg::Eof | ChannelMsg::Close) | None => return Ok(0),
+            Some(ChannelMsg::Eof | ChannelMsg::Close) | None => return Ok(()),
             Some(_) => continue,
         }
         while let Some(request) = next_packet(&mut received)? {
             context.admitted.touch();
             let reply = tokio::select! {
-                () = context.stop.cancelled() => return Ok(0),
+                () = context.stop.cancelled() => return Ok(()),
                 reply = handles.serve(request) => reply?,
             };
             if writer.data(reply).await.is_err() {
-                return Ok(0);
+                return Ok(());
             }
             context.admitted.touch();
         }

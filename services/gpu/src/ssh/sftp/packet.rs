@@ -26,7 +26,8 @@ impl Refusal {
         } else if lower.contains("permission denied") || lower.contains("not permitted") {
             Self::PermissionDenied
         } else {
-            Self::Failure(message.lines().next().unwrap_or_default().chars().take(200).collect())
+            let line = message.lines().map(str::trim).find(|line| !line.is_empty());
+            Self::Failure(line.unwrap_or(UNEXPLAINED).chars().take(200).collect())
         }
     }
 
@@ -46,12 +47,16 @@ impl Refusal {
             Self::End => "End of file",
             Self::NoSuchFile => "No such file",
             Self::PermissionDenied => "Permission denied",
+            Self::Failure(message) if message.is_empty() => UNEXPLAINED,
             Self::Failure(message) => message,
             Self::BadMessage => "Bad message",
             Self::Unsupported => "Operation unsupported",
         }
     }
 }
+
+/// What is told of a command that failed and said nothing.
+const UNEXPLAINED: &str = "The instance could not do it, and did not say why.";
 
 /// Reads the fields of a request.
 pub(super) struct Fields(pub(super) Bytes);
@@ -162,4 +167,24 @@ pub(super) fn attributes(id: u32, attributes: &Attributes) -> Bytes {
         packet.put_u32(id);
         attributes.write(packet);
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_always_has_a_message() {
+        for (said, expected) in [
+            ("cat: write error: No space left on device\n", "cat: write error: No space left on device"),
+            ("\n  \nlast\n", "last"),
+            ("", UNEXPLAINED),
+            ("\n\n", UNEXPLAINED),
+        ] {
+            assert_eq!(Refusal::of(said).message(), expected);
+        }
+        assert_eq!(Refusal::Failure(String::new()).message(), UNEXPLAINED);
+        assert_eq!(Refusal::of("sh: 1: cannot open x: No such file"), Refusal::NoSuchFile);
+        assert_eq!(Refusal::of("rm: cannot remove 'x': Operation not permitted"), Refusal::PermissionDenied);
+    }
 }
