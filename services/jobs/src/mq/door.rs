@@ -117,7 +117,7 @@ pub(crate) fn start(state: &AppState, process: &Process, config: &MqConfig) {
 async fn run(state: &AppState, config: &MqConfig) -> anyhow::Result<()> {
     let mut pause = PAUSES.0;
     loop {
-        let Err(error) = session(state, config, &mut pause).await;
+        let Err(error) = Box::pin(session(state, config, &mut pause)).await;
         state.door.link.send_replace(Link::Lost);
         state.metrics.broker_connected(false);
         tracing::warn!(error = format!("{error:#}"), "no connection to the broker");
@@ -139,15 +139,15 @@ async fn session(state: &AppState, config: &MqConfig, pause: &mut Duration) -> a
     let properties = ConnectionProperties::default().with_connection_name("atelier-jobs".into());
     let connection = timed(Connection::connect_uri(uri, properties)).await?;
     let channel = timed(connection.create_channel()).await?;
-    timed(topology::declare(&channel)).await?;
+    timed(topology::declare(&connection)).await?;
     *pause = PAUSES.0;
     state.door.link.send_replace(Link::Connected(HashSet::new()));
-    let [urgent, ordinary] = Intake::ALL.map(|queue| intake::run(state, &connection, queue));
+    let [urgent, ordinary, unrouted, dead] = Intake::ALL.map(|queue| intake::run(state, &connection, queue));
     let publisher = publisher::run(state, &connection);
     let queues = declare_queues(state, &channel);
     tracing::info!("connected to the broker");
     state.metrics.broker_connected(true);
-    let (never, ..) = tokio::try_join!(urgent, ordinary, publisher, queues)?;
+    let (never, ..) = tokio::try_join!(urgent, ordinary, unrouted, dead, publisher, queues)?;
     Ok(never)
 }
 

@@ -55,7 +55,7 @@ pub(super) async fn run(
     loop {
         let mut deliveries = gather(&mut consumer).await?;
         let begun = Instant::now();
-        let messages: Vec<Message> = deliveries.iter_mut().map(Message::of).collect();
+        let messages: Vec<Message> = deliveries.iter_mut().map(|one| Message::of(one, queue)).collect();
         for outcome in settle(state, &messages).await {
             state.metrics.message_taken(outcome.as_str());
         }
@@ -156,7 +156,8 @@ impl Work<'_> {
             Self::Take(messages) => take(state, &mut tx, messages).await?,
             Self::Refuse(message) => {
                 let refusal = Refusal::new(Code::Malformed, "the message cannot be stored");
-                let message = Message { properties: Properties::default(), body: message.body.clone() };
+                let (properties, body) = (Properties::default(), message.body.clone());
+                let message = Message { properties, body, fault: None };
                 let recorded = refuse(&mut tx, &[(None, &message, &refusal)]).await?;
                 Taken { outcomes: Vec::new(), recorded }
             }
@@ -176,7 +177,8 @@ async fn confirm_uploads(state: &AppState, messages: &[Message]) -> Result<(), E
     let prefix = format!("{}_", UploadId::PREFIX);
     let names_uploads =
         |message: &&Message| message.body.windows(prefix.len()).any(|part| part == prefix.as_bytes());
-    let messages: Vec<&Message> = messages.iter().filter(names_uploads).collect();
+    let messages: Vec<&Message> =
+        messages.iter().filter(|message| message.fault.is_none()).filter(names_uploads).collect();
     let named: Vec<_> = messages.iter().filter_map(|message| credential(message)).collect();
     if named.is_empty() {
         return Ok(());
@@ -257,10 +259,15 @@ pub(super) async fn take(
     let mut orders: BTreeMap<TenantId, Vec<(usize, NewJob)>> = BTreeMap::new();
     for (n, message) in messages.iter().enumerate() {
         let credential = named[n].and_then(|id| known.get(&id));
-        let order = match credential {
-            None => Err(unauthenticated("user_id is not a credential of a tenant")),
-            Some(credential) if credential.is_deleted => Err(unauthenticated("the credential was deleted")),
-            Some(credential) => model::read(message, credential.tenant).map(|job| (credential.tenant, job)),
+        let order = match (credential, &message.fault) {
+            (None, _) => Err(unauthenticated("user_id is not a credential of a tenant")),
+            (Some(credential), _) if credential.is_deleted => {
+                Err(unauthenticated("the credential was deleted"))
+            }
+            (Some(_), Some(fault)) => Err(fault.clone()),
+            (Some(credential), None) => {
+                model::read(message, credential.tenant).map(|job| (credential.tenant, job))
+            }
         };
         match order {
             Ok((tenant, job)) => orders.entry(tenant).or_default().push((n, job)),

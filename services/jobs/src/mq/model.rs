@@ -20,8 +20,10 @@ use crate::{
     job::{GroupMode, Kind, NewJob},
 };
 
-/// Content type of a message with its header in the body.
+/// Media type of a message with its header in the body.
 const ENVELOPE: &str = "application/vnd.atelier.envelope+json";
+/// Media type of other messages, also of those that name none.
+const JSON: &str = "application/json";
 /// Bytes of a body, at most. The parameters are checked by themselves.
 const MAX_BODY: usize = 512 << 10;
 /// Bytes of parameters, at most.
@@ -57,11 +59,17 @@ pub(crate) enum Code {
     DeadlinePassed,
     /// The tenant has as many jobs that have not ended as it may have.
     TooManyJobs,
+    /// The routing key is neither `urgent` nor `ordinary`.
+    UnknownRoutingKey,
+    /// The expiration of the message has passed before it was taken in.
+    MessageExpired,
+    /// The message was delivered several times, and never taken in.
+    DeliveryFailed,
 }
 
 impl Code {
     #[cfg(test)]
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 15] = [
         Self::Malformed,
         Self::Unauthenticated,
         Self::TenantSuspended,
@@ -74,6 +82,9 @@ impl Code {
         Self::NoCapacityEver,
         Self::DeadlinePassed,
         Self::TooManyJobs,
+        Self::UnknownRoutingKey,
+        Self::MessageExpired,
+        Self::DeliveryFailed,
     ];
 
     /// The name in JSON and labels.
@@ -91,6 +102,9 @@ impl Code {
             Self::NoCapacityEver => "no-capacity-ever",
             Self::DeadlinePassed => "deadline-passed",
             Self::TooManyJobs => "too-many-jobs",
+            Self::UnknownRoutingKey => "unknown-routing-key",
+            Self::MessageExpired => "message-expired",
+            Self::DeliveryFailed => "delivery-failed",
         }
     }
 }
@@ -173,7 +187,7 @@ pub(super) fn task_type(kind: Kind) -> &'static str {
 
 /// Returns the job that a message of the tenant asks for.
 pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusal> {
-    let Properties { reply_to, content_type, headers, .. } = &message.properties;
+    let Properties { reply_to, headers, .. } = &message.properties;
     if message.body.len() > MAX_BODY {
         return Err(Refusal::new(Code::TooLarge, format!("a message has at most {MAX_BODY} bytes")));
     }
@@ -181,16 +195,16 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
         return Err(malformed(format!("reply_to can only be {}", queue_of(tenant))));
     }
     let invalid = |error: serde_json::Error| malformed(format!("the body is not valid: {error}"));
-    let (headers, body) = match content_type.as_deref() {
-        Some(ENVELOPE) => {
+    let (mut headers, body) = match media_type(&message.properties).as_str() {
+        ENVELOPE => {
             let Envelope { header, body } = serde_json::from_slice(&message.body).map_err(invalid)?;
             (header, body)
         }
-        None | Some("application/json") => {
-            (headers.clone(), serde_json::from_slice(&message.body).map_err(invalid)?)
-        }
-        Some(other) => return Err(malformed(format!("the content type {other:?} is not supported"))),
+        JSON => (headers.clone(), serde_json::from_slice(&message.body).map_err(invalid)?),
+        other => return Err(malformed(format!("the content type {other:?} is not supported"))),
     };
+    // as a member of a request that is null
+    headers.retain(|_, value| !value.is_null());
     check_known(&headers)?;
     let req_no = req_no(&message.properties, &headers)?;
     let priority = priority(headers.get("priority"))?;
@@ -231,6 +245,12 @@ pub(super) fn read(message: &Message, tenant: TenantId) -> Result<NewJob, Refusa
     })
 }
 
+/// The media type of a message: parameters as `charset` mean nothing, as in requests, and neither does the case of letters.
+fn media_type(properties: &Properties) -> String {
+    let content_type = properties.content_type.as_deref().unwrap_or(JSON);
+    content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
 /// Refuses headers that ask for what is not done. Others are of clients and brokers.
 fn check_known(headers: &Map<String, Value>) -> Result<(), Refusal> {
     let refused: BTreeSet<&String> = headers.keys().filter(|name| name.starts_with("x-atelier-")).collect();
@@ -242,7 +262,7 @@ fn check_known(headers: &Map<String, Value>) -> Result<(), Refusal> {
 
 /// Returns the request number, wherever it is. For answers to messages that are refused.
 pub(super) fn any_req_no(message: &Message) -> Option<Uuid> {
-    if message.properties.content_type.as_deref() == Some(ENVELOPE) && message.body.len() <= MAX_BODY {
+    if media_type(&message.properties) == ENVELOPE && message.body.len() <= MAX_BODY {
         let body: Value = serde_json::from_slice(&message.body).ok()?;
         return req_no(&message.properties, body["header"].as_object()?).ok();
     }
@@ -251,7 +271,8 @@ pub(super) fn any_req_no(message: &Message) -> Option<Uuid> {
 
 fn req_no(properties: &Properties, headers: &Map<String, Value>) -> Result<Uuid, Refusal> {
     let invalid = || malformed("the header reqNo or correlation_id is a UUID");
-    let in_header = headers.get("reqNo").map(|value| value.as_str().ok_or_else(invalid)).transpose()?;
+    let header = headers.get("reqNo").filter(|value| !value.is_null());
+    let in_header = header.map(|value| value.as_str().ok_or_else(invalid)).transpose()?;
     let parse = |text: Option<&str>| text.map(Uuid::try_parse).transpose().map_err(|_| invalid());
     match (parse(in_header)?, parse(properties.correlation_id.as_deref())?) {
         (Some(one), Some(other)) if one != other => Err(malformed("reqNo and correlation_id differ")),
@@ -271,14 +292,16 @@ fn deadline(header: Option<&Value>) -> Result<Option<Timestamp>, Refusal> {
     header.map(|value| value.as_str().and_then(|text| text.parse().ok()).ok_or_else(invalid)).transpose()
 }
 
-/// An amount and its currency, as `0.5 USD`.
+/// An amount and its currency, as `0.5 USD`, or as in requests.
 fn max_cost(header: Option<&Value>) -> Result<Option<Money>, Refusal> {
     let Some(value) = header else { return Ok(None) };
-    let money = value.as_str().and_then(|text| {
-        let (amount, currency) = text.split_once(' ')?;
-        serde_json::from_value(json!({ "amount": amount, "currency": currency })).ok()
-    });
-    money.map(Some).ok_or_else(|| malformed("the header x-max-cost is an amount and a currency, as 0.5 USD"))
+    let money = match value.as_str().map(|text| text.split_once(' ')) {
+        Some(Some((amount, currency))) => {
+            Money::deserialize(json!({ "amount": amount, "currency": currency }))
+        }
+        _ => Money::deserialize(value),
+    };
+    money.map(Some).map_err(|_| malformed("the header x-max-cost is an amount and a currency, as 0.5 USD"))
 }
 
 fn report_progress(header: Option<&Value>) -> Result<bool, Refusal> {
@@ -307,6 +330,7 @@ mod tests {
         Message {
             properties: Properties { headers, ..Properties::default() },
             body: body.to_string().into_bytes(),
+            fault: None,
         }
     }
 
@@ -331,6 +355,88 @@ mod tests {
         enveloped.properties.content_type = Some(ENVELOPE.to_owned());
         assert_eq!(json!(read(&enveloped, TenantId::new()).unwrap()), json!(plain));
         assert_eq!(any_req_no(&enveloped), plain.req_no);
+    }
+
+    #[test]
+    fn content_types_are_those_of_requests() {
+        let header = json!({ "reqNo": NUMBER, "taskType": "GC" });
+        let mut plain = message(header.clone(), &fox());
+        for content_type in [
+            "application/json",
+            "application/json; charset=utf-8",
+            "application/json;charset=UTF-8",
+            "Application/JSON ; charset=\"utf-8\"",
+            "application/json;",
+            " application/json ",
+        ] {
+            plain.properties.content_type = Some(content_type.to_owned());
+            assert!(read(&plain, TenantId::new()).is_ok(), "{content_type}");
+        }
+        for content_type in
+            ["text/plain", "text/json", "application/jsonl", "application/problem+json", "json", ";"]
+        {
+            plain.properties.content_type = Some(content_type.to_owned());
+            assert_eq!(code(&plain), Code::Malformed, "{content_type}");
+        }
+        let mut enveloped = message(json!({}), &json!({ "header": header, "body": fox() }));
+        enveloped.properties.content_type = Some(format!("{}; charset=utf-8", ENVELOPE.to_uppercase()));
+        assert!(read(&enveloped, TenantId::new()).is_ok());
+        assert_eq!(any_req_no(&enveloped), Some(NUMBER.parse().unwrap()));
+    }
+
+    #[test]
+    fn headers_that_are_null_are_absent() {
+        let names =
+            ["priority", "x-deadline", "x-max-cost", "x-progress", "group", "x-group-mode", "x-atelier-key"];
+        let mut header = json!({ "reqNo": NUMBER, "taskType": "GC" });
+        let expected = json!(read(&message(header.clone(), &fox()), TenantId::new()).unwrap());
+        for name in names {
+            header[name] = Value::Null;
+        }
+        let mut plain = message(header.clone(), &fox());
+        assert_eq!(json!(read(&plain, TenantId::new()).unwrap()), expected);
+        let mut enveloped = message(json!({}), &json!({ "header": header, "body": fox() }));
+        enveloped.properties.content_type = Some(ENVELOPE.to_owned());
+        assert_eq!(json!(read(&enveloped, TenantId::new()).unwrap()), expected);
+        // another place may have the number
+        plain.properties.headers.insert("reqNo".to_owned(), Value::Null);
+        assert_eq!(code(&plain), Code::Malformed);
+        plain.properties.correlation_id = Some(NUMBER.to_owned());
+        assert_eq!(json!(read(&plain, TenantId::new()).unwrap()), expected);
+        assert_eq!(any_req_no(&plain), Some(NUMBER.parse().unwrap()));
+        plain.properties.headers.insert("taskType".to_owned(), Value::Null);
+        assert_eq!(code(&plain), Code::Malformed);
+    }
+
+    #[test]
+    fn values_have_the_types_that_clients_send() {
+        let read_with = |name: &str, value: Value| {
+            let mut header = json!({ "reqNo": NUMBER, "taskType": "GC" });
+            header[name] = value;
+            read(&message(header, &fox()), TenantId::new())
+        };
+        let cost = json!({ "amount": "0.5", "currency": "USD" });
+        for value in [json!("0.5 USD"), cost.clone()] {
+            assert_eq!(json!(read_with("x-max-cost", value).unwrap().max_cost), cost);
+        }
+        for (number, expected) in [(json!(0), 0), (json!("9"), 9)] {
+            assert_eq!(read_with("priority", number).unwrap().priority, Some(expected));
+        }
+        for number in [NUMBER.to_uppercase(), NUMBER.replace('-', ""), format!("{{{NUMBER}}}")] {
+            assert_eq!(read_with("reqNo", json!(number)).unwrap().req_no, Some(NUMBER.parse().unwrap()));
+        }
+        for (name, bad) in [
+            ("priority", json!(8.5)),
+            ("priority", json!([8])),
+            ("priority", json!(true)),
+            ("reqNo", json!(7)),
+            ("taskType", json!(["GC"])),
+            ("group", json!(7)),
+            ("x-deadline", json!(1_893_456_000)),
+            ("x-max-cost", json!({ "amount": "0.5" })),
+        ] {
+            assert_eq!(read_with(name, bad.clone()).unwrap_err().code, Code::Malformed, "{name} {bad}");
+        }
     }
 
     #[test]

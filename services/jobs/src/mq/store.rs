@@ -224,7 +224,7 @@ impl From<DeadRow> for Dead {
             code: row.code,
             detail: row.detail,
             req_no: row.req_no,
-            message: Message { properties: row.properties.0, body: row.body },
+            message: Message { properties: row.properties.0, body: row.body, fault: None },
             bytes: row.bytes,
             created_at: row.created_at,
             replayed_at: row.replayed_at.map(jiff_sqlx::Timestamp::to_jiff),

@@ -3,8 +3,9 @@
 
 use ids::TenantId;
 use lapin::{
-    Channel, ExchangeKind,
-    options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions},
+    Channel, Connection, ErrorKind, ExchangeKind,
+    options::{ExchangeDeclareOptions, ExchangeDeleteOptions, QueueBindOptions, QueueDeclareOptions},
+    protocol::{AMQPErrorKind, AMQPSoftError},
     types::{AMQPValue, FieldTable, LongString},
 };
 
@@ -12,7 +13,9 @@ use lapin::{
 pub(super) const JOBS: &str = "atelier.jobs";
 /// Where events are published.
 pub(super) const EVENTS: &str = "atelier.events";
-/// Messages that were delivered too often.
+/// Messages of [`JOBS`] whose routing key is that of no queue.
+const UNROUTED: &str = "atelier.unrouted";
+/// Messages that have expired, or were delivered too often.
 const DEAD: &str = "atelier.dead";
 
 /// Deliveries of a message, at most: this service has crashed with it each time.
@@ -26,26 +29,40 @@ const EVENTS_AGE_MS: i64 = 7 * 24 * 3_600 * 1_000;
 /// A queue of events that nobody reads for this long is deleted; the next event creates it again.
 const EVENTS_UNUSED_MS: i64 = 8 * 24 * 3_600 * 1_000;
 
-/// A queue of submitted jobs. There are two, so that a flood of ordinary ones does not delay the intake of urgent ones.
+/// A queue of messages from tenants. Submitted jobs have two, so that a flood of ordinary ones does not delay the intake of urgent
+/// ones. The messages of the others are refused: whatever the broker has confirmed is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Intake {
     Urgent,
     Ordinary,
+    /// Messages that no queue takes.
+    Unrouted,
+    /// Messages that have expired, or were delivered too often.
+    Dead,
 }
 
 impl Intake {
-    pub(super) const ALL: [Self; 2] = [Self::Urgent, Self::Ordinary];
+    pub(super) const ALL: [Self; 4] = [Self::Urgent, Self::Ordinary, Self::Unrouted, Self::Dead];
+    /// The routing keys in [`JOBS`].
+    pub(super) const KEYS: [&str; 2] = ["urgent", "ordinary"];
 
-    /// The routing key in [`JOBS`].
-    fn key(self) -> &'static str {
+    pub(super) fn queue(self) -> &'static str {
         match self {
-            Self::Urgent => "urgent",
-            Self::Ordinary => "ordinary",
+            Self::Urgent => "jobs.submit.urgent",
+            Self::Ordinary => "jobs.submit.ordinary",
+            Self::Unrouted => "jobs.unrouted",
+            Self::Dead => "jobs.dead",
         }
     }
 
-    pub(super) fn queue(self) -> String {
-        format!("jobs.submit.{}", self.key())
+    /// The exchange and the routing key of its messages.
+    fn binding(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Urgent => (JOBS, Self::KEYS[0]),
+            Self::Ordinary => (JOBS, Self::KEYS[1]),
+            Self::Unrouted => (UNROUTED, ""),
+            Self::Dead => (DEAD, ""),
+        }
     }
 }
 
@@ -58,9 +75,14 @@ fn text(value: &str) -> AMQPValue {
     AMQPValue::LongString(LongString::from(value))
 }
 
-async fn exchange(channel: &Channel, name: &str, kind: ExchangeKind) -> lapin::Result<()> {
+async fn exchange(
+    channel: &Channel,
+    name: &str,
+    kind: ExchangeKind,
+    arguments: FieldTable,
+) -> lapin::Result<()> {
     let options = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
-    channel.exchange_declare(name.into(), kind, options, FieldTable::default()).await
+    channel.exchange_declare(name.into(), kind, options, arguments).await
 }
 
 /// Declares a quorum queue, and binds it.
@@ -83,23 +105,67 @@ async fn queue(
 }
 
 /// Declares what does not belong to a tenant.
-pub(super) async fn declare(channel: &Channel) -> lapin::Result<()> {
-    exchange(channel, JOBS, ExchangeKind::Direct).await?;
-    exchange(channel, EVENTS, ExchangeKind::Topic).await?;
-    exchange(channel, DEAD, ExchangeKind::Fanout).await?;
-    queue(channel, "jobs.dead", DEAD, "", &[]).await?;
-    for intake in Intake::ALL {
-        let arguments = [
-            ("x-delivery-limit", AMQPValue::LongLongInt(DELIVERY_LIMIT)),
-            ("x-dead-letter-exchange", text(DEAD)),
-            ("x-dead-letter-strategy", text("at-least-once")),
-            // a publisher gets a nack, not a loss
-            ("x-overflow", text("reject-publish")),
-            ("x-max-length", AMQPValue::LongLongInt(INTAKE_LIMIT)),
-        ];
-        queue(channel, &intake.queue(), JOBS, intake.key(), &arguments).await?;
+pub(super) async fn declare(connection: &Connection) -> lapin::Result<()> {
+    let channel = connection.create_channel().await?;
+    exchange(&channel, EVENTS, ExchangeKind::Topic, FieldTable::default()).await?;
+    exchange(&channel, DEAD, ExchangeKind::Fanout, FieldTable::default()).await?;
+    exchange(&channel, UNROUTED, ExchangeKind::Fanout, FieldTable::default()).await?;
+    for intake in [Intake::Dead, Intake::Unrouted] {
+        declare_intake(&channel, intake).await?;
     }
-    Ok(())
+    declare_jobs(connection).await?;
+    for intake in [Intake::Urgent, Intake::Ordinary] {
+        declare_intake(&channel, intake).await?;
+    }
+    channel.close(200, "done".into()).await
+}
+
+/// Declares the exchange of jobs. One of an earlier release drops messages that no queue takes, and is replaced: what is published
+/// meanwhile is refused, or is taken for one of these messages.
+async fn declare_jobs(connection: &Connection) -> lapin::Result<()> {
+    let arguments = || {
+        let mut arguments = FieldTable::default();
+        arguments.insert("alternate-exchange".into(), text(UNROUTED));
+        arguments
+    };
+    let channel = connection.create_channel().await?;
+    match exchange(&channel, JOBS, ExchangeKind::Direct, arguments()).await {
+        Err(error) if is_other(&error) => {
+            // the broker has closed the channel
+            let channel = connection.create_channel().await?;
+            channel.exchange_delete(JOBS.into(), ExchangeDeleteOptions::default()).await?;
+            exchange(&channel, JOBS, ExchangeKind::Direct, arguments()).await?;
+            channel.close(200, "done".into()).await
+        }
+        declared => {
+            declared?;
+            channel.close(200, "done".into()).await
+        }
+    }
+}
+
+/// Whether something of this name was declared with other arguments.
+fn is_other(error: &lapin::Error) -> bool {
+    match error.kind() {
+        ErrorKind::ProtocolError(error) => {
+            *error.kind() == AMQPErrorKind::Soft(AMQPSoftError::PRECONDITIONFAILED)
+        }
+        _ => false,
+    }
+}
+
+async fn declare_intake(channel: &Channel, intake: Intake) -> lapin::Result<()> {
+    let limits = [
+        ("x-delivery-limit", AMQPValue::LongLongInt(DELIVERY_LIMIT)),
+        ("x-dead-letter-exchange", text(DEAD)),
+        ("x-dead-letter-strategy", text("at-least-once")),
+        // a publisher gets a nack, not a loss
+        ("x-overflow", text("reject-publish")),
+        ("x-max-length", AMQPValue::LongLongInt(INTAKE_LIMIT)),
+    ];
+    let arguments = if intake == Intake::Dead { &[][..] } else { &limits[..] };
+    let (exchange, key) = intake.binding();
+    queue(channel, intake.queue(), exchange, key, arguments).await
 }
 
 /// Declares the queue of a tenant's events.

@@ -29,6 +29,7 @@ mod memory;
 mod metrics;
 mod moves;
 mod mq;
+mod mq_answers;
 mod mq_faults;
 mod mq_tenant;
 mod nodes;

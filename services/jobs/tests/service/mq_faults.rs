@@ -206,8 +206,18 @@ async fn mq_a_message_that_is_delivered_again_and_again_is_put_aside() {
     }
     assert!((5..=6).contains(&deliveries), "{deliveries}");
     let service = studio.world.start().await;
+    let failed = line.event().await;
+    assert_eq!(
+        (named(&failed), failed["problem"]["code"].as_str()),
+        (("rejected", poison), Some("delivery-failed"))
+    );
     line.send(&fox(next, "a fox")).await;
     assert_eq!(named(&line.event().await), ("accepted", next));
     assert_eq!(tenant.jobs().await, ["queued"]);
+    // once the service can take it
+    let dead = tenant.member.get("/v1/mq-dead").await.expect(200).body["items"][0].clone();
+    let replay = format!("/v1/mq-dead/{}/replay", dead["id"].as_str().unwrap());
+    assert_eq!(tenant.member.post(&replay, json!(null)).await.expect(200).str("outcome"), "accepted");
+    assert_eq!(named(&line.event().await), ("accepted", poison));
     service.stop().await;
 }

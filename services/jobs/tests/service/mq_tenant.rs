@@ -152,8 +152,12 @@ pub(crate) struct Post {
     pub(crate) key: &'static str,
     pub(crate) headers: Value,
     pub(crate) body: Vec<u8>,
+    /// Headers whose type matters.
+    pub(crate) table: FieldTable,
     pub(crate) reply_to: Option<String>,
     pub(crate) content_type: &'static str,
+    pub(crate) expiration: Option<&'static str>,
+    pub(crate) delivery_mode: u8,
 }
 
 /// A job of this number.
@@ -164,15 +168,18 @@ pub(crate) fn fox(req_no: Uuid, prompt: &str) -> Post {
         key: "ordinary",
         headers: json!({ "reqNo": req_no, "taskType": "GC" }),
         body: body.to_string().into_bytes(),
+        table: FieldTable::default(),
         reply_to: None,
         content_type: "application/json",
+        expiration: None,
+        delivery_mode: 2,
     }
 }
 
 impl Line {
-    /// Publishes a message, with the user of the connection unless it names one.
-    pub(crate) async fn publish(&self, post: &Post) -> lapin::Result<Confirmation> {
-        let mut headers = FieldTable::default();
+    /// The properties of a message, with the user of the connection unless it names one.
+    pub(crate) fn properties(&self, post: &Post) -> BasicProperties {
+        let mut headers = post.table.clone();
         for (name, value) in post.headers.as_object().unwrap() {
             let value = match value {
                 Value::Number(number) => AMQPValue::LongLongInt(number.as_i64().unwrap()),
@@ -184,7 +191,7 @@ impl Line {
         let user = post.user.as_ref().unwrap_or(&self.user);
         let mut properties = BasicProperties::default()
             .with_content_type(post.content_type.into())
-            .with_delivery_mode(2)
+            .with_delivery_mode(post.delivery_mode)
             .with_headers(headers);
         if !user.is_empty() {
             properties = properties.with_user_id(user.as_str().into());
@@ -192,6 +199,15 @@ impl Line {
         if let Some(queue) = &post.reply_to {
             properties = properties.with_reply_to(queue.as_str().into());
         }
+        if let Some(expiration) = post.expiration {
+            properties = properties.with_expiration(expiration.into());
+        }
+        properties
+    }
+
+    /// Publishes a message, with the user of the connection unless it names one.
+    pub(crate) async fn publish(&self, post: &Post) -> lapin::Result<Confirmation> {
+        let properties = self.properties(post);
         let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
         let published = self.channel.basic_publish(
             "atelier.jobs".into(),
