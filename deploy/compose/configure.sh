@@ -387,6 +387,7 @@ default_user = atelier
 default_pass = $rabbitmq_password
 default_vhost = /
 max_message_size = 1048576
+channel_max = 64
 auth_backends.1 = internal
 auth_backends.2 = http
 auth_http.http_method = post

@@ -164,6 +164,7 @@ vm_memory_high_watermark.absolute = 512MB
 # on a full disk the broker stops publishers without an error
 disk_free_limit.absolute = 100MB
 max_message_size = 1048576
+channel_max = 64
 log.console = false
 log.file = rabbit.log
 log.file.level = info

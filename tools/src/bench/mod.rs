@@ -53,6 +53,8 @@ pub(crate) enum Bench {
     Scale,
     /// Jobs a second by REST and by message, beside RabbitMQ alone, Postgres alone, graphile-worker and pg-boss
     JobsEnqueue,
+    /// How long a message of a tenant waits for its answer while another sends as many as the broker takes
+    JobsIntake,
     /// How soon a worker has a job, with nothing else to do and with 100,000 queued jobs
     JobsDispatch,
     /// Rounds of the scheduling core with 100,000 queued jobs and 5,000 GPUs
@@ -92,6 +94,7 @@ impl Bench {
             Self::Gateway => ("bench_gateway", Some("gateway")),
             Self::Fairness => ("bench_gateway", Some("fairness")),
             Self::JobsEnqueue => ("bench_jobs", Some("enqueue")),
+            Self::JobsIntake => ("bench_jobs", Some("intake")),
             Self::JobsDispatch => ("bench_jobs", Some("dispatch")),
             Self::JobsCore => ("bench_jobs", Some("core")),
             Self::JobsReplay => ("bench_jobs", Some("replay")),
@@ -111,6 +114,7 @@ impl Bench {
             | Self::Instances
             | Self::Fairness
             | Self::JobsEnqueue
+            | Self::JobsIntake
             | Self::JobsDispatch => true,
             Self::Gateway
             | Self::Operator
@@ -151,6 +155,7 @@ pub(crate) async fn run(args: Args) -> anyhow::Result<()> {
     let folder = std::env::temp_dir().join(format!("atelier-bench-{}", std::process::id()));
     match args.name {
         Bench::Gateway => packages::proxies(consent)?,
+        Bench::JobsIntake => packages::rabbitmq(consent)?,
         Bench::JobsEnqueue => {
             packages::rabbitmq(consent)?;
             // a smoke run does without: they are downloaded each time

@@ -22,6 +22,7 @@ impl Bench {
             Self::JobsEta => "--worlds 1 --jobs 100 --draws 4",
             Self::JobsDispatch => "--jobs 10 --queued 200 --workers 2",
             Self::JobsEnqueue => "--seconds 0.2 --clients 4 --messages 200",
+            Self::JobsIntake => "--messages 10 --flood 200 --turns 1",
             Self::JobsReclaim => "--starts 1",
             Self::JobsRecovery => "--kills 1",
         }
@@ -48,6 +49,9 @@ impl Bench {
             Self::JobsEnqueue => {
                 "mq_per_s rest_per_s rest_one_tenant_per_s batch_per_s rabbit_per_s pg_commits_per_s best_pg_per_s \
                  best_pg_batch_per_s rest_ratio mq_ratio"
+            }
+            Self::JobsIntake => {
+                "alone_p50_ms alone_p99_ms malformed_p99_ms unrouted_p99_ms uploads_p99_ms jobs_p99_ms"
             }
             Self::JobsReclaim => "starts free_p50_s free_p99_s idle_p50_s idle_p99_s busy_p50_s busy_p99_s",
             Self::JobsRecovery => {

@@ -1,7 +1,7 @@
 //! The benchmarks of the jobs service: `cargo xtask bench jobs-NAME`.
 //!
 //! Of the scheduling core alone: core, replay, fairness, eta. Of the service, which runs in this process, over real HTTP on the
-//! loopback interface, with its clients and workers: enqueue, dispatch; `BENCH_POSTGRES` is a superuser's address of a Postgres
+//! loopback interface, with its clients and workers: enqueue, intake, dispatch; `BENCH_POSTGRES` is a superuser's address of a Postgres
 //! with `fsync` for these.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark that fails must say so and stop")]
@@ -11,6 +11,7 @@ mod dispatch;
 mod enqueue;
 mod eta;
 mod fairness;
+mod intake;
 mod replay;
 mod service;
 mod support;
@@ -21,6 +22,8 @@ use clap::Parser;
 enum Bench {
     /// How many jobs a second are taken in
     Enqueue(enqueue::Args),
+    /// How long a message waits for its answer while another tenant sends very many
+    Intake(intake::Args),
     /// How soon a worker has a job
     Dispatch(dispatch::Args),
     /// How long a round takes
@@ -36,6 +39,7 @@ enum Bench {
 fn main() -> Result<(), String> {
     match Bench::parse() {
         Bench::Enqueue(args) => served(enqueue::run(args)),
+        Bench::Intake(args) => served(intake::run(args)),
         Bench::Dispatch(args) => served(dispatch::run(args)),
         Bench::Core(args) => core::run(&args),
         Bench::Replay(args) => return replay::run(&args),

@@ -5,6 +5,7 @@ use axum::{Form, Router, extract::State, routing::post};
 use ids::{MqCredentialId, TenantId};
 use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
+use tokio::time::Instant;
 
 use super::{
     credential::hash,
@@ -57,8 +58,18 @@ struct UserQuestion {
 async fn user(State(state): State<AppState>, Form(question): Form<UserQuestion>) -> &'static str {
     let found = find(&state, &question.username).await;
     answer(found.map(|found| {
-        found.is_some_and(|(_, expected)| bool::from(expected.ct_eq(&hash(&question.password))))
+        let known = found.filter(|(_, expected)| bool::from(expected.ct_eq(&hash(&question.password))));
+        known.is_some_and(|(tenant, _)| may_sign_in(&state, tenant))
     }))
+}
+
+/// A tenant that opens connections without end leaves none for others.
+fn may_sign_in(state: &AppState, tenant: TenantId) -> bool {
+    let is_allowed = state.door.sign_ins.take(tenant, Instant::now());
+    if !is_allowed {
+        tracing::warn!(tenant.id = %tenant, "a tenant opens too many connections to the broker");
+    }
+    is_allowed
 }
 
 #[derive(Deserialize)]

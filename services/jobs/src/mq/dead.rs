@@ -12,10 +12,10 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
 use super::{
-    intake::{self, Outcome},
     model::Code,
     outbox,
     store::{self, Dead},
+    take::{self, Outcome},
 };
 use crate::{
     error::Error,
@@ -78,7 +78,7 @@ impl From<Dead> for DeadMessage {
     }
 }
 
-/// Lists refused messages of the tenant, newest first. They are kept for 30 days.
+/// Lists refused messages of the tenant, newest first. They are kept for 30 days. Of very many at a time only some are listed.
 #[utoipa::path(
     get, path = "/v1/mq-dead", operation_id = "list_dead_messages", tag = "message queue", params(PageParams),
     responses((status = 200, description = "A page", body = Page<DeadMessage>))
@@ -130,13 +130,19 @@ async fn replay_dead_message(
 ) -> Result<Reply, Problem> {
     member.writer()?;
     let tenant = member.tenant;
+    let mut tx = state.db.tenant(tenant).await?;
+    let dead = store::find_dead(&mut tx, tenant, id).await?;
+    tx.commit().await?;
+    // their contents may have come in the meantime
+    let naming = dead.iter().map(|dead| &dead.message).filter(|message| take::names_uploads(message));
+    take::confirm_uploads(&state, tenant, naming).await;
     let reply = key
         .once(state.db.tenant(tenant).await?, tenant, &(), async |tx| {
             let dead = store::replay_dead(tx, tenant, id).await?.ok_or(Error::NotFound)?;
             if i64::try_from(dead.message.body.len()) != Ok(dead.bytes) {
                 return Err(Error::invalid_field("id", "only 64 KiB of the message are kept").into());
             }
-            let outcomes = intake::take(&state, tx, &[dead.message]).await?.outcomes;
+            let outcomes = take::take(&state, tx, &[dead.message]).await?.outcomes;
             let (outcome, code) = match outcomes.first() {
                 Some(Outcome::Accepted) => (ReplayOutcome::Accepted, None),
                 Some(Outcome::Duplicate) => (ReplayOutcome::Duplicate, None),

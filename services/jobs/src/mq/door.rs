@@ -3,8 +3,9 @@
 use std::{collections::HashSet, convert::Infallible, time::Duration};
 
 use anyhow::Context as _;
-use ids::TenantId;
-use lapin::{Channel, Connection, ConnectionProperties, uri::AMQPUri};
+use ids::{MqCredentialId, TenantId};
+use lapin::{Channel, ConnectionProperties, uri::AMQPUri};
+use moka::sync::Cache;
 use secrecy::ExposeSecret as _;
 use service::{Process, Round};
 use tokio::{
@@ -13,8 +14,10 @@ use tokio::{
 };
 
 use super::{
+    allowance::Allowances,
     intake, outbox, publisher, store,
     topology::{self, Intake},
+    wire,
 };
 use crate::{config::MqConfig, rest, state::AppState};
 
@@ -28,6 +31,13 @@ const HEARTBEAT: u16 = 10;
 const LOOK: Duration = Duration::from_secs(1);
 /// How often the outbox is measured.
 const MEASURE_PERIOD: Duration = Duration::from_secs(5);
+
+/// Credentials whose tenants are remembered, at most.
+const CREDENTIALS: u64 = 10_000;
+/// Refused messages of a tenant that are recorded at once, and the time until one more is.
+const RECORDS: (u32, Duration) = (1_000, Duration::from_millis(100));
+/// Connections that a tenant opens at once, and the time until one more is allowed.
+const SIGN_INS: (u32, Duration) = (100, Duration::from_millis(500));
 
 /// The state of the connection.
 enum Link {
@@ -48,6 +58,12 @@ pub(crate) struct Door {
     credentials: watch::Sender<()>,
     /// Rows were added to the outbox.
     pub(super) published: watch::Sender<()>,
+    /// The tenants of credentials, which never change.
+    pub(super) tenants: Cache<MqCredentialId, TenantId>,
+    /// How many refused messages are recorded, of tenants and of unknown senders.
+    pub(super) records: Allowances<Option<TenantId>>,
+    /// How many connections tenants may open.
+    pub(super) sign_ins: Allowances<TenantId>,
 }
 
 impl Default for Door {
@@ -57,6 +73,9 @@ impl Default for Door {
             declaring: Mutex::default(),
             credentials: watch::Sender::new(()),
             published: watch::Sender::new(()),
+            tenants: Cache::new(CREDENTIALS),
+            records: Allowances::new(RECORDS.0, RECORDS.1),
+            sign_ins: Allowances::new(SIGN_INS.0, SIGN_INS.1),
         }
     }
 }
@@ -137,7 +156,7 @@ async fn session(state: &AppState, config: &MqConfig, pause: &mut Duration) -> a
         config.url.expose_secret().parse().map_err(|error| anyhow::anyhow!("mq.url: {error}"))?;
     uri.query.heartbeat.get_or_insert(HEARTBEAT);
     let properties = ConnectionProperties::default().with_connection_name("atelier-jobs".into());
-    let connection = timed(Connection::connect_uri(uri, properties)).await?;
+    let connection = timed(wire::connect(uri, properties)).await?;
     let channel = timed(connection.create_channel()).await?;
     timed(topology::declare(&connection)).await?;
     *pause = PAUSES.0;

@@ -3,20 +3,25 @@
 //!
 //! - [`message`] and [`model`]: what a message says. Pure;
 //! - [`door`]: the connection, and who runs on it: [`intake`] (messages in) and [`publisher`] (events out);
-//! - [`topology`]: exchanges and queues;
+//! - [`lanes`]: in which order messages are taken in, and [`take`]: what that does;
+//! - [`topology`]: exchanges and queues; [`wire`]: what of the broker's frames the client library gets;
 //! - [`credential`]: with which tenants sign in at the broker, which asks [`authorize`] what they may.
 
+mod allowance;
 mod authorize;
 mod credential;
 mod dead;
 mod door;
 mod intake;
+mod lanes;
 mod message;
 mod model;
 mod outbox;
 mod publisher;
 mod store;
+mod take;
 mod topology;
+mod wire;
 
 pub(crate) use authorize::routes as broker_routes;
 pub(crate) use door::{Door, start};

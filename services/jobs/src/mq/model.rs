@@ -26,6 +26,8 @@ const ENVELOPE: &str = "application/vnd.atelier.envelope+json";
 const JSON: &str = "application/json";
 /// Bytes of a body, at most. The parameters are checked by themselves.
 const MAX_BODY: usize = 512 << 10;
+/// Characters of what is said about a refusal, at most: it may repeat what the message says.
+const MAX_DETAIL: usize = 1_000;
 /// Bytes of parameters, at most.
 const MAX_PARAMETERS: usize = 256 << 10;
 
@@ -65,11 +67,13 @@ pub(crate) enum Code {
     MessageExpired,
     /// The message was delivered several times, and never taken in.
     DeliveryFailed,
+    /// As many messages of the tenant wait to be taken in as may.
+    TooManyMessages,
 }
 
 impl Code {
     #[cfg(test)]
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::Malformed,
         Self::Unauthenticated,
         Self::TenantSuspended,
@@ -85,6 +89,7 @@ impl Code {
         Self::UnknownRoutingKey,
         Self::MessageExpired,
         Self::DeliveryFailed,
+        Self::TooManyMessages,
     ];
 
     /// The name in JSON and labels.
@@ -105,6 +110,7 @@ impl Code {
             Self::UnknownRoutingKey => "unknown-routing-key",
             Self::MessageExpired => "message-expired",
             Self::DeliveryFailed => "delivery-failed",
+            Self::TooManyMessages => "too-many-messages",
         }
     }
 }
@@ -119,7 +125,12 @@ pub(super) struct Refusal {
 
 impl Refusal {
     pub(super) fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into() }
+        let mut detail = detail.into();
+        if let Some((end, _)) = detail.char_indices().nth(MAX_DETAIL) {
+            detail.truncate(end);
+            detail.push('…');
+        }
+        Self { code, detail }
     }
 
     /// Why the job of a message was not submitted.

@@ -34,18 +34,27 @@ pub(super) async fn again(conn: &mut PgConnection, tenant: TenantId, jobs: &[Job
     .map(drop)
 }
 
-/// Has a refusal published.
+/// Has refusals published.
 pub(super) async fn refused(
     conn: &mut PgConnection,
-    tenant: TenantId,
-    req_no: Option<Uuid>,
-    refusal: &Refusal,
+    refused: &[(TenantId, Option<Uuid>, &Refusal)],
 ) -> sqlx::Result<()> {
-    let refusal = json!({ "req_no": req_no, "code": refusal.code.as_str(), "detail": refusal.detail });
-    sqlx::query!("insert into mq_outbox (tenant_id, refusal) values ($1, $2)", tenant as TenantId, refusal,)
-        .execute(conn)
-        .await
-        .map(drop)
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let tenants: Vec<TenantId> = refused.iter().map(|(tenant, ..)| *tenant).collect();
+    let refusals = refused.iter().map(
+        |(_, req_no, refusal)| json!({ "req_no": req_no, "code": refusal.code.as_str(), "detail": refusal.detail }),
+    );
+    let refusals: Vec<Value> = refusals.collect();
+    sqlx::query!(
+        "insert into mq_outbox (tenant_id, refusal) select * from unnest($1::uuid[], $2::jsonb[])",
+        &tenants as &[TenantId],
+        &refusals,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
 /// Has the progress of a job published, if its tenant can read it.
@@ -170,7 +179,8 @@ impl From<Row> for Entry {
     }
 }
 
-/// Returns the first rows, in order, but for those of some tenants.
+/// Returns the first rows of each tenant, in order, but for those of some tenants: as many of each, so that none waits for those of
+/// another.
 pub(super) async fn first(
     conn: &mut PgConnection,
     except: &[TenantId],
@@ -178,15 +188,26 @@ pub(super) async fn first(
 ) -> sqlx::Result<Vec<Entry>> {
     let rows = sqlx::query_as!(
         Row,
-        r#"select o.id as "id!", o.tenant_id as "tenant_id!: TenantId", o.job_id, o.again as "again!",
+        r#"with recursive waiting as (
+               (select tenant_id from mq_outbox order by tenant_id limit 1)
+               union all
+               select (select o.tenant_id from mq_outbox o where o.tenant_id > w.tenant_id order by o.tenant_id limit 1)
+               from waiting w where w.tenant_id is not null),
+           tenants as materialized (select tenant_id from waiting where tenant_id <> all($1)),
+           firsts as (
+               select row.* from tenants t
+               cross join lateral (
+                   select * from mq_outbox o where o.tenant_id = t.tenant_id order by o.id
+                   limit greatest($2 / (select count(*) from tenants), 1)) row)
+           select o.id as "id!", o.tenant_id as "tenant_id!: TenantId", o.job_id, o.again as "again!",
                   o.refusal as "refusal: Json<PublishedRefusal>", o.progress, o.at as "at!: jiff_sqlx::Timestamp",
                   e.number as "number?", e.type as "kind?: EventType", e.state as "state?: JobState",
                   e.problem as "problem?: Json<JobProblem>", e.at as "event_at?", j.kind as "task?: Kind", j.req_no, j.cost, j.cost_currency,
                   j.cost_seconds as "cost_seconds?"
-           from mq_outbox o
+           from firsts o
            left join job_events e on e.job_id = o.job_id and e.number = o.number
            left join jobs j on j.id = o.job_id
-           where o.tenant_id <> all($1) order by o.id limit $2"#,
+           order by o.id limit $2"#,
         except as &[TenantId],
         limit,
     )

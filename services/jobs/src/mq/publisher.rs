@@ -14,7 +14,7 @@ use lapin::{
     options::{BasicPublishOptions, ConfirmSelectOptions},
 };
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use uuid::Uuid;
 
 use super::{
@@ -35,7 +35,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 const CONFIRM_LIMIT: Duration = Duration::from_secs(5);
 /// How long events of a tenant wait whose queue does not take them: they do not delay those of others.
 const REFUSED: Duration = Duration::from_secs(10);
-/// Longest time of a call to the storage service.
+/// Longest time for which the messages of a page wait for the storage service.
 const SIGN_LIMIT: Duration = Duration::from_secs(2);
 /// Messages survive a restart of the broker.
 const PERSISTENT: u8 = 2;
@@ -115,7 +115,7 @@ async fn publish(
     entries: &[Entry],
 ) -> anyhow::Result<(Vec<i64>, HashSet<TenantId>)> {
     let mut sent: Vec<(&Entry, Option<PublisherConfirm>)> = Vec::with_capacity(entries.len());
-    let mut urls = Urls { state, works: true };
+    let mut urls = Urls { state, works: true, until: Instant::now() + SIGN_LIMIT };
     for entry in entries {
         let Some(message) = message(entry, &mut urls).await? else {
             sent.push((entry, None));
@@ -231,6 +231,7 @@ fn name(kind: EventType) -> Option<&'static str> {
 struct Urls<'a> {
     state: &'a AppState,
     works: bool,
+    until: Instant,
 }
 
 impl Urls<'_> {
@@ -255,7 +256,7 @@ impl Urls<'_> {
     }
 
     async fn sign(&mut self, tenant: TenantId, result: &artifact::Stored) -> Option<SignedUrl> {
-        let error = match timeout(SIGN_LIMIT, artifact::sign(self.state, tenant, result)).await {
+        let error = match timeout_at(self.until, artifact::sign(self.state, tenant, result)).await {
             Ok(Ok(signed)) => return Some(signed),
             Ok(Err(Error::ArtifactGone)) => return None,
             Ok(Err(error)) => format!("{error:#}"),

@@ -150,21 +150,36 @@ pub(super) struct NewDead<'a> {
     pub(super) refusal: &'a Refusal,
 }
 
-/// Inserts a refused message.
-pub(super) async fn insert_dead(conn: &mut PgConnection, dead: &NewDead<'_>) -> sqlx::Result<()> {
-    let body = &dead.message.body;
+/// Inserts refused messages.
+pub(super) async fn insert_dead(conn: &mut PgConnection, all: &[NewDead<'_>]) -> sqlx::Result<()> {
+    if all.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<DeadMessageId> = all.iter().map(|dead| dead.id).collect();
+    let tenants: Vec<Option<TenantId>> =
+        all.iter().map(|dead| dead.credential.map(|(_, tenant)| tenant)).collect();
+    let credentials: Vec<Option<MqCredentialId>> =
+        all.iter().map(|dead| dead.credential.map(|(id, _)| id)).collect();
+    let codes: Vec<Code> = all.iter().map(|dead| dead.refusal.code).collect();
+    let details: Vec<String> = all.iter().map(|dead| dead.refusal.detail.clone()).collect();
+    let numbers: Vec<Option<Uuid>> = all.iter().map(|dead| dead.req_no).collect();
+    let properties: Vec<_> = all.iter().map(|dead| serde_json::json!(dead.message.properties)).collect();
+    let bodies = all.iter().map(|dead| &dead.message.body);
+    let sizes: Vec<i64> = bodies.clone().map(|body| i64::try_from(body.len()).unwrap_or(i64::MAX)).collect();
+    let bodies: Vec<Vec<u8>> = bodies.map(|body| body[..body.len().min(KEPT_BYTES)].to_vec()).collect();
     sqlx::query!(
         "insert into mq_dead (id, tenant_id, credential_id, code, detail, req_no, properties, body, bytes)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-        dead.id as DeadMessageId,
-        dead.credential.map(|(_, tenant)| tenant) as Option<TenantId>,
-        dead.credential.map(|(id, _)| id) as Option<MqCredentialId>,
-        dead.refusal.code as Code,
-        dead.refusal.detail,
-        dead.req_no,
-        Json(&dead.message.properties) as _,
-        &body[..body.len().min(KEPT_BYTES)],
-        i64::try_from(body.len()).unwrap_or(i64::MAX),
+         select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::uuid[], $7::jsonb[], $8::bytea[],
+                              $9::bigint[])",
+        &ids as &[DeadMessageId],
+        &tenants as &[Option<TenantId>],
+        &credentials as &[Option<MqCredentialId>],
+        &codes as &[Code],
+        &details,
+        &numbers as &[Option<Uuid>],
+        &properties,
+        &bodies,
+        &sizes,
     )
     .execute(conn)
     .await
@@ -251,6 +266,25 @@ pub(super) async fn list_dead(
     .fetch_all(conn)
     .await?;
     Ok(rows.into_iter().map(Dead::from).collect())
+}
+
+/// Returns a refused message of the tenant.
+pub(super) async fn find_dead(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    id: DeadMessageId,
+) -> sqlx::Result<Option<Dead>> {
+    let row = sqlx::query_as!(
+        DeadRow,
+        r#"select id, code, detail, req_no, properties as "properties: Json<Properties>", body, bytes, created_at,
+                  replayed_at
+           from mq_dead where tenant_id = $1 and id = $2"#,
+        tenant as TenantId,
+        id as DeadMessageId,
+    )
+    .fetch_optional(conn)
+    .await?;
+    Ok(row.map(Dead::from))
 }
 
 /// Marks a refused message of the tenant as replayed, and returns it, locked until the end of the transaction.
