@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use anyhow::Context as _;
 use db::{
     Db,
-    queue::{Leased, Outcome, Queue, Settings},
+    queue::{self, Leased, Queue, Settings},
 };
 use encryption::Cipher;
 use ids::DeliveryId;
@@ -94,25 +94,27 @@ impl Webhooks {
         });
     }
 
-    async fn deliver(&self, leased: Leased<DeliveryId>) -> anyhow::Result<Outcome> {
+    async fn deliver(&self, leased: Leased<DeliveryId>) -> anyhow::Result<queue::Outcome> {
         let mut tx = self.db.worker().await?;
         let due = deliveries::due(&mut tx, leased.key).await?;
         drop(tx);
-        let Some(due) = due else { return Ok(Outcome::Done) };
+        let Some(due) = due else { return Ok(queue::Outcome::Done) };
         let is_test = due.kind == TEST;
         if !due.enabled && !is_test {
-            return self.record(leased, &due, DeliveryState::Cancelled, None, None).await;
+            return self.record(leased, &due, Outcome::of(DeliveryState::Cancelled)).await;
         }
         let (began, at) = (Instant::now(), (self.clock)());
         let result = self.sender.send(&due.url, &self.message(&due, at)?).await;
-        let attempt = DeliveryAttempt::new(at, began.elapsed(), result);
-        let again = if is_test { None } else { delay(due.failed + 1, rand::rng().random()) };
-        let (state, after) = match (result, again) {
-            (Ok(_), _) => (DeliveryState::Delivered, None),
-            (Err(_), Some(after)) => (DeliveryState::Pending, Some(after)),
-            (Err(_), None) => (DeliveryState::Failed, None),
+        let attempt = Some(DeliveryAttempt::new(at, began.elapsed(), result));
+        let outcome = match result {
+            Ok(_) => Outcome { attempt, ..Outcome::of(DeliveryState::Delivered) },
+            Err(error) => {
+                let again = delay(due.failed + 1, error, rand::rng().random()).filter(|_| !is_test);
+                let state = if again.is_some() { DeliveryState::Pending } else { DeliveryState::Failed };
+                Outcome { state, attempt, again, is_gone: error.is_gone() }
+            }
         };
-        self.record(leased, &due, state, Some(&attempt), after).await
+        self.record(leased, &due, outcome).await
     }
 
     fn message<'d>(&self, due: &'d Due, at: Timestamp) -> anyhow::Result<Message<'d>> {
@@ -129,34 +131,51 @@ impl Webhooks {
         &self,
         leased: Leased<DeliveryId>,
         due: &Due,
-        state: DeliveryState,
-        attempt: Option<&DeliveryAttempt>,
-        after: Option<Duration>,
-    ) -> anyhow::Result<Outcome> {
+        mut outcome: Outcome,
+    ) -> anyhow::Result<queue::Outcome> {
         let mut tx = self.db.worker().await?;
-        let mut is_disabled = false;
+        let mut is_disabled = outcome.is_gone && store::disable_gone(&mut tx, due.webhook, &due.url).await?;
+        if is_disabled {
+            (outcome.state, outcome.again) = (DeliveryState::Failed, None);
+        }
         // the webhook is locked first, as by its deletion
-        match state {
+        match outcome.state {
             DeliveryState::Delivered => store::record_success(&mut tx, due.webhook).await?,
             DeliveryState::Pending => store::record_failure(&mut tx, due.webhook).await?,
-            DeliveryState::Failed if due.kind != TEST => {
+            DeliveryState::Failed if due.kind != TEST && !is_disabled => {
                 store::record_failure(&mut tx, due.webhook).await?;
                 is_disabled = store::disable_failing(&mut tx, due.webhook, GIVE_UP).await?;
             }
             DeliveryState::Failed | DeliveryState::Cancelled => {}
         }
-        if !leased.release(&mut tx, after).await? {
+        if !leased.release(&mut tx, outcome.again).await? {
             // another replica sends it, or the webhook was deleted
-            return Ok(Outcome::Released);
+            return Ok(queue::Outcome::Released);
         }
-        deliveries::record(&mut tx, leased.key, state, attempt).await?;
+        deliveries::record(&mut tx, leased.key, outcome.state, outcome.attempt.as_ref()).await?;
         tx.commit().await?;
-        if let Some(attempt) = attempt {
+        if let Some(attempt) = outcome.attempt {
             self.metrics.webhook_attempted(attempt.outcome());
         }
         if is_disabled {
-            tracing::info!(webhook.id = %due.webhook, "webhook disabled, all attempts fail");
+            tracing::info!(webhook.id = %due.webhook, gone = outcome.is_gone, "webhook disabled");
         }
-        Ok(Outcome::Released)
+        Ok(queue::Outcome::Released)
+    }
+}
+
+/// What came of a delivery.
+struct Outcome {
+    state: DeliveryState,
+    attempt: Option<DeliveryAttempt>,
+    /// When it is sent again.
+    again: Option<Duration>,
+    /// The endpoint wants no more messages.
+    is_gone: bool,
+}
+
+impl Outcome {
+    fn of(state: DeliveryState) -> Self {
+        Self { state, attempt: None, again: None, is_gone: false }
     }
 }

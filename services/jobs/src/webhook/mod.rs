@@ -19,5 +19,5 @@ pub(crate) use deliver::Webhooks;
 pub(crate) use deliveries::delete_ended;
 pub(crate) use fan_out::tell_progress;
 pub(crate) use http::routes;
-pub(crate) use model::{DeliveryState, WebhookProblem};
+pub(crate) use model::DeliveryState;
 pub(crate) use store::{delete_of_tenant, reencrypt};

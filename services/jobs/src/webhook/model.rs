@@ -11,6 +11,8 @@ use crate::event::EventType;
 
 /// Seconds after failed attempts: the eighth, which is the last, is made about a day after the first.
 const DELAYS: [u64; 7] = [5, 60, 300, 1_800, 7_200, 21_600, 54_000];
+/// Longest time for which an endpoint is waited for.
+const MAX_RETRY_AFTER: Duration = Duration::from_hours(24);
 /// Type of the message that `test` sends.
 pub(super) const TEST: &str = "webhook.test";
 /// Longest URL, in bytes.
@@ -52,6 +54,8 @@ pub(crate) struct WebhookChange {
 pub(crate) enum WebhookProblem {
     /// The endpoint has accepted nothing for three days. Repair it, then enable the webhook.
     Failing,
+    /// The endpoint has answered that it is gone (410). Enable the webhook when there is one again.
+    Gone,
 }
 
 /// An endpoint of the tenant.
@@ -104,6 +108,9 @@ pub(crate) struct DeliveryAttempt {
     pub(super) status: Option<u16>,
     /// Why it failed, or null.
     pub(super) error: Option<DeliveryError>,
+    /// Seconds for which the endpoint asked to wait (`Retry-After`), or null.
+    #[serde(default)]
+    pub(super) retry_after_seconds: Option<u64>,
     /// How long it took.
     pub(super) milliseconds: u64,
 }
@@ -152,10 +159,29 @@ pub(crate) struct Delivery {
 /// Why an endpoint has not accepted a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SendError {
-    Refused(u16),
+    /// Its status was not 2xx.
+    Refused {
+        status: u16,
+        /// Timeout for the next attempt that it asked for.
+        retry_after: Option<Duration>,
+    },
     TimedOut,
     NoConnection,
     AddressNotAllowed,
+}
+
+impl SendError {
+    /// The endpoint wants no more messages.
+    pub(super) fn is_gone(self) -> bool {
+        matches!(self, Self::Refused { status: 410, .. })
+    }
+
+    fn retry_after(self) -> Option<Duration> {
+        match self {
+            Self::Refused { retry_after, .. } => retry_after,
+            Self::TimedOut | Self::NoConnection | Self::AddressNotAllowed => None,
+        }
+    }
 }
 
 impl DeliveryAttempt {
@@ -174,19 +200,41 @@ impl DeliveryAttempt {
     pub(super) fn new(at: Timestamp, took: Duration, result: Result<u16, SendError>) -> Self {
         let (status, error) = match result {
             Ok(status) => (Some(status), None),
-            Err(SendError::Refused(status)) => (Some(status), Some(DeliveryError::Refused)),
+            Err(SendError::Refused { status, .. }) => (Some(status), Some(DeliveryError::Refused)),
             Err(SendError::TimedOut) => (None, Some(DeliveryError::TimedOut)),
             Err(SendError::NoConnection) => (None, Some(DeliveryError::NoConnection)),
             Err(SendError::AddressNotAllowed) => (None, Some(DeliveryError::AddressNotAllowed)),
         };
-        Self { at, status, error, milliseconds: u64::try_from(took.as_millis()).unwrap_or(u64::MAX) }
+        Self {
+            at,
+            status,
+            error,
+            retry_after_seconds: result.err().and_then(SendError::retry_after).map(|after| after.as_secs()),
+            milliseconds: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        }
     }
 }
 
-/// Returns when to repeat a delivery of which so many attempts have failed; none if it has failed. `jitter` is 0 to 1.
-pub(super) fn delay(failed: usize, jitter: f64) -> Option<Duration> {
+/// Returns when to repeat a delivery of which so many attempts have failed, the last one with this error; none if it has failed.
+/// `jitter` is 0 to 1.
+pub(super) fn delay(failed: usize, error: SendError, jitter: f64) -> Option<Duration> {
     let seconds = DELAYS.get(failed.checked_sub(1)?)?;
-    Some(Duration::from_secs(*seconds).mul_f64(1.0 + jitter / 100.0))
+    let delay = Duration::from_secs(*seconds).max(error.retry_after().unwrap_or_default());
+    Some(delay.mul_f64(1.0 + jitter / 100.0))
+}
+
+/// Reads the header `Retry-After` (RFC 9110): seconds, or a time. None if it is neither.
+pub(super) fn retry_after(header: &str, now: Timestamp) -> Option<Duration> {
+    let header = header.trim();
+    let is_number = !header.is_empty() && header.bytes().all(|byte| byte.is_ascii_digit());
+    let after = if is_number {
+        // a number that is too large for its type is a long time, too
+        header.parse().map_or(MAX_RETRY_AFTER, Duration::from_secs)
+    } else {
+        let at = Timestamp::try_from(httpdate::parse_http_date(header).ok()?).ok()?;
+        Duration::try_from(at.duration_since(now)).unwrap_or_default()
+    };
+    Some(after.min(MAX_RETRY_AFTER))
 }
 
 #[cfg(test)]
@@ -195,11 +243,57 @@ mod tests {
 
     #[test]
     fn eight_attempts_are_made_within_a_day() {
-        let delays: Vec<_> = (1..10).map_while(|failed| delay(failed, 0.0)).collect();
+        let late = SendError::TimedOut;
+        let delays: Vec<_> = (1..10).map_while(|failed| delay(failed, late, 0.0)).collect();
         assert_eq!(delays.len(), 7);
         assert!(delays.is_sorted());
         let last: Duration = delays.iter().sum();
         assert!(last > Duration::from_hours(23) && last < Duration::from_hours(24), "{last:?}");
-        assert!(delay(1, 1.0) > delay(1, 0.0));
+        assert!(delay(1, late, 1.0) > delay(1, late, 0.0));
+    }
+
+    #[test]
+    fn an_endpoint_is_waited_for_as_long_as_it_asks() {
+        let refused = |status, seconds: Option<u64>| SendError::Refused {
+            status,
+            retry_after: seconds.map(Duration::from_secs),
+        };
+        for (failed, error, seconds) in [
+            (1, refused(429, Some(3_600)), Some(3_600)),
+            (1, refused(503, Some(1)), Some(5)),
+            (2, refused(503, Some(30)), Some(60)),
+            (7, refused(429, Some(60)), Some(54_000)),
+            (8, refused(429, Some(60)), None),
+            (1, refused(503, None), Some(5)),
+        ] {
+            assert_eq!(delay(failed, error, 0.0), seconds.map(Duration::from_secs), "{failed} {error:?}");
+        }
+    }
+
+    #[test]
+    fn retry_after_is_a_number_or_a_time() {
+        let now: Timestamp = "2026-12-31T23:00:00Z".parse().unwrap();
+        for (header, seconds) in [
+            ("0", Some(0)),
+            ("120", Some(120)),
+            (" 120 ", Some(120)),
+            ("86401", Some(86_400)),
+            ("99999999999999999999999", Some(86_400)),
+            ("Fri, 01 Jan 2027 00:00:00 GMT", Some(3_600)),
+            ("Friday, 01-Jan-27 00:00:00 GMT", Some(3_600)),
+            ("Fri Jan  1 00:00:00 2027", Some(3_600)),
+            ("Sat, 01 Jan 2028 00:00:00 GMT", Some(86_400)),
+            ("Thu, 31 Dec 2026 22:00:00 GMT", Some(0)),
+            ("", None),
+            ("-5", None),
+            ("+5", None),
+            ("1.5", None),
+            ("1e3", None),
+            ("soon", None),
+            ("2027-01-01T00:00:00Z", None),
+            ("Fri, 32 Jan 2027 00:00:00 GMT", None),
+        ] {
+            assert_eq!(retry_after(header, now), seconds.map(Duration::from_secs), "{header:?}");
+        }
     }
 }

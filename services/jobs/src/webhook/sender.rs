@@ -8,10 +8,16 @@ use std::{
 };
 
 use jiff::Timestamp;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{
+    dns::{Addrs, Name, Resolve, Resolving},
+    header::RETRY_AFTER,
+};
 use url::{Host, Url};
 
-use super::{addresses::is_public, model::SendError};
+use super::{
+    addresses::is_public,
+    model::{SendError, retry_after},
+};
 use crate::config::WebhooksConfig;
 
 /// Longest time for an attempt.
@@ -90,7 +96,11 @@ impl Sender {
             .body(message.body.clone());
         match request.send().await {
             Ok(answer) if answer.status().is_success() => Ok(answer.status().as_u16()),
-            Ok(answer) => Err(SendError::Refused(answer.status().as_u16())),
+            Ok(answer) => {
+                let header = answer.headers().get(RETRY_AFTER).and_then(|header| header.to_str().ok());
+                let retry_after = header.and_then(|header| retry_after(header, message.timestamp));
+                Err(SendError::Refused { status: answer.status().as_u16(), retry_after })
+            }
             Err(error) => Err(cause(&error)),
         }
     }

@@ -45,7 +45,8 @@ macro_rules! select_webhooks {
     ($rest:literal, $($arguments:tt)*) => {
         sqlx::query_as!(
             Row,
-            r#"select id, url, events as "events: Vec<EventType>", enabled, problem,
+            r#"select id, url, events as "events: Vec<EventType>", enabled,
+                      case when problem is not null and gone_at is not null then 'gone' else problem end as "problem: WebhookProblem",
                       case when previous_until > now() then previous_until end as previous_until, failing_since,
                       last_success_at, generation, created_at
                from webhooks "# + $rest,
@@ -143,7 +144,7 @@ pub(super) async fn update(
     sqlx::query!(
         "update webhooks
          set url = $3, events = $4, enabled = $5, generation = generation + 1,
-             problem = case when enabled = $5 then problem end,
+             problem = case when enabled = $5 then problem end, gone_at = case when enabled = $5 then gone_at end,
              failing_since = case when enabled = $5 then failing_since end
          where tenant_id = $1 and id = $2",
         tenant as TenantId,
@@ -261,10 +262,21 @@ pub(super) async fn disable_failing(
     limit: Duration,
 ) -> sqlx::Result<bool> {
     let disabled = sqlx::query!(
-        "update webhooks set enabled = false, problem = 'failing', generation = generation + 1
+        "update webhooks set enabled = false, problem = 'failing', gone_at = null, generation = generation + 1
          where id = $1 and enabled and failing_since < now() - make_interval(secs => $2)",
         id as WebhookId,
         limit.as_secs_f64(),
+    );
+    Ok(disabled.execute(conn).await?.rows_affected() == 1)
+}
+
+/// Disables a webhook whose endpoint is gone, unless it has another one. Returns whether it did.
+pub(super) async fn disable_gone(conn: &mut PgConnection, id: WebhookId, url: &str) -> sqlx::Result<bool> {
+    let disabled = sqlx::query!(
+        "update webhooks set enabled = false, problem = 'failing', gone_at = now(), generation = generation + 1
+         where id = $1 and enabled and url = $2",
+        id as WebhookId,
+        url,
     );
     Ok(disabled.execute(conn).await?.rows_affected() == 1)
 }

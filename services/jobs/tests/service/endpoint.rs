@@ -55,8 +55,11 @@ impl Received {
 #[derive(Clone, Default)]
 pub(crate) struct Endpoint {
     received: Arc<Mutex<Vec<Received>>>,
-    answers: Arc<Mutex<VecDeque<u16>>>,
+    answers: Arc<Mutex<VecDeque<Answer>>>,
 }
+
+/// A status, and the header `Retry-After`.
+type Answer = (u16, Option<String>);
 
 impl Endpoint {
     /// Starts one on a free port. Returns its URL.
@@ -81,7 +84,12 @@ impl Endpoint {
 
     /// The statuses of the next answers.
     pub(crate) fn answer(&self, statuses: &[u16]) {
-        self.answers.lock().unwrap().extend(statuses);
+        self.answers.lock().unwrap().extend(statuses.iter().map(|status| (*status, None)));
+    }
+
+    /// The status of the next answer, and when it asks to be asked again.
+    pub(crate) fn answer_later(&self, status: u16, retry_after: &str) {
+        self.answers.lock().unwrap().push_back((status, Some(retry_after.to_owned())));
     }
 
     pub(crate) fn received(&self) -> Vec<Received> {
@@ -106,10 +114,13 @@ async fn receive(State(endpoint): State<Endpoint>, headers: HeaderMap, body: Byt
         signatures: header("webhook-signature").split(' ').map(str::to_owned).collect(),
         body: String::from_utf8(body.to_vec()).unwrap(),
     });
-    let status = endpoint.answers.lock().unwrap().pop_front().unwrap_or(204);
+    let (status, retry_after) = endpoint.answers.lock().unwrap().pop_front().unwrap_or((204, None));
     let mut answer = Response::new(Body::empty());
     *answer.status_mut() = StatusCode::from_u16(status).unwrap();
     answer.headers_mut().insert("location", "/elsewhere".parse().unwrap());
+    if let Some(retry_after) = retry_after {
+        answer.headers_mut().insert("retry-after", retry_after.parse().unwrap());
+    }
     answer
 }
 
