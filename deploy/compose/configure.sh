@@ -262,6 +262,7 @@ token = "$jobs_token"
 url = "amqp://atelier:$rabbitmq_password@rabbitmq:5672/%2f"
 auth_listen = "0.0.0.0:8098"
 public_url = "amqp://localhost:5672/%2f"
+management_url = "http://atelier:$rabbitmq_password@rabbitmq:15672"
 
 [callers]
 identity = "$identity_token"
@@ -388,6 +389,7 @@ default_pass = $rabbitmq_password
 default_vhost = /
 max_message_size = 1048576
 channel_max = 64
+management_agent.disable_metrics_collector = true
 auth_backends.1 = internal
 auth_backends.2 = http
 auth_http.http_method = post
@@ -396,7 +398,7 @@ auth_http.vhost_path = http://jobs:8098/mq/v1/vhost
 auth_http.resource_path = http://jobs:8098/mq/v1/resource
 auth_http.topic_path = http://jobs:8098/mq/v1/topic
 END
-printf '[rabbitmq_auth_backend_http].\n' >"$out/rabbitmq-plugins"
+printf '[rabbitmq_auth_backend_http, rabbitmq_management].\n' >"$out/rabbitmq-plugins"
 
 printf '%s' "$postgres_password" >"$out/postgres-password"
 printf '%s' "$grafana_password" >"$out/grafana-password"

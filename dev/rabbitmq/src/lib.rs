@@ -63,6 +63,7 @@ pub struct Options {
 pub struct Broker {
     folder: PathBuf,
     port: u16,
+    management_port: u16,
     distribution: u16,
     epmd_port: u16,
     password: String,
@@ -91,6 +92,7 @@ impl Broker {
         }
         let mut broker = Self {
             port: options.port.map_or_else(free_port, Ok)?,
+            management_port: free_port()?,
             distribution: free_port()?,
             epmd_port: free_port()?,
             password: secret(&folder.join("password"))?,
@@ -99,7 +101,10 @@ impl Broker {
         };
         // left to Erlang it would be in the home of the user, for all nodes
         secret(&broker.folder.join(".erlang.cookie"))?;
-        std::fs::write(broker.folder.join("enabled_plugins"), "[rabbitmq_auth_backend_http].\n")?;
+        std::fs::write(
+            broker.folder.join("enabled_plugins"),
+            "[rabbitmq_auth_backend_http, rabbitmq_management].\n",
+        )?;
         std::fs::write(broker.folder.join("rabbitmq.conf"), broker.settings(options.auth.as_deref()))?;
         broker.spawn_all()?;
         Ok(broker)
@@ -109,6 +114,12 @@ impl Broker {
     #[must_use]
     pub fn url(&self) -> String {
         self.url_of(USER, &self.password)
+    }
+
+    /// `http://…` of the management API, with the platform's own user.
+    #[must_use]
+    pub fn management_url(&self) -> String {
+        format!("http://{USER}:{}@127.0.0.1:{}", self.password, self.management_port)
     }
 
     /// `amqp://…` with another user.
@@ -169,8 +180,11 @@ log.console = false
 log.file = rabbit.log
 log.file.level = info
 auth_backends.1 = internal
+management.tcp.ip = 127.0.0.1
+management.tcp.port = {}
+management_agent.disable_metrics_collector = true
 ",
-            self.port, self.password
+            self.port, self.password, self.management_port
         );
         if let Some(auth) = auth {
             settings.push_str("auth_backends.2 = http\nauth_http.http_method = post\n");

@@ -78,6 +78,13 @@ impl Request {
         }
     }
 
+    /// What a service does on its own, because something has ended: no request, and no user.
+    #[must_use]
+    pub fn of_service(service: &str, action: &str, path: String) -> Self {
+        let actor = Actor { service: Some(service.to_owned()), ..Actor::default() };
+        Self { actor: Some(actor), ..Self::of_program(service, action, path, None) }
+    }
+
     /// The request of a user who has just signed in, and has sent no token.
     #[must_use]
     pub fn by(&self, actor: Actor) -> Self {

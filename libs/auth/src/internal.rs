@@ -44,6 +44,7 @@ const ALL: Option<&[&str]> = None;
 /// Paths below `/internal/v1/` and below them. `*` is any segment. The first that fits counts.
 const OPERATIONS: &[(&str, Option<&[&str]>, Subject)] = &[
     ("revocations", ALL, Subject::None),
+    ("maker-checks", ALL, Subject::None),
     ("token-exchanges", GATEWAY, Subject::None),
     ("tenants/*/members", GPU, Subject::None),
     ("tenants/*/output-bucket", JOBS, Subject::None),

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use tokio::{sync::Mutex, time::Instant};
 
 use crate::{
+    maker::{Follower, Made},
     principal::{Principal, Role},
     revocation::{RevocationSource, Revocations},
     rsa,
@@ -204,6 +205,22 @@ impl Verifier {
         self.0.revocations.start(workers, service, move |after| {
             let (source, http) = (source.clone(), http.clone());
             async move { source.read(&http, &after).await }
+        });
+    }
+
+    /// Starts the worker `<service>.makers`, which ends what those made whose rights have ended, if a source of revocations is
+    /// configured.
+    pub fn follow_makers(&self, workers: &Workers, service: &str, made: impl Made) {
+        let Some(source) = self.0.config.revocations.clone() else { return };
+        let verifier = self.clone();
+        workers.spawn(format!("{service}.makers"), move |stop| {
+            let follower =
+                Follower { source: source.clone(), http: verifier.0.http.clone(), made: made.clone() };
+            let revocations = verifier.0.revocations.clone();
+            async move {
+                stop.run_until_cancelled(follower.run(&revocations)).await;
+                Ok(())
+            }
         });
     }
 

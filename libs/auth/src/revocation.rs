@@ -18,7 +18,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use service::Workers;
 use tokio::{
-    sync::watch,
+    sync::{broadcast, watch},
     time::{Instant, sleep},
 };
 use utoipa::ToSchema;
@@ -29,6 +29,8 @@ pub const RETENTION: Duration = Duration::from_secs(24 * 3600);
 pub const WAIT: Duration = Duration::from_secs(8);
 /// Limit of one request for changes, with some time for the response.
 const TIMEOUT: Duration = Duration::from_secs(12);
+/// Revocations that a slow subscriber may lag behind.
+const NEWS: usize = 4096;
 const MIN_DELAY: Duration = Duration::from_millis(100);
 const MAX_DELAY: Duration = Duration::from_secs(2);
 
@@ -103,6 +105,7 @@ struct Inner {
     grace: Option<Duration>,
     state: RwLock<State>,
     changed: watch::Sender<()>,
+    news: broadcast::Sender<Revocation>,
 }
 
 #[derive(Debug, Default)]
@@ -117,7 +120,13 @@ impl Revocations {
     /// source.
     #[must_use]
     pub fn new(grace: Option<Duration>) -> Self {
-        Self(Arc::new(Inner { grace, state: RwLock::default(), changed: watch::Sender::new(()) }))
+        let (state, changed) = (RwLock::default(), watch::Sender::new(()));
+        Self(Arc::new(Inner { grace, state, changed, news: broadcast::Sender::new(NEWS) }))
+    }
+
+    /// Returns the revocations that are applied from now on.
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Revocation> {
+        self.0.news.subscribe()
     }
 
     /// Checks that the grant has not ended.
@@ -227,6 +236,10 @@ impl Revocations {
         drop(state);
         if !changes.is_empty() {
             self.0.changed.send_replace(());
+        }
+        for Change { change, .. } in changes {
+            // nobody may listen
+            let _ = self.0.news.send(*change);
         }
     }
 }

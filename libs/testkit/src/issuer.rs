@@ -2,13 +2,20 @@
 
 use std::{sync::Arc, time::Duration};
 
-use auth::{AuthConfig, AuthState, Claims, Revocation, RevocationSource, Role, Verifier};
+use auth::{
+    AuthConfig, AuthState, Claims, Maker, MakerCheck, MakerStandings, Revocation, RevocationSource, Role,
+    Verifier, session_of,
+};
 use aws_lc_rs::{
     encoding::{AsDer, Pkcs8V1Der, PublicKeyX509Der},
     rsa::{KeyPair, KeySize, PublicKeyComponents},
     signature::KeyPair as _,
 };
-use axum::{Json, Router, extract::Query, routing::get};
+use axum::{
+    Json, Router,
+    extract::Query,
+    routing::{get, post},
+};
 use base64::{
     Engine,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
@@ -55,6 +62,25 @@ async fn changes(
     Json(Changes { items, next_cursor: all.len().to_string(), complete: true })
 }
 
+/// Since when a maker has been able to make things: since the last revocation of the member, and no longer once all tokens of
+/// the user or those of the API key were revoked.
+fn able_since(revoked: &[Change<Revocation>], maker: &Maker) -> Option<jiff::Timestamp> {
+    let (user_id, tenant_id, session_id) =
+        (Some(maker.user_id), maker.tenant_id, maker.api_key_id.map(session_of));
+    let has_ended = revoked.iter().any(|Change { change, .. }| {
+        change.user_id == user_id && change.tenant_id.is_none()
+            || session_id.is_some() && change.session_id == session_id
+    });
+    if has_ended {
+        return None;
+    }
+    let of_member = |change: &Revocation| {
+        change.user_id == user_id && tenant_id.is_some() && change.tenant_id == tenant_id
+    };
+    let last = revoked.iter().filter(|revoked| of_member(&revoked.change)).map(|revoked| revoked.at).max();
+    Some(last.unwrap_or(jiff::Timestamp::UNIX_EPOCH))
+}
+
 impl Issuer {
     /// A new issuer.
     pub async fn start() -> Self {
@@ -80,9 +106,16 @@ impl Issuer {
         let revocations = Arc::new(watch::Sender::new(Vec::new()));
         let followed = Arc::clone(&revocations);
         let follow = move |Query(query): Query<After>| changes(followed.subscribe(), query);
+        let known = Arc::clone(&revocations);
+        let check = async move |Json(check): Json<MakerCheck>| {
+            let revoked = known.borrow();
+            let able_since = check.makers.iter().map(|maker| able_since(&revoked, maker)).collect();
+            Json(MakerStandings { able_since })
+        };
         let router = Router::new()
             .route("/jwks.json", get(|| async { Json(jwks) }))
-            .route("/internal/v1/revocations", get(follow));
+            .route("/internal/v1/revocations", get(follow))
+            .route("/internal/v1/maker-checks", post(check));
         let url = crate::serve(router).await;
         let public_key: PublicKeyX509Der<'_> = pair.public_key().as_der().unwrap();
         let public_key_pem = pem("PUBLIC KEY", public_key.as_ref());
@@ -128,7 +161,8 @@ impl Issuer {
         }
     }
 
-    /// Revokes tokens that were issued until now.
+    /// Revokes tokens that were issued until now. The rights of a user whose tokens are all revoked have ended, as those of an
+    /// API key whose session is; a member has new ones.
     #[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
     pub fn revoke(&self, change: Revocation) {
         self.revocations.send_modify(|all| all.push(Change { at: jiff::Timestamp::now(), change }));

@@ -27,6 +27,7 @@ use crate::{
     idle::{self, IdleStops},
     instance::{self, QUEUE, Reconciler},
     log,
+    maker::Makers,
     monitoring::{self, Monitoring},
     operation, quota, route, share, ssh,
     state::AppState,
@@ -146,6 +147,7 @@ impl App {
     pub fn start_workers(&self) {
         self.start_watches();
         self.state.auth.verifier.start(&self.process.workers, NAME);
+        self.state.auth.verifier.follow_makers(&self.process.workers, NAME, Makers(self.state.clone()));
         let reconciler = self.reconciler.clone();
         self.queue.start(&self.process.workers, "gpu.instances", move |leased| {
             let reconciler = reconciler.clone();

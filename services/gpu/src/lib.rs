@@ -29,6 +29,7 @@ mod housekeeping;
 mod idle;
 pub mod instance;
 mod log;
+mod maker;
 mod monitoring;
 mod operation;
 mod quota;

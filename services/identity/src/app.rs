@@ -9,8 +9,8 @@ use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    NAME, api_key, audit_log, config::Config, invitation, membership, oidc, passkey, revocation, session,
-    signing_key, state::AppState, tenant, token_exchange, totp, user,
+    NAME, api_key, audit_log, config::Config, invitation, maker, membership, oidc, passkey, revocation,
+    session, signing_key, state::AppState, tenant, token_exchange, totp, user,
 };
 
 const CLEAN_UP: Duration = Duration::from_secs(600);
@@ -125,6 +125,7 @@ fn routes() -> OpenApiRouter<AppState> {
         .merge(totp::routes())
         .merge(signing_key::routes())
         .merge(revocation::routes())
+        .merge(maker::routes())
         .merge(audit_log::routes())
 }
 

@@ -17,6 +17,7 @@ mod config;
 mod error;
 mod invitation;
 mod keyring;
+mod maker;
 mod membership;
 mod oidc;
 mod passkey;

@@ -16,6 +16,7 @@ use crate::{
     cost, deployment, dispatch, event,
     fleet::{self, Fleets},
     job,
+    maker::Makers,
     metrics::JobMetrics,
     model, mq, pool, rest, share,
     state::AppState,
@@ -90,6 +91,7 @@ impl App {
     /// Starts the background workers. They end with the process.
     pub fn start_workers(&self) {
         self.state.auth().verifier.start(&self.process.workers, NAME);
+        self.state.auth().verifier.follow_makers(&self.process.workers, NAME, Makers(self.state.clone()));
         self.state.config.audit.start(&self.state.db, &self.process, NAME);
         dispatch::start(&self.state, &self.process);
         self.state.watches.start(&self.process.workers);

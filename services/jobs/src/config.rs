@@ -73,6 +73,10 @@ pub struct MqConfig {
     /// Address of the broker for tenants, without a user.
     #[serde(default)]
     pub public_url: Option<String>,
+    /// `http://user:password@host:15672` of the broker's management API, with which connections are closed whose credential has
+    /// ended. Without it they stay open: what they publish is refused, and they go on reading events.
+    #[serde(default)]
+    pub management_url: Option<SecretString>,
 }
 
 /// Jobs that have ended.

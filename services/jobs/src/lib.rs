@@ -30,6 +30,7 @@ mod error;
 mod event;
 mod fleet;
 mod job;
+mod maker;
 mod metrics;
 mod model;
 mod mq;

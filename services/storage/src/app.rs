@@ -65,6 +65,8 @@ impl App {
     /// Starts the background workers. They end with the process.
     pub fn start_workers(&self) {
         self.state.auth().verifier.start(&self.process.workers, NAME);
+        let makers = credential::Makers(self.state.clone());
+        self.state.auth().verifier.follow_makers(&self.process.workers, NAME, makers);
         reconcile::start(&self.state, &self.process);
         object_store::answers::start(&self.state, &self.process);
         self.state.config.audit.start(&self.state.db, &self.process, NAME);

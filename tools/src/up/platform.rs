@@ -291,7 +291,7 @@ impl Platform {
             "jobs" if self.runs_jobs => {
                 text.push_str(&settings::fleet(&self.config, &self.secrets));
                 if let Ok(broker) = &self.broker {
-                    text.push_str(&settings::mq(&self.config, &broker.url()));
+                    text.push_str(&settings::mq(&self.config, &broker.url(), &broker.management_url()));
                 }
                 text
             }

@@ -416,13 +416,14 @@ token = "{token}"
 }
 
 /// The message broker of the jobs service.
-pub(super) fn mq(config: &Config, url: &str) -> String {
+pub(super) fn mq(config: &Config, url: &str, management_url: &str) -> String {
     format!(
         r#"
 [mq]
 url = "{url}"
 auth_listen = "127.0.0.1:{auth}"
 public_url = "{public}"
+management_url = "{management_url}"
 "#,
         auth = config.ports.jobs_broker,
         public = super::broker::public_url(config),

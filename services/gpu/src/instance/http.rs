@@ -110,7 +110,7 @@ async fn create_instance(
         let owner = (&Owner::of(member.tenant), &By::user(member.principal.user));
         let instance = new.insert(tx, owner, &references?, (app.admission(), &app.cipher)).await?;
         let owner = (member.tenant, instance.id);
-        ssh::insert_new_keys(tx, owner, member.principal.user, &new.ssh_keys).await?;
+        ssh::insert_new_keys(tx, owner, &member.principal, &new.ssh_keys).await?;
         accepted(&app, &instance)
     })
     .await

@@ -4,7 +4,7 @@ use api::{IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Qu
 use auth::Member;
 use axum::extract::State;
 use http::StatusCode;
-use ids::{InstanceId, ShareLinkId, UserId};
+use ids::{ApiKeyId, InstanceId, ShareLinkId, UserId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -58,6 +58,8 @@ struct ShareLinkView {
     recipient: Option<Recipient>,
     /// Id of the user who created it. It ends with this user's rights.
     created_by: UserId,
+    /// The API key with which it was created, with which it ends, or null.
+    created_by_key: Option<ApiKeyId>,
     /// When it was created.
     created_at: Timestamp,
     /// End of the link.
@@ -75,6 +77,7 @@ impl From<StoredLink> for ShareLinkView {
             url: None,
             recipient: link.recipient_email.map(|email| Recipient { email }),
             created_by: link.created_by,
+            created_by_key: link.created_by_key,
             created_at: link.created_at.to_jiff(),
             expires_at: link.expires_at.to_jiff(),
             last_used_at: link.last_used_at.map(jiff_sqlx::Timestamp::to_jiff),
@@ -109,7 +112,8 @@ async fn list_share_links(
 }
 
 /// Creates a link that opens the instance, or one of its public ports, to everyone who has it, or to one person who signs
-/// in. It ends at its time, when it is deleted, and with the rights of the user who creates it. The link is shown once.
+/// in. It ends at its time, when it is deleted, and with the rights of the user who creates it or the API key with which it is
+/// created. The link is shown once.
 #[utoipa::path(
     post, path = "/v1/instances/{id}/share-links", operation_id = "create_share_link", tag = "instances",
     params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),
@@ -153,7 +157,7 @@ async fn create_share_link(
                 None => hash(secret.as_str()),
             },
             recipient: new.recipient.as_ref(),
-            created_by: member.principal.user,
+            created_by: &member.principal,
             created_at: now,
             expires_at: new.expires_at,
         };

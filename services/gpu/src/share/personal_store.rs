@@ -16,7 +16,7 @@ pub(super) async fn find(
     host: HostLabel,
 ) -> sqlx::Result<Option<(OpenedLink, Recipient)>> {
     let row = sqlx::query!(
-        "select l.id, l.tenant_id, l.created_by, l.created_at, l.expires_at, l.recipient_email
+        "select l.id, l.tenant_id, l.created_by, l.created_by_key, l.created_at, l.expires_at, l.recipient_email
            from share_links l join instances i on i.id = l.instance_id
            where l.hash = $1 and l.instance_id = $2 and l.port is not distinct from $3 and l.expires_at > now()
              and i.state <> 'deleted'
@@ -33,6 +33,7 @@ pub(super) async fn find(
             id: row.id,
             tenant_id: row.tenant_id,
             created_by: row.created_by,
+            created_by_key: row.created_by_key,
             created_at: row.created_at,
             expires_at: row.expires_at,
         };
@@ -85,7 +86,7 @@ pub(super) async fn redeem(
            where l.id = t.share_link_id and l.instance_id = $2 and l.port is not distinct from $3
              and l.expires_at > now() and i.id = l.instance_id and i.state <> 'deleted'
              and ($3::int is null or i.public_ports @> jsonb_build_array(jsonb_build_object('port', $3::int)))
-           returning l.id, l.tenant_id, l.created_by, l.created_at, l.expires_at, t.user_id as "user_id: UserId",
+           returning l.id, l.tenant_id, l.created_by, l.created_by_key, l.created_at, l.expires_at, t.user_id as "user_id: UserId",
                t.session_id as "session_id?: SessionId", t.rights_at"#,
         hash,
         host.instance as InstanceId,
@@ -98,6 +99,7 @@ pub(super) async fn redeem(
             id: row.id,
             tenant_id: row.tenant_id,
             created_by: row.created_by,
+            created_by_key: row.created_by_key,
             created_at: row.created_at,
             expires_at: row.expires_at,
         };

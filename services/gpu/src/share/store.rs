@@ -1,8 +1,8 @@
 //! SQL of share links.
 
-use auth::Grant;
+use auth::{Grant, Principal, session_of};
 use clients::gpu::HostLabel;
-use ids::{InstanceId, ShareLinkId, TenantId, UserId};
+use ids::{ApiKeyId, InstanceId, ShareLinkId, TenantId, UserId};
 use jiff::Timestamp;
 use jiff_sqlx::ToSqlx;
 use sqlx::PgConnection;
@@ -17,6 +17,7 @@ pub(crate) struct StoredLink {
     pub(crate) name: String,
     pub(crate) recipient_email: Option<String>,
     pub(crate) created_by: UserId,
+    pub(crate) created_by_key: Option<ApiKeyId>,
     pub(crate) created_at: jiff_sqlx::Timestamp,
     pub(crate) expires_at: jiff_sqlx::Timestamp,
     pub(crate) last_used_at: Option<jiff_sqlx::Timestamp>,
@@ -32,7 +33,7 @@ pub(super) struct NewLink<'l> {
     pub(super) hash: Vec<u8>,
     /// The only person who may open it.
     pub(super) recipient: Option<&'l Recipient>,
-    pub(super) created_by: UserId,
+    pub(super) created_by: &'l Principal,
     pub(super) created_at: Timestamp,
     pub(super) expires_at: Timestamp,
 }
@@ -52,7 +53,7 @@ pub(super) async fn list(
 ) -> sqlx::Result<Vec<StoredLink>> {
     sqlx::query_as!(
         StoredLink,
-        "select id, port, name, recipient_email, created_by, created_at, expires_at, last_used_at
+        "select id, port, name, recipient_email, created_by, created_by_key, created_at, expires_at, last_used_at
          from share_links
          where instance_id = $1 and expires_at > now() and ($2::uuid is null or id < $2)
          order by id desc limit $3",
@@ -85,19 +86,21 @@ pub(super) async fn insert(conn: &mut PgConnection, link: &NewLink<'_>) -> sqlx:
     sqlx::query_as!(
         StoredLink,
         "insert into share_links (id, tenant_id, instance_id, port, name, hash, created_by, created_at, expires_at,
-             recipient_email)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-         returning id, port, name, recipient_email, created_by, created_at, expires_at, last_used_at",
+             recipient_email, created_by_key, rights_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+         returning id, port, name, recipient_email, created_by, created_by_key, created_at, expires_at, last_used_at",
         ShareLinkId::new() as ShareLinkId,
         link.tenant as TenantId,
         link.instance as InstanceId,
         link.port.map(i32::from),
         link.name,
         link.hash,
-        link.created_by as UserId,
+        link.created_by.user as UserId,
         link.created_at.to_sqlx() as _,
         link.expires_at.to_sqlx() as _,
         link.recipient.map(|recipient| recipient.email.as_str()),
+        link.created_by.api_key as Option<ApiKeyId>,
+        link.created_by.issued_at.to_sqlx() as _,
     )
     .fetch_one(conn)
     .await
@@ -124,6 +127,7 @@ pub(super) struct OpenedLink {
     pub(super) id: ShareLinkId,
     pub(super) tenant_id: TenantId,
     pub(super) created_by: UserId,
+    pub(super) created_by_key: Option<ApiKeyId>,
     pub(super) created_at: jiff_sqlx::Timestamp,
     pub(super) expires_at: jiff_sqlx::Timestamp,
 }
@@ -132,7 +136,8 @@ impl OpenedLink {
     /// The rights with which the link ends.
     pub(super) fn grant(&self) -> Grant {
         let (user, tenant) = (self.created_by, Some(self.tenant_id));
-        Grant { user, tenant, session: None, issued_at: self.created_at.to_jiff() }
+        let session = self.created_by_key.map(session_of);
+        Grant { user, tenant, session, issued_at: self.created_at.to_jiff() }
     }
 }
 
@@ -149,7 +154,7 @@ pub(super) async fn open(
            and l.recipient_email is null
            and i.id = l.instance_id and i.state <> 'deleted'
            and ($3::int is null or i.public_ports @> jsonb_build_array(jsonb_build_object('port', $3::int)))
-         returning l.id, l.tenant_id, l.created_by, l.created_at, l.expires_at",
+         returning l.id, l.tenant_id, l.created_by, l.created_by_key, l.created_at, l.expires_at",
         hash,
         host.instance as InstanceId,
         host.port.map(i32::from),
@@ -189,7 +194,7 @@ pub(super) async fn all(
 ) -> sqlx::Result<Vec<OpenedLink>> {
     sqlx::query_as!(
         OpenedLink,
-        "select id, tenant_id, created_by, created_at, expires_at from share_links
+        "select id, tenant_id, created_by, created_by_key, created_at, expires_at from share_links
          where $1::uuid is null or id > $1 order by id limit $2",
         after as Option<ShareLinkId>,
         limit,

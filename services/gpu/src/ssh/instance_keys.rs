@@ -1,10 +1,10 @@
 //! `/v1/instances/{id}/ssh-keys`: keys that open one instance, as long as the user who added them may open it.
 
 use api::{Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
-use auth::Member;
+use auth::{Member, Principal};
 use axum::extract::State;
 use http::StatusCode;
-use ids::{InstanceId, SshKeyId, TenantId, UserId};
+use ids::{InstanceId, SshKeyId, TenantId};
 use sqlx::PgConnection;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -40,11 +40,11 @@ pub(crate) fn check_new_keys(checks: &mut Checks, pointer: &str, lines: &[String
 pub(crate) async fn insert_new_keys(
     conn: &mut PgConnection,
     instance: (TenantId, InstanceId),
-    user: UserId,
+    by: &Principal,
     lines: &[String],
 ) -> Result<(), Problem> {
     for key in lines.iter().filter_map(|line| Key::parse(line).ok()) {
-        store::insert_instance_key(conn, instance, user, &key.default_name(), &key).await?;
+        store::insert_instance_key(conn, instance, by, &key.default_name(), &key).await?;
     }
     Ok(())
 }
@@ -69,7 +69,8 @@ async fn list_instance_ssh_keys(
     Ok(Json(request.page(rows, |key| key.id).map(SshKeyView::from)))
 }
 
-/// Adds an SSH key that opens this instance only. It ends with the rights of the user who adds it.
+/// Adds an SSH key that opens this instance only. It ends with the rights of the user who adds it, or with the API key with which
+/// it is added.
 #[utoipa::path(
     post, path = "/v1/instances/{id}/ssh-keys", operation_id = "create_instance_ssh_key", tag = "ssh",
     params(("id" = InstanceId, Path, description = "Instance id"), IdempotencyKey),
@@ -87,7 +88,7 @@ async fn create_instance_ssh_key(
     Json(new): Json<NewSshKey>,
 ) -> Result<Reply, Problem> {
     member.writer()?;
-    let (tenant, user) = (member.tenant, member.principal.user);
+    let tenant = member.tenant;
     let (name, public) = new.checked()?;
     key.once(app.db.tenant(tenant).await?, tenant, &new, async |tx| {
         instance::store::find(tx, tenant, id).await?.ok_or_else(Problem::not_found)?;
@@ -95,7 +96,7 @@ async fn create_instance_ssh_key(
         if store::count_instance_keys(tx, id).await? >= MAX_KEYS {
             return Err(Error::TooManySshKeys { limit: MAX_KEYS }.into());
         }
-        let added = store::insert_instance_key(tx, (tenant, id), user, &name, &public).await?;
+        let added = store::insert_instance_key(tx, (tenant, id), &member.principal, &name, &public).await?;
         let added = added.ok_or(Error::SshKeyExists)?;
         Reply::json(StatusCode::CREATED, &SshKeyView::from(added))
     })

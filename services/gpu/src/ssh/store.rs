@@ -1,6 +1,7 @@
 //! SQL of SSH: the host key, public keys, and the record of connections.
 
-use ids::{InstanceId, SshKeyId, SshSessionId, TenantId, UserId};
+use auth::Principal;
+use ids::{ApiKeyId, InstanceId, SshKeyId, SshSessionId, TenantId, UserId};
 use jiff_sqlx::Timestamp;
 use sqlx::PgConnection;
 
@@ -33,6 +34,8 @@ pub(super) struct StoredKey {
     pub(super) name: String,
     pub(super) public_key: String,
     pub(super) fingerprint: String,
+    pub(super) created_by: UserId,
+    pub(super) created_by_key: Option<ApiKeyId>,
     pub(super) created_at: Timestamp,
     pub(super) last_used_at: Option<Timestamp>,
 }
@@ -54,7 +57,8 @@ pub(super) async fn user_keys(
 ) -> sqlx::Result<Vec<StoredKey>> {
     sqlx::query_as!(
         StoredKey,
-        "select id, name, public_key, fingerprint, created_at, last_used_at from ssh_keys
+        "select id, name, public_key, fingerprint, user_id as created_by, created_by_key, created_at, last_used_at
+         from ssh_keys
          where user_id = $1 and ($2::uuid is null or id < $2) order by id desc limit $3",
         user as UserId,
         before as Option<SshKeyId>,
@@ -74,20 +78,23 @@ pub(super) async fn count_user_keys(conn: &mut PgConnection, user: UserId) -> sq
 /// Adds a key to a user. None if the user has it.
 pub(super) async fn insert_user_key(
     conn: &mut PgConnection,
-    user: UserId,
+    by: &Principal,
     name: &str,
     key: &Key,
 ) -> sqlx::Result<Option<StoredKey>> {
     sqlx::query_as!(
         StoredKey,
-        "insert into ssh_keys (id, user_id, name, public_key, fingerprint) values ($1, $2, $3, $4, $5)
+        "insert into ssh_keys (id, user_id, name, public_key, fingerprint, created_by_key, rights_at)
+         values ($1, $2, $3, $4, $5, $6, $7)
          on conflict (user_id, fingerprint) do nothing
-         returning id, name, public_key, fingerprint, created_at, last_used_at",
+         returning id, name, public_key, fingerprint, user_id as created_by, created_by_key, created_at, last_used_at",
         SshKeyId::new() as SshKeyId,
-        user as UserId,
+        by.user as UserId,
         name,
         key.public_key,
         key.fingerprint,
+        by.api_key as Option<ApiKeyId>,
+        Timestamp::from(by.issued_at) as _,
     )
     .fetch_optional(conn)
     .await
@@ -116,7 +123,8 @@ pub(super) async fn instance_keys(
 ) -> sqlx::Result<Vec<StoredKey>> {
     sqlx::query_as!(
         StoredKey,
-        "select id, name, public_key, fingerprint, created_at, last_used_at from instance_ssh_keys
+        "select id, name, public_key, fingerprint, added_by as created_by, created_by_key, created_at, last_used_at
+         from instance_ssh_keys
          where instance_id = $1 and ($2::uuid is null or id < $2) order by id desc limit $3",
         instance as InstanceId,
         before as Option<SshKeyId>,
@@ -140,23 +148,26 @@ pub(super) async fn count_instance_keys(conn: &mut PgConnection, instance: Insta
 pub(super) async fn insert_instance_key(
     conn: &mut PgConnection,
     (tenant, instance): (TenantId, InstanceId),
-    added_by: UserId,
+    by: &Principal,
     name: &str,
     key: &Key,
 ) -> sqlx::Result<Option<StoredKey>> {
     sqlx::query_as!(
         StoredKey,
-        "insert into instance_ssh_keys (id, tenant_id, instance_id, added_by, name, public_key, fingerprint)
-         values ($1, $2, $3, $4, $5, $6, $7)
+        "insert into instance_ssh_keys (id, tenant_id, instance_id, added_by, name, public_key, fingerprint,
+             created_by_key, rights_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
          on conflict (instance_id, fingerprint) do nothing
-         returning id, name, public_key, fingerprint, created_at, last_used_at",
+         returning id, name, public_key, fingerprint, added_by as created_by, created_by_key, created_at, last_used_at",
         SshKeyId::new() as SshKeyId,
         tenant as TenantId,
         instance as InstanceId,
-        added_by as UserId,
+        by.user as UserId,
         name,
         key.public_key,
         key.fingerprint,
+        by.api_key as Option<ApiKeyId>,
+        Timestamp::from(by.issued_at) as _,
     )
     .fetch_optional(conn)
     .await
@@ -179,7 +190,8 @@ pub(super) async fn delete_instance_key(
     Ok(deleted.rows_affected() == 1)
 }
 
-async fn notify(conn: &mut PgConnection) -> sqlx::Result<()> {
+/// Tells the replicas that keys were deleted.
+pub(crate) async fn notify(conn: &mut PgConnection) -> sqlx::Result<()> {
     sqlx::query!("select pg_notify($1, '')", CHANNEL).execute(conn).await.map(drop)
 }
 

@@ -4,7 +4,7 @@ use api::{Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, Problem
 use auth::User;
 use axum::extract::State;
 use http::StatusCode;
-use ids::{SshKeyId, UserId};
+use ids::{ApiKeyId, SshKeyId, UserId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -42,6 +42,10 @@ pub(super) struct SshKeyView {
     public_key: String,
     /// Fingerprint, as `ssh-keygen -l` prints it.
     fingerprint: String,
+    /// The user who added it. A key of an instance ends with this user's rights in the tenant.
+    created_by: UserId,
+    /// The API key with which it was added, with which it ends, or null.
+    created_by_key: Option<ApiKeyId>,
     /// When it was added.
     created_at: Timestamp,
     /// When it was last used to open an instance, or null.
@@ -55,6 +59,8 @@ impl From<StoredKey> for SshKeyView {
             name: key.name,
             public_key: key.public_key,
             fingerprint: key.fingerprint,
+            created_by: key.created_by,
+            created_by_key: key.created_by_key,
             created_at: key.created_at.to_jiff(),
             last_used_at: key.last_used_at.map(jiff_sqlx::Timestamp::to_jiff),
         }
@@ -103,7 +109,7 @@ async fn list_ssh_keys(
     Ok(Json(request.page(rows, |key| key.id).map(SshKeyView::from)))
 }
 
-/// Adds an SSH key to the user. It opens every instance that the user may use.
+/// Adds an SSH key to the user. It opens every instance that the user may use. One that is added with an API key ends with that.
 #[utoipa::path(
     post, path = "/v1/ssh-keys", operation_id = "create_ssh_key", tag = "ssh", params(IdempotencyKey),
     request_body = NewSshKey,
@@ -125,7 +131,8 @@ async fn create_ssh_key(
         if store::count_user_keys(tx, user).await? >= MAX_KEYS {
             return Err(Error::TooManySshKeys { limit: MAX_KEYS }.into());
         }
-        let added = store::insert_user_key(tx, user, &name, &public).await?.ok_or(Error::SshKeyExists)?;
+        let added =
+            store::insert_user_key(tx, &principal, &name, &public).await?.ok_or(Error::SshKeyExists)?;
         Reply::json(StatusCode::CREATED, &SshKeyView::from(added))
     })
     .await

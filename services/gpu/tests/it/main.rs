@@ -18,6 +18,7 @@ mod idle;
 mod lifecycle;
 mod log_stream;
 mod logs;
+mod makers;
 mod managed;
 mod metrics;
 mod model;

@@ -9,7 +9,7 @@ use testkit::{Client, Response, eventually};
 use crate::harness::{Replica, World};
 
 #[expect(clippy::disallowed_methods, reason = "tests run on the real clock")]
-fn in_hours(hours: i64) -> Timestamp {
+pub(crate) fn in_hours(hours: i64) -> Timestamp {
     Timestamp::now() + SignedDuration::from_hours(hours)
 }
 

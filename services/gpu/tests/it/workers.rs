@@ -24,6 +24,7 @@ async fn a_panic_in_any_worker_does_not_stop_the_service() {
         "gpu.usage.listen",
         "gpu.routes.listen",
         "gpu.share_links",
+        "gpu.makers",
         "gpu.audit",
         "gpu.compare_usage",
         "gpu.ssh",

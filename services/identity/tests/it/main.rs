@@ -9,6 +9,7 @@ mod browser_sessions;
 mod invitations;
 mod isolation;
 mod linked_accounts;
+mod makers;
 mod members;
 mod oidc;
 mod passkeys;

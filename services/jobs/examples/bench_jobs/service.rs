@@ -73,7 +73,7 @@ impl Site {
         process.shutdown.begin();
         process.shutdown.finish().await;
         let auth_listen = "127.0.0.1:0".parse().unwrap();
-        config.mq = Some(MqConfig { url: url.into(), auth_listen, public_url: None });
+        config.mq = Some(MqConfig { url: url.into(), auth_listen, public_url: None, management_url: None });
         Self::serve(db, issuer, config).await
     }
 

@@ -3,7 +3,7 @@
 use api::{Checks, IdempotencyKey, Json, Page, PageParams, Path, Problem, ProblemType, Query, Reply};
 use auth::Member;
 use axum::{extract::State, http::StatusCode};
-use ids::{MqCredentialId, TenantId};
+use ids::{ApiKeyId, MqCredentialId, TenantId, UserId};
 use jiff::Timestamp;
 use rand::RngExt as _;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -26,6 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list_mq_credentials, create_mq_credential))
         .routes(routes!(delete_mq_credential))
+        .routes(routes!(take_over_mq_credential))
 }
 
 /// A credential to create.
@@ -42,6 +43,8 @@ pub(super) struct MqCredential {
     pub(super) id: MqCredentialId,
     pub(super) name: String,
     pub(super) tenant_id: TenantId,
+    pub(super) created_by: Option<UserId>,
+    pub(super) created_by_key: Option<ApiKeyId>,
     pub(super) created_at: Timestamp,
 }
 
@@ -66,6 +69,11 @@ struct MqCredentialView {
     /// The queue of the tenant's events.
     #[schema(example = "events.ten_01939f0a7c3d7e6b8a1f4f0d5c2b1a00")]
     queue: String,
+    /// The user who created it, or took it over: it ends with this user's rights in the tenant. Null if it belongs to the
+    /// tenant, as one does whose maker was not recorded.
+    created_by: Option<UserId>,
+    /// The API key with which it was created, with which it ends, or null.
+    created_by_key: Option<ApiKeyId>,
     /// Time of creation.
     created_at: Timestamp,
 }
@@ -79,6 +87,8 @@ impl MqCredentialView {
             url: state.config.mq.as_ref().and_then(|mq| mq.public_url.clone()),
             exchange: JOBS,
             queue: queue_of(credential.tenant_id),
+            created_by: credential.created_by,
+            created_by_key: credential.created_by_key,
             created_at: credential.created_at,
         }
     }
@@ -112,7 +122,8 @@ async fn list_mq_credentials(
 }
 
 /// Creates a credential for the message broker, with which jobs are submitted and events are read. The response has the
-/// password once, as `secret`; a repetition of the request has none.
+/// password once, as `secret`; a repetition of the request has none. The credential ends with its maker: when the user is
+/// removed from the tenant, disabled or becomes a viewer, or the API key is deleted or expires. An owner may take it over before.
 #[utoipa::path(
     post, path = "/v1/mq-credentials", operation_id = "create_mq_credential", tag = "message queue",
     params(IdempotencyKey),
@@ -142,7 +153,9 @@ async fn create_mq_credential(
                 return Err(Error::TooManyMqCredentials(MOST).into());
             }
             let (id, secret) = (MqCredentialId::new(), secret());
-            let made = store::insert(tx, tenant, id, &new.name, &hash(secret.expose_secret())).await?;
+            let made =
+                store::insert(tx, tenant, id, &new.name, &hash(secret.expose_secret()), &member.principal)
+                    .await?;
             let reply = Reply::json(StatusCode::CREATED, &MqCredentialView::new(&state, made))?;
             Ok(reply.once_only(json!({ "secret": secret.expose_secret() })))
         })
@@ -151,7 +164,30 @@ async fn create_mq_credential(
     Ok(reply)
 }
 
-/// Deletes a credential. The broker refuses new connections with it; what open ones publish is refused.
+/// Takes a credential over: the caller, an owner, becomes its maker, and it ends with the caller's rights. Whoever knows its
+/// password can still use it; create another one if somebody should not.
+#[utoipa::path(
+    post, path = "/v1/mq-credentials/{id}/take-over", operation_id = "take_over_mq_credential",
+    tag = "message queue",
+    params(("id" = MqCredentialId, Path, description = "Credential id"), IdempotencyKey),
+    responses((status = 200, description = "The credential", body = MqCredentialView))
+)]
+async fn take_over_mq_credential(
+    State(state): State<AppState>,
+    member: Member,
+    Path(id): Path<MqCredentialId>,
+    key: IdempotencyKey,
+) -> Result<Reply, Problem> {
+    member.owner()?;
+    let tenant = member.tenant;
+    key.once(state.db.tenant(tenant).await?, tenant, &(), async |tx| {
+        let taken = store::take_over(tx, tenant, id, &member.principal).await?.ok_or(Error::NotFound)?;
+        Reply::json(StatusCode::OK, &MqCredentialView::new(&state, taken))
+    })
+    .await
+}
+
+/// Deletes a credential. The broker refuses new connections with it and closes the open ones.
 #[utoipa::path(
     delete, path = "/v1/mq-credentials/{id}", operation_id = "delete_mq_credential", tag = "message queue",
     params(("id" = MqCredentialId, Path, description = "Credential id"), IdempotencyKey),
@@ -165,11 +201,14 @@ async fn delete_mq_credential(
 ) -> Result<Reply, Problem> {
     member.writer()?;
     let tenant = member.tenant;
-    key.once(state.db.tenant(tenant).await?, tenant, &(), async |tx| {
-        if !store::delete(tx, tenant, id).await? {
-            return Err(Error::NotFound.into());
-        }
-        Ok(Reply::no_content())
-    })
-    .await
+    let reply = key
+        .once(state.db.tenant(tenant).await?, tenant, &(), async |tx| {
+            if !store::delete(tx, tenant, id).await? {
+                return Err(Error::NotFound.into());
+            }
+            Ok(Reply::no_content())
+        })
+        .await?;
+    state.door.credentials_ended();
+    Ok(reply)
 }

@@ -15,7 +15,7 @@ use tokio::{
 
 use super::{
     allowance::Allowances,
-    intake, outbox, publisher, store,
+    connections, intake, outbox, publisher, store,
     topology::{self, Intake},
     wire,
 };
@@ -56,6 +56,8 @@ pub(crate) struct Door {
     declaring: Mutex<()>,
     /// A credential was created.
     credentials: watch::Sender<()>,
+    /// Credentials have ended.
+    pub(super) ended: watch::Sender<()>,
     /// Rows were added to the outbox.
     pub(super) published: watch::Sender<()>,
     /// The tenants of credentials, which never change.
@@ -72,6 +74,7 @@ impl Default for Door {
             link: watch::Sender::new(Link::Connecting),
             declaring: Mutex::default(),
             credentials: watch::Sender::new(()),
+            ended: watch::Sender::new(()),
             published: watch::Sender::new(()),
             tenants: Cache::new(CREDENTIALS),
             records: Allowances::new(RECORDS.0, RECORDS.1),
@@ -91,6 +94,11 @@ impl Door {
             Link::Connected(tenants) => tenants.contains(&tenant),
         });
         let _ = timeout(CALL_LIMIT, declared).await;
+    }
+
+    /// Has the connections of credentials closed that have ended.
+    pub(crate) fn credentials_ended(&self) {
+        self.ended.send_replace(());
     }
 
     /// Declares the queue of a tenant's events, once per connection.
@@ -117,6 +125,7 @@ impl Door {
 
 /// Starts the workers `jobs.mq`, which talks to the broker, and `jobs.mq_outbox`, which measures what is not published.
 pub(crate) fn start(state: &AppState, process: &Process, config: &MqConfig) {
+    connections::start(state, &process.workers, config);
     let (shared, config) = (state.clone(), config.clone());
     process.workers.spawn("jobs.mq", move |stop| {
         let (state, config) = (shared.clone(), config.clone());

@@ -5,10 +5,12 @@
 //! - [`door`]: the connection, and who runs on it: [`intake`] (messages in) and [`publisher`] (events out);
 //! - [`lanes`]: in which order messages are taken in, and [`take`]: what that does;
 //! - [`topology`]: exchanges and queues; [`wire`]: what of the broker's frames the client library gets;
-//! - [`credential`]: with which tenants sign in at the broker, which asks [`authorize`] what they may.
+//! - [`credential`]: with which tenants sign in at the broker, which asks [`authorize`] what they may; [`connections`] closes
+//!   those of credentials that have ended.
 
 mod allowance;
 mod authorize;
+mod connections;
 mod credential;
 mod dead;
 mod door;
@@ -27,6 +29,7 @@ pub(crate) use authorize::routes as broker_routes;
 pub(crate) use door::{Door, start};
 pub(crate) use model::Code;
 pub(crate) use outbox::tell_progress;
+pub(crate) use store::end_credentials;
 
 use utoipa_axum::router::OpenApiRouter;
 

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use ids::{DeadMessageId, MqCredentialId, TenantId};
+use auth::{EndedMaker, Principal};
+use ids::{ApiKeyId, DeadMessageId, MqCredentialId, TenantId, UserId};
 use jiff::Timestamp;
 use sqlx::{PgConnection, types::Json};
 use uuid::Uuid;
@@ -91,15 +92,20 @@ pub(super) async fn insert(
     id: MqCredentialId,
     name: &str,
     secret_hash: &[u8],
+    by: &Principal,
 ) -> sqlx::Result<MqCredential> {
     sqlx::query_as!(
         MqCredential,
-        "insert into mq_credentials (id, tenant_id, name, secret_hash) values ($1, $2, $3, $4)
-         returning id, name, tenant_id, created_at",
+        "insert into mq_credentials (id, tenant_id, name, secret_hash, created_by, created_by_key, rights_at)
+         values ($1, $2, $3, $4, $5, $6, $7)
+         returning id, name, tenant_id, created_by, created_by_key, created_at",
         id as MqCredentialId,
         tenant as TenantId,
         name,
         secret_hash,
+        by.user as UserId,
+        by.api_key as Option<ApiKeyId>,
+        jiff_sqlx::Timestamp::from(by.issued_at) as _,
     )
     .fetch_one(conn)
     .await
@@ -114,7 +120,7 @@ pub(super) async fn list(
 ) -> sqlx::Result<Vec<MqCredential>> {
     sqlx::query_as!(
         MqCredential,
-        "select id, name, tenant_id, created_at from mq_credentials
+        "select id, name, tenant_id, created_by, created_by_key, created_at from mq_credentials
          where tenant_id = $1 and deleted_at is null and ($2::uuid is null or id > $2) order by id limit $3",
         tenant as TenantId,
         after as Option<MqCredentialId>,
@@ -138,6 +144,73 @@ pub(super) async fn delete(
     .execute(conn)
     .await
     .map(|done| done.rows_affected() == 1)
+}
+
+/// Makes the caller the maker of a credential of the tenant. Returns none if there is no such credential.
+pub(super) async fn take_over(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    id: MqCredentialId,
+    by: &Principal,
+) -> sqlx::Result<Option<MqCredential>> {
+    sqlx::query_as!(
+        MqCredential,
+        "update mq_credentials set created_by = $3, created_by_key = $4, rights_at = $5
+         where tenant_id = $1 and id = $2 and deleted_at is null
+         returning id, name, tenant_id, created_by, created_by_key, created_at",
+        tenant as TenantId,
+        id as MqCredentialId,
+        by.user as UserId,
+        by.api_key as Option<ApiKeyId>,
+        jiff_sqlx::Timestamp::from(by.issued_at) as _,
+    )
+    .fetch_optional(conn)
+    .await
+}
+
+/// Deletes the credentials of a maker whose rights have ended. Returns which.
+pub(crate) async fn end_credentials(
+    conn: &mut PgConnection,
+    ended: &EndedMaker,
+) -> sqlx::Result<Vec<MqCredentialId>> {
+    let EndedMaker { maker, before } = ended;
+    sqlx::query_scalar!(
+        "update mq_credentials set deleted_at = now()
+         where tenant_id = $1 and created_by = $2 and created_by_key is not distinct from $3 and deleted_at is null
+           and ($4::timestamptz is null or rights_at < $4)
+         returning id",
+        maker.tenant_id as Option<TenantId>,
+        maker.user_id as UserId,
+        maker.api_key_id as Option<ApiKeyId>,
+        before.map(jiff_sqlx::Timestamp::from) as Option<jiff_sqlx::Timestamp>,
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Returns credentials that open nothing any more, whose connections were not closed since: they were deleted, or their
+/// tenant is not active. A connection that was let in just before is closed, too.
+pub(super) async fn closable(conn: &mut PgConnection) -> sqlx::Result<Vec<MqCredentialId>> {
+    sqlx::query_scalar!(
+        "select c.id from mq_credentials c left join tenants t on t.id = c.tenant_id and t.state <> 'active'
+         where (c.deleted_at is not null or t.id is not null)
+           and (c.connections_closed_at is null
+                or c.connections_closed_at < greatest(c.deleted_at, t.updated_at) + interval '30 seconds')
+         order by c.id limit 1000",
+    )
+    .fetch_all(conn)
+    .await
+}
+
+/// Notes that the connections of a credential were closed.
+pub(super) async fn record_closed(conn: &mut PgConnection, id: MqCredentialId) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update mq_credentials set connections_closed_at = now() where id = $1",
+        id as MqCredentialId
+    )
+    .execute(conn)
+    .await
+    .map(drop)
 }
 
 /// A refused message to insert.

@@ -55,6 +55,9 @@ async fn put_tenant(
     }
     tx.commit().await?;
     state.submitted.send_replace(());
+    if order.state != TenantFate::Active {
+        state.door.credentials_ended();
+    }
     let remaining: BTreeMap<_, _> = (jobs > 0).then_some(("jobs", jobs.into())).into_iter().collect();
     Ok(Json(TenantProgress { done: remaining.is_empty(), remaining }))
 }

@@ -33,6 +33,7 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
         .routes(routes!(list_webhooks, create_webhook))
         .routes(routes!(get_webhook, update_webhook, delete_webhook))
         .routes(routes!(rotate_webhook_secret))
+        .routes(routes!(take_over_webhook))
         .routes(routes!(test_webhook))
         .routes(routes!(list_webhook_deliveries))
 }
@@ -95,7 +96,9 @@ async fn list_webhooks(
     Ok(Json(page.page(webhooks, |webhook| webhook.id)))
 }
 
-/// Creates a webhook: from then on, events of jobs are sent to its URL. The response has the secret once.
+/// Creates a webhook: from then on, events of jobs are sent to its URL. The response has the secret once. It is disabled when the
+/// rights of its maker end: when the user is removed from the tenant, disabled or becomes a viewer, or the API key is deleted
+/// or expires. An owner may take it over, before or after.
 #[utoipa::path(
     post, path = "/v1/webhooks", operation_id = "create_webhook", tag = "webhooks",
     params(IdempotencyKey),
@@ -120,7 +123,7 @@ async fn create_webhook(
         }
         let id = WebhookId::new();
         let (secret, encrypted) = new_secret(cipher, id)?;
-        store::insert(tx, tenant, id, &new.url, &new.events, &encrypted).await?;
+        store::insert(tx, tenant, id, &new.url, &new.events, &encrypted, &member.principal).await?;
         let made = store::find(tx, tenant, id).await?.ok_or(Error::NotFound)?;
         let reply = WebhookWithSecret::reply(made, StatusCode::CREATED, &secret)?;
         Ok(reply.location(format!("/v1/webhooks/{id}")))
@@ -144,7 +147,8 @@ async fn get_webhook(
     Ok((ETag(webhook.generation), Json(webhook)))
 }
 
-/// Changes the URL or the types of a webhook, disables it, or enables it again.
+/// Changes the URL or the types of a webhook, disables it, or enables it again. Who changes the URL or enables it is its maker
+/// from then on.
 #[utoipa::path(
     patch, path = "/v1/webhooks/{id}", operation_id = "update_webhook", tag = "webhooks",
     params(("id" = WebhookId, Path, description = "Webhook id"), IfMatch, IdempotencyKey),
@@ -167,6 +171,9 @@ async fn update_webhook(
         if_match.check(known.generation)?;
         let (url, events) = (change.url.as_ref().unwrap_or(&known.url), change.events.as_ref());
         let (events, enabled) = (events.unwrap_or(&known.events), change.enabled.unwrap_or(known.enabled));
+        if url != &known.url || enabled && !known.enabled {
+            store::take_over(tx, tenant, id, &member.principal).await?;
+        }
         if (url, events, enabled) != (&known.url, &known.events, known.enabled) {
             store::update(tx, tenant, id, url, events, enabled).await?;
         }
@@ -221,6 +228,31 @@ async fn rotate_webhook_secret(
         }
         let changed = store::find(tx, tenant, id).await?.ok_or(Error::NotFound)?;
         WebhookWithSecret::reply(changed, StatusCode::OK, &secret)
+    })
+    .await
+}
+
+/// Takes a webhook over: the caller, an owner, becomes its maker. One that was disabled because the rights of its maker had ended is
+/// enabled again.
+#[utoipa::path(
+    post, path = "/v1/webhooks/{id}/take-over", operation_id = "take_over_webhook", tag = "webhooks",
+    params(("id" = WebhookId, Path, description = "Webhook id"), IdempotencyKey),
+    responses((status = 200, description = "The webhook", body = Webhook))
+)]
+async fn take_over_webhook(
+    State(state): State<AppState>,
+    member: Member,
+    Path(id): Path<WebhookId>,
+    key: IdempotencyKey,
+) -> Result<Reply, Problem> {
+    member.owner()?;
+    let tenant = member.tenant;
+    key.once(state.db.tenant(tenant).await?, tenant, &(), async |tx| {
+        if !store::take_over(tx, tenant, id, &member.principal).await? {
+            return Err(Error::NotFound.into());
+        }
+        let taken = store::find(tx, tenant, id).await?.ok_or(Error::NotFound)?;
+        Ok(Reply::json(StatusCode::OK, &taken)?.etag(taken.generation))
     })
     .await
 }

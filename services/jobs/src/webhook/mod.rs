@@ -20,4 +20,4 @@ pub(crate) use deliveries::delete_ended;
 pub(crate) use fan_out::tell_progress;
 pub(crate) use http::routes;
 pub(crate) use model::DeliveryState;
-pub(crate) use store::{delete_of_tenant, reencrypt};
+pub(crate) use store::{delete_of_tenant, end, reencrypt};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ids::{DeliveryId, WebhookId};
+use ids::{ApiKeyId, DeliveryId, UserId, WebhookId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -56,6 +56,9 @@ pub(crate) enum WebhookProblem {
     Failing,
     /// The endpoint has answered that it is gone (410). Enable the webhook when there is one again.
     Gone,
+    /// The rights of its maker have ended: the user is no longer a member who may write, or the API key has ended. Who enables it, or
+    /// an owner who takes it over, is its maker from then on.
+    MakerEnded,
 }
 
 /// An endpoint of the tenant.
@@ -78,6 +81,11 @@ pub(crate) struct Webhook {
     pub(super) failing_since: Option<Timestamp>,
     /// About when a message was accepted last, or null.
     pub(super) last_success_at: Option<Timestamp>,
+    /// The user who is responsible for it: who created it, last enabled it or changed its URL, or took it over. It ends with this
+    /// user's rights in the tenant. Null if it belongs to the tenant, as one does whose maker was not recorded.
+    pub(super) created_by: Option<UserId>,
+    /// The API key with which that was done, with which it ends, or null.
+    pub(super) created_by_key: Option<ApiKeyId>,
     /// Time of creation.
     pub(super) created_at: Timestamp,
     #[serde(skip)]

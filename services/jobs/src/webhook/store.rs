@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use auth::{EndedMaker, Principal};
 use encryption::{Cipher, Encrypted};
-use ids::{TenantId, WebhookId};
+use ids::{ApiKeyId, TenantId, UserId, WebhookId};
 use jiff::Timestamp;
 use sqlx::PgConnection;
 
@@ -19,6 +20,8 @@ struct Row {
     previous_until: Option<jiff_sqlx::Timestamp>,
     failing_since: Option<jiff_sqlx::Timestamp>,
     last_success_at: Option<jiff_sqlx::Timestamp>,
+    created_by: Option<UserId>,
+    created_by_key: Option<ApiKeyId>,
     generation: i64,
     created_at: Timestamp,
 }
@@ -34,6 +37,8 @@ impl From<Row> for Webhook {
             previous_secret_until: row.previous_until.map(jiff_sqlx::Timestamp::to_jiff),
             failing_since: row.failing_since.map(jiff_sqlx::Timestamp::to_jiff),
             last_success_at: row.last_success_at.map(jiff_sqlx::Timestamp::to_jiff),
+            created_by: row.created_by,
+            created_by_key: row.created_by_key,
             generation: row.generation,
             created_at: row.created_at,
         }
@@ -46,9 +51,10 @@ macro_rules! select_webhooks {
         sqlx::query_as!(
             Row,
             r#"select id, url, events as "events: Vec<EventType>", enabled,
-                      case when problem is not null and gone_at is not null then 'gone' else problem end as "problem: WebhookProblem",
+                      case when maker_ended and not enabled then 'maker_ended'
+                           when problem is not null and gone_at is not null then 'gone' else problem end as "problem: WebhookProblem",
                       case when previous_until > now() then previous_until end as previous_until, failing_since,
-                      last_success_at, generation, created_at
+                      last_success_at, created_by, created_by_key, generation, created_at
                from webhooks "# + $rest,
             $($arguments)*
         )
@@ -117,19 +123,62 @@ pub(super) async fn insert(
     url: &str,
     events: &[EventType],
     secret: &Encrypted,
+    by: &Principal,
 ) -> sqlx::Result<()> {
     sqlx::query!(
-        "insert into webhooks (id, tenant_id, url, events, wrapped_by, secret) values ($1, $2, $3, $4, $5, $6)",
+        "insert into webhooks (id, tenant_id, url, events, wrapped_by, secret, created_by, created_by_key, rights_at)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         id as WebhookId,
         tenant as TenantId,
         url,
         events as &[EventType],
         secret.key_id,
         secret.bytes,
+        by.user as UserId,
+        by.api_key as Option<ApiKeyId>,
+        jiff_sqlx::Timestamp::from(by.issued_at) as _,
     )
     .execute(conn)
     .await
     .map(drop)
+}
+
+/// Makes the caller the maker of a webhook. One that had ended with its maker is enabled again. False if there is none.
+pub(super) async fn take_over(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    id: WebhookId,
+    by: &Principal,
+) -> sqlx::Result<bool> {
+    let done = sqlx::query!(
+        "update webhooks
+         set created_by = $3, created_by_key = $4, rights_at = $5, enabled = enabled or maker_ended,
+             maker_ended = false, generation = generation + 1
+         where tenant_id = $1 and id = $2",
+        tenant as TenantId,
+        id as WebhookId,
+        by.user as UserId,
+        by.api_key as Option<ApiKeyId>,
+        jiff_sqlx::Timestamp::from(by.issued_at) as _,
+    );
+    Ok(done.execute(conn).await?.rows_affected() == 1)
+}
+
+/// Disables the webhooks of a maker whose rights have ended. Returns which.
+pub(crate) async fn end(conn: &mut PgConnection, ended: &EndedMaker) -> sqlx::Result<Vec<WebhookId>> {
+    let EndedMaker { maker, before } = ended;
+    sqlx::query_scalar!(
+        "update webhooks set enabled = false, maker_ended = true, generation = generation + 1
+         where tenant_id = $1 and created_by = $2 and created_by_key is not distinct from $3 and enabled
+           and ($4::timestamptz is null or rights_at < $4)
+         returning id",
+        maker.tenant_id as Option<TenantId>,
+        maker.user_id as UserId,
+        maker.api_key_id as Option<ApiKeyId>,
+        before.map(jiff_sqlx::Timestamp::from) as Option<jiff_sqlx::Timestamp>,
+    )
+    .fetch_all(conn)
+    .await
 }
 
 /// Changes a locked webhook. One that is enabled has no problem, and has not failed yet.
@@ -145,6 +194,7 @@ pub(super) async fn update(
         "update webhooks
          set url = $3, events = $4, enabled = $5, generation = generation + 1,
              problem = case when enabled = $5 then problem end, gone_at = case when enabled = $5 then gone_at end,
+             maker_ended = maker_ended and not $5,
              failing_since = case when enabled = $5 then failing_since end
          where tenant_id = $1 and id = $2",
         tenant as TenantId,

@@ -26,6 +26,7 @@ mod intake;
 mod isolation;
 mod jobs;
 mod lending;
+mod makers;
 mod memory;
 mod metrics;
 mod moves;

@@ -39,7 +39,7 @@ impl Studio {
         let options = Options { folder: folder.path().to_owned(), port: None, auth: Some(auth) };
         let broker = Broker::start(&options).await.unwrap();
         println!("RabbitMQ {}", rabbitmq::version().unwrap());
-        world.config.mq = Some(config(broker.url()));
+        world.config.mq = Some(config(broker.url(), &broker));
         Self { world, broker, folder }
     }
 
@@ -56,7 +56,8 @@ impl Studio {
         let url = self.broker.url();
         let address = url.rsplit_once('@').unwrap().1.strip_suffix("/%2f").unwrap();
         let proxy = DatabaseProxy::start(address.to_owned()).await;
-        self.world.config.mq = Some(config(url.replace(address, &proxy.address().to_string())));
+        let url = url.replace(address, &proxy.address().to_string());
+        self.world.config.mq = Some(config(url, &self.broker));
         proxy
     }
 
@@ -101,9 +102,13 @@ impl Studio {
     }
 }
 
-fn config(url: String) -> MqConfig {
-    let auth_listen = "127.0.0.1:0".parse().unwrap();
-    MqConfig { url: url.into(), auth_listen, public_url: Some("amqps://mq.test/%2f".to_owned()) }
+fn config(url: String, broker: &Broker) -> MqConfig {
+    MqConfig {
+        url: url.into(),
+        auth_listen: "127.0.0.1:0".parse().unwrap(),
+        public_url: Some("amqps://mq.test/%2f".to_owned()),
+        management_url: Some(broker.management_url().into()),
+    }
 }
 
 /// A tenant with a credential at the broker.

@@ -23,6 +23,7 @@ async fn the_service_survives_a_panic_of_each_worker() {
             "jobs.events",
             "jobs.fleet",
             "jobs.idempotency_keys",
+            "jobs.makers",
             "jobs.outputs",
             "jobs.rest",
             "jobs.revocations",

@@ -23,6 +23,7 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(list_storage_credentials, create_storage_credential))
         .routes(routes!(delete_storage_credential))
+        .routes(routes!(take_over_storage_credential))
 }
 
 fn object_store(state: &AppState) -> Result<&ObjectStore, Error> {
@@ -33,7 +34,8 @@ fn object_store(state: &AppState) -> Result<&ObjectStore, Error> {
 ///
 /// Only the response to the first request has the secret: a replay with the same Idempotency-Key is answered
 /// without it. If the response was lost, delete the key and create another one. A key opens all buckets of the
-/// tenant.
+/// tenant. It ends with its maker: when the user is removed from the tenant, disabled or becomes a viewer, or the API key with
+/// which it was created is deleted or expires. An owner may take it over before.
 #[utoipa::path(
     post, path = "/v1/storages/{id}/credentials", operation_id = "create_storage_credential",
     tag = "storages",
@@ -59,7 +61,7 @@ async fn create_storage_credential(
     let mut replayed = true;
     let reply = key
         .once(state.db.tenant(tenant).await?, tenant, &(), async |tx| {
-            let bucket = issue::reserve(tx, tenant, id, &pair.access).await?;
+            let bucket = issue::reserve(tx, tenant, id, &pair.access, &member.principal).await?;
             replayed = false;
             let body = NewCredential {
                 access_key_id: pair.access.clone(),
@@ -97,6 +99,33 @@ async fn list_storage_credentials(
     storage::find(&mut tx, member.tenant, id).await?.ok_or(Error::NotFound)?;
     let credentials = store::list(&mut tx, member.tenant, id, page.after.as_ref(), page.rows()).await?;
     Ok(Json(page.page(credentials, |one| (one.created_at, one.access_key_id.clone()))))
+}
+
+/// Takes an access key over: the caller, an owner, becomes its maker, and it ends with the caller's rights. Whoever knows its
+/// secret can still use it; create another one if somebody should not.
+#[utoipa::path(
+    post, path = "/v1/storages/{id}/credentials/{access_key_id}/take-over",
+    operation_id = "take_over_storage_credential", tag = "storages",
+    params(
+        ("id" = StorageId, Path, description = "Storage id"),
+        ("access_key_id" = String, Path, description = "Access key id"),
+        IdempotencyKey,
+    ),
+    responses((status = 200, description = "The key", body = Credential)),
+)]
+async fn take_over_storage_credential(
+    State(state): State<AppState>,
+    member: Member,
+    Path((id, access)): Path<(StorageId, String)>,
+    key: IdempotencyKey,
+) -> Result<Reply, Problem> {
+    member.owner()?;
+    let tenant = member.tenant;
+    key.once(state.db.tenant(tenant).await?, tenant, &(), async |tx| {
+        let taken = store::take_over(tx, tenant, id, &access, &member.principal).await?;
+        Reply::json(StatusCode::OK, &taken.ok_or(Error::NotFound)?)
+    })
+    .await
 }
 
 /// Revokes an access key. It becomes invalid at once, or within seconds if the object store does not respond.

@@ -2,6 +2,7 @@
 //! is interrupted is known, and removed by the reconciler.
 
 use api::ErrorChain;
+use auth::Principal;
 use ids::{StorageId, TenantId};
 use sqlx::PgConnection;
 
@@ -24,6 +25,7 @@ pub(super) async fn reserve(
     owner: TenantId,
     id: StorageId,
     access: &str,
+    by: &Principal,
 ) -> Result<Storage, Error> {
     tenant::check_active(conn, owner).await?;
     let bucket = storage::lock(conn, owner, id).await?.ok_or(Error::NotFound)?;
@@ -34,7 +36,7 @@ pub(super) async fn reserve(
     if store::count(conn, id).await? >= MOST_KEYS {
         return Err(Error::TooManyCredentials(MOST_KEYS));
     }
-    store::insert(conn, owner, id, access).await?;
+    store::insert(conn, owner, id, access, by).await?;
     Ok(bucket)
 }
 

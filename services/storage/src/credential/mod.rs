@@ -3,9 +3,11 @@
 
 mod http;
 mod issue;
+mod makers;
 mod model;
 mod store;
 
 pub(crate) use http::routes;
+pub(crate) use makers::Makers;
 pub(crate) use model::CredentialState;
 pub(crate) use store::{delete, of_storage, of_tenant, removable};

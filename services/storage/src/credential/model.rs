@@ -1,5 +1,6 @@
 //! What a credential is.
 
+use ids::{ApiKeyId, UserId};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -26,6 +27,11 @@ pub(crate) struct Credential {
     pub(crate) access_key_id: String,
     /// Current state.
     pub(crate) state: CredentialState,
+    /// The user who created it, or took it over: it ends with this user's rights in the tenant. Null if it belongs to the
+    /// tenant, as one does whose maker was not recorded.
+    pub(crate) created_by: Option<UserId>,
+    /// The API key with which it was created, with which it ends, or null.
+    pub(crate) created_by_key: Option<ApiKeyId>,
     /// Time of creation.
     pub(crate) created_at: Timestamp,
 }

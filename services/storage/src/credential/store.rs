@@ -1,6 +1,7 @@
 //! The table of credentials.
 
-use ids::{StorageId, TenantId};
+use auth::{EndedMaker, MadeBy, Maker, Principal, Whom};
+use ids::{ApiKeyId, StorageId, TenantId, UserId};
 use jiff::Timestamp;
 use sqlx::PgConnection;
 
@@ -12,12 +13,17 @@ pub(super) async fn insert(
     tenant: TenantId,
     storage: StorageId,
     access: &str,
+    by: &Principal,
 ) -> sqlx::Result<()> {
     sqlx::query!(
-        "insert into credentials (access_key_id, storage_id, tenant_id, state) values ($1, $2, $3, 'making')",
+        "insert into credentials (access_key_id, storage_id, tenant_id, state, created_by, created_by_key, rights_at)
+         values ($1, $2, $3, 'making', $4, $5, $6)",
         access,
         storage as StorageId,
         tenant as TenantId,
+        by.user as UserId,
+        by.api_key as Option<ApiKeyId>,
+        jiff_sqlx::Timestamp::from(by.issued_at) as _,
     )
     .execute(conn)
     .await
@@ -56,6 +62,73 @@ pub(super) async fn mark_removing(
     .map(|done| done.rows_affected() == 1)
 }
 
+/// Makes the caller the maker of a key of the storage, unless it is being removed. Returns none if there is no such key.
+pub(super) async fn take_over(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    storage: StorageId,
+    access: &str,
+    by: &Principal,
+) -> sqlx::Result<Option<Credential>> {
+    sqlx::query_as!(
+        Credential,
+        "update credentials set created_by = $4, created_by_key = $5, rights_at = $6
+         where tenant_id = $1 and storage_id = $2 and access_key_id = $3 and state <> 'removing'
+         returning access_key_id, state, created_by, created_by_key, created_at",
+        tenant as TenantId,
+        storage as StorageId,
+        access,
+        by.user as UserId,
+        by.api_key as Option<ApiKeyId>,
+        jiff_sqlx::Timestamp::from(by.issued_at) as _,
+    )
+    .fetch_optional(conn)
+    .await
+}
+
+/// Returns the makers of keys.
+pub(super) async fn makers(conn: &mut PgConnection, whom: &Whom) -> sqlx::Result<Vec<MadeBy>> {
+    let rows = sqlx::query!(
+        r#"select tenant_id, created_by as "user_id!", created_by_key as "api_key_id",
+                  min(rights_at) as "rights_at!"
+           from credentials
+           where state <> 'removing' and created_by is not null
+             and ($1 or created_by = any($2) or created_by_key = any($3))
+           group by tenant_id, created_by, created_by_key"#,
+        whom.all,
+        &whom.users as &[UserId],
+        &whom.api_keys as &[ApiKeyId],
+    )
+    .fetch_all(conn)
+    .await?;
+    let made = rows.into_iter().map(|row| MadeBy {
+        maker: Maker { user_id: row.user_id, tenant_id: Some(row.tenant_id), api_key_id: row.api_key_id },
+        rights_at: row.rights_at.to_jiff(),
+    });
+    Ok(made.collect())
+}
+
+/// Marks the keys of a maker whose rights have ended for removal. Returns which, with their storages.
+pub(super) async fn end(
+    conn: &mut PgConnection,
+    ended: &EndedMaker,
+) -> sqlx::Result<Vec<(StorageId, String)>> {
+    let EndedMaker { maker, before } = ended;
+    let rows = sqlx::query!(
+        "update credentials set state = 'removing'
+         where tenant_id = $1 and created_by = $2 and created_by_key is not distinct from $3 and state <> 'removing'
+           and ($4::timestamptz is null or rights_at < $4)
+         returning storage_id, access_key_id",
+        maker.tenant_id as Option<TenantId>,
+        maker.user_id as UserId,
+        maker.api_key_id as Option<ApiKeyId>,
+        before.map(jiff_sqlx::Timestamp::from) as Option<jiff_sqlx::Timestamp>,
+    )
+    .fetch_all(conn)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.storage_id, row.access_key_id)).collect())
+}
+
 /// Makes the idempotency key of a request usable again, since the request has failed after its transaction.
 pub(super) async fn free_idempotency_key(
     conn: &mut PgConnection,
@@ -81,7 +154,7 @@ pub(super) async fn list(
 ) -> sqlx::Result<Vec<Credential>> {
     sqlx::query_as!(
         Credential,
-        "select access_key_id, state, created_at from credentials
+        "select access_key_id, state, created_by, created_by_key, created_at from credentials
          where tenant_id = $1 and storage_id = $2
            and ($3::timestamptz is null or (created_at, access_key_id) > ($3, $4))
          order by created_at, access_key_id limit $5",

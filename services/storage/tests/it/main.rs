@@ -10,6 +10,7 @@ mod deliveries;
 mod downloads;
 mod isolation;
 mod kills;
+mod makers;
 mod migrations;
 mod objects;
 mod quotas;

@@ -20,6 +20,7 @@ async fn the_service_survives_a_panic_of_each_worker() {
         "storage.audit",
         "storage.idempotency_keys",
         "storage.listen",
+        "storage.makers",
         "storage.object_store",
         "storage.operations",
         "storage.queue",

@@ -11,6 +11,7 @@ mod drain;
 mod fuzz;
 mod health;
 mod lost_connections;
+mod makers;
 mod matrix;
 mod policies;
 mod queries;

@@ -19,7 +19,7 @@ pub(crate) use document::{Operation, Place, Slot, operations};
 pub(crate) use forge::Forge;
 pub(crate) use platform::{PASSWORD, Platform};
 pub(crate) use predicates::predicates;
-pub(crate) use requests::{Caller, Which, send};
+pub(crate) use requests::{Caller, Which, send, ssh_key};
 pub(crate) use rights::Right;
 pub(crate) use rows::{Rows, SCHEMAS, audited, changes, rows_in, rows_of};
 pub(crate) use tenant::{Person, Tenant, two_tenants};

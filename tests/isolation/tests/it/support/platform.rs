@@ -189,6 +189,7 @@ impl Platform {
                     url: "amqp://127.0.0.1:9/%2f".into(),
                     auth_listen: localhost(),
                     public_url: None,
+                    management_url: None,
                 }),
                 callers: callers(),
                 ended: EndedConfig::default(),

@@ -1,0 +1,96 @@
+//! Closes the connections of credentials that open nothing any more. The broker asks about a user when a connection is made or
+//! a consumer begins, not with each event that it delivers: what is open would stay open.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use ids::MqCredentialId;
+use reqwest::{Method, StatusCode};
+use secrecy::ExposeSecret as _;
+use service::Workers;
+use tokio::time::sleep;
+use url::Url;
+
+use super::store;
+use crate::{config::MqConfig, state::AppState};
+
+/// Time between two looks, and before a call is repeated that has failed.
+const PERIOD: Duration = Duration::from_secs(5);
+/// Longest time of a call.
+const CALL_LIMIT: Duration = Duration::from_secs(10);
+
+/// The management API of the broker.
+#[derive(Clone)]
+struct Management {
+    http: reqwest::Client,
+    url: Url,
+}
+
+/// Starts the worker `jobs.mq_connections`, if the management API of the broker is configured.
+pub(super) fn start(state: &AppState, workers: &Workers, config: &MqConfig) {
+    let Some(url) = config.management_url.clone() else {
+        tracing::warn!(
+            "mq.management_url is not configured: connections stay open when their credential ends"
+        );
+        return;
+    };
+    let state = state.clone();
+    workers.spawn("jobs.mq_connections", move |stop| {
+        let (state, url) = (state.clone(), url.clone());
+        async move {
+            let url: Url = url.expose_secret().parse().context("mq.management_url")?;
+            let management = Management { http: service::http_client()?, url };
+            stop.run_until_cancelled(run(&state, &management)).await.unwrap_or(Ok(()))
+        }
+    });
+}
+
+async fn run(state: &AppState, management: &Management) -> anyhow::Result<()> {
+    let mut ended = state.door.ended.subscribe();
+    loop {
+        ended.mark_unchanged();
+        let is_idle = match close(state, management).await {
+            Ok(closed) => closed == 0,
+            Err(error) => {
+                tracing::warn!(
+                    error = format!("{error:#}"),
+                    "cannot close connections to the broker; retrying"
+                );
+                false
+            }
+        };
+        let pause = async { if is_idle { state.rest.pause(PERIOD).await } else { sleep(PERIOD).await } };
+        // the sender lives as long as the process
+        tokio::select! {
+            () = pause => {}
+            _ = ended.changed() => {}
+        }
+    }
+}
+
+/// Returns the number of credentials whose connections were closed.
+async fn close(state: &AppState, management: &Management) -> anyhow::Result<usize> {
+    let mut tx = state.db.worker().await?;
+    let closable = store::closable(&mut tx).await?;
+    drop(tx);
+    for id in &closable {
+        management.close(*id).await?;
+        let mut tx = state.db.worker().await?;
+        store::record_closed(&mut tx, *id).await?;
+        tx.commit().await?;
+    }
+    Ok(closable.len())
+}
+
+impl Management {
+    /// Closes all connections of a user; it may have none.
+    async fn close(&self, user: MqCredentialId) -> anyhow::Result<()> {
+        let url = self.url.join(&format!("/api/connections/username/{user}"))?;
+        let request = self.http.request(Method::DELETE, url).header("x-reason", "the credential has ended");
+        let response = request.timeout(CALL_LIMIT).send().await.map_err(reqwest::Error::without_url)?;
+        match response.status() {
+            status if status.is_success() || status == StatusCode::NOT_FOUND => Ok(()),
+            status => bail!("the management API of the broker answers {status}"),
+        }
+    }
+}
