@@ -3,13 +3,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use ids::InstanceId;
+use ids::{InstanceId, TenantId};
 use service::{Process, Round};
 
 use super::{
     Archive,
     collect::CollectError,
-    store::{self, OldChunk},
+    store::{self, OldChunk, Orphaned},
 };
 
 /// Time between two rounds.
@@ -35,14 +35,27 @@ impl Archive {
         let deleted = store::of_deleted_instances(&mut tx, DELETED).await?;
         tx.commit().await?;
         self.delete(&expired).await?;
-        for log in &deleted {
+        self.delete_logs(&deleted).await?;
+        let most = expired.len().max(deleted.len());
+        Ok(Round::of(u64::try_from(most).unwrap_or(0), DELETED.unsigned_abs()))
+    }
+
+    /// Deletes the logs of up to `most` deleted instances of a tenant.
+    pub(crate) async fn delete_of_tenant(&self, tenant: TenantId, most: i64) -> anyhow::Result<()> {
+        let mut tx = self.db.worker().await?;
+        let deleted = store::of_tenant(&mut tx, tenant, most).await?;
+        drop(tx);
+        self.delete_logs(&deleted).await
+    }
+
+    async fn delete_logs(&self, deleted: &[Orphaned]) -> anyhow::Result<()> {
+        for log in deleted {
             while !self.objects.delete_instance(log.tenant_id, log.instance_id).await? {}
             let mut tx = self.db.worker().await?;
             store::delete_logs(&mut tx, log.instance_id).await?;
             tx.commit().await?;
         }
-        let most = expired.len().max(deleted.len());
-        Ok(Round::of(u64::try_from(most).unwrap_or(0), DELETED.unsigned_abs()))
+        Ok(())
     }
 
     /// Deletes the oldest chunks of an instance that has more bytes than are kept.

@@ -347,6 +347,23 @@ pub(super) async fn of_deleted_instances(conn: &mut PgConnection, limit: i64) ->
     .await
 }
 
+/// Returns deleted instances of a tenant that have logs.
+pub(super) async fn of_tenant(
+    conn: &mut PgConnection,
+    tenant: TenantId,
+    limit: i64,
+) -> sqlx::Result<Vec<Orphaned>> {
+    sqlx::query_as!(
+        Orphaned,
+        r#"select distinct l.instance_id, l.tenant_id from instance_logs l join instances i on i.id = l.instance_id
+           where l.tenant_id = $1 and i.state = 'deleted' limit $2"#,
+        tenant as TenantId,
+        limit,
+    )
+    .fetch_all(conn)
+    .await
+}
+
 /// Deletes the logs of an instance with their chunks from the index.
 pub(super) async fn delete_logs(conn: &mut PgConnection, instance: InstanceId) -> sqlx::Result<()> {
     sqlx::query!("delete from instance_logs where instance_id = $1", instance as InstanceId)

@@ -8,6 +8,7 @@ use ids::TenantId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
+    erase,
     model::{TenantFate, TenantOrder, TenantProgress},
     store,
 };
@@ -21,7 +22,8 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// Carries out the state of a tenant: while it is suspended, nothing is started; when it is deleted, so are its
-/// instances. Repeat the call until it is done.
+/// instances, and with its storages all that the service has of it, except the audit log and the records of usage, in which
+/// instances have no names any more. Repeat the call until it is done.
 #[utoipa::path(
     put, path = "/internal/v1/tenants/{id}", operation_id = "put_tenant", tag = "internal",
     params(("id" = TenantId, Path, description = "Tenant id")),
@@ -59,5 +61,20 @@ async fn put_tenant(
         audit.record_for(&mut tx, id, StatusCode::OK, &order).await?;
     }
     tx.commit().await?;
-    Ok(Json(TenantProgress::of(remaining)))
+    let erases = is_deleted && order.delete_storages && remaining == 0;
+    let logs = if erases { erase_all(&app, id).await? } else { 0 };
+    Ok(Json(TenantProgress::of(remaining, logs)))
+}
+
+/// Deletes all that is left of a tenant without instances. Returns how many logs are left.
+async fn erase_all(app: &AppState, tenant: TenantId) -> Result<i64, Problem> {
+    if let Some(archive) = &app.log_archive {
+        let deleted = archive.delete_of_tenant(tenant, BATCH).await;
+        deleted.map_err(|error| Problem::unavailable("The object store", error))?;
+    }
+    let mut tx = app.db.worker().await?;
+    // objects that cannot be reached any more are named by nothing
+    let logs = erase::erase(&mut tx, tenant, app.log_archive.is_none()).await?;
+    tx.commit().await?;
+    Ok(logs)
 }

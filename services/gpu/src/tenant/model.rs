@@ -29,6 +29,9 @@ pub(crate) struct TenantOrder {
     pub(crate) state: TenantFate,
     /// Whether a suspension stops running instances too.
     pub(crate) stop_instances: bool,
+    /// Whether a deletion can no longer be taken back: once the instances are deleted, so is all that is left of the tenant.
+    #[serde(default)]
+    pub(crate) delete_storages: bool,
 }
 
 /// How far this service is with an order.
@@ -41,9 +44,10 @@ pub(crate) struct TenantProgress {
 }
 
 impl TenantProgress {
-    pub(super) fn of(instances: i64) -> Self {
-        let remaining = (instances > 0).then_some(("instances", instances));
-        Self { done: instances == 0, remaining: remaining.into_iter().collect() }
+    pub(super) fn of(instances: i64, logs: i64) -> Self {
+        let kinds = [("instances", instances), ("logs", logs)];
+        let remaining: BTreeMap<_, _> = kinds.into_iter().filter(|(_, count)| *count > 0).collect();
+        Self { done: remaining.is_empty(), remaining }
     }
 }
 

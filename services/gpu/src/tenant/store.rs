@@ -26,7 +26,7 @@ pub(crate) async fn check_active(conn: &mut PgConnection, tenant: TenantId) -> R
 async fn find(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<Option<TenantOrder>> {
     sqlx::query_as!(
         TenantOrder,
-        "select generation, state, stop_instances from tenants where id = $1",
+        r#"select generation, state, stop_instances, false as "delete_storages!" from tenants where id = $1"#,
         tenant as TenantId,
     )
     .fetch_optional(conn)
@@ -34,7 +34,7 @@ async fn find(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<Option<
 }
 
 /// Records the order unless a later one is known, and returns the latest, and whether it is this one. Waits for requests that have seen the tenant
-/// active; those that follow see the new state.
+/// active; those that follow see the new state. Whether storages are deleted is not stored: each call says it.
 pub(super) async fn record(
     conn: &mut PgConnection,
     tenant: TenantId,
@@ -55,5 +55,7 @@ pub(super) async fn record(
     )
     .execute(&mut *conn)
     .await?;
-    Ok((find(conn, tenant).await?.unwrap_or(*order), recorded.rows_affected() > 0))
+    let latest = find(conn, tenant).await?.unwrap_or(*order);
+    let delete_storages = order.delete_storages && order.generation == latest.generation;
+    Ok((TenantOrder { delete_storages, ..latest }, recorded.rows_affected() > 0))
 }

@@ -97,6 +97,8 @@ enum Next {
     Gone,
     /// Nothing, until it is changed.
     Done,
+    /// Its storages are deleted before their time of grace, as there are none: the services then delete all that is left.
+    Early,
     /// Ask the services again after this time.
     Again(Duration),
 }
@@ -105,6 +107,7 @@ impl Next {
     fn delay(self) -> Option<Duration> {
         match self {
             Self::Again(after) => Some(after),
+            Self::Early => Some(Duration::ZERO),
             Self::Gone | Self::Done => None,
         }
     }
@@ -129,6 +132,9 @@ async fn settle(
     if let Some(deletion) = tenant.deletion_id {
         operations::report(tx, deletion, &progress(&tenant, &steps)).await?;
     }
+    if next == Next::Early {
+        store::delete_storages_at(tx, tenant.id, now).await?;
+    }
     if let (Next::Gone, Some(deletion)) = (next, tenant.deletion_id) {
         operations::finish(tx, deletion, &End::Succeeded).await?;
         membership::delete_all(tx, tenant.id).await?;
@@ -142,7 +148,8 @@ async fn settle(
 fn next(tenant: &Tenant, steps: &[TenantStep], now: Timestamp) -> Next {
     let done = steps.iter().all(|step| step.done);
     match tenant.state {
-        TenantState::Deleting if done => Next::Gone,
+        TenantState::Deleting if done && is_due(tenant, now) => Next::Gone,
+        TenantState::Deleting if done => Next::Early,
         TenantState::Deleting if !is_due(tenant, now) => {
             let only_storages = steps
                 .iter()
@@ -197,7 +204,7 @@ mod tests {
         assert_eq!(next(&tenant(Active, None), &none, now), Next::Done);
         assert_eq!(next(&tenant(Deleting, Some(0)), &some, now), again(1));
         assert_eq!(next(&tenant(Deleting, Some(0)), &none, now), Next::Gone);
-        assert_eq!(next(&tenant(Deleting, Some(3600)), &none, now), Next::Gone);
+        assert_eq!(next(&tenant(Deleting, Some(3600)), &none, now), Next::Early);
         assert_eq!(next(&tenant(Deleting, Some(3600)), &some, now), again(60));
         assert_eq!(next(&tenant(Deleting, Some(30)), &some, now), again(30));
         let instances = [step(false, "instances"), step(false, "storages")];

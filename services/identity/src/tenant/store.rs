@@ -156,6 +156,22 @@ pub(super) async fn mark_deleting(
     .map(drop)
 }
 
+/// Changes when the storages of a tenant that is being deleted are deleted.
+pub(super) async fn delete_storages_at(
+    conn: &mut PgConnection,
+    id: TenantId,
+    at: Timestamp,
+) -> sqlx::Result<()> {
+    sqlx::query!(
+        "update tenants set delete_storages_at = $2 where id = $1 and deletion_id is not null",
+        id as TenantId,
+        jiff_sqlx::Timestamp::from(at) as _,
+    )
+    .execute(conn)
+    .await
+    .map(drop)
+}
+
 /// Has the worker carry out the state of the tenant.
 pub(super) async fn carry_out(conn: &mut PgConnection, id: TenantId) -> sqlx::Result<()> {
     QUEUE.enqueue(conn, &[id]).await

@@ -533,14 +533,15 @@ pub(super) async fn uses(conn: &mut PgConnection, pool: PoolId) -> sqlx::Result<
     .await
 }
 
-/// Stores what tenants have used.
+/// Stores what tenants have used, except those that are deleted.
 pub(super) async fn put_uses(conn: &mut PgConnection, pool: PoolId, uses: &[UseRow]) -> sqlx::Result<()> {
     let tenants: Vec<TenantId> = uses.iter().map(|row| row.tenant_id).collect();
     let used: Vec<String> = uses.iter().map(|row| row.used.clone()).collect();
     let epochs: Vec<i64> = uses.iter().map(|row| row.epoch).collect();
     sqlx::query!(
         "insert into pool_use (pool_id, tenant_id, use, epoch)
-         select $1, * from unnest($2::uuid[], $3::text[], $4::bigint[])
+         select $1, used.* from unnest($2::uuid[], $3::text[], $4::bigint[]) as used (tenant_id, use, epoch)
+         where not exists (select from tenants t where t.id = used.tenant_id and t.state = 'deleting')
          on conflict (pool_id, tenant_id) do update set use = excluded.use, epoch = excluded.epoch",
         pool as PoolId,
         &tenants as &[TenantId],

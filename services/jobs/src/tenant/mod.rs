@@ -1,5 +1,6 @@
 //! Tenants that are suspended or deleted: what that means for their jobs. The identity service decides it.
 
+mod erase;
 mod http;
 mod model;
 mod store;

@@ -9,7 +9,7 @@ use ids::TenantId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    access,
+    access, erase,
     model::{TenantFate, TenantOrder, TenantProgress},
     store,
 };
@@ -23,7 +23,8 @@ pub(crate) fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// Carries out the state of a tenant: unless it is active, nothing is created and its access keys open nothing; when it
-/// is deleted, so are its storages, once no instance uses them. Repeat the call until it is done.
+/// is deleted, so are its storages, once no instance uses them, and then what else the service has of it, except the audit log.
+/// Repeat the call until it is done.
 #[utoipa::path(
     put, path = "/internal/v1/tenants/{id}", operation_id = "put_tenant", tag = "internal",
     params(("id" = TenantId, Path, description = "Tenant id")),
@@ -45,6 +46,9 @@ async fn put_tenant(
         storage::delete_unused(&mut tx, id, BATCH).await?;
     }
     let storages = if is_deleting { storage::count(&mut tx, id).await? } else { 0 };
+    if is_deleting && order.delete_storages && storages == 0 {
+        erase::erase(&mut tx, id).await?;
+    }
     if is_new {
         audit.record_for(&mut tx, id, StatusCode::OK, &order).await?;
     }

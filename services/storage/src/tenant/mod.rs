@@ -1,6 +1,7 @@
 //! Tenants that are suspended or deleted: what that means for their storages. The identity service decides it.
 
 mod access;
+mod erase;
 mod http;
 mod model;
 mod store;

@@ -17,5 +17,6 @@ mod policies;
 mod queries;
 mod services;
 mod support;
+mod tenant_end;
 mod tokens;
 mod traces;

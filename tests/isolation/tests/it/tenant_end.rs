@@ -1,0 +1,226 @@
+//! After the end of a tenant nothing is left of it but what is listed here, each with its reason.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use serde_json::{Value, json};
+use sqlx::{Connection, Row};
+use testkit::within;
+use uuid::Uuid;
+
+use crate::support::{Platform, Rows, SCHEMAS, rows_in, two_tenants};
+
+const AUDIT: &str = "the audit log: who did what, for as long as it is kept";
+const ADMINISTRATORS: &str =
+    "what administrators did to what the tenant owned, and why: part of the audit log";
+const MONEY: &str = "what was charged, which bills depend on: ids, times, prices and amounts";
+const STATE: &str = "that it is deleted: refuses what comes late";
+const FEED: &str = "changes for other services, deleted with age: ids only";
+const REQUESTS: &str = "repeated requests of administrators and services are recognized for a day";
+
+/// Tables that keep something of a tenant.
+const KEPT: [(&str, &str); 34] = [
+    ("gpu.admin_actions", ADMINISTRATORS),
+    ("gpu.audit_chains", AUDIT),
+    ("gpu.audit_entries", AUDIT),
+    ("gpu.audit_origins", AUDIT),
+    ("gpu.idempotency_keys", REQUESTS),
+    ("gpu.instances", "what runs refer to: without names, order, storage and place"),
+    ("gpu.route_changes", FEED),
+    ("gpu.runs", MONEY),
+    ("gpu.tenants", STATE),
+    ("gpu.usage_days", MONEY),
+    ("gpu.usage_records", MONEY),
+    ("gpu.usage_totals", MONEY),
+    ("identity.audit_chains", AUDIT),
+    ("identity.audit_entries", AUDIT),
+    ("identity.audit_origins", AUDIT),
+    ("identity.idempotency_keys", REQUESTS),
+    ("identity.operations", "the operation that has deleted it, for administrators, deleted with age"),
+    ("identity.revocations", FEED),
+    ("jobs.audit_chains", AUDIT),
+    ("jobs.audit_entries", AUDIT),
+    ("jobs.audit_origins", AUDIT),
+    ("jobs.idempotency_keys", REQUESTS),
+    ("jobs.pool_changes", FEED),
+    ("jobs.pools", "a pool of the platform, and who paid for its workers"),
+    ("jobs.tenants", STATE),
+    ("jobs.usage_records", MONEY),
+    ("stock.claim_waits", "who has asked for a unit, forgotten within an hour: ids only"),
+    ("stock.unit_holders", "who has held which unit, which proves what was charged: ids and times"),
+    ("storage.admin_actions", ADMINISTRATORS),
+    ("storage.audit_chains", AUDIT),
+    ("storage.audit_entries", AUDIT),
+    ("storage.audit_origins", AUDIT),
+    ("storage.idempotency_keys", REQUESTS),
+    ("storage.tenants", STATE),
+];
+
+/// Tables with a tenant in which the tenant of this test has nothing: they are emptied by the statements beside those of the
+/// others, or hold what only administrators and workers put there.
+const EMPTY: [&str; 22] = [
+    "gpu.allowances",
+    "gpu.idle_watches",
+    "gpu.instance_sample_averages",
+    "gpu.instance_samples",
+    "gpu.usage_days",
+    "identity.operations",
+    "identity.removed_members",
+    "jobs.attempt_members",
+    "jobs.checkpoints",
+    "jobs.group_nodes",
+    "jobs.job_logs",
+    "jobs.job_uploads",
+    "jobs.progress",
+    "jobs.usage_records",
+    "stock.audit_chains",
+    "stock.audit_entries",
+    "stock.audit_origins",
+    "stock.claim_waits",
+    "stock.operations",
+    "stock.queue_entries",
+    "stock.unit_holders",
+    "storage.downloads",
+];
+
+/// Tables with a column for a tenant.
+async fn tables_of_tenants(platform: &Platform) -> BTreeSet<String> {
+    let tables = "select distinct table_schema || '.' || table_name from information_schema.columns
+                  join information_schema.tables using (table_schema, table_name)
+                  where table_schema = any($1) and table_type = 'BASE TABLE' and column_name = 'tenant_id'";
+    let mut conn = platform.db.admin().await;
+    let tables = sqlx::query(tables).bind(SCHEMAS.as_slice()).fetch_all(&mut conn).await.unwrap();
+    conn.close().await.unwrap();
+    tables.into_iter().map(|row| row.get(0)).collect()
+}
+
+/// Tables with a row that names the tenant.
+fn filled(rows: &Rows) -> BTreeSet<String> {
+    rows.iter().filter(|(_, rows)| !rows.is_empty()).map(|(table, _)| table.clone()).collect()
+}
+
+/// Rows of tables of which the tenant of the test has none otherwise.
+async fn fill(platform: &Platform, tenant: Uuid, job: Uuid, bucket: Uuid) {
+    let statements = [
+        "insert into jobs.attempts (job_id, number, tenant_id, worker_id, gpu_spec, class, state, ended_at)
+         select $2, 9, $1, gen_random_uuid(), 'small', '', 'failed', now() where $3 is not null",
+        "insert into jobs.outputs (job_id, attempt, tenant_id, storage_id) values ($2, 9, $1, $3)",
+        "insert into jobs.request_numbers (tenant_id, req_no, job_id, content)
+         select $1, gen_random_uuid(), $2, '' where $3 is not null",
+        "insert into jobs.pool_use (pool_id, tenant_id, use, epoch)
+         select id, $1, '1', 1 from jobs.pools where $2 is not null and $3 is not null limit 1
+         on conflict do nothing",
+        "insert into jobs.mq_outbox (tenant_id, job_id, number) select $1, $2, 1 where $3 is not null",
+        "insert into jobs.webhook_deliveries (id, webhook_id, tenant_id, message_id, type, body, wake_at)
+         select gen_random_uuid(), id, $1, 'x', 'job.submitted', '{}', null from jobs.webhooks
+         where tenant_id = $1 and $2 is not null and $3 is not null",
+        "insert into gpu.instance_logs (instance_id, attempt, tenant_id, pod, floor_time, floor_sequence, last_time, last_sequence,
+             next_chunk)
+         select id, 1, $1, 'x', 0, 0, 0, 0, 2 from gpu.instances
+         where tenant_id = $1 and $2 is not null and $3 is not null on conflict do nothing",
+        "insert into gpu.log_chunks (instance_id, attempt, number, tenant_id, first_time, first_sequence, last_time, last_sequence,
+             lines, text_bytes, bytes, object_key, after_gap)
+         select instance_id, 1, 900, $1, 0, 0, 0, 0, 1, 1, 1, 'x', false from gpu.instance_logs
+         where tenant_id = $1 and $2 is not null and $3 is not null",
+    ];
+    let mut conn = platform.db.admin().await;
+    for statement in statements {
+        let query = sqlx::query(statement).bind(tenant).bind(job).bind(bucket);
+        query.execute(&mut conn).await.unwrap_or_else(|error| panic!("{statement}: {error}"));
+    }
+    conn.close().await.unwrap();
+}
+
+fn uuid(id: &str) -> Uuid {
+    id.split_once('_').unwrap().1.parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_left_of_a_deleted_tenant_but_what_is_listed() {
+    let platform = Platform::start().await;
+    let (alpha, beta) = two_tenants(&platform).await;
+    let tenant = uuid(&alpha.id);
+    fill(&platform, tenant, uuid(&alpha.values("job")[0]), uuid(&alpha.values("stor")[0])).await;
+    let everything = tables_of_tenants(&platform).await;
+    let before = filled(&rows_in(&platform.db, &[tenant], &[]).await);
+    let empty: BTreeSet<String> = everything.difference(&before).cloned().collect();
+    let unknown: Vec<&String> = empty.iter().filter(|table| !EMPTY.contains(&table.as_str())).collect();
+    assert!(
+        unknown.is_empty(),
+        "the tenant has nothing in these tables: fill them, or list them: {unknown:?}"
+    );
+
+    let owners = platform.gateway.token(&alpha.owner.token);
+    for person in [&alpha.member, &alpha.viewer] {
+        let path = format!("/v1/tenants/{}/members/{}", alpha.id, person.id);
+        let _ = owners.delete(&path).await.expect(204);
+    }
+    let path = format!("/v1/tenants/{}", alpha.id);
+    let _ = platform.admin.patch(&path, "*", json!({ "state": "suspended" })).await.expect(200);
+    // as the identity service does, which knows no participants here
+    let order = async |generation: i64, state: &str, delete_storages: bool| {
+        let mut remaining = Vec::new();
+        for service in ["gpu", "storage", "jobs"] {
+            let found = platform.services.iter().find(|one| one.name == service).unwrap();
+            let order = json!({ "generation": generation, "state": state, "stop_instances": true,
+                                "delete_storages": delete_storages });
+            let internal = format!("/internal/v1/tenants/{}", alpha.id);
+            let answer = found.client.service("identity").put(&internal, order).await;
+            if answer.status != 200 || answer.body["done"] != true {
+                remaining.push(format!("{service}: {}", answer.text));
+            }
+        }
+        remaining
+    };
+    let _ = order(100, "suspended", false).await;
+    // until the time of grace is over, the deletion can be taken back
+    within(Duration::from_secs(120), "the instances are deleted", async || {
+        let left = order(101, "deleting", false).await;
+        (left.iter().all(|left| left.starts_with("storage"))).then_some(())
+    })
+    .await;
+    for kept in ["jobs.models", "jobs.webhooks", "gpu.quotas", "gpu.budgets", "storage.storages"] {
+        assert!(
+            filled(&rows_in(&platform.db, &[tenant], &[]).await).contains(kept),
+            "{kept} is deleted early"
+        );
+    }
+    within(Duration::from_secs(120), "all services are done", async || {
+        let left = order(101, "deleting", true).await;
+        if left.is_empty() { Some(()) } else { None }
+    })
+    .await;
+    let _ = platform.admin.delete(&format!("{path}?storage_grace_hours=0")).await.expect(202);
+    within(Duration::from_secs(30), "the tenant is deleted", async || {
+        (platform.admin.get(&path).await.status == 404).then_some(())
+    })
+    .await;
+
+    let rows = rows_in(&platform.db, &[tenant], &[]).await;
+    let kept: BTreeSet<&str> = KEPT.iter().map(|(table, _)| *table).collect();
+    let left: Vec<_> =
+        rows.iter().filter(|(table, rows)| !rows.is_empty() && !kept.contains(table.as_str())).collect();
+    assert!(left.is_empty(), "{left:#?}");
+    // what is kept says nothing about what the tenant has done with it
+    let instances = rows["gpu.instances"].join("\n");
+    assert!(!instances.contains("alpha") && instances.contains("\"name\": \"deleted\""), "{instances}");
+    let money =
+        ["gpu.runs", "gpu.usage_records", "gpu.usage_days", "jobs.usage_records", "stock.unit_holders"];
+    for table in money {
+        assert!(rows[table].iter().all(|row| !row.contains("alpha")), "{:?}", rows[table]);
+    }
+    // nor is an answer to a member's request
+    let answers = rows["jobs.idempotency_keys"].iter().chain(&rows["gpu.idempotency_keys"]);
+    assert!(
+        answers.into_iter().all(|row| !row.contains("\"scope\": \"ten_")),
+        "an answer of the tenant is left"
+    );
+
+    // the other tenant has all that it had
+    let others = platform.gateway.token(&beta.owner.token);
+    for list in ["instances", "storages", "jobs", "models", "webhooks", "mq-credentials", "api-keys"] {
+        let items = others.get(&format!("/v1/{list}")).await.expect(200).body["items"].clone();
+        assert_ne!(items, json!([]), "{list} of another tenant");
+    }
+    let quota = others.get("/v1/quota").await.expect(200).body;
+    assert_ne!(quota, Value::Null);
+}
