@@ -148,6 +148,7 @@ pub(crate) fn sample_secret(key: &str) -> &'static str {
         }
         "shared-limits-url" => "redis://:secret@valkey:6379",
         "url" => "amqps://atelier:secret@rabbitmq:5671/%2f",
+        "management-url" => "https://atelier:secret@rabbitmq:15671",
         "owner-password"
         | "app-password"
         | "worker-password"
