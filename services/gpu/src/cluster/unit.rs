@@ -198,6 +198,19 @@ impl Unit {
             || ready.is_some_and(|ready| ready.reason == Some(InstanceReason::NodeLost))
     }
 
+    /// Returns whether others have taken the place of this start, which waits for another one.
+    #[must_use]
+    pub fn lost_place(&self, name: &str, attempt: i64) -> bool {
+        let is_this_start = |present: &&InstanceStatus| present.id == name && present.attempt == attempt;
+        let waits = self
+            .ready
+            .as_ref()
+            .is_some_and(|ready| !ready.met && ready.reason == Some(InstanceReason::WaitingForPlace));
+        waits
+            && self.instance.as_ref().filter(is_this_start).is_some()
+            && self.held.as_ref().is_some_and(|held| !held.met)
+    }
+
     /// Returns whether a run of this start was lost with its node, and the unit has its place on another one than `node` by
     /// now: the operator may be faster than whoever reads its reports.
     #[must_use]

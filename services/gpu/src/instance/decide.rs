@@ -66,6 +66,7 @@ impl Step {
             Self::Record(
                 Event::Failed(_)
                     | Event::NodeLost
+                    | Event::PlaceLost
                     | Event::RemovedFromUnit
                     | Event::BecameUnready(_)
                     | Event::HoldStarted(_)
@@ -181,6 +182,9 @@ fn keep_running(instance: &Instance, observation: &Observation, pod: Option<&Pod
         Some(desired) if (desired.attempt, desired.restart) == (instance.attempt, instance.restart) => {}
         None if pod.is_some() => return Step::Record(Event::RemovedFromUnit),
         _ => return apply(instance, unit),
+    }
+    if pod.is_none() && unit.lost_place(&name, instance.attempt) {
+        return Step::Record(Event::PlaceLost);
     }
     match (pod, unit.ready_pod(instance)) {
         (Some(recorded), Some(reported)) if *recorded == reported => match instance.stale_secret() {

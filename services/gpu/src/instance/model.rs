@@ -68,6 +68,8 @@ pub enum Event {
     RemovedFromUnit,
     /// Its node is lost. It is started in another unit.
     NodeLost,
+    /// Another pod has taken the place of its unit. It is started in another unit.
+    PlaceLost,
     /// Another instance has claimed its unit, which it leaves until this time.
     Recalled(Timestamp),
     /// The start or the run failed.
@@ -392,11 +394,21 @@ impl Instance {
                     State::Starting { claim: claim.clone(), reason: Some(reason), restarting: false };
                 self.attempt += 1;
             }
-            (Event::NodeLost, State::Starting { claim, .. } | State::Running { claim, .. }) => {
-                let reason = Reason::new(
-                    ReasonCode::NodeLost,
-                    "The instance's node does not answer. The instance is started on another node.",
-                );
+            (
+                event @ (Event::NodeLost | Event::PlaceLost),
+                State::Starting { claim, .. } | State::Running { claim, .. },
+            ) => {
+                let reason = match event {
+                    Event::NodeLost => Reason::new(
+                        ReasonCode::NodeLost,
+                        "The instance's node does not answer. The instance is started on another node.",
+                    ),
+                    _ => Reason::new(
+                        ReasonCode::PlaceLost,
+                        "Another pod of the cluster took the place of the instance's unit. The instance is started \
+                         in another unit.",
+                    ),
+                };
                 let interrupted = Detail::Interrupted(Interrupted { attempt: self.attempt });
                 log.push(Entry::from(interrupted).because(Some(&reason)));
                 if let Some(place) = &mut self.last_place {

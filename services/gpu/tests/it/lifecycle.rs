@@ -233,6 +233,26 @@ async fn an_instance_whose_node_is_lost_is_started_in_another_unit() {
     assert_eq!(runs[1], 50, "the outage is billed: {usage}");
 }
 
+/// It does not wait in its unit until the start takes too long.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_lost_its_place_is_tried_in_another_unit() {
+    let world = World::with(Setup { units: 2, ..Setup::default() }).await;
+    let id = world.ordered(World::order()).await;
+    let unit = world.unit_of(id).await;
+    world.operator.begun(&unit).await;
+    world.neighbours.withdraw_unit(&unit);
+    world.operator.place_lost(&unit).await;
+    world.emptied(&unit).await;
+    assert_eq!(world.in_state(id, "pending").await.str("reason"), "place_lost");
+    world.operator.status(&unit, json!({ "instance": null })).await;
+    let other = world.unit_of(id).await;
+    assert_ne!(other, unit);
+    world.operator.ready_since(&other, 160).await;
+    world.in_state(id, "running").await;
+    assert_eq!(world.neighbours.claims(), 1);
+    assert_eq!(world.usage(id).await["items"].as_array().unwrap().len(), 1, "only the second start ran");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_node_stops_the_instance_and_its_bill() {
     let world = World::start().await;

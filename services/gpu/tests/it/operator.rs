@@ -138,6 +138,17 @@ impl Operator {
         self.status(name, patch).await;
     }
 
+    /// The kubelet has refused the pod, because another has the place.
+    pub(crate) async fn place_lost(&self, name: &str) {
+        let present = Self::present(&self.wanted(name).await, None);
+        let condition = |kind: &str, reason: &str| {
+            json!({ "type": kind, "status": "False", "reason": reason, "message": "the place is used",
+                    "lastTransitionTime": at(0) })
+        };
+        let conditions = [condition("Held", "PlaceLost"), condition("InstanceReady", "WaitingForPlace")];
+        self.status(name, json!({ "state": "init", "instance": present, "conditions": conditions })).await;
+    }
+
     /// The unit's node answers again, and the unit has no instance.
     pub(crate) async fn node_back(&self, name: &str) {
         self.status(name, json!({ "conditions": held() })).await;

@@ -50,6 +50,7 @@ fn outline(step: &Step) -> (&'static str, Option<ReasonCode>) {
         Step::Record(Event::RemovedFromUnit) => ("removed", None),
         Step::Record(Event::RunsEnded(_)) => ("runs ended", None),
         Step::Record(Event::NodeLost) => ("node lost", None),
+        Step::Record(Event::PlaceLost) => ("place lost", None),
         Step::Record(Event::Failed(failure)) => ("failed", Some(failure.reason.code)),
         Step::Record(Event::Secret(SecretChange::Planned(_))) => ("plan secret", None),
         Step::Record(_) => ("another event", None),
@@ -311,6 +312,42 @@ fn a_lost_node_fails_the_instance_or_has_it_start_elsewhere() {
             assert_eq!(outline(&step(&instance, unit.clone())), expected, "{:?} {:?}", unit.held, unit.ready);
         }
     }
+}
+
+#[test]
+fn a_start_that_lost_its_place_begins_anew_in_another_unit() {
+    let mut instance = starting();
+    let waits = |held, ready, attempt| Unit {
+        state: UnitState::Init,
+        instance: Some(crds::InstanceStatus { attempt, ..status(&instance, None) }),
+        held,
+        ready: condition(false, ready),
+        ..unit_with(&instance)
+    };
+    let waiting = InstanceReason::WaitingForPlace;
+    for (case, held, ready, attempt, lost) in [
+        ("taken", condition(false, HeldReason::PlaceLost), waiting, instance.attempt, true),
+        ("found no other", condition(false, HeldReason::Unschedulable), waiting, instance.attempt, true),
+        ("comes back", condition(true, HeldReason::Claimed), waiting, instance.attempt, false),
+        ("an earlier start", condition(false, HeldReason::PlaceLost), waiting, instance.attempt - 1, false),
+        (
+            "has its pod",
+            condition(false, HeldReason::PlaceLost),
+            InstanceReason::Starting,
+            instance.attempt,
+            false,
+        ),
+    ] {
+        let step = step(&instance, waits(held, ready, attempt));
+        assert_eq!(outline(&step).0, if lost { "place lost" } else { "wait" }, "{case}");
+        assert_eq!(step.needs_confirmation(), lost, "{case}");
+    }
+    let attempt = instance.attempt;
+    instance.on(Event::PlaceLost).unwrap();
+    assert_eq!(instance.state.reason().map(|reason| reason.code), Some(ReasonCode::PlaceLost));
+    assert!(matches!(instance.state, State::Pending { left: Some(_), wait: true, .. }));
+    instance.on(Event::Released).unwrap();
+    assert_eq!(instance.attempt, attempt + 1);
 }
 
 #[test]
