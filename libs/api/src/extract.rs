@@ -9,7 +9,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use bytes::Bytes;
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use serde_path_to_error::Segment;
 
 use crate::{
@@ -66,9 +69,14 @@ fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let pointer = pointer(error.path());
         let inner = error.into_inner();
-        if inner.is_data() {
+        // what serde_json calls a syntax error may be a value that the field cannot have: null for an enum, a number
+        // that no type holds, half of a surrogate pair
+        if inner.is_data() || serde_json::from_slice::<IgnoredAny>(bytes).is_ok() {
             let text = inner.to_string();
-            let detail = text.split(" at line ").next().unwrap_or_default();
+            let detail = match text.split(" at line ").next().unwrap_or_default() {
+                "expected value" => "must be one of the values of this field",
+                detail => detail,
+            };
             Problem::invalid_field(pointer, detail)
         } else {
             Problem::bad_request(format!("The body is not valid JSON: {inner}."))
@@ -149,6 +157,49 @@ mod tests {
     #[expect(dead_code, reason = "only its shape matters")]
     struct Item {
         count: u32,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Kind {
+        Small,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only its shape matters")]
+    struct Values {
+        kinds: Vec<Kind>,
+        #[serde(default)]
+        kind: Option<Kind>,
+        #[serde(default)]
+        share: f64,
+        #[serde(default)]
+        name: String,
+    }
+
+    /// The body is JSON: what is wrong is the value of a field.
+    #[test]
+    fn a_value_that_no_field_of_its_type_can_have_is_named_by_its_pointer() {
+        for (text, pointer) in [
+            (r#"{"kinds":[null]}"#, "/kinds/0"),
+            (r#"{"kinds":[7]}"#, "/kinds/0"),
+            (r#"{"kinds":["small",true]}"#, "/kinds/1"),
+            (r#"{"kinds":[[]]}"#, "/kinds/0"),
+            (r#"{"kinds":["large"]}"#, "/kinds/0"),
+            (r#"{"kinds":[],"kind":7}"#, "/kind"),
+            (r#"{"kinds":[],"share":1e999}"#, "/share"),
+            (r#"{"kinds":[],"name":"\ud800"}"#, "/name"),
+        ] {
+            let problem = from_slice::<Values>(text.as_bytes()).unwrap_err();
+            assert_eq!(problem.status.as_u16(), 422, "{text}");
+            assert_eq!(problem.errors[0].pointer, pointer, "{text}");
+            assert!(!problem.errors[0].detail.is_empty(), "{text}");
+        }
+        assert!(from_slice::<Values>(br#"{"kinds":["small"],"kind":null}"#).is_ok());
+        for text in [r#"{"kinds":[nul]}"#, r#"{"kinds":[7"#, r#"{"kinds":[],"share":1e}"#] {
+            assert_eq!(from_slice::<Values>(text.as_bytes()).unwrap_err().status.as_u16(), 400, "{text}");
+        }
     }
 
     #[test]

@@ -11,6 +11,9 @@ pub struct Quantity(i128);
 #[error("not a Kubernetes quantity")]
 pub struct InvalidQuantity;
 
+/// Longest quantity in a custom resource.
+const TEXT_MAX: usize = 32;
+
 impl Quantity {
     /// Returns the quantity with this number of thousandths.
     #[must_use]
@@ -22,6 +25,24 @@ impl Quantity {
     #[must_use]
     pub const fn milli(self) -> i128 {
         self.0
+    }
+
+    /// Returns the text of a quantity as the custom resources take it: as it is, or in decimal form where it has an
+    /// exponent, or a suffix that they do not know. `None` if it is no quantity that Kubernetes can count.
+    #[must_use]
+    pub fn canonical(text: &str) -> Option<String> {
+        let quantity: Self = text.parse().ok()?;
+        if quantity.0.unsigned_abs() > u128::from(i64::MAX.unsigned_abs()) * 1000 {
+            return None;
+        }
+        let number = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+        let is_plain = number.split('.').count() <= 2
+            && number
+                .split('.')
+                .all(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()));
+        let is_known = ["", "m", "k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti"].contains(&&text[number.len()..]);
+        let fits = is_plain && is_known && text.len() <= TEXT_MAX;
+        Some(if fits { text.to_owned() } else { quantity.to_string() })
     }
 
     /// Returns whole units, rounded up: the bytes of a memory quantity. 0 if the quantity is negative.
@@ -124,6 +145,31 @@ mod tests {
         }
         for text in ["", ".", "x", "1x", "Gi", "1..2", "-", "1e", "--1", "1 ", "1ki", &"9".repeat(25)] {
             assert_eq!(text.parse::<Quantity>(), Err(InvalidQuantity), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_quantity_of_kubernetes_has_a_form_for_the_custom_resources() {
+        for (text, expected) in [
+            ("4", "4"),
+            ("3500m", "3500m"),
+            ("1.5Gi", "1.5Gi"),
+            ("1e9", "1000000000"),
+            ("1E3", "1000"),
+            ("15e-1", "1500m"),
+            ("1Pi", "1125899906842624"),
+            ("2P", "2000000000000000"),
+            ("1Ei", "1152921504606846976"),
+            ("1u", "1m"),
+            ("1n", "1m"),
+            (".5", "500m"),
+            ("1.", "1"),
+            ("+2", "2"),
+        ] {
+            assert_eq!(Quantity::canonical(text).as_deref(), Some(expected), "{text}");
+        }
+        for text in ["", "four", "1e30", "9000P0", "16Ei", "1Zi"] {
+            assert_eq!(Quantity::canonical(text), None, "{text}");
         }
     }
 

@@ -200,7 +200,7 @@ impl From<Error> for Problem {
                     .with("limit", limit)
             }
             Error::TooManyShareLinks { limit } => {
-                Self::new(ProblemType::TooManyShareLinks, format!("There are {limit} keys."))
+                Self::new(ProblemType::TooManyShareLinks, format!("There are {limit} share links."))
                     .with("limit", limit)
             }
             Error::ServiceVersionExists => {

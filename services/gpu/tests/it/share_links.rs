@@ -127,7 +127,10 @@ async fn links_belong_to_writers_of_the_tenant() {
         let _ = create(&world.member(), id, Value::Null).await.expect(201);
     }
     let refused = create(&world.member(), id, Value::Null).await.expect_problem(409, "too-many-share-links");
-    assert_eq!(refused.body["limit"], 20);
+    assert_eq!(
+        (&refused.body["limit"], &refused.body["detail"]),
+        (&json!(20), &json!("There are 20 share links."))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use atelier_operator::AppState;
 use atelier_operator::http::router;
 use jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt as _;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use testkit::eventually;
@@ -181,6 +182,8 @@ async fn invalid_input_is_refused_and_changes_nothing() {
         with("cpu", json!("four")),
         with("cpu", json!("0")),
         with("memory", json!("-1Gi")),
+        with("memory", json!("1e30")),
+        with("cpu", json!(null)),
         with("gpuNum", json!(65)),
         with("specName", json!("a name with spaces")),
         with("operationID", json!("")),
@@ -221,6 +224,31 @@ async fn invalid_input_is_refused_and_changes_nothing() {
         assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
     }
     assert!(lab.units().list(&kube::api::ListParams::default()).await.unwrap().items.is_empty());
+    lab.end(operator, 0).await;
+}
+
+/// Also in forms that the custom resource does not have.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_quantity_of_kubernetes_is_accepted() {
+    let lab = Lab::new(0, 0).await;
+    let mut operator = lab.operator("one", None).await;
+    operator.leads().await;
+    let caller = Caller::new(&lab, &operator).await;
+    for (n, (cpu, memory)) in
+        [("1e0", "1e9"), (".5", "1Pi"), ("+2", "2P"), ("1500000u", "1E9")].iter().enumerate()
+    {
+        let mut body = stocks(&format!("op-{}-{n}", lab.id), 1);
+        (body["cpu"], body["memory"]) = (json!(cpu), json!(memory));
+        let (status, made) = caller.send(Method::POST, "/stocks", Some(&body)).await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{cpu}, {memory}: {made}");
+        let unit = lab.units().get(made["units"][0].as_str().unwrap()).await.unwrap();
+        let same = |text: &str, other: &str| {
+            assert_eq!(text.parse::<crds::Quantity>().unwrap(), other.parse().unwrap(), "{text}, {other}");
+        };
+        same(&unit.spec.resources.cpu, cpu);
+        same(&unit.spec.resources.memory, memory);
+        lab.units().delete(&unit.name_any(), &kube::api::DeleteParams::default()).await.unwrap();
+    }
     lab.end(operator, 0).await;
 }
 

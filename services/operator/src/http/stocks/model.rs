@@ -82,7 +82,7 @@ impl NewStocks {
         for (pointer, value) in [("/cpu", &self.cpu), ("/memory", &self.memory)] {
             let is_positive = value.parse().is_ok_and(|quantity: Quantity| quantity.milli() > 0);
             checks.require(
-                value.len() <= 32 && is_positive,
+                value.len() <= 32 && is_positive && Quantity::canonical(value).is_some(),
                 pointer,
                 "must be a positive Kubernetes quantity such as 4, 3500m or 16Gi",
             );
@@ -103,8 +103,8 @@ impl NewStocks {
         let spec = GpuUnitSpec {
             gpu_spec: self.spec_name.clone(),
             resources: Resources {
-                cpu: self.cpu.clone(),
-                memory: self.memory.clone(),
+                cpu: Quantity::canonical(&self.cpu).unwrap_or_default(),
+                memory: Quantity::canonical(&self.memory).unwrap_or_default(),
                 ephemeral_storage: None,
             },
             gpu: Gpu {
