@@ -15,6 +15,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::resource::v1::ResourceClaim;
+use kube::api::ListParams;
 use kube::runtime::watcher;
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::Serialize;
@@ -40,7 +41,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 /// Pause before the cluster is asked again whether it serves resource claims.
 const DRA_PAUSE: Duration = Duration::from_secs(300);
 
-/// Pause before a new list of what the operator was not allowed to read.
+/// First pause before the operator asks again for what it is not allowed to read. It doubles up to [`DRA_PAUSE`].
 const FORBIDDEN_PAUSE: Duration = Duration::from_secs(10);
 
 /// Which watches have had their first complete list. Clones share it.
@@ -302,6 +303,9 @@ impl<F> KindWatch<F> {
         }
         let mut pauses = pauses();
         loop {
+            if self.need == Need::ForDra {
+                self.wait_until_allowed::<K>().await;
+            }
             let is_complete = self.list_and_watch::<K>().await;
             // places are compared anew before anything is decided by what may be old
             self.shared.cache.put_watched(&K::kind(&()), None);
@@ -328,6 +332,36 @@ impl<F> KindWatch<F> {
                     tokio::time::sleep(Duration::from_secs(1)).await;
                 }
             }
+        }
+    }
+
+    /// Waits until the operator may read the kind. A watch would report each refusal.
+    async fn wait_until_allowed<K>(&self)
+    where
+        F: Fn(Change<'_, K>) -> Vec<Key>,
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
+    {
+        let api: Api<K> = Api::all(self.shared.client.clone());
+        let one = ListParams {
+            limit: Some(1),
+            label_selector: self.config.label_selector.clone(),
+            ..ListParams::default()
+        };
+        let mut pause = FORBIDDEN_PAUSE;
+        loop {
+            match api.list_metadata(&one).await {
+                Err(kube::Error::Api(status)) if status.code == 403 => {}
+                // other errors are the watch's
+                _ => return,
+            }
+            if pause == FORBIDDEN_PAUSE {
+                let kind = K::kind(&());
+                tracing::info!(%kind, "not allowed to read this kind, which only units with claimed devices need");
+            }
+            self.put_dra::<K>(DraSupport::Forbidden);
+            self.synced.send_replace(true);
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(DRA_PAUSE);
         }
     }
 
@@ -366,9 +400,9 @@ impl<F> KindWatch<F> {
                 Err(error) => {
                     self.shared.metrics.watch_failed(&kind);
                     if self.need == Need::ForDra && is_forbidden(&error) {
+                        // the right was taken away
                         self.put_dra::<K>(DraSupport::Forbidden);
                         self.synced.send_replace(true);
-                        tokio::time::sleep(FORBIDDEN_PAUSE).await;
                     } else {
                         tracing::warn!(%kind, %error, "watch failed, listing again");
                     }

@@ -322,6 +322,11 @@ impl Lab {
         self.launch(identity, None, None, Self::settings(), Some(answer)).await
     }
 
+    /// An operator with the permissions of a token, whose requests a test sees.
+    pub(crate) async fn operator_behind_as(&self, identity: &str, answer: Answer, token: String) -> Running {
+        self.launch(identity, None, Some(token), Self::settings(), Some(answer)).await
+    }
+
     /// An operator with other settings.
     pub(crate) async fn operator_with(
         &self,

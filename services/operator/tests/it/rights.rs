@@ -1,5 +1,8 @@
 //! The operator with exactly the permissions of `deploy/rbac`.
 
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
 use crds::names;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
@@ -11,7 +14,10 @@ use kube::{Api, ResourceExt as _};
 use serde::Deserialize as _;
 use serde_json::json;
 
-use crate::lab::Lab;
+use crate::lab::{Answer, Lab, Request};
+
+/// The requests for kinds that only units with claimed devices need.
+type Asked = Arc<Mutex<Vec<String>>>;
 
 /// Applies every document of a manifest.
 async fn apply(lab: &Lab, manifest: &str) {
@@ -70,6 +76,37 @@ async fn the_permissions_of_the_manifest_suffice() {
     lab.set_instance(0, None).await;
     lab.held(0).await;
     lab.end(operator, 1).await;
+}
+
+/// What the operator may not read, it does not watch: it asks once, and again after longer and longer pauses.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_operator_may_not_read_is_not_watched() {
+    let lab = Lab::new(1, 1).await;
+    let roles: Api<ClusterRole> = Api::all(lab.client.clone());
+    roles.delete("atelier-operator-dra", &DeleteParams::default()).await.ok();
+    apply(&lab, BASE).await;
+    apply(&lab, OPERATOR).await;
+    let asked: Asked = Asked::default();
+    let seen = Arc::clone(&asked);
+    let counts: Answer = Arc::new(move |request: &Request| {
+        let path = request.uri().path();
+        if ["resourceclaims", "persistentvolumes"].iter().any(|kind| path.ends_with(kind)) {
+            let query = request.uri().query().unwrap_or_default();
+            seen.lock().unwrap().push(format!("{path}?{query}"));
+        }
+        None
+    });
+    let mut operator = lab.operator_behind_as("one", counts, token(&lab).await).await;
+    operator.leads().await;
+    let begun = operator.counts.renewals.load(Ordering::SeqCst);
+    // longer than the pause after the first refusal
+    testkit::eventually("time has passed", async || {
+        (operator.counts.renewals.load(Ordering::SeqCst) >= begun + 12).then_some(())
+    })
+    .await;
+    let asked = asked.lock().unwrap().clone();
+    assert!(asked.len() <= 4 && asked.iter().all(|request| request.contains("limit=1")), "{asked:#?}");
+    lab.end(operator, 0).await;
 }
 
 /// Without the permissions for claims, only units that need them wait, and report why.
