@@ -148,6 +148,9 @@ pub struct Limits {
     pub address_request_burst: u32,
     /// Requests of a tenant to the API at a time (default 500), until their response begins. Each gateway counts by itself.
     pub tenant_requests_at_a_time: usize,
+    /// Requests and WebSockets to the instances of a tenant at a time (default 1,000), until they have ended. Each gateway counts by
+    /// itself.
+    pub instance_requests_at_a_time: usize,
     /// Where all gateways count together.
     pub shared: Option<SharedLimits>,
     /// Sign-ins, refreshes and ticket redemptions per client address and minute (default 120).
@@ -178,6 +181,7 @@ impl Default for Limits {
             tenant_requests_per_second: 500,
             tenant_request_burst: 1000,
             tenant_requests_at_a_time: 500,
+            instance_requests_at_a_time: 1000,
             address_requests_per_second: 1000,
             address_request_burst: 2000,
             shared: None,

@@ -85,6 +85,8 @@ impl Proxy {
             None => response.await,
         }?;
 
+        // the client's connection has a version of its own
+        *response.version_mut() = Version::HTTP_11;
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             let client_side = client_side.ok_or(Error::NotForwardable)?;
             self.join(client_side, hyper::upgrade::on(&mut response), end);

@@ -18,16 +18,22 @@ const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("style.css");
 /// Reloads the page once what it says is no longer so.
 const FOLLOW: &str = include_str!("follow.js");
+/// Sends the form of the page once somebody looks at it.
+const SUBMIT: &str = include_str!("submit.js");
 
-static POLICY: LazyLock<String> = LazyLock::new(|| {
+static POLICY: LazyLock<String> = LazyLock::new(|| policy(FOLLOW, "'none'"));
+/// Of a page with a form.
+static FORM_POLICY: LazyLock<String> = LazyLock::new(|| policy(SUBMIT, "'self'"));
+
+fn policy(script: &str, forms: &str) -> String {
     let source = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
     format!(
         "default-src 'none'; style-src {}; script-src {}; connect-src 'self'; base-uri 'none'; \
-         form-action 'none'; frame-ancestors 'none'",
+         form-action {forms}; frame-ancestors 'none'",
         source(STYLE),
-        source(FOLLOW),
+        source(script),
     )
-});
+}
 
 /// Text as HTML.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,6 +67,14 @@ impl Markup {
             let _ = writeln!(self.0, "<li><a href=\"{url}\">{name}</a><span>{description}</span></li>");
         }
         self.0.push_str("</ul>\n");
+        self
+    }
+
+    /// Appends a form, which is sent by POST, with nothing but a button.
+    pub(crate) fn form(mut self, action: &str, button: &str) -> Self {
+        let (action, button) = (escape(action), escape(button));
+        let _ =
+            writeln!(self.0, "<form method=\"post\" action=\"{action}\"><button>{button}</button></form>");
         self
     }
 
@@ -116,6 +130,8 @@ pub(crate) struct Page<'p> {
     pub(crate) body: Markup,
     /// The state that the page shows, and follows until it is another.
     pub(crate) follows: Option<&'p str>,
+    /// Whether it sends its form.
+    pub(crate) submits: bool,
     /// Whether it begins at the top, for pages with more than a few lines.
     pub(crate) is_long: bool,
 }
@@ -136,8 +152,10 @@ impl IntoResponse for Page<'_> {
                 "<noscript><meta http-equiv=\"refresh\" content=\"5\"></noscript>",
                 format!("<script>{FOLLOW}</script>"),
             ),
+            None if self.submits => ("", format!("<script>{SUBMIT}</script>")),
             None => ("", String::new()),
         };
+        let policy = if self.submits { FORM_POLICY.as_str() } else { POLICY.as_str() };
         let html = fill(&[
             ("language", self.language.tag()),
             ("state", &escape(self.follows.unwrap_or_default())),
@@ -154,7 +172,7 @@ impl IntoResponse for Page<'_> {
         for (name, value) in [
             (header::CACHE_CONTROL, "no-store"),
             (header::CONTENT_LANGUAGE, self.language.tag()),
-            (header::CONTENT_SECURITY_POLICY, POLICY.as_str()),
+            (header::CONTENT_SECURITY_POLICY, policy),
             (header::REFERRER_POLICY, "same-origin"),
             (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
             (header::X_FRAME_OPTIONS, "DENY"),
@@ -202,6 +220,7 @@ mod tests {
             .paragraph_with_link("at {link}", "https://a.test/?b=\"&c")
             .links(&[("/a\"b", "<b>", "&")])
             .code("a <b>")
+            .form("/a?b&c", "<")
             .live("<");
         assert_eq!(
             body.0,
@@ -209,6 +228,7 @@ mod tests {
              <p>at <a href=\"https://a.test/?b=&quot;&amp;c\">https://a.test/?b=&quot;&amp;c</a></p>\n\
              <ul>\n<li><a href=\"/a&quot;b\">&lt;b&gt;</a><span>&amp;</span></li>\n</ul>\n\
              <pre tabindex=\"0\"><code>a &lt;b&gt;</code></pre>\n\
+             <form method=\"post\" action=\"/a?b&amp;c\"><button>&lt;</button></form>\n\
              <p id=\"live\" aria-live=\"polite\">&lt;</p>\n"
         );
         let html = fill(&[("title", "{{body}}"), ("body", "b")]);

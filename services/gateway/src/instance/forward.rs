@@ -9,6 +9,7 @@ use axum::{
     response::Response,
 };
 use clients::gpu::HostLabel;
+use ids::TenantId;
 
 use super::{
     Instances,
@@ -18,6 +19,7 @@ use super::{
     routes::OpenRoute,
 };
 use crate::{
+    concurrency::Slot,
     connection_info::ConnectionInfo,
     error::Error,
     headers,
@@ -44,10 +46,11 @@ impl Instances {
         if route.sign_in && !is_same_origin(&request, connection) {
             return Err(Error::CrossOrigin);
         }
+        let slot = Arc::new(self.under_way.take(route.tenant_id).ok_or(Error::TooManyAtATime)?);
         self.cookies.remove(request.headers_mut());
         headers::strip_tokens_of(request.headers_mut(), &self.state.config.auth.issuer);
         let copy = repeatable(&request);
-        let mut sent = self.send(route, address, request, connection, session).await;
+        let mut sent = self.send(route, address, request, connection, session, &slot).await;
         if let Err(Failed::Over | Failed::Proxy(proxy::Error::Connect(_))) = &sent {
             self.routes.forget(label).await;
             if let Some(copy) = copy
@@ -58,7 +61,7 @@ impl Instances {
                 match &now.address {
                     // stopped and started again since `route` was read
                     Some(address) if now.address != route.address => {
-                        sent = self.send(&now, address, copy, connection, session).await;
+                        sent = self.send(&now, address, copy, connection, session, &slot).await;
                     }
                     Some(_) => {}
                     None => {
@@ -103,9 +106,10 @@ impl Instances {
         request: Request,
         connection: &ConnectionInfo,
         session: Option<Session>,
+        slot: &Arc<Slot<TenantId>>,
     ) -> Result<Response, Failed> {
         // open for as long as the request, its response or the switched connection
-        let open = self.state.activity.open(route.instance_id);
+        let open = (self.state.activity.open(route.instance_id), Arc::clone(slot));
         let ended = || {
             let (revoked, over, open) = (self.revoked(route, session), route.over(), open.clone());
             async move {

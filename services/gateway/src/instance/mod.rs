@@ -3,7 +3,8 @@
 //! A user opens an instance with a ticket (`POST /v1/instances/{id}/tickets` returns its URL). The browser brings the
 //! ticket to the instance's own host name, where it is exchanged, once, for a session cookie of that host. The cookie
 //! is a token signed by the gateway for one instance, tenant and user. A request without one, with one for another
-//! instance, or for an instance that does not exist gets the same response, before any other service is asked.
+//! instance, or for an instance that does not exist gets the same response, before any other service is asked. What only
+//! looks at the address of a ticket, as previews do, does not use it up (`intent`).
 //!
 //! A public port has a cookie of its own, unless its user has opened it to everyone: for such host names the gpu service is
 //! asked first, and the response is the same if there is no such instance or port.
@@ -29,6 +30,7 @@
 mod activity;
 mod cookie;
 mod forward;
+mod intent;
 mod metrics;
 mod page;
 mod personal_link;
@@ -45,11 +47,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use clients::gpu::{self, HostLabel};
+use ids::TenantId;
 use service::Metrics;
 use tokio::net::TcpStream;
 
 pub(crate) use self::{activity::Reporter, personal_link::routes as personal_links};
-use crate::{connection_info::ConnectionInfo, error::Error, state::AppState};
+use crate::{concurrency::Concurrency, connection_info::ConnectionInfo, error::Error, state::AppState};
 use cookie::{Cookies, Session};
 pub(crate) use metrics::InstanceMetrics;
 use metrics::Outcome;
@@ -76,6 +79,7 @@ pub(crate) struct Instances {
     routes: Routes,
     cookies: Cookies,
     metrics: InstanceMetrics,
+    under_way: Concurrency<TenantId>,
 }
 
 /// A request that may be forwarded.
@@ -97,7 +101,8 @@ impl Instances {
         let config = &state.config;
         let gpu = gpu_client(&state, http);
         let cookies = Cookies::new(&config.cookie_keys, config.public_url.scheme() == "https")?;
-        Ok(Self { routes, gpu, cookies, state, metrics: InstanceMetrics::register(metrics) })
+        let under_way = Concurrency::new(config.limits.instance_requests_at_a_time);
+        Ok(Self { routes, gpu, cookies, metrics: InstanceMetrics::register(metrics), under_way, state })
     }
 
     /// Answers a request to the host name with this first label.

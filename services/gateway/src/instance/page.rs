@@ -124,6 +124,7 @@ impl Notice {
                 mark: Some((self.mark(), texts.state)),
                 body,
                 follows: self.is_followed().then_some(self.name()),
+                submits: false,
                 is_long: false,
             };
             (status, page).into_response()
@@ -156,6 +157,29 @@ impl Notice {
             Self::NoLink => "The link has ended, or is not for you.",
         }
     }
+}
+
+/// The page that uses a ticket up when it is looked at in a browser: its form goes to `action`.
+pub(super) fn open(action: &str, language: Language) -> Response {
+    let (state, title, text, button) = texts::open(language);
+    Page {
+        language,
+        title,
+        mark: Some((Mark::Moves, state)),
+        body: Markup::default().element("p", text).form(action, button),
+        follows: None,
+        submits: true,
+        is_long: false,
+    }
+    .into_response()
+}
+
+/// The answer to a program that only looks at an address with a ticket.
+pub(super) fn preview() -> Response {
+    let detail = "A preview does not open an instance. Open the address in a browser, or send a POST to it.";
+    let mut response = Problem::new(ProblemType::NotOpened, detail).into_response();
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
 }
 
 fn place_text(place: QueuePlace, language: Language) -> String {

@@ -9,7 +9,7 @@ use clients::gpu::{self, HostLabel};
 use super::{
     Instances,
     cookie::{Person, Session, Share},
-    gpu_unavailable,
+    gpu_unavailable, intent,
     page::Notice,
     personal_link,
 };
@@ -23,10 +23,13 @@ impl Instances {
         connection: &ConnectionInfo,
         request: &Parts,
     ) -> Result<Response, Error> {
-        if request.method != Method::GET {
-            return Err(Error::MethodNotAllowed { allow: "GET" });
-        }
+        intent::check_method(&request.method)?;
         self.state.rate_limits.check_sign_in(connection.peer).await?;
+        if parameter(request, "ticket").is_some()
+            && let Some(answer) = intent::of(request).answer(request)
+        {
+            return Ok(answer);
+        }
         let (Some(host), Some(ticket)) = (HostLabel::parse(label), parameter(request, "ticket")) else {
             return Ok(self.notice(Notice::NotOpened, &request.headers));
         };
@@ -60,10 +63,16 @@ impl Instances {
         connection: &ConnectionInfo,
         request: &Parts,
     ) -> Result<Response, Error> {
-        if request.method != Method::GET {
+        let has_ticket = parameter(request, "link").is_none() && parameter(request, "ticket").is_some();
+        if has_ticket {
+            intent::check_method(&request.method)?;
+        } else if request.method != Method::GET {
             return Err(Error::MethodNotAllowed { allow: "GET" });
         }
         self.state.rate_limits.check_sign_in(connection.peer).await?;
+        if has_ticket && let Some(answer) = intent::of(request).answer(request) {
+            return Ok(answer);
+        }
         let not_opened = || self.notice(Notice::NotOpened, &request.headers);
         let Some(host) = HostLabel::parse(label) else { return Ok(not_opened()) };
         let host_label = label.to_owned();

@@ -48,5 +48,6 @@ fn start_page(public_url: &Url, headers: &HeaderMap) -> Response {
             (API_PAGE, texts.api_page, texts.about_api_page),
             (DOCUMENT, DOCUMENT, texts.about_document),
         ]);
-    Page { language, title: texts.title, mark: None, body, follows: None, is_long: true }.into_response()
+    Page { language, title: texts.title, mark: None, body, follows: None, submits: false, is_long: true }
+        .into_response()
 }

@@ -3,6 +3,7 @@ use std::sync::atomic::Ordering;
 use ids::{InstanceId, TenantId};
 use serde_json::json;
 use testkit::{Response, eventually};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::platform::{Instance, Platform};
 
@@ -80,6 +81,7 @@ async fn closed_unknown_and_foreign_instances_look_alike() {
         let mut seen = Vec::new();
         for host in &hosts {
             let client = platform.client.header("host", host).header("accept", accept);
+            let client = client.header("sec-fetch-mode", "navigate");
             for path in ["/", "/readyz", "/v1/stock", "/.atelier/session?ticket=x", "/.atelier/session"] {
                 seen.push(essence(&client.get(path).await));
                 seen.push(essence(&client.header("cookie", &cookie_of_one).get(path).await));
@@ -249,9 +251,9 @@ async fn cookies_and_tokens_of_the_platform_do_not_pass() {
     assert_eq!(set, ["mine=1; Path=/"], "neither our cookie nor one with a domain");
     assert_eq!(opened.get("/metrics").await.expect(200).text, "the instance's own");
     opened.get("/.atelier/other").await.expect_problem(404, "no-such-route");
-    let refused = opened.post("/.atelier/session?ticket=x", json!(null)).await;
+    let refused = opened.send("PUT".parse().unwrap(), "/.atelier/session?ticket=x", &json!(null)).await;
     let refused = refused.expect_problem(405, "method-not-allowed");
-    assert_eq!(refused.header("allow"), Some("GET"));
+    assert_eq!(refused.header("allow"), Some("GET, POST"));
     let refused = opened.send("TRACE".parse().unwrap(), "/", &json!(null)).await;
     let refused = refused.expect_problem(405, "method-not-allowed");
     assert_eq!(refused.header("allow"), Some("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
@@ -277,5 +279,93 @@ async fn pages_of_other_origins_only_read() {
         let _ = foreign.get("/").await.expect(200);
         let closed = platform.at(&instance).header("origin", origin);
         closed.post("/api", json!({})).await.expect_problem(401, "not-opened");
+    }
+}
+
+#[tokio::test]
+async fn what_only_looks_at_a_ticket_does_not_use_it_up() {
+    let platform = Platform::start().await;
+    let instance = platform.instance();
+    let (at, ticket) = (platform.at(&instance), platform.ticket(&instance));
+    let path = format!("/.atelier/session?ticket={ticket}");
+    let html = at.header("accept", "text/html");
+    let navigates = html.header("sec-fetch-mode", "navigate");
+    for prepared in [
+        navigates.header("sec-purpose", "prefetch"),
+        navigates.header("sec-purpose", "prefetch;prerender"),
+        html.header("purpose", "prefetch"),
+        html.header("x-moz", "prefetch"),
+        html.header("user-agent", "Mozilla/5.0 (compatible; Discordbot/2.0)"),
+        // a browser that does not tell that it navigates
+        html.clone(),
+    ] {
+        let page = prepared.get(&path).await.expect(200);
+        assert!(page.text.contains(&format!("<form method=\"post\" action=\"{path}\">")), "{}", page.text);
+        assert_eq!((page.header("cache-control"), page.header("set-cookie")), (Some("no-store"), None));
+        assert!(page.header("content-security-policy").unwrap().contains("form-action 'self'"));
+    }
+    for looks in [at.header("sec-purpose", "prefetch"), at.header("user-agent", "WhatsApp/2.23 A")] {
+        looks.get(&path).await.expect_problem(401, "not-opened");
+    }
+    let head = at.send("HEAD".parse().unwrap(), &path, &json!(null)).await;
+    assert_eq!(head.status, 405);
+    // the form of the page
+    let opened = html.post(&path, json!(null)).await.expect(303);
+    assert!(opened.header("set-cookie").is_some());
+    at.get(&path).await.expect_problem(401, "not-opened");
+    // somebody follows the address
+    let path = format!("/.atelier/session?ticket={}", platform.ticket(&instance));
+    let _ = navigates.get(&path).await.expect(303);
+}
+
+#[tokio::test]
+async fn an_instance_that_speaks_an_old_http_is_answered_for_in_the_new_one() {
+    let platform = Platform::start().await;
+    let instance = platform.instance();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    platform.route(&instance, "running", Some(&listener.local_addr().unwrap().to_string()));
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut request = [0; 4096];
+            let read = stream.read(&mut request).await.unwrap();
+            let head = String::from_utf8_lossy(&request[..read]).into_owned();
+            // with a length, and to the end of the connection, as `python -m http.server` does
+            let answer = match head.split(' ').nth(1) {
+                Some("/length") => "HTTP/1.0 200 OK\r\nServer: old\r\nContent-Length: 5\r\n\r\nhello",
+                Some("/missing") => "HTTP/1.0 404 File not found\r\nConnection: close\r\n\r\nnot here",
+                _ => "HTTP/1.0 200 OK\r\nServer: old\r\n\r\nhello",
+            };
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        }
+    });
+    let cookie = platform.cookie(&instance).await;
+    for (path, status, body) in [
+        ("/", "200 OK", "hello"),
+        ("/length", "200 OK", "hello"),
+        ("/missing", "404 File not found", "not here"),
+    ] {
+        // two on one connection
+        let mut stream = tokio::net::TcpStream::connect(platform.address).await.unwrap();
+        for last in [false, true] {
+            let connection = if last { "close" } else { "keep-alive" };
+            let request = format!(
+                "GET {path} HTTP/1.1\r\nHost: {}\r\nCookie: {cookie}\r\nConnection: {connection}\r\n\r\n",
+                instance.host
+            );
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let mut answer = Vec::new();
+            while !String::from_utf8_lossy(&answer).contains(body) {
+                let read = stream.read_buf(&mut answer).await.unwrap();
+                assert!(read > 0, "{}", String::from_utf8_lossy(&answer));
+            }
+            if !last && !String::from_utf8_lossy(&answer).to_lowercase().contains("content-length") {
+                while !answer.ends_with(b"0\r\n\r\n") {
+                    assert!(stream.read_buf(&mut answer).await.unwrap() > 0);
+                }
+            }
+            let answer = String::from_utf8_lossy(&answer).into_owned();
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{answer}");
+        }
     }
 }

@@ -96,6 +96,7 @@ async fn closed_and_unknown_ports_look_like_unknown_hosts() {
         let mut seen = Vec::new();
         for host in &hosts {
             let client = platform.client.header("host", host).header("accept", accept);
+            let client = client.header("sec-fetch-mode", "navigate");
             for path in ["/", "/v1/stock", "/.atelier/session?ticket=x"] {
                 seen.push(essence(&client.get(path).await));
                 seen.push(essence(&client.header("cookie", &cookie).get(path).await));

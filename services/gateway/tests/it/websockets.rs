@@ -2,6 +2,7 @@ use std::time::{Duration, Instant};
 
 use auth::Revocation;
 use futures::{SinkExt, StreamExt};
+use testkit::eventually;
 use tokio::net::TcpStream;
 use tokio_tungstenite::{
     WebSocketStream, client_async,
@@ -147,4 +148,23 @@ async fn the_end_of_a_users_rights_cuts_what_they_have_opened() {
     assert_eq!(status(connect(&platform, &instance.host, "/ws", &[]).await), 401);
     goes_on.send(Message::text("still here")).await.unwrap();
     assert_eq!(goes_on.next().await.unwrap().unwrap(), Message::text("still here"));
+}
+
+#[tokio::test]
+async fn a_tenant_has_so_many_websockets_to_its_instances() {
+    let platform = Platform::with(|config| config.limits.instance_requests_at_a_time = 3).await;
+    let (instance, other) = (platform.instance(), platform.instance());
+    let cookie = platform.cookie(&instance).await;
+    let open = async || connect(&platform, &instance.host, "/ws", &[("cookie", &cookie)]).await;
+    let mut sockets = Vec::new();
+    for _ in 0..3 {
+        sockets.push(open().await.unwrap().0);
+    }
+    assert_eq!(status(open().await), 429);
+    let refused = platform.at(&instance).header("cookie", &cookie).get("/").await;
+    assert!(refused.expect_problem(429, "too-many-requests").header("retry-after").is_some());
+    // those of another tenant have their own
+    let _ = platform.opened(&other).await.get("/").await.expect(200);
+    drop(sockets.pop());
+    eventually("a closed one is not counted", async || open().await.ok().map(drop)).await;
 }

@@ -11,6 +11,21 @@ pub(super) struct Texts {
     pub(super) body: &'static [&'static str],
 }
 
+/// Of the page that asks whether to open the instance: state, title, text and button.
+pub(super) fn open(language: Language) -> (&'static str, &'static str, &'static str, &'static str) {
+    match language {
+        Language::English => (
+            "Opening",
+            "Open the instance",
+            "This address opens an instance once, for the person who was given it.",
+            "Open",
+        ),
+        Language::Chinese => {
+            ("正在打开", "打开实例", "此地址只能打开实例一次，仅供获得该地址的人使用。", "打开")
+        }
+    }
+}
+
 pub(super) fn of(notice: Notice, language: Language) -> Texts {
     match language {
         Language::English => english(notice),
