@@ -176,13 +176,13 @@ vm_memory_high_watermark.absolute = 512MB
 disk_free_limit.absolute = 100MB
 max_message_size = 1048576
 channel_max = 64
+management.tcp.ip = 127.0.0.1
+management.tcp.port = {}
+management_agent.disable_metrics_collector = true
 log.console = false
 log.file = rabbit.log
 log.file.level = info
 auth_backends.1 = internal
-management.tcp.ip = 127.0.0.1
-management.tcp.port = {}
-management_agent.disable_metrics_collector = true
 ",
             self.port, self.password, self.management_port
         );

@@ -1,7 +1,7 @@
 //! The log of a process: exported to the collector, and kept for readers. One case: a process has one log.
 
-use axum::{Router, routing::get};
 use atelier_service::{Front, Process, TelemetryConfig};
+use axum::{Router, routing::get};
 use testkit::{Client, Collector, eventually};
 
 #[tokio::test(flavor = "multi_thread")]

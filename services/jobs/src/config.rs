@@ -73,8 +73,9 @@ pub struct MqConfig {
     /// Address of the broker for tenants, without a user.
     #[serde(default)]
     pub public_url: Option<String>,
-    /// `http://user:password@host:15672` of the broker's management API, with which connections are closed whose credential has
-    /// ended. Without it they stay open: what they publish is refused, and they go on reading events.
+    /// `http://user:password@host:15672` of the broker's management API, for a user with the tag `administrator`. With it the broker
+    /// limits what each credential has open, and connections are closed whose credential has ended. Without it they stay open:
+    /// what they publish is refused, and they go on reading events.
     #[serde(default)]
     pub management_url: Option<SecretString>,
 }

@@ -3,29 +3,14 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
-use ids::MqCredentialId;
-use reqwest::{Method, StatusCode};
-use secrecy::ExposeSecret as _;
 use service::Workers;
 use tokio::time::sleep;
-use url::Url;
 
-use super::store;
+use super::{management::Management, store};
 use crate::{config::MqConfig, state::AppState};
 
 /// Time between two looks, and before a call is repeated that has failed.
 const PERIOD: Duration = Duration::from_secs(5);
-/// Longest time of a call.
-const CALL_LIMIT: Duration = Duration::from_secs(10);
-
-/// The management API of the broker.
-#[derive(Clone)]
-struct Management {
-    http: reqwest::Client,
-    url: Url,
-}
-
 /// Starts the worker `jobs.mq_connections`, if the management API of the broker is configured.
 pub(super) fn start(state: &AppState, workers: &Workers, config: &MqConfig) {
     let Some(url) = config.management_url.clone() else {
@@ -38,8 +23,7 @@ pub(super) fn start(state: &AppState, workers: &Workers, config: &MqConfig) {
     workers.spawn("jobs.mq_connections", move |stop| {
         let (state, url) = (state.clone(), url.clone());
         async move {
-            let url: Url = url.expose_secret().parse().context("mq.management_url")?;
-            let management = Management { http: service::http_client()?, url };
+            let management = Management::new(&url)?;
             stop.run_until_cancelled(run(&state, &management)).await.unwrap_or(Ok(()))
         }
     });
@@ -74,23 +58,10 @@ async fn close(state: &AppState, management: &Management) -> anyhow::Result<usiz
     let closable = store::closable(&mut tx).await?;
     drop(tx);
     for id in &closable {
-        management.close(*id).await?;
+        management.delete(&format!("connections/username/{id}"), "the credential has ended").await?;
         let mut tx = state.db.worker().await?;
         store::record_closed(&mut tx, *id).await?;
         tx.commit().await?;
     }
     Ok(closable.len())
-}
-
-impl Management {
-    /// Closes all connections of a user; it may have none.
-    async fn close(&self, user: MqCredentialId) -> anyhow::Result<()> {
-        let url = self.url.join(&format!("/api/connections/username/{user}"))?;
-        let request = self.http.request(Method::DELETE, url).header("x-reason", "the credential has ended");
-        let response = request.timeout(CALL_LIMIT).send().await.map_err(reqwest::Error::without_url)?;
-        match response.status() {
-            status if status.is_success() || status == StatusCode::NOT_FOUND => Ok(()),
-            status => bail!("the management API of the broker answers {status}"),
-        }
-    }
 }

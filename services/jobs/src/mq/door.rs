@@ -17,7 +17,7 @@ use super::{
     allowance::Allowances,
     connections, intake, outbox, publisher, store,
     topology::{self, Intake},
-    wire,
+    users, wire,
 };
 use crate::{config::MqConfig, rest, state::AppState};
 
@@ -55,7 +55,7 @@ pub(crate) struct Door {
     /// One queue is declared at a time: messages to a queue that is declared twice at once may be lost.
     declaring: Mutex<()>,
     /// A credential was created.
-    credentials: watch::Sender<()>,
+    pub(super) credentials: watch::Sender<()>,
     /// Credentials have ended.
     pub(super) ended: watch::Sender<()>,
     /// Rows were added to the outbox.
@@ -123,9 +123,11 @@ impl Door {
     }
 }
 
-/// Starts the workers `jobs.mq`, which talks to the broker, and `jobs.mq_outbox`, which measures what is not published.
+/// Starts the workers `jobs.mq`, which talks to the broker, `jobs.mq_users`, which has it limit credentials, and `jobs.mq_outbox`,
+/// which measures what is not published.
 pub(crate) fn start(state: &AppState, process: &Process, config: &MqConfig) {
     connections::start(state, &process.workers, config);
+    users::start(state, &process.workers, config);
     let (shared, config) = (state.clone(), config.clone());
     process.workers.spawn("jobs.mq", move |stop| {
         let (state, config) = (shared.clone(), config.clone());

@@ -5,8 +5,8 @@
 //! - [`door`]: the connection, and who runs on it: [`intake`] (messages in) and [`publisher`] (events out);
 //! - [`lanes`]: in which order messages are taken in, and [`take`]: what that does;
 //! - [`topology`]: exchanges and queues; [`wire`]: what of the broker's frames the client library gets;
-//! - [`credential`]: with which tenants sign in at the broker, which asks [`authorize`] what they may; [`connections`] closes
-//!   those of credentials that have ended.
+//! - [`credential`]: with which tenants sign in at the broker, which asks [`authorize`] what they may; by its [`management`]
+//!   API, [`users`] limits what they have open, and [`connections`] closes those of credentials that have ended.
 
 mod allowance;
 mod authorize;
@@ -16,6 +16,7 @@ mod dead;
 mod door;
 mod intake;
 mod lanes;
+mod management;
 mod message;
 mod model;
 mod outbox;
@@ -23,6 +24,7 @@ mod publisher;
 mod store;
 mod take;
 mod topology;
+mod users;
 mod wire;
 
 pub(crate) use authorize::routes as broker_routes;

@@ -64,6 +64,16 @@ pub(super) async fn tenants(conn: &mut PgConnection) -> sqlx::Result<Vec<TenantI
         .await
 }
 
+/// Returns credentials that may be used.
+pub(super) async fn usable(conn: &mut PgConnection) -> sqlx::Result<Vec<MqCredentialId>> {
+    sqlx::query_scalar!(
+        "select c.id from mq_credentials c
+         where c.deleted_at is null and not exists (select from tenants t where t.id = c.tenant_id and t.state <> 'active')"
+    )
+    .fetch_all(conn)
+    .await
+}
+
 /// Lets one transaction at a time add credentials of the tenant. Held until the transaction ends.
 pub(super) async fn lock_credentials_of(conn: &mut PgConnection, tenant: TenantId) -> sqlx::Result<()> {
     sqlx::query!(

@@ -34,6 +34,7 @@ mod mq;
 mod mq_answers;
 mod mq_fair;
 mod mq_faults;
+mod mq_limits;
 mod mq_raw;
 mod mq_tenant;
 mod nodes;
