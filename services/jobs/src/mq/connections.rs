@@ -1,12 +1,13 @@
 //! Closes the connections of credentials that open nothing any more. The broker asks about a user when a connection is made or
-//! a consumer begins, not with each event that it delivers: what is open would stay open.
+//! a consumer begins, not with each event that it delivers: what is open would stay open. With the credentials of a tenant that is
+//! deleted, its queue is deleted.
 
 use std::time::Duration;
 
 use service::Workers;
 use tokio::time::sleep;
 
-use super::{management::Management, store};
+use super::{management::Management, store, topology::queue_of};
 use crate::{config::MqConfig, state::AppState};
 
 /// Time between two looks, and before a call is repeated that has failed.
@@ -57,8 +58,11 @@ async fn close(state: &AppState, management: &Management) -> anyhow::Result<usiz
     let mut tx = state.db.worker().await?;
     let closable = store::closable(&mut tx).await?;
     drop(tx);
-    for id in &closable {
-        management.delete(&format!("connections/username/{id}"), "the credential has ended").await?;
+    for (id, gone) in &closable {
+        management.delete(&["connections", "username", &id.to_string()], "the credential has ended").await?;
+        if let Some(tenant) = gone {
+            management.delete(&["queues", "/", &queue_of(*tenant)], "the tenant was deleted").await?;
+        }
         let mut tx = state.db.worker().await?;
         store::record_closed(&mut tx, *id).await?;
         tx.commit().await?;

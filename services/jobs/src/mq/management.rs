@@ -12,7 +12,7 @@ use url::Url;
 /// Longest time of a call.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
 
-/// Calls it as the user of its address.
+/// Calls it as the user of its address. Paths are below `/api`, by segments.
 pub(super) struct Management {
     http: Client,
     url: Url,
@@ -27,24 +27,24 @@ impl Management {
         Ok(Self { http: service::http_client()?, url })
     }
 
-    pub(super) async fn list<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Vec<T>> {
+    pub(super) async fn list<T: DeserializeOwned>(&self, path: &[&str]) -> anyhow::Result<Vec<T>> {
         let response = answered(self.request(Method::GET, path)).await?;
         Ok(response.json().await.map_err(reqwest::Error::without_url)?)
     }
 
-    pub(super) async fn put(&self, path: &str, body: &Value) -> anyhow::Result<()> {
+    pub(super) async fn put(&self, path: &[&str], body: &Value) -> anyhow::Result<()> {
         answered(self.request(Method::PUT, path).json(body)).await.map(drop)
     }
 
     /// Deletes what may be gone already. The broker tells those whom it concerns why.
-    pub(super) async fn delete(&self, path: &str, reason: &str) -> anyhow::Result<()> {
+    pub(super) async fn delete(&self, path: &[&str], reason: &str) -> anyhow::Result<()> {
         answered(self.request(Method::DELETE, path).header("x-reason", reason)).await.map(drop)
     }
 
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+    fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
         let mut url = self.url.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().push("api").extend(path.split('/'));
+            segments.pop_if_empty().push("api").extend(path);
         }
         self.http.request(method, url).timeout(CALL_LIMIT)
     }

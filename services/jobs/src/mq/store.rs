@@ -199,17 +199,21 @@ pub(crate) async fn end_credentials(
 }
 
 /// Returns credentials that open nothing any more, whose connections were not closed since: they were deleted, or their
-/// tenant is not active. A connection that was let in just before is closed, too.
-pub(super) async fn closable(conn: &mut PgConnection) -> sqlx::Result<Vec<MqCredentialId>> {
-    sqlx::query_scalar!(
-        "select c.id from mq_credentials c left join tenants t on t.id = c.tenant_id and t.state <> 'active'
-         where (c.deleted_at is not null or t.id is not null)
-           and (c.connections_closed_at is null
-                or c.connections_closed_at < greatest(c.deleted_at, t.updated_at) + interval '30 seconds')
-         order by c.id limit 1000",
+/// tenant is not active. A connection that was let in just before is closed, too. With the tenant if that is being deleted for good.
+pub(super) async fn closable(
+    conn: &mut PgConnection,
+) -> sqlx::Result<Vec<(MqCredentialId, Option<TenantId>)>> {
+    let rows = sqlx::query!(
+        r#"select c.id, case when t.state = 'deleting' and t.delete_storages then c.tenant_id end as "gone: TenantId"
+           from mq_credentials c left join tenants t on t.id = c.tenant_id and t.state <> 'active'
+           where (c.deleted_at is not null or t.id is not null)
+             and (c.connections_closed_at is null
+                  or c.connections_closed_at < greatest(c.deleted_at, t.updated_at) + interval '30 seconds')
+           order by c.id limit 1000"#,
     )
     .fetch_all(conn)
-    .await
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.id, row.gone)).collect())
 }
 
 /// Notes that the connections of a credential were closed.

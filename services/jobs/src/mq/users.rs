@@ -82,8 +82,8 @@ impl Users {
         // first, so that a user whose credential is found neither now nor before has none
         if known.compared_at.is_none_or(|at| at.elapsed() >= COMPARE) {
             let id = |name: &String| name.parse::<MqCredentialId>().ok();
-            let users: Vec<User> = self.management.list("users").await?;
-            let limits: Vec<UserLimits> = self.management.list("user-limits").await?;
+            let users: Vec<User> = self.management.list(&["users"]).await?;
+            let limits: Vec<UserLimits> = self.management.list(&["user-limits"]).await?;
             let is_limited = |limits: &&UserLimits| {
                 LIMITS.iter().all(|(name, most)| limits.value.get(*name) == Some(&json!(most)))
             };
@@ -100,7 +100,7 @@ impl Users {
             known.limited.insert(*id);
         }
         for id in known.users.clone().difference(&usable) {
-            self.management.delete(&format!("users/{id}"), "the credential has ended").await?;
+            self.management.delete(&["users", &id.to_string()], "the credential has ended").await?;
             known.users.remove(id);
             known.limited.remove(id);
         }
@@ -109,9 +109,10 @@ impl Users {
 
     async fn limit(&self, id: MqCredentialId) -> anyhow::Result<()> {
         let user = json!({ "password_hash": "", "tags": "" });
-        self.management.put(&format!("users/{id}"), &user).await?;
+        let id = id.to_string();
+        self.management.put(&["users", &id], &user).await?;
         for (name, most) in LIMITS {
-            self.management.put(&format!("user-limits/{id}/{name}"), &json!({ "value": most })).await?;
+            self.management.put(&["user-limits", &id, name], &json!({ "value": most })).await?;
         }
         Ok(())
     }

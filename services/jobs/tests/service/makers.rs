@@ -117,6 +117,15 @@ async fn what_a_removed_member_has_made_for_messages_ends() {
     let identity = service.client.service("identity");
     let _ = identity.put(&format!("/internal/v1/tenants/{id}"), order).await.expect(200);
     eventually("it is closed", async || (!line.connection.status().connected()).then_some(())).await;
+    // and with the tenant, its queue ends
+    assert!(studio.find_queue(&by_owner.queue).await.is_some());
+    let order = json!({ "generation": 3, "state": "deleting", "delete_storages": true });
+    eventually("the queue is deleted", async || {
+        let order = identity.put(&format!("/internal/v1/tenants/{id}"), order.clone()).await.expect(200);
+        assert_eq!(order.body["remaining"].as_object().unwrap().get("webhooks"), None);
+        studio.find_queue(&by_owner.queue).await.is_none().then_some(())
+    })
+    .await;
     service.stop().await;
 }
 

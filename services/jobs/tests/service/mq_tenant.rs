@@ -82,7 +82,7 @@ impl Studio {
     }
 
     /// Messages of a queue that no consumer has; none if there is no such queue.
-    async fn find_queue(&self, queue: &str) -> Option<u32> {
+    pub(crate) async fn find_queue(&self, queue: &str) -> Option<u32> {
         let connection = connect(&self.broker.url()).await.unwrap();
         let channel = connection.create_channel().await.unwrap();
         let options = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
